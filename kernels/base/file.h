@@ -1,0 +1,20 @@
+/* Files and places: whole-file reads, atomic writes, the XDG folders. */
+#ifndef TS_BASE_FILE_H
+#define TS_BASE_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
+
+/* Reads a whole regular file of at most max_bytes ("-" is standard input). ERR_IO says why not. */
+bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
+/* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or the new. */
+bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
+bool file_exists(const char *path);
+bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
+
+/* $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope (with the usual defaults, /tmp/tilescope-UID
+ * when there is no home), made on demand.  out gets the path with no trailing slash. */
+bool dir_cache(struct str *out, struct err *e);
+bool dir_state(struct str *out, struct err *e);
+#endif

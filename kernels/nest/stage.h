@@ -1,0 +1,50 @@
+/* The schedule of one node: its loops and what the loop primitives did to them (ALT 4.3; SPEC B.8, D.5).
+ *
+ * A fresh stage has one spatial axis per physical dim of the node's output, in physical order, then one
+ * axis per reduction variable.  Every primitive returns a new stage; an illegal one returns the reason, the
+ * loop, and what would make it legal.  Rules that involve other stages are in program.c. */
+#ifndef TS_NEST_STAGE_H
+#define TS_NEST_STAGE_H
+#include "kernels/nest/tree.h"
+
+struct axis {
+    const char *name;                     /* "O.1", "KH"; unique in its stage */
+    int64_t extent;
+    bool reduce;
+    enum loop_ann ann;
+    const struct expr *var;               /* 0 .. extent-1, lower-case name */
+};
+
+struct stage {
+    int node;
+    const char *name;                     /* of the node's output tensor: what commands say */
+    int n_axes;
+    const struct axis *axis;              /* outermost first */
+    int rank;
+    const struct expr *index[MAX_DIMS];   /* each physical dim of the output over the axis variables */
+    const struct expr *reduce[MAX_RANK];  /* each reduction variable over the axis variables */
+    const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no cache_write */
+    int attach;                           /* compute_at: the stage whose loops this one lives in, or -1 */
+    const char *attach_axis;              /* the axis of that stage inside which it is computed */
+    int n_steps;                          /* loop steps applied to this stage so far */
+};
+
+const struct stage *stage_new(struct exprs *p, const struct graph *g, int node, const struct layout *out);
+int stage_axis(const struct stage *s, const char *name);         /* position or -1; case-insensitive */
+
+/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}. */
+bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
+                 const struct stage **out, struct err *e);
+bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out, struct err *e);
+/* perm: new position j holds old axis perm[j]; all axes. */
+bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm, const struct stage **out, struct err *e);
+/* vectorize, unroll, parallel; LOOP_SERIAL takes an annotation away. */
+bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
+                    const struct stage **out, struct err *e);
+bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e);
+/* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction, ...). */
+bool stage_check(const struct stage *s, struct err *e);
+
+/* " N.0(128) M.0(32) K(1024)": the loops in order with extents, for error messages. */
+void stage_print_axes(struct str *out, const struct stage *s);
+#endif
