@@ -1,0 +1,25 @@
+/* What machine this is: names, cores, caches, vector ISA, and the measured FMA ceiling. */
+#ifndef TS_PROFILE_MACHINE_H
+#define TS_PROFILE_MACHINE_H
+#include "profile/build.h"
+#include "profile/cachesim.h"
+
+struct machine {
+    char cpu[128];                       /* /proc/cpuinfo's model name */
+    char isa[32];                        /* target_host().isa */
+    int vector_floats;
+    int cores;                           /* this process may run on (affinity, cgroup) */
+    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown (then l1d falls back to 32K/8/64 and l1d_assumed says so) */
+    bool l1d_assumed;
+    int64_t memory_bytes;
+    char os[128];                        /* kernel release and architecture */
+    bool has_pmu;                        /* /sys/bus/event_source/devices/cpu or an arm equivalent exists */
+};
+void machine_read(struct machine *m);
+/* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came from. */
+void machine_fingerprint(struct str *out, const struct machine *m);
+
+struct peak { double gflops_max, gflops_median; double seconds; };
+/* Runs gen_peak's loop on one core in the measuring child for about `seconds`. */
+bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c, struct peak *out, struct err *e);
+#endif

@@ -1,0 +1,53 @@
+/* The session file: a history with its measurements, as strict YAML.
+ *
+ *     tilescope: 1
+ *     title: R18 first convolution, channels last
+ *     note: free text
+ *     operator: c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1
+ *     branch: main                      # the current one; default: the first
+ *     branches:
+ *       main:
+ *         steps:
+ *           - layout set Conv "N H W O"
+ *           - loop parallel Conv N
+ *         at: 2                         # optional: steps behind this one are undone (redo brings them back)
+ *       tiled: {from: main, after: 1, steps: [...]}
+ *     measured:                         # optional, written by the program
+ *       - {branch: main, step: 2, latency_ms: {median: 0.3, min: 0.29, spread: 0.01, runs: 41}, ...}
+ *     machine: AMD EPYC | avx512 | ...  # where it was measured
+ *
+ * A session with one branch may write `steps:` at the top level instead of branches.
+ * Strict: unknown or duplicate keys, wrong types, bad values, anchors and aliases, nesting deeper than 16, bad UTF-8 and steps that
+ * do not apply are errors with file, line, column, the line and a caret; nothing is half applied. */
+#ifndef TS_SESSIONS_SESSION_H
+#define TS_SESSIONS_SESSION_H
+#include "explorer/history.h"
+
+struct session {
+    char path[512];                     /* "" = never saved */
+    char title[256];
+    struct str note;
+    struct history *history;
+    char machine[256];                  /* fingerprint of the stored measurements; "" = none */
+    bool dirty;                         /* changed since load or save */
+};
+
+bool session_new(const char *spec, struct session **out, struct err *e);
+void session_free(struct session *s);
+/* path "-" reads standard input. */
+bool session_load(const char *path, struct session **out, struct err *e);
+bool session_parse(const char *name, const char *text, size_t n, struct session **out, struct err *e);
+bool session_save(struct session *s, const char *path, struct err *e);      /* atomic; sets path and dirty */
+void session_yaml(const struct session *s, struct str *out);
+/* What the command line accepts where SESSION.yaml stands: a file, or an operator ("c2d n=1 ..."). */
+bool session_open(const char *arg, struct session **out, struct err *e);
+
+/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change, removed on a clean save or discard. */
+bool session_autosave(struct session *s, struct err *e);
+void session_autosave_drop(struct session *s);
+/* Autosaves that outlived their process, newest first: crash recovery on the start screen. */
+struct autosave { char path[512], title[256], original[512]; double age_s; };
+int session_autosaves(struct autosave *out, int max);
+/* Recent session files, newest first; session_save and session_load remember theirs. */
+int session_recent(char (*out)[512], int max);
+#endif
