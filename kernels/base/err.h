@@ -26,7 +26,7 @@ struct err {
 /* Each returns false, so that `return err_set(...)` is one line.  err_set clears fix, at and source. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Column (from 1) and width of the offending word in a one-line user text. */
+/* Column and width, in bytes from 1, of the offending word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
 /* Where in a file: also copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);

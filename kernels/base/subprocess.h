@@ -20,7 +20,7 @@ struct subprocess_result {
 
 /* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null and its output captured.
  * False only when it could not be started at all (ERR_ENV, names the program) or was cancelled (ERR_CANCEL).
- * At the time limit the whole process group is killed. */
+ * At the time limit (<= 0: none) the whole process group is killed.  *res is always filled. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 

@@ -1,0 +1,194 @@
+#include "kernels/base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN ((size_t)16)
+#define FIRST_BLOCK_BYTES ((size_t)64 * 1024)
+#define MAX_BLOCK_BYTES ((size_t)4 * 1024 * 1024)
+
+/* The newest block is the head of the list; the first one made is its tail. */
+struct block {
+    struct block *older;
+    size_t cap, used;
+    _Alignas(16) unsigned char data[];
+};
+
+struct arena {
+    struct block *head;
+    size_t older_used;      /* bytes used in all blocks but the head */
+};
+
+static struct block *block_new(size_t cap, struct block *older)
+{
+    struct block *b = xmalloc(sizeof *b + cap);
+    b->older = older;
+    b->cap = cap;
+    b->used = 0;
+    return b;
+}
+
+struct arena *arena_new(void)
+{
+    struct arena *a = xcalloc(1, sizeof *a);
+    a->head = block_new(FIRST_BLOCK_BYTES, NULL);
+    return a;
+}
+
+/* Under the sanitizers a stale pointer into a reset arena must read rubbish, not the old value. */
+static void poison(struct block *b)
+{
+#ifdef __SANITIZE_ADDRESS__
+    memset(b->data, 0xa5, b->used);
+#else
+    (void)b;
+#endif
+}
+
+void arena_reset(struct arena *a)
+{
+    while (a->head->older) {
+        struct block *older = a->head->older;
+        free(a->head);
+        a->head = older;
+    }
+    poison(a->head);
+    a->head->used = 0;
+    a->older_used = 0;
+}
+
+void arena_free(struct arena *a)
+{
+    if (!a)
+        return;
+    arena_reset(a);
+    free(a->head);
+    free(a);
+}
+
+size_t arena_used_bytes(const struct arena *a)
+{
+    return a->older_used + a->head->used;
+}
+
+static void grow(struct arena *a, size_t need)
+{
+    size_t cap = 2 * a->head->cap;
+    if (cap > MAX_BLOCK_BYTES)
+        cap = MAX_BLOCK_BYTES;
+    if (cap < need)
+        cap = need;
+    a->older_used += a->head->used;
+    a->head = block_new(cap, a->head);
+}
+
+void *arena_alloc(struct arena *a, size_t size_bytes)
+{
+    if (size_bytes > SIZE_MAX / 2)
+        fail("out of memory");
+    size_t need = (size_bytes + ALIGN - 1) & ~(ALIGN - 1);
+    if (need > a->head->cap - a->head->used)
+        grow(a, need);
+    void *p = a->head->data + a->head->used;
+    a->head->used += need;
+    memset(p, 0, need);
+    return p;
+}
+
+void *arena_copy(struct arena *a, const void *from, size_t size_bytes)
+{
+    void *p = arena_alloc(a, size_bytes);
+    if (size_bytes)
+        memcpy(p, from, size_bytes);
+    return p;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    n = strnlen(s, n);
+    char *p = arena_alloc(a, n + 1);
+    memcpy(p, s, n);
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n < 0)
+        fail("vsnprintf refused \"%s\"", fmt);
+    char *p = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *p = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+void *xmalloc(size_t size_bytes)
+{
+    void *p = malloc(size_bytes ? size_bytes : 1);
+    if (!p)
+        fail("out of memory (%zu bytes)", size_bytes);
+    return p;
+}
+
+void *xcalloc(size_t n, size_t size_bytes)
+{
+    void *p = calloc(n ? n : 1, size_bytes ? size_bytes : 1);
+    if (!p)
+        fail("out of memory (%zu times %zu bytes)", n, size_bytes);
+    return p;
+}
+
+void *xrealloc(void *p, size_t size_bytes)
+{
+    void *q = realloc(p, size_bytes ? size_bytes : 1);
+    if (!q)
+        fail("out of memory (%zu bytes)", size_bytes);
+    return q;
+}
+
+char *xstrdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    return memcpy(xmalloc(n), s, n);
+}
+
+static void (*fail_hook)(void);
+
+void fail_set_hook(void (*hook)(void))
+{
+    fail_hook = hook;
+}
+
+/* The hook is taken down before it runs, so that a failure inside it cannot recurse. */
+void fail_at(const char *file, int line, const char *fmt, ...)
+{
+    void (*hook)(void) = fail_hook;
+    fail_hook = NULL;
+    if (hook)
+        hook();
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "tilescope: fatal: %s:%d: ", file, line);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    abort();
+}

@@ -1,0 +1,142 @@
+#include "kernels/base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/str.h"
+
+static const struct { const char *name, *meaning; } codes[] = {
+#define ERR(id, name, meaning) [ERR_##id] = { name, meaning },
+#include "kernels/base/err.def"
+#undef ERR
+};
+
+const char *err_name(enum err_code code)
+{
+    return code < ERR_COUNT ? codes[code].name : "E_?";
+}
+
+const char *err_meaning(enum err_code code)
+{
+    return code < ERR_COUNT ? codes[code].meaning : "unknown error";
+}
+
+bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
+{
+    struct err fresh = { .code = code };
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(fresh.text, sizeof fresh.text, fmt, ap);
+    va_end(ap);
+    *e = fresh;
+    return false;
+}
+
+bool err_fix(struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->fix, sizeof e->fix, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+bool err_at(struct err *e, int col, int len)
+{
+    e->at.col = col;
+    e->at.len = len;
+    return false;
+}
+
+bool err_where(struct err *e, const char *file, int line, int col, const char *source_line)
+{
+    snprintf(e->at.file, sizeof e->at.file, "%s", file ? file : "");
+    e->at.line = line;
+    e->at.col = col;
+    size_t n = source_line ? strcspn(source_line, "\r\n") : 0;
+    if (n >= sizeof e->source)
+        n = sizeof e->source - 1;
+    if (n)
+        memcpy(e->source, source_line, n);
+    e->source[n] = '\0';
+    return false;
+}
+
+/* Length of the character at s: its UTF-8 sequence, or 1 with *ok false for a byte that must not
+ * reach a terminal (controls other than tab, malformed UTF-8: a cut buffer may end in half of one). */
+static size_t char_len(const char *s, bool *ok)
+{
+    unsigned char c = (unsigned char)*s;
+    *ok = c == '\t' || (c >= 0x20 && c != 0x7f);
+    if (c < 0x80)
+        return 1;
+    size_t left = strnlen(s, 4);
+    for (size_t n = 2; n <= left; n++)
+        if (utf8_valid(s, n, NULL))
+            return n;
+    *ok = false;
+    return 1;
+}
+
+static void add_clean(struct str *out, const char *s)
+{
+    while (*s) {
+        bool ok;
+        size_t n = char_len(s, &ok);
+        if (ok)
+            str_add_n(out, s, n);
+        else
+            str_add_char(out, '?');
+        s += n;
+    }
+}
+
+/* Under the source line: tabs stay tabs and a character of several bytes counts once, so that the
+ * caret stands below its column.  A column outside the (possibly cut) line gets no caret. */
+static void add_caret(struct str *out, const struct err *e)
+{
+    size_t size = strlen(e->source), start = (size_t)e->at.col - 1;
+    if (e->at.col < 1 || start > size)
+        return;
+    size_t end = start + (size_t)(e->at.len > 1 ? e->at.len : 1);
+    str_add(out, "  ");
+    for (size_t i = 0; i < start;) {
+        bool ok;
+        str_add_char(out, e->source[i] == '\t' ? '\t' : ' ');
+        i += char_len(e->source + i, &ok);
+    }
+    str_add_char(out, '^');
+    for (size_t i = start; i < size && i < end;) {
+        bool ok;
+        i += char_len(e->source + i, &ok);
+        if (i < size && i < end)
+            str_add_char(out, '~');
+    }
+    str_add_char(out, '\n');
+}
+
+void err_print(struct str *out, const struct err *e)
+{
+    if (e->at.file[0]) {
+        add_clean(out, e->at.file);
+        if (e->at.line > 0)
+            str_printf(out, ":%d", e->at.line);
+        if (e->at.line > 0 && e->at.col > 0)
+            str_printf(out, ":%d", e->at.col);
+        str_add(out, ": ");
+    }
+    str_add(out, "error: ");
+    add_clean(out, e->text);
+    str_printf(out, " [%s]\n", err_name(e->code));
+    if (e->source[0]) {
+        str_add(out, "  ");
+        add_clean(out, e->source);
+        str_add_char(out, '\n');
+        add_caret(out, e);
+    }
+    if (e->fix[0]) {
+        str_add(out, "  fix: ");
+        add_clean(out, e->fix);
+        str_add_char(out, '\n');
+    }
+}

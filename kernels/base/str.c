@@ -1,0 +1,231 @@
+#include "kernels/base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "kernels/base/arena.h"
+
+void str_free(struct str *s)
+{
+    free(s->data);
+    *s = (struct str){0};
+}
+
+void str_clear(struct str *s)
+{
+    s->len = 0;
+    if (s->data)
+        s->data[0] = '\0';
+}
+
+static void reserve(struct str *s, size_t more)
+{
+    size_t need = s->len + more + 1;
+    if (need <= s->cap)
+        return;
+    size_t cap = s->cap ? 2 * s->cap : 64;
+    s->cap = cap < need ? need : cap;
+    s->data = xrealloc(s->data, s->cap);
+}
+
+void str_add_n(struct str *s, const char *text, size_t n)
+{
+    reserve(s, n);
+    if (n)
+        memcpy(s->data + s->len, text, n);
+    s->len += n;
+    s->data[s->len] = '\0';
+}
+
+void str_add(struct str *s, const char *text)
+{
+    str_add_n(s, text, strlen(text));
+}
+
+void str_add_char(struct str *s, char c)
+{
+    str_add_n(s, &c, 1);
+}
+
+void str_repeat(struct str *s, char c, int n)
+{
+    if (n <= 0)
+        return;
+    reserve(s, (size_t)n);
+    memset(s->data + s->len, c, (size_t)n);
+    s->len += (size_t)n;
+    s->data[s->len] = '\0';
+}
+
+void str_vprintf(struct str *s, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    reserve(s, 64);
+    size_t room = s->cap - s->len;
+    int n = vsnprintf(s->data + s->len, room, fmt, ap);
+    if (n < 0)
+        fail("vsnprintf refused \"%s\"", fmt);
+    if ((size_t)n >= room) {
+        reserve(s, (size_t)n);
+        vsnprintf(s->data + s->len, (size_t)n + 1, fmt, again);
+    }
+    va_end(again);
+    s->len += (size_t)n;
+}
+
+void str_printf(struct str *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(s, fmt, ap);
+    va_end(ap);
+}
+
+const char *str_text(const struct str *s)
+{
+    return s->data ? s->data : "";
+}
+
+bool streq(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+bool strcaseeq(const char *a, const char *b)
+{
+    return strcasecmp(a, b) == 0;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+static int fold(char c, bool ignore_case)
+{
+    return ignore_case ? tolower((unsigned char)c) : (unsigned char)c;
+}
+
+static int min3(int a, int b, int c)
+{
+    int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Optimal string alignment: three rolling rows of the dynamic-programming table, row i holding the
+ * distances of the first i bytes of a to every prefix of b. */
+static int distance(const char *a, const char *b, bool ignore_case)
+{
+    int n = (int)strlen(a), m = (int)strlen(b);
+    size_t width = (size_t)m + 1;
+    int *rows = xcalloc(3 * width, sizeof *rows);
+    int *before = rows, *last = rows + width, *row = rows + 2 * width;
+    for (int j = 0; j <= m; j++)
+        last[j] = j;
+    for (int i = 1; i <= n; i++) {
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int ca = fold(a[i - 1], ignore_case), cb = fold(b[j - 1], ignore_case);
+            row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + (ca != cb));
+            bool swapped = i > 1 && j > 1 && ca == fold(b[j - 2], ignore_case)
+                        && cb == fold(a[i - 2], ignore_case);
+            if (swapped && before[j - 2] + 1 < row[j])
+                row[j] = before[j - 2] + 1;
+        }
+        int *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
+    }
+    int d = last[m];
+    free(rows);
+    return d;
+}
+
+int str_distance(const char *a, const char *b)
+{
+    return distance(a, b, false);
+}
+
+/* Near enough: at most a third of the word wrong (one letter in short words), case aside; or an
+ * abbreviation of at least three letters. */
+const char *str_nearest(const char *word, const char *const *candidates, int n)
+{
+    int len = (int)strlen(word);
+    int limit = len / 3 > 1 ? len / 3 : 1;
+    int best = limit + 1;
+    const char *found = NULL;
+    if (len > 256)
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        int d = distance(word, candidates[i], true);
+        if (len >= 3 && d > 1 && strncasecmp(word, candidates[i], (size_t)len) == 0)
+            d = 1;
+        if (d < best && (d == 0 || d < len)) {
+            best = d;
+            found = candidates[i];
+        }
+    }
+    return found;
+}
+
+bool str_to_int64(const char *s, long long lo, long long hi, long long *out)
+{
+    const char *digits = s + (*s == '-');
+    if (!isdigit((unsigned char)*digits))
+        return false;
+    char *end;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (errno || *end != '\0' || v < lo || v > hi)
+        return false;
+    *out = v;
+    return true;
+}
+
+/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 when there is none: the table
+ * of Unicode 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
+static size_t sequence_len(const unsigned char *s, size_t n)
+{
+    unsigned char c = s[0];
+    if (c < 0x80)
+        return 1;
+    size_t len = c >= 0xc2 && c <= 0xdf ? 2
+               : (c & 0xf0) == 0xe0 ? 3
+               : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (len == 0 || len > n)
+        return 0;
+    unsigned char lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    unsigned char hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    if (s[1] < lo || s[1] > hi)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+bool utf8_valid(const char *s, size_t n, size_t *bad)
+{
+    size_t i = 0;
+    while (i < n) {
+        size_t len = sequence_len((const unsigned char *)s + i, n - i);
+        if (len == 0) {
+            if (bad)
+                *bad = i;
+            return false;
+        }
+        i += len;
+    }
+    return true;
+}

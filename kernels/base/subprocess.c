@@ -1,0 +1,214 @@
+#include "kernels/base/subprocess.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_OUTPUT_BYTES ((size_t)1 << 20)
+#define TICK_MS 20
+
+extern char **environ;
+
+double clock_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+bool subprocess_find(const char *name, struct str *path)
+{
+    const char *p = getenv("PATH");
+    struct str try = {0};
+    bool found = false;
+    if (*name == '\0' || strchr(name, '/'))
+        return false;
+    if (!p)
+        p = "/usr/local/bin:/usr/bin:/bin";
+    while (!found) {
+        size_t n = strcspn(p, ":");
+        str_clear(&try);
+        str_add_n(&try, n ? p : ".", n ? n : 1);
+        str_printf(&try, "/%s", name);
+        found = is_program(str_text(&try));
+        if (p[n] == '\0')
+            break;
+        p += n + 1;
+    }
+    if (found && path) {
+        str_clear(path);
+        str_add(path, str_text(&try));
+    }
+    str_free(&try);
+    return found;
+}
+
+/* A pipe whose ends do not collide with the child's standard descriptors, even if ours are closed. */
+static bool open_pipe(int fd[2])
+{
+    if (pipe2(fd, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        if (fd[i] > STDERR_FILENO)
+            continue;
+        int moved = fcntl(fd[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(fd[i]);
+        fd[i] = moved;
+    }
+    if (fd[0] >= 0 && fd[1] >= 0 && fcntl(fd[0], F_SETFL, O_NONBLOCK) == 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    return false;
+}
+
+/* Starts argv in a process group of its own, with default signals; 0 or the errno of the failure.
+ * posix_spawn rather than fork: safe with threads, and quick however large this process is. */
+static int spawn(const char *const *argv, int output, pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+                                        | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    int rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+/* Takes what is there (at most two pipes full, lest a flood keeps us from the clock) without blocking;
+ * false at the end of the output.  What exceeds the cap is read and dropped, so that the program never
+ * blocks on us. */
+static bool take_output(int fd, struct str *out)
+{
+    char chunk[16384];
+    for (int i = 0; i < 128; i++) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN;
+        if (n == 0)
+            return false;
+        size_t room = MAX_OUTPUT_BYTES - out->len;
+        str_add_n(out, chunk, (size_t)n < room ? (size_t)n : room);
+    }
+    return true;
+}
+
+/* Has it ended?  Then *status is its wait status, or -1 when nobody can say (SIGCHLD ignored). */
+static bool reap(pid_t pid, int flags, int *status)
+{
+    for (;;) {
+        pid_t got = waitpid(pid, status, flags);
+        if (got == pid)
+            return true;
+        if (got == 0)
+            return false;
+        if (errno != EINTR) {
+            *status = -1;
+            return true;
+        }
+    }
+}
+
+/* Waits for output or up to one tick.  Once the pipe is closed nothing wakes us when the program ends,
+ * which is then usually a matter of microseconds: short naps that grow. */
+static void wait_tick(int fd, bool open, double left_s, long *nap_us)
+{
+    double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;
+    if (open) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        poll(&p, 1, (int)tick_ms);
+        return;
+    }
+    struct timespec t = { .tv_nsec = *nap_us * 1000 };
+    nanosleep(&t, NULL);
+    if (*nap_us < TICK_MS * 500)
+        *nap_us *= 2;
+}
+
+/* Follows a started program to its end; returns its wait status.  The group is killed while the
+ * program is not yet reaped, so its number cannot have been reused. */
+static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
+                  struct subprocess_result *res)
+{
+    double end = clock_s() + limit_s;
+    bool open = true;
+    long nap_us = 50;
+    int status = 0;
+    while (!reap(pid, WNOHANG, &status)) {
+        double left = limit_s > 0 ? end - clock_s() : 1;
+        res->cancelled = cancelled(c);
+        res->timed_out = !res->cancelled && left <= 0;
+        if (res->cancelled || res->timed_out) {
+            kill(-pid, SIGKILL);
+            reap(pid, 0, &status);
+            break;
+        }
+        wait_tick(fd, open, left, &nap_us);
+        open = open && take_output(fd, &res->out);
+    }
+    if (open)
+        take_output(fd, &res->out);
+    return status;
+}
+
+bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
+                    struct subprocess_result *res, struct err *e)
+{
+    int fd[2];
+    pid_t pid;
+    *res = (struct subprocess_result){ .exit_code = -1 };
+    if (cancelled(c)) {
+        res->cancelled = true;
+        return err_set(e, ERR_CANCEL, "cancelled before %s was started", argv[0]);
+    }
+    if (!open_pipe(fd))
+        return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
+    int rc = spawn(argv, fd[1], &pid);
+    close(fd[1]);
+    if (rc != 0) {
+        close(fd[0]);
+        return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
+                       rc == ENOENT ? "no such program" : strerror(rc));
+    }
+    int status = follow(pid, fd[0], limit_s, c, res);
+    close(fd[0]);
+    if (res->cancelled) {
+        str_free(&res->out);
+        return err_set(e, ERR_CANCEL, "%s was cancelled", argv[0]);
+    }
+    if (status != -1 && WIFEXITED(status))
+        res->exit_code = WEXITSTATUS(status);
+    if (status != -1 && WIFSIGNALED(status))
+        res->signal = WTERMSIG(status);
+    return true;
+}
