@@ -61,10 +61,12 @@ struct op_family {
     const char *help;                     /* a paragraph: formula, tensors and dims */
     int n_params;
     const struct op_param *params;
-    /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no sense. */
+    /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no sense; a text
+     * that starts with "NAME=" makes the error point at that word of the spec. */
     bool (*build)(struct graph *g, const int64_t *values, struct err *e);
-    /* Rewrites values to canonical form (k= to kh= kw=, ...) so that equal operators have equal specs. May be NULL. */
-    void (*canonical)(int64_t *values);
+    /* Rewrites values to canonical form (kh=3 kw=3 to k=3, ...) so that equal operators have equal specs; values
+     * that contradict each other are ERR_SYNTAX ("NAME=..." as above). Runs before build; may be NULL. */
+    bool (*canonical)(int64_t *values, struct err *e);
 };
 int ops_count(void);
 const struct op_family *ops_get(int i);
@@ -78,21 +80,27 @@ bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out
 int graph_tensor(const struct graph *g, const char *name);            /* index or -1; case-insensitive */
 int graph_node_of(const struct graph *g, const char *tensor_name);    /* node producing it, or -1 */
 bool graph_reads(const struct graph *g, int node, int tensor);
-int64_t tensor_elems(const struct tensor *t);
+int64_t tensor_elems(const struct tensor *t);                         /* INT64_MAX when that overflows */
 
 /* For builders (ops/ only): growable construction. */
 struct tensor_def { const char *name; int rank; const char *const *dims; const int64_t *shape; enum tensor_role role; };
 int graph_add_tensor(struct graph *g, const struct tensor_def *def);
-/* Copies *n, sets producer of n->out, adds flops. The variables must exist already. */
+/* Copies *n, sets producer of n->out, adds flops (counted from the body and the extents unless n->flops is set).
+ * The variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
 
 /* The same graph with a "convert" node (an identity copy) in front of every consumer of input tensor t: the
  * caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the intermediate that the
- * consumers read (SPEC A.8, C.2).  Built fresh in a. */
+ * consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
+ * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the new output,
+ * keeps the caller's layout.
+ * NAME_in stands just before NAME and NAME_out just after it, and the node where it runs: later tensor and node
+ * indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
 /* The whole graph as text, a line per tensor and node with its tensor expression:
- *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw] */
+ *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw]
+ * node_print writes one such expression, with no newline. */
 void graph_print(struct str *out, const struct graph *g);
 void node_print(struct str *out, const struct graph *g, int node);
 #endif

@@ -1,0 +1,48 @@
+/* General matrix multiplication: C[m][n] = sum over k of A[m][k] * B[k][n]. */
+#include "kernels/ops/build.h"
+
+/* ORDER GMM: the enum numbers the rows of the table. */
+enum { P_M, P_K, P_N, P_BIAS, P_RELU, N_PARAMS };
+
+#define MAX_SIZE (1 << 20)
+
+static const struct op_param params[N_PARAMS] = {
+    [P_M]    = { "m", OP_REQUIRED, 1, MAX_SIZE, "rows of A and C" },
+    [P_K]    = { "k", OP_REQUIRED, 1, MAX_SIZE, "columns of A, rows of B" },
+    [P_N]    = { "n", OP_REQUIRED, 1, MAX_SIZE, "columns of B and C" },
+    [P_BIAS] = { "bias", 0, 0, 1, "1: add a bias per column" },
+    [P_RELU] = { "relu", 0, 0, 1, "1: finish with max(x, 0)" },
+};
+
+static bool build(struct graph *g, const int64_t *v, struct err *e)
+{
+    (void)e;
+    static const char *const dims_a[] = { "M", "K" }, *const dims_b[] = { "K", "N" };
+    static const char *const dims_c[] = { "M", "N" };
+    const int64_t shape_a[] = { v[P_M], v[P_K] }, shape_b[] = { v[P_K], v[P_N] };
+    const int64_t shape_c[] = { v[P_M], v[P_N] };
+    int a = graph_add_tensor(g, &(struct tensor_def){ "A", 2, dims_a, shape_a, TENSOR_INPUT });
+    int b = graph_add_tensor(g, &(struct tensor_def){ "B", 2, dims_b, shape_b, TENSOR_CONST });
+    int c = graph_add_tensor(g, &(struct tensor_def){ "C", 2, dims_c, shape_c, TENSOR_INTER });
+
+    struct node n = { .op = "matmul", .combine = COMBINE_SUM, .complex = true, .data_in = a };
+    node_spatial(g, &n, c);
+    const struct expr *k = node_reduce(g, &n, "K", v[P_K]);
+    const struct expr *at_a[] = { n.spatial[0], k }, *at_b[] = { k, n.spatial[1] };
+    n.body = val_bin(exprs_arena(g->pool), VAL_MUL, load_at(g, a, at_a), load_at(g, b, at_b));
+    graph_add_node(g, &n);
+    finish_with(g, c, 1, v[P_BIAS], v[P_RELU]);
+    return true;
+}
+
+const struct op_family gmm_family = {
+    .name = "gmm",
+    .title = "matrix multiplication",
+    .example = "gmm m=512 k=512 n=512",
+    .help = "C[m][n] = sum over k of A[m][k] * B[k][n].  "
+            "A (M K) is the input, B (K N) a constant, C is M N.  "
+            "bias=1 adds Bias (N), relu=1 finishes with ReLU.",
+    .n_params = N_PARAMS,
+    .params = params,
+    .build = build,
+};

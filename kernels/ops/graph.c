@@ -1,0 +1,297 @@
+/* Graphs of tensor expressions: construction, lookup, conversions, text. */
+#include "kernels/ops/graph.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/ir/simplify.h"
+#include "kernels/ops/build.h"
+
+#define ELEM_BYTES 4.0                    /* f32 */
+
+static struct arena *arena_of(const struct graph *g)
+{
+    return exprs_arena(g->pool);
+}
+
+int64_t tensor_elems(const struct tensor *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t->rank; d++)
+        if (__builtin_mul_overflow(n, t->shape[d], &n))
+            return INT64_MAX;
+    return n;
+}
+
+/* Construction. */
+
+struct graph *graph_new(struct arena *a, const char *op)
+{
+    struct graph *g = ARENA_NEW(a, struct graph);
+    g->pool = exprs_new(a);
+    g->op = op;
+    return g;
+}
+
+/* The array `old` of n elements with room for one more: capacities are powers of two. */
+static void *grown(struct arena *a, void *old, int n, size_t elem_bytes)
+{
+    if (n & (n - 1))
+        return old;
+    void *p = arena_alloc(a, (n ? 2 * (size_t)n : 1) * elem_bytes);
+    if (n)
+        memcpy(p, old, (size_t)n * elem_bytes);
+    return p;
+}
+
+static double traffic_bytes(const struct tensor *t)
+{
+    return t->role == TENSOR_INTER ? 0 : ELEM_BYTES * (double)tensor_elems(t);
+}
+
+int graph_add_tensor(struct graph *g, const struct tensor_def *def)
+{
+    if (graph_tensor(g, def->name) >= 0 || def->rank > MAX_RANK)
+        fail("tensor %s: a second one of this name, or rank %d", def->name, def->rank);
+    struct arena *a = arena_of(g);
+    struct tensor t = { .name = arena_strdup(a, def->name), .rank = def->rank, .role = def->role,
+                        .producer = -1 };
+    for (int d = 0; d < def->rank; d++) {
+        t.dim[d] = arena_strdup(a, def->dims[d]);
+        t.shape[d] = def->shape[d];
+    }
+    g->tensor = grown(a, g->tensor, g->n_tensors, sizeof *g->tensor);
+    g->tensor[g->n_tensors] = t;
+    g->bytes += traffic_bytes(&t);
+    return g->n_tensors++;
+}
+
+void graph_set_output(struct graph *g, int t)
+{
+    g->tensor[t].role = TENSOR_OUTPUT;
+    g->bytes += traffic_bytes(&g->tensor[t]);
+}
+
+/* Points of the iteration space, as a double: it may exceed 2^63. */
+static double node_points(const struct node *n)
+{
+    double points = 1;
+    for (int i = 0; i < n->n_spatial; i++)
+        points *= (double)(n->spatial[i]->hi + 1);
+    for (int i = 0; i < n->n_reduce; i++)
+        points *= (double)(n->reduce[i]->hi + 1);
+    return points;
+}
+
+int graph_add_node(struct graph *g, const struct node *n)
+{
+    struct node *node;
+    g->node = grown(arena_of(g), g->node, g->n_nodes, sizeof *g->node);
+    node = &g->node[g->n_nodes];
+    *node = *n;
+    if (node->flops == 0)
+        node->flops = node_points(n) * (val_flops(n->body) + (n->combine != COMBINE_NONE));
+    g->tensor[n->out].producer = g->n_nodes;
+    g->flops += node->flops;
+    if (n->complex)
+        g->main_node = g->n_nodes;
+    return g->n_nodes++;
+}
+
+static const struct expr *dim_var(const struct graph *g, const char *dim, int64_t extent)
+{
+    char name[64];
+    size_t i = 0;
+    for (; dim[i] && i + 1 < sizeof name; i++)
+        name[i] = (char)tolower((unsigned char)dim[i]);
+    name[i] = '\0';
+    return expr_var(g->pool, name, 0, extent - 1);
+}
+
+void node_spatial(const struct graph *g, struct node *n, int out)
+{
+    const struct tensor *t = &g->tensor[out];
+    n->out = out;
+    n->n_spatial = t->rank;
+    for (int d = 0; d < t->rank; d++)
+        n->spatial[d] = dim_var(g, t->dim[d], t->shape[d]);
+}
+
+const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
+                               int64_t extent)
+{
+    const struct expr *var = dim_var(g, dim, extent);
+    n->reduce_dim[n->n_reduce] = dim;
+    n->reduce[n->n_reduce++] = var;
+    return var;
+}
+
+const struct val *load_at(const struct graph *g, int t, const struct expr *const *idx)
+{
+    int rank = g->tensor[t].rank;
+    const struct expr **own = ARENA_ARRAY(arena_of(g), const struct expr *, rank);
+    for (int d = 0; d < rank; d++)
+        own[d] = expr_simplify(g->pool, idx[d]);
+    return val_load(arena_of(g), t, rank, own);
+}
+
+/* Lookup. */
+
+int graph_tensor(const struct graph *g, const char *name)
+{
+    for (int t = 0; t < g->n_tensors; t++)
+        if (strcaseeq(g->tensor[t].name, name))
+            return t;
+    return -1;
+}
+
+int graph_node_of(const struct graph *g, const char *tensor_name)
+{
+    int t = graph_tensor(g, tensor_name);
+    return t < 0 ? -1 : g->tensor[t].producer;
+}
+
+struct wanted { int tensor; bool found; };
+
+static void note_load(void *ctx, const struct val *load)
+{
+    struct wanted *w = ctx;
+    w->found |= load->source == w->tensor;
+}
+
+bool graph_reads(const struct graph *g, int node, int tensor)
+{
+    struct wanted w = { .tensor = tensor };
+    val_each_load(g->node[node].body, note_load, &w);
+    return w.found;
+}
+
+/* Conversions.  The new tensor is NAME_in before an input or NAME_out after the output; `remap`
+ * follows the tensors into the new graph. */
+
+struct remap { struct graph *g; int from; };      /* tensors from this one on move up by one */
+
+static int moved(const struct remap *m, int t)
+{
+    return t >= m->from ? t + 1 : t;
+}
+
+static const struct val *move_load(void *ctx, const struct val *load)
+{
+    const struct remap *m = ctx;
+    return val_load(arena_of(m->g), moved(m, load->source), load->rank, load->idx);
+}
+
+static void copy_tensor(struct graph *to, const struct tensor *t, const char *name,
+                        enum tensor_role role)
+{
+    graph_add_tensor(to, &(struct tensor_def){ name, t->rank, t->dim, t->shape, role });
+}
+
+static void copy_node(struct remap *m, const struct node *from)
+{
+    struct val_map map = { .ctx = m, .load = move_load };
+    struct node n = *from;
+    n.out = moved(m, n.out);
+    n.data_in = moved(m, n.data_in);
+    n.body = val_rebuild(arena_of(m->g), n.body, &map);
+    graph_add_node(m->g, &n);
+}
+
+static void convert_node(struct graph *g, int from, int to)
+{
+    struct node n = { .op = "convert", .data_in = from };
+    node_spatial(g, &n, to);
+    n.body = load_at(g, from, n.spatial);
+    graph_add_node(g, &n);
+}
+
+static int first_reader(const struct graph *g, int t)
+{
+    int i = 0;
+    while (i < g->n_nodes && !graph_reads(g, i, t))
+        i++;
+    return i;
+}
+
+const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t)
+{
+    bool input = g->tensor[t].role == TENSOR_INPUT;
+    if (!input && g->tensor[t].role != TENSOR_OUTPUT)
+        fail("no conversion of %s: neither input nor output", g->tensor[t].name);
+    struct graph *to = ARENA_NEW(a, struct graph);
+    to->pool = g->pool;
+    to->spec = g->spec;
+    to->op = g->op;
+    const char *caller = arena_printf(a, "%s%s", g->tensor[t].name, input ? "_in" : "_out");
+    struct remap m = { to, input ? t : t + 1 };
+    for (int i = 0; i < g->n_tensors; i++) {
+        const struct tensor *old = &g->tensor[i];
+        if (i == t && input)
+            copy_tensor(to, old, caller, TENSOR_INPUT);
+        copy_tensor(to, old, old->name, i == t ? TENSOR_INTER : old->role);
+        if (i == t && !input)
+            copy_tensor(to, old, caller, TENSOR_OUTPUT);
+    }
+    int at = input ? first_reader(g, t) : g->n_nodes;
+    for (int i = 0; i <= g->n_nodes; i++) {
+        if (i == at)
+            convert_node(to, t, t + 1);
+        if (i < g->n_nodes)
+            copy_node(&m, &g->node[i]);
+    }
+    return to;
+}
+
+/* Text. */
+
+static const char *const role_name[] = {
+    [TENSOR_INPUT] = "input",
+    [TENSOR_CONST] = "const",
+    [TENSOR_INTER] = "inter",
+    [TENSOR_OUTPUT] = "output",
+};
+
+void node_print(struct str *out, const struct graph *g, int node)
+{
+    static const char *const how[] = {
+        [COMBINE_NONE] = "=", [COMBINE_SUM] = "+=", [COMBINE_MAX] = "max=",
+    };
+    const struct node *n = &g->node[node];
+    const char **names = xcalloc((size_t)g->n_tensors, sizeof *names);
+    for (int t = 0; t < g->n_tensors; t++)
+        names[t] = g->tensor[t].name;
+    str_add(out, names[n->out]);
+    for (int i = 0; i < n->n_spatial; i++) {
+        str_add_char(out, '[');
+        expr_print(out, n->spatial[i]);
+        str_add_char(out, ']');
+    }
+    str_printf(out, " %s ", how[n->combine]);
+    val_print(out, n->body, names);
+    free(names);
+}
+
+static void tensor_print(struct str *out, const struct tensor *t)
+{
+    str_printf(out, "  %-8s %-6s", t->name, role_name[t->role]);
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, " %s(%lld)", t->dim[d], (long long)t->shape[d]);
+    str_add_char(out, '\n');
+}
+
+void graph_print(struct str *out, const struct graph *g)
+{
+    str_printf(out, "%s\n", g->spec);
+    for (int t = 0; t < g->n_tensors; t++)
+        tensor_print(out, &g->tensor[t]);
+    for (int i = 0; i < g->n_nodes; i++) {
+        str_printf(out, "  %-8s ", g->node[i].op);
+        node_print(out, g, i);
+        for (int r = 0; r < g->node[i].n_reduce; r++)
+            str_printf(out, "%s %s(%lld)", r ? "" : "  over", g->node[i].reduce_dim[r],
+                       (long long)g->node[i].reduce[r]->hi + 1);
+        str_add_char(out, '\n');
+    }
+    str_printf(out, "  %.0f flops, %.0f bytes\n", g->flops, g->bytes);
+}

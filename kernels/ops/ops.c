@@ -1,0 +1,263 @@
+/* The table of operator families, and operator specs: "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1 relu=1".
+ *
+ * A spec is an operator name and NAME=VALUE words in any order and any case.  Its canonical form
+ * has the parameters in table order without those at their default, so equal operators have equal
+ * specs. */
+#include <stdio.h>
+#include <string.h>
+#include "kernels/ops/build.h"
+
+#define MAX_PARAMS 64
+#define MAX_ELEMS (INT64_C(1) << 40)
+
+static const struct op_family *const families[] = { &c2d_family, &gmm_family };
+
+int ops_count(void)
+{
+    return COUNT_OF(families);
+}
+
+const struct op_family *ops_get(int i)
+{
+    return families[i];
+}
+
+const struct op_family *ops_find(const char *name)
+{
+    for (int i = 0; i < ops_count(); i++)
+        if (strcaseeq(families[i]->name, name))
+            return families[i];
+    return NULL;
+}
+
+/* Parsing. */
+
+struct word { const char *text; int col, len; };            /* text is a copy; col from 1 */
+
+struct parse {
+    struct arena *a;
+    const char *spec;
+    const struct op_family *family;
+    struct word op;
+    int64_t values[MAX_PARAMS];
+    struct word given[MAX_PARAMS];                          /* len 0: not given */
+};
+
+/* Makes *e point at the word of the spec, and stay false. */
+static bool point_at(const struct parse *p, const struct word *w, struct err *e)
+{
+    err_where(e, "", 0, w->col, p->spec);
+    return err_at(e, w->col, w->len);
+}
+
+/* The next blank-separated word from *pos on; false at the end. */
+static bool next_word(const struct parse *p, size_t *pos, struct word *w)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t start = *pos + strspn(p->spec + *pos, blanks), len = strcspn(p->spec + start, blanks);
+    *pos = start + len;
+    *w = (struct word){ arena_strndup(p->a, p->spec + start, len), (int)start + 1, (int)len };
+    return len > 0;
+}
+
+static bool unknown_op(const struct parse *p, struct err *e)
+{
+    const char *names[COUNT_OF(families)];
+    struct str all = {0};
+    for (int i = 0; i < ops_count(); i++) {
+        names[i] = families[i]->name;
+        str_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = str_nearest(p->op.text, names, ops_count());
+    if (!p->op.len)
+        err_set(e, ERR_SYNTAX, "no operator given");
+    else
+        err_set(e, ERR_NAME, "unknown operator \"%.60s\"", p->op.text);
+    if (near)
+        err_fix(e, "did you mean %s? (operators: %s)", near, str_text(&all));
+    else
+        err_fix(e, "the operators are %s: try `%s`", str_text(&all), families[0]->example);
+    str_free(&all);
+    return point_at(p, &p->op, e);
+}
+
+static int find_param(const struct op_family *f, const char *name)
+{
+    for (int i = 0; i < f->n_params; i++)
+        if (strcaseeq(f->params[i].name, name))
+            return i;
+    return -1;
+}
+
+static bool unknown_param(const struct parse *p, const char *name, const struct word *w,
+                          struct err *e)
+{
+    const struct op_family *f = p->family;
+    const char *names[MAX_PARAMS];
+    struct str all = {0};
+    for (int i = 0; i < f->n_params; i++) {
+        names[i] = f->params[i].name;
+        str_printf(&all, "%s%s", i ? " " : "", names[i]);
+    }
+    const char *near = str_nearest(name, names, f->n_params);
+    err_set(e, ERR_NAME, "%s has no parameter \"%.60s\"", f->name, name);
+    if (near)
+        err_fix(e, "did you mean %s=? (parameters: %s)", near, str_text(&all));
+    else
+        err_fix(e, "the parameters of %s are %s", f->name, str_text(&all));
+    str_free(&all);
+    return point_at(p, &(struct word){ w->text, w->col, (int)strlen(name) }, e);
+}
+
+/* True when text is digits with an optional sign: a number, though perhaps a huge one. */
+static bool looks_integer(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static bool set_param(struct parse *p, int i, const char *value, const struct word *w,
+                      struct err *e)
+{
+    const struct op_param *param = &p->family->params[i];
+    int skip = (int)(value - w->text);
+    struct word at = { value, w->col + skip, w->len - skip };
+    long long v;
+    if (p->given[i].len) {
+        err_set(e, ERR_SYNTAX, "%s= is given twice", param->name);
+        err_fix(e, "leave out one of %.60s and %.60s", p->given[i].text, w->text);
+        return point_at(p, w, e);
+    }
+    if (!*value) {
+        err_set(e, ERR_SYNTAX, "%s= has no value", param->name);
+        err_fix(e, "write %s=NUMBER, with no blank around the =", param->name);
+        return point_at(p, w, e);
+    }
+    if (!str_to_int64(value, param->min, param->max, &v)) {
+        if (looks_integer(value))
+            err_set(e, ERR_RANGE, "%s=%.40s is out of range", param->name, value);
+        else
+            err_set(e, ERR_TYPE, "%s= wants a whole number, not \"%.40s\"", param->name, value);
+        err_fix(e, "%s (%s) takes %lld to %lld", param->name, param->help, (long long)param->min,
+                (long long)param->max);
+        return point_at(p, &at, e);
+    }
+    p->values[i] = v;
+    p->given[i] = *w;
+    return true;
+}
+
+static bool parse_param(struct parse *p, const struct word *w, struct err *e)
+{
+    const char *eq = strchr(w->text, '=');
+    if (!eq || eq == w->text) {
+        err_set(e, ERR_SYNTAX, "\"%.60s\" is not of the form NAME=VALUE", w->text);
+        err_fix(e, "try `%s`", p->family->example);
+        return point_at(p, w, e);
+    }
+    const char *name = arena_strndup(p->a, w->text, (size_t)(eq - w->text));
+    int i = find_param(p->family, name);
+    return i < 0 ? unknown_param(p, name, w, e) : set_param(p, i, eq + 1, w, e);
+}
+
+/* "c2d needs i=, h= and o=": every required parameter that is missing. */
+static bool check_required(const struct parse *p, struct err *e)
+{
+    const struct op_family *f = p->family;
+    int missing = 0, left;
+    for (int i = 0; i < f->n_params; i++)
+        missing += p->values[i] == OP_REQUIRED;
+    if (!missing)
+        return true;
+    struct str list = {0};
+    left = missing;
+    for (int i = 0; i < f->n_params; i++)
+        if (p->values[i] == OP_REQUIRED) {
+            left--;
+            str_printf(&list, "%s=%s", f->params[i].name, left > 1 ? ", " : left ? " and " : "");
+        }
+    err_set(e, ERR_SYNTAX, "%s needs %s", f->name, str_text(&list));
+    err_fix(e, "try `%s`", f->example);
+    str_free(&list);
+    return point_at(p, &p->op, e);
+}
+
+/* Where the error of a builder belongs: the word of the parameter that its text starts with,
+ * or the operator. */
+static bool point_at_blamed(const struct parse *p, struct err *e)
+{
+    char name[32];
+    size_t n = strcspn(e->text, "=");
+    if (n < sizeof name) {
+        snprintf(name, sizeof name, "%.*s", (int)n, e->text);
+        int i = find_param(p->family, name);
+        if (i >= 0 && p->given[i].len)
+            return point_at(p, &p->given[i], e);
+    }
+    return point_at(p, &p->op, e);
+}
+
+static bool check_sizes(const struct parse *p, const struct graph *g, struct err *e)
+{
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct tensor *x = &g->tensor[t];
+        if (tensor_elems(x) <= MAX_ELEMS)
+            continue;
+        struct str shape = {0};
+        for (int d = 0; d < x->rank; d++)
+            str_printf(&shape, "%s%s=%lld", d ? " " : "", x->dim[d], (long long)x->shape[d]);
+        err_set(e, ERR_OVERFLOW, "tensor %s (%s) has more than 2^40 elements", x->name,
+                str_text(&shape));
+        err_fix(e, "make one of its dimensions smaller");
+        str_free(&shape);
+        return point_at(p, &p->op, e);
+    }
+    return true;
+}
+
+static const char *canonical_spec(const struct parse *p)
+{
+    struct str s = {0};
+    str_add(&s, p->family->name);
+    for (int i = 0; i < p->family->n_params; i++) {
+        const struct op_param *param = &p->family->params[i];
+        if (p->values[i] != param->def && p->values[i] != OP_UNSET)
+            str_printf(&s, " %s=%lld", param->name, (long long)p->values[i]);
+    }
+    const char *text = arena_strdup(p->a, str_text(&s));
+    str_free(&s);
+    return text;
+}
+
+static bool parse_spec(struct parse *p, struct err *e)
+{
+    size_t pos = 0;
+    struct word w;
+    next_word(p, &pos, &p->op);
+    p->family = ops_find(p->op.text);
+    if (!p->family)
+        return unknown_op(p, e);
+    for (int i = 0; i < p->family->n_params; i++)
+        p->values[i] = p->family->params[i].def;
+    while (next_word(p, &pos, &w))
+        if (!parse_param(p, &w, e))
+            return false;
+    if (p->family->canonical && !p->family->canonical(p->values, e))
+        return point_at_blamed(p, e);
+    return check_required(p, e);
+}
+
+bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e)
+{
+    struct parse p = { .a = a, .spec = spec };
+    if (!parse_spec(&p, e))
+        return false;
+    struct graph *g = graph_new(a, p.family->name);
+    if (!p.family->build(g, p.values, e))
+        return point_at_blamed(&p, e);
+    if (!check_sizes(&p, g, e))
+        return false;
+    g->spec = canonical_spec(&p);
+    *out = g;
+    return true;
+}

@@ -1,0 +1,100 @@
+/* How the reference evaluates one node fast: rows.
+ *
+ * One spatial variable of the node, the row variable, runs in the innermost loop; an access whose
+ * flat offset is linear in it is a stride.  All other variables stand still in a row, so whatever
+ * they do (division by the channels of a group, a parity test) is computed once a row.  Only
+ * reference*.c include this. */
+#ifndef TS_OPS_REFERENCE_IMPL_H
+#define TS_OPS_REFERENCE_IMPL_H
+#include "kernels/ops/reference.h"
+
+/* rest + sum of coef * term; the terms are variables and non-linear subexpressions, repeats
+ * allowed.  (expr_linear would allocate in the graph's pool; evaluating leaves the graph alone.) */
+struct sum_term { const struct expr *e; int64_t coef; };
+struct sum { int64_t rest; int n; struct sum_term *term; };
+
+/* *s += scale * e */
+void sum_add(struct arena *a, struct sum *s, const struct expr *e, int64_t scale);
+int64_t sum_at(const struct sum *s, const int64_t *env);
+/* The factor of var; false when var occurs inside a non-linear term. */
+bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef);
+
+/* The body, ready for rows. */
+struct row_test {
+    const struct expr *cond;
+    bool linear;                          /* cond is diff < 0, diff moving by step per row element */
+    struct sum diff;
+    int64_t step;
+    bool moves;                           /* cond depends on the row variable */
+};
+struct row_val {
+    enum val_kind kind;
+    double value;                         /* CONST */
+    struct row_val *a, *b;
+    const double *data;                   /* LOAD: data[flat], plus stride per row element */
+    struct sum flat;
+    int64_t stride;
+    bool bent;                            /* flat is not linear in the row variable */
+    int n_tests;                          /* SELECT: a where all tests hold, else b */
+    struct row_test *test;
+};
+
+struct row_plan {
+    struct arena *a;                      /* owns the plan */
+    const struct graph *g;
+    const struct node *n;
+    double *const *data;
+    const struct cancel *cancel;
+    const struct expr *row;               /* the row variable, */
+    int64_t row_len, row_stride;          /* its extent, and its stride in the output */
+    int n_outer;                          /* the other spatial variables, in order */
+    const struct expr *outer[MAX_RANK];
+    int64_t outer_stride[MAX_RANK];       /* in the output */
+    int64_t n_points;                     /* product of their extents */
+    double work;                          /* points of the whole iteration space */
+    const struct row_val *body;
+};
+
+/* Every name is looked up once: plan of one node over data, all in a. */
+const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, const struct node *n,
+                                    double *const *data, const struct cancel *c);
+/* Evaluates any node. */
+void row_eval(const struct row_plan *p);
+/* Sums of products of two loads whose offsets are one part over the spatial variables plus one over
+ * the reductions (convolutions, matrix products).  False: not of that form, nothing done. */
+bool mac_eval(const struct row_plan *p);
+
+/* Sets the outer variables in env to point number i; returns the offset of its output row. */
+int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);
+/* f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth it.
+ * env has room for every variable of the pool and belongs to the call. */
+void each_task(const struct row_plan *p, int64_t n, double work,
+               void (*f)(const void *ctx, int64_t i, int64_t *env), const void *ctx);
+/* The next point of n variables that start at 0, the last one fastest; false after the last. */
+bool next_point(const struct expr *const *vars, int n, int64_t *env);
+void first_point(const struct expr *const *vars, int n, int64_t *env);
+
+static inline double arith(enum val_kind kind, double x, double y)
+{
+    switch (kind) {
+    case VAL_ADD: return x + y;
+    case VAL_SUB: return x - y;
+    case VAL_MUL: return x * y;
+    case VAL_DIV: return x / y;
+    case VAL_MAX: return x > y ? x : y;
+    case VAL_MIN: return x < y ? x : y;
+    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
+    }
+    UNREACHABLE();
+}
+
+static inline double combined(enum combine how, double old, double value)
+{
+    switch (how) {
+    case COMBINE_NONE: return value;
+    case COMBINE_SUM: return old + value;
+    case COMBINE_MAX: return old > value ? old : value;
+    }
+    UNREACHABLE();
+}
+#endif
