@@ -43,8 +43,8 @@ struct ledger_row {
     bool here;                          /* the current state */
     bool ahead;                         /* undone: ahead of the current state */
     const struct measurement *m;        /* may be NULL */
-    bool has_change; double change;     /* latency / previous measured latency - 1 */
-    int64_t misses_change;              /* simulated, against the previous measured; valid with has_change */
+    bool has_change; double change;     /* minimum latency / that of the previous timed row - 1 */
+    bool has_misses_change; int64_t misses_change;   /* simulated L1 misses, against the same row */
 };
 int history_ledger(const struct history *h, struct ledger_row *out, int max);   /* how many rows there are */
 #endif

@@ -1,9 +1,9 @@
-/* The parser of step lines.  It is driven by step.def: the syntax column says which words and options
- * a verb takes, so a new step needs a row there and nothing here.
+/* The parser of step lines.  It is driven by step.def: the syntax column says which words and
+ * options a verb takes, so a new step needs a row there and nothing here.
  *
- * Only the form is checked.  Whether a word names a tensor, a dimension or a legal factor is known by
- * the program the step is applied to; columns travel along in the words so that those errors can point
- * at them too. */
+ * Only the form is checked.  Whether a word names a tensor, a dimension or a legal factor is known
+ * by the program the step is applied to; columns travel along in the words so that those errors can
+ * point at them too. */
 #include "kernels/program/step.h"
 
 #include <ctype.h>
@@ -331,7 +331,8 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
         return source_error(p->e, p->line, value_col, w->len - key_len - 1);
     }
     opt[s->n_opts++] = (struct step_opt){
-        .key = key, .value = value, .text = arena_strdup(p->a, eq + 1), .col = w->col, .len = w->len,
+        .key = key, .value = value, .text = arena_strdup(p->a, eq + 1),
+        .col = w->col, .len = w->len,
     };
     return true;
 }
