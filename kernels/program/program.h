@@ -13,6 +13,8 @@
 /* What decided a tensor's layout (for the views). */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
+struct layout_choice;                     /* program_impl.h */
+
 struct program {
     struct arena *arena;
     struct exprs *pool;
@@ -26,8 +28,11 @@ struct program {
     bool propagate;                       /* element-wise consumers take their producer's layout (SPEC C.2); default on */
     bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8); default off */
     bool input_given;                     /* graph inputs arrive in their layout: no conversion; default off */
+    int n_choices;                        /* tensors whose layout was set by a step */
+    const struct layout_choice *choice;
     int n_steps;
     const char *const *steps;             /* canonical text */
+    const struct step *const *parsed;     /* the same, parsed */
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);

@@ -1,0 +1,302 @@
+/* The pieces of the lowering pass that know about buffers and accesses: which tensors are parameters, the
+ * rewritten body of a node, and the tiles of producers computed at a loop of their consumer. */
+#include "kernels/nest/lower_parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "kernels/ir/simplify.h"
+
+#define MAX_TILE 262144               /* elements of a producer tile: 1 MiB of stack */
+#define MAX_VARS 64
+
+/* A tensor lives in memory unless it is an intermediate that only attached nodes touch:
+ *   - a producer attached to its only consumer lives in that consumer's tile;
+ *   - an attached stage's intermediate lives in the accumulator tile when every consumer is attached at the tile's
+ *     own loop, and an attached consumer's intermediate when every consumer of it is attached there as well. */
+static bool lives_in_memory(const struct lowering *in, int t)
+{
+    const struct graph *g = in->graph;
+    const struct tensor *x = &g->tensor[t];
+    if (x->producer < 0 || x->role == TENSOR_OUTPUT)
+        return true;
+    const struct stage *s = in->stage[x->producer];
+    if (s->attach > x->producer)
+        return false;
+    int host = s->attach >= 0 ? s->attach : x->producer;
+    const char *at = s->attach >= 0 ? s->attach_axis : s->cache_at;
+    int readers = 0;
+    for (int n = 0; n < g->n_nodes; n++) {
+        if (!graph_reads(g, n, t))
+            continue;
+        const struct stage *c = in->stage[n];
+        readers++;
+        if (!at || c->attach != host || !streq(c->attach_axis, at))
+            return true;
+    }
+    return s->attach >= 0 ? readers != 1 : readers == 0;
+}
+
+static struct buffer param_of(const struct lowering *in, int t)
+{
+    const struct layout *l = in->layout[t];
+    struct buffer b = { .name = in->graph->tensor[t].name, .tensor = t, .scope = BUFFER_PARAM,
+                        .rank = l->rank, .elems = l->elems };
+    memcpy(b.shape, l->shape, sizeof b.shape);
+    b.written = in->graph->tensor[t].producer >= 0;
+    for (int n = 0; n < in->graph->n_nodes; n++)
+        b.read = b.read || graph_reads(in->graph, n, t);
+    return b;
+}
+
+void low_open(struct low *w)
+{
+    const struct graph *g = w->in->graph;
+    w->param = ARENA_ARRAY(w->arena, int, g->n_tensors);
+    w->bound = ARENA_ARRAY(w->arena, struct binding, g->n_tensors);
+    for (int t = 0; t < g->n_tensors; t++) {
+        w->param[t] = -1;
+        if (lives_in_memory(w->in, t)) {
+            struct buffer b = param_of(w->in, t);
+            w->param[t] = low_buffer(w, &b);
+        }
+    }
+    low_unbind(w, -1);
+}
+
+void low_close(struct low *w)
+{
+    vec_free(&w->buffers);
+}
+
+int low_buffer(struct low *w, const struct buffer *b)
+{
+    vec_push(&w->buffers, *b);
+    return w->buffers.len - 1;
+}
+
+void low_bind(struct low *w, int tensor, const struct val *value)
+{
+    w->bound[tensor] = (struct binding){ .value = value, .tile = -1 };
+}
+
+void low_unbind(struct low *w, int tensor)
+{
+    for (int t = 0; t < w->in->graph->n_tensors; t++)
+        if (tensor < 0 || t == tensor)
+            w->bound[t] = (struct binding){ .tile = -1 };
+}
+
+const struct func *low_func(struct low *w, const struct kids *roots)
+{
+    struct func *f = ARENA_NEW(w->arena, struct func);
+    f->pool = w->in->pool;
+    f->graph = w->in->graph;
+    f->n_buffers = w->buffers.len;
+    f->buffer = ARENA_DUP(w->arena, w->buffers.data, w->buffers.len);
+    while (f->n_params < f->n_buffers && f->buffer[f->n_params].scope == BUFFER_PARAM)
+        f->n_params++;
+    f->n_roots = roots->len;
+    f->root = ARENA_DUP(w->arena, roots->data, roots->len);
+    return f;
+}
+
+/* The substitution of one node at one output position: logical variables by phi, reduction variables by the stage. */
+struct point {
+    struct low *w;
+    int n_vars, n_reduce;
+    const struct expr *var[MAX_VARS], *with[MAX_VARS];
+    const struct expr *reduce_axis[MAX_VARS];
+};
+
+static const struct expr *point_index(void *ctx, const struct expr *e)
+{
+    struct point *pt = ctx;
+    struct exprs *p = pt->w->in->pool;
+    return expr_simplify(p, expr_subst(p, e, pt->var, pt->with, pt->n_vars));
+}
+
+/* phi_Y(index), and Y's guard there. */
+static void point_open(struct point *pt, struct low *w, int node, const struct expr *const *index,
+                       const struct stage *s, const struct expr **guard)
+{
+    struct exprs *p = w->in->pool;
+    const struct node *n = &w->in->graph->node[node];
+    const struct layout *l = w->in->layout[n->out];
+    *pt = (struct point){ .w = w };
+    for (int d = 0; d < n->n_spatial; d++) {
+        pt->var[pt->n_vars] = n->spatial[d];
+        pt->with[pt->n_vars++] = expr_simplify(p, expr_subst(p, l->phi[d], l->phys, index, l->rank));
+    }
+    if (s->node == node)
+        for (int r = 0; r < n->n_reduce; r++) {
+            pt->var[pt->n_vars] = n->reduce[r];
+            pt->with[pt->n_vars++] = s->reduce[r];
+        }
+    for (int i = 0; i < s->n_axes; i++)
+        if (s->axis[i].reduce)
+            pt->reduce_axis[pt->n_reduce++] = s->axis[i].var;
+    *guard = l->guard ? expr_simplify(p, expr_subst(p, l->guard, l->phys, index, l->rank)) : NULL;
+}
+
+static const struct val *point_load(void *ctx, const struct val *load)
+{
+    struct point *pt = ctx;
+    struct low *w = pt->w;
+    struct exprs *p = w->in->pool;
+    const struct binding *b = &w->bound[load->source];
+    const struct layout *l = w->in->layout[load->source];
+    const struct expr *idx[MAX_DIMS];
+    if (b->value)
+        return b->value;
+    layout_rewrite(p, l, load->idx, pt->reduce_axis, pt->n_reduce, idx);
+    if (b->tile >= 0)
+        for (int d = 0; d < l->rank; d++)
+            idx[d] = expr_simplify(p, expr_sub(p, idx[d], b->origin[d]));
+    return val_load(w->arena, b->tile >= 0 ? b->tile : w->param[load->source], l->rank,
+                    ARENA_DUP(w->arena, idx, l->rank));
+}
+
+/* select(1, x, y) ==> x, select(0, x, y) ==> y, all the way down. */
+static const struct val *fold_selects(struct arena *a, const struct val *v)
+{
+    if (v->kind == VAL_CONST || v->kind == VAL_LOAD)
+        return v;
+    if (v->kind == VAL_SELECT && v->cond->kind == EXPR_CONST)
+        return fold_selects(a, v->cond->value ? v->a : v->b);
+    const struct val *x = fold_selects(a, v->a), *y = v->b ? fold_selects(a, v->b) : NULL;
+    return v->kind == VAL_SELECT ? val_select(a, v->cond, x, y) : val_bin(a, v->kind, x, y);
+}
+
+const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
+                           const struct expr **guard)
+{
+    struct point pt;
+    point_open(&pt, w, node, index, s, guard);
+    struct val_map map = { .ctx = &pt, .load = point_load, .index = point_index };
+    return fold_selects(w->arena, val_rebuild(w->arena, w->in->graph->node[node].body, &map));
+}
+
+/* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
+ *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
+ * and the whole dim where that difference depends on outer loops. */
+struct region {
+    struct point pt;
+    const struct stage *s;
+    int tensor, pos, n_loads;
+    const struct expr *origin[MAX_DIMS];
+    int64_t extent[MAX_DIMS];
+};
+
+static void region_dim(struct region *r, const struct layout *l, int d, const struct expr *access)
+{
+    struct exprs *p = r->pt.w->in->pool;
+    const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
+    int n = 0;
+    for (int i = r->pos; i < r->s->n_axes; i++, n++) {
+        inner[n] = r->s->axis[i].var;
+        zero[n] = expr_const(p, 0);
+    }
+    const struct expr *origin = expr_simplify(p, expr_subst(p, access, inner, zero, n));
+    const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
+    bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0;
+    for (int i = 0; i < r->pos; i++)
+        exact = exact && !expr_uses(reach, r->s->axis[i].var);
+    r->origin[d] = exact ? origin : expr_const(p, 0);
+    r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
+}
+
+static void region_load(void *ctx, const struct val *load)
+{
+    struct region *r = ctx;
+    struct low *w = r->pt.w;
+    if (load->source != r->tensor)
+        return;
+    const struct layout *l = w->in->layout[r->tensor];
+    const struct expr *logical[MAX_RANK], *idx[MAX_DIMS];
+    for (int d = 0; d < load->rank; d++)
+        logical[d] = point_index(&r->pt, load->idx[d]);
+    layout_rewrite(w->in->pool, l, logical, r->pt.reduce_axis, r->pt.n_reduce, idx);
+    for (int d = 0; d < l->rank; d++)
+        region_dim(r, l, d, idx[d]);
+    r->n_loads++;
+}
+
+/* A loop over one tile dim, named after the physical dim, or TENSOR.dim when that name is taken by the host's loops. */
+static const struct expr *tile_var(struct low *w, const struct layout *l, int d, int64_t extent, const struct stage *s)
+{
+    const char *name = l->dim[d];
+    if (stage_axis(s, name) >= 0)
+        name = arena_printf(w->arena, "%s.%s", l->tensor->name, l->dim[d]);
+    char *lower = arena_strdup(w->arena, name);
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return expr_var(w->in->pool, lower, 0, extent - 1);
+}
+
+static const struct tree *tile_loop(struct low *w, int node, const char *axis, const struct expr *var,
+                                    enum loop_ann ann, const struct tree *kid)
+{
+    struct tree *t = ARENA_NEW(w->arena, struct tree);
+    t->kind = TREE_LOOP;
+    t->node = node;
+    t->axis = axis;
+    t->var = var;
+    t->extent = var->hi + 1;
+    t->ann = ann;
+    t->n_kids = 1;
+    t->kid = ARENA_DUP(w->arena, &kid, 1);
+    return t;
+}
+
+int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids)
+{
+    struct exprs *p = w->in->pool;
+    int t = w->in->graph->node[node].out;
+    const struct layout *l = w->in->layout[t];
+    const struct stage *own = w->in->stage[node];
+    const struct expr *unused, *var[MAX_DIMS], *index[MAX_DIMS];
+    struct region r = { .s = s, .tensor = t, .pos = pos };
+    point_open(&r.pt, w, s->node, s->index, s, &unused);
+    val_each_load(w->in->graph->node[s->node].body, region_load, &r);
+
+    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", l->tensor->name), .tensor = t, .scope = BUFFER_LOCAL,
+                        .read = true, .written = true, .rank = l->rank, .elems = 1 };
+    for (int d = 0; d < l->rank; d++) {
+        b.shape[d] = r.extent[d];
+        b.elems *= r.extent[d];
+        var[d] = r.extent[d] > 1 ? tile_var(w, l, d, r.extent[d], s) : expr_const(p, 0);
+        index[d] = expr_simplify(p, expr_add(p, r.origin[d], var[d]));
+    }
+    if (b.elems > MAX_TILE) {
+        err_set(w->e, ERR_STEP, "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
+                l->tensor->name, own->attach_axis, s->name, (long long)b.elems, MAX_TILE);
+        w->ok = err_fix(w->e, "compute it at a deeper loop");
+        return -1;
+    }
+    const struct expr *guard = NULL;
+    const struct val *v = low_body(w, node, index, own, &guard);
+    if (guard && !expr_is_const(guard, 1))
+        v = val_select(w->arena, guard, v, val_const(w->arena, 0));
+    int buffer = low_buffer(w, &b);
+    const struct tree *nest = low_store(w, node, buffer, var, l->rank, STORE_SET, v, NULL);
+    for (int d = l->rank - 1; d >= 0; d--)
+        if (r.extent[d] > 1)
+            nest = tile_loop(w, node, l->dim[d], var[d], LOOP_SERIAL, nest);
+    vec_push(kids, nest);
+    w->bound[t] = (struct binding){ .tile = buffer };
+    memcpy(w->bound[t].origin, r.origin, sizeof r.origin);
+    return buffer;
+}
+
+const struct val *lower_access(const struct lowering *in, int node, const struct expr **guard)
+{
+    struct low w = { .in = in, .arena = exprs_arena(in->pool) };
+    w.param = ARENA_ARRAY(w.arena, int, in->graph->n_tensors);
+    w.bound = ARENA_ARRAY(w.arena, struct binding, in->graph->n_tensors);
+    for (int t = 0; t < in->graph->n_tensors; t++)
+        w.param[t] = t;
+    low_unbind(&w, -1);
+    const struct stage *s = stage_new(in->pool, in->graph, node, in->layout[in->graph->node[node].out]);
+    return low_body(&w, node, s->index, s, guard);
+}

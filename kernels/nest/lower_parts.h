@@ -1,0 +1,45 @@
+/* Private to the lowering pass: buffers, the rewritten body of a node, and the tiles of attached producers. */
+#ifndef TS_NEST_LOWER_PARTS_H
+#define TS_NEST_LOWER_PARTS_H
+#include "kernels/base/vec.h"
+#include "kernels/nest/lower.h"
+
+struct kids { const struct tree **data; int len, cap; };
+
+/* A tensor whose loads are redirected while lowering the current nest. */
+struct binding {
+    const struct val *value;              /* element-wise: the load is this value (already at the current point) */
+    int tile;                             /* producer tile: buffer index, or -1 */
+    const struct expr *origin[MAX_DIMS];  /* first physical index of the tile, per physical dim */
+};
+
+struct low {
+    const struct lowering *in;
+    struct arena *arena;
+    VEC(struct buffer) buffers;
+    int *param;                           /* per tensor: its parameter buffer, or -1 (lives only in tiles) */
+    struct binding *bound;                /* per tensor */
+    bool ok;
+    struct err *e;
+};
+
+void low_open(struct low *w);             /* decides which tensors are parameters, makes their buffers */
+void low_close(struct low *w);
+int low_buffer(struct low *w, const struct buffer *b);
+void low_bind(struct low *w, int tensor, const struct val *value);
+void low_unbind(struct low *w, int tensor);       /* -1: all */
+const struct func *low_func(struct low *w, const struct kids *roots);
+
+const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body);
+const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx, int rank,
+                             enum store_how how, const struct val *value, const struct expr *guard);
+
+/* What node computes at physical output position `index`; s gives the values of its reduction variables when
+ * it is the node's own stage.  Loads carry buffers and physical indices. */
+const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
+                           const struct expr **guard);
+
+/* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that fills it, binds it.
+ * Returns the tile's buffer, or -1 with w->ok false. */
+int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
+#endif

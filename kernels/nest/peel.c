@@ -1,0 +1,170 @@
+/* Peeling: a loop nest around one store of select(c1 && c2 ..., x, constant) is cut into ranges so that the conditions hold
+ * by construction, as a person writes padding: zero the border, copy the middle.
+ *
+ * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
+ *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c) + 1  when c < 0 */
+#include "kernels/nest/lower.h"
+#include "kernels/base/vec.h"
+#include "kernels/ir/simplify.h"
+
+#define MAX_CONDS 32
+
+struct conds { int n; const struct expr *c[MAX_CONDS]; };
+
+static bool collect(const struct expr *e, struct conds *out)
+{
+    if (e->kind == EXPR_AND)
+        return collect(e->a, out) && collect(e->b, out);
+    if (out->n == MAX_CONDS)
+        return false;
+    out->c[out->n++] = e;
+    return true;
+}
+
+/* The store at the end of a perfect nest of serial loops, or NULL. */
+static const struct tree *perfect_store(const struct tree *t)
+{
+    while (t->kind == TREE_LOOP) {
+        if (t->n_kids != 1)
+            return NULL;
+        t = t->kid[0];
+    }
+    return t->kind == TREE_STORE ? t : NULL;
+}
+
+static bool uses_inner(const struct tree *loop, const struct expr *e)
+{
+    for (const struct tree *t = loop->kid[0]; t->kind == TREE_LOOP; t = t->kid[0])
+        if (expr_uses(e, t->var))
+            return true;
+    return false;
+}
+
+/* Tightens [*lo, *hi) by one condition; false when it does not bound this loop's variable. */
+static bool bound(struct exprs *p, const struct tree *loop, const struct expr *cond,
+                  const struct expr **lo, const struct expr **hi)
+{
+    int64_t c;
+    if (cond->kind != EXPR_LT || !expr_uses(cond, loop->var) || uses_inner(loop, cond))
+        return false;
+    const struct expr *room = expr_simplify(p, expr_addc(p, expr_sub(p, cond->b, cond->a), -1));
+    if (!expr_coef(p, room, loop->var, &c) || c == 0)
+        return false;
+    const struct expr *rest = expr_sub(p, room, expr_mulc(p, loop->var, c));
+    if (c > 0)
+        *lo = expr_max(p, *lo, expr_divc(p, expr_addc(p, expr_mulc(p, rest, -1), c - 1), c));
+    else
+        *hi = expr_min(p, *hi, expr_addc(p, expr_divc(p, rest, -c), 1));
+    return true;
+}
+
+/* The nest with the value of its store replaced. */
+static const struct tree *with_value(struct arena *a, const struct tree *t, const struct val *v)
+{
+    struct tree *copy = ARENA_DUP(a, t, 1);
+    if (t->kind == TREE_STORE) {
+        copy->value = v;
+    } else {
+        const struct tree *kid = with_value(a, t->kid[0], v);
+        copy->kid = ARENA_DUP(a, &kid, 1);
+    }
+    return copy;
+}
+
+static const struct tree *ranged(struct arena *a, const struct tree *loop, const struct expr *lo,
+                                 const struct expr *hi, const struct tree *kid)
+{
+    struct tree *t = ARENA_DUP(a, loop, 1);
+    bool whole = expr_is_const(lo, 0) && expr_is_const(hi, loop->extent);
+    t->begin = whole ? NULL : lo;
+    t->end = whole ? NULL : hi;
+    t->n_kids = 1;
+    t->kid = ARENA_DUP(a, &kid, 1);
+    return t;
+}
+
+static bool empty(const struct expr *lo, const struct expr *hi)
+{
+    return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
+}
+
+struct pieces { int n; const struct tree *t[3]; };
+
+/* Cuts one loop; the pieces replace it. False when no condition bounds it. */
+static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store, struct pieces *out)
+{
+    struct arena *a = exprs_arena(p);
+    const struct val *sel = store->value;
+    struct conds all = { 0 };
+    const struct expr *zero = expr_const(p, 0), *extent = expr_const(p, loop->extent);
+    const struct expr *lo = zero, *hi = extent, *rest = expr_const(p, 1);
+    bool any = false;
+    if (!collect(sel->cond, &all))
+        return false;
+    for (int i = 0; i < all.n; i++) {
+        if (bound(p, loop, all.c[i], &lo, &hi))
+            any = true;
+        else
+            rest = expr_and(p, rest, all.c[i]);
+    }
+    if (!any)
+        return false;
+    lo = expr_simplify(p, expr_min(p, lo, extent));
+    hi = expr_simplify(p, expr_max(p, hi, lo));
+    rest = expr_simplify(p, rest);
+    const struct val *middle = expr_is_const(rest, 1) ? sel->a : val_select(a, rest, sel->a, sel->b);
+    const struct tree *border = with_value(a, loop->kid[0], sel->b);
+    out->n = 0;
+    if (!empty(zero, lo))
+        out->t[out->n++] = ranged(a, loop, zero, lo, border);
+    if (!empty(lo, hi))
+        out->t[out->n++] = ranged(a, loop, lo, hi, with_value(a, loop->kid[0], middle));
+    if (!empty(hi, extent))
+        out->t[out->n++] = ranged(a, loop, hi, extent, border);
+    return true;
+}
+
+static bool peelable(const struct tree *t, const struct tree *store)
+{
+    return store && t->ann == LOOP_SERIAL && !t->begin && store->value->kind == VAL_SELECT &&
+           store->value->b->kind == VAL_CONST && store->how == STORE_SET;
+}
+
+static void peel_kids(struct exprs *p, const struct tree *t, struct tree *copy);
+
+/* Appends t, cut where possible, to out. */
+static void peel_into(struct exprs *p, const struct tree *t, const struct tree **out, int *n)
+{
+    struct pieces cut_up;
+    if (t->kind == TREE_STORE) {
+        out[(*n)++] = t;
+        return;
+    }
+    if (t->kind == TREE_LOOP && peelable(t, perfect_store(t)) && cut(p, t, perfect_store(t), &cut_up)) {
+        for (int i = 0; i < cut_up.n; i++) {
+            struct tree *copy = ARENA_DUP(exprs_arena(p), cut_up.t[i], 1);
+            peel_kids(p, cut_up.t[i], copy);
+            out[(*n)++] = copy;
+        }
+        return;
+    }
+    struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
+    peel_kids(p, t, copy);
+    out[(*n)++] = copy;
+}
+
+static void peel_kids(struct exprs *p, const struct tree *t, struct tree *copy)
+{
+    const struct tree **kid = ARENA_ARRAY(exprs_arena(p), const struct tree *, 3 * t->n_kids);
+    copy->n_kids = 0;
+    for (int i = 0; i < t->n_kids; i++)
+        peel_into(p, t->kid[i], kid, &copy->n_kids);
+    copy->kid = kid;
+}
+
+int tree_peel(struct exprs *p, const struct tree *t, const struct tree **out)
+{
+    int n = 0;
+    peel_into(p, t, out, &n);
+    return n;
+}

@@ -1,0 +1,270 @@
+/* Loop primitives that change a stage's axes: split, fuse, reorder.  Each rewrites the index expressions of the
+ * output dims and the reduction variables by substituting the old axis variable:
+ *     split a into a.0 x a.1 (extent f):   a = f * a.0 + a.1
+ *     fuse a, b (extent e of b) into f:    a = f / e,  b = f % e */
+#include "kernels/nest/stage.h"
+#include "kernels/ir/simplify.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_AXES 48
+
+static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
+{
+    char lower[256];
+    size_t i = 0;
+    for (; name[i] && i < sizeof lower - 1; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    lower[i] = '\0';
+    return expr_var(p, lower, 0, extent - 1);
+}
+
+static struct axis axis_make(struct exprs *p, const char *name, int64_t extent, bool reduce)
+{
+    return (struct axis){ .name = name, .extent = extent, .reduce = reduce,
+                          .ann = LOOP_SERIAL, .var = axis_var(p, name, extent) };
+}
+
+const struct stage *stage_new(struct exprs *p, const struct graph *g, int node, const struct layout *out)
+{
+    struct arena *a = exprs_arena(p);
+    const struct node *n = &g->node[node];
+    struct stage *s = ARENA_NEW(a, struct stage);
+    struct axis *axis = ARENA_ARRAY(a, struct axis, out->rank + n->n_reduce);
+    s->node = node;
+    s->name = g->tensor[n->out].name;
+    s->attach = -1;
+    s->rank = out->rank;
+    s->n_axes = out->rank + n->n_reduce;
+    s->axis = axis;
+    for (int d = 0; d < out->rank; d++) {
+        axis[d] = axis_make(p, out->dim[d], out->shape[d], false);
+        s->index[d] = axis[d].var;
+    }
+    for (int r = 0; r < n->n_reduce; r++) {
+        int64_t extent = n->reduce[r]->hi + 1;
+        axis[out->rank + r] = axis_make(p, n->reduce_dim[r], extent, true);
+        s->reduce[r] = axis[out->rank + r].var;
+    }
+    return s;
+}
+
+int stage_axis(const struct stage *s, const char *name)
+{
+    for (int i = 0; i < s->n_axes; i++)
+        if (strcaseeq(s->axis[i].name, name))
+            return i;
+    return -1;
+}
+
+void stage_print_axes(struct str *out, const struct stage *s)
+{
+    for (int i = 0; i < s->n_axes; i++)
+        str_printf(out, "%s%s(%lld)", i ? " " : "", s->axis[i].name, (long long)s->axis[i].extent);
+}
+
+/* A copy of s whose axis variables `from` are replaced by `with` in every index expression. */
+static struct stage *stage_replace(struct exprs *p, const struct stage *s, const struct expr *const *from,
+                                   const struct expr *const *with, int n)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    for (int d = 0; d < s->rank; d++)
+        t->index[d] = expr_simplify(p, expr_subst(p, s->index[d], from, with, n));
+    for (int r = 0; r < MAX_RANK && s->reduce[r]; r++)
+        t->reduce[r] = expr_simplify(p, expr_subst(p, s->reduce[r], from, with, n));
+    t->n_steps++;
+    return t;
+}
+
+/* "1 2 4 8 16 32" near the wish, for messages. */
+static void list_divisors(struct str *out, int64_t extent)
+{
+    int shown = 0;
+    for (int64_t f = 1; f <= extent && shown < 24; f++)
+        if (extent % f == 0)
+            str_printf(out, "%s%lld", shown++ ? " " : "", (long long)f);
+}
+
+static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f, struct err *e)
+{
+    int64_t product = 1;
+    int inferred = -1;
+    if (n == 1) {
+        f[0] = 0;
+        f[1] = factor[0];
+        n = 2;
+    } else {
+        memcpy(f, factor, sizeof *f * (size_t)n);
+    }
+    for (int i = 0; i < n; i++) {
+        if (f[i] == 0 && inferred < 0) {
+            inferred = i;
+        } else if (f[i] < 1 || f[i] > x->extent) {
+            err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
+                    (long long)f[i], (long long)x->extent, x->name);
+            return false;
+        } else {
+            product *= f[i];
+        }
+        if (product > x->extent)
+            break;
+    }
+    if (inferred >= 0 && product <= x->extent && x->extent % product == 0) {
+        f[inferred] = x->extent / product;
+        product = x->extent;
+    }
+    if (product == x->extent)
+        return true;
+    struct str divisors = { 0 };
+    list_divisors(&divisors, x->extent);
+    err_set(e, ERR_NONDIV, "the factors do not multiply to %lld, the extent of loop %s",
+            (long long)x->extent, x->name);
+    err_fix(e, "divisors of %lld: %s", (long long)x->extent, str_text(&divisors));
+    str_free(&divisors);
+    return false;
+}
+
+static bool refuse_annotated(const struct stage *s, int axis, const char *verb, struct err *e)
+{
+    const struct axis *x = &s->axis[axis];
+    if (x->ann == LOOP_SERIAL)
+        return true;
+    err_set(e, ERR_STEP, "cannot %s loop %s of %s: it is marked %s", verb, x->name, s->name, loop_ann_name[x->ann]);
+    return err_fix(e, "%s first, or take the mark away: loop serial %s %s", verb, s->name, x->name);
+}
+
+bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
+                 const struct stage **out, struct err *e)
+{
+    struct arena *a = exprs_arena(p);
+    const struct axis *x = &s->axis[axis];
+    int64_t f[MAX_AXES];
+    int parts = n == 1 ? 2 : n;
+    if (!refuse_annotated(s, axis, "split", e) || !split_factors(x, factor, n, f, e))
+        return false;
+    if (s->n_axes + parts - 1 > MAX_AXES)
+        return err_set(e, ERR_RANK, "%s would have more than %d loops", s->name, MAX_AXES);
+
+    struct axis *list = ARENA_ARRAY(a, struct axis, s->n_axes + parts - 1);
+    const struct expr *value = NULL;
+    memcpy(list, s->axis, sizeof *list * (size_t)axis);
+    for (int i = 0; i < parts; i++) {
+        list[axis + i] = axis_make(p, arena_printf(a, "%s.%d", x->name, i), f[i], x->reduce);
+        value = i ? expr_add(p, expr_mulc(p, value, f[i]), list[axis + i].var) : list[axis].var;
+    }
+    memcpy(list + axis + parts, x + 1, sizeof *list * (size_t)(s->n_axes - axis - 1));
+
+    struct stage *t = stage_replace(p, s, &x->var, &value, 1);
+    t->axis = list;
+    t->n_axes = s->n_axes + parts - 1;
+    if (s->cache_at && streq(s->cache_at, x->name))
+        t->cache_at = list[axis + parts - 1].name;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
+/* The name of a fused loop: "N_H.0", or "O" again when O.0 O.1 (all its parts) are fused. */
+static const char *fused_name(struct arena *a, const struct stage *s, int first, int n)
+{
+    const char *dot = strrchr(s->axis[first].name, '.');
+    if (dot && streq(dot, ".0")) {
+        char *base = arena_strndup(a, s->axis[first].name, (size_t)(dot - s->axis[first].name));
+        bool whole = true;
+        for (int i = 0; i < n; i++)
+            whole = whole && streq(s->axis[first + i].name, arena_printf(a, "%s.%d", base, i));
+        if (whole && stage_axis(s, arena_printf(a, "%s.%d", base, n)) < 0)
+            return base;
+    }
+    struct str name = { 0 };
+    for (int i = 0; i < n; i++)
+        str_printf(&name, "%s%s", i ? "_" : "", s->axis[first + i].name);
+    const char *kept = arena_strdup(a, str_text(&name));
+    str_free(&name);
+    return kept;
+}
+
+bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out, struct err *e)
+{
+    struct arena *a = exprs_arena(p);
+    const struct axis *x = &s->axis[first];
+    const struct expr *from[MAX_AXES], *with[MAX_AXES];
+    int64_t extent = 1;
+    for (int i = n - 1; i >= 0; i--) {
+        if (!refuse_annotated(s, first + i, "fuse", e))
+            return false;
+        if (x[i].reduce != x->reduce) {
+            err_set(e, ERR_STEP, "cannot fuse loop %s with %s: one is a reduction, the other is not",
+                    x->name, x[i].name);
+            return false;
+        }
+        if (s->cache_at && i < n - 1 && streq(s->cache_at, x[i].name)) {
+            err_set(e, ERR_STEP, "cannot fuse across loop %s: the tile of cache_write lives there", x[i].name);
+            return false;
+        }
+        extent *= x[i].extent;
+    }
+    struct axis fused = axis_make(p, fused_name(a, s, first, n), extent, x->reduce);
+    int64_t inner = 1;
+    for (int i = n - 1; i >= 0; i--) {
+        from[i] = x[i].var;
+        with[i] = expr_modc(p, expr_divc(p, fused.var, inner), x[i].extent);
+        inner *= x[i].extent;
+    }
+    struct stage *t = stage_replace(p, s, from, with, n);
+    struct axis *list = ARENA_ARRAY(a, struct axis, s->n_axes - n + 1);
+    memcpy(list, s->axis, sizeof *list * (size_t)first);
+    list[first] = fused;
+    memcpy(list + first + 1, x + n, sizeof *list * (size_t)(s->n_axes - first - n));
+    t->axis = list;
+    t->n_axes = s->n_axes - n + 1;
+    if (s->cache_at && streq(s->cache_at, x[n - 1].name))
+        t->cache_at = fused.name;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
+bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm, const struct stage **out, struct err *e)
+{
+    struct arena *a = exprs_arena(p);
+    struct stage *t = ARENA_DUP(a, s, 1);
+    struct axis *list = ARENA_ARRAY(a, struct axis, s->n_axes);
+    for (int i = 0; i < s->n_axes; i++)
+        list[i] = s->axis[perm[i]];
+    t->axis = list;
+    t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
+bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
+                    const struct stage **out, struct err *e)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    struct axis *list = ARENA_DUP(exprs_arena(p), s->axis, s->n_axes);
+    list[axis].ann = ann;
+    t->axis = list;
+    t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
+bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    t->cache_at = s->axis[axis].name;
+    t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}

@@ -1,0 +1,118 @@
+/* The rules that a schedule must keep, each with the loop it breaks at and what would make it legal. */
+#include "kernels/nest/stage.h"
+
+#include <string.h>
+
+#define MAX_VECTOR 256        /* lanes of one vectorized loop, written out in machine vectors */
+#define MAX_UNROLLED 4096     /* statements of one unrolled body (SPEC D.5, validity filter) */
+#define MAX_TILE 262144       /* elements of an accumulator tile: 1 MiB */
+
+/* Vector loops are 2, 4, 8 lanes or a multiple of 16: every target writes these in whole vectors. */
+static bool check_vector_extent(const struct stage *s, const struct axis *x, struct err *e)
+{
+    int64_t n = x->extent;
+    if (n == 2 || n == 4 || n == 8 || (n % 16 == 0 && n <= MAX_VECTOR))
+        return true;
+    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is not 2, 4, 8 or a multiple of 16 up to %d",
+            x->name, s->name, (long long)n, MAX_VECTOR);
+    for (int64_t f = 16; f >= 2; f /= 2)
+        if (n % f == 0)
+            return err_fix(e, "loop split %s %s %lld, then vectorize %s.1",
+                           s->name, x->name, (long long)f, x->name);
+    return err_fix(e, "vectorize another loop, or give the tensor a layout in which this dimension has a "
+                      "factor of 16");
+}
+
+static bool check_vector(const struct stage *s, int at, struct err *e)
+{
+    const struct axis *x = &s->axis[at];
+    if (x->reduce) {
+        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: it is a reduction, its lanes would all add to one "
+                "element", x->name, s->name);
+        return err_fix(e, "vectorize a loop of the output's dimensions");
+    }
+    for (int i = at + 1; i < s->n_axes; i++) {
+        const struct axis *y = &s->axis[i];
+        if (y->ann == LOOP_VECTORIZE)
+            return err_set(e, ERR_STEP, "%s has two vectorized loops: %s and %s", s->name, x->name, y->name);
+        if (y->ann == LOOP_UNROLL)
+            continue;
+        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop %s runs inside it", x->name, s->name, y->name);
+        return err_fix(e, "make %s the innermost loop (loop reorder %s ... %s) or unroll %s",
+                       x->name, s->name, x->name, y->name);
+    }
+    return check_vector_extent(s, x, e);
+}
+
+static bool check_parallel(const struct stage *s, int at, struct err *e)
+{
+    const struct axis *x = &s->axis[at];
+    if (x->reduce) {
+        err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel: it is a reduction, the threads would race "
+                "on %s", x->name, s->name, s->name);
+        return err_fix(e, "run a loop of the output's dimensions in parallel");
+    }
+    for (int i = 0; i < at; i++) {
+        const struct axis *y = &s->axis[i];
+        if (y->reduce) {
+            err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel inside the reduction loop %s",
+                    x->name, s->name, y->name);
+            return err_fix(e, "move %s outside of %s: loop reorder %s %s %s",
+                           x->name, y->name, s->name, x->name, y->name);
+        }
+        if (y->ann == LOOP_PARALLEL && s->axis[at - 1].ann != LOOP_PARALLEL) {
+            err_set(e, ERR_STEP, "parallel loops %s and %s of %s are not adjacent", y->name, x->name, s->name);
+            return err_fix(e, "fuse or reorder so that one adjacent group of loops is parallel");
+        }
+        if (s->cache_at && streq(s->cache_at, y->name)) {
+            err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel: it is inside the tile of cache_write at %s",
+                    x->name, s->name, y->name);
+            return err_fix(e, "run a loop outside of %s in parallel", y->name);
+        }
+    }
+    return true;
+}
+
+static bool check_unrolled(const struct stage *s, struct err *e)
+{
+    int64_t body = 1;
+    for (int i = 0; i < s->n_axes; i++) {
+        if (s->axis[i].ann == LOOP_UNROLL)
+            body *= s->axis[i].extent;
+        if (s->axis[i].ann == LOOP_VECTORIZE)
+            body *= (s->axis[i].extent + 15) / 16;
+        if (body > MAX_UNROLLED) {
+            err_set(e, ERR_STEP, "unrolling loop %s of %s would write out more than %d statements",
+                    s->axis[i].name, s->name, MAX_UNROLLED);
+            return err_fix(e, "split it first and unroll the inner part");
+        }
+    }
+    return true;
+}
+
+static bool check_tile(const struct stage *s, struct err *e)
+{
+    int at = s->cache_at ? stage_axis(s, s->cache_at) : -1;
+    int64_t elems = 1;
+    if (at < 0)
+        return true;
+    for (int i = at + 1; i < s->n_axes; i++)
+        if (!s->axis[i].reduce)
+            elems *= s->axis[i].extent;
+    if (elems <= MAX_TILE)
+        return true;
+    err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d",
+            s->name, s->cache_at, (long long)elems, MAX_TILE);
+    return err_fix(e, "cache_write at a deeper loop");
+}
+
+bool stage_check(const struct stage *s, struct err *e)
+{
+    for (int i = 0; i < s->n_axes; i++) {
+        if (s->axis[i].ann == LOOP_VECTORIZE && !check_vector(s, i, e))
+            return false;
+        if (s->axis[i].ann == LOOP_PARALLEL && !check_parallel(s, i, e))
+            return false;
+    }
+    return check_unrolled(s, e) && check_tile(s, e);
+}

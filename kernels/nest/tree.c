@@ -1,0 +1,218 @@
+/* Printing and checking lowered trees. */
+#include "kernels/nest/tree.h"
+
+#include <string.h>
+
+#include "kernels/base/vec.h"
+#include "kernels/ir/simplify.h"
+
+const char *const loop_ann_name[] = { "range", "parallel", "vectorize", "unroll" };
+
+const struct expr *buffer_offset(struct exprs *p, const struct buffer *b, const struct expr *const *idx)
+{
+    const struct expr *flat = expr_const(p, 0);
+    for (int d = 0; d < b->rank; d++)
+        flat = expr_add(p, expr_mulc(p, flat, b->shape[d]), idx[d]);
+    return expr_simplify(p, flat);
+}
+
+struct printer {
+    struct arena *a;
+    const struct func *f;
+    const char **names;               /* of the buffers */
+    VEC(const char *) text;
+    VEC(int) node;
+    VEC(const char *) axis;
+};
+
+static void add_line(struct printer *pr, int depth, struct str *line, int node, const char *axis)
+{
+    const char *text = arena_printf(pr->a, "%*s%s", 4 * depth, "", str_text(line));
+    vec_push(&pr->text, text);
+    vec_push(&pr->node, node);
+    vec_push(&pr->axis, axis);
+    str_free(line);
+}
+
+static void print_store(struct printer *pr, const struct tree *t, int depth)
+{
+    struct str s = { 0 };
+    if (t->guard) {
+        str_add(&s, "if ");
+        expr_print(&s, t->guard);
+        str_add(&s, ": ");
+    }
+    size_t start = s.len;
+    str_add(&s, pr->names[t->buffer]);
+    for (int d = 0; d < t->rank; d++) {
+        str_add_char(&s, '[');
+        expr_print(&s, t->idx[d]);
+        str_add_char(&s, ']');
+    }
+    if (t->how == STORE_MAX) {
+        char *target = arena_strdup(pr->a, str_text(&s) + start);
+        str_printf(&s, " = max(%s, ", target);
+        val_print(&s, t->value, pr->names);
+        str_add_char(&s, ')');
+    } else {
+        str_add(&s, t->how == STORE_ADD ? " += " : " = ");
+        val_print(&s, t->value, pr->names);
+    }
+    add_line(pr, depth, &s, t->node, NULL);
+}
+
+static bool bounded(const struct tree *t)
+{
+    return t->begin || t->end;
+}
+
+/* Does t's only child continue t's line? */
+static bool same_line(const struct tree *t)
+{
+    const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
+    return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) && !bounded(k) &&
+           k->node == t->node;
+}
+
+/* Prints the loops that share a line; returns the innermost of them. */
+static const struct tree *print_loops(struct printer *pr, const struct tree *t, int depth)
+{
+    struct str vars = { 0 }, extents = { 0 };
+    const struct tree *first = t;
+    for (;; t = t->kid[0]) {
+        str_printf(&vars, "%s%s", vars.len ? ", " : "", t->var->name);
+        if (t->begin) {
+            expr_print(&extents, t->begin);
+            str_add(&extents, ", ");
+            expr_print(&extents, t->end);
+        } else {
+            str_printf(&extents, "%s%lld", extents.len ? ", " : "", (long long)t->extent);
+        }
+        if (!same_line(t))
+            break;
+    }
+    struct str line = { 0 };
+    str_printf(&line, "for %s in %s(%s):", str_text(&vars), loop_ann_name[first->ann], str_text(&extents));
+    str_free(&vars);
+    str_free(&extents);
+    add_line(pr, depth, &line, first->node, first->axis);
+    return t;
+}
+
+static void print_tree(struct printer *pr, const struct tree *t, int depth)
+{
+    if (t->kind == TREE_STORE) {
+        print_store(pr, t, depth);
+        return;
+    }
+    if (t->kind == TREE_SCOPE) {
+        const struct buffer *b = &pr->f->buffer[t->buffer];
+        struct str line = { 0 };
+        str_printf(&line, "%s = tile", b->name);
+        for (int d = 0; d < b->rank; d++)
+            str_printf(&line, "[%lld]", (long long)b->shape[d]);
+        add_line(pr, depth, &line, t->node, NULL);
+        depth--;
+    } else {
+        t = print_loops(pr, t, depth);
+    }
+    for (int i = 0; i < t->n_kids; i++)
+        print_tree(pr, t->kid[i], depth + 1);
+}
+
+struct tree_lines func_lines(struct arena *a, const struct func *f)
+{
+    struct printer pr = { .a = a, .f = f };
+    pr.names = ARENA_ARRAY(a, const char *, f->n_buffers);
+    for (int i = 0; i < f->n_buffers; i++)
+        pr.names[i] = f->buffer[i].name;
+    for (int i = 0; i < f->n_roots; i++)
+        print_tree(&pr, f->root[i], 0);
+    struct tree_lines out = { .n = pr.text.len };
+    out.text = ARENA_DUP(a, pr.text.data, pr.text.len);
+    out.node = ARENA_DUP(a, pr.node.data, pr.node.len);
+    out.axis = ARENA_DUP(a, pr.axis.data, pr.axis.len);
+    vec_free(&pr.text);
+    vec_free(&pr.node);
+    vec_free(&pr.axis);
+    return out;
+}
+
+void func_print(struct str *out, const struct func *f)
+{
+    struct arena *a = arena_new();
+    struct tree_lines lines = func_lines(a, f);
+    for (int i = 0; i < lines.n; i++)
+        str_printf(out, "%s\n", lines.text[i]);
+    arena_free(a);
+}
+
+struct verifier {
+    const struct func *f;
+    const struct tree *path[64];
+    int depth;
+    bool in_scope[256];
+    bool guarded;
+};
+
+static void verify_index(struct verifier *v, int buffer, int rank, const struct expr *const *idx, bool guarded)
+{
+    const struct buffer *b = &v->f->buffer[buffer];
+    if (b->scope == BUFFER_LOCAL && !v->in_scope[buffer])
+        fail("buffer %s is used outside its scope", b->name);
+    if (rank != b->rank)
+        fail("buffer %s has rank %d, accessed with %d", b->name, b->rank, rank);
+    for (int d = 0; d < rank && !guarded; d++)
+        if (idx[d]->lo < 0 || idx[d]->hi >= b->shape[d])
+            fail("index %d of %s ranges over [%lld, %lld], outside [0, %lld)", d, b->name,
+                 (long long)idx[d]->lo, (long long)idx[d]->hi, (long long)b->shape[d]);
+}
+
+static void verify_val(struct verifier *v, const struct val *x, bool guarded)
+{
+    if (x->kind == VAL_LOAD)
+        verify_index(v, x->source, x->rank, x->idx, guarded || v->guarded);
+    if (x->a)
+        verify_val(v, x->a, guarded || x->kind == VAL_SELECT);
+    if (x->b)
+        verify_val(v, x->b, guarded || x->kind == VAL_SELECT);
+}
+
+static void verify_loop(struct verifier *v, const struct tree *t)
+{
+    for (int i = 0; i < v->depth; i++)
+        if (v->path[i]->kind == TREE_LOOP && v->path[i]->var == t->var)
+            fail("loop variable %s is bound twice on one path", t->var->name);
+    for (int i = 0; i < t->n_kids; i++)
+        if (t->ann == LOOP_VECTORIZE && t->kid[i]->kind == TREE_LOOP && t->kid[i]->ann != LOOP_UNROLL)
+            fail("loop %s inside vectorized loop %s", t->kid[i]->var->name, t->var->name);
+}
+
+static void verify(struct verifier *v, const struct tree *t)
+{
+    if (t->kind == TREE_STORE) {
+        verify_index(v, t->buffer, t->rank, t->idx, t->guard || v->guarded);
+        verify_val(v, t->value, t->guard != NULL);
+        return;
+    }
+    bool guarded = v->guarded;
+    if (t->kind == TREE_SCOPE)
+        v->in_scope[t->buffer] = true;
+    else
+        verify_loop(v, t);
+    v->guarded = guarded || t->begin;     /* a narrowed loop: its bounds are the guard */
+    v->path[v->depth++] = t;
+    for (int i = 0; i < t->n_kids; i++)
+        verify(v, t->kid[i]);
+    v->depth--;
+    v->guarded = guarded;
+    if (t->kind == TREE_SCOPE)
+        v->in_scope[t->buffer] = false;
+}
+
+void tree_verify(const struct func *f)
+{
+    struct verifier v = { .f = f };
+    for (int i = 0; i < f->n_roots; i++)
+        verify(&v, f->root[i]);
+}

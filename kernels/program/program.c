@@ -1,0 +1,153 @@
+/* Programs: apply(program, step) -> program | error, by deriving everything from the steps. */
+#include "kernels/program/program.h"
+
+#include <string.h>
+
+#include "kernels/program/program_impl.h"
+
+bool blame_word(struct err *e, const struct step_word *w)
+{
+    return err_at(e, w->col, w->len);
+}
+
+bool blame_target(struct err *e, const struct step *s)
+{
+    return err_at(e, s->target_col, (int)strlen(s->target));
+}
+
+bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e)
+{
+    struct program *p = ARENA_NEW(a, struct program);
+    if (!graph_from_spec(a, spec, &p->base, e))
+        return false;
+    p->arena = a;
+    p->pool = p->base->pool;
+    p->propagate = true;
+    if (!program_derive(p, e))
+        return false;
+    *out = p;
+    return true;
+}
+
+int program_stage(const struct program *p, const char *name)
+{
+    return graph_node_of(p->graph, name);
+}
+
+bool program_lower(const struct program *p, const struct func **out, struct err *e)
+{
+    struct lowering in = program_lowering(p);
+    return lower(&in, out, e);
+}
+
+/* set KEY VALUE */
+struct setting { const char *key, *values[2]; size_t offset; bool first_is_true; };
+static const struct setting settings[] = {
+    { "propagate", { "on", "off" }, offsetof(struct program, propagate), true },
+    { "output_layout", { "original", "propagated" }, offsetof(struct program, output_original), true },
+    { "input_layout", { "given", "original" }, offsetof(struct program, input_given), true },
+};
+
+static bool set_step(struct program *draft, const struct step *s, struct err *e)
+{
+    const char *keys[COUNT_OF(settings)];
+    for (int i = 0; i < COUNT_OF(settings); i++) {
+        const struct setting *x = &settings[i];
+        keys[i] = x->key;
+        if (!streq(s->target, x->key))
+            continue;
+        for (int v = 0; v < 2; v++)
+            if (s->n_args == 1 && streq(s->arg[0].text, x->values[v])) {
+                *(bool *)(void *)((char *)draft + x->offset) = v == 0;
+                return true;
+            }
+        err_set(e, ERR_RANGE, "%s is %s or %s", x->key, x->values[0], x->values[1]);
+        return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
+    }
+    const char *near = str_nearest(s->target, keys, COUNT_OF(settings));
+    err_set(e, ERR_NAME, "there is no setting %s", s->target);
+    if (near)
+        err_fix(e, "did you mean %s?", near);
+    else
+        err_fix(e, "settings: propagate, output_layout, input_layout");
+    return blame_target(e, s);
+}
+
+/* Graph, layouts and stages anew, then every loop step again: a layout that takes a loop away which an earlier step
+ * needs is refused, naming that step. */
+static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
+{
+    if (!program_derive(draft, e))
+        return false;
+    for (int i = 0; i < draft->n_steps; i++) {
+        struct err why;
+        if (!step_is_loop(draft->parsed[i]) || program_loop_step(draft, draft->parsed[i], &why))
+            continue;
+        err_set(e, ERR_STEP, "after `%s`, step %d `%s` would no longer apply: %s", cause->text, i + 1,
+                draft->steps[i], why.text);
+        return err_fix(e, "set layouts before loops: undo back to step %d, apply this, then schedule again", i);
+    }
+    return true;
+}
+
+static void record_step(struct program *draft, const struct step *s)
+{
+    const char **steps = ARENA_ARRAY(draft->arena, const char *, draft->n_steps + 1);
+    const struct step **parsed = ARENA_ARRAY(draft->arena, const struct step *, draft->n_steps + 1);
+    for (int i = 0; i < draft->n_steps; i++) {
+        steps[i] = draft->steps[i];
+        parsed[i] = draft->parsed[i];
+    }
+    steps[draft->n_steps] = s->text;
+    parsed[draft->n_steps] = s;
+    draft->steps = steps;
+    draft->parsed = parsed;
+    draft->n_steps++;
+}
+
+bool program_apply(const struct program *p, const struct step *s, const struct program **out, struct err *e)
+{
+    struct program *draft = ARENA_DUP(p->arena, p, 1);
+    const struct func *unused;
+    bool ok;
+    if (step_is_loop(s))
+        ok = program_loop_step(draft, s, e);
+    else
+        ok = (step_is_layout(s) ? program_layout_step(draft, s, e) : set_step(draft, s, e)) && rebuild(draft, s, e);
+    if (!ok || !program_lower(draft, &unused, e))
+        return false;
+    record_step(draft, s);
+    *out = draft;
+    return true;
+}
+
+bool program_apply_line(const struct program *p, const char *line, const struct program **out, struct err *e)
+{
+    const struct step *s;
+    if (!step_parse(p->arena, line, &s, e))
+        return false;
+    if (program_apply(p, s, out, e))
+        return true;
+    if (!e->source[0]) {
+        int col = e->at.col, len = e->at.len;
+        err_where(e, NULL, 0, col, line);
+        err_at(e, col, len);
+    }
+    return false;
+}
+
+bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
+                    const struct program **out, int *bad, struct err *e)
+{
+    const struct program *p;
+    *bad = -1;
+    if (!program_new(a, spec, &p, e))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!program_apply_line(p, lines[i], &p, e)) {
+            *bad = i;
+            return false;
+        }
+    *out = p;
+    return true;
+}

@@ -1,0 +1,35 @@
+/* Private to program*.c: a program under construction, and who handles which steps. */
+#ifndef TS_PROGRAM_PROGRAM_IMPL_H
+#define TS_PROGRAM_PROGRAM_IMPL_H
+#include "kernels/nest/lower.h"
+#include "kernels/program/program.h"
+
+#define MAX_PRIMS 64
+
+/* The primitive sequence that steps gave a tensor (from the identity). */
+struct layout_choice { const char *tensor; int n; const struct prim *prims; };
+
+/* Points the error at a word of the step. */
+bool blame_word(struct err *e, const struct step_word *w);
+bool blame_target(struct err *e, const struct step *s);
+
+/* Each fills the draft (a shallow copy of the program before the step) or refuses. */
+bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
+bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
+
+/* Graph, layouts and fresh stages from base, choices and settings. */
+bool program_derive(struct program *draft, struct err *e);
+
+static inline struct lowering program_lowering(const struct program *p)
+{
+    return (struct lowering){ .pool = p->pool, .graph = p->graph, .layout = p->layout, .stage = p->stage };
+}
+static inline bool step_is_loop(const struct step *s)
+{
+    return s->kind >= STEP_LOOP_SPLIT && s->kind <= STEP_LOOP_COMPUTE_ROOT;   /* ORDER STEP */
+}
+static inline bool step_is_layout(const struct step *s)
+{
+    return s->kind <= STEP_LAYOUT_RESET;
+}
+#endif

@@ -1,0 +1,247 @@
+/* Loop steps: names to axes, one primitive on one stage, then the rules between stages (compute_at). */
+#include "kernels/program/program_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_AXES 64
+
+static bool find_stage(const struct program *p, const char *name, int *node, struct err *e)
+{
+    *node = program_stage(p, name);
+    if (*node >= 0)
+        return true;
+    int t = graph_tensor(p->graph, name);
+    struct str list = { 0 };
+    for (int n = 0; n < p->graph->n_nodes; n++)
+        str_printf(&list, "%s%s", n ? ", " : "", p->stage[n]->name);
+    if (t >= 0)
+        err_set(e, ERR_NAME, "%s is %s: nothing computes it, so it has no loops", p->graph->tensor[t].name,
+                p->graph->tensor[t].role == TENSOR_CONST ? "a constant" : "an input");
+    else
+        err_set(e, ERR_NAME, "nothing computes a tensor %s", name);
+    err_fix(e, "loops belong to %s", str_text(&list));
+    str_free(&list);
+    return false;
+}
+
+static bool find_axis(const struct stage *s, const struct step_word *w, int *axis, struct err *e)
+{
+    *axis = stage_axis(s, w->text);
+    if (*axis >= 0)
+        return true;
+    struct str list = { 0 };
+    stage_print_axes(&list, s);
+    err_set(e, ERR_NAME, "%s has no loop %s", s->name, w->text);
+    err_fix(e, "its loops are %s", str_text(&list));
+    str_free(&list);
+    return blame_word(e, w);
+}
+
+static bool step_split(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
+                       struct err *e)
+{
+    int axis;
+    int64_t factor[MAX_AXES];
+    if (!find_axis(s, &st->arg[0], &axis, e))
+        return false;
+    if (st->n_args > 32)
+        return err_set(e, ERR_RANK, "too many factors");
+    for (int i = 1; i < st->n_args; i++) {
+        long long f;
+        if (!str_to_int64(st->arg[i].text, 0, (long long)1 << 40, &f)) {
+            err_set(e, ERR_TYPE, "a factor is a whole number, not %s", st->arg[i].text);
+            return blame_word(e, &st->arg[i]);
+        }
+        factor[i - 1] = f;
+    }
+    return stage_split(d->pool, s, axis, factor, st->n_args - 1, out, e) || blame_word(e, &st->arg[1]);
+}
+
+/* All named axes, each once. */
+static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
+{
+    if (st->n_args > s->n_axes)
+        return err_set(e, ERR_PERM, "%s has only %d loops", s->name, s->n_axes);
+    for (int i = 0; i < st->n_args; i++) {
+        if (!find_axis(s, &st->arg[i], &axis[i], e))
+            return false;
+        for (int j = 0; j < i; j++)
+            if (axis[j] == axis[i]) {
+                err_set(e, ERR_PERM, "loop %s is named twice", st->arg[i].text);
+                return blame_word(e, &st->arg[i]);
+            }
+    }
+    return true;
+}
+
+static bool step_fuse(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
+                      struct err *e)
+{
+    int axis[MAX_AXES];
+    if (!find_axes(s, st, axis, e))
+        return false;
+    for (int i = 1; i < st->n_args; i++)
+        if (axis[i] != axis[0] + i) {
+            err_set(e, ERR_DIM, "loops %s and %s are not adjacent in this order", st->arg[i - 1].text, st->arg[i].text);
+            err_fix(e, "reorder first: loop reorder %s %s %s", s->name, st->arg[i - 1].text, st->arg[i].text);
+            return blame_word(e, &st->arg[i]);
+        }
+    return stage_fuse(d->pool, s, axis[0], st->n_args, out, e);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The named loops take, in the new order, the places that they occupy now. */
+static bool step_reorder(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
+                         struct err *e)
+{
+    int axis[MAX_AXES], place[MAX_AXES], perm[MAX_AXES];
+    if (!find_axes(s, st, axis, e))
+        return false;
+    memcpy(place, axis, sizeof *place * (size_t)st->n_args);
+    qsort(place, (size_t)st->n_args, sizeof *place, by_value);
+    for (int i = 0; i < s->n_axes; i++)
+        perm[i] = i;
+    for (int i = 0; i < st->n_args; i++)
+        perm[place[i]] = axis[i];
+    return stage_reorder(d->pool, s, perm, out, e);
+}
+
+static bool step_cache_write(struct program *d, const struct stage *s, const struct step *st,
+                             const struct stage **out, struct err *e)
+{
+    int axis = -1;
+    if (d->graph->node[s->node].combine == COMBINE_NONE) {
+        err_set(e, ERR_STEP, "%s accumulates nothing, a tile would only copy", s->name);
+        return blame_target(e, st);
+    }
+    if (st->n_opts > 0) {
+        struct step_word w = { st->opt[0].text, st->opt[0].col, st->opt[0].len, false };
+        if (!find_axis(s, &w, &axis, e))
+            return false;
+        return stage_cache_write(d->pool, s, axis, out, e) || blame_word(e, &w);
+    }
+    while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
+        axis++;
+    if (axis < 0) {
+        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?", s->name);
+        return err_fix(e, "name the loop: loop cache_write %s at=%s", s->name, s->axis[0].name);
+    }
+    return stage_cache_write(d->pool, s, axis, out, e);
+}
+
+static bool step_compute_at(struct program *d, const struct step *st, int node, const struct stage **out,
+                            struct err *e)
+{
+    int host;
+    if (!find_stage(d, st->arg[0].text, &host, e))
+        return blame_word(e, &st->arg[0]);
+    struct lowering in = program_lowering(d);
+    if (!lower_attach_check(&in, node, host, st->arg[1].text, e))
+        return blame_word(e, &st->arg[1]);
+    struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
+    s->attach = host;
+    s->attach_axis = d->stage[host]->axis[stage_axis(d->stage[host], st->arg[1].text)].name;
+    *out = s;
+    return true;
+}
+
+static bool annotate(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
+                     struct err *e)
+{
+    int axis;
+    enum loop_ann ann = st->kind == STEP_LOOP_VECTORIZE ? LOOP_VECTORIZE
+                      : st->kind == STEP_LOOP_UNROLL ? LOOP_UNROLL
+                      : st->kind == STEP_LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
+    return find_axis(s, &st->arg[0], &axis, e) &&
+           (stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]));
+}
+
+static bool change_stage(struct program *d, const struct step *st, int node, const struct stage **out, struct err *e)
+{
+    const struct stage *s = d->stage[node];
+    if (st->kind == STEP_LOOP_COMPUTE_ROOT) {
+        if (s->attach < 0) {
+            err_set(e, ERR_STEP, "%s is not computed at another node's loop", s->name);
+            return blame_target(e, st);
+        }
+        *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);
+        return true;
+    }
+    if (s->attach >= 0) {
+        err_set(e, ERR_STEP, "%s is computed at loop %s of %s and follows its loops", s->name, s->attach_axis,
+                d->stage[s->attach]->name);
+        err_fix(e, "schedule %s, or: loop compute_root %s", d->stage[s->attach]->name, s->name);
+        return blame_target(e, st);
+    }
+    if (st->kind == STEP_LOOP_COMPUTE_AT)
+        return step_compute_at(d, st, node, out, e);
+    if (st->kind == STEP_LOOP_SPLIT)
+        return step_split(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_FUSE)
+        return step_fuse(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_REORDER)
+        return step_reorder(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_CACHE_WRITE)
+        return step_cache_write(d, s, st, out, e);
+    return annotate(d, s, st, out, e);
+}
+
+/* The axis of the changed host that stands for `axis` of before: itself, or the innermost part of its split. */
+static const char *heir(struct arena *a, const struct stage *host, const char *axis)
+{
+    const char *last = NULL;
+    if (stage_axis(host, axis) >= 0)
+        return axis;
+    for (int i = 0;; i++) {
+        const char *part = arena_printf(a, "%s.%d", axis, i);
+        if (stage_axis(host, part) < 0)
+            return last;
+        last = part;
+    }
+}
+
+/* Every attached node must still be legal where it is; inside `node`, the loops may have new names. */
+static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
+{
+    struct lowering in = program_lowering(d);
+    for (int n = 0; n < d->graph->n_nodes; n++) {
+        struct err why;
+        int host = stage[n]->attach;
+        if (host < 0)
+            continue;
+        const char *was = stage[n]->attach_axis;
+        const char *axis = host == node ? heir(d->arena, stage[node], was) : was;
+        if (!axis) {
+            err_set(e, ERR_STEP, "%s is computed at loop %s, which would be gone", stage[n]->name, was);
+            return err_fix(e, "first: loop compute_root %s", stage[n]->name);
+        }
+        struct stage *moved = ARENA_DUP(d->arena, stage[n], 1);
+        moved->attach_axis = axis;
+        stage[n] = moved;
+        if (n != node && !lower_attach_check(&in, n, host, axis, &why)) {
+            err_set(e, ERR_STEP, "%s is computed at loop %s of %s and could not stay there: %s", stage[n]->name, axis,
+                    stage[host]->name, why.text);
+            return err_fix(e, "first: loop compute_root %s", stage[n]->name);
+        }
+    }
+    return true;
+}
+
+bool program_loop_step(struct program *draft, const struct step *st, struct err *e)
+{
+    int node;
+    const struct stage *next;
+    if (!find_stage(draft, st->target, &node, e))
+        return blame_target(e, st);
+    if (!change_stage(draft, st, node, &next, e))
+        return e->at.col ? false : blame_target(e, st);
+    const struct stage **stage = ARENA_DUP(draft->arena, draft->stage, draft->graph->n_nodes);
+    stage[node] = next;
+    draft->stage = stage;
+    return check_attached(draft, stage, node, e) || blame_target(e, st);
+}
