@@ -62,8 +62,9 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* Length of the character at s: its UTF-8 sequence, or 1 with *ok false for a byte that must not
- * reach a terminal (controls other than tab, malformed UTF-8: a cut buffer may end in half of one). */
+/* Length of the character at s: its UTF-8 sequence, or 1 with *ok false for a byte that must
+ * not reach a terminal (controls other than tab, malformed UTF-8: a cut buffer may end in half
+ * of one). */
 static size_t char_len(const char *s, bool *ok)
 {
     unsigned char c = (unsigned char)*s;

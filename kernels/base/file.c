@@ -73,9 +73,9 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Where the data must really go: path itself, or what it links to when that is a regular file, so that
- * a link stays a link.  Directories, devices, fifos and dangling links are refused.  *mode gets the
- * permissions of the existing file, or -1. */
+/* Where the data must really go: path itself, or what it links to when that is a regular file,
+ * so that a link stays a link.  Directories, devices, fifos and dangling links are refused.
+ * *mode gets the permissions of the existing file, or -1. */
 static bool resolve_target(const char *path, struct str *target, int *mode, struct err *e)
 {
     struct stat st;

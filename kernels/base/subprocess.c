@@ -57,7 +57,8 @@ bool subprocess_find(const char *name, struct str *path)
     return found;
 }
 
-/* A pipe whose ends do not collide with the child's standard descriptors, even if ours are closed. */
+/* A pipe whose ends do not collide with the child's standard descriptors, even if ours are
+ * closed. */
 static bool open_pipe(int fd[2])
 {
     if (pipe2(fd, O_CLOEXEC) != 0)
@@ -103,9 +104,9 @@ static int spawn(const char *const *argv, int output, pid_t *pid)
     return rc;
 }
 
-/* Takes what is there (at most two pipes full, lest a flood keeps us from the clock) without blocking;
- * false at the end of the output.  What exceeds the cap is read and dropped, so that the program never
- * blocks on us. */
+/* Takes what is there (at most two pipes full, lest a flood keeps us from the clock) without
+ * blocking; false at the end of the output.  What exceeds the cap is read and dropped, so that
+ * the program never blocks on us. */
 static bool take_output(int fd, struct str *out)
 {
     char chunk[16384];
@@ -139,8 +140,8 @@ static bool reap(pid_t pid, int flags, int *status)
     }
 }
 
-/* Waits for output or up to one tick.  Once the pipe is closed nothing wakes us when the program ends,
- * which is then usually a matter of microseconds: short naps that grow. */
+/* Waits for output or up to one tick.  Once the pipe is closed nothing wakes us when the
+ * program ends, which is then usually a matter of microseconds: short naps that grow. */
 static void wait_tick(int fd, bool open, double left_s, long *nap_us)
 {
     double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;

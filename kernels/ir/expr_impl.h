@@ -1,0 +1,105 @@
+/* What the files of kernels/ir share: the pool's body, the cost of an expression, scratch
+ * memory and integer arithmetic that cannot overflow.  Nothing outside this folder includes
+ * it. */
+#ifndef TS_IR_EXPR_IMPL_H
+#define TS_IR_EXPR_IMPL_H
+#include "kernels/ir/expr.h"
+#include "kernels/ir/simplify.h"
+
+#define MAX_RULES 64
+
+/* An expression with what only the pool needs to know of it. */
+struct node {
+    struct expr e;                    /* first: a struct expr * is a struct node * */
+    uint32_t hash;
+    uint32_t n_divmod;                /* DIV and MOD nodes, every occurrence (saturating) */
+    uint32_t n_leaves;                /* variables and non-linear operators, likewise: constants and
+                                       * the + and * that join a linear form are free */
+    uint64_t var_mask;                /* bit (var % 64) of every variable in it */
+    const struct expr *simple;        /* its simplified form, NULL = not known yet */
+    uint32_t stamp;                   /* epoch in which `with` was set (expr_subst's memo) */
+    const struct expr *with;
+};
+
+struct scratch_block { struct scratch_block *next; size_t cap, used; unsigned char *data; };
+struct scratch_mark { struct scratch_block *block; size_t used; };
+
+struct exprs {
+    struct arena *arena;
+    struct node **table;              /* open addressing, power of two */
+    uint32_t n, cap;
+    int n_vars;
+    uint32_t epoch;
+    struct scratch_block *scratch, *scratch_first;
+    long fired[MAX_RULES];
+    void (*trace)(void *ctx, const char *rule, const struct expr *before, const struct expr *after);
+    void *trace_ctx;
+};
+
+static inline struct node *node_of(const struct expr *e)
+{
+    return (struct node *)e;
+}
+
+/* Memory for the length of one function: alloc after mark, gone at release. */
+struct scratch_mark scratch_mark(struct exprs *p);
+void *scratch_alloc(struct exprs *p, size_t size_bytes);
+void scratch_release(struct exprs *p, struct scratch_mark m);
+
+/* Two's complement: what expr_eval does, and so what coefficients do. */
+static inline int64_t wrap_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t wrap_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static inline int64_t wrap_mul(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+/* Floor division and its remainder, c > 0. */
+static inline int64_t floor_div(int64_t x, int64_t c)
+{
+    return x / c - (x % c < 0);
+}
+
+static inline int64_t floor_mod(int64_t x, int64_t c)
+{
+    return x % c < 0 ? x % c + c : x % c;
+}
+
+/* Greatest common divisor of |a| and c, c > 0. */
+static inline int64_t gcd_with(int64_t a, int64_t c)
+{
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = (uint64_t)c;
+    while (x) {
+        uint64_t r = y % x;
+        y = x;
+        x = r;
+    }
+    return (int64_t)y;
+}
+
+/* Intervals. The ends of int64_t stand for infinity and stay there under every operation. */
+struct range { int64_t lo, hi; };
+struct range range_add(struct range a, struct range b);
+struct range range_mul(struct range a, struct range b);
+struct range range_of(enum expr_kind kind, struct range a, struct range b);
+
+/* Far enough from overflow that sums and small multiples of it are exact: what the rules ask
+ * of every operand before they trust its bounds. */
+static inline bool is_tame(struct range r)
+{
+    return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);
+}
+
+static inline struct range range_expr(const struct expr *e)
+{
+    return (struct range){ e->lo, e->hi };
+}
+#endif

@@ -1,0 +1,198 @@
+#include "kernels/ir/linear.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lin lin_new(struct exprs *p)
+{
+    return (struct lin){ .p = p };
+}
+
+struct lin lin_of(struct exprs *p, const struct expr *e)
+{
+    struct lin l = lin_new(p);
+    lin_add(&l, e, 1);
+    return l;
+}
+
+static void insert(struct lin *l, int at, struct term t)
+{
+    if (l->n == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 8;
+        struct term *more = scratch_alloc(l->p, (size_t)cap * sizeof *more);
+        if (l->n)
+            memcpy(more, l->t, (size_t)l->n * sizeof *more);
+        l->t = more;
+        l->cap = cap;
+    }
+    memmove(l->t + at + 1, l->t + at, (size_t)(l->n - at) * sizeof *l->t);
+    l->t[at] = t;
+    l->n++;
+}
+
+static void drop(struct lin *l, int at)
+{
+    l->n--;
+    memmove(l->t + at, l->t + at + 1, (size_t)(l->n - at) * sizeof *l->t);
+}
+
+/* First position whose id is not below that of term. */
+static int position(const struct lin *l, const struct expr *term)
+{
+    int lo = 0, hi = l->n;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (l->t[mid].e->id < term->id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void lin_add_term(struct lin *l, const struct expr *term, int64_t coef)
+{
+    if (coef == 0)
+        return;
+    int at = position(l, term);
+    if (at == l->n || l->t[at].e != term) {
+        insert(l, at, (struct term){ term, coef });
+        return;
+    }
+    l->t[at].coef = wrap_add(l->t[at].coef, coef);
+    if (l->t[at].coef == 0)
+        drop(l, at);
+}
+
+void lin_add(struct lin *l, const struct expr *e, int64_t scale)
+{
+    if (e->kind == EXPR_CONST) {
+        l->rest = wrap_add(l->rest, wrap_mul(e->value, scale));
+    } else if (e->kind == EXPR_ADD) {
+        lin_add(l, e->a, scale);
+        lin_add(l, e->b, scale);
+    } else if (e->kind == EXPR_MUL && e->b->kind == EXPR_CONST) {
+        lin_add(l, e->a, wrap_mul(scale, e->b->value));
+    } else if (e->kind == EXPR_MUL && e->a->kind == EXPR_CONST) {
+        lin_add(l, e->b, wrap_mul(scale, e->a->value));
+    } else {
+        lin_add_term(l, e, scale);
+    }
+}
+
+void lin_add_lin(struct lin *l, const struct lin *m, int64_t scale)
+{
+    for (int i = 0; i < m->n; i++)
+        lin_add_term(l, m->t[i].e, wrap_mul(m->t[i].coef, scale));
+    l->rest = wrap_add(l->rest, wrap_mul(m->rest, scale));
+}
+
+int64_t lin_coef(const struct lin *l, const struct expr *term)
+{
+    int at = position(l, term);
+    return at < l->n && l->t[at].e == term ? l->t[at].coef : 0;
+}
+
+struct range lin_range(const struct lin *l)
+{
+    struct range sum = { l->rest, l->rest };
+    for (int i = 0; i < l->n; i++) {
+        struct range coef = { l->t[i].coef, l->t[i].coef };
+        sum = range_add(sum, range_mul(range_expr(l->t[i].e), coef));
+    }
+    return sum;
+}
+
+int64_t lin_gcd(const struct lin *l)
+{
+    int64_t g = 0;
+    for (int i = 0; i < l->n; i++) {
+        int64_t c = l->t[i].coef == INT64_MIN ? 1 : llabs(l->t[i].coef);
+        g = g == 0 ? c : gcd_with(c, g);
+    }
+    return g;
+}
+
+bool lin_divisible(const struct lin *l, int64_t c)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].coef % c != 0)
+            return false;
+    return l->rest % c == 0;
+}
+
+static uint64_t magnitude(int64_t x)
+{
+    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
+
+static int by_stride(const void *x, const void *y)
+{
+    const struct term *a = x, *b = y;
+    uint64_t ma = magnitude(a->coef), mb = magnitude(b->coef);
+    if (ma != mb)
+        return ma > mb ? -1 : 1;
+    return a->e->id < b->e->id ? -1 : a->e->id > b->e->id;
+}
+
+const struct expr *lin_expr(const struct lin *l)
+{
+    struct exprs *p = l->p;
+    struct scratch_mark mark = scratch_mark(p);
+    const struct expr *sum = NULL;
+    struct term *t = scratch_alloc(p, (size_t)l->n * sizeof *t);
+    if (l->n)
+        memcpy(t, l->t, (size_t)l->n * sizeof *t);
+    if (l->n > 1)
+        qsort(t, (size_t)l->n, sizeof *t, by_stride);
+    for (int i = 0; i < l->n; i++) {
+        const struct expr *e = t[i].coef == 1 ? t[i].e : expr_mulc(p, t[i].e, t[i].coef);
+        sum = sum ? expr_add(p, sum, e) : e;
+    }
+    if (!sum)
+        sum = expr_const(p, l->rest);
+    else if (l->rest)
+        sum = expr_addc(p, sum, l->rest);
+    scratch_release(p, mark);
+    return sum;
+}
+
+struct expr_linear expr_linear(struct exprs *p, const struct expr *e)
+{
+    struct scratch_mark mark = scratch_mark(p);
+    struct lin l = lin_of(p, e);
+    struct expr_linear out = { .n = l.n, .rest = l.rest };
+    out.term = ARENA_ARRAY(p->arena, const struct expr *, l.n);
+    out.coef = ARENA_ARRAY(p->arena, int64_t, l.n);
+    for (int i = 0; i < l.n; i++) {
+        out.term[i] = l.t[i].e;
+        out.coef[i] = l.t[i].coef;
+    }
+    scratch_release(p, mark);
+    return out;
+}
+
+const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *from)
+{
+    struct scratch_mark mark = scratch_mark(p);
+    struct lin l = lin_new(p);
+    for (int i = 0; i < from->n; i++)
+        lin_add(&l, from->term[i], from->coef[i]);
+    l.rest = wrap_add(l.rest, from->rest);
+    const struct expr *e = lin_expr(&l);
+    scratch_release(p, mark);
+    return e;
+}
+
+bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef)
+{
+    struct scratch_mark mark = scratch_mark(p);
+    struct lin l = lin_of(p, e);
+    bool linear = true;
+    for (int i = 0; i < l.n && linear; i++)
+        linear = l.t[i].e == var || !expr_uses(l.t[i].e, var);
+    if (linear)
+        *coef = lin_coef(&l, var);
+    scratch_release(p, mark);
+    return linear;
+}

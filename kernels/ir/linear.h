@@ -1,0 +1,27 @@
+/* Linear forms: the view of an expression that the simplifier works on.
+ *
+ *     e  =  sum of coef_i * e_i  +  rest
+ *
+ * where the e_i are variables or non-linear expressions, each once, in id order.
+ *
+ * They live in the pool's scratch memory: build between scratch_mark and scratch_release. */
+#ifndef TS_IR_LINEAR_H
+#define TS_IR_LINEAR_H
+#include "kernels/ir/expr_impl.h"
+
+struct term { const struct expr *e; int64_t coef; };
+struct lin { struct exprs *p; int n, cap; struct term *t; int64_t rest; };
+
+struct lin lin_new(struct exprs *p);
+struct lin lin_of(struct exprs *p, const struct expr *e);
+/* l += coef * term, a variable or non-linear expression. */
+void lin_add_term(struct lin *l, const struct expr *term, int64_t coef);
+void lin_add(struct lin *l, const struct expr *e, int64_t scale);            /* l += scale * e */
+void lin_add_lin(struct lin *l, const struct lin *m, int64_t scale);
+int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 0 when absent */
+struct range lin_range(const struct lin *l);
+int64_t lin_gcd(const struct lin *l);                    /* of the coefficients; 0 when there are none */
+bool lin_divisible(const struct lin *l, int64_t c);      /* every coefficient and the rest */
+/* Canonical: larger |coefficient| first, then id order, the constant last. */
+const struct expr *lin_expr(const struct lin *l);
+#endif

@@ -1,0 +1,155 @@
+#include "kernels/ir/val.h"
+
+static const struct { int arity; const char *text; } kinds[VAL_KIND_COUNT] = {
+#define VAL(id, n, name) [VAL_##id] = { n, name },
+    VAL_KINDS(VAL)
+#undef VAL
+};
+
+const struct val *val_const(struct arena *a, double v)
+{
+    struct val *n = ARENA_NEW(a, struct val);
+    *n = (struct val){ .kind = VAL_CONST, .value = v };
+    return n;
+}
+
+const struct val *val_load(struct arena *a, int source, int rank, const struct expr *const *idx)
+{
+    struct val *n = ARENA_NEW(a, struct val);
+    *n = (struct val){ .kind = VAL_LOAD, .source = source, .rank = rank };
+    n->idx = ARENA_DUP(a, idx, rank);
+    return n;
+}
+
+const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x,
+                          const struct val *y)
+{
+    if (kinds[kind].arity != 2)
+        fail("%s takes no two operands", kinds[kind].text);
+    struct val *n = ARENA_NEW(a, struct val);
+    *n = (struct val){ .kind = kind, .a = x, .b = y };
+    return n;
+}
+
+const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
+                             const struct val *y)
+{
+    struct val *n = ARENA_NEW(a, struct val);
+    *n = (struct val){ .kind = VAL_SELECT, .cond = cond, .a = x, .b = y };
+    return n;
+}
+
+static const struct expr *map_index(const struct val_map *map, const struct expr *e)
+{
+    return map->index ? map->index(map->ctx, e) : e;
+}
+
+static const struct val *rebuild_load(struct arena *a, const struct val *v, const struct val_map *map)
+{
+    const struct expr *idx[MAX_DIMS];
+    const struct val *load = v;
+    if (map->index) {
+        for (int i = 0; i < v->rank; i++)
+            idx[i] = map_index(map, v->idx[i]);
+        load = val_load(a, v->source, v->rank, idx);
+    }
+    return map->load ? map->load(map->ctx, load) : load;
+}
+
+const struct val *val_rebuild(struct arena *a, const struct val *v, const struct val_map *map)
+{
+    if (v->kind == VAL_CONST)
+        return v;
+    if (v->kind == VAL_LOAD)
+        return rebuild_load(a, v, map);
+    const struct val *x = val_rebuild(a, v->a, map), *y = val_rebuild(a, v->b, map);
+    if (v->kind == VAL_SELECT)
+        return val_select(a, map_index(map, v->cond), x, y);
+    return val_bin(a, v->kind, x, y);
+}
+
+void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx)
+{
+    if (v->kind == VAL_LOAD)
+        f(ctx, v);
+    if (!v->a)
+        return;
+    val_each_load(v->a, f, ctx);
+    val_each_load(v->b, f, ctx);
+}
+
+int val_flops(const struct val *v)
+{
+    if (!v->a)
+        return 0;
+    int x = val_flops(v->a), y = val_flops(v->b);
+    if (v->kind == VAL_SELECT)
+        return x > y ? x : y;
+    return x + y + 1;
+}
+
+enum { PREC_SUM, PREC_PRODUCT, PREC_ATOM };
+
+static int precedence(enum val_kind kind)
+{
+    if (kind == VAL_ADD || kind == VAL_SUB)
+        return PREC_SUM;
+    return kind == VAL_MUL || kind == VAL_DIV ? PREC_PRODUCT : PREC_ATOM;
+}
+
+static void print_load(struct str *out, const struct val *v, const char *const *names)
+{
+    str_add(out, names[v->source]);
+    for (int i = 0; i < v->rank; i++) {
+        str_add_char(out, '[');
+        expr_print(out, v->idx[i]);
+        str_add_char(out, ']');
+    }
+}
+
+static void print(struct str *out, const struct val *v, const char *const *names, int least);
+
+static void print_call(struct str *out, const struct val *v, const char *const *names)
+{
+    str_printf(out, "%s(", kinds[v->kind].text);
+    if (v->cond) {
+        expr_print(out, v->cond);
+        str_add(out, ", ");
+    }
+    print(out, v->a, names, PREC_SUM);
+    str_add(out, ", ");
+    print(out, v->b, names, PREC_SUM);
+    str_add_char(out, ')');
+}
+
+/* The right operand of - and / binds tighter than its left one; that of + and * may stay bare. */
+static void print_infix(struct str *out, const struct val *v, const char *const *names)
+{
+    int prec = precedence(v->kind);
+    bool associative = v->kind == VAL_ADD || v->kind == VAL_MUL;
+    print(out, v->a, names, prec);
+    str_printf(out, " %s ", kinds[v->kind].text);
+    print(out, v->b, names, associative && v->b->kind == v->kind ? prec : prec + 1);
+}
+
+static void print(struct str *out, const struct val *v, const char *const *names, int least)
+{
+    bool wrap = precedence(v->kind) < least;
+    if (wrap)
+        str_add_char(out, '(');
+    if (v->kind == VAL_CONST)
+        str_printf(out, "%.9g", v->value);
+    else if (v->kind == VAL_LOAD)
+        print_load(out, v, names);
+    else if (precedence(v->kind) == PREC_ATOM)
+        print_call(out, v, names);
+    else
+        print_infix(out, v, names);
+    if (wrap)
+        str_add_char(out, ')');
+}
+
+void val_print(struct str *out, const struct val *v, const char *const *names)
+{
+    print(out, v, names, PREC_SUM);
+}
