@@ -20,7 +20,7 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
 /* Tensor t at idx[rank], every index simplified. */
 const struct val *load_at(const struct graph *g, int t, const struct expr *const *idx);
 
-/* The simple nodes.  Each reads tensor x, adds the tensor it writes (role INTER), returns its index. */
+/* The simple nodes.  Each reads tensor x, adds the tensor it writes (INTER), returns its index. */
 
 /* out[d..] = x[d - before..] inside, 0 outside; before and after count zeros per dim.  The
  * condition names only the dims that are really padded. */

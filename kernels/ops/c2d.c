@@ -177,8 +177,8 @@ const struct op_family c2d_family = {
     .help = "Conv[n][o][h][w] = sum over i, kh, kw of "
             "Inp[n][i][sh*h + dh*kh][sw*w + dw*kw] * Ker[o][i][kh][kw].  "
             "The input is N I H W, Ker (O I KH KW) a constant, the output N O H W with "
-            "H = (h + 2*ph - dh*(kh - 1) - 1) / sh + 1.  With padding the caller's tensor is Inp_in "
-            "and a pad node writes Inp.  bias=1 adds Bias (O), relu=1 finishes with ReLU.",
+            "H = (h + 2*ph - dh*(kh - 1) - 1) / sh + 1.  With padding the caller's tensor is "
+            "Inp_in and a pad node writes Inp.  bias=1 adds Bias (O), relu=1 finishes with ReLU.",
     .n_params = N_PARAMS,
     .params = params,
     .build = build,

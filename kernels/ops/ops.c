@@ -109,10 +109,10 @@ static bool unknown_param(const struct parse *p, const char *name, const struct 
     return point_at(p, &(struct word){ w->text, w->col, (int)strlen(name) }, e);
 }
 
-/* True when text is digits with an optional sign: a number, though perhaps a huge one. */
+/* True when text is digits, perhaps after a minus: a number, though perhaps a huge one. */
 static bool looks_integer(const char *text)
 {
-    text += *text == '-' || *text == '+';
+    text += *text == '-';
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 

@@ -22,7 +22,7 @@ bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef);
 /* The body, ready for rows. */
 struct row_test {
     const struct expr *cond;
-    bool linear;                          /* cond is diff < 0, diff moving by step per row element */
+    bool linear;                          /* cond is diff < 0, step is diff's stride in the row */
     struct sum diff;
     int64_t step;
     bool moves;                           /* cond depends on the row variable */
