@@ -1,5 +1,5 @@
 /* Operators as tensor expressions with named dimensions.  A program is always a graph of nodes in
- * topological order; a single operator is a graph of one complex node plus the simple ones around it. */
+ * topological order; a single operator is one complex node plus the simple ones around it. */
 #ifndef TS_OPS_GRAPH_H
 #define TS_OPS_GRAPH_H
 #include "kernels/ir/val.h"
@@ -9,7 +9,7 @@
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
 struct tensor {
-    const char *name;                     /* "Inp", "Ker", "Conv", "ReLU", "A"; unique, a C identifier */
+    const char *name;                     /* "Inp", "Ker", "ReLU", "A"; unique, a C identifier */
     int rank;
     const char *dim[MAX_RANK];            /* dimension names, upper case: "N" "I" "H" "W" */
     int64_t shape[MAX_RANK];
@@ -19,28 +19,28 @@ struct tensor {
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 
-/* out[spatial...] = combine over reduce of body, starting from init; or = body when combine is NONE.
+/* out[spatial...] = combine over reduce of body, starting from init; = body when combine is NONE.
  * The spatial variables are the logical dims of the output tensor, one each, in order. */
 struct node {
     const char *op;                       /* "conv2d", "matmul", "pad", "bias", "relu", "convert" */
     int out;                              /* tensor index */
     int n_spatial;
-    const struct expr *spatial[MAX_RANK]; /* variables, named like the dims in lower case: n o h w */
+    const struct expr *spatial[MAX_RANK]; /* variables, named like the dims: n o h w */
     int n_reduce;
     const struct expr *reduce[MAX_RANK];  /* variables in definition order: i kh kw */
     const char *reduce_dim[MAX_RANK];     /* their loop names, upper case: I KH KW */
     enum combine combine;
     double init;
-    const struct val *body;               /* loads carry tensor indices and logical index expressions */
-    bool complex;                         /* convolution family or matmul (SPEC C.1): tuned, stops propagation */
+    const struct val *body;               /* loads carry tensor and logical indices */
+    bool complex;                         /* convolution or matmul (SPEC C.1): tuned, stops propagation */
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
     double flops;                         /* a multiply-add counts 2 */
 };
 
 struct graph {
-    struct exprs *pool;                   /* owns every expression; its arena owns everything else */
-    const char *spec;                     /* canonical operator text: "c2d n=1 i=3 ... relu=1", parameters in table order */
+    struct exprs *pool;                   /* owns every expression; its arena owns the rest */
+    const char *spec;                     /* canonical text: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* "c2d" */
     int n_tensors;
     struct tensor *tensor;
@@ -48,24 +48,26 @@ struct graph {
     struct node *node;                    /* topological order */
     int main_node;                        /* the complex node */
     double flops;                         /* of the whole graph */
-    double bytes;                         /* inputs + constants read once + outputs written once, f32 */
+    double bytes;                         /* inputs and constants read, outputs written once, f32 */
 };
 
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
-struct op_param { const char *name; int64_t def, min, max; const char *help; };   /* def OP_REQUIRED: must be given */
-#define OP_REQUIRED INT64_MIN
-#define OP_UNSET (INT64_MIN + 1)          /* optional with no default: the builder derives it */
+struct op_param { const char *name; int64_t def, min, max; const char *help; };
+#define OP_REQUIRED INT64_MIN             /* a def: must be given */
+#define OP_UNSET (INT64_MIN + 1)          /* a def: optional, the builder derives it */
 
 struct op_family {
-    const char *name, *title, *example;   /* "c2d", "2-D convolution", "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
+    const char *name, *title;             /* "c2d", "2-D convolution" */
+    const char *example;                  /* "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
     const char *help;                     /* a paragraph: formula, tensors and dims */
     int n_params;
     const struct op_param *params;
-    /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no sense; a text
-     * that starts with "NAME=" makes the error point at that word of the spec. */
+    /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no
+     * sense; a text that starts with "NAME=" makes the error point at that word of the spec. */
     bool (*build)(struct graph *g, const int64_t *values, struct err *e);
-    /* Rewrites values to canonical form (kh=3 kw=3 to k=3, ...) so that equal operators have equal specs; values
-     * that contradict each other are ERR_SYNTAX ("NAME=..." as above). Runs before build; may be NULL. */
+    /* Rewrites values to canonical form (kh=3 kw=3 to k=3, ...) so that equal operators have equal
+     * specs; values that contradict each other are ERR_SYNTAX ("NAME=..." as above).  Runs before
+     * build; may be NULL. */
     bool (*canonical)(int64_t *values, struct err *e);
 };
 int ops_count(void);
@@ -73,29 +75,35 @@ const struct op_family *ops_get(int i);
 const struct op_family *ops_find(const char *name);
 
 /* "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1" -> graph, all in arena a.
- * Unknown operator or parameter, duplicate, missing or out-of-range value: the error points at the word
- * and suggests the nearest name. */
+ * Unknown operator or parameter, duplicate, missing or out-of-range value: the error points at the
+ * word and suggests the nearest name. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 
-int graph_tensor(const struct graph *g, const char *name);            /* index or -1; case-insensitive */
-int graph_node_of(const struct graph *g, const char *tensor_name);    /* node producing it, or -1 */
+int graph_tensor(const struct graph *g, const char *name);       /* index or -1; case-insensitive */
+int graph_node_of(const struct graph *g, const char *tensor_name);   /* node producing it, or -1 */
 bool graph_reads(const struct graph *g, int node, int tensor);
-int64_t tensor_elems(const struct tensor *t);                         /* INT64_MAX when that overflows */
+int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
 
 /* For builders (ops/ only): growable construction. */
-struct tensor_def { const char *name; int rank; const char *const *dims; const int64_t *shape; enum tensor_role role; };
+struct tensor_def {
+    const char *name;
+    int rank;
+    const char *const *dims;
+    const int64_t *shape;
+    enum tensor_role role;
+};
 int graph_add_tensor(struct graph *g, const struct tensor_def *def);
-/* Copies *n, sets producer of n->out, adds flops (counted from the body and the extents unless n->flops is set).
- * The variables must exist already. */
+/* Copies *n, sets producer of n->out, adds flops (counted from the body and the extents unless
+ * n->flops is set).  The variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
 
-/* The same graph with a "convert" node (an identity copy) in front of every consumer of input tensor t: the
- * caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the intermediate that the
- * consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
- * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the new output,
- * keeps the caller's layout.
- * NAME_in stands just before NAME and NAME_out just after it, and the node where it runs: later tensor and node
- * indices move up by one, so look them up by name. */
+/* The same graph with a "convert" node (an identity copy) in front of every consumer of input tensor
+ * t: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the
+ * intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
+ * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
+ * new output, keeps the caller's layout.
+ * NAME_in stands just before NAME, NAME_out just after it, the node where it runs: later tensor and
+ * node indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
 /* The whole graph as text, a line per tensor and node with its tensor expression:

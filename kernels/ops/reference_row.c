@@ -319,6 +319,22 @@ static void load_row(const struct row_ctx *c, const struct row_val *v, int64_t i
     }
 }
 
+/* out[i] = out[i] OP right[i], the switch outside the loop */
+static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const double *right)
+{
+#define ROW(k) \
+    case k: \
+        for (int64_t i = 0; i < n; i++) \
+            out[i] = arith(k, out[i], right[i]); \
+        return;
+    switch (kind) {
+    ROW(VAL_ADD) ROW(VAL_SUB) ROW(VAL_MUL) ROW(VAL_DIV) ROW(VAL_MAX) ROW(VAL_MIN)
+    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
+    }
+#undef ROW
+    UNREACHABLE();
+}
+
 /* out[0..n) = v at row elements i0 .. i0 + n - 1 */
 static void val_row(const struct row_ctx *c, const struct row_val *v, int64_t i0, int64_t n,
                     double *out)
@@ -334,8 +350,7 @@ static void val_row(const struct row_ctx *c, const struct row_val *v, int64_t i0
         double right[SEGMENT];
         val_row(c, v->a, i0, n, out);
         val_row(c, v->b, i0, n, right);
-        for (int64_t i = 0; i < n; i++)
-            out[i] = arith(v->kind, out[i], right[i]);
+        arith_row(v->kind, n, out, right);
     }
 }
 
