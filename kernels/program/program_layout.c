@@ -60,6 +60,27 @@ static bool takes_layout(const struct program *draft, const struct graph *g, int
     return true;
 }
 
+/* A trimmed layout must still hold everything that is read, and all of an output (layout_covers). */
+struct coverage { const struct layout *const *layout; bool ok; struct err *e; };
+
+static void check_load(void *ctx, const struct val *load)
+{
+    struct coverage *c = ctx;
+    c->ok = c->ok && layout_covers(c->layout[load->source], load->idx, c->e);
+}
+
+static bool all_covered(const struct graph *g, const struct layout *const *layout, struct err *e)
+{
+    struct coverage c = { layout, true, e };
+    for (int n = 0; n < g->n_nodes && c.ok; n++) {
+        val_each_load(g->node[n].body, check_load, &c);
+        int out = g->node[n].out;
+        if (c.ok && g->tensor[out].role == TENSOR_OUTPUT)
+            c.ok = layout_covers(layout[out], g->node[n].spatial, e);
+    }
+    return c.ok;
+}
+
 bool program_derive(struct program *draft, struct err *e)
 {
     const struct graph *g = with_conversions(draft);
@@ -86,6 +107,8 @@ bool program_derive(struct program *draft, struct err *e)
         }
         stage[n] = stage_new(draft->pool, g, n, layout[t]);
     }
+    if (!all_covered(g, layout, e))
+        return false;
     draft->layout = layout;
     draft->source = source;
     draft->source_tensor = from;

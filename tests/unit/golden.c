@@ -1,0 +1,48 @@
+#include "tests/unit/golden.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/subprocess.h"
+
+static void show_diff(const char *path, const char *text)
+{
+    char fresh[] = "/tmp/golden-XXXXXX";
+    int fd = mkstemp(fresh);
+    struct subprocess_result res = { 0 };
+    struct err e;
+    const char *const argv[] = { "diff", "-u", path, fresh, NULL };
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        fail_msg("%s differs (and no temporary file could be written)", path);
+    close(fd);
+    if (subprocess_run(argv, 10, NULL, &res, &e))
+        print_message("%s", str_text(&res.out));
+    str_free(&res.out);
+    unlink(fresh);
+    fail_msg("%s differs; TS_UPDATE_GOLDEN=1 rewrites it", path);
+}
+
+void golden_check(const char *path, const char *text)
+{
+    struct str want = { 0 };
+    struct err e;
+    if (getenv("TS_UPDATE_GOLDEN")) {
+        if (!file_write_atomic(path, text, strlen(text), &e))
+            fail_msg("%s", e.text);
+        return;
+    }
+    if (!file_read(path, 1 << 22, &want, &e))
+        fail_msg("%s", e.text);
+    if (strcmp(str_text(&want), text) != 0)
+        show_diff(path, text);
+    str_free(&want);
+}

@@ -1,0 +1,293 @@
+/* Loop nests: golden prints, refused steps, and scheduled programs against the float64 reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/run_program.h"
+
+#define TOLERANCE 1e-4
+
+static uint64_t seed;
+
+/* A .in file: a comment line, the operator, then steps. */
+static const struct program *load_case(struct arena *a, const char *path)
+{
+    struct str text = { 0 };
+    struct err e;
+    const struct program *p = NULL;
+    int line_no = 0;
+    if (!file_read(path, 1 << 20, &text, &e))
+        fail_msg("%s", e.text);
+    char *rest = NULL;
+    for (char *line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        line_no++;
+        if (line[0] == '#')
+            continue;
+        bool ok = p ? program_apply_line(p, line, &p, &e) : program_new(a, line, &p, &e);
+        if (!ok)
+            fail_msg("%s:%d: %s: %s (fix: %s)", path, line_no, line, e.text, e.fix);
+    }
+    str_free(&text);
+    return p;
+}
+
+static void golden_nests(void **state)
+{
+    (void)state;
+    glob_t g;
+    assert_int_equal(glob("tests/golden/nest/*.in", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        struct arena *a = arena_new();
+        struct str out = { 0 }, path = { 0 };
+        const struct program *p = load_case(a, g.gl_pathv[i]);
+        program_print_nest(&out, p);
+        str_add_char(&out, '\n');
+        program_print_access(&out, p);
+        str_printf(&path, "%.*s.out", (int)strlen(g.gl_pathv[i]) - 3, g.gl_pathv[i]);
+        golden_check(str_text(&path), str_text(&out));
+        double d = program_interpret_error(p, seed);
+        if (!(d < TOLERANCE))
+            fail_msg("%s: wrong values, max rel err %g", g.gl_pathv[i], d);
+        str_free(&out);
+        str_free(&path);
+        arena_free(a);
+    }
+    globfree(&g);
+}
+
+static void papers_figures_have_no_div_or_mod(void **state)
+{
+    (void)state;
+    static const char *const cases[] = { "tests/golden/nest/fig3.in", "tests/golden/nest/fig7.in" };
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        struct arena *a = arena_new();
+        struct str out = { 0 };
+        program_print_nest(&out, load_case(a, cases[i]));
+        assert_null(strpbrk(str_text(&out), "/%"));
+        str_free(&out);
+        arena_free(a);
+    }
+}
+
+struct refusal { const char *spec, *steps, *bad, *says, *fix; };
+#define CONV "c2d n=1 i=4 h=10 w=10 o=8 k=3 bias=1 relu=1"
+static const struct refusal refusals[] = {
+    { CONV, "", "loop split Conv O 3", "do not multiply to 8", "divisors of 8: 1 2 4 8" },
+    { CONV, "", "loop split Conv O 16", "not between 1 and 8", "" },
+    { CONV, "", "loop split Conv X 2", "no loop X", "its loops are" },
+    { CONV, "", "loop split Convv O 2", "nothing computes a tensor Convv", "loops belong to Conv" },
+    { CONV, "", "loop split Ker O 2", "a constant", "loops belong to" },
+    { CONV, "", "loop vectorize Conv I", "reduction", "" },
+    { CONV, "", "loop vectorize Conv O", "runs inside it", "innermost" },
+    { CONV, "loop reorder Conv I KH KW W", "loop vectorize Conv H", "runs inside it", "" },
+    { CONV, "", "loop parallel Conv KH", "race", "" },
+    { CONV, "loop reorder Conv KH H", "loop parallel Conv H", "inside the reduction loop KH", "loop reorder Conv H KH" },
+    { CONV, "loop parallel Conv N", "loop parallel Conv H", "not adjacent", "fuse or reorder" },
+    { CONV, "loop vectorize ReLU W", "loop split ReLU W 2", "marked vectorize", "loop serial ReLU W" },
+    { CONV, "", "loop fuse Conv N H", "not adjacent", "reorder first" },
+    { CONV, "", "loop fuse Conv W I", "one is a reduction", "" },
+    { CONV, "", "loop reorder Conv O O", "named twice", "" },
+    { CONV, "", "loop cache_write ReLU", "accumulates nothing", "" },
+    { CONV, "", "loop cache_write Conv at=Z", "no loop Z", "its loops are" },
+    { CONV, "", "loop compute_at ReLU Conv W", "it reads BiasAdd", "loop compute_at BiasAdd Conv W" },
+    { CONV, "", "loop compute_at BiasAdd Conv KH", "only complete after", "" },
+    { CONV, "set propagate off;layout set Conv NHWO", "loop compute_at BiasAdd Conv W", "layouts differ", "set propagate on" },
+    { CONV, "loop compute_at BiasAdd Conv W", "loop split BiasAdd W 2", "follows its loops", "compute_root BiasAdd" },
+    { CONV, "loop compute_at BiasAdd Conv W", "loop reorder Conv I W", "could not stay there", "compute_root BiasAdd" },
+    { CONV, "loop compute_at BiasAdd Conv W;loop compute_at ReLU Conv W", "loop compute_root BiasAdd",
+      "could not stay there", "compute_root ReLU" },
+    { CONV, "loop split Conv O 2 4", "layout set Conv \"N O/2 H W 2o\"", "would no longer apply", "layouts before loops" },
+    { CONV, "", "layout set Conv \"N O/3 H W 3o\"", "", "" },
+    { CONV, "", "layout split Conv Q 2", "no dimension Q", "its dimensions are" },
+    { CONV, "", "layout reorder Conv N O H", "names 3", "" },
+    { CONV, "", "layout reorder Conv N O H H", "named twice", "" },
+    { CONV, "", "layout split Foo O 2", "no tensor Foo", "the tensors are" },
+    { CONV, "set output_layout original", "layout set ReLU NHWO", "keeps the caller's layout", "propagated" },
+    { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "", "layout set Inp_in NHWI", "the caller's tensor", "lay out Inp" },
+    { CONV, "", "set propagate maybe", "on or off", "" },
+    { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
+    { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K", "elements, more than", "deeper loop" },
+    { "c2d n=1 i=64 h=100 w=100 o=8 k=3 p=1", "", "loop compute_at Inp Conv N", "needs a tile of", "deeper loop" },
+};
+
+static const struct program *apply_all(struct arena *a, const char *spec, const char *steps)
+{
+    const struct program *p;
+    struct err e;
+    if (!program_new(a, spec, &p, &e))
+        fail_msg("%s: %s", spec, e.text);
+    char *copy = arena_strdup(a, steps), *rest = NULL;
+    for (char *s = strtok_r(copy, ";", &rest); s; s = strtok_r(NULL, ";", &rest))
+        if (!program_apply_line(p, s, &p, &e))
+            fail_msg("%s: %s", s, e.text);
+    return p;
+}
+
+static void illegal_steps_say_why(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(refusals); i++) {
+        struct arena *a = arena_new();
+        const struct refusal *r = &refusals[i];
+        const struct program *p = apply_all(a, r->spec, r->steps), *after = NULL;
+        struct str before = { 0 }, now = { 0 };
+        struct err e = { 0 };
+        program_print_nest(&before, p);
+        if (program_apply_line(p, r->bad, &after, &e))
+            fail_msg("row %d: `%s` was accepted", i, r->bad);
+        if (after || !strstr(e.text, r->says) || !strstr(e.fix, r->fix) || !e.at.col || !e.source[0])
+            fail_msg("row %d: `%s`: text \"%s\" fix \"%s\" col %d", i, r->bad, e.text, e.fix, e.at.col);
+        program_print_nest(&now, p);
+        assert_string_equal(str_text(&before), str_text(&now));
+        str_free(&before);
+        str_free(&now);
+        arena_free(a);
+    }
+}
+
+/* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal draws are refused and
+ * must leave the program as it was. */
+static const char *random_spec(struct arena *a, struct rng *r)
+{
+    static const int ch[] = { 1, 2, 3, 4, 6, 8, 16 };
+    if (rng_range(r, 0, 2) == 0)
+        return arena_printf(a, "gmm m=%d k=%d n=%d bias=%d relu=%d", (int)rng_range(r, 1, 3) * 4, ch[rng_range(r, 0, 6)],
+                            ch[rng_range(r, 0, 6)] * 2, (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 1));
+    int k = (int)rng_range(r, 1, 3), s = (int)rng_range(r, 1, 2), d = (int)rng_range(r, 1, 2);
+    return arena_printf(a, "c2d n=%d i=%d h=%d w=%d o=%d k=%d s=%d d=%d p=%d bias=%d relu=%d", (int)rng_range(r, 1, 2),
+                        ch[rng_range(r, 0, 4)], (int)rng_range(r, 6, 9), (int)rng_range(r, 6, 10), ch[rng_range(r, 0, 6)],
+                        k, s, d, (int)rng_range(r, 0, 2), (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 1));
+}
+
+static int64_t random_divisor(struct rng *r, int64_t n)
+{
+    int64_t f;
+    do
+        f = rng_range(r, 1, n);
+    while (n % f);
+    return f;
+}
+
+static const char *random_layout_step(struct arena *a, struct rng *r, const struct program *p)
+{
+    int t = (int)rng_range(r, 0, p->graph->n_tensors - 1);
+    const struct layout *l = p->layout[t];
+    const char *name = p->graph->tensor[t].name;
+    int d = (int)rng_range(r, 0, l->rank - 1), other = (int)rng_range(r, 0, l->rank - 1);
+    struct str s = { 0 };
+    switch (rng_range(r, 0, 6)) {
+    case 0: case 1:
+        str_printf(&s, "layout split %s %s %lld", name, l->dim[d], (long long)random_divisor(r, l->shape[d]));
+        break;
+    case 2: case 3:
+        str_printf(&s, "layout reorder %s", name);
+        for (int i = 0; i < l->rank; i++)
+            str_printf(&s, " %s", l->dim[i == d ? other : i == other ? d : i]);
+        break;
+    case 4:
+        str_printf(&s, "layout unfold %s %s tile=%d stride=%d", name, l->dim[d], (int)rng_range(r, 1, 5),
+                   (int)rng_range(r, 1, 4));
+        break;
+    case 5:
+        str_printf(&s, "layout pad %s %s before=%d after=%d", name, l->dim[d], (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 2));
+        break;
+    default:
+        if (d + 1 < l->rank)
+            str_printf(&s, "layout fuse %s %s %s", name, l->dim[d], l->dim[d + 1]);
+        else
+            str_printf(&s, "layout split %s %s 3 2 allow_pad=1", name, l->dim[d]);
+    }
+    const char *line = arena_strdup(a, str_text(&s));
+    str_free(&s);
+    return line;
+}
+
+static const char *random_loop_step(struct arena *a, struct rng *r, const struct program *p)
+{
+    const struct stage *s = p->stage[rng_range(r, 0, p->graph->n_nodes - 1)];
+    const struct stage *host = p->stage[p->graph->main_node];
+    if (rng_range(r, 0, 1))
+        s = host;
+    const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0, s->n_axes - 1)];
+    switch (rng_range(r, 0, 9)) {
+    case 0: case 1: return arena_printf(a, "loop split %s %s %lld", s->name, x->name, (long long)random_divisor(r, x->extent));
+    case 2: case 3: return arena_printf(a, "loop reorder %s %s %s", s->name, x->name, y->name);
+    case 4: return arena_printf(a, "loop vectorize %s %s", s->name, s->axis[s->n_axes - 1].name);
+    case 5: return arena_printf(a, "loop unroll %s %s", s->name, x->name);
+    case 6: return arena_printf(a, "loop parallel %s %s", s->name, s->axis[0].name);
+    case 7: return arena_printf(a, "loop cache_write %s at=%s", s->name, x->name);
+    case 8: return arena_printf(a, "loop fuse %s %s %s", s->name, x->name, y->name);
+    default:
+        return arena_printf(a, "loop compute_at %s %s %s", s->name, host->name,
+                            host->axis[rng_range(r, 0, host->n_axes - 1)].name);
+    }
+}
+
+static void report_program(const struct program *p, double d)
+{
+    struct str nest = { 0 };
+    program_print_nest(&nest, p);
+    print_message("%s\n", p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        print_message("%s\n", p->steps[i]);
+    print_message("%s", str_text(&nest));
+    str_free(&nest);
+    fail_msg("max rel err %g (seed %llu)", d, (unsigned long long)seed);
+}
+
+static void random_schedules_equal_the_reference(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(seed);
+    const char *rounds = getenv("TS_ROUNDS");
+    int n = rounds ? atoi(rounds) : 400, applied = 0, refused = 0;
+    for (int round = 0; round < n; round++) {
+        struct arena *a = arena_new();
+        const struct program *p;
+        struct err e;
+        if (!program_new(a, random_spec(a, &r), &p, &e)) {
+            arena_free(a);
+            continue;
+        }
+        int layouts = (int)rng_range(&r, 0, 6), loops = (int)rng_range(&r, 0, 12);
+        for (int i = 0; i < layouts + loops; i++) {
+            const char *line = i < layouts ? random_layout_step(a, &r, p) : random_loop_step(a, &r, p);
+            if (program_apply_line(p, line, &p, &e))
+                applied++;
+            else
+                refused++;
+        }
+        double d = program_interpret_error(p, seed + (uint64_t)round);
+        if (!(d < TOLERANCE))
+            report_program(p, d);
+        arena_free(a);
+    }
+    print_message("random schedules: %d rounds, %d steps applied, %d refused\n", n, applied, refused);
+    assert_true(applied > n);
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED");
+    seed = given ? strtoull(given, NULL, 10) : 20261120;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_nests),
+        cmocka_unit_test(papers_figures_have_no_div_or_mod),
+        cmocka_unit_test(illegal_steps_say_why),
+        cmocka_unit_test(random_schedules_equal_the_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
