@@ -32,7 +32,7 @@ struct node {
     enum combine combine;
     double init;
     const struct val *body;               /* loads carry tensor and logical indices */
-    bool complex;                         /* convolution or matmul (SPEC C.1): tuned, stops propagation */
+    bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
     double flops;                         /* a multiply-add counts 2 */
@@ -40,7 +40,7 @@ struct node {
 
 struct graph {
     struct exprs *pool;                   /* owns every expression; its arena owns the rest */
-    const char *spec;                     /* canonical text: "c2d n=1 i=3 ... relu=1", in table order */
+    const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* "c2d" */
     int n_tensors;
     struct tensor *tensor;
@@ -97,8 +97,8 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def);
  * n->flops is set).  The variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
 
-/* The same graph with a "convert" node (an identity copy) in front of every consumer of input tensor
- * t: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the
+/* The same graph with a "convert" node (an identity copy) in front of every consumer of input
+ * tensor t: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the
  * intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
  * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
  * new output, keeps the caller's layout.
