@@ -1,0 +1,308 @@
+/* A layout as a value: the identity, and one primitive appended (SPEC A.0).
+ *
+ *     rho_s = rho_pk . ... . rho_p1        phi_s = phi_p1 . ... . phi_pk, undefined where any of them is
+ *
+ * Invariants (I1..I5; property test in tests/unit/test_layout.c):
+ *     phi(rho(i)) = i for every stored i,  0 <= rho(i)_k < P_k,  expansion >= 1 on the stored part. */
+#include "kernels/layout/layout_impl.h"
+#include "kernels/ir/simplify.h"
+#include <ctype.h>
+#include <stdlib.h>
+
+#define MAX_NODES 4000
+
+static const char *lower(struct arena *a, const char *name)
+{
+    char *s = arena_strdup(a, name);
+    for (char *c = s; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return s;
+}
+
+static int64_t product(const int64_t *shape, int rank)
+{
+    int64_t n = 1;
+    for (int k = 0; k < rank; k++)
+        n *= shape[k];
+    return n;
+}
+
+/* Class, expansion and `advanced` from everything else.  Without overlapping tiles phi is injective, so
+ * it is a bijection exactly when the sizes agree; its guard then holds everywhere. */
+static void classify(struct layout *l)
+{
+    const int64_t stored = product(l->stored, l->tensor->rank), logical = tensor_elems(l->tensor);
+    l->elems = product(l->shape, l->rank);
+    l->expansion = (double)l->elems / (double)logical;
+    l->klass = l->n_overlaps ? LAYOUT_DUPLICATING : l->elems > stored ? LAYOUT_PADDED : LAYOUT_BIJECTIVE;
+    l->advanced = l->klass != LAYOUT_BIJECTIVE || stored < logical;
+    if (l->klass == LAYOUT_BIJECTIVE || (l->guard && l->guard->lo == 1))
+        l->guard = NULL;
+}
+
+const struct layout *layout_identity(struct exprs *p, const struct tensor *t)
+{
+    struct arena *a = exprs_arena(p);
+    struct layout *l = ARENA_NEW(a, struct layout);
+    l->tensor = t;
+    l->rank = t->rank;
+    for (int k = 0; k < t->rank; k++) {
+        const struct expr *var = expr_var(p, lower(a, t->dim[k]), 0, t->shape[k] - 1);
+        l->stored[k] = l->shape[k] = t->shape[k];
+        l->dim[k] = t->dim[k];
+        l->line[k] = lineage_logical(a, t, k);
+        l->logical[k] = l->phys[k] = l->rho[k] = l->phi[k] = var;
+    }
+    classify(l);
+    return l;
+}
+
+static bool name_taken(const struct layout *l, int before, const char *name)
+{
+    for (int j = 0; j < before; j++)
+        if (strcaseeq(l->dim[j], name))
+            return true;
+    return false;
+}
+
+/* Names and phi variables of the new dims; "_2" and so on keeps names apart. */
+static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l)
+{
+    struct arena *a = exprs_arena(p);
+    for (int j = 0; j < r->rank; j++) {
+        const char *name = r->line[j]->name;
+        for (int n = 2; name_taken(l, j, name); n++)
+            name = arena_printf(a, "%s_%d", r->line[j]->name, n);
+        l->line[j] = streq(name, r->line[j]->name) ? r->line[j] : lineage_rename(a, r->line[j], name);
+        l->dim[j] = name;
+        l->shape[j] = r->shape[j];
+        l->phys[j] = expr_var(p, lower(a, name), 0, r->shape[j] - 1);
+    }
+}
+
+/* A trimmed logical dim ends earlier: its variable and every rho in it. */
+static void trim(struct exprs *p, const struct reshape *r, const struct layout *l, struct layout *m)
+{
+    if (r->trimmed < 0)
+        return;
+    const struct expr *old = l->logical[r->trimmed];
+    const struct expr *var = expr_var(p, old->name, 0, r->stored - 1);
+    m->stored[r->trimmed] = r->stored;
+    m->logical[r->trimmed] = var;
+    for (int j = 0; j < l->rank; j++)
+        m->rho[j] = expr_simplify(p, expr_subst(p, l->rho[j], &old, &var, 1));
+}
+
+/* phi_l . phi_prim, with the conditions of both. */
+static void compose_phi(struct exprs *p, const struct prim *pr, const struct layout *l, struct layout *m)
+{
+    const struct expr *old[MAX_DIMS], *guard;
+    prim_phi(p, pr, l, m->phys, old, &guard);
+    for (int k = 0; k < l->tensor->rank; k++)
+        m->phi[k] = expr_simplify(p, expr_subst(p, l->phi[k], l->phys, old, l->rank));
+    if (l->guard) {
+        const struct expr *inner = expr_subst(p, l->guard, l->phys, old, l->rank);
+        guard = guard ? expr_and(p, inner, guard) : inner;
+    }
+    m->guard = guard ? expr_simplify(p, guard) : NULL;
+}
+
+static void append_prim(struct arena *a, const struct layout *l, const struct prim *prim, struct layout *m)
+{
+    struct prim *prims = ARENA_ARRAY(a, struct prim, l->n_prims + 1);
+    for (int i = 0; i < l->n_prims; i++)
+        prims[i] = l->prims[i];
+    prims[l->n_prims] = *prim;
+    m->prims = prims;
+    m->n_prims = l->n_prims + 1;
+    m->prev = l;
+}
+
+static const struct layout *extend(struct exprs *p, const struct layout *l, const struct reshape *r)
+{
+    struct layout *m = ARENA_DUP(exprs_arena(p), l, 1);
+    append_prim(exprs_arena(p), l, &r->prim, m);
+    m->rank = r->rank;
+    m->n_overlaps += r->overlaps;
+    name_dims(p, r, m);
+    trim(p, r, l, m);
+    const struct expr *rho[MAX_DIMS];
+    for (int j = 0; j < l->rank; j++)
+        rho[j] = m->rho[j];
+    prim_rho(p, &r->prim, l, rho, m->rho);
+    compose_phi(p, &r->prim, l, m);
+    classify(m);
+    return m;
+}
+
+/* The nodes of e as a tree, counted no further than limit. */
+static int tree_size(const struct expr *e, int limit)
+{
+    if (limit <= 0 || !e)
+        return 0;
+    const int n = 1 + tree_size(e->a, limit - 1);
+    return n + tree_size(e->b, limit - n);
+}
+
+/* Sequences that divide, mix and merge over and over double their expressions each time. */
+static bool is_manageable(const struct layout *l)
+{
+    int left = MAX_NODES - tree_size(l->guard, MAX_NODES);
+    for (int j = 0; j < l->rank; j++)
+        left -= tree_size(l->rho[j], left);
+    for (int k = 0; k < l->tensor->rank; k++)
+        left -= tree_size(l->phi[k], left);
+    return left > 0;
+}
+
+bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *prim,
+                  const struct layout **out, struct err *e)
+{
+    struct reshape r;
+    if (l->n_prims == LAYOUT_MAX_PRIMS) {
+        err_set(e, ERR_RANGE, "a layout of more than %d primitives", LAYOUT_MAX_PRIMS);
+        return err_fix(e, "start again from the plain layout");
+    }
+    if (!prim_check(p, l, prim, &r, e))
+        return false;
+    const struct layout *m = extend(p, l, &r);
+    if (!is_manageable(m)) {
+        err_set(e, ERR_RANGE, "primitive %d (%s): the index expressions of this sequence grow beyond %d terms",
+                m->n_prims, prim_name[prim->kind], MAX_NODES);
+        return err_fix(e, "split by factors that divide, and fuse what was split");
+    }
+    *out = m;
+    return true;
+}
+
+bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
+                      const struct layout **out, struct err *e)
+{
+    const struct layout *l = layout_identity(p, t);
+    for (int i = 0; i < n; i++)
+        if (!layout_apply(p, l, &prims[i], &l, e))
+            return false;
+    *out = l;
+    return true;
+}
+
+const struct layout **layout_chain(const struct layout *l)
+{
+    const struct layout **chain = xcalloc((size_t)l->n_prims + 1, sizeof *chain);
+    for (int i = l->n_prims; i >= 0; i--, l = l->prev)
+        chain[i] = l;
+    return chain;
+}
+
+/* The primitives that undo `pr`, in the order to apply them; 0 when it dropped elements. */
+static int inverse_of(const struct prim *pr, const struct layout *before, struct prim *out)
+{
+    const int k = pr->dim;
+    const int64_t size = before->shape[k];
+    int64_t covered = size;
+    out[0] = (struct prim){ .dim = k };
+    switch (pr->kind) {
+    case PRIM_SPLIT:
+        out[0].kind = PRIM_FUSE;
+        out[0].n = pr->n;
+        out[1] = (struct prim){ .kind = PRIM_UNPAD, .dim = k, .after = product(pr->factor, pr->n) - size };
+        return out[1].after ? 2 : 1;
+    case PRIM_REORDER:
+        out[0].kind = PRIM_REORDER;
+        out[0].n = pr->n;
+        for (int j = 0; j < pr->n; j++)
+            out[0].perm[pr->perm[j]] = j;
+        return 1;
+    case PRIM_FUSE:
+        out[0].kind = PRIM_SPLIT;
+        out[0].n = pr->n;
+        for (int j = 0; j < pr->n; j++)
+            out[0].factor[j] = before->shape[k + j];
+        return 1;
+    case PRIM_UNFOLD:
+        if (pr->size)
+            covered = pr->stride * (unfold_tiles(pr->size, pr->tile, pr->stride) - 1) + pr->tile;
+        out[0] = (struct prim){ .kind = PRIM_FOLD, .dim = k, .size = covered, .stride = pr->stride };
+        out[1] = (struct prim){ .kind = PRIM_PAD, .dim = k, .after = size - covered };
+        return covered < size ? 2 : 1;
+    case PRIM_FOLD:
+        out[0] = (struct prim){ .kind = PRIM_UNFOLD, .dim = k, .tile = before->shape[k + 1], .stride = pr->stride };
+        return 1;
+    case PRIM_PAD:
+    case PRIM_UNPAD:
+        out[0].kind = pr->kind == PRIM_PAD ? PRIM_UNPAD : PRIM_PAD;
+        out[0].before = pr->before;
+        out[0].after = pr->after;
+        return 1;
+    default: UNREACHABLE();
+    }
+}
+
+static bool drops_elements(const struct layout *before, const struct layout *after)
+{
+    for (int k = 0; k < before->tensor->rank; k++)
+        if (after->stored[k] < before->stored[k])
+            return true;
+    return false;
+}
+
+bool layout_inverse(struct exprs *p, const struct layout *l, struct prim *out, int *n, struct err *e)
+{
+    (void)p;
+    int count = 0;
+    for (const struct layout *m = l; m->prev; m = m->prev) {
+        const struct prim *pr = &m->prims[m->n_prims - 1];
+        if (drops_elements(m->prev, m)) {
+            err_set(e, ERR_NOINV, "primitive %d (unfold %s) with size=%lld dropped elements: it has no inverse",
+                    m->n_prims, m->prev->dim[pr->dim], (long long)pr->size);
+            return err_fix(e, "start again from the plain layout");
+        }
+        count += inverse_of(pr, m->prev, out + count);
+    }
+    *n = count;
+    return true;
+}
+
+int layout_dim(const struct layout *l, const char *name)
+{
+    for (int j = 0; j < l->rank; j++)
+        if (strcaseeq(l->dim[j], name))
+            return j;
+    return -1;
+}
+
+void layout_strides(const struct layout *l, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int j = l->rank - 1; j >= 0; j--) {
+        stride[j] = step;
+        step *= l->shape[j];
+    }
+}
+
+const struct expr *flat_offset(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx)
+{
+    const struct expr *sum = expr_const(p, 0);
+    int64_t stride = 1;
+    for (int j = rank - 1; j >= 0; j--) {
+        sum = expr_add(p, expr_mulc(p, idx[j], stride), sum);
+        stride *= shape[j];
+    }
+    return expr_simplify(p, sum);
+}
+
+void print_dims(struct str *out, const struct layout *l)
+{
+    for (int j = 0; j < l->rank; j++)
+        str_printf(out, "%s%s(%lld)", j ? " " : "", l->dim[j], (long long)l->shape[j]);
+}
+
+bool next_point(int64_t *point, const int64_t *shape, int rank)
+{
+    for (int k = rank - 1; k >= 0; k--) {
+        if (++point[k] < shape[k])
+            return true;
+        point[k] = 0;
+    }
+    return false;
+}

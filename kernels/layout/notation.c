@@ -1,0 +1,412 @@
+/* Reading the short notation (grammar in layout.h): words -> items -> primitives.
+ *
+ * A divided dim "D/Q:c p_1 ... p_m" of extent N has S = Q / (p_1 * ... * p_{m-1}) and becomes
+ *     split   [N/Q, p_1, ..., p_m]                                              when p_m = S
+ *     unfold  tile=p_m stride=S, its tile index split [., p_1, ..., p_{m-1}]    when p_m > S, or c tiles are not N/Q
+ * (SPEC D.4: two levels are one unfold and a split of the tile index, never nested unfolds). */
+#include "kernels/layout/layout_impl.h"
+#include <ctype.h>
+#include <string.h>
+
+enum item_kind { ITEM_WHOLE, ITEM_OUTER, ITEM_INNER };
+
+struct item {
+    enum item_kind kind;
+    int dim;                              /* of the tensor; -1: a bare number, not placed yet */
+    int64_t size;                         /* OUTER: Q; INNER: p */
+    int64_t count;                        /* OUTER: tiles asked for, 0 = not said */
+    int part;                             /* among the parts of its dim, OUTER 0 */
+    int col, len;
+};
+
+struct group { int first, n; };           /* items in parentheses */
+
+struct reader {
+    const struct tensor *t;
+    const char *text;
+    struct err *e;
+    int n_items;
+    struct item item[MAX_DIMS];
+    int n_groups;
+    struct group group[MAX_DIMS];
+    int outer[MAX_RANK];                  /* the WHOLE or OUTER item of each dim */
+    int n_parts[MAX_RANK];                /* INNER items of each dim, in order */
+    int inner[MAX_RANK][MAX_DIMS];
+};
+
+__attribute__((format(printf, 5, 6)))
+static bool reject(const struct reader *r, int col, int len, enum err_code code, const char *fmt, ...)
+{
+    struct str s = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    err_set(r->e, code, "%s", str_text(&s));
+    str_free(&s);
+    err_where(r->e, "", 1, col, r->text);
+    return err_at(r->e, col, len);
+}
+
+static bool fix_tensor_dims(const struct reader *r)
+{
+    struct str s = {0};
+    for (int k = 0; k < r->t->rank; k++)
+        str_printf(&s, "%s%s(%lld)", k ? " " : "", r->t->dim[k], (long long)r->t->shape[k]);
+    err_fix(r->e, "the dims of %s are %s", r->t->name, str_text(&s));
+    str_free(&s);
+    return false;
+}
+
+/* The dim called name[0..n), or -1. */
+static int find_dim(const struct tensor *t, const char *name, int n)
+{
+    for (int k = 0; k < t->rank; k++)
+        if ((int)strlen(t->dim[k]) == n && strncasecmp(t->dim[k], name, (size_t)n) == 0)
+            return k;
+    return -1;
+}
+
+static bool add_item(struct reader *r, struct item item)
+{
+    if (r->n_items == MAX_DIMS) {
+        reject(r, item.col, item.len, ERR_RANK, "more than %d dims", MAX_DIMS);
+        return err_fix(r->e, "divide fewer dims");
+    }
+    r->item[r->n_items++] = item;
+    return true;
+}
+
+/* The number at *at, which moves behind it; -1 when it is not in [1, 2^40]. */
+static int64_t read_number(const char **at)
+{
+    int64_t n = 0;
+    for (; isdigit((unsigned char)**at); (*at)++)
+        if (n <= LAYOUT_MAX_ELEMS)
+            n = 10 * n + (**at - '0');
+    return n >= 1 && n <= LAYOUT_MAX_ELEMS ? n : -1;
+}
+
+static bool unknown_name(const struct reader *r, const char *name, int col, int len)
+{
+    reject(r, col, len, ERR_NAME, "%s has no dim %.*s", r->t->name, len, name);
+    return fix_tensor_dims(r);
+}
+
+/* "O/16", "H/8:28" */
+static bool read_outer(struct reader *r, const char *word, int n_name, struct item item)
+{
+    const char *at = word + n_name + 1, *end = word + item.len;
+    item.kind = ITEM_OUTER;
+    item.size = isdigit((unsigned char)*at) ? read_number(&at) : -1;
+    bool ok = item.size > 0;
+    if (ok && at < end && *at == ':') {
+        at++;
+        item.count = isdigit((unsigned char)*at) ? read_number(&at) : -1;
+        ok = item.count > 0;
+    }
+    if (!ok || at != end) {
+        reject(r, item.col, item.len, ERR_SYNTAX, "%.*s is not understood", item.len, word);
+        return err_fix(r->e, "%s/16 is the outer part of %s, in blocks of 16; %s/16:4 says that there are 4",
+                       r->t->dim[item.dim], r->t->dim[item.dim], r->t->dim[item.dim]);
+    }
+    return add_item(r, item);
+}
+
+/* "16o" or "16" */
+static bool read_inner(struct reader *r, const char *word, struct item item)
+{
+    const char *at = word;
+    item.kind = ITEM_INNER;
+    item.size = read_number(&at);
+    if (item.size < 0) {
+        reject(r, item.col, item.len, ERR_RANGE, "%.*s: a part is 1 or more, and at most 2^40", item.len, word);
+        return err_fix(r->e, "16o is a part of 16 of dim O");
+    }
+    const int n_name = item.len - (int)(at - word);
+    item.dim = n_name ? find_dim(r->t, at, n_name) : -1;
+    if (n_name && item.dim < 0)
+        return unknown_name(r, at, item.col + (int)(at - word), n_name);
+    return add_item(r, item);
+}
+
+/* "N", "KH", or one-letter names in a row: "NHWO" */
+static bool read_names(struct reader *r, const char *word, struct item item)
+{
+    item.kind = ITEM_WHOLE;
+    item.dim = find_dim(r->t, word, item.len);
+    if (item.dim >= 0)
+        return add_item(r, item);
+    const int len = item.len;
+    for (int j = 0; j < len; j++)
+        if (len == 1 || find_dim(r->t, word + j, 1) < 0)
+            return unknown_name(r, word, item.col, len);
+    item.len = 1;
+    for (int j = 0; j < len; j++, item.col++) {
+        item.dim = find_dim(r->t, word + j, 1);
+        if (!add_item(r, item))
+            return false;
+    }
+    return true;
+}
+
+static bool read_word(struct reader *r, const char *word, int len)
+{
+    struct item item = { .dim = -1, .col = (int)(word - r->text) + 1, .len = len };
+    if (isdigit((unsigned char)*word))
+        return read_inner(r, word, item);
+    const char *slash = memchr(word, '/', (size_t)len);
+    const int n_name = slash ? (int)(slash - word) : len;
+    if (!slash)
+        return read_names(r, word, item);
+    item.dim = find_dim(r->t, word, n_name);
+    if (item.dim < 0)
+        return unknown_name(r, word, item.col, n_name);
+    return read_outer(r, word, n_name, item);
+}
+
+static bool read_paren(struct reader *r, const char *at, bool *open)
+{
+    const int col = (int)(at - r->text) + 1;
+    if ((*at == '(') == *open) {
+        reject(r, col, 1, ERR_SYNTAX, *open ? "( inside ( )" : ") without (");
+        return err_fix(r->e, "(H W) makes one dim of H and W");
+    }
+    *open = !*open;
+    if (*open) {
+        r->group[r->n_groups] = (struct group){ .first = r->n_items };
+        return true;
+    }
+    struct group *g = &r->group[r->n_groups];
+    g->n = r->n_items - g->first;
+    if (g->n == 0) {
+        reject(r, col, 1, ERR_SYNTAX, "nothing between ( and )");
+        return err_fix(r->e, "(H W) makes one dim of H and W");
+    }
+    r->n_groups += g->n > 1;
+    return true;
+}
+
+static bool read_items(struct reader *r)
+{
+    bool open = false;
+    const char *at = r->text;
+    while (*at) {
+        if (isspace((unsigned char)*at)) {
+            at++;
+        } else if (*at == '(' || *at == ')') {
+            if (!read_paren(r, at++, &open))
+                return false;
+        } else {
+            const int len = (int)strcspn(at, " \t\r\n\v\f()");
+            if (!read_word(r, at, len))
+                return false;
+            at += len;
+        }
+    }
+    if (open) {
+        reject(r, (int)(at - r->text) + 1, 1, ERR_SYNTAX, "a ( is not closed");
+        return err_fix(r->e, "(H W) makes one dim of H and W");
+    }
+    return true;
+}
+
+/* Every dim exactly once, whole or as one outer part. */
+static bool find_outers(struct reader *r)
+{
+    for (int k = 0; k < r->t->rank; k++)
+        r->outer[k] = -1;
+    for (int i = 0; i < r->n_items; i++) {
+        const struct item *it = &r->item[i];
+        if (it->kind == ITEM_INNER)
+            continue;
+        if (r->outer[it->dim] >= 0) {
+            reject(r, it->col, it->len, ERR_SYNTAX, "dim %s a second time", r->t->dim[it->dim]);
+            return err_fix(r->e, "inner parts start with their size: 16%c", tolower(r->t->dim[it->dim][0]));
+        }
+        r->outer[it->dim] = i;
+    }
+    for (int k = 0; k < r->t->rank; k++) {
+        if (r->outer[k] < 0) {
+            reject(r, (int)strlen(r->text) + 1, 1, ERR_SYNTAX, "dim %s is missing", r->t->dim[k]);
+            return fix_tensor_dims(r);
+        }
+    }
+    return true;
+}
+
+static int64_t parts_product(const struct reader *r, int dim)
+{
+    int64_t n = 1;
+    for (int i = 0; i < r->n_items; i++) {
+        const struct item *it = &r->item[i];
+        if (it->kind == ITEM_INNER && it->dim == dim && __builtin_mul_overflow(n, it->size, &n))
+            return INT64_MAX;
+    }
+    return n;
+}
+
+static bool lacks_part(const struct reader *r, int dim)
+{
+    const struct item *outer = &r->item[r->outer[dim]];
+    if (outer->kind != ITEM_OUTER)
+        return false;
+    for (int i = 0; i < r->n_items; i++)
+        if (r->item[i].kind == ITEM_INNER && r->item[i].dim == dim)
+            return parts_product(r, dim) < outer->size;
+    return true;
+}
+
+/* Bare numbers go to the divided dims in turn, in the order in which those are written. */
+static bool place_bare_numbers(struct reader *r)
+{
+    int turn = -1;
+    for (int i = 0; i < r->n_items; i++) {
+        struct item *it = &r->item[i];
+        if (it->kind != ITEM_INNER || it->dim >= 0)
+            continue;
+        int tried = 0;
+        do
+            turn = (turn + 1) % r->n_items;
+        while ((r->item[turn].kind != ITEM_OUTER || !lacks_part(r, r->item[turn].dim)) && ++tried < r->n_items);
+        if (tried == r->n_items) {
+            reject(r, it->col, it->len, ERR_SYNTAX, "no divided dim lacks a part of %lld", (long long)it->size);
+            return err_fix(r->e, "16o with O/16 before it says whose part it is");
+        }
+        it->dim = r->item[turn].dim;
+    }
+    return true;
+}
+
+static bool number_parts(struct reader *r)
+{
+    for (int i = 0; i < r->n_items; i++) {
+        struct item *it = &r->item[i];
+        if (it->kind != ITEM_INNER)
+            continue;
+        if (r->item[r->outer[it->dim]].kind != ITEM_OUTER) {
+            reject(r, it->col, it->len, ERR_SYNTAX, "%lld of dim %s, which is not divided", (long long)it->size,
+                   r->t->dim[it->dim]);
+            return err_fix(r->e, "%s/%lld where the rest of it goes", r->t->dim[it->dim], (long long)it->size);
+        }
+        r->inner[it->dim][r->n_parts[it->dim]++] = i;
+        it->part = r->n_parts[it->dim];
+    }
+    return true;
+}
+
+/* --- items to primitives ------------------------------------------------------------------------------- */
+
+struct writer { struct exprs *p; const struct layout *l; };
+
+/* Applies pr; an error points at the item. */
+static bool write_prim(const struct reader *r, struct writer *w, const struct item *at, const struct prim *pr)
+{
+    if (layout_apply(w->p, w->l, pr, &w->l, r->e))
+        return true;
+    const struct err why = *r->e;
+    reject(r, at->col, at->len, why.code, "%s", why.text);
+    return err_fix(r->e, "%s", why.fix);
+}
+
+static bool reject_parts(const struct reader *r, int k)
+{
+    const struct item *outer = &r->item[r->outer[k]];
+    const char *dim = r->t->dim[k];
+    if (r->n_parts[k] == 0) {
+        reject(r, outer->col, outer->len, ERR_SYNTAX, "%s/%lld, but no inner part of %s", dim,
+               (long long)outer->size, dim);
+        return err_fix(r->e, "add %lld%c where those %lld go", (long long)outer->size, tolower(dim[0]),
+                       (long long)outer->size);
+    }
+    reject(r, outer->col, outer->len, ERR_FACTOR, "the inner parts of %s multiply to %lld, not %lld", dim,
+           (long long)parts_product(r, k), (long long)outer->size);
+    return err_fix(r->e, "%s/%lld, or other parts", dim, (long long)parts_product(r, k));
+}
+
+/* Tiles of `tile` every `stride`; `groups` of them make one step of the outer part. */
+static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile, int64_t stride, int64_t groups)
+{
+    const struct item *outer = &r->item[r->outer[k]];
+    const int64_t size = r->t->shape[k], natural = unfold_tiles(size, tile, stride);
+    struct prim unfold = { .kind = PRIM_UNFOLD, .dim = k, .tile = tile, .stride = stride };
+    int64_t n = natural;
+    if (outer->count && (__builtin_mul_overflow(outer->count, groups, &n) || n > natural)) {
+        reject(r, outer->col, outer->len, ERR_UNFOLD, "%lld tiles of %s; %lld hold all of it",
+               (long long)n, r->t->dim[k], (long long)natural);
+        return err_fix(r->e, "%s/%lld without a count", r->t->dim[k], (long long)outer->size);
+    }
+    if (n < natural)
+        unfold.size = stride * (n - 1) + tile;
+    if (!write_prim(r, w, outer, &unfold))
+        return false;
+    struct prim split = { .kind = PRIM_SPLIT, .dim = k, .n = r->n_parts[k] };
+    for (int j = 0; j < r->n_parts[k] - 1; j++)
+        split.factor[j + 1] = r->item[r->inner[k][j]].size;
+    return split.n == 1 || write_prim(r, w, outer, &split);
+}
+
+static bool write_dim(const struct reader *r, struct writer *w, int k)
+{
+    const struct item *outer = &r->item[r->outer[k]];
+    const int m = r->n_parts[k];
+    if (outer->kind == ITEM_WHOLE)
+        return true;
+    if (m == 0)
+        return reject_parts(r, k);
+    const int64_t last = r->item[r->inner[k][m - 1]].size;
+    int64_t groups = 1, blocks;
+    for (int j = 0; j < m - 1; j++)
+        if (__builtin_mul_overflow(groups, r->item[r->inner[k][j]].size, &groups))
+            return reject_parts(r, k);
+    if (outer->size % groups || last < outer->size / groups)
+        return reject_parts(r, k);
+    const bool is_exact = !__builtin_mul_overflow(outer->count, outer->size, &blocks) && blocks == r->t->shape[k];
+    if (last > outer->size / groups || (outer->count && !is_exact))
+        return write_unfold(r, w, k, last, outer->size / groups, groups);
+    struct prim split = { .kind = PRIM_SPLIT, .dim = k, .n = m + 1 };
+    for (int j = 0; j < m; j++)
+        split.factor[j + 1] = r->item[r->inner[k][j]].size;
+    return write_prim(r, w, outer, &split);
+}
+
+static bool write_order(const struct reader *r, struct writer *w)
+{
+    int first[MAX_RANK], next = 0;
+    for (int k = 0; k < r->t->rank; k++) {
+        first[k] = next;
+        next += 1 + r->n_parts[k];
+    }
+    struct prim reorder = { .kind = PRIM_REORDER, .n = r->n_items };
+    bool is_identity = true;
+    for (int i = 0; i < r->n_items; i++) {
+        reorder.perm[i] = first[r->item[i].dim] + r->item[i].part;
+        is_identity = is_identity && reorder.perm[i] == i;
+    }
+    if (!is_identity && !write_prim(r, w, &r->item[0], &reorder))
+        return false;
+    for (int g = r->n_groups - 1; g >= 0; g--) {
+        const struct prim fuse = { .kind = PRIM_FUSE, .dim = r->group[g].first, .n = r->group[g].n };
+        if (!write_prim(r, w, &r->item[fuse.dim], &fuse))
+            return false;
+    }
+    return true;
+}
+
+bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
+                          struct prim *out, int *n, struct err *e)
+{
+    struct reader r = { .t = t, .text = text, .e = e };
+    struct writer w = { p, layout_identity(p, t) };
+    if (!read_items(&r) || !find_outers(&r) || !place_bare_numbers(&r) || !number_parts(&r))
+        return false;
+    for (int k = t->rank - 1; k >= 0; k--)
+        if (!write_dim(&r, &w, k))
+            return false;
+    if (!write_order(&r, &w))
+        return false;
+    for (int i = 0; i < w.l->n_prims; i++)
+        out[i] = w.l->prims[i];
+    *n = w.l->n_prims;
+    return true;
+}

@@ -1,0 +1,187 @@
+/* Moving data into and out of a layout (SPEC A.0, I3), primitive by primitive.
+ *
+ * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q of the result reads
+ * index map[q] of the source, or is 0 when map[q] < 0.  Splits and fuses that divide move nothing.  Going
+ * back reads the canonical copy.  This uses the primitives only, not rho and phi: each checks the other. */
+#include "kernels/layout/layout_impl.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
+
+static void run_gather(const struct gather *g, const float *src, float *dst)
+{
+    const size_t row = (size_t)g->n_inner * sizeof *dst;
+    for (int64_t o = 0; o < g->n_outer; o++, src += g->n_src * g->n_inner) {
+        for (int64_t q = 0; q < g->n_dst; q++, dst += g->n_inner) {
+            if (g->map[q] < 0)
+                memset(dst, 0, row);
+            else if (g->n_inner == 1)
+                *dst = src[g->map[q]];
+            else
+                memcpy(dst, src + g->map[q] * g->n_inner, row);
+        }
+    }
+}
+
+static int64_t count(const int64_t *shape, int from, int to)
+{
+    int64_t n = 1;
+    for (int k = from; k < to; k++)
+        n *= shape[k];
+    return n;
+}
+
+/* Positions 0 .. n-1 of an unfolded dim of `size`: where tile element q was, -1 beyond the end. */
+static void map_to_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
+{
+    for (int64_t q = 0; q < n * tile; q++) {
+        const int64_t at = q / tile * stride + q % tile;
+        map[q] = at < size ? at : -1;
+    }
+}
+
+/* Where position i of the dim has its canonical copy among n tiles, -1 when it was trimmed. */
+static void map_from_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
+{
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t t = i / stride < n - 1 ? i / stride : n - 1, offset = i - stride * t;
+        map[i] = offset < tile ? t * tile + offset : -1;
+    }
+}
+
+/* dst position q reads src position q + shift. */
+static void map_shift(int64_t *map, int64_t n_dst, int64_t n_src, int64_t shift)
+{
+    for (int64_t q = 0; q < n_dst; q++)
+        map[q] = q + shift >= 0 && q + shift < n_src ? q + shift : -1;
+}
+
+static void fill_map(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
+                     const struct gather *g)
+{
+    const int k = pr->dim;
+    const bool fold = pr->kind == PRIM_FOLD;
+    const struct layout *tiles = fold ? before : after, *whole = fold ? after : before;
+    switch (pr->kind) {
+    case PRIM_SPLIT: map_shift(g->map, g->n_dst, g->n_src, 0); return;
+    case PRIM_PAD: map_shift(g->map, g->n_dst, g->n_src, back ? pr->before : -pr->before); return;
+    case PRIM_UNPAD: map_shift(g->map, g->n_dst, g->n_src, back ? -pr->before : pr->before); return;
+    case PRIM_UNFOLD:
+    case PRIM_FOLD:
+        if (back == fold)
+            map_to_tiles(g->map, tiles->shape[k], tiles->shape[k + 1], pr->stride, whole->shape[k]);
+        else
+            map_from_tiles(g->map, tiles->shape[k], tiles->shape[k + 1], pr->stride, whole->shape[k]);
+        return;
+    case PRIM_REORDER:
+    case PRIM_FUSE:
+    default: UNREACHABLE();
+    }
+}
+
+/* Dims that pr takes in (after = false) or gives out at its dim. */
+static int n_dims(const struct prim *pr, bool after)
+{
+    switch (pr->kind) {
+    case PRIM_SPLIT: return after ? pr->n : 1;
+    case PRIM_UNFOLD: return after ? 2 : 1;
+    case PRIM_FOLD: return after ? 1 : 2;
+    case PRIM_PAD:
+    case PRIM_UNPAD:
+    case PRIM_REORDER: return 1;
+    case PRIM_FUSE: return after ? 1 : pr->n;
+    default: UNREACHABLE();
+    }
+}
+
+static void move_along_dim(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
+                           const float *src, float *dst)
+{
+    const int k = pr->dim;
+    const struct layout *from = back ? after : before, *to = back ? before : after;
+    struct gather g = {
+        .n_outer = count(from->shape, 0, k),
+        .n_src = count(from->shape, k, k + n_dims(pr, back)),
+        .n_dst = count(to->shape, k, k + n_dims(pr, !back)),
+        .n_inner = count(from->shape, k + n_dims(pr, back), from->rank),
+    };
+    g.map = xmalloc((size_t)g.n_dst * sizeof *g.map);
+    fill_map(pr, before, after, back, &g);
+    run_gather(&g, src, dst);
+    free(g.map);
+}
+
+/* dst dim j is src dim perm[j]; dst is written in order. */
+static void transpose(const int64_t *src_shape, const int *perm, int rank, const float *src, float *dst)
+{
+    int64_t src_stride[MAX_DIMS], shape[MAX_DIMS], stride[MAX_DIMS], point[MAX_DIMS] = { 0 }, step = 1;
+    for (int j = rank - 1; j >= 0; j--) {
+        src_stride[j] = step;
+        step *= src_shape[j];
+    }
+    for (int j = 0; j < rank; j++) {
+        shape[j] = src_shape[perm[j]];
+        stride[j] = src_stride[perm[j]];
+    }
+    const int64_t n = shape[rank - 1], by = stride[rank - 1];
+    do {
+        const float *row = src;
+        for (int j = 0; j < rank - 1; j++)
+            row += point[j] * stride[j];
+        for (int64_t i = 0; i < n; i++)
+            *dst++ = row[i * by];
+    } while (next_point(point, shape, rank - 1));
+}
+
+static void move_reorder(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
+                         const float *src, float *dst)
+{
+    int inverse[MAX_DIMS] = { 0 };
+    for (int j = 0; j < pr->n; j++)
+        inverse[pr->perm[j]] = j;
+    transpose(back ? after->shape : before->shape, back ? inverse : pr->perm, pr->n, src, dst);
+}
+
+/* Does the primitive leave the bytes where they are? */
+static bool is_still(const struct prim *pr, const struct layout *before, const struct layout *after)
+{
+    if (pr->kind == PRIM_SPLIT)
+        return before->elems == after->elems;
+    return pr->kind == PRIM_FUSE;
+}
+
+/* Runs the moves of the chain forwards (pack) or backwards; the last one writes to dst. */
+static void move_all(const struct layout *l, bool back, const float *src, float *dst)
+{
+    const struct layout **chain = layout_chain(l);
+    const int n = l->n_prims;
+    int left = 0;
+    for (int i = 0; i < n; i++)
+        left += !is_still(&l->prims[i], chain[i], chain[i + 1]);
+    if (left == 0)
+        memcpy(dst, src, (size_t)l->elems * sizeof *dst);
+    float *mine = NULL;
+    for (int step = 0; step < n; step++) {
+        const int i = back ? n - 1 - step : step;
+        const struct prim *pr = &l->prims[i];
+        const struct layout *before = chain[i], *after = chain[i + 1];
+        if (is_still(pr, before, after))
+            continue;
+        float *to = --left ? xmalloc((size_t)(back ? before : after)->elems * sizeof *to) : dst;
+        (pr->kind == PRIM_REORDER ? move_reorder : move_along_dim)(pr, before, after, back, src, to);
+        free(mine);
+        src = mine = to;
+    }
+    free(chain);
+}
+
+void layout_pack(const struct layout *l, const float *logical, float *phys)
+{
+    move_all(l, false, logical, phys);
+}
+
+void layout_unpack(const struct layout *l, const float *phys, float *logical)
+{
+    move_all(l, true, phys, logical);
+}
