@@ -1,0 +1,315 @@
+#include "app/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/help.h"
+#include "app/tui.h"
+#include "kernels/base/file.h"
+#include "kernels/ops/graph.h"
+#include "explorer/command.h"
+
+enum { SCRIPT_MAX_BYTES = 4 << 20 };
+
+static struct cancel interrupted;
+
+/* The first signal asks the running command to stop, the second ends the process. */
+static void on_interrupt(int sig)
+{
+    if (atomic_exchange(&interrupted.raised, 1))
+        _exit(128 + sig);
+}
+
+static void catch_interrupts(void)
+{
+    struct sigaction act = {.sa_handler = on_interrupt};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
+/* The name of the session operand: an operator may stand unquoted, in several words. */
+static bool session_name(const struct args *a, struct str *out, struct err *e)
+{
+    if (a->word.len == 0)
+        return err_set(e, ERR_SYNTAX, "which session? a file, or an operator in quotes");
+    for (int i = 0; i < a->word.len; i++)
+        str_printf(out, "%s%s", i ? " " : "", a->word.data[i]);
+    if (a->word.len > 1 && !ops_find(a->word.data[0]))
+        return err_set(e, ERR_SYNTAX, "one session at a time: %s, then %s", a->word.data[0],
+                       a->word.data[1]);
+    return true;
+}
+
+/* One line of a script; name, n and line only for the error. */
+static bool script_line(struct opened *o, const char *name, int n, const char *line, struct err *e)
+{
+    struct history *h = o->session->history;
+    enum command_effect effect = EFFECT_NONE;
+    if (command_run(h, line, &effect, e)) {
+        if (effect == EFFECT_MEASURE)
+            vec_push(&o->marked, history_current(h)->id);
+        if (effect != EFFECT_APP)
+            return true;
+        err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
+        err_at(e, 1 + (int)strspn(line, " \t"), 1);
+    }
+    struct where at = e->at;
+    err_where(e, name, n, at.col > 0 ? at.col : 1, line);
+    e->at.len = at.len;
+    return false;
+}
+
+static bool run_script(struct opened *o, const char *path, struct err *e)
+{
+    struct str text = {0};
+    const char *name = streq(path, "-") ? "<stdin>" : path;
+    bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
+    if (ok && memchr(str_text(&text), '\0', text.len))
+        ok = err_set(e, ERR_SYNTAX, "%s holds NUL bytes: not a file of step lines", name);
+    char *line = text.data;
+    for (int n = 1; ok && line && line < text.data + text.len; n++) {
+        size_t len = strcspn(line, "\n");
+        char *next = line + len + 1;
+        line[len] = '\0';
+        if (len > 0 && line[len - 1] == '\r')
+            line[len - 1] = '\0';
+        ok = script_line(o, name, n, line, e);
+        line = next;
+    }
+    str_free(&text);
+    return ok;
+}
+
+static int position(const struct history *h)
+{
+    int n, at;
+    history_path(h, history_branch_index(h), &n, &at);
+    return at;
+}
+
+/* --branch, --steps and --step, in this order.  A script moves on purpose; the others only look. */
+static bool move(const struct args *a, struct opened *o, struct err *e)
+{
+    struct history *h = o->session->history;
+    const char *steps = args_value(a, OPT_STEPS), *branch = args_value(a, OPT_BRANCH);
+    long long step = -1;
+    if (!args_int(a, OPT_STEP, 0, 1000000, &step, e))
+        return false;
+    if (branch) {
+        o->home_branch = steps ? -1 : history_branch_index(h);
+        if (!history_branch_switch(h, branch, e))
+            return false;
+    }
+    if (steps && !run_script(o, steps, e))
+        return false;
+    if (step < 0)
+        return true;
+    o->home_at = position(h);
+    return history_goto(h, (int)step, e);
+}
+
+bool cli_go_home(struct opened *o, struct err *e)
+{
+    struct history *h = o->session->history;
+    return (o->home_at < 0 || history_goto(h, o->home_at, e)) &&
+           (o->home_branch < 0 ||
+            history_branch_switch(h, history_branch(h, o->home_branch)->name, e));
+}
+
+static bool open_all(const struct args *a, struct opened *out, struct err *e)
+{
+    struct str name = {0};
+    const char *steps = args_value(a, OPT_STEPS);
+    bool ok = session_name(a, &name, e);
+    if (ok && str_ends(str_text(&name), ".onnx"))
+        ok = err_set(e, ERR_ENV, "ONNX import is not in this version");
+    if (ok && steps && streq(steps, "-") && streq(str_text(&name), "-"))
+        ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
+    ok = ok && session_open(str_text(&name), &out->session, e) && move(a, out, e);
+    str_free(&name);
+    return ok;
+}
+
+int cli_open(const struct cli *c, struct opened *out)
+{
+    struct err e = {0};
+    *out = (struct opened){.home_branch = -1, .home_at = -1};
+    if (open_all(c->args, out, &e))
+        return EXIT_FINE;
+    cli_close(out);
+    return cli_fail(c, &e);
+}
+
+void cli_close(struct opened *o)
+{
+    session_free(o->session);
+    vec_free(&o->marked);
+    o->session = NULL;
+}
+
+/* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
+static int cmd_screen(const struct cli *c)
+{
+    struct opened o = {0};
+    long long threads = 1;
+    struct err e = {0};
+    if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e))
+        return cli_fail(c, &e);
+    int code = c->args->word.len ? cli_open(c, &o) : EXIT_FINE;
+    if (code != EXIT_FINE)
+        return code;
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+        struct str out = {0};
+        help_usage(&out);
+        str_add(&out, "\nThe screen needs a terminal; `run` and `show` work without one.\n");
+        fputs(str_text(&out), stderr);
+        str_free(&out);
+        cli_close(&o);
+        return EXIT_USAGE;
+    }
+    struct tui_opts opts = {
+        .no_color = !c->color_out,
+        .no_unicode = args_has(c->args, OPT_NO_UNICODE),
+        .no_mouse = args_has(c->args, OPT_NO_MOUSE),
+        .no_auto = args_has(c->args, OPT_NO_AUTO),
+        .threads = (int)threads,
+    };
+    struct session *s = o.session;
+    o.session = NULL;
+    cli_close(&o);
+    return tui_run(s, &opts);
+}
+
+/* A first word that opens nothing: say what it might have been. */
+static int unknown_word(const struct cli *c, const char *word)
+{
+    const char *candidate[CMD_COUNT + 64];
+    int n = 0;
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        candidate[n++] = cmd_info[i].name;
+    for (int i = 0; i < ops_count() && n < COUNT_OF(candidate); i++)
+        candidate[n++] = ops_get(i)->name;
+    struct err e = {0};
+    err_set(&e, ERR_NAME, "no command, operator or file named '%s'", word);
+    const char *near = str_nearest(word, candidate, n);
+    if (near)
+        err_fix(&e, "tilescope %s ...", near);
+    else
+        err_fix(&e, "tilescope help");
+    return cli_fail(c, &e);
+}
+
+static int cmd_help(const struct cli *c)
+{
+    struct str out = {0};
+    struct err e = {0};
+    const char *topic = c->args->word.len ? c->args->word.data[0] : NULL;
+    if (!help_topic(&out, topic, &e)) {
+        str_free(&out);
+        return cli_fail(c, &e);
+    }
+    cli_put(&out);
+    return EXIT_FINE;
+}
+
+static int cmd_studies(const struct cli *c)
+{
+    struct str out = {0};
+    str_add(&out, args_has(c->args, OPT_JSON) ? "[]\n" : "There are no studies in this version.\n");
+    cli_put(&out);
+    return EXIT_FINE;
+}
+
+static int dispatch(const struct cli *c)
+{
+    const struct args *a = c->args;
+    bool operands = cmd_info[a->cmd].operands[0] != '\0';
+    if (!operands && a->word.len)
+        return cli_usage(c, "%s takes no operand, and there is '%s'", cmd_info[a->cmd].name,
+                         a->word.data[0]);
+    switch (a->cmd) {
+    case CMD_SCREEN: {
+        const char *w = a->word.len ? a->word.data[0] : "";
+        if (a->word.len && !strpbrk(w, " /.") && !ops_find(w) && !streq(w, "-") && !file_exists(w))
+            return unknown_word(c, w);
+        return cmd_screen(c);
+    }
+    case CMD_RUN: return cmd_run(c);
+    case CMD_SHOW: return cmd_show(c);
+    case CMD_EXPORT: return cmd_export(c);
+    case CMD_OPS: return cmd_ops(c);
+    case CMD_METERS: return cmd_meters(c);
+    case CMD_MACHINE: return cmd_machine(c);
+    case CMD_STUDIES: return cmd_studies(c);
+    case CMD_TUNE: return cli_not_yet("the auto-tuner");
+    case CMD_STUDY: return cli_not_yet("running studies");
+    case CMD_IMPORT: return cli_not_yet("ONNX import");
+    case CMD_HELP: return cmd_help(c);
+    case CMD_COUNT: break;
+    }
+    UNREACHABLE();
+}
+
+/* Commands that this version does not have take any option. */
+static bool is_promised(enum cmd cmd)
+{
+    return cmd == CMD_TUNE || cmd == CMD_STUDY || cmd == CMD_IMPORT;
+}
+
+static int start(struct cli *c, bool parsed, const struct err *e)
+{
+    const struct args *a = c->args;
+    struct str out = {0};
+    if (args_has(a, OPT_HELP)) {
+        help_command(&out, a->cmd);
+        cli_put(&out);
+        return EXIT_FINE;
+    }
+    if (!parsed && !is_promised(a->cmd)) {
+        int code = cli_fail(c, e);
+        fprintf(stderr, "Try `tilescope %s%s--help`.\n", cmd_info[a->cmd].name,
+                a->cmd == CMD_SCREEN ? "" : " ");
+        return code;
+    }
+    if (args_has(a, OPT_VERSION)) {
+        puts("tilescope " TILESCOPE_VERSION);
+        return EXIT_FINE;
+    }
+    if (a->cmd != CMD_SCREEN)
+        catch_interrupts();
+    return dispatch(c);
+}
+
+/* A full disk must not look like success; a reader that has seen enough is fine. */
+static int finish(int code)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)
+        return code;
+    fprintf(stderr, "error: cannot write the output: %s\n", strerror(errno));
+    return EXIT_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    struct args args;
+    struct err e = {0};
+    bool parsed = args_parse(argc, argv, &args, &e);
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    bool color = !args_has(&args, OPT_NO_COLOR) && !(no_color && *no_color)
+                 && !(term && streq(term, "dumb"));
+    struct cli c = {
+        .args = &args,
+        .color_out = color && isatty(STDOUT_FILENO),
+        .color_err = color && isatty(STDERR_FILENO),
+        .progress = isatty(STDERR_FILENO),
+        .cancel = &interrupted,
+    };
+    int code = finish(start(&c, parsed, &e));
+    args_free(&args);
+    return code;
+}

@@ -1,0 +1,68 @@
+/* The command line without the screen: one function per command, each returning the exit code. */
+#ifndef TS_APP_CLI_H
+#define TS_APP_CLI_H
+#include "app/opts.h"
+#include "kernels/base/str.h"
+#include "kernels/base/subprocess.h"
+#include "sessions/session.h"
+
+#define TILESCOPE_VERSION "0.1.0"
+
+/* DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
+enum exit_code {
+    EXIT_FINE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_LACKS = 3, EXIT_BUG = 70,
+    EXIT_CANCELLED = 130
+};
+
+struct cli {
+    const struct args *args;
+    bool color_out, color_err;          /* a terminal, and nobody said no */
+    bool progress;                      /* stderr is a terminal */
+    struct cancel *cancel;              /* raised by SIGINT */
+};
+
+/* A session as a command sees it: after --branch, --steps and --step. */
+struct opened {
+    struct session *session;
+    VEC(int) marked;                    /* states at a `measure` line of --steps */
+    int home_branch, home_at;           /* before --branch and --step; -1 = still there */
+};
+/* Opens the operands of the command line as one session (a file, or an operator in one word or
+ * several).  On failure prints why and returns the exit code; else EXIT_FINE. */
+int cli_open(const struct cli *c, struct opened *out);
+/* Back to where the file stood, before it is saved. */
+bool cli_go_home(struct opened *o, struct err *e);
+void cli_close(struct opened *o);
+
+int cli_main(int argc, char **argv);
+int cmd_run(const struct cli *c);
+int cmd_show(const struct cli *c);
+int cmd_export(const struct cli *c);
+int cmd_ops(const struct cli *c);
+int cmd_meters(const struct cli *c);
+int cmd_machine(const struct cli *c);
+
+/* Prints the error on stderr; the exit code that belongs to it. */
+int cli_fail(const struct cli *c, const struct err *e);
+/* The same for wrong usage: the sentence, and where to read on. */
+int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For what this version does not have: "the auto-tuner is not in this version"; EXIT_LACKS. */
+int cli_not_yet(const char *what);
+/* Writes to stdout and empties out. */
+void cli_put(struct str *out);
+
+/* Colours: SGR parameters, nothing when on is false. */
+#define PAINT_GOOD "32"
+#define PAINT_BAD "1;31"
+#define PAINT_DIM "2"
+#define PAINT_BOLD "1"
+void str_paint(struct str *out, bool on, const char *sgr, const char *text);
+
+/* One line on stderr that overwrites itself: "compiling  40 %".  Ctx is a struct cli. */
+struct progress cli_progress(const struct cli *c);
+void cli_progress_clear(const struct cli *c);
+
+/* "11 203 112", "0.310", "1.2e-06": numbers as people read them. */
+void str_count(struct str *out, int64_t n);
+void str_ms(struct str *out, double ms);
+#endif

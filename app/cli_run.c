@@ -1,0 +1,233 @@
+/* `tilescope run`: check, time and count the kernel of a session's current step. */
+#include "app/cli_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "sessions/report.h"
+
+static const struct { const char *name; unsigned bit; } meter_name[] = {
+    {"clock", METER_CLOCK}, {"sim", METER_SIM}, {"perf", METER_PERF}, {"none", 0},
+};
+static const char *const promised_meter[] = {"papi", "cachegrind", "cupti"};
+
+struct run {
+    const struct cli *cli;
+    struct measure_opts opts;
+    bool json, check, save;
+    const char *output;                 /* session file to write, or NULL */
+    struct history *history;
+    int n_checked, n_bad;
+};
+
+/* "clock,sim" -> bits.  ERR_ENV for a meter that a later version will have. */
+static bool parse_meters(const char *text, unsigned *bits, struct err *e)
+{
+    const char *names[COUNT_OF(meter_name)];
+    for (int i = 0; i < COUNT_OF(meter_name); i++)
+        names[i] = meter_name[i].name;
+    *bits = 0;
+    for (const char *p = text;; p++) {
+        char word[32];
+        size_t n = strcspn(p, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        bool known = false;
+        for (int i = 0; i < COUNT_OF(meter_name); i++)
+            if (streq(word, meter_name[i].name)) {
+                *bits |= meter_name[i].bit;
+                known = true;
+            }
+        for (int i = 0; i < COUNT_OF(promised_meter); i++)
+            if (streq(word, promised_meter[i]))
+                return err_set(e, ERR_ENV, "the %s meter is not in this version", word);
+        if (!known) {
+            const char *near = str_nearest(word, names, COUNT_OF(names));
+            err_set(e, ERR_NAME, "no meter named '%s'", word);
+            return err_fix(e, "--meters %s", near ? near : "clock,sim,perf");
+        }
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+static bool read_options(struct run *r, struct err *e)
+{
+    const struct args *a = r->cli->args;
+    long long threads = 1, seed = 1;
+    double time_s = 0;
+    const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
+    r->json = args_has(a, OPT_JSON);
+    r->check = args_has(a, OPT_CHECK);
+    r->save = args_has(a, OPT_SAVE);
+    r->output = args_value(a, OPT_OUTPUT);
+    bool only_check = r->check && !args_has(a, OPT_ASSERT);
+    r->opts.meters = only_check ? 0 : METER_CLOCK | METER_SIM | METER_PERF;
+    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
+        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
+        !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
+        (meters && !parse_meters(meters, &r->opts.meters, e)) ||
+        (cache && !cache_geometry_parse(cache, &r->opts.l1, e)))
+        return false;
+    r->opts.threads = (int)threads;
+    r->opts.seed = (uint64_t)seed;
+    r->opts.time_s = time_s;
+    r->opts.compiler = args_value(a, OPT_COMPILER);
+    return true;
+}
+
+static bool is_good(const struct measurement *m)
+{
+    return m->verified && m->outcome == OUTCOME_OK;
+}
+
+static bool measure(struct run *r, const struct state *st, unsigned meters, struct measurement *m,
+                    struct err *e)
+{
+    struct progress pr = cli_progress(r->cli);
+    struct measure_opts o = r->opts;
+    o.meters = meters;
+    bool ok = measure_program(st->program, &o, &pr, r->cli->cancel, m, e);
+    cli_progress_clear(r->cli);
+    return ok;
+}
+
+/* Lines about single steps go where they do not disturb the JSON. */
+static void say(const struct run *r, struct str *line)
+{
+    if (!r->json)
+        cli_put(line);
+    else
+        fputs(str_text(line), stderr);
+    str_free(line);
+    fflush(r->json ? stderr : stdout);
+}
+
+static bool is_marked(const struct opened *o, int state)
+{
+    for (int i = 0; i < o->marked.len; i++)
+        if (o->marked.data[i] == state)
+            return true;
+    return false;
+}
+
+/* The steps before the current one: all with --check, else those at a `measure` line. */
+static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
+{
+    int n, at;
+    const int *path = history_path(r->history, history_branch_index(r->history), &n, &at);
+    for (int i = 0; i < at; i++) {
+        const struct state *st = history_state(r->history, path[i]);
+        bool marked = is_marked(o, st->id);
+        if (!r->check && !marked)
+            continue;
+        struct measurement m = {0};
+        if (!measure(r, st, marked ? r->opts.meters : 0, &m, e))
+            return false;
+        if (marked)
+            history_set_measured(r->history, st->id, &m);
+        r->n_checked++;
+        r->n_bad += !is_good(&m);
+        struct str line = {0};
+        text_check_line(&line, r->cli, i, st, &m);
+        say(r, &line);
+    }
+    return true;
+}
+
+static void print_result(struct run *r, const struct opened *o, const struct measurement *m,
+                         const struct str *json)
+{
+    struct str out = {0};
+    if (r->check) {
+        int n, at;
+        history_path(r->history, history_branch_index(r->history), &n, &at);
+        struct str line = {0};
+        text_check_line(&line, r->cli, at, history_current(r->history), m);
+        str_printf(&line, "checked %d programs, %d wrong\n\n", r->n_checked + 1,
+                   r->n_bad + !is_good(m));
+        say(r, &line);
+    }
+    if (r->json)
+        str_add(&out, str_text(json));
+    else
+        text_measurement(&out, r->cli, o->session, m, r->opts.meters);
+    cli_put(&out);
+}
+
+/* Every --assert, in order.  A kernel that failed is exit 1 already, with no numbers to ask for. */
+static int run_asserts(const struct run *r, const struct str *json, bool good)
+{
+    int code = EXIT_FINE;
+    const struct args *a = r->cli->args;
+    for (int i = 0; i < a->given.len; i++) {
+        if (a->given.data[i].opt != OPT_ASSERT)
+            continue;
+        bool holds = false;
+        struct err e = {0};
+        const char *expr = a->given.data[i].value;
+        if (!report_assert(str_text(json), expr, &holds, &e)) {
+            if (!good)
+                continue;
+            return cli_fail(r->cli, &e);
+        }
+        if (!holds) {
+            fprintf(stderr, "assertion failed: %s\n", expr);
+            code = EXIT_CHECK;
+        }
+    }
+    return code;
+}
+
+/* The measurement goes to the state it is of; where the file stood is not ours to change. */
+static bool save(const struct run *r, struct opened *o, const struct measurement *m, struct err *e)
+{
+    struct session *s = o->session;
+    struct machine machine;
+    struct str print = {0};
+    history_set_measured(r->history, history_current(r->history)->id, m);
+    machine_read(&machine);
+    machine_fingerprint(&print, &machine);
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&print));
+    str_free(&print);
+    return cli_go_home(o, e) && session_save(s, r->output ? r->output : s->path, e);
+}
+
+static int run_opened(struct run *r, struct opened *o)
+{
+    struct err e = {0};
+    struct measurement m = {0};
+    r->history = o->session->history;
+    if (!run_prefixes(r, o, &e) ||
+        !measure(r, history_current(r->history), r->opts.meters, &m, &e))
+        return cli_fail(r->cli, &e);
+    struct str json = {0};
+    report_run_json(&json, o->session, &m, r->opts.meters);
+    print_result(r, o, &m, &json);
+    bool good = is_good(&m) && r->n_bad == 0;
+    int code = run_asserts(r, &json, good);
+    str_free(&json);
+    if ((r->save || r->output) && !save(r, o, &m, &e))
+        return cli_fail(r->cli, &e);
+    return good ? code : EXIT_CHECK;
+}
+
+int cmd_run(const struct cli *c)
+{
+    struct run r = {.cli = c};
+    struct err e = {0};
+    if (!read_options(&r, &e))
+        return cli_fail(c, &e);
+    struct opened o;
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (r.save && !r.output && !o.session->path[0])
+        code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
+    else
+        code = run_opened(&r, &o);
+    cli_close(&o);
+    return code;
+}

@@ -1,0 +1,194 @@
+/* `tilescope show` and `tilescope export`: views of a session's current step as text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "app/cli.h"
+#include "kernels/base/file.h"
+#include "sessions/export.h"
+
+/* The width to draw for: the terminal's, or 100 columns. */
+static int columns(void)
+{
+    struct winsize ws;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
+        return ws.ws_col;
+    return 100;
+}
+
+static const struct program *current(const struct opened *o)
+{
+    return history_current(o->session->history)->program;
+}
+
+static bool show_nest(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_nest(out, current(o));
+    return true;
+}
+
+static bool show_access(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_access(out, current(o));
+    return true;
+}
+
+static bool show_layout(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const char *tensor = args_value(c->args, OPT_TENSOR);
+    const struct graph *g = current(o)->graph;
+    if (tensor && graph_tensor(g, tensor) < 0) {
+        VEC(const char *) name = {0};
+        for (int i = 0; i < g->n_tensors; i++)
+            vec_push(&name, g->tensor[i].name);
+        const char *near = str_nearest(tensor, name.data, name.len);
+        vec_free(&name);
+        err_set(e, ERR_NAME, "no tensor named '%s' in this program", tensor);
+        return near ? err_fix(e, "--tensor %s", near) : false;
+    }
+    program_print_layouts(out, current(o), tensor, columns());
+    return true;
+}
+
+static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c;
+    return program_c_text(current(o), out, e);
+}
+
+static bool show_asm(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    return program_asm_text(current(o), args_value(c->args, OPT_COMPILER), c->cancel, out, e);
+}
+
+static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)o, (void)out;
+    return err_set(e, ERR_ENV, "the CUDA generator is not in this version");
+}
+
+static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    session_yaml(o->session, out);
+    return true;
+}
+
+static void add_step_row(struct str *out, int position, const struct ledger_row *row)
+{
+    str_printf(out, " %s%3d  %-60s", row->here ? ">" : " ", position,
+               row->step[0] ? row->step : "(the bare operator)");
+    const struct measurement *m = row->m;
+    if (m && m->outcome != OUTCOME_OK)
+        str_printf(out, "  %s", outcome_name[m->outcome]);
+    else if (m && m->latency.runs > 0) {
+        str_add(out, "  ");
+        str_ms(out, m->latency.median_ms);
+        str_add(out, " ms");
+        if (row->has_change)
+            str_printf(out, "  %+.1f %%", 100 * row->change);
+    }
+    while (out->len > 0 && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+    str_add(out, row->ahead ? "  (undone)\n" : "\n");
+}
+
+static void add_branch(struct str *out, const struct history *h, bool is_current)
+{
+    int n = history_ledger(h, NULL, 0);
+    struct ledger_row *row = xcalloc((size_t)n, sizeof *row);
+    history_ledger(h, row, n);
+    str_printf(out, "branch %s%s\n", history_branch(h, history_branch_index(h))->name,
+               is_current ? " (current)" : "");
+    for (int i = 0; i < n; i++)
+        add_step_row(out, i, &row[i]);
+    free(row);
+}
+
+/* Every branch, or the one that --branch names.  Walking the branches changes nothing on disk. */
+static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct history *h = o->session->history;
+    int here = history_branch_index(h);
+    str_printf(out, "%s\n", history_spec(h));
+    for (int b = 0; b < history_n_branches(h); b++) {
+        if (args_has(c->args, OPT_BRANCH) && b != here)
+            continue;
+        str_add(out, "\n");
+        if (!history_branch_switch(h, history_branch(h, b)->name, e))
+            return false;
+        add_branch(out, h, b == here);
+    }
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
+} view[] = {
+    {"nest", show_nest}, {"access", show_access}, {"layout", show_layout}, {"c", show_c},
+    {"asm", show_asm}, {"steps", show_steps}, {"yaml", show_yaml}, {"cuda", show_cuda},
+};
+
+static int find_view(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(view); i++)
+        if (streq(view[i].name, name))
+            return i;
+    return -1;
+}
+
+int cmd_show(const struct cli *c)
+{
+    struct opened o;
+    struct str out = {0};
+    struct err e = {0};
+    const char *what = args_value(c->args, OPT_WHAT);
+    int v = find_view(what ? what : "nest");
+    if (v < 0)
+        return cli_usage(c, "--what %s: expected nest, access, layout, c, asm, steps or yaml",
+                         what);
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (view[v].show(c, &o, &out, &e))
+        cli_put(&out);
+    else
+        code = cli_fail(c, &e);
+    str_free(&out);
+    cli_close(&o);
+    return code;
+}
+
+static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
+{
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    struct str out = {0};
+    bool ok = export_c(o->session, &out, e);
+    if (ok && (!path || streq(path, "-"))) {
+        cli_put(&out);
+    } else if (ok) {
+        ok = file_write_atomic(path, str_text(&out), out.len, e);
+        if (ok)
+            printf("%s: try `cc -O2 -march=native %s -lm -o kernel && ./kernel`\n", path, path);
+    }
+    str_free(&out);
+    return ok;
+}
+
+int cmd_export(const struct cli *c)
+{
+    struct opened o;
+    struct err e = {0};
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (!write_export(c, &o, &e))
+        code = cli_fail(c, &e);
+    cli_close(&o);
+    return code;
+}

@@ -1,0 +1,182 @@
+/* The text form of a measurement. */
+#include "app/cli_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/machine.h"
+
+enum { LABEL_WIDTH = 10 };
+
+static void label(struct str *out, const char *name)
+{
+    str_printf(out, "%-*s", LABEL_WIDTH, name);
+}
+
+static void add_heading(struct str *out, const struct cli *c, const struct session *s)
+{
+    const struct history *h = s->history;
+    int b = history_branch_index(h), n, at;
+    history_path(h, b, &n, &at);
+    str_paint(out, c->color_out, PAINT_BOLD, history_spec(h));
+    str_add(out, "\n");
+    label(out, "session:");
+    const char *slash = strrchr(s->path, '/');
+    if (s->path[0])
+        str_printf(out, "%s, ", slash ? slash + 1 : s->path);
+    str_printf(out, "branch %s, step %d", history_branch(h, b)->name, at);
+    if (at != n - 1)
+        str_printf(out, " of %d", n - 1);
+    str_add(out, "\n");
+}
+
+static void add_verified(struct str *out, const struct cli *c, const struct measurement *m)
+{
+    label(out, "verified:");
+    str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
+              m->verified ? "true" : "false");
+    if (m->verified || m->outcome == OUTCOME_WRONG)
+        str_printf(out, "   max rel err %.2g (tolerance %.2g)", m->max_rel_err, m->tolerance);
+    str_add(out, "\n");
+    if (m->outcome == OUTCOME_OK)
+        return;
+    label(out, "failed:");
+    str_paint(out, c->color_out, PAINT_BAD, outcome_name[m->outcome]);
+    if (m->reason[0])
+        str_printf(out, ": %s", m->reason);
+    str_add(out, "\n");
+}
+
+static void add_clock(struct str *out, const struct measurement *m)
+{
+    label(out, "latency:");
+    if (m->latency.runs == 0) {
+        str_add(out, "not timed\n");
+        return;
+    }
+    str_ms(out, m->latency.median_ms);
+    str_add(out, " ms median, ");
+    str_ms(out, m->latency.min_ms);
+    str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s, %s\n", 100 * m->latency.spread,
+               m->latency.runs, m->threads, m->threads == 1 ? "" : "s", m->compiler);
+    label(out, "speed:");
+    str_printf(out, "%.1f GFLOP/s", m->gflops);
+    if (m->peak_fraction > 0)
+        str_printf(out, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
+                   m->peak_gflops);
+    str_add(out, "\n");
+}
+
+/* What the session file remembers about the same step. */
+static void add_before(struct str *out, const struct session *s, const struct measurement *m)
+{
+    const struct measurement *old = history_current(s->history)->measured;
+    if (!old || old->latency.runs == 0 || m->latency.runs == 0)
+        return;
+    label(out, "before:");
+    str_ms(out, old->latency.median_ms);
+    double change = m->latency.median_ms / old->latency.median_ms - 1;
+    str_printf(out, " ms in the session file, now %+.1f %%", 100 * change);
+    if (s->machine[0])
+        str_printf(out, " (%s)", s->machine);
+    str_add(out, "\n");
+}
+
+static int by_misses(const void *a, const void *b)
+{
+    const struct tensor_count *x = a, *y = b;
+    return (x->l1_misses < y->l1_misses) - (x->l1_misses > y->l1_misses);
+}
+
+/* A count right-aligned in width columns. */
+static void add_count(struct str *out, int width, int64_t n)
+{
+    struct str text = {0};
+    str_count(&text, n);
+    str_printf(out, "%*s", width, str_text(&text));
+    str_free(&text);
+}
+
+static void add_count_row(struct str *out, const char *name, int64_t loads, int64_t stores,
+                          int64_t misses)
+{
+    str_printf(out, "%*s%-12s", LABEL_WIDTH, "", name);
+    add_count(out, 17, loads);
+    add_count(out, 17, stores);
+    add_count(out, 15, misses);
+    if (loads + stores > 0)
+        str_printf(out, "%8.2f %%", 100.0 * (double)misses / (double)(loads + stores));
+    str_add(out, "\n");
+}
+
+static void add_sim(struct str *out, const struct cli *c, const struct sim_result *sim)
+{
+    label(out, "L1 sim:");
+    if (!sim->available) {
+        str_printf(out, "not available: %s\n", sim->reason);
+        return;
+    }
+    cache_geometry_print(out, &sim->l1);
+    str_add(out, ", LRU; ");
+    str_count(out, sim->writebacks);
+    str_printf(out, " lines written back; simulated in %.2f s\n", sim->seconds);
+    struct str head = {0};
+    str_printf(&head, "%*s%-12s%17s%17s%15s%10s\n", LABEL_WIDTH, "", "tensor", "loads", "stores",
+               "misses", "rate");
+    str_paint(out, c->color_out, PAINT_DIM, str_text(&head));
+    str_free(&head);
+    struct tensor_count row[MEASURE_MAX_TENSORS];
+    memcpy(row, sim->by_tensor, sizeof row);
+    qsort(row, (size_t)sim->n, sizeof row[0], by_misses);
+    for (int i = 0; i < sim->n; i++)
+        add_count_row(out, row[i].tensor, row[i].loads, row[i].stores, row[i].l1_misses);
+    add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
+}
+
+static void add_perf(struct str *out, const struct perf_result *p)
+{
+    label(out, "perf:");
+    if (!p->available)
+        str_printf(out, "not available: %s", p->reason);
+    for (int i = 0; p->available && i < p->n; i++) {
+        str_printf(out, "%s%s%s ", i ? ", " : "", p->count[i].name, p->count[i].scaled ? " ~" : "");
+        str_count(out, p->count[i].value);
+    }
+    str_add(out, "\n");
+}
+
+void text_measurement(struct str *out, const struct cli *c, const struct session *s,
+                      const struct measurement *m, unsigned meters)
+{
+    add_heading(out, c, s);
+    add_verified(out, c, m);
+    if (!m->verified)
+        return;
+    if (meters & METER_CLOCK) {
+        add_clock(out, m);
+        add_before(out, s, m);
+    }
+    if (meters & METER_SIM)
+        add_sim(out, c, &m->sim);
+    if (meters & METER_PERF)
+        add_perf(out, &m->perf);
+}
+
+void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
+                     const struct measurement *m)
+{
+    bool good = m->verified && m->outcome == OUTCOME_OK;
+    str_printf(out, "%4d  ", position);
+    str_paint(out, c->color_out, good ? PAINT_GOOD : PAINT_BAD,
+              good ? "ok" : outcome_name[m->outcome]);
+    str_printf(out, "  err %-8.2g", m->max_rel_err);
+    if (m->latency.runs > 0) {
+        str_add(out, "  ");
+        str_ms(out, m->latency.median_ms);
+        str_add(out, " ms");
+    }
+    str_printf(out, "  %s\n", st->step[0] ? st->step : "(the bare operator)");
+    if (!good && m->reason[0])
+        str_printf(out, "      %s\n", m->reason);
+}

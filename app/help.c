@@ -1,0 +1,189 @@
+#include "app/help.h"
+
+#include <stdlib.h>
+
+#include "app/key.h"
+#include "explorer/command.h"
+#include "kernels/ops/graph.h"
+#include "profile/measure.h"
+
+static void topic_steps(struct str *out)
+{
+    str_add(out,
+        "A step is one line of text: the same in a session file, at the `:` prompt, in\n"
+        "--steps scripts and in error messages. T is a tensor (for loops: the one they\n"
+        "compute), D a dimension or loop. Parts of a split are numbered from the outside:\n"
+        "O.0, O.1. A # starts a comment.\n\n");
+    command_help(out);
+}
+
+static void topic_keys(struct str *out)
+{
+    str_add(out, "Every key stands for a line that could be typed at the `:` prompt.\n");
+    int context = -1;
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        if ((int)b->context != context)
+            str_printf(out, "\n%s\n", key_context_title[b->context]);
+        context = (int)b->context;
+        str_printf(out, "  %-14s %s\n", b->keys, b->help);
+    }
+}
+
+static void topic_meters(struct str *out)
+{
+    str_add(out,
+        "A meter answers with numbers or with the reason why it has none; it never shows\n"
+        "a zero that nobody counted. Choose with `run --meters clock,sim,perf`.\n"
+        "On this machine:\n\n");
+    struct meter_info meter[16];
+    int n = meters_probe(meter, COUNT_OF(meter));
+    for (int i = 0; i < n; i++)
+        str_printf(out, "  %-10s %s%s%s\n", meter[i].name, meter[i].what,
+                   meter[i].available ? "" : "; not available: ", meter[i].reason);
+}
+
+struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };
+static const struct topic topics[] = {
+#define TOPIC(name, summary, text) {name, summary, text, NULL},
+#define TOPIC_MADE(name, summary, print) {name, summary, NULL, print},
+#include "app/help.def"
+#undef TOPIC
+#undef TOPIC_MADE
+};
+
+const char *help_topic_name(int i)
+{
+    return i < COUNT_OF(topics) ? topics[i].name : NULL;
+}
+
+const char *help_topic_summary(int i)
+{
+    return i < COUNT_OF(topics) ? topics[i].summary : NULL;
+}
+
+void help_usage(struct str *out)
+{
+    str_add(out,
+        "usage: tilescope [options]                  open the screen: recent sessions, operators\n"
+        "       tilescope OPERATOR NAME=VALUE...     open the screen on an operator\n"
+        "       tilescope SESSION.yaml               open the screen on a session\n"
+        "       tilescope COMMAND ...\n\ncommands:\n");
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        str_printf(out, "  %-9s %s\n", cmd_info[i].name, cmd_info[i].summary);
+    str_add(out,
+        "\nSESSION is a file (- is standard input) or an operator:\n"
+        "  tilescope run sessions/examples/r18-conv1-nhwo.yaml\n"
+        "  tilescope show 'gmm m=128 k=64 n=96' --what nest\n"
+        "\n`tilescope COMMAND --help` has the options, `tilescope help` the topics.\n");
+}
+
+static void print_options(struct str *out, enum cmd cmd)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const struct opt_info *o = &opt_info[i];
+        if (!(o->commands & (1 << cmd)))
+            continue;
+        struct str left = {0};
+        if (o->letter)
+            str_printf(&left, "-%c, ", o->letter);
+        str_printf(&left, "--%s%s%s", o->name, o->operand ? " " : "",
+                   o->operand ? o->operand : "");
+        str_printf(out, "  %-24s %s\n", str_text(&left), o->help);
+        str_free(&left);
+    }
+}
+
+void help_command(struct str *out, enum cmd cmd)
+{
+    const struct cmd_info *c = &cmd_info[cmd];
+    if (cmd == CMD_SCREEN) {
+        help_usage(out);
+        str_add(out, "\noptions of the screen:\n");
+    } else {
+        str_printf(out, "usage: tilescope %s%s%s [options]\n\n%s\n\noptions:\n", c->name,
+                   c->operands[0] ? " " : "", c->operands, c->detail);
+    }
+    print_options(out, cmd);
+    if (cmd == CMD_RUN)
+        str_add(out,
+            "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad file,\n"
+            "3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
+}
+
+static void print_param(struct str *out, const struct op_param *p)
+{
+    str_printf(out, "  %-4s %s", p->name, p->help);
+    if (p->def == OP_REQUIRED)
+        str_add(out, "; required");
+    else if (p->def != OP_UNSET)
+        str_printf(out, "; default %lld", (long long)p->def);
+    str_printf(out, " (%lld to %lld)\n", (long long)p->min, (long long)p->max);
+}
+
+static void print_operator(struct str *out, const struct op_family *op)
+{
+    str_printf(out, "%s: %s\n\n%s\n\nparameters:\n", op->name, op->title, op->help);
+    for (int i = 0; i < op->n_params; i++)
+        print_param(out, &op->params[i]);
+    str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
+}
+
+static void print_list(struct str *out)
+{
+    help_usage(out);
+    str_add(out, "\ntopics (`tilescope help TOPIC`):\n");
+    for (int i = 0; i < COUNT_OF(topics); i++)
+        str_printf(out, "  %-9s %s\n", topics[i].name, topics[i].summary);
+    str_add(out, "\noperators (`tilescope help OPERATOR`):\n ");
+    for (int i = 0; i < ops_count(); i++)
+        str_printf(out, " %s", ops_get(i)->name);
+    str_add(out, "\n");
+}
+
+static bool no_topic(const char *word, struct err *e)
+{
+    VEC(const char *) name = {0};
+    for (int i = 0; i < COUNT_OF(topics); i++)
+        vec_push(&name, topics[i].name);
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        vec_push(&name, cmd_info[i].name);
+    for (int i = 0; i < ops_count(); i++)
+        vec_push(&name, ops_get(i)->name);
+    const char *near = str_nearest(word, name.data, name.len);
+    vec_free(&name);
+    err_set(e, ERR_NAME, "no help on '%s'", word);
+    if (near)
+        err_fix(e, "tilescope help %s", near);
+    else
+        err_fix(e, "tilescope help lists the topics");
+    return false;
+}
+
+bool help_topic(struct str *out, const char *topic, struct err *e)
+{
+    if (!topic) {
+        print_list(out);
+        return true;
+    }
+    for (int i = 0; i < COUNT_OF(topics); i++) {
+        if (!streq(topics[i].name, topic))
+            continue;
+        if (topics[i].print)
+            topics[i].print(out);
+        else
+            str_add(out, topics[i].text);
+        return true;
+    }
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++) {
+        if (streq(cmd_info[i].name, topic)) {
+            help_command(out, (enum cmd)i);
+            return true;
+        }
+    }
+    const struct op_family *op = ops_find(topic);
+    if (!op)
+        return no_topic(topic, e);
+    print_operator(out, op);
+    return true;
+}
