@@ -1,22 +1,38 @@
 # tilescope.  Two commands do everything on a fresh Debian: `make run` and `make test`.
-#   make            build the program              make run        install what is missing, build, open the demo session
-#   make test       every test (< 5 min)           make asan       the same under ASan + UBSan
+#   make            build the program              make run        install what is missing, build,
+#   make test       every test (< 5 min)                           open the demo session
+#   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make clang      build with clang, no warnings  make layers     imports go down only
-#   make help       the rest
-CC      ?= gcc
+#   make width      no line over 100 columns       make lines      lines per folder
+#   make install    to PREFIX (/usr/local)         make golden-update   accept what is printed now
+#   make deps       install the Debian packages    make clean      remove build/
+# Variables: CC=clang, CONFIG=asan (its own build folder), EXTRA=-Werror, PREFIX=, DESTDIR=.
+
+# What a Debian needs to build and test; nothing else is used.
+PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
+            libjansson-dev libcmocka-dev libvterm-dev libisl-dev tmux valgrind
+
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 CONFIG  ?= release
+PREFIX  ?= /usr/local
 B       := build/$(CONFIG)
-STRICT  := -std=c17 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
-           -Wswitch-enum -Wvla -Wno-sign-conversion
+STRICT  := -std=c17 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
+           -Wmissing-prototypes -Wswitch-enum -Wvla -Wno-sign-conversion
 OPT     := -O2 -g
 ifeq ($(CONFIG),asan)
-OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+           -fno-omit-frame-pointer
 endif
 PKGS    := ncursesw yaml-0.1 jansson
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
-LDLIBS  := -lm -ldl -lpthread -lgomp
+LDLIBS  := -lm -ldl -lpthread
 UI_LIBS  = $(shell pkg-config --libs $(PKGS))
 UI_CFLAGS = $(shell pkg-config --cflags $(PKGS))
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 ROOMS   := kernels profile explorer sessions
 LIB_SRC := $(shell find $(ROOMS) -name '*.c' 2>/dev/null)
@@ -24,10 +40,17 @@ APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
-TEST_LIB := $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+TEST_LIB := $(patsubst %.c,$(B)/%.o,\
+              $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run test asan clang layers width lines golden-update install deps clean help
+.PHONY: all run tests test asan clang valgrind layers width lines golden-update install deps clean \
+        help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+
 all: $(B)/tilescope $(B)/tilescope-runner
+tests: $(TESTS)
 
 $(B)/tilescope: $(B)/app/main.o $(APP_OBJ) $(B)/libtilescope.a
 	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
@@ -37,10 +60,76 @@ $(B)/tilescope-runner: $(B)/app/runner_main.o $(B)/libtilescope.a
 $(B)/libtilescope.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
-$(B)/%.o: %.c
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP -c $< -o $@
-$(B)/tests/%: tests/unit/%.c $(TEST_LIB) $(APP_OBJ) $(B)/libtilescope.a
+$(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(APP_OBJ) $(B)/libtilescope.a
+	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm -lisl -lutil $(LDLIBS)
+# Changes when the compiler or a flag does, so that objects of two kinds never meet.
+$(B)/flags: FORCE
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP $^ -o $@ $(UI_LIBS) -lcmocka -lvterm -lutil $(LDLIBS)
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# Each of these builds in a second make, after the packages are there.
+run: deps
+	@$(MAKE) --no-print-directory all
+	@$(B)/tilescope $(DEMO)
+test: deps
+	@$(MAKE) --no-print-directory all tests
+	@tests/run.sh $(B)
+asan: deps
+	@$(MAKE) --no-print-directory CONFIG=asan all tests
+	@tests/run.sh build/asan
+clang: deps
+	@$(MAKE) --no-print-directory CC=clang CONFIG=clang EXTRA=-Werror all tests
+golden-update:
+	@$(MAKE) --no-print-directory all tests
+	@GOLDEN_UPDATE=1 tests/run.sh $(B) golden || true
+	@git --no-pager diff --stat -- tests/golden
+VALGRIND_TESTS := test_expr test_simplify test_layout test_step test_stage test_session
+valgrind: deps
+	@$(MAKE) --no-print-directory all tests
+	@for t in $(VALGRIND_TESTS); do \
+	    test -x $(B)/tests/$$t || continue; \
+	    echo "valgrind $$t"; \
+	    valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
+	        $(B)/tests/$$t > $(B)/$$t.valgrind 2>&1 || { cat $(B)/$$t.valgrind; exit 1; }; \
+	done
+
+# Packages: nothing to do is quick; root installs; anybody else gets the line to type.
+deps:
+	@command -v dpkg-query > /dev/null || exit 0; \
+	have=" $$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(PACKAGES) 2> /dev/null \
+	    | sed -n 's/^installed //p' | tr '\n' ' ')"; \
+	missing=; \
+	for p in $(PACKAGES); do case "$$have" in *" $$p "*) ;; *) missing="$$missing $$p" ;; esac; done; \
+	if [ -z "$$missing" ]; then \
+	    exit 0; \
+	elif [ "$$(id -u)" = 0 ]; then \
+	    apt-get update && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing; \
+	else \
+	    echo "Missing packages.  Please run:"; \
+	    echo "  sudo apt-get install -y --no-install-recommends$$missing"; \
+	    exit 3; \
+	fi
+
+layers:
+	@tests/layers.sh
+width:
+	@tests/width.sh
+lines:
+	@for d in app sessions explorer profile kernels kernels/* tests; do \
+	    test -d $$d && printf '%-18s %6d lines in %3d files\n' $$d \
+	        $$(find $$d -name '*.[ch]' -o -name '*.def' -o -name '*.sh' | xargs cat | wc -l) \
+	        $$(find $$d -name '*.[ch]' -o -name '*.def' -o -name '*.sh' | wc -l); \
+	done; true
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tilescope/examples
+	install $(B)/tilescope $(B)/tilescope-runner $(DESTDIR)$(PREFIX)/bin
+	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
+clean:
+	rm -rf build
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile

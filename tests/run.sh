@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Runs every suite and adds up: `tests/run.sh [BUILD_DIR [WORD]]`, only names with WORD in them.
+#
+# A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
+# Two run at a time, except those with "tests/run.sh: alone" in their source (they measure time).
+# A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build/release}
+word=${2:-}
+limit=${TEST_TIMEOUT:-180}
+jobs=2
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+mkdir -p "$work/home"
+export HOME=$work/home TMPDIR=$work TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
+export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
+export CMOCKA_MESSAGE_OUTPUT=TAP NO_COLOR=1
+export BUILD=$PWD/$build TILESCOPE=$PWD/$build/tilescope
+export TILESCOPE_RUNNER=$PWD/$build/tilescope-runner
+export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=99:detect_leaks=1:allocator_may_return_null=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+unset CC TILESCOPE_IDLE_FD COLUMNS LINES
+
+# name<TAB>command<TAB>source, one suite per line.
+list_suites() {
+    local t f
+    for t in "$build"/tests/test_*; do
+        f=tests/unit/$(basename "$t").c
+        [ -x "$t" ] && [ -f "$f" ] && printf '%s\t%s\t%s\n' "$(basename "$t")" "$t" "$f"
+    done
+    for f in tests/cli/*.sh tests/screen/*.sh tests/golden/*.sh; do
+        [ -x "$f" ] && printf '%s\t%s\t%s\n' "${f#tests/}" "$f" "$f"
+    done
+    for f in layers width; do
+        printf '%s\ttests/%s.sh\ttests/%s.sh\n' "$f" "$f" "$f"
+    done
+}
+
+# Reads TAP and the exit status of its program: "passed failed skipped".
+count() {
+    awk -v rc="$2" '
+        /^1\.\.[0-9]+/ { split($0, p, /\.\./); plan += p[2]; planned = 1 }
+        /^(not )?ok / {
+            if ($0 ~ /# *(SKIP|skip)/) skip++
+            else if ($1 == "ok") pass++
+            else fail++
+        }
+        END {
+            lost = plan - pass - fail - skip
+            if (!planned) fail++
+            else if (lost > 0) fail += lost
+            else if (rc != 0 && fail == 0) fail++
+            print pass + 0, fail + 0, skip + 0
+        }' "$1"
+}
+
+run_suite() {
+    local name=$1 command=$2 base=$work/${1//\//_} began rc
+    began=$(date +%s%N)
+    timeout -k 5 "$limit" "$command" > "$base.out" 2>&1 < /dev/null
+    rc=$?
+    [ $rc = 124 ] && echo "# no end after $limit s" >> "$base.out"
+    local counts
+    counts=$(count "$base.out" $rc)
+    echo "$counts" > "$base.count"
+    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 ))
+}
+
+# One line per suite; when something failed, what it said about it.
+report() {
+    local name=$1 out=$2 rc=$3 ms=$5 pass fail skip
+    read -r pass fail skip <<< "$4"
+    local text
+    text=$(printf '%-28s %5d passed' "$name" "$pass")
+    [ "$fail" -gt 0 ] && text+=", $fail FAILED"
+    [ "$skip" -gt 0 ] && text+=", $skip skipped"
+    printf '%-60s %6d.%01d s\n' "$text" $((ms / 1000)) $((ms % 1000 / 100))
+    [ "$fail" = 0 ] && return
+    if grep -q '^not ok' "$out"; then
+        grep -v -E '^(ok |1\.\.)' "$out" | head -n 60 | sed 's/^/    /'
+    else
+        tail -n 25 "$out" | sed 's/^/    /'
+    fi
+    [ "$rc" = 0 ] || echo "    (exit status $rc)"
+}
+
+suites=$(list_suites | grep -F -e "$word")
+alone=()
+running=0
+while IFS=$'\t' read -r name command source; do
+    [ -n "$name" ] || continue
+    if grep -q 'tests/run.sh: alone' "$source"; then
+        alone+=("$name" "$command")
+        continue
+    fi
+    if [ $running -ge $jobs ]; then
+        wait -n
+        running=$((running - 1))
+    fi
+    run_suite "$name" "$command" &
+    running=$((running + 1))
+done <<< "$suites"
+wait
+for ((i = 0; i < ${#alone[@]}; i += 2)); do
+    run_suite "${alone[i]}" "${alone[i + 1]}"
+done
+
+cat "$work"/*.count 2> /dev/null | awk '
+    { pass += $1; fail += $2; skip += $3 }
+    END {
+        printf "%d passed, %d failed, %d skipped\n", pass, fail, skip
+        exit fail > 0 || pass == 0
+    }'
