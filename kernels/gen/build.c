@@ -1,0 +1,408 @@
+/* From the tree to code: unrolled loops are written out, vector loops become statements on lanes.
+ *
+ * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two, widest first
+ * (24 = 16 + 8).  A statement whose condition or destination depends on the lane is cut further, in halves, until it no
+ * longer does; at one lane it is plain scalar code.  So every statement is right, and fast where it can be. */
+#include "kernels/gen/code.h"
+
+#define N_SITES 256
+
+struct site_key { const struct expr *const *idx; int buffer, id; bool is_store; struct site_key *next; };
+
+struct build {
+    struct unit *u;
+    struct env *env;
+    struct err *e;
+    bool failed;
+    int n_statements;                     /* of the outermost unrolled loop that is open */
+    VEC(const struct tree *) open;        /* unrolled and vector loops around */
+    struct site_key *sites[N_SITES];
+};
+
+static void build_kids(struct build *b, const struct tree *t, struct block *out);
+
+/* The site of an access, made on first sight. */
+static int site_id(struct build *b, int buffer, int rank, const struct expr *const *idx, bool is_store)
+{
+    struct unit *u = b->u;
+    struct site_key **slot = &b->sites[((uintptr_t)idx >> 4) % N_SITES];
+    for (struct site_key *k = *slot; k; k = k->next)
+        if (k->idx == idx && k->buffer == buffer && k->is_store == is_store)
+            return k->id;
+    struct str text = { 0 };
+    str_add(&text, u->func->buffer[buffer].name);
+    for (int d = 0; d < rank; d++) {
+        str_add_char(&text, '[');
+        expr_print(&text, idx[d]);
+        str_add_char(&text, ']');
+    }
+    int id = 0;
+    while (id < u->sites.len && (u->sites.data[id].buffer != buffer || u->sites.data[id].is_store != is_store ||
+                                 !streq(u->sites.data[id].text, str_text(&text))))
+        id++;
+    if (id == u->sites.len) {
+        struct site s = { buffer, is_store, arena_strdup(exprs_arena(u->func->pool), str_text(&text)) };
+        vec_push(&u->sites, s);
+    }
+    str_free(&text);
+    struct site_key *k = ARENA_NEW(u->arena, struct site_key);
+    *k = (struct site_key){ idx, buffer, id, is_store, *slot };
+    *slot = k;
+    return id;
+}
+
+struct env_lane { const struct expr *var; int64_t first; int lanes; };
+
+/* From here to leave_lane, lane l of the current chunk is the only one. */
+static struct env_lane enter_lane(struct build *b, int l)
+{
+    struct env_lane saved = { env_lane_var(b->env), env_lane_first(b->env), env_lanes(b->env) };
+    env_set_lanes(b->env, NULL, 0, 1);
+    env_bind(b->env, saved.var, saved.first + l);
+    return saved;
+}
+
+static void leave_lane(struct build *b, const struct env_lane *saved)
+{
+    env_unbind(b->env);
+    env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
+}
+
+/* A load under a vector variable: one float for all lanes, consecutive floats, or lanes picked one by one. */
+static struct term *build_load(struct build *b, const struct val *v)
+{
+    struct place at;
+    int64_t step;
+    int lanes = env_lanes(b->env), site = site_id(b, v->source, v->rank, v->idx, false);
+    bool linear = env_place(b->env, v->source, v->idx, &at, &step);
+    if (linear && (lanes == 1 || step == 0))
+        return term_load(b->u, &at, site);
+    if (linear && step == 1) {
+        at.lanes = lanes;
+        return term_load(b->u, &at, site);
+    }
+    struct term *t = term_new(b->u, TERM_GATHER, lanes);
+    t->part = ARENA_ARRAY(b->u->arena, struct term *, lanes);
+    for (int l = 0; l < lanes; l++) {
+        if (!linear) {
+            struct env_lane saved = enter_lane(b, l);
+            env_place(b->env, v->source, v->idx, &at, &step);
+            leave_lane(b, &saved);
+        }
+        t->part[l] = term_load(b->u, &at, site);
+        at.rest += step;
+    }
+    return t;
+}
+
+/* NULL: a condition in v depends on the lane. */
+static struct term *build_term(struct build *b, const struct val *v)
+{
+    struct term *t, *x, *y;
+    bool by_lane;
+    switch (v->kind) {
+    case VAL_CONST:
+        return term_const(b->u, v->value);
+    case VAL_LOAD:
+        return build_load(b, v);
+    case VAL_SELECT: {
+        const struct expr *cond = env_expr(b->env, v->cond, &by_lane);
+        if (by_lane)
+            return NULL;
+        if (cond->kind == EXPR_CONST)
+            return build_term(b, cond->value ? v->a : v->b);
+        x = build_term(b, v->a);
+        y = build_term(b, v->b);
+        if (!x || !y)
+            return NULL;
+        t = term_new(b->u, TERM_SELECT, x->lanes > y->lanes ? x->lanes : y->lanes);
+        t->cond = cond;
+        break;
+    }
+    case VAL_ADD: case VAL_SUB: case VAL_MUL: case VAL_DIV: case VAL_MAX: case VAL_MIN:
+        x = build_term(b, v->a);
+        y = build_term(b, v->b);
+        if (!x || !y)
+            return NULL;
+        t = term_new(b->u, TERM_BIN, x->lanes > y->lanes ? x->lanes : y->lanes);
+        t->op = v->kind;
+        break;
+    case VAL_KIND_COUNT: default:
+        UNREACHABLE();
+    }
+    t->a = x;
+    t->b = y;
+    return t;
+}
+
+/* Appends c where cond holds; neighbours under one condition share the block. */
+static void add_guarded(struct build *b, struct block *out, const struct expr *cond, struct code *c)
+{
+    if (b->failed)
+        return;
+    if (++b->n_statements > GEN_MAX_STATEMENTS && b->open.len > 0) {
+        b->failed = true;
+        struct str loops = { 0 };
+        for (int i = 0; i < b->open.len; i++)
+            str_printf(&loops, " %s(%lld)", b->open.data[i]->axis, (long long)b->open.data[i]->extent);
+        const struct func *f = b->u->func;
+        const char *stage = f->graph->tensor[f->graph->node[b->open.data[0]->node].out].name;
+        err_set(b->e, ERR_STEP, "the unrolled body of %s has more than %d statements:%s", stage,
+                GEN_MAX_STATEMENTS, str_text(&loops));
+        err_fix(b->e, "loop serial %s %s", stage, b->open.data[0]->axis);
+        str_free(&loops);
+        return;
+    }
+    struct code *last = out->n ? out->item[out->n - 1] : NULL;
+    if (!cond) {
+        block_add(b->u, out, c);
+    } else if (last && last->kind == CODE_IF && last->cond == cond) {
+        block_add(b->u, &last->body, c);
+    } else {
+        struct code *branch = code_new(b->u, CODE_IF);
+        branch->cond = cond;
+        block_add(b->u, &branch->body, c);
+        block_add(b->u, out, branch);
+    }
+}
+
+struct self_check { int buffer; struct place at; bool clash; };
+
+static void check_self(void *ctx, struct term *load, bool in_select)
+{
+    struct self_check *s = ctx;
+    (void)in_select;
+    s->clash |= load->at.buffer == s->buffer && !place_same(&load->at, &s->at);
+}
+
+/* Lanes that are not neighbours in memory: the vector is computed, then stored lane by lane. */
+static void scatter(struct build *b, struct block *out, const struct expr *cond, const struct code *set, int64_t step)
+{
+    struct unit *u = b->u;
+    int reg = reg_new(u, stem_of(u, u->func->buffer[set->at.buffer].name), NULL, set->value->lanes, out);
+    add_guarded(b, out, cond, code_set_reg(u, reg, STORE_SET, set->value));
+    for (int l = 0; l < set->value->lanes; l++) {
+        struct code *c = code_new(u, CODE_SET);
+        *c = *set;
+        c->at.rest += step * l;
+        c->value = term_reg(u, reg);
+        c->value->lane = l;
+        c->value->lanes = 1;
+        add_guarded(b, out, cond, c);
+    }
+}
+
+/* The store t for the current chunk of lanes as one statement; false when that is not possible. */
+static bool build_whole(struct build *b, const struct tree *t, struct block *out)
+{
+    struct code *c = code_new(b->u, CODE_SET);
+    int64_t step = 0;
+    int lanes = env_lanes(b->env);
+    bool by_lane, linear = env_place(b->env, t->buffer, t->idx, &c->at, &step);
+    const struct expr *cond = env_expr(b->env, t->guard, &by_lane);
+    if (lanes > 1 && (!linear || step == 0 || by_lane))
+        return false;
+    if (cond && cond->kind == EXPR_CONST && !cond->value)
+        return true;
+    if (cond && cond->kind == EXPR_CONST)
+        cond = NULL;
+    c->value = build_term(b, t->value);
+    if (!c->value)
+        return false;
+    c->how = t->how;
+    c->site_store = site_id(b, t->buffer, t->rank, t->idx, true);
+    if (t->how != STORE_SET)
+        c->site_load = site_id(b, t->buffer, t->rank, t->idx, false);
+    if (lanes > 1 && step == 1)
+        c->at.lanes = lanes;
+    struct self_check self = { t->buffer, c->at, false };
+    term_each_load(c->value, check_self, &self);
+    if (lanes > 1 && self.clash)
+        return false;
+    if (lanes > 1 && step != 1 && c->value->lanes > 1) {
+        scatter(b, out, cond, c, step);
+        return true;
+    }
+    for (int l = 0; l < (step == 1 ? 1 : lanes); l++) {
+        struct code *one = code_new(b->u, CODE_SET);
+        *one = *c;
+        one->at.rest += step * l;
+        add_guarded(b, out, cond, one);
+    }
+    return true;
+}
+
+struct local_check { const struct func *f; bool found; };
+
+static void check_local(void *ctx, const struct val *load)
+{
+    struct local_check *s = ctx;
+    s->found |= s->f->buffer[load->source].scope == BUFFER_LOCAL;
+}
+
+static bool touches_local(const struct func *f, const struct tree *t)
+{
+    struct local_check s = { f, f->buffer[t->buffer].scope == BUFFER_LOCAL };
+    val_each_load(t->value, check_local, &s);
+    return s.found;
+}
+
+/* Cut into halves until it is possible.  Registers are cut into single lanes: half a register has no name. */
+static void build_store(struct build *b, const struct tree *t, struct block *out)
+{
+    if (build_whole(b, t, out))
+        return;
+    const struct expr *var = env_lane_var(b->env);
+    int64_t first = env_lane_first(b->env);
+    int lanes = env_lanes(b->env), part = touches_local(b->u->func, t) ? 1 : lanes / 2;
+    for (int l = 0; l < lanes && !b->failed; l += part) {
+        if (part > 1) {
+            env_set_lanes(b->env, var, first + l, part);
+            build_store(b, t, out);
+            env_set_lanes(b->env, var, first, lanes);
+        } else {
+            struct env_lane saved = enter_lane(b, l);
+            build_store(b, t, out);
+            leave_lane(b, &saved);
+        }
+    }
+}
+
+static void build_lanes(struct build *b, const struct tree *t, struct block *out)
+{
+    int64_t first = 0;
+    while (first < t->extent && !b->failed) {
+        int lanes = b->u->opts->target.vector_floats;
+        while (lanes > t->extent - first)
+            lanes /= 2;
+        if (lanes > 1) {
+            env_set_lanes(b->env, t->var, first, lanes);
+            build_kids(b, t, out);
+            env_set_lanes(b->env, NULL, 0, 1);
+        } else {
+            env_bind(b->env, t->var, first);
+            build_kids(b, t, out);
+            env_unbind(b->env);
+        }
+        first += lanes;
+    }
+}
+
+/* "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are written out below t. */
+static void add_note(struct build *b, const struct tree *t, struct block *out)
+{
+    struct str unrolled = { 0 }, lanes = { 0 };
+    for (; t && t->kind == TREE_LOOP; t = t->n_kids ? t->kid[0] : NULL) {
+        if (t->extent == 1)
+            continue;
+        if (t->ann == LOOP_VECTORIZE && b->u->opts->target.vector_floats > 1)
+            str_printf(&lanes, " %s(%lld)", t->axis, (long long)t->extent);
+        if (t->ann == LOOP_UNROLL)
+            str_printf(&unrolled, " %s(%lld)", t->axis, (long long)t->extent);
+    }
+    if (unrolled.len + lanes.len > 0) {
+        struct code *c = code_new(b->u, CODE_NOTE);
+        c->note = arena_printf(b->u->arena, "%s%s%s%s%s", unrolled.len ? "unrolled" : "", str_text(&unrolled),
+                               unrolled.len && lanes.len ? ", " : "", lanes.len ? "lanes" : "", str_text(&lanes));
+        block_add(b->u, out, c);
+    }
+    str_free(&unrolled);
+    str_free(&lanes);
+}
+
+static void build_for(struct build *b, const struct tree *t, struct block *out)
+{
+    bool by_lane;
+    struct code *c = code_new(b->u, CODE_FOR);
+    c->var = t->var;
+    c->axis = t->axis;
+    c->ann = t->ann == LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
+    c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
+    c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
+    build_kids(b, t, &c->body);
+    if (c->body.n > 0)
+        block_add(b->u, out, c);
+}
+
+/* The bounds of a loop that can be written out. */
+static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begin, int64_t *end)
+{
+    bool by_lane;
+    const struct expr *lo = env_expr(b->env, t->begin, &by_lane), *hi = env_expr(b->env, t->end, &by_lane);
+    *begin = lo ? lo->value : 0;
+    *end = hi ? hi->value : t->extent;
+    return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
+}
+
+static void build_loop(struct build *b, const struct tree *t, struct block *out)
+{
+    int64_t begin, end;
+    bool constant = constant_bounds(b, t, &begin, &end);
+    bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && b->u->opts->target.vector_floats > 1;
+    bool unroll = constant && (t->ann == LOOP_UNROLL || (t->extent == 1 && !t->begin && !t->end));
+    if (!lanes && !unroll) {
+        build_for(b, t, out);
+        return;
+    }
+    bool written_out = t->extent > 1;
+    if (written_out && b->open.len == 0) {
+        b->n_statements = 0;
+        add_note(b, t, out);
+    }
+    if (written_out)
+        vec_push(&b->open, t);
+    if (lanes)
+        build_lanes(b, t, out);
+    for (int64_t i = begin; !lanes && i < end && !b->failed; i++) {
+        env_bind(b->env, t->var, i);
+        build_kids(b, t, out);
+        env_unbind(b->env);
+    }
+    if (written_out)
+        (void)vec_pop(&b->open);
+}
+
+static void build_tree(struct build *b, const struct tree *t, struct block *out)
+{
+    switch (t->kind) {
+    case TREE_LOOP:
+        build_loop(b, t, out);
+        return;
+    case TREE_STORE:
+        build_store(b, t, out);
+        return;
+    case TREE_SCOPE: {
+        struct code *c = code_new(b->u, CODE_SCOPE);
+        c->buffer = t->buffer;
+        build_kids(b, t, &c->body);
+        block_add(b->u, out, c);
+        return;
+    }
+    }
+    UNREACHABLE();
+}
+
+static void build_kids(struct build *b, const struct tree *t, struct block *out)
+{
+    for (int i = 0; i < t->n_kids && !b->failed; i++)
+        build_tree(b, t->kid[i], out);
+}
+
+bool code_build(struct unit *u, struct err *e)
+{
+    struct build b = { .u = u, .env = env_new(u), .e = e };
+    const struct func *f = u->func;
+    int node = -1;
+    for (int i = 0; i < f->n_roots && !b.failed; i++) {
+        if (f->root[i]->node != node && f->n_roots > 1) {
+            struct code *c = code_new(u, CODE_NOTE);
+            node = f->root[i]->node;
+            c->note = f->graph->tensor[f->graph->node[node].out].name;
+            block_add(u, &u->body, c);
+        }
+        build_tree(&b, f->root[i], &u->body);
+    }
+    env_free(b.env);
+    vec_free(&b.open);
+    return !b.failed;
+}

@@ -1,0 +1,37 @@
+/* The flags that the generated form wants.  What each is for:
+ *   -ffp-contract=fast            c += a * b becomes one instruction
+ *   -mprefer-vector-width=512     else clang splits 16 lanes into two halves and spills them (PERF.md)
+ *   -fno-predictive-commoning     else gcc keeps overlapping inputs of convolutions in registers and spills (PERF.md)
+ *   -fno-math-errno, -fno-trapping-math   no values change; comparisons may become masks */
+#include "kernels/gen/gen.h"
+
+#if defined __x86_64__ || defined __aarch64__
+#define NATIVE "-march=native"
+#else
+#define NATIVE "-O2"
+#endif
+#define COMMON "-O2", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"
+#define GCC_ONLY "-fno-predictive-commoning"
+
+struct flags { const char *isa; bool is_clang; const char *flag[12]; };
+
+static const struct flags table[] = {
+    { "avx512", false, { COMMON, NATIVE, "-mprefer-vector-width=512", GCC_ONLY } },
+    { "avx512", true, { COMMON, NATIVE, "-mprefer-vector-width=512" } },
+    { "avx2", false, { COMMON, "-march=x86-64-v3", "-mtune=native", GCC_ONLY } },
+    { "avx2", true, { COMMON, "-march=x86-64-v3" } },
+    { "sse", false, { COMMON, "-march=x86-64-v2", "-mtune=native", GCC_ONLY } },
+    { "sse", true, { COMMON, "-march=x86-64-v2" } },
+    { "neon", false, { COMMON, NATIVE, GCC_ONLY } },
+    { "neon", true, { COMMON, NATIVE } },
+    { "plain", false, { COMMON, NATIVE, GCC_ONLY } },
+    { "plain", true, { COMMON, NATIVE } },
+};
+
+const char *const *gen_cflags(const struct target *t, bool is_clang)
+{
+    for (int i = 0; i < COUNT_OF(table); i++)
+        if (streq(table[i].isa, t->isa) && table[i].is_clang == is_clang)
+            return table[i].flag;
+    return gen_cflags(&(struct target){ 1, "plain" }, is_clang);
+}

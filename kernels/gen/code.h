@@ -1,0 +1,140 @@
+/* Code: the last form of a program before text, private to gen/.
+ *
+ * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops out and turns vector
+ * loops into statements on lanes; tidy moves conditions out of loops; promote turns local buffers into named
+ * registers; hoist keeps what a loop updates in registers; share names every load of a straight line once.
+ * Two printers then read the result: emit.c writes it as C, trace.c writes down the memory it touches.  So the
+ * trace cannot drift from the code: both are text of the same statements. */
+#ifndef TS_GEN_CODE_H
+#define TS_GEN_CODE_H
+#include "kernels/base/vec.h"
+#include "kernels/gen/gen.h"
+
+#define GEN_MAX_LANES 64
+#define GEN_MAX_STATEMENTS 4096           /* of one unrolled body (SPEC D.5) */
+
+/* The floats [base + rest, base + rest + lanes) of a buffer.  base holds the loop variables and is canonical, so two
+ * places with the same base differ exactly by their rests. */
+struct place { int buffer; const struct expr *base; int64_t rest; int lanes; };
+
+enum term_kind { TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_SELECT, TERM_GATHER };
+
+/* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every lane. */
+struct term {
+    enum term_kind kind;
+    int lanes;
+    double value;                         /* CONST */
+    struct place at; int site;            /* LOAD */
+    int reg, lane;                        /* REG; lane >= 0: one lane of it */
+    enum val_kind op;                     /* BIN */
+    const struct expr *cond;              /* SELECT: cond ? a : b */
+    struct term *a, *b;                   /* BIN, SELECT */
+    struct term **part;                   /* GATHER: `lanes` scalars */
+};
+
+/* A named variable of the C text. */
+struct reg {
+    const char *stem, *suffix;            /* "acc" "0_1"; suffix NULL: the printer numbers them */
+    int lanes;
+    struct block *scope;                  /* where it must be declared when its first use is not its definition */
+    const struct code *decl;              /* the statement that declares it, or NULL: at the top of scope */
+    const char *name;                     /* given by the printer */
+};
+
+struct block { struct code **item; int n, cap; };
+
+enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET };
+
+struct code {
+    enum code_kind kind;
+    const char *note;                     /* NOTE: one line of comment */
+    struct block body;                    /* FOR, IF, SCOPE */
+    /* FOR: var in [begin, end) */
+    const struct expr *var, *begin, *end;
+    enum loop_ann ann;                    /* SERIAL or PARALLEL */
+    const char *axis;
+    const struct expr *cond;              /* IF */
+    int buffer;                           /* SCOPE: the local array that lives here; -1 when promoted */
+    /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
+    int reg, lane;
+    struct place at;
+    enum store_how how;
+    struct term *value;
+    int site_load, site_store;            /* of the destination in memory; load for += and max= */
+};
+
+struct unit {
+    struct arena *arena;                  /* of one gen call */
+    const struct func *func;
+    const struct gen_opts *opts;
+    struct block body;
+    VEC(struct reg) regs;
+    VEC(struct site) sites;
+};
+
+/* The passes, in order. */
+bool code_build(struct unit *u, struct err *e);
+void code_tidy(struct unit *u);
+void code_promote(struct unit *u);
+void code_hoist(struct unit *u);
+void code_share(struct unit *u);
+void code_declare(struct unit *u);        /* decides where each register is declared */
+
+/* The printers. */
+void code_print_c(struct unit *u, struct str *out);
+void code_print_trace(struct unit *u, struct str *out);
+
+/* Construction and questions (code.c). */
+void block_add(struct unit *u, struct block *b, struct code *c);
+struct code *code_new(struct unit *u, enum code_kind kind);
+struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct term *value);
+struct term *term_new(struct unit *u, enum term_kind kind, int lanes);
+struct term *term_const(struct unit *u, double value);
+struct term *term_reg(struct unit *u, int reg);
+struct term *term_load(struct unit *u, const struct place *at, int site);
+int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, struct block *scope);
+/* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
+const char *stem_of(struct unit *u, const char *buffer_name);
+bool place_same(const struct place *x, const struct place *y);
+bool place_apart(const struct place *x, const struct place *y);      /* provably no common float */
+bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
+bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
+
+/* Every access of the code in a block and below, in order.  in_select: it happens only if a value is chosen. */
+struct access {
+    struct place *at;
+    struct term *load;                    /* NULL: the destination of set */
+    struct code *set;
+    struct block *block;                  /* that holds set */
+    bool in_select;
+};
+typedef void access_fn(void *ctx, const struct access *a);
+void code_each_access(struct block *b, access_fn *f, void *ctx);
+void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select), void *ctx);
+
+/* Addresses (address.c): what of an access is known while loops are written out. */
+struct env;
+struct env *env_new(struct unit *u);
+void env_free(struct env *v);
+void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an unrolled variable */
+void env_unbind(struct env *v);                                           /* the last bound one */
+/* The vector variable of the loop around: lanes [first, first + lanes). */
+void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);
+int env_lanes(const struct env *v);                                       /* 1 outside of vector loops */
+const struct expr *env_lane_var(const struct env *v);
+int64_t env_lane_first(const struct env *v);
+/* Known variables replaced, simplified; *by_lane: the lane still decides. */
+const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
+/* The address for lane 0 in *at (lanes 1); *step = floats from lane to lane; false: not linear in the lane. */
+bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at, int64_t *step);
+
+/* Names in scope (names.c): what is claimed in a scope is free again after it. */
+struct names *names_new(struct arena *a);
+void names_free(struct names *n);
+int names_mark(const struct names *n);
+void names_reset(struct names *n, int mark);
+const char *names_claim(struct names *n, const char *want);               /* want, or want_2, ...; dots become _ */
+const char *names_claim_numbered(struct names *n, const char *stem);      /* stem0, stem1, ...: the first free one */
+void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */
+const char *names_var(const struct names *n, const struct expr *var);     /* its name */
+#endif

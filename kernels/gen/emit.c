@@ -1,0 +1,132 @@
+/* What both printers need around the statements: names, lines, loops, helpers. */
+#include "kernels/gen/emit.h"
+
+#include <string.h>
+
+void emit_open(struct emit *m, struct unit *u, struct str *out)
+{
+    const struct func *f = u->func;
+    *m = (struct emit){ .u = u, .out = out, .names = names_new(u->arena), .prefix = "" };
+    m->buffer = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
+    m->touched = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
+    for (int i = 0; i < f->n_params; i++)
+        m->buffer[i] = names_claim(m->names, f->buffer[i].name);
+}
+
+void emit_close(struct emit *m)
+{
+    names_free(m->names);
+}
+
+void emit_indent(struct emit *m)
+{
+    str_repeat(m->out, ' ', 4 * m->depth);
+}
+
+void emit_line(struct emit *m, const char *fmt, ...)
+{
+    va_list ap;
+    emit_indent(m);
+    va_start(ap, fmt);
+    str_vprintf(m->out, fmt, ap);
+    va_end(ap);
+    str_add_char(m->out, '\n');
+}
+
+void emit_for(struct emit *m, const struct code *c)
+{
+    struct str begin = { 0 }, end = { 0 }, *out = m->out;
+    m->out = &begin;
+    emit_index(m, c->begin, 0, 0);
+    m->out = &end;
+    emit_index(m, c->end, 0, 4);
+    m->out = out;
+    names_claim_var(m->names, c->var);
+    const char *v = names_var(m->names, c->var);
+    emit_indent(m);
+    str_printf(out, "for (long %s = %s; %s < %s; %s++) {", v, str_text(&begin), v, str_text(&end), v);
+    if (c->axis && !strcaseeq(c->axis, v))
+        str_printf(out, "    /* %s */", c->axis);
+    str_add_char(out, '\n');
+    str_free(&begin);
+    str_free(&end);
+}
+
+static void helper_index(struct str *out, const char *prefix, const char *name, const char *body)
+{
+    str_printf(out, "static inline long %s%s(long a, long b) { return %s; }\n", prefix, name, body);
+}
+
+static void helper_extremum(struct str *out, const char *name, char op, int lanes)
+{
+    if (lanes == 1) {
+        str_printf(out, "static inline float %sf(float a, float b) { return a %c b ? a : b; }\n", name, op);
+        return;
+    }
+    str_printf(out, "static inline v%d %s%d(v%d a, v%d b)\n{\n    i%d take_a = a %c b;\n"
+                    "    return (v%d)(((i%d)a & take_a) | ((i%d)b & ~take_a));\n}\n",
+               lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
+}
+
+static void helper_vectors(struct str *out, const struct needs *n, int lanes)
+{
+    if (n->load[lanes])
+        str_printf(out, "static inline v%d load%d(const float *p) { return *(const u%d *)p; }\n", lanes, lanes, lanes);
+    if (n->store[lanes])
+        str_printf(out, "static inline void store%d(float *p, v%d x) { *(u%d *)p = x; }\n", lanes, lanes, lanes);
+    if (n->splat[lanes])
+        str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes, lanes, lanes);
+    if (n->max[lanes])
+        helper_extremum(out, "max", '>', lanes);
+    if (n->min[lanes])
+        helper_extremum(out, "min", '<', lanes);
+}
+
+void emit_helpers(struct emit *m, struct str *out)
+{
+    const struct needs *n = &m->needs;
+    size_t start = out->len;
+    for (int l = 2; l <= GEN_MAX_LANES; l *= 2) {
+        bool select = n->max[l] || n->min[l], memory = n->load[l] || n->store[l];
+        if (n->type[l] || n->splat[l] || select || memory)
+            str_printf(out, "typedef float v%d __attribute__((vector_size(%d)));\n", l, 4 * l);
+        if (memory)
+            str_printf(out, "typedef float u%d __attribute__((vector_size(%d), aligned(4), may_alias));\n", l, 4 * l);
+        if (select)
+            str_printf(out, "typedef int i%d __attribute__((vector_size(%d)));\n", l, 4 * l);
+    }
+    for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
+        helper_vectors(out, n, l);
+    if (n->max[1])
+        helper_extremum(out, "max", '>', 1);
+    if (n->min[1])
+        helper_extremum(out, "min", '<', 1);
+    if (n->floor_div)
+        helper_index(out, m->prefix, "floor_div", "(a >= 0 ? a : a - b + 1) / b");
+    if (n->floor_mod)
+        helper_index(out, m->prefix, "floor_mod", "(a % b + b) % b");
+    if (n->min_index)
+        helper_index(out, m->prefix, "min_index", "a < b ? a : b");
+    if (n->max_index)
+        helper_index(out, m->prefix, "max_index", "a > b ? a : b");
+    if (out->len > start)
+        str_add_char(out, '\n');
+}
+
+void emit_comment(struct str *out, const char *text)
+{
+    if (str_starts(text, "/*") && strstr(text, "*/") == text + strlen(text) - 2) {
+        str_printf(out, "%s\n", text);
+        return;
+    }
+    str_add(out, "/* ");
+    for (const char *c = text; *c; c++) {
+        if (*c == '\n' && c[1])
+            str_add(out, "\n * ");
+        else if (*c != '\n')
+            str_add_char(out, *c);
+        if (*c == '*' && c[1] == '/')
+            str_add_char(out, ' ');
+    }
+    str_add(out, " */\n");
+}

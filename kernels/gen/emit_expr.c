@@ -1,0 +1,288 @@
+/* Index expressions and values as C. */
+#include "kernels/gen/emit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ORDER PREC: of C, loosest first. */
+enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM = 4, PREC_PRODUCT, PREC_PRIMARY };
+
+static void open_paren(struct emit *m, bool yes)
+{
+    if (yes)
+        str_add_char(m->out, '(');
+}
+
+static void close_paren(struct emit *m, bool yes)
+{
+    if (yes)
+        str_add_char(m->out, ')');
+}
+
+static void emit_call(struct emit *m, const char *name, bool *need, const struct expr *e)
+{
+    *need = true;
+    str_printf(m->out, "%s%s(", m->prefix, name);
+    emit_index(m, e->a, 0, PREC_SUM);
+    str_add(m->out, ", ");
+    emit_index(m, e->b, 0, PREC_SUM);
+    str_add_char(m->out, ')');
+}
+
+static void emit_binary(struct emit *m, const struct expr *e, const char *op, int prec, int min_prec)
+{
+    open_paren(m, prec < min_prec);
+    emit_index(m, e->a, 0, prec);
+    str_add(m->out, op);
+    emit_index(m, e->b, 0, prec + 1);
+    close_paren(m, prec < min_prec);
+}
+
+/* "8*x": the constant first. */
+static void emit_product(struct emit *m, const struct expr *e, int min_prec)
+{
+    const struct expr *x = e->a, *y = e->b;
+    if (y->kind == EXPR_CONST) {
+        x = e->b;
+        y = e->a;
+    }
+    open_paren(m, PREC_PRODUCT < min_prec);
+    emit_index(m, x, 0, PREC_PRODUCT);
+    str_add_char(m->out, '*');
+    emit_index(m, y, 0, PREC_PRIMARY);
+    close_paren(m, PREC_PRODUCT < min_prec);
+}
+
+/* A further term of a sum: " - 3*x" rather than " + -3*x". */
+static void emit_addend(struct emit *m, const struct expr *e)
+{
+    struct exprs *p = m->u->func->pool;
+    if (e->kind == EXPR_ADD) {
+        emit_addend(m, e->a);
+        emit_addend(m, e->b);
+        return;
+    }
+    const struct expr *c = e->kind == EXPR_CONST ? e : e->kind != EXPR_MUL ? NULL :
+                           e->b->kind == EXPR_CONST ? e->b : e->a->kind == EXPR_CONST ? e->a : NULL;
+    if (!c || c->value >= 0) {
+        str_add(m->out, " + ");
+        emit_index(m, e, 0, PREC_PRODUCT);
+    } else if (c == e) {
+        str_printf(m->out, " - %lld", -(long long)c->value);
+    } else {
+        const struct expr *x = c == e->a ? e->b : e->a;
+        str_add(m->out, " - ");
+        emit_index(m, c->value == -1 ? x : expr_mulc(p, x, -c->value), 0, PREC_PRODUCT);
+    }
+}
+
+static void emit_sum(struct emit *m, const struct expr *e, int64_t plus, int min_prec)
+{
+    if (e->kind == EXPR_CONST) {
+        long long v = (long long)(e->value + plus);
+        open_paren(m, v < 0 && min_prec > PREC_SUM);
+        str_printf(m->out, "%lld", v);
+        close_paren(m, v < 0 && min_prec > PREC_SUM);
+        return;
+    }
+    open_paren(m, PREC_SUM < min_prec);
+    emit_index(m, e->kind == EXPR_ADD ? e->a : e, 0, PREC_SUM);
+    if (e->kind == EXPR_ADD)
+        emit_addend(m, e->b);
+    if (plus)
+        str_printf(m->out, plus > 0 ? " + %lld" : " - %lld", plus > 0 ? (long long)plus : -(long long)plus);
+    close_paren(m, PREC_SUM < min_prec);
+}
+
+/* "7 < x" is written "x >= 8". */
+static void emit_less(struct emit *m, const struct expr *e, int min_prec)
+{
+    open_paren(m, PREC_LT < min_prec);
+    if (e->a->kind == EXPR_CONST) {
+        emit_index(m, e->b, 0, PREC_SUM);
+        str_printf(m->out, " >= %lld", (long long)e->a->value + 1);
+    } else {
+        emit_index(m, e->a, 0, PREC_SUM);
+        str_add(m->out, " < ");
+        emit_index(m, e->b, 0, PREC_SUM);
+    }
+    close_paren(m, PREC_LT < min_prec);
+}
+
+void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec)
+{
+    if (plus || e->kind == EXPR_CONST || e->kind == EXPR_ADD) {
+        emit_sum(m, e, plus, min_prec);
+        return;
+    }
+    switch (e->kind) {
+    case EXPR_VAR:
+        str_add(m->out, names_var(m->names, e));
+        return;
+    case EXPR_MUL:
+        emit_product(m, e, min_prec);
+        return;
+    case EXPR_DIV:
+        if (e->a->lo < 0)
+            emit_call(m, "floor_div", &m->needs.floor_div, e);
+        else
+            emit_binary(m, e, " / ", PREC_PRODUCT, min_prec);
+        return;
+    case EXPR_MOD:
+        if (e->a->lo < 0)
+            emit_call(m, "floor_mod", &m->needs.floor_mod, e);
+        else
+            emit_binary(m, e, " % ", PREC_PRODUCT, min_prec);
+        return;
+    case EXPR_MIN:
+        emit_call(m, "min_index", &m->needs.min_index, e);
+        return;
+    case EXPR_MAX:
+        emit_call(m, "max_index", &m->needs.max_index, e);
+        return;
+    case EXPR_LT:
+        emit_less(m, e, min_prec);
+        return;
+    case EXPR_EQ:
+        emit_binary(m, e, " == ", PREC_EQ, min_prec);
+        return;
+    case EXPR_AND:
+        open_paren(m, min_prec > PREC_AND);
+        emit_index(m, e->a, 0, PREC_AND);
+        str_add(m->out, " && ");
+        emit_index(m, e->b, 0, PREC_AND);
+        close_paren(m, min_prec > PREC_AND);
+        return;
+    case EXPR_CONST: case EXPR_ADD: case EXPR_KIND_COUNT: default:
+        UNREACHABLE();
+    }
+}
+
+void emit_place(struct emit *m, const struct place *at)
+{
+    m->touched[at->buffer] = true;
+    str_printf(m->out, "%s[", m->buffer[at->buffer]);
+    emit_index(m, at->base, at->rest, PREC_AND);
+    str_add_char(m->out, ']');
+}
+
+static void emit_const(struct emit *m, double value)
+{
+    float f = (float)value;
+    if (isnan(f)) {
+        str_add(m->out, "__builtin_nanf(\"\")");
+    } else if (isinf(f)) {
+        str_add(m->out, f > 0 ? "__builtin_inff()" : "(-__builtin_inff())");
+    } else {
+        char text[64];
+        snprintf(text, sizeof text, "%.9g", (double)f);
+        bool whole = !strpbrk(text, ".e");
+        str_printf(m->out, f < 0 || signbit(f) ? "(%s%sf)" : "%s%sf", text, whole ? ".0" : "");
+    }
+}
+
+static void emit_term(struct emit *m, const struct term *t, int min_prec);
+
+static void emit_load(struct emit *m, const struct term *t)
+{
+    if (t->lanes == 1) {
+        emit_place(m, &t->at);
+        return;
+    }
+    m->needs.load[t->lanes] = true;
+    str_printf(m->out, "load%d(&", t->lanes);
+    emit_place(m, &t->at);
+    str_add_char(m->out, ')');
+}
+
+static void emit_extremum(struct emit *m, const struct term *t)
+{
+    bool is_max = t->op == VAL_MAX;
+    (is_max ? m->needs.max : m->needs.min)[t->lanes] = true;
+    if (t->lanes == 1)
+        str_add(m->out, is_max ? "maxf(" : "minf(");
+    else
+        str_printf(m->out, "%s%d(", is_max ? "max" : "min", t->lanes);
+    emit_value(m, t->a, t->lanes);
+    str_add(m->out, ", ");
+    emit_value(m, t->b, t->lanes);
+    str_add_char(m->out, ')');
+}
+
+static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
+{
+    bool product = t->op == VAL_MUL || t->op == VAL_DIV;
+    int prec = product ? PREC_PRODUCT : PREC_SUM;
+    const char *op = t->op == VAL_MUL ? " * " : t->op == VAL_DIV ? " / " : t->op == VAL_ADD ? " + " : " - ";
+    open_paren(m, prec < min_prec);
+    emit_term(m, t->a, prec);
+    str_add(m->out, op);
+    emit_term(m, t->b, prec + 1);
+    close_paren(m, prec < min_prec);
+}
+
+static void emit_gather(struct emit *m, const struct term *t)
+{
+    m->needs.type[t->lanes] = true;
+    str_printf(m->out, "(v%d){ ", t->lanes);
+    for (int l = 0; l < t->lanes; l++) {
+        str_add(m->out, l ? ", " : "");
+        emit_value(m, t->part[l], 1);
+    }
+    str_add(m->out, " }");
+}
+
+/* t with its own number of lanes, as an operand of min_prec. */
+static void emit_term(struct emit *m, const struct term *t, int min_prec)
+{
+    switch (t->kind) {
+    case TERM_CONST:
+        emit_const(m, t->value);
+        return;
+    case TERM_LOAD:
+        emit_load(m, t);
+        return;
+    case TERM_REG:
+        str_add(m->out, m->u->regs.data[t->reg].name);
+        if (t->lane >= 0)
+            str_printf(m->out, "[%d]", t->lane);
+        return;
+    case TERM_BIN:
+        if (t->op == VAL_MAX || t->op == VAL_MIN)
+            emit_extremum(m, t);
+        else
+            emit_arithmetic(m, t, min_prec);
+        return;
+    case TERM_SELECT:
+        open_paren(m, min_prec > 0);
+        emit_index(m, t->cond, 0, PREC_AND);
+        str_add(m->out, " ? ");
+        emit_value(m, t->a, t->lanes);
+        str_add(m->out, " : ");
+        emit_value(m, t->b, t->lanes);
+        close_paren(m, min_prec > 0);
+        return;
+    case TERM_GATHER:
+        emit_gather(m, t);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void emit_value(struct emit *m, const struct term *t, int lanes)
+{
+    if (t->lanes == lanes) {
+        emit_term(m, t, t->kind == TERM_SELECT ? 1 : 0);
+        return;
+    }
+    m->needs.type[lanes] = true;
+    if (t->kind == TERM_CONST && t->value == 0 && !signbit(t->value)) {
+        str_printf(m->out, "(v%d){0}", lanes);
+        return;
+    }
+    m->needs.splat[lanes] = true;
+    str_printf(m->out, "splat%d(", lanes);
+    emit_term(m, t, 0);
+    str_add_char(m->out, ')');
+}

@@ -1,0 +1,46 @@
+/* The pipeline from a lowered program to text. */
+#include "kernels/gen/code.h"
+
+static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
+{
+    *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
+    if (!code_build(u, e))
+        return false;
+    code_tidy(u);
+    code_promote(u);
+    code_hoist(u);
+    code_share(u);
+    code_declare(u);
+    return true;
+}
+
+static void finish(struct unit *u)
+{
+    vec_free(&u->regs);
+    vec_free(&u->sites);
+    arena_free(u->arena);
+}
+
+bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e)
+{
+    struct unit u;
+    bool ok = prepare(&u, f, o, e);
+    if (ok)
+        code_print_c(&u, out);
+    finish(&u);
+    return ok;
+}
+
+bool gen_trace(const struct func *f, const struct gen_opts *o, struct str *out,
+               const struct site **sites, int *n_sites, struct err *e)
+{
+    struct unit u;
+    bool ok = prepare(&u, f, o, e);
+    if (ok) {
+        code_print_trace(&u, out);
+        *sites = ARENA_DUP(exprs_arena(f->pool), u.sites.data, u.sites.len);
+        *n_sites = u.sites.len;
+    }
+    finish(&u);
+    return ok;
+}

@@ -1,0 +1,270 @@
+/* What a loop only updates stays in a register while the loop runs:
+ *
+ *     C[i] = 0;                                  float c0 = 0;
+ *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
+ *                                                C[i] = c0;
+ *
+ * Compilers do the same behind our back where they can prove it; doing it in the text makes it certain and keeps the
+ * trace honest.  A buffer qualifies in a loop when it is stored there and every access to it in the loop is at one
+ * of a few places that do not move while the loop runs.  Under a condition the place must be legal whenever the loop is reached: that
+ * is so when the condition is about the variables of the loop alone.
+ *
+ * Innermost loops also read once, before the loop, what they would read again in every iteration. */
+#include "kernels/gen/code.h"
+
+#define MAX_KEPT 32                       /* places per loop */
+
+struct kept { struct place at; int reg; int site_load, site_store; bool stored; };
+
+struct hoist {
+    struct unit *u;
+    VEC(const struct expr *) vars;        /* of the loop and the loops in it */
+    int buffer;
+    bool possible;
+    int n;
+    struct kept kept[MAX_KEPT];
+};
+
+static void find_vars(struct hoist *h, const struct code *loop)
+{
+    if (loop->kind == CODE_FOR)
+        vec_push(&h->vars, loop->var);
+    for (int i = 0; i < loop->body.n; i++)
+        find_vars(h, loop->body.item[i]);
+}
+
+static bool holds(const struct block *b, enum code_kind kind, enum loop_ann ann)
+{
+    for (int i = 0; i < b->n; i++)
+        if ((b->item[i]->kind == kind && (kind != CODE_FOR || b->item[i]->ann == ann)) ||
+            holds(&b->item[i]->body, kind, ann))
+            return true;
+    return false;
+}
+
+/* Every condition in b is about the loops' own variables. */
+static bool conditions_inside(const struct hoist *h, const struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_IF && !expr_vars_within(c->cond, h->vars.data, h->vars.len))
+            return false;
+        if (!conditions_inside(h, &c->body))
+            return false;
+    }
+    return true;
+}
+
+static void keep_access(void *ctx, const struct access *a)
+{
+    struct hoist *h = ctx;
+    if (a->at->buffer != h->buffer || !h->possible)
+        return;
+    int i = 0;
+    while (i < h->n && !place_same(&h->kept[i].at, a->at))
+        i++;
+    if (i == h->n) {
+        for (int j = 0; j < h->n; j++)
+            h->possible &= place_apart(&h->kept[j].at, a->at);
+        h->possible &= !a->in_select && h->n < MAX_KEPT && !expr_uses_any(a->at->base, h->vars.data, h->vars.len);
+        if (!h->possible)
+            return;
+        h->kept[h->n++] = (struct kept){ *a->at, -1, -1, -1, false };
+    }
+    struct kept *k = &h->kept[i];
+    if (a->load) {
+        k->site_load = a->load->site;
+    } else {
+        k->stored = true;
+        k->site_store = a->set->site_store;
+        if (a->set->site_load >= 0)
+            k->site_load = a->set->site_load;
+    }
+}
+
+static void use_register(void *ctx, const struct access *a)
+{
+    struct hoist *h = ctx;
+    for (int i = 0; i < h->n; i++)
+        if (place_same(&h->kept[i].at, a->at)) {
+            if (a->load) {
+                a->load->kind = TERM_REG;
+                a->load->reg = h->kept[i].reg;
+            } else {
+                a->set->reg = h->kept[i].reg;
+            }
+            return;
+        }
+}
+
+/* The store just before the loop that initialises k: it becomes the register's first value. */
+static struct code *initial_store(struct block *before, const struct kept *k)
+{
+    for (int i = before->n - 1; i >= 0 && before->item[i]->kind == CODE_SET; i--) {
+        struct code *c = before->item[i];
+        if (c->reg < 0 && place_same(&c->at, &k->at))
+            return c->how == STORE_SET ? c : NULL;
+        if (c->reg < 0 && !place_apart(&c->at, &k->at))
+            return NULL;
+    }
+    return NULL;
+}
+
+struct reads { const struct place *at; bool found; };
+
+static void note_read(void *ctx, const struct access *a)
+{
+    struct reads *r = ctx;
+    if (a->load && !place_apart(a->at, r->at))
+        r->found = true;
+}
+
+/* Is k's place read by the statements after `from` that stand before the loop? */
+static bool read_between(struct block *before, const struct code *from, const struct kept *k)
+{
+    struct reads r = { &k->at, false };
+    int i = before->n - 1;
+    for (; i >= 0 && before->item[i] != from; i--) {
+        struct block one = { &before->item[i], 1, 1 };
+        code_each_access(&one, note_read, &r);
+    }
+    return r.found;
+}
+
+/* Rewrites loop to registers and appends to `out`: loads, the loop, stores. */
+static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out, struct block *after)
+{
+    struct unit *u = h->u;
+    const char *stem = stem_of(u, u->func->buffer[h->buffer].name);
+    for (int i = 0; i < h->n; i++) {
+        struct kept *k = &h->kept[i];
+        k->reg = reg_new(u, stem, NULL, k->at.lanes, NULL);
+        struct code *init = k->stored ? initial_store(out, k) : NULL;
+        if (init && !read_between(out, init, k))
+            init->reg = k->reg;
+        else
+            block_add(u, out, code_set_reg(u, k->reg, STORE_SET, term_load(u, &k->at, k->site_load)));
+        if (!k->stored)
+            continue;
+        struct code *back = code_new(u, CODE_SET);
+        back->at = k->at;
+        back->value = term_reg(u, k->reg);
+        back->site_store = k->site_store;
+        block_add(u, after, back);
+    }
+    code_each_access(&loop->body, use_register, h);
+}
+
+static void note_stored(void *ctx, const struct access *a)
+{
+    bool *stored = ctx;
+    if (!a->load)
+        stored[a->at->buffer] = true;
+}
+
+/* Local arrays that live in b are not there before it. */
+static void forget_scopes(const struct block *b, bool *stored)
+{
+    for (int i = 0; i < b->n; i++) {
+        if (b->item[i]->kind == CODE_SCOPE && b->item[i]->buffer >= 0)
+            stored[b->item[i]->buffer] = false;
+        forget_scopes(&b->item[i]->body, stored);
+    }
+}
+
+/* Places that are only stored (=) stay where they are: they are not updates. */
+static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, struct block *after)
+{
+    int n = h->u->func->n_buffers;
+    bool *stored = ARENA_ARRAY(h->u->arena, bool, n);
+    code_each_access(&loop->body, note_stored, stored);
+    forget_scopes(&loop->body, stored);
+    if (holds(&loop->body, CODE_FOR, LOOP_PARALLEL) || !conditions_inside(h, &loop->body))
+        return;
+    for (int b = 0; b < n; b++) {
+        if (!stored[b])
+            continue;
+        h->buffer = b;
+        h->possible = true;
+        h->n = 0;
+        code_each_access(&loop->body, keep_access, h);
+        for (int i = 0; i < h->n; i++)
+            h->possible &= h->kept[i].site_load >= 0;
+        if (h->possible && h->n > 0)
+            keep_in_registers(h, loop, out, after);
+    }
+}
+
+struct invariant { struct hoist *h; const bool *stored; int n; struct kept kept[MAX_KEPT]; };
+
+static void note_invariant(void *ctx, const struct access *a)
+{
+    struct invariant *v = ctx;
+    if (!a->load || a->in_select || v->stored[a->at->buffer] ||
+        expr_uses_any(a->at->base, v->h->vars.data, v->h->vars.len))
+        return;
+    for (int i = 0; i < v->n; i++)
+        if (place_same(&v->kept[i].at, a->at))
+            return;
+    if (v->n < MAX_KEPT)
+        v->kept[v->n++] = (struct kept){ *a->at, -1, a->load->site, -1, false };
+}
+
+/* Reads of an innermost loop that are the same in every iteration. */
+static void hoist_loads(struct hoist *h, struct code *loop, struct block *out, struct block *after)
+{
+    struct unit *u = h->u;
+    if (holds(&loop->body, CODE_FOR, LOOP_SERIAL) || holds(&loop->body, CODE_FOR, LOOP_PARALLEL) ||
+        holds(&loop->body, CODE_IF, LOOP_SERIAL) || loop->begin->hi >= loop->end->lo)
+        return;
+    bool *stored = ARENA_ARRAY(u->arena, bool, u->func->n_buffers);
+    code_each_access(&loop->body, note_stored, stored);
+    struct invariant *v = ARENA_NEW(u->arena, struct invariant);
+    v->h = h;
+    v->stored = stored;
+    code_each_access(&loop->body, note_invariant, v);
+    for (int i = 0; i < v->n; i++) {
+        h->buffer = v->kept[i].at.buffer;
+        h->n = 1;
+        h->kept[0] = v->kept[i];
+        keep_in_registers(h, loop, out, after);
+    }
+}
+
+static void hoist_block(struct unit *u, struct block *b);
+
+static void hoist_loop(struct unit *u, struct code *loop, struct block *out)
+{
+    struct hoist h = { .u = u };
+    struct block after = { 0 };
+    find_vars(&h, loop);
+    if (loop->ann == LOOP_SERIAL) {
+        hoist_stores(&h, loop, out, &after);
+        hoist_loads(&h, loop, out, &after);
+    }
+    vec_free(&h.vars);
+    hoist_block(u, &loop->body);
+    block_add(u, out, loop);
+    for (int i = 0; i < after.n; i++)
+        block_add(u, out, after.item[i]);
+}
+
+static void hoist_block(struct unit *u, struct block *b)
+{
+    struct block out = { 0 };
+    for (int i = 0; i < b->n; i++) {
+        struct code *c = b->item[i];
+        if (c->kind == CODE_FOR) {
+            hoist_loop(u, c, &out);
+        } else {
+            hoist_block(u, &c->body);
+            block_add(u, &out, c);
+        }
+    }
+    *b = out;
+}
+
+void code_hoist(struct unit *u)
+{
+    hoist_block(u, &u->body);
+}

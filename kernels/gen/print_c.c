@@ -1,0 +1,280 @@
+/* Code as C: one function, in the form that compilers turn into what was meant (PERF.md): named vectors, no
+ * headers, restrict pointers. */
+#include "kernels/gen/emit.h"
+
+#define STACK_FLOATS 65536                /* a larger local array lives in thread-local storage */
+
+static void print_block(struct emit *m, const struct block *b);
+
+static void print_type(struct emit *m, int lanes)
+{
+    if (lanes > 1) {
+        m->needs.type[lanes] = true;
+        str_printf(m->out, "v%d ", lanes);
+    } else {
+        str_add(m->out, "float ");
+    }
+}
+
+static void claim_register(struct emit *m, int reg)
+{
+    struct reg *r = &m->u->regs.data[reg];
+    r->name = r->suffix ? names_claim(m->names, arena_printf(m->u->arena, "%s%s", r->stem, r->suffix))
+                        : names_claim_numbered(m->names, r->stem);
+}
+
+/* Registers that live in b without a statement that can declare them. */
+static void print_late_registers(struct emit *m, const struct block *b)
+{
+    for (int i = 0; i < m->u->regs.len; i++) {
+        const struct reg *r = &m->u->regs.data[i];
+        if (r->scope != b)
+            continue;
+        claim_register(m, i);
+        emit_indent(m);
+        print_type(m, r->lanes);
+        str_printf(m->out, r->lanes > 1 ? "%s = {0};\n" : "%s = 0.0f;\n", r->name);
+    }
+}
+
+/* x = max(x, value), x += value, x = value; x was written before and is `name`. */
+static void print_update(struct emit *m, const char *name, enum store_how how, const struct term *value, int lanes)
+{
+    bool plain = lanes == value->lanes || how == STORE_ADD;
+    str_printf(m->out, "%s %s ", name, how == STORE_ADD ? "+=" : "=");
+    if (how == STORE_MAX) {
+        m->needs.max[lanes] = true;
+        if (lanes > 1)
+            str_printf(m->out, "max%d(%s, ", lanes, name);
+        else
+            str_printf(m->out, "maxf(%s, ", name);
+    }
+    emit_value(m, value, plain ? value->lanes : lanes);
+    str_add(m->out, how == STORE_MAX ? ");\n" : ";\n");
+}
+
+static bool is_zero(const struct term *t)
+{
+    return t->kind == TERM_CONST && t->value == 0;
+}
+
+static void print_set_register(struct emit *m, const struct code *c)
+{
+    struct reg *r = &m->u->regs.data[c->reg];
+    emit_indent(m);
+    if (r->decl == c) {
+        claim_register(m, c->reg);
+        print_type(m, r->lanes);
+    }
+    if (r->decl == c && r->lanes > 1 && is_zero(c->value)) {
+        str_printf(m->out, "%s = {0};\n", r->name);
+        return;
+    }
+    if (c->lane >= 0)
+        print_update(m, arena_printf(m->u->arena, "%s[%d]", r->name, c->lane), c->how, c->value, 1);
+    else
+        print_update(m, r->name, c->how, c->value, r->lanes);
+}
+
+/* store16(&C[n], load16(&C[n]) + value) */
+static void print_store_vector(struct emit *m, const struct code *c)
+{
+    int lanes = c->at.lanes;
+    struct term old = { .kind = TERM_LOAD, .lanes = lanes, .at = c->at, .reg = -1, .lane = -1 };
+    struct term both = { .kind = TERM_BIN, .lanes = lanes, .op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX,
+                         .a = &old, .b = c->value, .reg = -1, .lane = -1 };
+    m->needs.store[lanes] = true;
+    emit_indent(m);
+    str_printf(m->out, "store%d(&", lanes);
+    emit_place(m, &c->at);
+    str_add(m->out, ", ");
+    emit_value(m, c->how == STORE_SET ? c->value : &both, lanes);
+    str_add(m->out, ");\n");
+}
+
+static void print_set(struct emit *m, const struct code *c)
+{
+    if (c->reg >= 0) {
+        print_set_register(m, c);
+        return;
+    }
+    if (c->at.lanes > 1) {
+        print_store_vector(m, c);
+        return;
+    }
+    struct str place = { 0 }, *out = m->out;
+    m->out = &place;
+    emit_place(m, &c->at);
+    m->out = out;
+    emit_indent(m);
+    print_update(m, str_text(&place), c->how, c->value, 1);
+    str_free(&place);
+}
+
+static bool depends_on(const struct code *inner, const struct expr *var)
+{
+    return expr_uses(inner->begin, var) || expr_uses(inner->end, var);
+}
+
+/* How many directly nested parallel loops start at c: one team of threads shares them all. */
+static int count_collapse(const struct code *c)
+{
+    const struct expr *vars[MAX_DIMS];
+    int n = 0;
+    while (n < MAX_DIMS) {
+        vars[n++] = c->var;
+        if (c->body.n != 1)
+            return n;
+        c = c->body.item[0];
+        if (c->kind != CODE_FOR || c->ann != LOOP_PARALLEL)
+            return n;
+        for (int i = 0; i < n; i++)
+            if (depends_on(c, vars[i]))
+                return n;
+    }
+    return n;
+}
+
+static void print_for(struct emit *m, const struct code *c)
+{
+    int mark = names_mark(m->names);
+    bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
+    if (share) {
+        int n = count_collapse(c);
+        emit_indent(m);
+        str_add(m->out, "#pragma omp parallel for schedule(static)");
+        if (n > 1)
+            str_printf(m->out, " collapse(%d)", n);
+        str_add_char(m->out, '\n');
+        m->in_parallel = true;
+    }
+    emit_for(m, c);
+    m->depth++;
+    print_block(m, &c->body);
+    m->depth--;
+    emit_line(m, "}");
+    m->in_parallel &= !share;
+    names_reset(m->names, mark);
+}
+
+static void print_if(struct emit *m, const struct code *c)
+{
+    int mark = names_mark(m->names);
+    emit_indent(m);
+    str_add(m->out, "if (");
+    emit_index(m, c->cond, 0, 0);
+    str_add(m->out, ") {\n");
+    m->depth++;
+    print_block(m, &c->body);
+    m->depth--;
+    emit_line(m, "}");
+    names_reset(m->names, mark);
+}
+
+/* Braces only where something else stands beside the scope. */
+static void print_scope(struct emit *m, const struct code *c, bool alone)
+{
+    int mark = names_mark(m->names);
+    if (!alone) {
+        emit_line(m, "{");
+        m->depth++;
+    }
+    if (c->buffer >= 0) {
+        const struct buffer *b = &m->u->func->buffer[c->buffer];
+        m->buffer[c->buffer] = names_claim(m->names, b->name);
+        emit_line(m, "%sfloat %s[%lld] __attribute__((aligned(64)));",
+                  b->elems > STACK_FLOATS ? "static _Thread_local " : "", m->buffer[c->buffer], (long long)b->elems);
+    }
+    print_block(m, &c->body);
+    if (!alone) {
+        m->depth--;
+        emit_line(m, "}");
+    }
+    names_reset(m->names, mark);
+}
+
+static void print_block(struct emit *m, const struct block *b)
+{
+    print_late_registers(m, b);
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        switch (c->kind) {
+        case CODE_NOTE:
+            emit_line(m, "/* %s */", c->note);
+            break;
+        case CODE_FOR:
+            print_for(m, c);
+            break;
+        case CODE_IF:
+            print_if(m, c);
+            break;
+        case CODE_SCOPE:
+            print_scope(m, c, b->n == 1);
+            break;
+        case CODE_SET:
+            print_set(m, c);
+            break;
+        default:
+            UNREACHABLE();
+        }
+    }
+}
+
+/* " *   Inp   [1][58][58][64]": the physical shape of each parameter. */
+static void print_shapes(struct emit *m, const char *name)
+{
+    const struct func *f = m->u->func;
+    str_printf(m->out, "/* %s\n", name);
+    for (int i = 0; i < f->n_params; i++) {
+        const struct buffer *b = &f->buffer[i];
+        str_printf(m->out, " *   %-8s ", m->buffer[i]);
+        for (int d = 0; d < b->rank; d++)
+            str_printf(m->out, "[%lld]", (long long)b->shape[d]);
+        str_add(m->out, !b->written ? "  read\n" : b->read ? "  written and read\n" : "  written\n");
+    }
+    str_add(m->out, " */\n");
+}
+
+static void print_signature(struct emit *m, const char *name)
+{
+    const struct func *f = m->u->func;
+    str_printf(m->out, "void %s(", name);
+    for (int i = 0; i < f->n_params; i++)
+        str_printf(m->out, "%s%sfloat *restrict %s", i ? ", " : "", f->buffer[i].written ? "" : "const ",
+                   m->buffer[i]);
+    str_add(m->out, f->n_params ? ")" : "void)");
+}
+
+static void print_entry(struct emit *m, const char *name)
+{
+    str_add(m->out, "\nvoid ts_entry(float *const *buffers)\n{\n");
+    str_printf(m->out, "    %s(", name);
+    for (int i = 0; i < m->u->func->n_params; i++)
+        str_printf(m->out, "%sbuffers[%d]", i ? ", " : "", i);
+    str_add(m->out, m->u->func->n_params ? ");\n}\n" : ");\n    (void)buffers;\n}\n");
+}
+
+void code_print_c(struct unit *u, struct str *out)
+{
+    struct emit m;
+    struct str body = { 0 };
+    const char *name = u->opts->name ? u->opts->name : "kernel";
+    emit_open(&m, u, &body);
+    m.depth = 1;
+    print_block(&m, &u->body);
+    m.out = out;
+    if (u->opts->header)
+        emit_comment(out, u->opts->header);
+    emit_helpers(&m, out);
+    print_shapes(&m, name);
+    print_signature(&m, name);
+    str_add(out, "\n{\n");
+    for (int i = 0; i < u->func->n_params; i++)
+        if (!m.touched[i])
+            str_printf(out, "    (void)%s;\n", m.buffer[i]);
+    str_add(out, str_text(&body));
+    str_add(out, "}\n");
+    print_entry(&m, name);
+    str_free(&body);
+    emit_close(&m);
+}

@@ -1,0 +1,172 @@
+/* Local buffers become named registers where every access to them is at a place that is known when the code is
+ * written.  The accesses must fall into disjoint pieces: a vector of lanes, or a single float; single floats inside
+ * a vector piece are lanes of it. */
+#include "kernels/gen/code.h"
+
+#define MAX_PIECES 256
+
+struct piece { int64_t rest; int lanes; int reg; };
+
+struct promotion {
+    struct unit *u;
+    int buffer;
+    bool possible;
+    int n;
+    struct piece piece[MAX_PIECES];
+};
+
+static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->piece[i].rest < rest + lanes && rest < p->piece[i].rest + p->piece[i].lanes)
+            return &p->piece[i];
+    return NULL;
+}
+
+/* Vectors first, then single floats (min_lanes 2, then 1), so that a lane never becomes a piece of its own. */
+struct collect { struct promotion *p; bool vectors; };
+
+static void collect_access(void *ctx, const struct access *a)
+{
+    struct collect *c = ctx;
+    struct promotion *p = c->p;
+    if (a->at->buffer != p->buffer || c->vectors != (a->at->lanes > 1) || !p->possible)
+        return;
+    if (a->at->base->kind != EXPR_CONST || a->at->base->value != 0) {
+        p->possible = false;
+        return;
+    }
+    struct piece *same = piece_around(p, a->at->rest, a->at->lanes);
+    if (same && (a->at->lanes == 1 || (same->rest == a->at->rest && same->lanes == a->at->lanes)))
+        return;
+    if (same || p->n == MAX_PIECES)
+        p->possible = false;
+    else
+        p->piece[p->n++] = (struct piece){ a->at->rest, a->at->lanes, -1 };
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/* "2_1": the indices of a piece in its buffer; the last one counts pieces, and dims of extent 1 are left out. */
+static const char *piece_suffix(struct promotion *p, const struct piece *x, int64_t unit)
+{
+    const struct buffer *b = &p->u->func->buffer[p->buffer];
+    struct str s = { 0 };
+    int64_t stride = b->elems, rest = x->rest;
+    for (int d = 0; d < b->rank; d++) {
+        int64_t extent = b->shape[d];
+        stride /= extent;
+        int64_t i = rest / stride;
+        rest -= i * stride;
+        if (d == b->rank - 1) {
+            i /= unit;
+            extent = (extent + unit - 1) / unit;
+        }
+        if (extent > 1)
+            str_printf(&s, "%s%lld", s.len ? "_" : "", (long long)i);
+    }
+    const char *suffix = arena_strdup(p->u->arena, str_text(&s));
+    str_free(&s);
+    return suffix;
+}
+
+static void name_pieces(struct promotion *p, struct block *scope)
+{
+    const struct buffer *b = &p->u->func->buffer[p->buffer];
+    int64_t unit = 0, row = b->rank ? b->shape[b->rank - 1] : 1;
+    for (int i = 0; i < p->n; i++)
+        unit = gcd(gcd(unit, p->piece[i].lanes), p->piece[i].rest % row);
+    for (int i = 0; i < p->n; i++)
+        p->piece[i].reg = reg_new(p->u, stem_of(p->u, b->name), piece_suffix(p, &p->piece[i], unit),
+                                  p->piece[i].lanes, scope);
+}
+
+static void replace_access(void *ctx, const struct access *a)
+{
+    struct promotion *p = ctx;
+    if (a->at->buffer != p->buffer)
+        return;
+    const struct piece *x = piece_around(p, a->at->rest, a->at->lanes);
+    int lane = a->at->lanes < x->lanes ? (int)(a->at->rest - x->rest) : -1;
+    if (a->load) {
+        a->load->kind = TERM_REG;
+        a->load->reg = x->reg;
+        a->load->lane = lane;
+    } else {
+        a->set->reg = x->reg;
+        a->set->lane = lane;
+    }
+}
+
+static void promote_scope(struct unit *u, struct code *scope)
+{
+    struct promotion p = { .u = u, .buffer = scope->buffer, .possible = true };
+    code_each_access(&scope->body, collect_access, &(struct collect){ &p, true });
+    code_each_access(&scope->body, collect_access, &(struct collect){ &p, false });
+    if (!p.possible)
+        return;
+    name_pieces(&p, &scope->body);
+    code_each_access(&scope->body, replace_access, &p);
+    scope->buffer = -1;
+}
+
+static void promote_block(struct unit *u, struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        promote_block(u, &b->item[i]->body);
+        if (b->item[i]->kind == CODE_SCOPE)
+            promote_scope(u, b->item[i]);
+    }
+}
+
+static void note_read(bool *read, const struct term *t)
+{
+    if (t->kind == TERM_REG)
+        read[t->reg] = true;
+    if (t->a)
+        note_read(read, t->a);
+    if (t->b)
+        note_read(read, t->b);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        note_read(read, t->part[i]);
+}
+
+static void find_read(const struct block *b, bool *read)
+{
+    for (int i = 0; i < b->n; i++) {
+        find_read(&b->item[i]->body, read);
+        if (b->item[i]->kind == CODE_SET)
+            note_read(read, b->item[i]->value);
+    }
+}
+
+/* Drops what is computed into registers that nobody reads; true when something was. */
+static bool drop_unread(struct unit *u, struct block *b, const bool *read)
+{
+    struct block out = { 0 };
+    bool dropped = false;
+    for (int i = 0; i < b->n; i++) {
+        struct code *c = b->item[i];
+        dropped |= drop_unread(u, &c->body, read);
+        bool dead = c->kind == CODE_SET ? c->reg >= 0 && !read[c->reg] : c->kind != CODE_NOTE && c->body.n == 0;
+        if (!dead)
+            block_add(u, &out, c);
+        dropped |= dead;
+    }
+    *b = out;
+    return dropped;
+}
+
+void code_promote(struct unit *u)
+{
+    bool more = true;
+    promote_block(u, &u->body);
+    while (more) {
+        bool *read = ARENA_ARRAY(u->arena, bool, u->regs.len + 1);
+        find_read(&u->body, read);
+        more = drop_unread(u, &u->body, read);
+    }
+}

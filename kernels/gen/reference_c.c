@@ -1,0 +1,167 @@
+/* The plain, unscheduled C of a graph in double precision: what an exported kernel checks itself against.  Loops in the
+ * order of the definition, row-major logical tensors, no vectors, nothing clever. */
+#include "kernels/gen/emit.h"
+#include "kernels/ir/simplify.h"
+
+#include <math.h>
+
+struct reference {
+    struct emit m;
+    const struct graph *g;
+    bool max, min;
+};
+
+static void print_value(struct reference *r, const struct val *v);
+
+static void print_load(struct reference *r, int tensor, const struct expr *const *idx)
+{
+    struct exprs *p = r->g->pool;
+    struct place at = { .buffer = tensor, .lanes = 1 };
+    at.base = buffer_offset(p, &r->m.u->func->buffer[tensor], idx);
+    emit_place(&r->m, &at);
+}
+
+static void print_pair(struct reference *r, const char *open, const struct val *v, const char *op)
+{
+    str_add(r->m.out, open);
+    print_value(r, v->a);
+    str_add(r->m.out, op);
+    print_value(r, v->b);
+    str_add_char(r->m.out, ')');
+}
+
+static void print_number(struct str *out, double v)
+{
+    if (isinf(v) || isnan(v))
+        str_add(out, isnan(v) ? "__builtin_nan(\"\")" : v > 0 ? "__builtin_inf()" : "-__builtin_inf()");
+    else
+        str_printf(out, v < 0 ? "(%.17g)" : "%.17g", v);
+}
+
+static void print_value(struct reference *r, const struct val *v)
+{
+    struct str *out = r->m.out;
+    switch (v->kind) {
+    case VAL_CONST: print_number(out, v->value); return;
+    case VAL_LOAD: print_load(r, v->source, v->idx); return;
+    case VAL_ADD: print_pair(r, "(", v, " + "); return;
+    case VAL_SUB: print_pair(r, "(", v, " - "); return;
+    case VAL_MUL: print_pair(r, "(", v, " * "); return;
+    case VAL_DIV: print_pair(r, "(", v, " / "); return;
+    case VAL_MAX: r->max = true; print_pair(r, "ref_max(", v, ", "); return;
+    case VAL_MIN: r->min = true; print_pair(r, "ref_min(", v, ", "); return;
+    case VAL_SELECT:
+        str_add_char(out, '(');
+        emit_index(&r->m, v->cond, 0, 0);
+        str_add(out, " ? ");
+        print_pair(r, "", v, " : ");
+        return;
+    case VAL_KIND_COUNT: default:
+        UNREACHABLE();
+    }
+}
+
+static void open_loops(struct reference *r, const struct expr *const *var, int n)
+{
+    for (int i = 0; i < n; i++) {
+        names_claim_var(r->m.names, var[i]);
+        const char *v = names_var(r->m.names, var[i]);
+        emit_line(&r->m, "for (long %s = 0; %s < %lld; %s++) {", v, v, (long long)var[i]->hi + 1, v);
+        r->m.depth++;
+    }
+}
+
+static void close_loops(struct reference *r, int n)
+{
+    for (int i = 0; i < n; i++) {
+        r->m.depth--;
+        emit_line(&r->m, "}");
+    }
+}
+
+/* "Conv[..] = " and the value, or an accumulation in sum around the reduction loops. */
+static void print_body(struct reference *r, const struct node *n)
+{
+    struct emit *m = &r->m;
+    if (n->combine != COMBINE_NONE) {
+        emit_indent(m);
+        str_add(m->out, "double sum = ");
+        print_number(m->out, n->init);
+        str_add(m->out, ";\n");
+        open_loops(r, n->reduce, n->n_reduce);
+        emit_indent(m);
+        str_add(m->out, n->combine == COMBINE_SUM ? "sum += " : "sum = ref_max(sum, ");
+        r->max |= n->combine == COMBINE_MAX;
+        print_value(r, n->body);
+        str_add(m->out, n->combine == COMBINE_SUM ? ";\n" : ");\n");
+        close_loops(r, n->n_reduce);
+    }
+    emit_indent(m);
+    print_load(r, n->out, n->spatial);
+    str_add(m->out, " = ");
+    if (n->combine != COMBINE_NONE)
+        str_add(m->out, "sum");
+    else
+        print_value(r, n->body);
+    str_add(m->out, ";\n");
+}
+
+static void print_node(struct reference *r, int node)
+{
+    const struct node *n = &r->g->node[node];
+    struct str text = { 0 };
+    node_print(&text, r->g, node);
+    while (text.len && text.data[text.len - 1] == '\n')
+        text.data[--text.len] = '\0';
+    emit_indent(&r->m);
+    emit_comment(r->m.out, str_text(&text));
+    str_free(&text);
+    int mark = names_mark(r->m.names);
+    open_loops(r, n->spatial, n->n_spatial);
+    if (n->n_spatial == 0)
+        emit_line(&r->m, "{");
+    print_body(r, n);
+    close_loops(r, n->n_spatial);
+    if (n->n_spatial == 0)
+        emit_line(&r->m, "}");
+    names_reset(r->m.names, mark);
+}
+
+static void print_all(struct reference *r, const char *name, struct str *out)
+{
+    struct str body = { 0 };
+    r->m.out = &body;
+    r->m.depth = 1;
+    r->m.prefix = "ref_";
+    names_claim(r->m.names, "sum");
+    for (int i = 0; i < r->g->n_nodes; i++)
+        print_node(r, i);
+    emit_helpers(&r->m, out);
+    if (r->max)
+        str_add(out, "static inline double ref_max(double a, double b) { return a > b ? a : b; }\n");
+    if (r->min)
+        str_add(out, "static inline double ref_min(double a, double b) { return a < b ? a : b; }\n");
+    str_printf(out, "void %s(", name);
+    for (int t = 0; t < r->g->n_tensors; t++)
+        str_printf(out, "%s%sdouble *%s", t ? ", " : "", r->g->tensor[t].producer < 0 ? "const " : "", r->m.buffer[t]);
+    str_printf(out, ")\n{\n%s}\n", str_text(&body));
+    str_free(&body);
+}
+
+void gen_reference(const struct graph *g, const char *name, struct str *out)
+{
+    struct arena *a = arena_new();
+    struct buffer *b = ARENA_ARRAY(a, struct buffer, g->n_tensors);
+    for (int t = 0; t < g->n_tensors; t++) {
+        b[t] = (struct buffer){ .name = g->tensor[t].name, .rank = g->tensor[t].rank, .elems = tensor_elems(&g->tensor[t]) };
+        for (int d = 0; d < b[t].rank; d++)
+            b[t].shape[d] = g->tensor[t].shape[d];
+    }
+    struct func f = { .pool = g->pool, .graph = g, .n_buffers = g->n_tensors, .buffer = b, .n_params = g->n_tensors };
+    struct unit u = { .arena = a, .func = &f };
+    struct reference r = { .g = g };
+    emit_open(&r.m, &u, out);
+    print_all(&r, name, out);
+    emit_close(&r.m);
+    arena_free(a);
+}
