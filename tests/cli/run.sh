@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# run: what it prints, checks, asserts and saves.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+quick=(--time 0.02)
+cat > "$dir/tiled.steps" <<'S'
+layout set C "M N/16 16n"
+loop vectorize C N.1
+S
+
+t 0 '^verified: true' run "$gmm" "${quick[@]}"
+t 0 '^latency: ' run "$gmm" "${quick[@]}" --meters clock
+t 0 '^L1 sim: ' run "$gmm" --meters sim
+t 0 '^L1 sim:  +4K/2/64' run "$gmm" --meters sim --cache 4K/2/64
+t 0 '^perf: ' run "$gmm" --meters perf
+t 0 '^verified: true' run "$gmm" --meters none
+same 'not asked, not told' 0 "$(grep -cE '^(latency|L1 sim|perf):' <<< "$out")"
+t 0 'branch main, step 1 of 2' run "$gmm" --steps "$dir/tiled.steps" --step 1 --meters none
+t 0 '2 threads' run "$gmm" "${quick[@]}" --meters clock --threads 2
+t 0 '^verified: true' run gmm m=24 k=16 n=32 --meters none --seed 7
+t 0 '^verified: true' run "$gmm" --meters none --compiler gcc
+if command -v clang > /dev/null; then
+    t 0 '^verified: true' run "$gmm" --meters none --compiler clang
+fi
+
+t 0 '^checked 3 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
+same 'a line per step' 3 "$(grep -cE '^ +[0-9]  ok ' <<< "$out")"
+same 'a check alone does not time' 0 "$(grep -cE '^latency:' <<< "$out")"
+t 0 '^   0  ok .* ms  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(
+    printf 'measure\nloop split C N 8\n')
+
+t 0 '' run "$gmm" "${quick[@]}" --assert verified --assert 'latency_ms.median > 0'
+t 0 '' run "$gmm" --meters sim --assert 'counters.sim.loads > 0 && counters.sim.l1_misses >= 1'
+t 0 '' run "$gmm" --meters sim --assert 'counters.sim.by_tensor.A.l1_misses > 0'
+t 1 'assertion failed: latency_ms.median < 0' run "$gmm" "${quick[@]}" \
+    --assert 'latency_ms.median < 0' --assert verified
+t 2 'error: ' run "$gmm" "${quick[@]}" --assert 'latency_ms.median <'
+t 2 'error: ' run "$gmm" "${quick[@]}" --assert 'latency.median < 1'
+t 0 '"verified": ?true' run "$gmm" --json --meters none
+same 'JSON is all there is on stdout' '{}' \
+    "$("$TILESCOPE" run "$gmm" --json --meters none --check 2> /dev/null \
+       | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
+
+# --save and -o: the numbers are in the file, the rest of it is as it was.
+t 0 '^verified: true' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock \
+    -o "$dir/s.yaml"
+t 0 '^measured:' show "$dir/s.yaml" --what yaml
+t 0 '^>? *.*loop vectorize C N.1 .* ms' show "$dir/s.yaml" --what steps
+t 0 '^before: ' run "$dir/s.yaml" "${quick[@]}" --meters clock --step 1 --save
+t 0 'step 2$' run "$dir/s.yaml" --meters none
+t 2 'E_IO' run "$gmm" --meters none -o "$dir/none/s.yaml"
+
+# A bad file changes nothing and says where.
+printf 'tilescope: 1\noperator: %s\nsteps:\n  - loop split C Q 4\n' "$gmm" > "$dir/bad.yaml"
+t 2 "^$dir/bad.yaml:4:[0-9]+: error: " run "$dir/bad.yaml"
+printf 'tilescope: 1\noperator: %s\ncolour: red\n' "$gmm" > "$dir/key.yaml"
+t 2 "^$dir/key.yaml:3:1: error: " run "$dir/key.yaml"
+printf 'tilescope: [1\n' > "$dir/open.yaml"
+t 2 "^$dir/open.yaml:[0-9]+:[0-9]+: error: " run "$dir/open.yaml"
+printf 'tilescope: 1\noperator: gmm m=4\n' > "$dir/op.yaml"
+t 2 "^$dir/op.yaml:2:[0-9]+: error: " run "$dir/op.yaml"
+head -c 4096 /dev/urandom > "$dir/noise.yaml"
+t 2 'error: ' run "$dir/noise.yaml"
+: > "$dir/empty.yaml"
+t 2 'error: ' run "$dir/empty.yaml"
+
+# SIGINT ends a long measurement at once, with the shell's code for it.
+"$TILESCOPE" run "$gmm" --time 60 --meters clock > "$dir/int" 2>&1 &
+child=$!
+sleep 1
+kill -INT $child
+began=$SECONDS
+wait $child
+same 'SIGINT: exit 130' 130 $?
+[ $((SECONDS - began)) -le 3 ] && pass 'SIGINT: at once' || flunk 'SIGINT: at once'
+finish

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Command lines that are wrong, and the commands that this version does not have.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+
+t 2 '^usage: tilescope'
+t 2 'needs a terminal' gmm m=4 k=4 n=4
+t 2 'unknown parameter|no parameter|E_NAME' gmm m=4 k=4 n=4 q=1
+t 0 '^tilescope [0-9]+\.[0-9]+' --version
+t 0 '^tilescope [0-9]+\.[0-9]+' -V
+t 0 '^usage: tilescope ' --help
+for command in run show export ops meters machine studies tune study import help; do
+    t 0 "^usage: tilescope $command" $command --help
+done
+t 0 '^usage: tilescope run' help run
+
+t 2 "no command, operator or file named 'rnu'" rnu
+t 2 'fix: tilescope run' rnu
+t 2 'fix: tilescope gmm' gmn m=4
+t 2 'E_IO' missing.yaml
+t 2 'E_IO' run missing.yaml
+t 2 'E_IO' run "$dir"
+t 2 'which session' run
+t 2 'one session at a time' run a.yaml b.yaml
+t 2 'unknown option --jsn' run "$gmm" --jsn
+t 2 'fix: --json' run "$gmm" --jsn
+t 2 'unknown option -z' run "$gmm" -z
+t 2 'Try `tilescope run --help`' run "$gmm" --jsn
+t 2 '--json takes no value' run "$gmm" --json=yes
+t 2 '--threads needs a value' run "$gmm" --threads
+t 2 '-o needs a value' export "$gmm" -o
+t 2 'run takes no --what' run "$gmm" --what nest
+t 2 'the screen takes no --json' "$gmm" --json
+t 2 "ops takes no operand" ops conv
+t 2 '--threads 0: expected a whole number' run "$gmm" --threads 0
+t 2 '--threads 2x: expected a whole number' run "$gmm" --threads=2x
+t 2 '--seed -1: expected a whole number' run "$gmm" --seed -1
+t 2 '--time soon: expected a number' run "$gmm" --time soon
+t 2 '--time nan: expected a number' run "$gmm" --time nan
+t 2 "no meter named 'clok'" run "$gmm" --meters clok
+t 2 'fix: --meters clock' run "$gmm" --meters clok
+t 2 "no meter named ''" run "$gmm" --meters ''
+t 2 '' run "$gmm" --cache 32X/8/64
+t 2 '' run "$gmm" --cache 33K/7/64
+t 2 '' run "$gmm" --cache ''
+t 2 '--save needs a session file' run "$gmm" --save
+t 2 '--what nets: expected nest' show "$gmm" --what nets
+t 2 "no tensor named 'D'" show "$gmm" --what layout --tensor D
+t 2 "no help on 'stpes'" help stpes
+t 2 'fix: tilescope help steps' help stpes
+t 2 '' run 'gmm m=4 k=4'
+t 2 '' run 'gmm m=4 k=4 n=0'
+t 2 '' run 'gmm m=4 k=4 n=4 n=4'
+t 2 '' run 'c2d i=3 h=4 w=4 o=8 k=9'
+t 2 '' run ''
+t 2 '' show "$gmm" --step 1
+t 2 '' show "$gmm" --step -1
+t 2 '' show "$gmm" --branch other
+
+t 3 '^tilescope: the auto-tuner is not in this version$' tune "$gmm" --budget 100 --seed 3
+t 3 '^tilescope: running studies is not in this version$' study alt.fig9 --scale 0.1
+t 3 '^tilescope: ONNX import is not in this version$' import model.onnx
+t 3 'ONNX import is not in this version' run model.onnx
+t 3 'the CUDA generator is not in this version' show "$gmm" --what cuda
+t 3 'the papi meter is not in this version' run "$gmm" --meters clock,papi
+t 3 'the cachegrind meter is not in this version' run "$gmm" --meters cachegrind
+t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
+t 0 '^There are no studies in this version.$' studies
+t 0 '^\[\]$' studies --json
+
+t 0 'for' show -- "$gmm"
+t 0 'for' --no-color show "$gmm" --what=nest
+t 0 'for' show gmm m=24 k=16 n=32 -wnest
+t 2 'E_IO' show -- --what
+
+# A script is refused at its line and column, with a caret under the word.
+printf 'layout set C "N M"\n\nloop splt C M 4\n' > "$dir/bad.steps"
+t 2 "^$dir/bad.steps:3:6: error: " show "$gmm" --steps "$dir/bad.steps"
+t 2 '^       \^' show "$gmm" --steps "$dir/bad.steps"
+t 2 '^<stdin>:1:1: error: ' show "$gmm" --steps - <<< 'q!'
+t 2 '^<stdin>:2:[0-9]+: error: .*\[E_' show "$gmm" --steps - <<< $'# fine\r\nloop split C M 5\r'
+t 2 'E_IO' show "$gmm" --steps "$dir/none.steps"
+t 2 'NUL' show "$gmm" --steps - < <(printf 'loop\0split')
+t 2 'cannot both come from standard input' run - --steps -
+
+# A full disk is an error; a reader that has seen enough is not.
+if [ -w /dev/full ]; then
+    "$TILESCOPE" help steps > /dev/full 2> "$dir/full"
+    same 'a full disk' 2 $?
+fi
+"$TILESCOPE" show "$gmm" --what c 2> "$dir/pipe" | head -n 1 > /dev/null
+same 'a closed pipe says nothing' '' "$(cat "$dir/pipe")"
+finish

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# show, export, help and the lists.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+conv='c2d n=1 i=4 h=8 w=8 o=32 k=3 p=1 bias=1 relu=1'
+cat > "$dir/tiled.steps" <<'S'
+# channels in tiles of 16
+layout set Conv "N O/16 H W 16o"
+branch fast
+loop vectorize Conv O.1
+measure
+S
+
+t 0 '^ *for ' show "$conv"
+t 0 'o\.1 in vectorize\(16\)' show "$conv" --steps "$dir/tiled.steps"
+t 0 'o\.1 in range\(16\)|o\.1 in range|o\.1' show "$conv" --steps "$dir/tiled.steps" --step 1
+t 0 'vectorize' show "$conv" --steps "$dir/tiled.steps" --branch main --step 1
+t 0 'Conv\[' show "$conv" --steps "$dir/tiled.steps" --what access
+t 0 'Ker' show "$conv" --steps "$dir/tiled.steps" --what layout
+t 0 '16' show "$conv" --steps "$dir/tiled.steps" --what layout --tensor Conv
+t 0 'void ' show "$conv" --steps "$dir/tiled.steps" --what c
+t 0 '^operator: c2d ' show "$conv" --steps "$dir/tiled.steps" --what yaml
+t 0 '^branch fast \(current\)' show "$conv" --steps "$dir/tiled.steps" --what steps
+t 0 '>  2  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --what steps
+if command -v objdump > /dev/null; then
+    t 0 'ret' show "$gmm" --what asm
+fi
+
+# Same text again: nothing depends on addresses, time or the order of a hash table.
+for what in nest access layout c steps yaml; do
+    same "twice the same: $what" \
+        "$("$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what $what 2>&1)" \
+        "$("$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what $what 2>&1)"
+done
+
+# The session that a script makes is the script: written and read back, it shows the same nest.
+"$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what yaml > "$dir/tiled.yaml"
+same 'a session keeps its steps' \
+    "$("$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" 2>&1)" \
+    "$("$TILESCOPE" show "$dir/tiled.yaml" 2>&1)"
+t 0 'vectorize' show - < "$dir/tiled.yaml"
+
+# The exported file stands alone.
+t 0 'kernel.c' export "$conv" --steps "$dir/tiled.steps" -o "$dir/kernel.c"
+t 0 'int main' export "$conv" --steps "$dir/tiled.steps"
+if cc -O2 -march=native -Wall -Werror "$dir/kernel.c" -o "$dir/kernel" -lm 2> "$dir/cc"; then
+    same 'the exported kernel checks itself' 0 "$("$dir/kernel" > "$dir/said" 2>&1; echo $?)"
+    same 'and says so' 1 "$(grep -c 'ok' "$dir/said")"
+else
+    flunk 'the exported file compiles without warnings' "$(head -n 12 "$dir/cc")"
+fi
+t 2 'E_IO' export "$conv" -o "$dir/none/kernel.c"
+
+for topic in steps layouts loops sessions json keys meters gmm c2d; do
+    t 0 '..' help $topic
+    same "help $topic fits 80 columns" '' "$("$TILESCOPE" help $topic | grep -E '^.{81,}')"
+done
+t 0 'layout split' help steps
+t 0 'undo' help steps
+t 0 '^gmm ' ops
+t 0 '"gmm"' ops --json
+t 0 '^clock ' meters
+t 0 '^perf ' meters
+t 0 '"perf"' meters --json
+t 0 '^FMA ceiling: ' machine --time 0.05
+t 0 '"' machine --json --time 0.05
+finish

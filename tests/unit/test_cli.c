@@ -1,0 +1,234 @@
+/* The words of the command line, the manual inside the program, and the JSON of `run`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+#include "app/cli.h"
+#include "app/help.h"
+#include "kernels/ops/graph.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+enum { MAX_WORDS = 16 };
+
+/* "run x --json" -> argv; blanks separate, there are no quotes. */
+static int split(char *line, char **argv)
+{
+    int n = 0;
+    argv[n++] = (char[]){"tilescope"};
+    for (char *w = strtok(line, " "); w && n < MAX_WORDS; w = strtok(NULL, " "))
+        argv[n++] = w;
+    return n;
+}
+
+/* How args_parse understood a line: "CMD | words | --option=value ...", or "error: text / fix". */
+static void understand(const char *line, struct str *out)
+{
+    char copy[256], *argv[MAX_WORDS];
+    struct args a;
+    struct err e = {0};
+    snprintf(copy, sizeof copy, "%s", line);
+    int argc = split(copy, argv);
+    if (!args_parse(argc, argv, &a, &e)) {
+        str_printf(out, "error: %s%s%s", e.text, e.fix[0] ? " / " : "", e.fix);
+    } else {
+        str_printf(out, "%s |", a.cmd == CMD_SCREEN ? "screen" : cmd_info[a.cmd].name);
+        for (int i = 0; i < a.word.len; i++)
+            str_printf(out, " %s", a.word.data[i]);
+        str_add(out, " |");
+        for (int i = 0; i < a.given.len; i++)
+            str_printf(out, " %s=%s", opt_info[a.given.data[i].opt].name, a.given.data[i].value);
+    }
+    args_free(&a);
+}
+
+static void test_parse(void **state)
+{
+    (void)state;
+    static const struct { const char *line, *want; } table[] = {
+        {"", "screen | |"},
+        {"c2d n=1 i=3", "screen | c2d n=1 i=3 |"},
+        {"s.yaml -U --no-mouse", "screen | s.yaml | no-unicode= no-mouse="},
+        {"-CM s.yaml", "screen | s.yaml | no-color= no-mouse="},
+        {"run s.yaml", "run | s.yaml |"},
+        {"run s.yaml --json", "run | s.yaml | json="},
+        {"run --json s.yaml --threads 2", "run | s.yaml | json= threads=2"},
+        {"--no-color run --threads=2 s.yaml", "run | s.yaml | no-color= threads=2"},
+        {"run s.yaml --threads=", "run | s.yaml | threads="},
+        {"run s -a x<1 --assert=y>2 -az", "run | s | assert=x<1 assert=y>2 assert=z"},
+        {"export s -oout.c", "export | s | output=out.c"},
+        {"export s -o=out.c", "export | s | output=out.c"},
+        {"export s -o -", "export | s | output=-"},
+        {"run - --steps -", "run | - | steps=-"},
+        {"run -- --json", "run | --json |"},
+        {"-- run", "screen | run |"},
+        {"help run", "help | run |"},
+        {"run s --assert --json", "run | s | assert=--json"},
+        {"run s --jsonn", "error: unknown option --jsonn / --json"},
+        {"run s --jsonn=1", "error: unknown option --jsonn / --json"},
+        {"run s --xyzzy", "error: unknown option --xyzzy"},
+        {"run s ---", "error: unknown option ---"},
+        {"run s -Cz", "error: unknown option -Cz"},
+        {"run s --json=1", "error: --json takes no value"},
+        {"run s --seed", "error: --seed needs a value: --seed N"},
+        {"run s -a", "error: -a needs a value: -a EXPR"},
+        {"run s --what c", "error: run takes no --what"},
+        {"--json", "error: the screen takes no --json"},
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct str got = {0};
+        understand(table[i].line, &got);
+        assert_string_equal(str_text(&got), table[i].want);
+        str_free(&got);
+    }
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    char *argv[] = {(char[]){"tilescope"}, (char[]){"run"}, (char[]){"--threads=3"},
+                    (char[]){"--time"}, (char[]){"1e-1"}, (char[]){"--threads"}, (char[]){"4"}};
+    struct args a;
+    struct err e = {0};
+    long long threads = 1, seed = 5;
+    double seconds = 0;
+    assert_true(args_parse(COUNT_OF(argv), argv, &a, &e));
+    assert_true(args_int(&a, OPT_THREADS, 1, 8, &threads, &e));
+    assert_int_equal(threads, 4);
+    assert_true(args_int(&a, OPT_SEED, 0, 9, &seed, &e));
+    assert_int_equal(seed, 5);
+    assert_true(args_double(&a, OPT_TIME, 0.001, 600, &seconds, &e));
+    assert_float_equal(seconds, 0.1, 1e-9);
+    assert_false(args_int(&a, OPT_THREADS, 1, 3, &threads, &e));
+    assert_string_equal(e.text, "--threads 4: expected a whole number from 1 to 3");
+    args_free(&a);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    struct str s = {0};
+    static const struct { int64_t n; const char *want; } count[] = {
+        {0, "0"}, {999, "999"}, {1000, "1 000"}, {-1000, "-1 000"}, {-100, "-100"},
+        {11203112, "11 203 112"}, {INT64_MAX, "9 223 372 036 854 775 807"},
+    };
+    for (int i = 0; i < COUNT_OF(count); i++) {
+        str_clear(&s);
+        str_count(&s, count[i].n);
+        assert_string_equal(str_text(&s), count[i].want);
+    }
+    static const struct { double ms; const char *want; } ms[] = {
+        {1234.56, "1234.6"}, {12.345, "12.35"}, {0.31, "0.310"}, {0.0312, "0.0312"},
+        {0.00123, "0.00123"},
+    };
+    for (int i = 0; i < COUNT_OF(ms); i++) {
+        str_clear(&s);
+        str_ms(&s, ms[i].ms);
+        assert_string_equal(str_text(&s), ms[i].want);
+    }
+    str_free(&s);
+}
+
+/* Every topic, command and operator has help, ends in a newline and fits a terminal of 80 columns. */
+static void check_help(const char *topic)
+{
+    struct str out = {0};
+    struct err e = {0};
+    if (!help_topic(&out, topic, &e))
+        fail_msg("%s: %s", topic ? topic : "the list", e.text);
+    assert_true(out.len > 0 && out.data[out.len - 1] == '\n');
+    for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > 80)
+            fail_msg("help %s: over 80 columns: %s", topic ? topic : "", line);
+    str_free(&out);
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    check_help(NULL);
+    for (int i = 0; help_topic_name(i); i++) {
+        check_help(help_topic_name(i));
+        assert_true(strlen(help_topic_summary(i)) > 0);
+    }
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        check_help(cmd_info[i].name);
+    for (int i = 0; i < ops_count(); i++)
+        check_help(ops_get(i)->name);
+    struct str out = {0};
+    struct err e = {0};
+    assert_false(help_topic(&out, "layuots", &e));
+    assert_string_equal(e.fix, "tilescope help layouts");
+    str_free(&out);
+}
+
+/* stdout of a command, parsed. */
+static json_t *run_json(const char *arguments)
+{
+    char line[512];
+    const char *program = getenv("TILESCOPE");
+    snprintf(line, sizeof line, "%s %s 2>/dev/null",
+             program ? program : "build/release/tilescope", arguments);
+    FILE *f = popen(line, "r");
+    assert_non_null(f);
+    json_error_t why;
+    json_t *j = json_loadf(f, 0, &why);
+    if (!j)
+        fail_msg("%s: line %d: %s", arguments, why.line, why.text);
+    assert_int_equal(pclose(f), 0);
+    return j;
+}
+
+/* "a.b.c" in j, of the type that the letter names: s, b, i, n (any number), o, a. */
+static void check_key(json_t *j, const char *path, char type)
+{
+    char copy[128];
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *key = strtok(copy, "."); key; key = strtok(NULL, "."))
+        j = json_object_get(j, key);
+    bool ok = type == 's' ? json_is_string(j) : type == 'b' ? json_is_boolean(j)
+            : type == 'i' ? json_is_integer(j) : type == 'n' ? json_is_number(j)
+            : type == 'a' ? json_is_array(j) : json_is_object(j);
+    if (!ok)
+        fail_msg("%s is missing or of another type", path);
+}
+
+static void test_run_json(void **state)
+{
+    (void)state;
+    json_t *j = run_json("run 'gmm m=24 k=16 n=32' --json --time 0.02");
+    static const struct { const char *path; char type; } key[] = {
+        {"operator", 's'}, {"verified", 'b'}, {"max_rel_err", 'n'}, {"latency_ms.median", 'n'},
+        {"latency_ms.min", 'n'}, {"latency_ms.spread", 'n'}, {"latency_ms.runs", 'i'},
+        {"gflops", 'n'}, {"peak_fraction", 'n'}, {"baselines", 'o'}, {"counters.sim.loads", 'i'},
+        {"counters.sim.stores", 'i'}, {"counters.sim.l1_misses", 'i'},
+        {"counters.sim.by_tensor.A.l1_misses", 'i'}, {"counters.perf.available", 'b'},
+    };
+    for (int i = 0; i < COUNT_OF(key); i++)
+        check_key(j, key[i].path, key[i].type);
+    assert_string_equal(json_string_value(json_object_get(j, "operator")), "gmm");
+    assert_true(json_is_true(json_object_get(j, "verified")));
+    json_decref(j);
+}
+
+static void test_list_json(void **state)
+{
+    (void)state;
+    static const char *const list[] = {"ops --json", "meters --json", "studies --json",
+                                       "machine --json --time 0.02"};
+    for (int i = 0; i < COUNT_OF(list); i++)
+        json_decref(run_json(list[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse),    cmocka_unit_test(test_values),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_help),
+        cmocka_unit_test(test_run_json), cmocka_unit_test(test_list_json),
+    };
+    return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
+}
