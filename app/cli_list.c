@@ -100,7 +100,7 @@ int cmd_machine(const struct cli *c)
     } else {
         add_machine(&out, &m);
         if (has_compiler)
-            str_printf(&out, "%-13s%s %s (%s)\n", "compiler:", cc.name, cc.version, cc.path);
+            str_printf(&out, "%-13s%s\n", "compiler:", cc.version);
         if (has_peak)
             str_printf(&out, "%-13s%.1f GFLOP/s on one core (median %.1f)\n", "FMA ceiling:",
                        peak.gflops_max, peak.gflops_median);

@@ -37,7 +37,7 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
               m->verified ? "true" : "false");
     if (m->verified || m->outcome == OUTCOME_WRONG)
-        str_printf(out, "   max rel err %.2g (tolerance %.2g)", m->max_rel_err, m->tolerance);
+        str_printf(out, "   max rel err %.1e (tolerance %.1e)", m->max_rel_err, m->tolerance);
     str_add(out, "\n");
     if (m->outcome == OUTCOME_OK)
         return;
@@ -58,8 +58,8 @@ static void add_clock(struct str *out, const struct measurement *m)
     str_ms(out, m->latency.median_ms);
     str_add(out, " ms median, ");
     str_ms(out, m->latency.min_ms);
-    str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s, %s\n", 100 * m->latency.spread,
-               m->latency.runs, m->threads, m->threads == 1 ? "" : "s", m->compiler);
+    str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s\n", 100 * m->latency.spread,
+               m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
     label(out, "speed:");
     str_printf(out, "%.1f GFLOP/s", m->gflops);
     if (m->peak_fraction > 0)
@@ -153,6 +153,8 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     add_verified(out, c, m);
     if (!m->verified)
         return;
+    label(out, "compiler:");
+    str_printf(out, "%s, %.2f s\n", m->compiler, m->build_s);
     if (meters & METER_CLOCK) {
         add_clock(out, m);
         add_before(out, s, m);
@@ -170,7 +172,7 @@ void text_check_line(struct str *out, const struct cli *c, int position, const s
     str_printf(out, "%4d  ", position);
     str_paint(out, c->color_out, good ? PAINT_GOOD : PAINT_BAD,
               good ? "ok" : outcome_name[m->outcome]);
-    str_printf(out, "  err %-8.2g", m->max_rel_err);
+    str_printf(out, "  err %.1e", m->max_rel_err);
     if (m->latency.runs > 0) {
         str_add(out, "  ");
         str_ms(out, m->latency.median_ms);

@@ -1,11 +1,35 @@
 #include "app/help.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "app/key.h"
 #include "explorer/command.h"
 #include "kernels/ops/graph.h"
 #include "profile/measure.h"
+
+enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
+
+/* Every line of text, broken at a blank where it is too wide; the rest goes below, at column hang. */
+static void add_wrapped(struct str *out, const char *text, int hang)
+{
+    int column = 0;
+    while (*text) {
+        size_t line = strcspn(text, "\n"), n = line, room = (size_t)(HELP_WIDTH - column);
+        if (n > room) {
+            for (n = room; n > 0 && text[n] != ' ';)
+                n--;
+            if (n == 0)
+                n = strcspn(text, " \n");
+        }
+        str_add_n(out, text, n);
+        str_add_char(out, '\n');
+        text += n;
+        bool broken = n < line;
+        text += broken ? strspn(text, " ") : (size_t)(*text == '\n');
+        column = broken ? hang : 0;
+        str_repeat(out, ' ', column);
+    }
+}
 
 static void topic_steps(struct str *out)
 {
@@ -14,7 +38,10 @@ static void topic_steps(struct str *out)
         "--steps scripts and in error messages. T is a tensor (for loops: the one they\n"
         "compute), D a dimension or loop. Parts of a split are numbered from the outside:\n"
         "O.0, O.1. A # starts a comment.\n\n");
-    command_help(out);
+    struct str all = {0};
+    command_help(&all);
+    add_wrapped(out, str_text(&all), STEP_HELP_COLUMN);
+    str_free(&all);
 }
 
 static void topic_keys(struct str *out)
@@ -38,9 +65,12 @@ static void topic_meters(struct str *out)
         "On this machine:\n\n");
     struct meter_info meter[16];
     int n = meters_probe(meter, COUNT_OF(meter));
+    struct str all = {0};
     for (int i = 0; i < n; i++)
-        str_printf(out, "  %-10s %s%s%s\n", meter[i].name, meter[i].what,
+        str_printf(&all, "  %-10s %s%s%s\n", meter[i].name, meter[i].what,
                    meter[i].available ? "" : "; not available: ", meter[i].reason);
+    add_wrapped(out, str_text(&all), 13);
+    str_free(&all);
 }
 
 struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };
@@ -123,7 +153,9 @@ static void print_param(struct str *out, const struct op_param *p)
 
 static void print_operator(struct str *out, const struct op_family *op)
 {
-    str_printf(out, "%s: %s\n\n%s\n\nparameters:\n", op->name, op->title, op->help);
+    str_printf(out, "%s: %s\n\n", op->name, op->title);
+    add_wrapped(out, op->help, 0);
+    str_add(out, "\nparameters:\n");
     for (int i = 0; i < op->n_params; i++)
         print_param(out, &op->params[i]);
     str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
