@@ -10,7 +10,7 @@
 /* l's flat offset as an expression over the variables of `names`. */
 static const struct expr *offset_over(struct exprs *p, const struct layout *l, const struct layout *names)
 {
-    const struct expr *flat = flat_offset(p, l->rank, l->shape, l->rho);
+    const struct expr *flat = layout_flat(p, l->rank, l->shape, l->rho);
     return expr_simplify(p, expr_subst(p, flat, l->logical, names->logical, l->tensor->rank));
 }
 
@@ -24,7 +24,7 @@ static bool equal_on_box(const struct exprs *p, const struct expr *a, const stru
         for (int k = 0; k < rank; k++)
             env[vars[k]->var] = point[k];
         equal = expr_eval(a, env) == expr_eval(b, env);
-    } while (equal && next_point(point, shape, rank));
+    } while (equal && layout_next_point(point, shape, rank));
     free(env);
     return equal;
 }
@@ -63,7 +63,7 @@ static bool equal_contents(const struct exprs *p, const struct layout *a, const 
     bool equal;
     do
         equal = held_at(a, env, at_a) == held_at(b, env, at_b);
-    while (equal && next_point(at_a, a->shape, a->rank) && next_point(at_b, b->shape, b->rank));
+    while (equal && layout_next_point(at_a, a->shape, a->rank) && layout_next_point(at_b, b->shape, b->rank));
     free(env);
     return equal;
 }

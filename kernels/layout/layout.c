@@ -221,7 +221,7 @@ static int inverse_of(const struct prim *pr, const struct layout *before, struct
         return 1;
     case PRIM_UNFOLD:
         if (pr->size)
-            covered = pr->stride * (unfold_tiles(pr->size, pr->tile, pr->stride) - 1) + pr->tile;
+            covered = pr->stride * (prim_tiles(pr->size, pr->tile, pr->stride) - 1) + pr->tile;
         out[0] = (struct prim){ .kind = PRIM_FOLD, .dim = k, .size = covered, .stride = pr->stride };
         out[1] = (struct prim){ .kind = PRIM_PAD, .dim = k, .after = size - covered };
         return covered < size ? 2 : 1;
@@ -280,7 +280,7 @@ void layout_strides(const struct layout *l, int64_t *stride)
     }
 }
 
-const struct expr *flat_offset(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx)
+const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx)
 {
     const struct expr *sum = expr_const(p, 0);
     int64_t stride = 1;
@@ -291,13 +291,13 @@ const struct expr *flat_offset(struct exprs *p, int rank, const int64_t *shape, 
     return expr_simplify(p, sum);
 }
 
-void print_dims(struct str *out, const struct layout *l)
+void layout_print_dims(struct str *out, const struct layout *l)
 {
     for (int j = 0; j < l->rank; j++)
         str_printf(out, "%s%s(%lld)", j ? " " : "", l->dim[j], (long long)l->shape[j]);
 }
 
-bool next_point(int64_t *point, const int64_t *shape, int rank)
+bool layout_next_point(int64_t *point, const int64_t *shape, int rank)
 {
     for (int k = rank - 1; k >= 0; k--) {
         if (++point[k] < shape[k])

@@ -47,9 +47,9 @@ extern const char *const prim_name[];     /* ORDER PRIM: by enum prim_kind */
 /* prim_check.c: preconditions, and the dims that result.  False: *e says what is wrong and what would be right. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r, struct err *e);
 /* ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
-int64_t unfold_tiles(int64_t size, int64_t tile, int64_t stride);
+int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
 /* Are all elements with physical index lo..hi in dim padding?  False when that cannot be decided. */
-bool range_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi);
+bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi);
 
 /* lineage.c */
 const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, int dim);
@@ -73,11 +73,11 @@ void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *befor
 
 /* layout.c */
 /* The row-major flat offset of idx in shape, simplified. */
-const struct expr *flat_offset(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx);
+const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx);
 /* The layouts from the identity to l, n_prims + 1 of them; the caller frees the array. */
 const struct layout **layout_chain(const struct layout *l);
 /* "N(1) O.0(4) H(56)" */
-void print_dims(struct str *out, const struct layout *l);
+void layout_print_dims(struct str *out, const struct layout *l);
 /* The next point of a box in row-major order; false after the last one. */
-bool next_point(int64_t *point, const int64_t *shape, int rank);
+bool layout_next_point(int64_t *point, const int64_t *shape, int rank);
 #endif

@@ -328,7 +328,7 @@ static bool reject_parts(const struct reader *r, int k)
 static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile, int64_t stride, int64_t groups)
 {
     const struct item *outer = &r->item[r->outer[k]];
-    const int64_t size = r->t->shape[k], natural = unfold_tiles(size, tile, stride);
+    const int64_t size = r->t->shape[k], natural = prim_tiles(size, tile, stride);
     struct prim unfold = { .kind = PRIM_UNFOLD, .dim = k, .tile = tile, .stride = stride };
     int64_t n = natural;
     if (outer->count && (__builtin_mul_overflow(outer->count, groups, &n) || n > natural)) {

@@ -99,7 +99,7 @@ static void print_outer(struct str *out, const struct layout *l, const struct le
     if (!u)
         return;
     const int64_t n = u->size[0], tile = u->size[1], size = u->of->size;
-    if (n != unfold_tiles(size, tile, u->stride) || (tile == u->stride && n * tile != size))
+    if (n != prim_tiles(size, tile, u->stride) || (tile == u->stride && n * tile != size))
         str_printf(out, ":%lld", (long long)leaf->size);
 }
 

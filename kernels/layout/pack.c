@@ -131,7 +131,7 @@ static void transpose(const int64_t *src_shape, const int *perm, int rank, const
             row += point[j] * stride[j];
         for (int64_t i = 0; i < n; i++)
             *dst++ = row[i * by];
-    } while (next_point(point, shape, rank - 1));
+    } while (layout_next_point(point, shape, rank - 1));
 }
 
 static void move_reorder(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,

@@ -42,7 +42,7 @@ static bool refuse(const struct check *c, enum err_code code, const char *fmt, .
 static bool fix_dims(const struct check *c, const char *what)
 {
     struct str s = {0};
-    print_dims(&s, c->l);
+    layout_print_dims(&s, c->l);
     err_fix(c->e, "%s%s", what, str_text(&s));
     str_free(&s);
     return false;
@@ -260,7 +260,7 @@ static bool check_fuse(const struct check *c, const struct lineage **line)
 
 /* --- unfold, fold ---------------------------------------------------------------------------------------- */
 
-int64_t unfold_tiles(int64_t size, int64_t tile, int64_t stride)
+int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride)
 {
     return size <= tile ? 1 : (size - tile + stride - 1) / stride + 1;
 }
@@ -320,7 +320,7 @@ static bool tiles_overlap(const struct check *c, int64_t n)
         return true;
     for (int64_t t = 1; t < n; t++) {
         const int64_t lo = pr->stride * t, end = lo + shared;
-        if (!range_is_padding(c->p, c->l, pr->dim, lo, (end < size ? end : size) - 1))
+        if (!layout_is_padding(c->p, c->l, pr->dim, lo, (end < size ? end : size) - 1))
             return true;
     }
     return false;
@@ -332,7 +332,7 @@ static bool check_unfold(const struct check *c, const struct lineage **line)
     if (!check_tile(c))
         return false;
     const int64_t size = c->l->shape[pr->dim];
-    const int64_t n = unfold_tiles(pr->size ? pr->size : size, pr->tile, pr->stride);
+    const int64_t n = prim_tiles(pr->size ? pr->size : size, pr->tile, pr->stride);
     const int64_t reach = pr->stride * (n - 1) + pr->tile, covered = reach < size ? reach : size;
     if (covered == size)
         pr->size = 0;
@@ -378,7 +378,7 @@ static bool check_fold(const struct check *c, const struct lineage **line)
 
 /* --- pad, unpad -------------------------------------------------------------------------------------------- */
 
-bool range_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi)
+bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi)
 {
     if (lo > hi)
         return true;
@@ -404,7 +404,7 @@ bool range_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t 
         for (int j = 0; j < l->rank; j++)
             env[vars[j]->var] = point[j] + (j == dim ? lo : 0);
         padding = expr_eval(guard, env) == 0;
-    } while (padding && next_point(point, shape, l->rank));
+    } while (padding && layout_next_point(point, shape, l->rank));
     free(env);
     return padding;
 }
@@ -437,8 +437,8 @@ static int64_t padding_at(const struct check *c, bool end)
     int64_t is = 0, is_not = size;
     while (is + 1 < is_not) {
         const int64_t n = is + (is_not - is) / 2;
-        const bool padding = end ? range_is_padding(c->p, c->l, dim, size - n, size - 1)
-                                 : range_is_padding(c->p, c->l, dim, 0, n - 1);
+        const bool padding = end ? layout_is_padding(c->p, c->l, dim, size - n, size - 1)
+                                 : layout_is_padding(c->p, c->l, dim, 0, n - 1);
         if (padding)
             is = n;
         else
@@ -455,8 +455,8 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
         return false;
     const int64_t size = l->shape[pr->dim];
     if (pr->before >= size || pr->after >= size - pr->before
-        || !range_is_padding(c->p, l, pr->dim, 0, pr->before - 1)
-        || !range_is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
+        || !layout_is_padding(c->p, l, pr->dim, 0, pr->before - 1)
+        || !layout_is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
         refuse(c, ERR_NOINV, "before=%lld after=%lld would drop data, not only padding", (long long)pr->before,
                (long long)pr->after);
         return err_fix(c->e, "%s has padding of before=%lld after=%lld", l->dim[pr->dim],

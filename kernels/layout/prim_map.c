@@ -64,7 +64,7 @@ static const struct expr *tile_position(struct exprs *p, const struct expr *cons
 
 static int64_t used_tiles(const struct prim *pr, const struct layout *before)
 {
-    return unfold_tiles(pr->size ? pr->size : before->shape[pr->dim], pr->tile, pr->stride);
+    return prim_tiles(pr->size ? pr->size : before->shape[pr->dim], pr->tile, pr->stride);
 }
 
 /* Dims that a primitive takes in and gives out at its dim; the others are copied. */

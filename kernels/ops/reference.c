@@ -51,9 +51,9 @@ static void node_eval_slow(const struct graph *g, const struct node *n, double *
         first_point(n->reduce, n->n_reduce, env);
         do
             acc = combined(n->combine, acc, val_at(g, n->body, data, env));
-        while (next_point(n->reduce, n->n_reduce, env));
+        while (reference_next_point(n->reduce, n->n_reduce, env));
         data[n->out][offset_at(&g->tensor[n->out], n->spatial, env)] = acc;
-    } while (next_point(n->spatial, n->n_spatial, env));
+    } while (reference_next_point(n->spatial, n->n_spatial, env));
 }
 
 void reference_eval_slow(const struct graph *g, double *const *data)

@@ -71,7 +71,7 @@ int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);
 void each_task(const struct row_plan *p, int64_t n, double work,
                void (*f)(const void *ctx, int64_t i, int64_t *env), const void *ctx);
 /* The next point of n variables that start at 0, the last one fastest; false after the last. */
-bool next_point(const struct expr *const *vars, int n, int64_t *env);
+bool reference_next_point(const struct expr *const *vars, int n, int64_t *env);
 void first_point(const struct expr *const *vars, int n, int64_t *env);
 
 static inline double arith(enum val_kind kind, double x, double y)

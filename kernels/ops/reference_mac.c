@@ -128,7 +128,7 @@ static void run_task(const void *ctx, int64_t task, int64_t *env)
         for (; more && k < CHUNK; k++) {
             off_s[k] = sum_at(&m->s.reduce, env);
             off_x[k] = sum_at(&m->x.reduce, env);
-            more = next_point(n->reduce, n->n_reduce, env);
+            more = reference_next_point(n->reduce, n->n_reduce, env);
         }
         for (int i = 0; i < run.n; i++)
             row_chunk(m, run.y[i], len, run.s[i], run.x[i], off_s, off_x, k);

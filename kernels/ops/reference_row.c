@@ -58,7 +58,7 @@ void first_point(const struct expr *const *vars, int n, int64_t *env)
         env[vars[i]->var] = 0;
 }
 
-bool next_point(const struct expr *const *vars, int n, int64_t *env)
+bool reference_next_point(const struct expr *const *vars, int n, int64_t *env)
 {
     for (int i = n - 1; i >= 0; i--) {
         if (env[vars[i]->var] < vars[i]->hi) {
@@ -371,7 +371,7 @@ static void segment_task(const void *ctx, int64_t task, int64_t *env)
         val_row(&c, p->body, i0, len, value);
         for (int64_t i = 0; i < len; i++)
             acc[i] = combined(n->combine, acc[i], value[i]);
-    } while (!cancelled(p->cancel) && next_point(n->reduce, n->n_reduce, env));
+    } while (!cancelled(p->cancel) && reference_next_point(n->reduce, n->n_reduce, env));
     for (int64_t i = 0; i < len; i++)
         out[i * p->row_stride] = acc[i];
 }
