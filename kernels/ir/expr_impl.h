@@ -98,6 +98,8 @@ static inline bool is_tame(struct range r)
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);
 }
 
+#define MAX_DIVISOR ((int64_t)1 << 40)    /* larger ones are computed, but not simplified */
+
 static inline struct range range_expr(const struct expr *e)
 {
     return (struct range){ e->lo, e->hi };

@@ -8,7 +8,8 @@
  *     unary   = "-" unary | atom
  *     atom    = number | name | ("min" | "max") "(" all "," all ")" | "(" all ")"
  *
- * Constants end up where the simplifier puts them: 8*h is h times 8, a - 4*b is a plus b times -4. */
+ * Constants end up where the simplifier puts them: 8*h is h times 8, a - 4*b is a plus b times
+ * -4. */
 #include "kernels/ir/expr.h"
 
 #include <ctype.h>

@@ -20,7 +20,7 @@ void lin_add(struct lin *l, const struct expr *e, int64_t scale);            /* 
 void lin_add_lin(struct lin *l, const struct lin *m, int64_t scale);
 int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 0 when absent */
 struct range lin_range(const struct lin *l);
-int64_t lin_gcd(const struct lin *l);                    /* of the coefficients; 0 when there are none */
+int64_t lin_gcd(const struct lin *l);                    /* of the coefficients; 0 without any */
 bool lin_divisible(const struct lin *l, int64_t c);      /* every coefficient and the rest */
 /* Canonical: larger |coefficient| first, then id order, the constant last. */
 const struct expr *lin_expr(const struct lin *l);

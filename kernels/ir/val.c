@@ -44,7 +44,8 @@ static const struct expr *map_index(const struct val_map *map, const struct expr
     return map->index ? map->index(map->ctx, e) : e;
 }
 
-static const struct val *rebuild_load(struct arena *a, const struct val *v, const struct val_map *map)
+static const struct val *rebuild_load(struct arena *a, const struct val *v,
+                                      const struct val_map *map)
 {
     const struct expr *idx[MAX_DIMS];
     const struct val *load = v;
