@@ -48,6 +48,8 @@ void session_autosave_drop(struct session *s);
 /* Autosaves that outlived their process, newest first: crash recovery on the start screen. */
 struct autosave { char path[512], title[256], original[512]; double age_s; };
 int session_autosaves(struct autosave *out, int max);
+/* Loads one; path becomes the original's, dirty is set, and the autosave is now this session's own. */
+bool session_recover(const struct autosave *from, struct session **out, struct err *e);
 /* Recent session files, newest first; session_save and session_load remember theirs. */
 int session_recent(char (*out)[512], int max);
 #endif

@@ -1,0 +1,467 @@
+/* Assertions over a result: a recursive-descent evaluator that walks the text once.
+ *
+ *     or = and { "||" and }        and = not { "&&" not }       not = "!" not | compare
+ *     compare = sum [ < <= > >= == != sum ]
+ *     sum = term { + - term }      term = unary { * / unary }   unary = - unary | atom
+ *     atom = number | "text" | true | false | path | ( or )     path = name { . name or number }
+ *
+ * Types are strict: a number is no truth value, and null (not measured) is no number.  The side of && and || that
+ * does not matter is parsed but not looked up, so that
+ *     !counters.perf.available || counters.perf.cycles < 1e9
+ * holds on a machine without counters. */
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/vec.h"
+#include "sessions/report.h"
+
+#define DEPTH_MAX 100
+#define TEXT_MAX 256
+
+enum value_type { VALUE_NUMBER, VALUE_TRUTH, VALUE_TEXT };
+static const char *const type_name[] = { "a number", "true or false", "a text" };
+
+/* A value and the text it came from. */
+struct value { enum value_type type; double number; bool truth; char text[TEXT_MAX]; int from, to; };
+
+struct evaluator {
+    const json_t *root;
+    const char *expr;
+    int at;
+    bool skipping;                        /* the value does not matter: nothing is looked up */
+    int depth;
+    struct err *e;
+};
+
+static bool parse_or(struct evaluator *v, struct value *out);
+
+/* errors */
+
+static bool fails(struct evaluator *v, int from, int to)
+{
+    err_where(v->e, NULL, 0, from + 1, v->expr);
+    return err_at(v->e, from + 1, to > from ? to - from : 1);
+}
+
+static bool wrong_type(struct evaluator *v, const struct value *got, enum value_type wanted)
+{
+    err_set(v->e, ERR_TYPE, "%s expected, this is %s", type_name[wanted], type_name[got->type]);
+    if (wanted == VALUE_TRUTH && got->type == VALUE_NUMBER)
+        err_fix(v->e, "compare it: %.*s < 1", got->to - got->from, v->expr + got->from);
+    return fails(v, got->from, got->to);
+}
+
+static bool need(struct evaluator *v, const struct value *got, enum value_type wanted)
+{
+    return v->skipping || got->type == wanted || wrong_type(v, got, wanted);
+}
+
+/* words */
+
+static void skip_blanks(struct evaluator *v)
+{
+    while (isspace((unsigned char)v->expr[v->at]))
+        v->at++;
+}
+
+static bool take(struct evaluator *v, const char *op)
+{
+    skip_blanks(v);
+    if (!str_starts(v->expr + v->at, op))
+        return false;
+    v->at += (int)strlen(op);
+    return true;
+}
+
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* paths */
+
+typedef VEC(char *) path_list;
+
+/* Every path to a number, truth value, text or null below node. */
+static void add_paths(path_list *list, const json_t *node, const char *path)
+{
+    const char *dot = path[0] ? "." : "", *key;
+    struct str full = {0};
+    json_t *child;
+    if (json_is_object(node)) {
+        json_object_foreach((json_t *)node, key, child) {
+            str_clear(&full);
+            str_printf(&full, "%s%s%s", path, dot, key);
+            add_paths(list, child, str_text(&full));
+        }
+    } else if (!json_is_array(node)) {
+        vec_push(list, xstrdup(path));
+    }
+    str_free(&full);
+}
+
+/* The nearest path as a whole, or one that ends with the same name ("median" -> latency_ms.median). */
+static void suggest_path(struct evaluator *v, const char *path)
+{
+    path_list list = {0};
+    add_paths(&list, v->root, "");
+    const char *near = str_nearest(path, (const char *const *)list.data, list.len);
+    const char *dot = strrchr(path, '.'), *last = dot ? dot + 1 : path;
+    for (int i = 0; !near && i < list.len; i++) {
+        const char *other = strrchr(list.data[i], '.');
+        if (streq(other ? other + 1 : list.data[i], last))
+            near = list.data[i];
+    }
+    if (near)
+        err_fix(v->e, "did you mean %s?", near);
+    else
+        err_fix(v->e, "tilescope run --json prints every path there is");
+    for (int i = 0; i < list.len; i++)
+        free(list.data[i]);
+    vec_free(&list);
+}
+
+static bool unknown_path(struct evaluator *v, const char *path, int from, int to)
+{
+    err_set(v->e, ERR_NAME, "the result has no \"%s\"", path);
+    suggest_path(v, path);
+    return fails(v, from, to);
+}
+
+static const json_t *step_into(const json_t *node, const char *name)
+{
+    long long i;
+    if (json_is_array(node))
+        return str_to_int64(name, 0, INT32_MAX, &i) ? json_array_get(node, (size_t)i) : NULL;
+    return json_object_get(node, name);
+}
+
+static bool value_of(struct evaluator *v, const json_t *node, const char *path, struct value *out)
+{
+    if (json_is_number(node)) {
+        out->type = VALUE_NUMBER;
+        out->number = json_number_value(node);
+    } else if (json_is_boolean(node)) {
+        out->type = VALUE_TRUTH;
+        out->truth = json_is_true(node);
+    } else if (json_is_string(node)) {
+        out->type = VALUE_TEXT;
+        snprintf(out->text, sizeof out->text, "%s", json_string_value(node));
+    } else if (json_is_null(node)) {
+        err_set(v->e, ERR_TYPE, "\"%s\" has no value: it was not measured", path);
+        return fails(v, out->from, out->to);
+    } else {
+        err_set(v->e, ERR_TYPE, "\"%s\" is a group, not a value", path);
+        err_fix(v->e, "name one of its members: %s.%s", path,
+                json_is_array(node) ? "0" : json_object_iter_key(json_object_iter((json_t *)node)));
+        return fails(v, out->from, out->to);
+    }
+    return true;
+}
+
+static bool parse_path(struct evaluator *v, struct value *out)
+{
+    int from = v->at;
+    while (is_name_char(v->expr[v->at]) || (v->expr[v->at] == '.' && is_name_char(v->expr[v->at + 1])))
+        v->at++;
+    out->from = from;
+    out->to = v->at;
+    if (v->skipping)
+        return true;
+    char *path = xstrdup(v->expr + from), *rest = NULL;
+    path[v->at - from] = '\0';
+    char *names = xstrdup(path);
+    const json_t *node = v->root;
+    for (char *name = strtok_r(names, ".", &rest); name && node; name = strtok_r(NULL, ".", &rest))
+        node = step_into(node, name);
+    bool ok = node ? value_of(v, node, path, out) : unknown_path(v, path, from, v->at);
+    free(names);
+    free(path);
+    return ok;
+}
+
+/* expressions */
+
+static bool parse_number(struct evaluator *v, struct value *out)
+{
+    char *end;
+    const char *text = v->expr + v->at;
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    double number = strtod(text, &end);
+    int from = v->at;
+    v->at += (int)(end - text);
+    if (hex || is_name_char(*end) || !isfinite(number)) {
+        err_set(v->e, ERR_SYNTAX, "malformed number");
+        return fails(v, from, v->at + 1);
+    }
+    *out = (struct value){ .type = VALUE_NUMBER, .number = number, .from = from, .to = v->at };
+    return true;
+}
+
+static bool parse_text(struct evaluator *v, struct value *out)
+{
+    int from = v->at;
+    const char *start = v->expr + from + 1, *close = strchr(start, '"');
+    if (!close) {
+        err_set(v->e, ERR_SYNTAX, "this quote is never closed");
+        return fails(v, from, (int)strlen(v->expr));
+    }
+    v->at += (int)(close - start) + 2;
+    out->type = VALUE_TEXT;
+    snprintf(out->text, sizeof out->text, "%.*s", (int)(close - start), start);
+    return true;
+}
+
+static bool parse_parenthesis(struct evaluator *v, struct value *out)
+{
+    int open = v->at++;
+    if (v->depth++ == DEPTH_MAX) {
+        err_set(v->e, ERR_SYNTAX, "more than %d parentheses inside each other", DEPTH_MAX);
+        return fails(v, open, open + 1);
+    }
+    if (!parse_or(v, out))
+        return false;
+    if (!take(v, ")")) {
+        err_set(v->e, ERR_SYNTAX, "this parenthesis is never closed");
+        return fails(v, open, open + 1);
+    }
+    v->depth--;
+    return true;
+}
+
+static bool parse_word(struct evaluator *v, struct value *out)
+{
+    static const char *const words[] = { "false", "true" };
+    for (int i = 0; i < COUNT_OF(words); i++) {
+        int n = (int)strlen(words[i]);
+        char next = str_starts(v->expr + v->at, words[i]) ? v->expr[v->at + n] : '_';
+        if (!is_name_char(next) && next != '.') {
+            v->at += n;
+            out->type = VALUE_TRUTH;
+            out->truth = i == 1;
+            return true;
+        }
+    }
+    return parse_path(v, out);
+}
+
+static bool parse_atom(struct evaluator *v, struct value *out)
+{
+    skip_blanks(v);
+    int from = v->at;
+    char c = v->expr[from];
+    bool ok;
+    *out = (struct value){0};
+    if (c == '(')
+        ok = parse_parenthesis(v, out);
+    else if (c == '"')
+        ok = parse_text(v, out);
+    else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)v->expr[from + 1])))
+        ok = parse_number(v, out);
+    else if (isalpha((unsigned char)c) || c == '_')
+        ok = parse_word(v, out);
+    else {
+        err_set(v->e, ERR_SYNTAX, c ? "a value expected here" : "the expression ends where a value"
+                                                              " is expected");
+        return fails(v, from, from + 1);
+    }
+    out->from = from;
+    out->to = v->at;
+    return ok;
+}
+
+/* "-" and "!" in front of an atom; many of them need no recursion. */
+static bool parse_unary(struct evaluator *v, struct value *out)
+{
+    int from = v->at;
+    bool negative = false;
+    for (; take(v, "-"); negative = !negative)
+        ;
+    if (!parse_atom(v, out))
+        return false;
+    if (v->at > from && out->from > from && negative) {
+        if (!need(v, out, VALUE_NUMBER))
+            return false;
+        out->number = -out->number;
+    }
+    return true;
+}
+
+static bool combine(struct evaluator *v, char op, struct value *left, const struct value *right)
+{
+    if (!need(v, left, VALUE_NUMBER) || !need(v, right, VALUE_NUMBER))
+        return false;
+    left->to = right->to;
+    if (v->skipping)
+        return true;
+    if (op == '/' && right->number == 0) {
+        err_set(v->e, ERR_RANGE, "division by zero");
+        return fails(v, right->from, right->to);
+    }
+    left->number = op == '+' ? left->number + right->number : op == '-' ? left->number - right->number
+                 : op == '*' ? left->number * right->number : left->number / right->number;
+    if (!isfinite(left->number)) {
+        err_set(v->e, ERR_RANGE, "the number is too large");
+        return fails(v, left->from, left->to);
+    }
+    return true;
+}
+
+static bool parse_term(struct evaluator *v, struct value *out)
+{
+    struct value right;
+    if (!parse_unary(v, out))
+        return false;
+    for (;;) {
+        char op = take(v, "*") ? '*' : take(v, "/") ? '/' : '\0';
+        if (!op)
+            return true;
+        if (!parse_unary(v, &right) || !combine(v, op, out, &right))
+            return false;
+    }
+}
+
+static bool parse_sum(struct evaluator *v, struct value *out)
+{
+    struct value right;
+    if (!parse_term(v, out))
+        return false;
+    for (;;) {
+        char op = take(v, "+") ? '+' : take(v, "-") ? '-' : '\0';
+        if (!op)
+            return true;
+        if (!parse_term(v, &right) || !combine(v, op, out, &right))
+            return false;
+    }
+}
+
+enum relation { REL_LE, REL_GE, REL_EQ, REL_NE, REL_LT, REL_GT, REL_NONE };
+static const char *const relation_text[] = { "<=", ">=", "==", "!=", "<", ">" };
+
+static bool holds_between(enum relation r, const struct value *x, const struct value *y)
+{
+    int order = x->type == VALUE_TEXT ? strcmp(x->text, y->text)
+              : x->type == VALUE_TRUTH ? x->truth - y->truth
+              : (x->number > y->number) - (x->number < y->number);
+    switch (r) {
+    case REL_LE: return order <= 0;
+    case REL_GE: return order >= 0;
+    case REL_EQ: return order == 0;
+    case REL_NE: return order != 0;
+    case REL_LT: return order < 0;
+    case REL_GT: return order > 0;
+    case REL_NONE: break;
+    }
+    UNREACHABLE();
+}
+
+static bool parse_compare(struct evaluator *v, struct value *out)
+{
+    struct value right;
+    enum relation r = REL_LE;
+    if (!parse_sum(v, out))
+        return false;
+    while (r < REL_NONE && !take(v, relation_text[r]))
+        r++;
+    if (r == REL_NONE)
+        return true;
+    if (!parse_sum(v, &right))
+        return false;
+    bool equality = r == REL_EQ || r == REL_NE;
+    if (!v->skipping && equality && out->type != right.type)
+        return wrong_type(v, &right, out->type);
+    if (!equality && (!need(v, out, VALUE_NUMBER) || !need(v, &right, VALUE_NUMBER)))
+        return false;
+    bool truth = !v->skipping && holds_between(r, out, &right);
+    *out = (struct value){ .type = VALUE_TRUTH, .truth = truth, .from = out->from, .to = right.to };
+    return true;
+}
+
+static bool parse_not(struct evaluator *v, struct value *out)
+{
+    bool any = false, negative = false;
+    skip_blanks(v);
+    int from = v->at;
+    while (v->expr[v->at] == '!' && v->expr[v->at + 1] != '=') {
+        v->at++;
+        skip_blanks(v);
+        any = true;
+        negative = !negative;
+    }
+    if (!parse_compare(v, out))
+        return false;
+    if (!any)
+        return true;
+    if (!need(v, out, VALUE_TRUTH))
+        return false;
+    out->truth = out->truth != negative;
+    out->from = from;
+    return true;
+}
+
+/* A chain of && or ||: decided as soon as one side equals `decides`. */
+static bool parse_chain(struct evaluator *v, const char *op, bool decides,
+                        bool (*side)(struct evaluator *, struct value *), struct value *out)
+{
+    struct value right;
+    if (!side(v, out))
+        return false;
+    while (take(v, op)) {
+        bool outer = v->skipping;
+        if (!need(v, out, VALUE_TRUTH))
+            return false;
+        v->skipping = outer || out->truth == decides;
+        if (!side(v, &right) || !need(v, &right, VALUE_TRUTH))
+            return false;
+        if (!v->skipping)
+            out->truth = right.truth;
+        v->skipping = outer;
+        out->to = right.to;
+    }
+    return true;
+}
+
+static bool parse_and(struct evaluator *v, struct value *out)
+{
+    return parse_chain(v, "&&", false, parse_not, out);
+}
+
+static bool parse_or(struct evaluator *v, struct value *out)
+{
+    return parse_chain(v, "||", true, parse_and, out);
+}
+
+static bool evaluate(struct evaluator *v, bool *holds)
+{
+    struct value result;
+    if (!parse_or(v, &result))
+        return false;
+    skip_blanks(v);
+    if (v->expr[v->at]) {
+        err_set(v->e, ERR_SYNTAX, "an operator expected here");
+        if (v->expr[v->at] == '=')
+            err_fix(v->e, "equality is ==");
+        return fails(v, v->at, v->at + 1);
+    }
+    if (!need(v, &result, VALUE_TRUTH))
+        return false;
+    *holds = result.truth;
+    return true;
+}
+
+bool report_assert(const char *json, const char *expr, bool *holds, struct err *e)
+{
+    json_error_t je;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &je);
+    if (!root) {
+        err_set(e, ERR_SYNTAX, "malformed JSON: %s", je.text);
+        return err_where(e, "<json>", je.line, je.column, "");
+    }
+    struct evaluator v = { .root = root, .expr = expr, .e = e };
+    bool ok = evaluate(&v, holds);
+    json_decref(root);
+    return ok;
+}

@@ -1,0 +1,295 @@
+/* Autosave, crash recovery and the list of recent files: what lives in the state folder.
+ *
+ * An autosave is an ordinary session file behind a few comment lines that say whose it is:
+ *     # autosave of process 4711 912345
+ *     # original: /home/me/conv.yaml
+ *     # title: ...
+ * The process is its id and start time, so that a later process with the same id is not taken for
+ * it. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "sessions/session.h"
+#include "sessions/session_impl.h"
+
+#define HEAD "# autosave of process "
+#define ORIGINAL "# original: "
+#define TITLE "# title: "
+#define RECENT_MAX 20
+
+/* processes */
+
+/* Field 22 of /proc/PID/stat, counted behind the last ')' because the name may contain anything; 0
+ * when there is no such file. */
+static unsigned long long start_time(long pid)
+{
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    bool got = fgets(line, sizeof line, f) != NULL;
+    fclose(f);
+    char *rest = NULL, *behind = got ? strrchr(line, ')') : NULL;
+    char *field = behind ? strtok_r(behind + 1, " ", &rest) : NULL;
+    for (int i = 3; field && i < 22; i++)
+        field = strtok_r(NULL, " ", &rest);
+    return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static bool is_alive(long pid, unsigned long long started)
+{
+    if (pid <= 0 || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+        return false;
+    unsigned long long now = start_time(pid);
+    return now == 0 || started == 0 || now == started;
+}
+
+/* the files */
+
+static bool autosave_dir(struct str *out, struct err *e)
+{
+    if (!dir_state(out, e))
+        return false;
+    str_add(out, "/autosave");
+    return dir_make(str_text(out), e);
+}
+
+/* The file's base name or the operator's name, in letters that are safe everywhere. */
+static void add_name(struct str *out, const struct session *s)
+{
+    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+    size_t n = strlen(name);
+    n -= str_ends(name, ".yaml") ? strlen(".yaml") : 0;
+    if (n == 0) {
+        name = history_spec(s->history);
+        n = strcspn(name, " ");
+    }
+    for (size_t i = 0; i < n && i < 40; i++) {
+        unsigned char c = (unsigned char)name[i];
+        bool safe = isascii(c) && (isalnum(c) || c == '-');
+        str_add_char(out, safe ? name[i] : '_');
+    }
+}
+
+/* NAME-HASH.yaml; the hash is of the process and the session in it, so that two windows on one file
+ * do not write over each other. */
+static bool autosave_path(const struct session *s, struct str *out, struct err *e)
+{
+    struct { long pid; unsigned long long started; uintptr_t session; } key = {
+        .pid = getpid(), .started = start_time(getpid()), .session = (uintptr_t)s,
+    };
+    if (!autosave_dir(out, e))
+        return false;
+    str_add_char(out, '/');
+    add_name(out, s);
+    uint64_t hash = hash_bytes(&key.pid, sizeof key.pid, hash_text(s->path));
+    hash = hash_bytes(&key.started, sizeof key.started, hash);
+    hash = hash_bytes(&key.session, sizeof key.session, hash);
+    str_printf(out, "-%012llx.yaml", (unsigned long long)(hash >> 16));
+    return true;
+}
+
+/* Texts in the head are one line each. */
+static void add_head(struct str *out, const char *key, const char *text)
+{
+    str_add(out, key);
+    for (const char *c = text; *c; c++)
+        str_add_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    str_add_char(out, '\n');
+}
+
+static void add_absolute(struct str *out, const char *path)
+{
+    char *cwd = path[0] && path[0] != '/' ? getcwd(NULL, 0) : NULL;
+    if (cwd)
+        str_printf(out, "%s/", cwd);
+    str_add(out, path);
+    free(cwd);
+}
+
+bool session_autosave(struct session *s, struct err *e)
+{
+    struct str path = {0}, text = {0}, original = {0};
+    add_absolute(&original, s->path);
+    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), start_time(getpid()));
+    add_head(&text, ORIGINAL, str_text(&original));
+    add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
+    session_yaml(s, &text);
+    bool ok = autosave_path(s, &path, e)
+           && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
+    str_free(&original);
+    str_free(&text);
+    str_free(&path);
+    return ok;
+}
+
+void session_autosave_drop(struct session *s)
+{
+    struct str path = {0};
+    struct err ignored;
+    if (autosave_path(s, &path, &ignored))
+        unlink(str_text(&path));
+    str_free(&path);
+}
+
+/* recovery */
+
+/* The rest of line behind key, without its line end. */
+static bool take_line(const char *line, const char *key, char *out, size_t size)
+{
+    if (!str_starts(line, key))
+        return false;
+    const char *text = line + strlen(key);
+    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+    return true;
+}
+
+/* Reads the head; false when this is no autosave, or its process is still there. */
+static bool read_head(const char *path, struct autosave *out)
+{
+    FILE *f = fopen(path, "r");
+    char line[1024];
+    long pid = 0;
+    unsigned long long started = 0;
+    struct stat st;
+    if (!f)
+        return false;
+    *out = (struct autosave){0};
+    bool ok = fgets(line, sizeof line, f) && sscanf(line, HEAD "%ld %llu", &pid, &started) == 2
+           && fgets(line, sizeof line, f)
+           && take_line(line, ORIGINAL, out->original, sizeof out->original)
+           && fgets(line, sizeof line, f) && take_line(line, TITLE, out->title, sizeof out->title)
+           && fstat(fileno(f), &st) == 0;
+    fclose(f);
+    if (!ok || is_alive(pid, started))
+        return false;
+    snprintf(out->path, sizeof out->path, "%s", path);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    out->age_s = (double)(now.tv_sec - st.st_mtim.tv_sec)
+               + 1e-9 * (double)(now.tv_nsec - st.st_mtim.tv_nsec);
+    return true;
+}
+
+static int younger_first(const void *a, const void *b)
+{
+    double x = ((const struct autosave *)a)->age_s, y = ((const struct autosave *)b)->age_s;
+    return (x > y) - (x < y);
+}
+
+int session_autosaves(struct autosave *out, int max)
+{
+    VEC(struct autosave) found = {0};
+    struct str dir = {0}, path = {0};
+    struct err ignored;
+    DIR *d = autosave_dir(&dir, &ignored) ? opendir(str_text(&dir)) : NULL;
+    for (struct dirent *entry; d && (entry = readdir(d)) != NULL;) {
+        struct autosave one;
+        str_clear(&path);
+        str_printf(&path, "%s/%s", str_text(&dir), entry->d_name);
+        if (str_ends(entry->d_name, ".yaml") && path.len < sizeof one.path
+            && read_head(str_text(&path), &one))
+            vec_push(&found, one);
+    }
+    if (d)
+        closedir(d);
+    if (found.len > 0)
+        qsort(found.data, (size_t)found.len, sizeof *found.data, younger_first);
+    int n = found.len < max ? found.len : max;
+    for (int i = 0; i < n; i++)
+        out[i] = found.data[i];
+    vec_free(&found);
+    str_free(&dir);
+    str_free(&path);
+    return n;
+}
+
+bool session_recover(const struct autosave *from, struct session **out, struct err *e)
+{
+    struct session *s;
+    struct str text = {0};
+    bool ok = file_read(from->path, 4u << 20, &text, e)
+           && session_parse(from->path, str_text(&text), text.len, &s, e);
+    str_free(&text);
+    if (!ok)
+        return false;
+    snprintf(s->path, sizeof s->path, "%s", from->original);
+    s->dirty = true;
+    if (!session_autosave(s, e)) {
+        session_free(s);
+        return false;
+    }
+    unlink(from->path);
+    *out = s;
+    return true;
+}
+
+/* recent files */
+
+static bool recent_file(struct str *out, struct err *e)
+{
+    if (!dir_state(out, e))
+        return false;
+    str_add(out, "/recent");
+    return true;
+}
+
+/* The remembered paths, one a line, newest first. */
+static void read_recent(struct str *out)
+{
+    struct str path = {0};
+    struct err ignored;
+    if (!recent_file(&path, &ignored) || !file_read(str_text(&path), 1u << 20, out, &ignored))
+        str_clear(out);
+    str_free(&path);
+}
+
+void recent_remember(const char *path)
+{
+    struct str old = {0}, text = {0}, file = {0};
+    struct err ignored;
+    char *rest = NULL;
+    int n = 1;
+    add_absolute(&text, path);
+    if (strchr(str_text(&text), '\n') || !recent_file(&file, &ignored))
+        goto done;
+    size_t first = text.len;
+    str_add_char(&text, '\n');
+    read_recent(&old);
+    for (char *line = old.data ? strtok_r(old.data, "\n", &rest) : NULL; line && n < RECENT_MAX;
+         line = strtok_r(NULL, "\n", &rest))
+        if (strlen(line) != first || strncmp(line, text.data, first) != 0) {
+            str_printf(&text, "%s\n", line);
+            n++;
+        }
+    file_write_atomic(str_text(&file), str_text(&text), text.len, &ignored);
+done:
+    str_free(&file);
+    str_free(&text);
+    str_free(&old);
+}
+
+int session_recent(char (*out)[512], int max)
+{
+    struct str text = {0};
+    char *rest = NULL;
+    int n = 0;
+    read_recent(&text);
+    for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && n < max;
+         line = strtok_r(NULL, "\n", &rest))
+        if (strlen(line) < sizeof *out && file_exists(line))
+            snprintf(out[n++], sizeof *out, "%s", line);
+    str_free(&text);
+    return n;
+}

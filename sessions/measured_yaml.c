@@ -1,0 +1,259 @@
+#include "sessions/measured_yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "kernels/base/rng.h"
+
+#define M(type, member, zero) FIELD(type, measurement, member, zero)
+
+static const struct field result_fields[] = {
+    M(TEXT, reason, ZERO_LEFT_OUT),
+    M(BOOL, verified, ZERO_KEPT),
+    M(DOUBLE, max_rel_err, ZERO_LEFT_OUT),
+    M(DOUBLE, tolerance, ZERO_LEFT_OUT),
+    M(DOUBLE, gflops, ZERO_LEFT_OUT),
+    M(DOUBLE, peak_gflops, ZERO_LEFT_OUT),
+    M(DOUBLE, peak_fraction, ZERO_LEFT_OUT),
+    M(TEXT, compiler, ZERO_LEFT_OUT),
+    M(INT, threads, ZERO_LEFT_OUT),
+    M(UINT64, seed, ZERO_KEPT),
+    M(DOUBLE, build_s, ZERO_LEFT_OUT),
+    M(DOUBLE, total_s, ZERO_LEFT_OUT),
+};
+
+static const struct field latency_fields[] = {
+    { "median", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, median_ms), sizeof(double) },
+    { "min", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, min_ms), sizeof(double) },
+    { "max", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, max_ms), sizeof(double) },
+    FIELD(DOUBLE, latency, spread, ZERO_KEPT),
+    FIELD(INT, latency, runs, ZERO_KEPT),
+};
+
+static const struct field sim_fields[] = {
+    FIELD(BOOL, sim_result, available, ZERO_KEPT),
+    FIELD(TEXT, sim_result, reason, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, loads, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, stores, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, l1_misses, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, writebacks, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, sim_result, seconds, ZERO_LEFT_OUT),
+};
+
+static const struct field geometry_fields[] = {
+    FIELD(INT64, cache_geometry, size_bytes, ZERO_KEPT),
+    FIELD(INT, cache_geometry, ways, ZERO_KEPT),
+    FIELD(INT, cache_geometry, line_bytes, ZERO_KEPT),
+};
+
+static const struct field tensor_fields[] = {
+    FIELD(INT64, tensor_count, loads, ZERO_KEPT),
+    FIELD(INT64, tensor_count, stores, ZERO_KEPT),
+    FIELD(INT64, tensor_count, l1_misses, ZERO_KEPT),
+};
+
+static const struct field perf_fields[] = {
+    FIELD(BOOL, perf_result, available, ZERO_KEPT),
+    FIELD(TEXT, perf_result, reason, ZERO_LEFT_OUT),
+};
+
+static const struct field event_fields[] = {
+    FIELD(TEXT, perf_count, name, ZERO_KEPT),
+    FIELD(INT64, perf_count, value, ZERO_KEPT),
+    FIELD(BOOL, perf_count, scaled, ZERO_KEPT),
+};
+
+#define WITH_COUNT(fields) fields, COUNT_OF(fields)
+
+void state_key(char out[20], const char *spec, const char *const *steps, int n)
+{
+    uint64_t hash = hash_text(spec);
+    for (int i = 0; i < n; i++)
+        hash = hash_bytes(steps[i], strlen(steps[i]) + 1, hash);
+    snprintf(out, 20, "%016llx", (unsigned long long)hash);
+}
+
+/* writing */
+
+static void write_sim(struct ywriter *w, const struct sim_result *sim)
+{
+    ywrite_text(w, "sim");
+    ywrite_map(w, true);
+    fields_write(w, WITH_COUNT(sim_fields), sim);
+    if (sim->l1.size_bytes > 0) {
+        ywrite_text(w, "l1");
+        ywrite_map(w, true);
+        fields_write(w, WITH_COUNT(geometry_fields), &sim->l1);
+        ywrite_map_end(w);
+    }
+    if (sim->n > 0) {
+        ywrite_text(w, "by_tensor");
+        ywrite_map(w, true);
+        for (int i = 0; i < sim->n; i++) {
+            ywrite_text(w, sim->by_tensor[i].tensor);
+            ywrite_map(w, true);
+            fields_write(w, WITH_COUNT(tensor_fields), &sim->by_tensor[i]);
+            ywrite_map_end(w);
+        }
+        ywrite_map_end(w);
+    }
+    ywrite_map_end(w);
+}
+
+static void write_perf(struct ywriter *w, const struct perf_result *perf)
+{
+    ywrite_text(w, "perf");
+    ywrite_map(w, true);
+    fields_write(w, WITH_COUNT(perf_fields), perf);
+    if (perf->n > 0) {
+        ywrite_text(w, "counts");
+        ywrite_seq(w, true);
+        for (int i = 0; i < perf->n; i++) {
+            ywrite_map(w, true);
+            fields_write(w, WITH_COUNT(event_fields), &perf->count[i]);
+            ywrite_map_end(w);
+        }
+        ywrite_seq_end(w);
+    }
+    ywrite_map_end(w);
+}
+
+void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m)
+{
+    ywrite_map(w, true);
+    ywrite_text(w, "branch");
+    ywrite_text(w, at->branch);
+    ywrite_text(w, "step");
+    ywrite_int(w, at->step);
+    ywrite_text(w, "key");
+    ywrite_text(w, at->key);
+    ywrite_text(w, "outcome");
+    ywrite_text(w, outcome_name[m->outcome]);
+    if (m->latency.runs > 0) {
+        ywrite_text(w, "latency_ms");
+        ywrite_map(w, true);
+        fields_write(w, WITH_COUNT(latency_fields), &m->latency);
+        ywrite_map_end(w);
+    }
+    fields_write(w, WITH_COUNT(result_fields), m);
+    if (m->sim.available || m->sim.reason[0])
+        write_sim(w, &m->sim);
+    if (m->perf.available || m->perf.reason[0])
+        write_perf(w, &m->perf);
+    ywrite_map_end(w);
+}
+
+/* reading */
+
+static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outcome *out,
+                         struct err *e)
+{
+    const char *text;
+    if (!ynode_text(d, v, "outcome", 64, false, &text, e))
+        return false;
+    for (int i = 0; i <= OUTCOME_LIMIT; i++)
+        if (streq(outcome_name[i], text)) {
+            *out = (enum outcome)i;
+            return true;
+        }
+    err_set(e, ERR_RANGE, "outcome: unknown value \"%s\"", text);
+    const char *near = str_nearest(text, outcome_name, OUTCOME_LIMIT + 1);
+    if (near)
+        err_fix(e, "did you mean \"%s\"?", near);
+    return ydoc_at(d, v, e);
+}
+
+static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct sim_result *sim,
+                           struct err *e)
+{
+    if (!ynode_is(d, map, YNODE_MAP, "by_tensor", e))
+        return false;
+    if (map->n > MEASURE_MAX_TENSORS) {
+        err_set(e, ERR_RANGE, "by_tensor: more than %d tensors", MEASURE_MAX_TENSORS);
+        return ydoc_at(d, map, e);
+    }
+    for (int i = 0; i < map->n; i++) {
+        const struct ynode *key = map->item[2 * i], *counts = map->item[2 * i + 1];
+        struct tensor_count *t = &sim->by_tensor[i];
+        const char *name;
+        if (!ynode_text(d, key, "by_tensor", sizeof t->tensor - 1, false, &name, e)
+            || !ymap_check(d, counts, name, WITH_COUNT(tensor_fields), NULL, e)
+            || !fields_read(d, counts, WITH_COUNT(tensor_fields), t, e))
+            return false;
+        snprintf(t->tensor, sizeof t->tensor, "%s", name);
+    }
+    sim->n = map->n;
+    return true;
+}
+
+static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_result *sim,
+                     struct err *e)
+{
+    static const char *const more[] = { "l1", "by_tensor", NULL };
+    if (!ymap_check(d, map, "sim", WITH_COUNT(sim_fields), more, e)
+        || !fields_read(d, map, WITH_COUNT(sim_fields), sim, e))
+        return false;
+    const struct ynode *l1 = ymap_get(map, "l1"), *tensors = ymap_get(map, "by_tensor");
+    if (l1 && (!ymap_check(d, l1, "l1", WITH_COUNT(geometry_fields), NULL, e)
+               || !fields_read(d, l1, WITH_COUNT(geometry_fields), &sim->l1, e)))
+        return false;
+    return !tensors || read_by_tensor(d, tensors, sim, e);
+}
+
+static bool read_perf(const struct ydoc *d, const struct ynode *map, struct perf_result *perf,
+                      struct err *e)
+{
+    static const char *const more[] = { "counts", NULL };
+    if (!ymap_check(d, map, "perf", WITH_COUNT(perf_fields), more, e)
+        || !fields_read(d, map, WITH_COUNT(perf_fields), perf, e))
+        return false;
+    const struct ynode *counts = ymap_get(map, "counts");
+    if (!counts)
+        return true;
+    if (!ynode_is(d, counts, YNODE_SEQ, "counts", e))
+        return false;
+    if (counts->n > PERF_MAX_EVENTS) {
+        err_set(e, ERR_RANGE, "counts: more than %d events", PERF_MAX_EVENTS);
+        return ydoc_at(d, counts, e);
+    }
+    for (int i = 0; i < counts->n; i++)
+        if (!ymap_check(d, counts->item[i], "counts", WITH_COUNT(event_fields), NULL, e)
+            || !fields_read(d, counts->item[i], WITH_COUNT(event_fields), &perf->count[i], e))
+            return false;
+    perf->n = counts->n;
+    return true;
+}
+
+static bool read_at(const struct ydoc *d, const struct ynode *map, struct measured_at *at,
+                    struct err *e)
+{
+    const struct ynode *branch, *step, *key;
+    const char *text;
+    if (!ymap_need(d, map, "branch", &branch, e) || !ymap_need(d, map, "step", &step, e)
+        || !ymap_need(d, map, "key", &key, e)
+        || !ynode_text(d, branch, "branch", 255, false, &at->branch, e)
+        || !ynode_int(d, step, "step", 0, INT32_MAX, &at->step, e)
+        || !ynode_text(d, key, "key", sizeof at->key - 1, false, &text, e))
+        return false;
+    snprintf(at->key, sizeof at->key, "%s", text);
+    return true;
+}
+
+bool measured_read(const struct ydoc *d, const struct ynode *node, struct measured_at *at,
+                   struct measurement *m, struct err *e)
+{
+    static const char *const more[] = { "branch", "step", "key", "outcome", "latency_ms", "sim",
+                                        "perf", NULL };
+    const struct ynode *outcome;
+    *m = (struct measurement){0};
+    if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
+        || !read_at(d, node, at, e)
+        || !ymap_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
+        || !fields_read(d, node, WITH_COUNT(result_fields), m, e))
+        return false;
+    const struct ynode *latency = ymap_get(node, "latency_ms"), *sim = ymap_get(node, "sim"),
+                       *perf = ymap_get(node, "perf");
+    if (latency && (!ymap_check(d, latency, "latency_ms", WITH_COUNT(latency_fields), NULL, e)
+                    || !fields_read(d, latency, WITH_COUNT(latency_fields), &m->latency, e)))
+        return false;
+    return (!sim || read_sim(d, sim, &m->sim, e)) && (!perf || read_perf(d, perf, &m->perf, e));
+}

@@ -1,0 +1,273 @@
+/* Results as JSON.  schema.md documents every key; whoever changes one changes both. */
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sessions/report.h"
+
+/* values: what was not measured is null */
+
+/* Malformed UTF-8 (a compiler's message cut in the middle) becomes '?'. */
+static json_t *text_of(const char *text)
+{
+    char *clean = xstrdup(text);
+    size_t n = strlen(clean);
+    for (size_t from = 0, bad; !utf8_valid(clean + from, n - from, &bad); from += bad)
+        clean[from + bad] = '?';
+    json_t *v = json_string(clean);
+    free(clean);
+    return v;
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] ? text_of(text) : json_null();
+}
+
+/* NaN and infinity have no JSON. */
+static json_t *real_if(bool known, double v)
+{
+    return known && isfinite(v) ? json_real(v) : json_null();
+}
+
+/* Beyond the 64 bits with sign that readers agree on, as text. */
+static json_t *unsigned_of(uint64_t v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    return v <= INT64_MAX ? json_integer((json_int_t)v) : json_string(text);
+}
+
+static json_t *integer_if(bool known, int64_t v)
+{
+    return known ? json_integer(v) : json_null();
+}
+
+static void put(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        fail("the JSON key \"%s\" cannot be set", key);
+}
+
+static void print_json(struct str *out, json_t *root)
+{
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    if (!text)
+        fail("a result cannot be written as JSON");
+    str_add(out, text);
+    str_add_char(out, '\n');
+    free(text);
+    json_decref(root);
+}
+
+static json_t *unavailable(const char *reason)
+{
+    json_t *o = json_object();
+    put(o, "available", json_false());
+    put(o, "reason", text_of(reason));
+    return o;
+}
+
+/* run */
+
+static json_t *geometry_json(const struct cache_geometry *g)
+{
+    json_t *o = json_object();
+    put(o, "size_bytes", json_integer(g->size_bytes));
+    put(o, "ways", json_integer(g->ways));
+    put(o, "line_bytes", json_integer(g->line_bytes));
+    return o;
+}
+
+static json_t *sim_json(const struct sim_result *s, bool asked)
+{
+    if (!asked)
+        return unavailable("not asked for (--meters sim)");
+    if (!s->available)
+        return unavailable(s->reason[0] ? s->reason : "not measured");
+    json_t *o = json_object(), *by = json_object();
+    put(o, "available", json_true());
+    put(o, "loads", json_integer(s->loads));
+    put(o, "stores", json_integer(s->stores));
+    put(o, "l1_misses", json_integer(s->l1_misses));
+    put(o, "writebacks", json_integer(s->writebacks));
+    for (int i = 0; i < s->n; i++) {
+        const struct tensor_count *t = &s->by_tensor[i];
+        json_t *counts = json_object();
+        put(counts, "loads", json_integer(t->loads));
+        put(counts, "stores", json_integer(t->stores));
+        put(counts, "l1_misses", json_integer(t->l1_misses));
+        put(by, t->tensor, counts);
+    }
+    put(o, "by_tensor", by);
+    put(o, "l1", geometry_json(&s->l1));
+    return o;
+}
+
+/* "L1d load misses" -> "l1d_load_misses": a name that an assertion can say. */
+static void event_key(char *out, size_t size, const char *name)
+{
+    size_t n = 0;
+    for (; name[n] && n + 1 < size; n++)
+        out[n] = isalnum((unsigned char)name[n]) ? (char)tolower((unsigned char)name[n]) : '_';
+    out[n] = '\0';
+}
+
+static json_t *perf_json(const struct perf_result *p, bool asked)
+{
+    if (!asked)
+        return unavailable("not asked for (--meters perf)");
+    if (!p->available)
+        return unavailable(p->reason[0] ? p->reason : "not measured");
+    json_t *o = json_object();
+    bool scaled = false;
+    put(o, "available", json_true());
+    for (int i = 0; i < p->n; i++) {
+        char key[sizeof p->count[i].name];
+        event_key(key, sizeof key, p->count[i].name);
+        put(o, key, json_integer(p->count[i].value));
+        scaled |= p->count[i].scaled;
+    }
+    put(o, "scaled", json_boolean(scaled));
+    return o;
+}
+
+static json_t *latency_json(const struct latency *l)
+{
+    if (l->runs == 0)
+        return json_null();
+    json_t *o = json_object();
+    put(o, "median", real_if(true, l->median_ms));
+    put(o, "min", real_if(true, l->min_ms));
+    put(o, "max", real_if(true, l->max_ms));
+    put(o, "spread", real_if(true, l->spread));
+    put(o, "runs", json_integer(l->runs));
+    return o;
+}
+
+static json_t *steps_json(const struct program *p)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < p->n_steps; i++)
+        json_array_append_new(list, text_of(p->steps[i]));
+    return list;
+}
+
+static void put_result(json_t *o, const struct measurement *m, unsigned meters)
+{
+    bool compared = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG;
+    json_t *counters = json_object();
+    put(o, "outcome", text_of(outcome_name[m->outcome]));
+    put(o, "reason", text_or_null(m->reason));
+    put(o, "verified", json_boolean(m->verified));
+    put(o, "max_rel_err", real_if(compared, m->max_rel_err));
+    put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
+    put(o, "latency_ms", latency_json(&m->latency));
+    put(o, "gflops", real_if(m->gflops > 0, m->gflops));
+    put(o, "peak_gflops", real_if(m->peak_gflops > 0, m->peak_gflops));
+    put(o, "peak_fraction", real_if(m->peak_fraction > 0, m->peak_fraction));
+    put(o, "baselines", json_object());
+    put(counters, "sim", sim_json(&m->sim, meters & METER_SIM));
+    put(counters, "perf", perf_json(&m->perf, meters & METER_PERF));
+    put(o, "counters", counters);
+}
+
+void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
+                     unsigned meters)
+{
+    static const struct measurement nothing;
+    const struct program *p = history_current(s->history)->program;
+    json_t *o = json_object();
+    m = m ? m : &nothing;
+    put(o, "format", json_integer(1));
+    put(o, "operator", text_of(p->base->op));
+    put(o, "spec", text_of(p->base->spec));
+    put(o, "title", text_or_null(s->title));
+    put(o, "branch", text_of(history_branch(s->history, history_branch_index(s->history))->name));
+    put(o, "steps", steps_json(p));
+    put_result(o, m, meters);
+    put(o, "machine", text_or_null(s->machine));
+    put(o, "compiler", text_or_null(m->compiler));
+    put(o, "threads", integer_if(m->threads > 0, m->threads));
+    put(o, "seed", unsigned_of(m->seed));
+    put(o, "build_s", real_if(m->build_s > 0, m->build_s));
+    put(o, "total_s", real_if(m->total_s > 0, m->total_s));
+    print_json(out, o);
+}
+
+/* lists */
+
+static json_t *cache_or_null(const struct cache_geometry *g)
+{
+    return g->size_bytes > 0 ? geometry_json(g) : json_null();
+}
+
+void report_machine_json(struct str *out, const struct machine *m, const struct peak *peak)
+{
+    json_t *o = json_object();
+    struct str fingerprint = {0};
+    machine_fingerprint(&fingerprint, m);
+    put(o, "fingerprint", text_of(str_text(&fingerprint)));
+    put(o, "cpu", text_or_null(m->cpu));
+    put(o, "isa", text_or_null(m->isa));
+    put(o, "vector_floats", json_integer(m->vector_floats));
+    put(o, "cores", json_integer(m->cores));
+    put(o, "l1d", cache_or_null(&m->l1d));
+    put(o, "l1d_assumed", json_boolean(m->l1d_assumed));
+    put(o, "l2", cache_or_null(&m->l2));
+    put(o, "l3", cache_or_null(&m->l3));
+    put(o, "memory_bytes", integer_if(m->memory_bytes > 0, m->memory_bytes));
+    put(o, "os", text_or_null(m->os));
+    put(o, "has_pmu", json_boolean(m->has_pmu));
+    put(o, "peak_gflops", real_if(peak && peak->gflops_max > 0, peak ? peak->gflops_max : 0));
+    str_free(&fingerprint);
+    print_json(out, o);
+}
+
+void report_meters_json(struct str *out, const struct meter_info *m, int n)
+{
+    json_t *o = json_object(), *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *meter = json_object();
+        put(meter, "name", text_of(m[i].name));
+        put(meter, "what", text_of(m[i].what));
+        put(meter, "available", json_boolean(m[i].available));
+        put(meter, "reason", text_or_null(m[i].reason));
+        json_array_append_new(list, meter);
+    }
+    put(o, "meters", list);
+    print_json(out, o);
+}
+
+static json_t *param_json(const struct op_param *p)
+{
+    json_t *o = json_object();
+    bool known = p->def != OP_REQUIRED && p->def != OP_UNSET;
+    put(o, "name", text_of(p->name));
+    put(o, "required", json_boolean(p->def == OP_REQUIRED));
+    put(o, "default", integer_if(known, p->def));
+    put(o, "min", json_integer(p->min));
+    put(o, "max", json_integer(p->max));
+    put(o, "help", text_of(p->help ? p->help : ""));
+    return o;
+}
+
+void report_ops_json(struct str *out)
+{
+    json_t *o = json_object(), *list = json_array();
+    for (int i = 0; i < ops_count(); i++) {
+        const struct op_family *f = ops_get(i);
+        json_t *family = json_object(), *params = json_array();
+        put(family, "name", text_of(f->name));
+        put(family, "title", text_of(f->title));
+        put(family, "example", text_of(f->example));
+        put(family, "help", text_of(f->help));
+        for (int k = 0; k < f->n_params; k++)
+            json_array_append_new(params, param_json(&f->params[k]));
+        put(family, "params", params);
+        json_array_append_new(list, family);
+    }
+    put(o, "operators", list);
+    print_json(out, o);
+}

@@ -1,0 +1,12 @@
+/* What the files of sessions/ share. */
+#ifndef TS_SESSIONS_SESSION_IMPL_H
+#define TS_SESSIONS_SESSION_IMPL_H
+#include "sessions/session.h"
+
+#define SESSION_VERSION 1
+
+/* state_key of the state behind step n of a path. */
+void history_key(char out[20], const struct history *h, const int *path, int n);
+/* Puts a session file on top of the recent ones; when that fails, nothing is lost but the convenience. */
+void recent_remember(const char *path);
+#endif

@@ -1,0 +1,318 @@
+/* YAML -> session.  Everything is built anew and handed out only when the whole file was good.
+ *
+ * The history is rebuilt through its own commands (branch, goto, steps), so a file cannot bring it
+ * into a state that typing could not. */
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "kernels/base/vec.h"
+#include "sessions/measured_yaml.h"
+#include "sessions/session.h"
+#include "sessions/session_impl.h"
+
+#define FILE_MAX_BYTES (4u << 20)
+#define STEPS_MAX 2000
+#define BRANCHES_MAX 256
+
+struct loader {
+    struct arena *a;
+    struct ydoc doc;
+    struct history *h;
+    int n_steps;
+    int *at;                              /* per branch: the step it stands at in the end */
+    struct err *e;
+};
+
+static bool fails_at(struct loader *l, const struct ynode *node)
+{
+    return ydoc_at(&l->doc, node, l->e);
+}
+
+/* branches */
+
+static bool load_steps(struct loader *l, const struct ynode *list)
+{
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
+        return false;
+    for (int i = 0; i < list->n; i++) {
+        const struct ynode *item = list->item[i];
+        const char *line;
+        if (!ynode_text(&l->doc, item, "steps", 4096, false, &line, l->e))
+            return false;
+        if (l->n_steps++ == STEPS_MAX) {
+            err_set(l->e, ERR_RANGE, "more than %d steps in one file", STEPS_MAX);
+            return fails_at(l, item);
+        }
+        if (!history_apply(l->h, line, l->e))
+            return ydoc_at_text(&l->doc, item, l->e);
+    }
+    return true;
+}
+
+/* Remembers where the current branch stands in the end: `at`, or its tip. */
+static bool load_at(struct loader *l, const struct ynode *map)
+{
+    const struct ynode *at = ymap_get(map, "at");
+    int b = history_branch_index(l->h), n, here;
+    int64_t value;
+    history_path(l->h, b, &n, &here);
+    value = n - 1;
+    if (at && !ynode_int(&l->doc, at, "at", 0, n - 1, &value, l->e))
+        return false;
+    l->at[b] = (int)value;
+    return true;
+}
+
+/* "from: main, after: 1": goes to that place of an earlier branch. */
+static bool load_origin(struct loader *l, const struct ynode *map)
+{
+    const struct ynode *from = ymap_get(map, "from"), *after = ymap_get(map, "after");
+    const char *name;
+    int n, here;
+    if (after && !from) {
+        err_set(l->e, ERR_SYNTAX, "after: needs a from: branch");
+        return fails_at(l, after);
+    }
+    if (!from)
+        return history_goto(l->h, 0, l->e);
+    if (!ynode_text(&l->doc, from, "from", 255, false, &name, l->e))
+        return false;
+    if (!history_branch_switch(l->h, name, l->e)) {
+        if (!l->e->fix[0] || strstr(l->e->fix, "there "))
+            err_fix(l->e, "a branch comes from one that stands above it in the file");
+        return fails_at(l, from);
+    }
+    history_path(l->h, history_branch_index(l->h), &n, &here);
+    int64_t position = n - 1;
+    if (after && !ynode_int(&l->doc, after, "after", 0, n - 1, &position, l->e))
+        return false;
+    return history_goto(l->h, (int)position, l->e);
+}
+
+static bool load_branch(struct loader *l, const struct ynode *key, const struct ynode *map,
+                        bool first)
+{
+    static const char *const keys[] = { "steps", "at", "from", "after", NULL };
+    if (!ymap_check(&l->doc, map, "a branch", NULL, 0, keys, l->e))
+        return false;
+    const struct ynode *from = ymap_get(map, "from");
+    if (first && from) {
+        err_set(l->e, ERR_NAME, "the first branch cannot come from another one");
+        return fails_at(l, from);
+    }
+    if (first && !streq(key->text, history_branch(l->h, 0)->name)) {
+        const char *unwanted = history_branch(l->h, 0)->name;
+        if (!history_branch_new(l->h, key->text, l->e))
+            return fails_at(l, key);
+        if (!history_branch_delete(l->h, unwanted, l->e))
+            return false;
+    } else if (!first) {
+        if (!load_origin(l, map))
+            return false;
+        if (!history_branch_new(l->h, key->text, l->e))
+            return fails_at(l, key);
+    }
+    return load_steps(l, ymap_get(map, "steps")) && load_at(l, map);
+}
+
+static bool load_branches(struct loader *l, const struct ynode *map)
+{
+    if (!ynode_is(&l->doc, map, YNODE_MAP, "branches", l->e))
+        return false;
+    if (map->n == 0 || map->n > BRANCHES_MAX) {
+        err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", BRANCHES_MAX, map->n);
+        return fails_at(l, map);
+    }
+    l->at = ARENA_ARRAY(l->a, int, map->n);
+    for (int i = 0; i < map->n; i++)
+        if (!load_branch(l, map->item[2 * i], map->item[2 * i + 1], i == 0))
+            return false;
+    return true;
+}
+
+static bool load_history(struct loader *l, const struct ynode *root)
+{
+    const struct ynode *branches = ymap_get(root, "branches"), *steps = ymap_get(root, "steps"),
+                       *current = ymap_get(root, "branch"), *at = ymap_get(root, "at");
+    const char *name = NULL;
+    if (branches && (steps || at)) {
+        err_set(l->e, ERR_SYNTAX, "%s: stands inside a branch when there are branches:",
+                steps ? "steps" : "at");
+        return fails_at(l, steps ? steps : at);
+    }
+    l->at = ARENA_ARRAY(l->a, int, 1);
+    if (branches ? !load_branches(l, branches) : !(load_steps(l, steps) && load_at(l, root)))
+        return false;
+    for (int b = 0; b < history_n_branches(l->h); b++)
+        if (!history_branch_switch(l->h, history_branch(l->h, b)->name, l->e)
+            || !history_goto(l->h, l->at[b], l->e))
+            return false;
+    if (current && !ynode_text(&l->doc, current, "branch", 255, false, &name, l->e))
+        return false;
+    if (!history_branch_switch(l->h, name ? name : history_branch(l->h, 0)->name, l->e))
+        return fails_at(l, current);
+    return true;
+}
+
+/* measurements */
+
+/* The state a measurement belongs to, or -1 when the steps are not those it was made with. */
+static int measured_state(struct loader *l, const struct measured_at *m)
+{
+    for (int b = 0; b < history_n_branches(l->h); b++) {
+        int n, at;
+        if (!streq(history_branch(l->h, b)->name, m->branch))
+            continue;
+        const int *path = history_path(l->h, b, &n, &at);
+        if (m->step >= n)
+            return -1;
+        char key[20];
+        history_key(key, l->h, path, (int)m->step);
+        return streq(key, m->key) ? path[m->step] : -1;
+    }
+    return -1;
+}
+
+static bool load_measured(struct loader *l, const struct ynode *list)
+{
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "measured", l->e))
+        return false;
+    for (int i = 0; i < list->n; i++) {
+        struct measured_at at;
+        struct measurement m;
+        if (!measured_read(&l->doc, list->item[i], &at, &m, l->e))
+            return false;
+        int state = measured_state(l, &at);
+        if (state >= 0)
+            history_set_measured(l->h, state, &m);
+    }
+    return true;
+}
+
+void history_key(char out[20], const struct history *h, const int *path, int n)
+{
+    VEC(const char *) steps = {0};
+    for (int i = 1; i <= n; i++)
+        vec_push(&steps, history_state(h, path[i])->step);
+    state_key(out, history_spec(h), steps.data, steps.len);
+    vec_free(&steps);
+}
+
+/* the file */
+
+static bool check_version(struct loader *l, const struct ynode *root)
+{
+    const struct ynode *v = ymap_get(root, "tilescope");
+    int64_t version;
+    if (!v) {
+        err_set(l->e, ERR_SYNTAX, "the key \"tilescope\" is missing: this is no session file");
+        err_fix(l->e, "a session begins with \"tilescope: 1\"");
+        return fails_at(l, root);
+    }
+    if (!ynode_int(&l->doc, v, "tilescope", 1, INT64_MAX, &version, l->e))
+        return false;
+    if (version > SESSION_VERSION) {
+        err_set(l->e, ERR_RANGE, "this session has format %lld; this tilescope reads format %d",
+                (long long)version, SESSION_VERSION);
+        err_fix(l->e, "a newer tilescope wrote it: update this one");
+        return fails_at(l, v);
+    }
+    return true;
+}
+
+static bool copy_text(struct loader *l, const struct ynode *root, const char *key, char *to,
+                      size_t size)
+{
+    const struct ynode *v = ymap_get(root, key);
+    const char *text;
+    if (!v)
+        return true;
+    if (!ynode_text(&l->doc, v, key, size - 1, false, &text, l->e))
+        return false;
+    memcpy(to, text, strlen(text) + 1);
+    return true;
+}
+
+static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
+{
+    static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
+                                        "branches", "steps", "at", "measured", "machine", NULL };
+    const struct ynode *op, *note = ymap_get(root, "note");
+    const char *spec, *text = "";
+    struct session *s;
+    if (!check_version(l, root) || !ymap_check(&l->doc, root, "a session", NULL, 0, keys, l->e)
+        || (note && !ynode_text(&l->doc, note, "note", FILE_MAX_BYTES, true, &text, l->e))
+        || !ymap_need(&l->doc, root, "operator", &op, l->e)
+        || !ynode_text(&l->doc, op, "operator", 4096, false, &spec, l->e))
+        return false;
+    if (!session_new(spec, &s, l->e))
+        return ydoc_at_text(&l->doc, op, l->e);
+    l->h = s->history;
+    if (!copy_text(l, root, "title", s->title, sizeof s->title)
+        || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
+        || !load_history(l, root) || !load_measured(l, ymap_get(root, "measured"))) {
+        session_free(s);
+        return false;
+    }
+    str_add(&s->note, text);
+    *out = s;
+    return true;
+}
+
+static bool parse(struct arena *a, const char *name, const char *text, size_t n,
+                  struct session **out, struct err *e)
+{
+    struct loader l = { .a = a, .e = e };
+    if (n > FILE_MAX_BYTES) {
+        err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, FILE_MAX_BYTES);
+        return err_where(e, name, 0, 0, "");
+    }
+    if (!yaml_read(a, name, text, n, &l.doc, e))
+        return false;
+    const struct ynode *root = l.doc.root;
+    bool nothing = !root || (root->kind == YNODE_SCALAR && root->plain && !root->text[0]);
+    if (nothing) {
+        err_set(e, ERR_SYNTAX, "the file is empty");
+        err_fix(e, "a session has at least \"tilescope: 1\" and \"operator: ...\"");
+        return err_where(e, name, 0, 0, "");
+    }
+    if (!ynode_is(&l.doc, root, YNODE_MAP, "a session", e))
+        return err_fix(e, "\"tilescope: 1\", \"operator: ...\" and \"steps:\", one key a line");
+    return load_root(&l, root, out);
+}
+
+bool session_parse(const char *name, const char *text, size_t n, struct session **out,
+                   struct err *e)
+{
+    struct arena *a = arena_new();
+    bool ok = parse(a, name, text, n, out, e);
+    arena_free(a);
+    return ok;
+}
+
+bool session_load(const char *path, struct session **out, struct err *e)
+{
+    struct str text = {0};
+    bool is_stdin = streq(path, "-");
+    struct session *s;
+    if (strlen(path) >= sizeof s->path) {
+        err_set(e, ERR_IO, "a path of %zu bytes; at most %zu are allowed", strlen(path),
+                sizeof s->path - 1);
+        return false;
+    }
+    bool ok = file_read(path, FILE_MAX_BYTES, &text, e)
+           && session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s, e);
+    str_free(&text);
+    if (!ok)
+        return false;
+    if (!is_stdin) {
+        memcpy(s->path, path, strlen(path) + 1);
+        recent_remember(path);
+    }
+    *out = s;
+    return true;
+}
