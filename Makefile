@@ -6,7 +6,8 @@
 #   make width      no line over 100 columns       make lines      lines per folder
 #   make install    to PREFIX (/usr/local)         make golden-update   accept what is printed now
 #   make deps       install the Debian packages    make clean      remove build/
-# Variables: CC=clang, CONFIG=asan (its own build folder), EXTRA=-Werror, PREFIX=, DESTDIR=.
+# Variables: CC=clang, CONFIG=asan (its own build folder), EXTRA=-Werror, V=1 (whole commands),
+#            PREFIX=/usr/local, DESTDIR=.
 
 # What a Debian needs to build and test; nothing else is used.
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
@@ -34,6 +35,9 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
+
 ROOMS   := kernels profile explorer sessions
 LIB_SRC := $(shell find $(ROOMS) -name '*.c' 2>/dev/null)
 APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
@@ -53,18 +57,25 @@ all: $(B)/tilescope $(B)/tilescope-runner
 tests: $(TESTS)
 
 $(B)/tilescope: $(B)/app/main.o $(APP_OBJ) $(B)/libtilescope.a
-	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
 # The child that loads and runs kernels: small, no curses, no YAML.
 $(B)/tilescope-runner: $(B)/app/runner_main.o $(B)/libtilescope.a
-	$(CC) $(CFLAGS) -rdynamic $^ -o $@ $(LDLIBS)
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) -rdynamic $^ -o $@ $(LDLIBS)
 $(B)/libtilescope.a: $(LIB_OBJ)
+$(B)/libapp.a: $(APP_OBJ)
+$(B)/lib%.a:
+	$(call say,ar)
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 $(B)/%.o: %.c $(B)/flags
+	$(call say,cc)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP -c $< -o $@
-$(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(APP_OBJ) $(B)/libtilescope.a
-	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm -lisl -lutil $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP -c $< -o $@
+$(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm -lisl -lutil $(LDLIBS)
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)

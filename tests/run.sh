@@ -26,10 +26,10 @@ unset CC TILESCOPE_IDLE_FD COLUMNS LINES
 
 # name<TAB>command<TAB>source, one suite per line.
 list_suites() {
-    local t f
-    for t in "$build"/tests/test_*; do
-        f=tests/unit/$(basename "$t").c
-        [ -x "$t" ] && [ -f "$f" ] && printf '%s\t%s\t%s\n' "$(basename "$t")" "$t" "$f"
+    local f t
+    for f in tests/unit/test_*.c; do
+        t=$(basename "$f" .c)
+        printf '%s\t%s\t%s\n' "$t" "$build/tests/$t" "$f"
     done
     for f in tests/cli/*.sh tests/screen/*.sh tests/golden/*.sh; do
         [ -x "$f" ] && printf '%s\t%s\t%s\n' "${f#tests/}" "$f" "$f"
@@ -80,7 +80,7 @@ report() {
     printf '%-60s %6d.%01d s\n' "$text" $((ms / 1000)) $((ms % 1000 / 100))
     [ "$fail" = 0 ] && return
     if grep -q '^not ok' "$out"; then
-        grep -v -E '^(ok |1\.\.)' "$out" | head -n 60 | sed 's/^/    /'
+        grep -v -E '^(ok |1\.\.)' "$out" | head -n 30 | sed 's/^/    /'
     else
         tail -n 25 "$out" | sed 's/^/    /'
     fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # No line over 100 columns, and no tabs or trailing blanks, in what people read as source.
+# The tables (*.def) are spared the first: a row is a line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C.UTF-8
@@ -11,7 +12,7 @@ check() {
     local bad
     bad=$(find app sessions explorer profile kernels tests .ci -type f \
               \( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -path .ci/run \) -print0 \
-          | xargs -0 grep -nE "$2")
+          | xargs -0 grep -nE "$2" | grep -vE "${3:-^$}")
     if [ -z "$bad" ]; then
         echo "ok $n - $1"
     else
@@ -21,6 +22,6 @@ check() {
     [ -z "$bad" ]
 }
 status=0
-check "no line over 100 columns" '^.{101,}' || status=1
+check "no line over 100 columns" '^.{101,}' '^[^:]*\.def:' || status=1
 check "no tabs, no trailing blanks" $'\t|[ ]+$' || status=1
 exit $status

@@ -15,7 +15,7 @@ S
 t 0 '^ *for ' show "$conv"
 t 0 'o\.1 in vectorize\(16\)' show "$conv" --steps "$dir/tiled.steps"
 t 0 'o\.1 in range\(16\)|o\.1 in range|o\.1' show "$conv" --steps "$dir/tiled.steps" --step 1
-t 0 'vectorize' show "$conv" --steps "$dir/tiled.steps" --branch main --step 1
+t 2 'E_' show "$conv" --steps "$dir/tiled.steps" --branch fast
 t 0 'Conv\[' show "$conv" --steps "$dir/tiled.steps" --what access
 t 0 'Ker' show "$conv" --steps "$dir/tiled.steps" --what layout
 t 0 '16' show "$conv" --steps "$dir/tiled.steps" --what layout --tensor Conv

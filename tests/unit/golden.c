@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#undef fail
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,8 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/subprocess.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
 
 static void show_diff(const char *path, const char *text)
 {

@@ -132,7 +132,7 @@ static void test_numbers(void **state)
     str_free(&s);
 }
 
-/* Every topic, command and operator has help, ends in a newline and fits a terminal of 80 columns. */
+/* Every topic, command and operator has help that ends in a newline and fits 80 columns. */
 static void check_help(const char *topic)
 {
     struct str out = {0};

@@ -3,8 +3,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#undef fail
 
 #include <glob.h>
 #include <stdio.h>
@@ -16,6 +14,8 @@
 #include "kernels/base/vec.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/run_program.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
 
 #define TOLERANCE 1e-4
 
@@ -264,6 +264,8 @@ static void random_schedules_equal_the_reference(void **state)
         int layouts = (int)rng_range(&r, 0, 6), loops = (int)rng_range(&r, 0, 12);
         for (int i = 0; i < layouts + loops; i++) {
             const char *line = i < layouts ? random_layout_step(a, &r, p) : random_loop_step(a, &r, p);
+            if (getenv("TS_VERBOSE"))
+                print_message("%s: %s\n", p->base->spec, line);
             if (program_apply_line(p, line, &p, &e))
                 applied++;
             else
