@@ -5,8 +5,8 @@
  *     sum = term { + - term }      term = unary { * / unary }   unary = - unary | atom
  *     atom = number | "text" | true | false | path | ( or )     path = name { . name or number }
  *
- * Types are strict: a number is no truth value, and null (not measured) is no number.  The side of && and || that
- * does not matter is parsed but not looked up, so that
+ * Types are strict: a number is no truth value, and null (not measured) is no number.  The side of
+ * && and || that does not matter is parsed but not looked up, so that
  *     !counters.perf.available || counters.perf.cycles < 1e9
  * holds on a machine without counters. */
 #include <ctype.h>
@@ -19,13 +19,19 @@
 #include "sessions/report.h"
 
 #define DEPTH_MAX 100
-#define TEXT_MAX 256
+#define TEXT_MAX 600
 
 enum value_type { VALUE_NUMBER, VALUE_TRUTH, VALUE_TEXT };
 static const char *const type_name[] = { "a number", "true or false", "a text" };
 
 /* A value and the text it came from. */
-struct value { enum value_type type; double number; bool truth; char text[TEXT_MAX]; int from, to; };
+struct value {
+    enum value_type type;
+    double number;
+    bool truth;
+    char text[TEXT_MAX];
+    int from, to;
+};
 
 struct evaluator {
     const json_t *root;
@@ -103,7 +109,7 @@ static void add_paths(path_list *list, const json_t *node, const char *path)
     str_free(&full);
 }
 
-/* The nearest path as a whole, or one that ends with the same name ("median" -> latency_ms.median). */
+/* The nearest path, or one that ends with the same name ("median" -> latency_ms.median). */
 static void suggest_path(struct evaluator *v, const char *path)
 {
     path_list list = {0};
@@ -165,8 +171,10 @@ static bool value_of(struct evaluator *v, const json_t *node, const char *path, 
 static bool parse_path(struct evaluator *v, struct value *out)
 {
     int from = v->at;
-    while (is_name_char(v->expr[v->at]) || (v->expr[v->at] == '.' && is_name_char(v->expr[v->at + 1])))
-        v->at++;
+    const char *c = v->expr + from;
+    while (is_name_char(*c) || (*c == '.' && is_name_char(c[1])))
+        c++;
+    v->at = (int)(c - v->expr);
     out->from = from;
     out->to = v->at;
     if (v->skipping)
@@ -273,20 +281,20 @@ static bool parse_atom(struct evaluator *v, struct value *out)
     return ok;
 }
 
-/* "-" and "!" in front of an atom; many of them need no recursion. */
+/* A loop: a thousand signs need no recursion. */
 static bool parse_unary(struct evaluator *v, struct value *out)
 {
+    bool any = false, negative = false;
+    skip_blanks(v);
     int from = v->at;
-    bool negative = false;
     for (; take(v, "-"); negative = !negative)
-        ;
+        any = true;
     if (!parse_atom(v, out))
         return false;
-    if (v->at > from && out->from > from && negative) {
-        if (!need(v, out, VALUE_NUMBER))
-            return false;
-        out->number = -out->number;
-    }
+    if (any && !need(v, out, VALUE_NUMBER))
+        return false;
+    out->number = negative ? -out->number : out->number;
+    out->from = from;
     return true;
 }
 
@@ -301,8 +309,8 @@ static bool combine(struct evaluator *v, char op, struct value *left, const stru
         err_set(v->e, ERR_RANGE, "division by zero");
         return fails(v, right->from, right->to);
     }
-    left->number = op == '+' ? left->number + right->number : op == '-' ? left->number - right->number
-                 : op == '*' ? left->number * right->number : left->number / right->number;
+    double x = left->number, y = right->number;
+    left->number = op == '+' ? x + y : op == '-' ? x - y : op == '*' ? x * y : x / y;
     if (!isfinite(left->number)) {
         err_set(v->e, ERR_RANGE, "the number is too large");
         return fails(v, left->from, left->to);
