@@ -14,7 +14,7 @@ static bool aligned(const struct layout *a, const struct layout *b)
     if (a->rank != b->rank || a->tensor->rank != b->tensor->rank || a->guard != b->guard)
         return false;
     for (int d = 0; d < a->rank; d++)
-        if (a->shape[d] != b->shape[d])
+        if (a->shape[d] != b->shape[d] || a->phys[d] != b->phys[d])
             return false;
     for (int d = 0; d < a->tensor->rank; d++)
         if (a->phi[d] != b->phi[d])

@@ -146,11 +146,9 @@ static const struct tree *update_store(struct low *w, struct nest_state *st)
 {
     const struct expr *guard = NULL;
     const struct val *v = low_body(w, st->s->node, st->s->index, st->s, &guard);
-    if (st->n->combine == COMBINE_NONE && guard && !expr_is_const(guard, 1))
-        return place_store(w, st->s, &st->target, STORE_SET,
-                           val_select(w->arena, guard, v, val_const(w->arena, 0)), NULL);
-    enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD
-                       : st->n->combine == COMBINE_MAX ? STORE_MAX : STORE_SET;
+    if (st->n->combine == COMBINE_NONE)
+        return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), NULL);
+    enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX;
     return place_store(w, st->s, &st->target, how, v, guard);
 }
 
@@ -169,8 +167,7 @@ static void add_epilogue(struct low *w, struct nest_state *st, int pos, struct k
             continue;
         const struct expr *guard = NULL;
         const struct val *v = low_body(w, c, st->s->index, st->s, &guard);
-        if (guard && !expr_is_const(guard, 1))
-            v = val_select(w->arena, guard, v, val_const(w->arena, 0));
+        v = low_guarded(w, v, guard);
         int t = g->node[c].out;
         if (w->param[t] < 0)
             low_bind(w, t, v);

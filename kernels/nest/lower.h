@@ -22,8 +22,10 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e);
  * through consumers already attached there) whose physical layout is the producer's, or a simple producer read only by it. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis, struct err *e);
 
-/* The rewritten body of a node over its output's physical dims, before any loop primitive: for the access view. */
-const struct val *lower_access(const struct lowering *in, int node, const struct expr **guard);
+/* What a node computes over the loops of `loops` (its own stage, a fresh one, or the stage that it is attached to), with
+ * physical accesses; loads carry tensor indices.  For the access view. */
+const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
+                               const struct expr **guard);
 
 /* Cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges with no condition left.  The pieces of t go to out (room
  * for TREE_PIECES); returns how many. */

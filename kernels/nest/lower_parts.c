@@ -157,15 +157,30 @@ static const struct val *point_load(void *ctx, const struct val *load)
                     ARENA_DUP(w->arena, idx, l->rank));
 }
 
-/* select(1, x, y) ==> x, select(0, x, y) ==> y, all the way down. */
-static const struct val *fold_selects(struct arena *a, const struct val *v)
+static bool same_const(const struct val *x, const struct val *y)
 {
+    return x->kind == VAL_CONST && y->kind == VAL_CONST && x->value == y->value;
+}
+
+/* select(1, x, y) ==> x, select(0, x, y) ==> y, select(c, select(d, x, k), k) ==> select(c && d, x, k) for constant k. */
+static const struct val *fold_selects(struct exprs *p, const struct val *v)
+{
+    struct arena *a = exprs_arena(p);
     if (v->kind == VAL_CONST || v->kind == VAL_LOAD)
         return v;
     if (v->kind == VAL_SELECT && v->cond->kind == EXPR_CONST)
-        return fold_selects(a, v->cond->value ? v->a : v->b);
-    const struct val *x = fold_selects(a, v->a), *y = v->b ? fold_selects(a, v->b) : NULL;
+        return fold_selects(p, v->cond->value ? v->a : v->b);
+    const struct val *x = fold_selects(p, v->a), *y = v->b ? fold_selects(p, v->b) : NULL;
+    if (v->kind == VAL_SELECT && x->kind == VAL_SELECT && same_const(x->b, y))
+        return val_select(a, expr_simplify(p, expr_and(p, v->cond, x->cond)), x->a, y);
     return v->kind == VAL_SELECT ? val_select(a, v->cond, x, y) : val_bin(a, v->kind, x, y);
+}
+
+const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard)
+{
+    if (!guard || expr_is_const(guard, 1))
+        return v;
+    return fold_selects(w->in->pool, val_select(w->arena, guard, v, val_const(w->arena, 0)));
 }
 
 const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
@@ -174,7 +189,7 @@ const struct val *low_body(struct low *w, int node, const struct expr *const *in
     struct point pt;
     point_open(&pt, w, node, index, s, guard);
     struct val_map map = { .ctx = &pt, .load = point_load, .index = point_index };
-    return fold_selects(w->arena, val_rebuild(w->arena, w->in->graph->node[node].body, &map));
+    return fold_selects(w->in->pool, val_rebuild(w->arena, w->in->graph->node[node].body, &map));
 }
 
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
@@ -275,9 +290,7 @@ int low_producer(struct low *w, int node, const struct stage *s, int pos, struct
         return -1;
     }
     const struct expr *guard = NULL;
-    const struct val *v = low_body(w, node, index, own, &guard);
-    if (guard && !expr_is_const(guard, 1))
-        v = val_select(w->arena, guard, v, val_const(w->arena, 0));
+    const struct val *v = low_guarded(w, low_body(w, node, index, own, &guard), guard);
     int buffer = low_buffer(w, &b);
     const struct tree *nest = low_store(w, node, buffer, var, l->rank, STORE_SET, v, NULL);
     for (int d = l->rank - 1; d >= 0; d--)
@@ -289,7 +302,8 @@ int low_producer(struct low *w, int node, const struct stage *s, int pos, struct
     return buffer;
 }
 
-const struct val *lower_access(const struct lowering *in, int node, const struct expr **guard)
+const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
+                               const struct expr **guard)
 {
     struct low w = { .in = in, .arena = exprs_arena(in->pool) };
     w.param = ARENA_ARRAY(w.arena, int, in->graph->n_tensors);
@@ -297,6 +311,5 @@ const struct val *lower_access(const struct lowering *in, int node, const struct
     for (int t = 0; t < in->graph->n_tensors; t++)
         w.param[t] = t;
     low_unbind(&w, -1);
-    const struct stage *s = stage_new(in->pool, in->graph, node, in->layout[in->graph->node[node].out]);
-    return low_body(&w, node, s->index, s, guard);
+    return low_body(&w, node, loops->index, loops, guard);
 }

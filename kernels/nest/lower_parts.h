@@ -39,6 +39,9 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
 const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
                            const struct expr **guard);
 
+/* v where guard holds, else 0: what a layout's holes contain (SPEC B.5). */
+const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);
+
 /* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that fills it, binds it.
  * Returns the tile's buffer, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);

@@ -115,7 +115,7 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
     else
         ok = (step_is_layout(s) ? program_layout_step(draft, s, e) : set_step(draft, s, e)) && rebuild(draft, s, e);
     if (!ok || !program_lower(draft, &unused, e))
-        return false;
+        return e->at.col ? false : blame_target(e, s);
     record_step(draft, s);
     *out = draft;
     return true;

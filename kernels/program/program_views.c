@@ -34,26 +34,39 @@ static void mark_divmod(void *ctx, const struct val *load)
         *(bool *)ctx = *(bool *)ctx || load->idx[d]->has_divmod;
 }
 
-static void print_node(struct str *out, const struct program *p, int node, const char *const *names)
+/* One line: the node over the loops of a stage. Returns whether a / or % is left in it. */
+static bool print_access(struct str *out, const struct program *p, int node, const struct stage *loops,
+                         const char *const *names, const char *label)
 {
     const struct node *n = &p->graph->node[node];
-    const struct layout *l = p->layout[n->out];
     struct lowering in = program_lowering(p);
     const struct expr *guard = NULL;
-    const struct val *after = lower_access(&in, node, &guard);
+    const struct val *after = lower_access(&in, node, loops, &guard);
     bool divmod = false;
-    str_printf(out, "%s  (%s)\n  logical   ", names[n->out], n->op);
-    print_store(out, names[n->out], n->spatial, n->n_spatial, n->combine, n->body, names);
-    str_add(out, "  physical  ");
-    print_store(out, names[n->out], l->phys, l->rank, n->combine, after, names);
+    str_printf(out, "  %-10s", label);
+    print_store(out, names[n->out], loops->index, loops->rank, n->combine, after, names);
     if (guard && !expr_is_const(guard, 1)) {
         str_add(out, "  where     ");
         expr_print(out, guard);
         str_add(out, ", else 0\n");
     }
     val_each_load(after, mark_divmod, &divmod);
+    return divmod;
+}
+
+static void print_node(struct str *out, const struct program *p, int node, const char *const *names)
+{
+    const struct node *n = &p->graph->node[node];
+    const struct stage *own = p->stage[node];
+    const struct stage *loops = own->attach >= 0 ? p->stage[own->attach] : own;
+    const struct stage *fresh = stage_new(p->pool, p->graph, node, p->layout[n->out]);
+    str_printf(out, "%s  (%s)\n  logical   ", names[n->out], n->op);
+    print_store(out, names[n->out], n->spatial, n->n_spatial, n->combine, n->body, names);
+    bool divmod = print_access(out, p, node, fresh, names, "physical");
+    if (own->n_steps > 0 || (own->attach >= 0 && own->attach < node))
+        divmod = print_access(out, p, node, loops, names, "in loops");
     if (divmod)
-        str_add(out, "  note      a / or % is left: split the loops by the factors of the layout (or change the factors)\n");
+        str_add(out, "  note      a / or % is left: split the loops by the factors of the layouts, and it goes\n");
     str_add_char(out, '\n');
 }
 
