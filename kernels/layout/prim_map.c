@@ -1,5 +1,6 @@
-/* The algebra of the primitives: rho (logical to physical) and phi (physical to logical), one function per
- * primitive and direction (SPEC A.1 to A.6; ALT Table 1 with ERR-1, ERR-2 corrected).
+/* The algebra of the primitives: rho (logical to physical) and phi (physical to logical), one
+ * function per primitive and direction (SPEC A.1 to A.6; ALT Table 1 with ERR-1, ERR-2
+ * corrected).
  *
  * k is the primitive's dim, N_k its extent, F_{a->b} = F_a * ... * F_b.
  *
@@ -23,7 +24,8 @@ static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t b
 }
 
 /* The digits of e in the mixed radix size[0..n), outermost first; the outermost is what is left. */
-static void digits(struct exprs *p, const struct expr *e, const int64_t *size, int n, const struct expr **out)
+static void digits(struct exprs *p, const struct expr *e, const int64_t *size, int n,
+                   const struct expr **out)
 {
     int64_t by = 1;
     for (int j = n - 1; j >= 0; j--) {
@@ -33,7 +35,8 @@ static void digits(struct exprs *p, const struct expr *e, const int64_t *size, i
 }
 
 /* The number with these digits: sum of in[j] * size[j+1] * ... */
-static const struct expr *from_digits(struct exprs *p, const struct expr *const *in, const int64_t *size, int n)
+static const struct expr *from_digits(struct exprs *p, const struct expr *const *in,
+                                      const int64_t *size, int n)
 {
     const struct expr *sum = in[n - 1];
     int64_t by = size[n - 1];
@@ -44,8 +47,10 @@ static const struct expr *from_digits(struct exprs *p, const struct expr *const 
     return sum;
 }
 
-/* The canonical place of position e among n tiles every `stride`: t = min(e / S, n-1), b = e - S*t. */
-static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n, const struct expr **out)
+/* The canonical place of position e among n tiles every `stride`: t = min(e / S, n-1), b = e - S*t.
+ * b is written max(e % S, e - S*(n-1)), which is the same and has sharp bounds. */
+static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
+                    const struct expr **out)
 {
     const struct expr *t = expr_divc(p, e, stride);
     if (e->hi < stride * n) {
@@ -54,10 +59,11 @@ static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64
         return;
     }
     out[0] = expr_min(p, t, expr_const(p, n - 1));
-    out[1] = expr_sub(p, e, expr_mulc(p, out[0], stride));
+    out[1] = expr_max(p, expr_modc(p, e, stride), expr_addc(p, e, -stride * (n - 1)));
 }
 
-static const struct expr *tile_position(struct exprs *p, const struct expr *const *in, int64_t stride)
+static const struct expr *tile_position(struct exprs *p, const struct expr *const *in,
+                                        int64_t stride)
 {
     return expr_add(p, expr_mulc(p, in[0], stride), in[1]);
 }
