@@ -1,14 +1,15 @@
-/* Memory-equality (SPEC A.0): two layouts of one shape put every element at the same flat offset, in buffers of one
- * size.  (A fuse changes no memory; a split that is not reordered neither.) */
+/* Memory-equality (SPEC A.0): two layouts of one shape put every element at the same flat offset,
+ * in buffers of one size.  (A fuse changes no memory; a split that is not reordered neither.) */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
 
-/* Tensors of at most this many elements are compared point by point when the algebra does not decide. */
+/* At most this many elements are compared point by point when the algebra does not decide. */
 #define COMPARE_LIMIT 1000000
 
 /* l's flat offset as an expression over the variables of `names`. */
-static const struct expr *offset_over(struct exprs *p, const struct layout *l, const struct layout *names)
+static const struct expr *offset_over(struct exprs *p, const struct layout *l,
+                                      const struct layout *names)
 {
     const struct expr *flat = layout_flat(p, l->rank, l->shape, l->rho);
     return expr_simplify(p, expr_subst(p, flat, l->logical, names->logical, l->tensor->rank));
@@ -53,7 +54,7 @@ static int64_t held_at(const struct layout *l, int64_t *env, const int64_t *poin
     return flat;
 }
 
-/* Do both hold the same at every flat offset?  Needed where elements have copies, which rho does not tell. */
+/* Do both hold the same at every flat offset?  rho does not tell where the copies are. */
 static bool equal_contents(const struct exprs *p, const struct layout *a, const struct layout *b)
 {
     if (a->elems > COMPARE_LIMIT)
@@ -63,7 +64,8 @@ static bool equal_contents(const struct exprs *p, const struct layout *a, const 
     bool equal;
     do
         equal = held_at(a, env, at_a) == held_at(b, env, at_b);
-    while (equal && layout_next_point(at_a, a->shape, a->rank) && layout_next_point(at_b, b->shape, b->rank));
+    while (equal && layout_next_point(at_a, a->shape, a->rank)
+           && layout_next_point(at_b, b->shape, b->rank));
     free(env);
     return equal;
 }

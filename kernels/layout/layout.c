@@ -1,9 +1,10 @@
 /* A layout as a value: the identity, and one primitive appended (SPEC A.0).
  *
- *     rho_s = rho_pk . ... . rho_p1        phi_s = phi_p1 . ... . phi_pk, undefined where any of them is
+ *     rho_s = rho_pk . ... . rho_p1
+ *     phi_s = phi_p1 . ... . phi_pk, undefined where any of them is
  *
  * Invariants (I1..I5; property test in tests/unit/test_layout.c):
- *     phi(rho(i)) = i for every stored i,  0 <= rho(i)_k < P_k,  expansion >= 1 on the stored part. */
+ *     phi(rho(i)) = i for every stored i,  0 <= rho(i)_k < P_k,  physical >= stored elements. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <ctype.h>
@@ -27,14 +28,16 @@ static int64_t product(const int64_t *shape, int rank)
     return n;
 }
 
-/* Class, expansion and `advanced` from everything else.  Without overlapping tiles phi is injective, so
- * it is a bijection exactly when the sizes agree; its guard then holds everywhere. */
+/* Class, expansion and `advanced` from everything else.  Without overlapping tiles phi is
+ * injective, so it is a bijection exactly when the sizes agree; its guard then holds everywhere. */
 static void classify(struct layout *l)
 {
     const int64_t stored = product(l->stored, l->tensor->rank), logical = tensor_elems(l->tensor);
     l->elems = product(l->shape, l->rank);
     l->expansion = (double)l->elems / (double)logical;
-    l->klass = l->n_overlaps ? LAYOUT_DUPLICATING : l->elems > stored ? LAYOUT_PADDED : LAYOUT_BIJECTIVE;
+    l->klass = l->elems > stored ? LAYOUT_PADDED : LAYOUT_BIJECTIVE;
+    if (l->n_overlaps)
+        l->klass = LAYOUT_DUPLICATING;
     l->advanced = l->klass != LAYOUT_BIJECTIVE || stored < logical;
     if (l->klass == LAYOUT_BIJECTIVE || (l->guard && l->guard->lo == 1))
         l->guard = NULL;
@@ -73,7 +76,9 @@ static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l
         const char *name = r->line[j]->name;
         for (int n = 2; name_taken(l, j, name); n++)
             name = arena_printf(a, "%s_%d", r->line[j]->name, n);
-        l->line[j] = streq(name, r->line[j]->name) ? r->line[j] : lineage_rename(a, r->line[j], name);
+        l->line[j] = r->line[j];
+        if (!streq(name, r->line[j]->name))
+            l->line[j] = lineage_rename(a, r->line[j], name);
         l->dim[j] = name;
         l->shape[j] = r->shape[j];
         l->phys[j] = expr_var(p, lower(a, name), 0, r->shape[j] - 1);
@@ -94,7 +99,8 @@ static void trim(struct exprs *p, const struct reshape *r, const struct layout *
 }
 
 /* phi_l . phi_prim, with the conditions of both. */
-static void compose_phi(struct exprs *p, const struct prim *pr, const struct layout *l, struct layout *m)
+static void compose_phi(struct exprs *p, const struct prim *pr, const struct layout *l,
+                        struct layout *m)
 {
     const struct expr *old[MAX_DIMS], *guard;
     prim_phi(p, pr, l, m->phys, old, &guard);
@@ -107,7 +113,8 @@ static void compose_phi(struct exprs *p, const struct prim *pr, const struct lay
     m->guard = guard ? expr_simplify(p, guard) : NULL;
 }
 
-static void append_prim(struct arena *a, const struct layout *l, const struct prim *prim, struct layout *m)
+static void append_prim(struct arena *a, const struct layout *l, const struct prim *prim,
+                        struct layout *m)
 {
     struct prim *prims = ARENA_ARRAY(a, struct prim, l->n_prims + 1);
     for (int i = 0; i < l->n_prims; i++)
@@ -167,7 +174,8 @@ bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *pr
         return false;
     const struct layout *m = extend(p, l, &r);
     if (!is_manageable(m)) {
-        err_set(e, ERR_RANGE, "primitive %d (%s): the index expressions of this sequence grow beyond %d terms",
+        err_set(e, ERR_RANGE,
+                "primitive %d (%s): the index expressions of this sequence grow beyond %d terms",
                 m->n_prims, prim_name[prim->kind], MAX_NODES);
         return err_fix(e, "split by factors that divide, and fuse what was split");
     }
@@ -205,7 +213,8 @@ static int inverse_of(const struct prim *pr, const struct layout *before, struct
     case PRIM_SPLIT:
         out[0].kind = PRIM_FUSE;
         out[0].n = pr->n;
-        out[1] = (struct prim){ .kind = PRIM_UNPAD, .dim = k, .after = product(pr->factor, pr->n) - size };
+        out[1] = (struct prim){ .kind = PRIM_UNPAD, .dim = k };
+        out[1].after = product(pr->factor, pr->n) - size;
         return out[1].after ? 2 : 1;
     case PRIM_REORDER:
         out[0].kind = PRIM_REORDER;
@@ -222,11 +231,15 @@ static int inverse_of(const struct prim *pr, const struct layout *before, struct
     case PRIM_UNFOLD:
         if (pr->size)
             covered = pr->stride * (prim_tiles(pr->size, pr->tile, pr->stride) - 1) + pr->tile;
-        out[0] = (struct prim){ .kind = PRIM_FOLD, .dim = k, .size = covered, .stride = pr->stride };
+        out[0].kind = PRIM_FOLD;
+        out[0].size = covered;
+        out[0].stride = pr->stride;
         out[1] = (struct prim){ .kind = PRIM_PAD, .dim = k, .after = size - covered };
         return covered < size ? 2 : 1;
     case PRIM_FOLD:
-        out[0] = (struct prim){ .kind = PRIM_UNFOLD, .dim = k, .tile = before->shape[k + 1], .stride = pr->stride };
+        out[0].kind = PRIM_UNFOLD;
+        out[0].tile = before->shape[k + 1];
+        out[0].stride = pr->stride;
         return 1;
     case PRIM_PAD:
     case PRIM_UNPAD:
@@ -246,14 +259,14 @@ static bool drops_elements(const struct layout *before, const struct layout *aft
     return false;
 }
 
-bool layout_inverse(struct exprs *p, const struct layout *l, struct prim *out, int *n, struct err *e)
+bool layout_inverse(const struct layout *l, struct prim *out, int *n, struct err *e)
 {
-    (void)p;
     int count = 0;
     for (const struct layout *m = l; m->prev; m = m->prev) {
         const struct prim *pr = &m->prims[m->n_prims - 1];
         if (drops_elements(m->prev, m)) {
-            err_set(e, ERR_NOINV, "primitive %d (unfold %s) with size=%lld dropped elements: it has no inverse",
+            err_set(e, ERR_NOINV,
+                    "primitive %d (unfold %s) with size=%lld dropped elements: it has no inverse",
                     m->n_prims, m->prev->dim[pr->dim], (long long)pr->size);
             return err_fix(e, "start again from the plain layout");
         }
@@ -280,7 +293,8 @@ void layout_strides(const struct layout *l, int64_t *stride)
     }
 }
 
-const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx)
+const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape,
+                               const struct expr *const *idx)
 {
     const struct expr *sum = expr_const(p, 0);
     int64_t stride = 1;

@@ -1,122 +1,143 @@
 /* Data layouts as sequences of primitives (ALT 4.1; exact semantics in SPEC A).
  *
- * A layout maps logical indices to physical ones (rho, the paper's S) and back (phi, S^-1).  The sequence is
- * the truth; shape, rho, phi, class and expansion are derived when a primitive is appended.  Values are
- * immutable: layout_apply returns a new layout.  Physical storage is row-major over the physical dims. */
+ * A layout maps logical indices to physical ones (rho, the paper's S) and back (phi, S^-1).  The
+ * sequence is the truth; shape, rho, phi, class and expansion are derived when a primitive is
+ * appended.  Values are immutable: layout_apply returns a new layout.  Physical storage is
+ * row-major over the physical dims. */
 #ifndef TS_LAYOUT_LAYOUT_H
 #define TS_LAYOUT_LAYOUT_H
 #include "kernels/ops/graph.h"
 
-enum prim_kind { PRIM_SPLIT, PRIM_REORDER, PRIM_FUSE, PRIM_UNFOLD, PRIM_FOLD, PRIM_PAD, PRIM_UNPAD };
+/* ORDER PRIM */
+enum prim_kind {
+    PRIM_SPLIT, PRIM_REORDER, PRIM_FUSE, PRIM_UNFOLD, PRIM_FOLD, PRIM_PAD, PRIM_UNPAD
+};
 
 /* Dims are 0-based positions in the shape the primitive is applied to. */
 struct prim {
     enum prim_kind kind;
     int dim;                              /* all but REORDER: the (first) dim */
-    int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many adjacent dims */
+    int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many dims */
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
     bool allow_pad;                       /* SPLIT */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
-    int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: stride S, 0 = of the unfold it undoes */
-    int64_t size;                         /* FOLD: D, 0 = of the unfold; UNFOLD: D_used, 0 = the whole dim */
+    int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: S, 0 = that of the unfold */
+    int64_t size;                         /* UNFOLD: D_used, 0 = all; FOLD: D, 0 = as unfolded */
     int64_t before, after;                /* PAD, UNPAD */
 };
 
-/* Trimmed unfold (SPEC A.4, ERR-7).  A convolution reads only D_used = V*(H_out-1) + M of the D rows, and the
- * tiles beyond them would never be read.  `size` = D_used leaves those out: n = ceil((D_used-B)/S) + 1 tiles hold
- * the rows [0, S*(n-1)+B); later rows are not stored at all, rho is defined below `stored` only, and I1 holds
- * there.  Rows of [D_used, D) that fit into the last tile are stored as ever (phi's guard is < D).  R18's first
- * layer: D = 230, B = 13, S = 8 has 29 tiles, with size = 229 it has 28. */
+/* Trimmed unfold (SPEC A.4, ERR-7).  A convolution reads only D_used = V*(H_out-1) + M of the D
+ * rows, and the tiles beyond them would never be read.  `size` = D_used leaves those out:
+ *
+ *     n = ceil((D_used - B) / S) + 1 tiles hold the rows [0, S*(n-1) + B)
+ *
+ * Later rows are not stored at all: rho is defined below `stored` only, and I1 holds there.  Rows
+ * of [D_used, D) that fit into the last tile are stored as ever (phi's guard is < D).  R18's first
+ * layer: D = 230, B = 13, S = 8 has 29 tiles; with size = 229 it has 28. */
 
 enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 
 struct lineage;                           /* where a physical dim came from (layout_impl.h) */
 
 struct layout {
-    const struct layout *prev;            /* before the last primitive; NULL: this is the identity */
+    const struct layout *prev;            /* before the last primitive; NULL: the identity */
     int n_prims;
-    const struct prim *prims;             /* with what was left open (a factor 0, fold's size) filled in */
+    const struct prim *prims;             /* what was left open (factor 0, fold's size) filled in */
     const struct tensor *tensor;          /* logical name, dims and shape */
-    int64_t stored[MAX_RANK];             /* logical indices below it are stored: shape, less what was trimmed */
-    const struct expr *logical[MAX_RANK]; /* variables of rho, lower-case dim names, 0 .. stored-1 */
+    int64_t stored[MAX_RANK];             /* logical indices below are stored: shape, or trimmed */
+    const struct expr *logical[MAX_RANK]; /* variables of rho, "n" "o" "h" "w", 0 .. stored-1 */
     int rank;                             /* physical */
-    const char *dim[MAX_DIMS];            /* "N" "O.0" "H" "W" "O.1"; unfold gives H.0 (tile) H.1 (offset); fuse of H and W
-                                           * gives "H_W"; an inverse primitive brings the old names back */
+    const char *dim[MAX_DIMS];            /* "N" "O.0" "H" "W" "O.1": split O gives O.0 O.1, unfold
+                                           * H gives H.0 (tile) H.1 (offset), fuse H W gives H_W;
+                                           * an inverse primitive brings the old name back */
     int64_t shape[MAX_DIMS];
     const struct lineage *line[MAX_DIMS];
-    const struct expr *phys[MAX_DIMS];    /* variables of phi, lower-case physical dim names, 0 .. P-1 */
+    const struct expr *phys[MAX_DIMS];    /* variables of phi, "o.1" for dim "O.1", 0 .. P-1 */
     const struct expr *rho[MAX_DIMS];     /* rank expressions over logical[], simplified */
     const struct expr *phi[MAX_RANK];     /* tensor->rank expressions over phys[], simplified */
     const struct expr *guard;             /* phi is defined where this is 1; NULL = everywhere */
     int n_overlaps;                       /* unfolds in force whose tiles share elements */
     enum layout_class klass;              /* of the stored part */
     int64_t elems;                        /* physical elements */
-    double expansion;                     /* elems / logical elements; below 1 only when trimmed */
-    bool advanced;                        /* non-trivial unfold, pad or padded split, or trimmed (SPEC A.9): not to be
-                                           * propagated */
+    double expansion;                     /* elems / logical elements; < 1 only when trimmed */
+    bool advanced;                        /* non-trivial unfold, pad or padded split (SPEC A.9), or
+                                           * trimmed: not to be propagated */
 };
 
 #define LAYOUT_MAX_ELEMS ((int64_t)1 << 40)
 #define LAYOUT_MAX_PRIMS 256
 
 const struct layout *layout_identity(struct exprs *p, const struct tensor *t);
-/* Appends one primitive.  Errors are SPEC A.0's codes, name the primitive's number in the sequence, and say what
- * would be right ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
+/* Appends one primitive.  Errors are SPEC A.0's codes, name the primitive's number in the
+ * sequence, and say what would be right ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
 bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *prim,
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
                       const struct layout **out, struct err *e);
-/* The sequence of inverse primitives (last first), legal on l; ERR_NOINV names the one without an inverse (an
- * unfold that trimmed elements).  out has room for 2 * l->n_prims. */
-bool layout_inverse(struct exprs *p, const struct layout *l, struct prim *out, int *n, struct err *e);
-int layout_dim(const struct layout *l, const char *name);     /* position, -1 if none; case-insensitive */
+/* The sequence of inverse primitives (last first), legal on l; ERR_NOINV names the one without an
+ * inverse (an unfold that trimmed elements).  out has room for 2 * l->n_prims. */
+bool layout_inverse(const struct layout *l, struct prim *out, int *n, struct err *e);
+int layout_dim(const struct layout *l, const char *name);    /* position or -1; case-insensitive */
 /* Row-major strides of the physical dims, in elements. */
 void layout_strides(const struct layout *l, int64_t *stride);
 
-/* The short notation of the papers, for `layout set`.  Blanks separate the physical dims, outermost first:
+/* The short notation of the papers, for `layout set`.  Blanks separate the physical dims,
+ * outermost first:
  *
- *     N            the whole dim                     O/16         what is left of O in blocks of 16 (the outer part)
- *     16o          a part of 16 of O                 16           a part of the next divided dim that lacks one
- *     H/8 13h      a tile larger than its stride     H/8:28 13h   28 tiles: the rest of H is trimmed away
- *     O/64 4o 16o  two levels, outer part first      H/32 4h 13h  tiles of 13 every 32/4 = 8, in groups of 4
- *     NHWO         dims with one-letter names        (H W)        made one dim (fuse)
+ *     N             the whole dim
+ *     O/16          what is left of O in blocks of 16: the outer part
+ *     16o           a part of 16 of O: the inner part
+ *     16            a part of the next divided dim that lacks one (they take turns)
+ *     O/64 4o 16o   two levels, outer part first
+ *     H/8 13h       a tile larger than its stride: unfold tile=13 stride=8
+ *     H/8:28 13h    28 tiles; rows beyond them are trimmed away
+ *     H/32 4h 13h   tiles of 13 every 32/4 = 8, in groups of 4
+ *     NHWO          dims with one-letter names in a row
+ *     (H W)         made one dim (fuse)
  *
- * "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16" (bare numbers go to the divided dims in turn), "N H/8 W/32 I 13h 37w".
- * Upper and lower case mean the same.  Every dim of t appears exactly once, whole or as an outer part with its inner
- * parts.  Translates to primitives from the identity of t: splits and unfolds from the last dim to the first (SPEC
- * D.2), one reorder, fuses.  Errors carry the column (err.at) and the text (err.source).  out has room for
- * MAX_NOTATION_PRIMS. */
+ * "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  Upper and lower case mean
+ * the same.  Every dim of t appears exactly once, whole or as an outer part with its inner parts.
+ * Translates to primitives from the identity of t: splits and unfolds from the last dim to the
+ * first (SPEC D.2), one reorder, fuses.  Errors carry the column (err.at) and the text
+ * (err.source).  out has room for MAX_NOTATION_PRIMS. */
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
-/* The notation of l, "N O/16 H W 16o"; false when it has none (pads, padded splits...).  What it is read back as
- * has the same dims and is memory-equal to l. */
+/* The notation of l, "N O/16 H W 16o"; false when it has none (pads, padded splits...).  What it
+ * is read back as has the same shape and is memory-equal to l. */
 bool layout_notation(const struct layout *l, struct str *out);
-/* A primitive as text with dim names of the layout it applies to: "split O 4 16", "reorder N O.0 H W O.1",
- * "unfold H tile=13 stride=8", "pad I after=13", "fuse H W", "fold H.0 H.1 size=58 stride=8", "unpad I after=13",
- * "unfold H tile=13 stride=8 size=229", "split O 3 4 allow_pad=1". */
+/* A primitive as a step line writes it, with dim names of the layout it applies to:
+ *
+ *     split O 4 16                   split O 3 4 allow_pad=1
+ *     reorder N O.0 H W O.1          fuse H W
+ *     unfold H tile=13 stride=8      unfold H tile=13 stride=8 size=229
+ *     fold H.0 H.1 size=58 stride=8
+ *     pad I after=13                 unpad I before=1 after=13 */
 void prim_print(struct str *out, const struct layout *before, const struct prim *prim);
 
-/* rho applied to access a: idx[tensor->rank] logical index expressions -> out[rank] physical ones, simplified.
- * Unfolded dims use the window-aligned map (formula (1), ALT 4.1.2): the tile of an access is the tile of its
- * spatial part, e - (its part over the reduce variables), whenever the bounds prove that the whole window
- * stays inside the tile; else the canonical map (SPEC A.4).  The access must be covered (below). */
+/* rho applied to access a: idx[tensor->rank] logical index expressions -> out[rank] physical ones,
+ * simplified.  Unfolded dims use the window-aligned map (formula (1), ALT 4.1.2): the tile of an
+ * access is the tile of its spatial part, e - (its part over the reduce variables), whenever the
+ * bounds prove that the whole window stays inside the tile; else the canonical map (SPEC A.4).
+ * The access must be covered (below). */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
-/* Does the stored part of the tensor hold everything the access reads?  True unless an unfold was trimmed too far; then
- * ERR_UNFOLD with the size that would do. */
+/* Does the stored part of the tensor hold everything the access reads?  True unless an unfold was
+ * trimmed too far; then ERR_UNFOLD with the size that would do. */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
-/* Equal flat offsets at every logical point, equal size and equal class (SPEC A.0: memory-equal).  Proved symbolically or
- * point by point; false when a tensor is too large for that (10^6 elements) and the symbolic proof fails. */
+/* Equal flat offsets at every logical point, equal size and equal class (SPEC A.0: memory-equal).
+ * Proved symbolically or point by point; false when neither is possible (more than 10^6
+ * elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
-/* Moves data: pack fills phys (elems) by rule I3 (padding is 0); unpack reads the canonical copies and puts 0
- * where an element is not stored.  About a nanosecond an element and primitive; safe in any thread. */
+/* Moves data: pack fills phys (elems) by rule I3 (padding is 0); unpack reads the canonical copies
+ * and puts 0 where an element is not stored.  A few nanoseconds an element; safe in any thread. */
 void layout_pack(const struct layout *l, const float *logical, float *phys);
 void layout_unpack(const struct layout *l, const float *phys, float *logical);
 
-/* A picture: which logical element sits where in memory, line (64 B) by line, up to max_lines of them, with the
- * shape, class, expansion and strides above it. width = columns available.  ASCII. */
-void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width, int max_lines);
+/* A picture: which logical element sits where in memory, line (64 B) by line, up to max_lines of
+ * them, with the shape, class, expansion and strides above.  width = columns; ASCII. */
+void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width,
+                 int max_lines);
 #endif

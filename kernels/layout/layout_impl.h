@@ -10,12 +10,12 @@ struct division {
     int n;                                /* dims it made; unfold: tile index, offset */
     const int64_t *size;                  /* their extents */
     int64_t stride;                       /* unfold: S */
-    int64_t covered;                      /* unfold: positions [0, covered) of `of` are in some tile */
+    int64_t covered;                      /* unfold: [0, covered) of `of` is in some tile */
     bool overlaps;                        /* unfold: tiles share elements (not only padding) */
 };
 
-/* The family tree of a physical dim.  It gives inverse primitives the old names back, tells fold which
- * unfold it undoes, and is what the short notation is printed from. */
+/* The family tree of a physical dim.  It gives inverse primitives the old names back, tells fold
+ * which unfold it undoes, and is what the short notation is printed from. */
 enum lineage_kind { LINE_LOGICAL, LINE_PART, LINE_FUSED, LINE_RESIZED };
 
 struct lineage {
@@ -27,7 +27,7 @@ struct lineage {
     int part;                             /* PART: its place in the division, outermost 0 */
     int n_kids;                           /* FUSED */
     const struct lineage *const *kid;
-    const struct lineage *base;           /* RESIZED (pad, unpad): never itself RESIZED; equal name */
+    const struct lineage *base;           /* RESIZED (pad, unpad): of equal name, not RESIZED */
     int64_t before, after;                /* RESIZED: positions added, negative = taken away */
 };
 
@@ -44,11 +44,13 @@ struct reshape {
 
 extern const char *const prim_name[];     /* ORDER PRIM: by enum prim_kind */
 
-/* prim_check.c: preconditions, and the dims that result.  False: *e says what is wrong and what would be right. */
-bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r, struct err *e);
+/* prim_check.c: preconditions, and the dims that result.  False: *e says what is wrong and what
+ * would be right. */
+bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
+                struct err *e);
 /* ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
-/* Are all elements with physical index lo..hi in dim padding?  False when that cannot be decided. */
+/* Are all elements at lo..hi of the physical dim padding?  False when that cannot be decided. */
 bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi);
 
 /* lineage.c */
@@ -56,14 +58,17 @@ const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, i
 /* Part j of division d, named NAME.j. */
 const struct lineage *lineage_part(struct arena *a, const struct division *d, int j);
 /* The kids as one dim: their common origin when they are all parts of one split, in order. */
-const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n, int64_t size);
-const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before, int64_t after);
+const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n,
+                                   int64_t size);
+const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
+                                     int64_t after);
 /* The same dim under another name. */
 const struct lineage *lineage_rename(struct arena *a, const struct lineage *of, const char *name);
 /* The unfold that made dims (k, k+1) of l, both untouched since; NULL if there is none. */
 const struct division *lineage_unfold(const struct layout *l, int k);
 
-/* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape are read. */
+/* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape
+ * are read. */
 /* rho: physical indices before -> after. */
 void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out);
@@ -73,7 +78,8 @@ void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *befor
 
 /* layout.c */
 /* The row-major flat offset of idx in shape, simplified. */
-const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape, const struct expr *const *idx);
+const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape,
+                               const struct expr *const *idx);
 /* The layouts from the identity to l, n_prims + 1 of them; the caller frees the array. */
 const struct layout **layout_chain(const struct layout *l);
 /* "N(1) O.0(4) H(56)" */

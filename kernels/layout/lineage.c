@@ -1,7 +1,7 @@
 /* Family trees of physical dims: names, and what an inverse primitive restores.
  *
  *     split, unfold   O      ->  O.0 O.1 ...        parts of one division
- *     fuse            O.0 O.1 -> O                  all parts of one split, in order: the dim they came from
+ *     fuse            O.0 O.1 -> O                  all parts of one split, in order
  *                     H W    ->  H_W                otherwise
  *     split           H_W    ->  H W                by the extents that were fused
  *     fold            H.0 H.1 -> H                  the two parts of one unfold
@@ -11,7 +11,8 @@
 
 #define MAX_NAME 40
 
-static struct lineage *new_line(struct arena *a, enum lineage_kind kind, const char *name, int64_t size)
+static struct lineage *new_line(struct arena *a, enum lineage_kind kind, const char *name,
+                                int64_t size)
 {
     struct lineage *l = ARENA_NEW(a, struct lineage);
     l->kind = kind;
@@ -29,7 +30,8 @@ const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, i
 
 const struct lineage *lineage_part(struct arena *a, const struct division *d, int j)
 {
-    struct lineage *l = new_line(a, LINE_PART, arena_printf(a, "%s.%d", d->of->name, j), d->size[j]);
+    struct lineage *l =
+        new_line(a, LINE_PART, arena_printf(a, "%s.%d", d->of->name, j), d->size[j]);
     l->division = d;
     l->part = j;
     return l;
@@ -56,7 +58,8 @@ static const char *fused_name(struct arena *a, const struct lineage *const *kid,
     return strlen(name) <= MAX_NAME ? name : "fused";
 }
 
-const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n, int64_t size)
+const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n,
+                                   int64_t size)
 {
     const struct lineage *origin = common_origin(kid, n);
     if (origin)
@@ -67,7 +70,8 @@ const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const 
     return l;
 }
 
-const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before, int64_t after)
+const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
+                                     int64_t after)
 {
     const struct lineage *base = of;
     if (of->kind == LINE_RESIZED) {

@@ -1,8 +1,8 @@
 /* Reading the short notation (grammar in layout.h): words -> items -> primitives.
  *
  * A divided dim "D/Q:c p_1 ... p_m" of extent N has S = Q / (p_1 * ... * p_{m-1}) and becomes
- *     split   [N/Q, p_1, ..., p_m]                                              when p_m = S
- *     unfold  tile=p_m stride=S, its tile index split [., p_1, ..., p_{m-1}]    when p_m > S, or c tiles are not N/Q
+ *     split   [N/Q, p_1, ..., p_m]                                       when p_m = S
+ *     unfold  tile=p_m stride=S, tile index split [., p_1, ..., p_{m-1}] when p_m > S or c != N/Q
  * (SPEC D.4: two levels are one unfold and a split of the tile index, never nested unfolds). */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
@@ -35,7 +35,8 @@ struct reader {
 };
 
 __attribute__((format(printf, 5, 6)))
-static bool reject(const struct reader *r, int col, int len, enum err_code code, const char *fmt, ...)
+static bool reject(const struct reader *r, int col, int len, enum err_code code,
+                   const char *fmt, ...)
 {
     struct str s = {0};
     va_list ap;
@@ -107,8 +108,9 @@ static bool read_outer(struct reader *r, const char *word, int n_name, struct it
     }
     if (!ok || at != end) {
         reject(r, item.col, item.len, ERR_SYNTAX, "%.*s is not understood", item.len, word);
-        return err_fix(r->e, "%s/16 is the outer part of %s, in blocks of 16; %s/16:4 says that there are 4",
-                       r->t->dim[item.dim], r->t->dim[item.dim], r->t->dim[item.dim]);
+        return err_fix(
+            r->e, "%s/16 is the outer part of %s, in blocks of 16; %s/16:4 says that there are 4",
+            r->t->dim[item.dim], r->t->dim[item.dim], r->t->dim[item.dim]);
     }
     return add_item(r, item);
 }
@@ -120,7 +122,8 @@ static bool read_inner(struct reader *r, const char *word, struct item item)
     item.kind = ITEM_INNER;
     item.size = read_number(&at);
     if (item.size < 0) {
-        reject(r, item.col, item.len, ERR_RANGE, "%.*s: a part is 1 or more, and at most 2^40", item.len, word);
+        reject(r, item.col, item.len, ERR_RANGE, "%.*s: a part is 1 or more, and at most 2^40",
+               item.len, word);
         return err_fix(r->e, "16o is a part of 16 of dim O");
     }
     const int n_name = item.len - (int)(at - word);
@@ -222,7 +225,8 @@ static bool find_outers(struct reader *r)
             continue;
         if (r->outer[it->dim] >= 0) {
             reject(r, it->col, it->len, ERR_SYNTAX, "dim %s a second time", r->t->dim[it->dim]);
-            return err_fix(r->e, "inner parts start with their size: 16%c", tolower(r->t->dim[it->dim][0]));
+            return err_fix(r->e, "inner parts start with their size: 16%c",
+                           tolower(r->t->dim[it->dim][0]));
         }
         r->outer[it->dim] = i;
     }
@@ -268,9 +272,11 @@ static bool place_bare_numbers(struct reader *r)
         int tried = 0;
         do
             turn = (turn + 1) % r->n_items;
-        while ((r->item[turn].kind != ITEM_OUTER || !lacks_part(r, r->item[turn].dim)) && ++tried < r->n_items);
+        while ((r->item[turn].kind != ITEM_OUTER || !lacks_part(r, r->item[turn].dim))
+               && ++tried < r->n_items);
         if (tried == r->n_items) {
-            reject(r, it->col, it->len, ERR_SYNTAX, "no divided dim lacks a part of %lld", (long long)it->size);
+            reject(r, it->col, it->len, ERR_SYNTAX, "no divided dim lacks a part of %lld",
+                   (long long)it->size);
             return err_fix(r->e, "16o with O/16 before it says whose part it is");
         }
         it->dim = r->item[turn].dim;
@@ -285,9 +291,10 @@ static bool number_parts(struct reader *r)
         if (it->kind != ITEM_INNER)
             continue;
         if (r->item[r->outer[it->dim]].kind != ITEM_OUTER) {
-            reject(r, it->col, it->len, ERR_SYNTAX, "%lld of dim %s, which is not divided", (long long)it->size,
-                   r->t->dim[it->dim]);
-            return err_fix(r->e, "%s/%lld where the rest of it goes", r->t->dim[it->dim], (long long)it->size);
+            reject(r, it->col, it->len, ERR_SYNTAX, "%lld of dim %s, which is not divided",
+                   (long long)it->size, r->t->dim[it->dim]);
+            return err_fix(r->e, "%s/%lld where the rest of it goes", r->t->dim[it->dim],
+                           (long long)it->size);
         }
         r->inner[it->dim][r->n_parts[it->dim]++] = i;
         it->part = r->n_parts[it->dim];
@@ -295,12 +302,13 @@ static bool number_parts(struct reader *r)
     return true;
 }
 
-/* --- items to primitives ------------------------------------------------------------------------------- */
+/* --- items to primitives --------------------------------------------------------------------- */
 
 struct writer { struct exprs *p; const struct layout *l; };
 
 /* Applies pr; an error points at the item. */
-static bool write_prim(const struct reader *r, struct writer *w, const struct item *at, const struct prim *pr)
+static bool write_prim(const struct reader *r, struct writer *w, const struct item *at,
+                       const struct prim *pr)
 {
     if (layout_apply(w->p, w->l, pr, &w->l, r->e))
         return true;
@@ -316,16 +324,18 @@ static bool reject_parts(const struct reader *r, int k)
     if (r->n_parts[k] == 0) {
         reject(r, outer->col, outer->len, ERR_SYNTAX, "%s/%lld, but no inner part of %s", dim,
                (long long)outer->size, dim);
-        return err_fix(r->e, "add %lld%c where those %lld go", (long long)outer->size, tolower(dim[0]),
-                       (long long)outer->size);
+        return err_fix(r->e, "add %lld%c where those %lld go", (long long)outer->size,
+                       tolower(dim[0]), (long long)outer->size);
     }
-    reject(r, outer->col, outer->len, ERR_FACTOR, "the inner parts of %s multiply to %lld, not %lld", dim,
-           (long long)parts_product(r, k), (long long)outer->size);
+    reject(r, outer->col, outer->len, ERR_FACTOR,
+           "the inner parts of %s multiply to %lld, not %lld", dim, (long long)parts_product(r, k),
+           (long long)outer->size);
     return err_fix(r->e, "%s/%lld, or other parts", dim, (long long)parts_product(r, k));
 }
 
 /* Tiles of `tile` every `stride`; `groups` of them make one step of the outer part. */
-static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile, int64_t stride, int64_t groups)
+static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile,
+                         int64_t stride, int64_t groups)
 {
     const struct item *outer = &r->item[r->outer[k]];
     const int64_t size = r->t->shape[k], natural = prim_tiles(size, tile, stride);
@@ -361,7 +371,8 @@ static bool write_dim(const struct reader *r, struct writer *w, int k)
             return reject_parts(r, k);
     if (outer->size % groups || last < outer->size / groups)
         return reject_parts(r, k);
-    const bool is_exact = !__builtin_mul_overflow(outer->count, outer->size, &blocks) && blocks == r->t->shape[k];
+    const bool is_exact =
+        !__builtin_mul_overflow(outer->count, outer->size, &blocks) && blocks == r->t->shape[k];
     if (last > outer->size / groups || (outer->count && !is_exact))
         return write_unfold(r, w, k, last, outer->size / groups, groups);
     struct prim split = { .kind = PRIM_SPLIT, .dim = k, .n = m + 1 };
@@ -386,7 +397,8 @@ static bool write_order(const struct reader *r, struct writer *w)
     if (!is_identity && !write_prim(r, w, &r->item[0], &reorder))
         return false;
     for (int g = r->n_groups - 1; g >= 0; g--) {
-        const struct prim fuse = { .kind = PRIM_FUSE, .dim = r->group[g].first, .n = r->group[g].n };
+        const struct group *in = &r->group[g];
+        const struct prim fuse = { .kind = PRIM_FUSE, .dim = in->first, .n = in->n };
         if (!write_prim(r, w, &r->item[fuse.dim], &fuse))
             return false;
     }

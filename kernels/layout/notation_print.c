@@ -2,7 +2,7 @@
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 
-/* A physical dim seen from its logical dim: the parts taken at each division, outermost division first. */
+/* A physical dim seen from its logical dim: the part taken at each division, outermost first. */
 struct leaf {
     int dim;                              /* logical */
     int64_t size;
@@ -85,7 +85,8 @@ static bool in_order(const struct leaves *all)
 }
 
 /* "O/16", "H/8", "H/8:28" */
-static void print_outer(struct str *out, const struct layout *l, const struct leaves *all, const struct leaf *leaf)
+static void print_outer(struct str *out, const struct layout *l, const struct leaves *all,
+                        const struct leaf *leaf)
 {
     const struct division *u = leaf->unfold;
     int64_t divisor = u ? u->stride : 1;
@@ -103,7 +104,8 @@ static void print_outer(struct str *out, const struct layout *l, const struct le
         str_printf(out, ":%lld", (long long)leaf->size);
 }
 
-static void print_leaf(struct str *out, const struct layout *l, const struct leaves *all, const struct leaf *leaf)
+static void print_leaf(struct str *out, const struct layout *l, const struct leaves *all,
+                       const struct leaf *leaf)
 {
     if (leaf->depth == 0) {
         str_add(out, l->tensor->dim[leaf->dim]);
@@ -145,7 +147,7 @@ bool layout_notation(const struct layout *l, struct str *out)
     return true;
 }
 
-/* --- primitives -------------------------------------------------------------------------------------------- */
+/* --- primitives ------------------------------------------------------------------------------ */
 
 static void print_option(struct str *out, const char *key, int64_t value, bool shown)
 {
@@ -156,7 +158,8 @@ static void print_option(struct str *out, const char *key, int64_t value, bool s
 void prim_print(struct str *out, const struct layout *before, const struct prim *pr)
 {
     str_add(out, prim_name[pr->kind]);
-    const int n_dims = pr->kind == PRIM_REORDER || pr->kind == PRIM_FUSE ? pr->n : pr->kind == PRIM_FOLD ? 2 : 1;
+    const bool lists = pr->kind == PRIM_REORDER || pr->kind == PRIM_FUSE;
+    const int n_dims = lists ? pr->n : pr->kind == PRIM_FOLD ? 2 : 1;
     for (int j = 0; j < n_dims; j++)
         str_printf(out, " %s", before->dim[pr->kind == PRIM_REORDER ? pr->perm[j] : pr->dim + j]);
     for (int j = 0; pr->kind == PRIM_SPLIT && j < pr->n; j++)

@@ -1,8 +1,9 @@
 /* Moving data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
- * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q of the result reads
- * index map[q] of the source, or is 0 when map[q] < 0.  Splits and fuses that divide move nothing.  Going
- * back reads the canonical copy.  This uses the primitives only, not rho and phi: each checks the other. */
+ * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q
+ * of the result reads index map[q] of the source, or is 0 when map[q] < 0.  Splits and fuses that
+ * divide move nothing.  Going back reads the canonical copy.  This uses the primitives only, not
+ * rho and phi: each checks the other. */
 #include "kernels/layout/layout_impl.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,8 @@ static void map_shift(int64_t *map, int64_t n_dst, int64_t n_src, int64_t shift)
         map[q] = q + shift >= 0 && q + shift < n_src ? q + shift : -1;
 }
 
-static void fill_map(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
-                     const struct gather *g)
+static void fill_map(const struct prim *pr, const struct layout *before, const struct layout *after,
+                     bool back, const struct gather *g)
 {
     const int k = pr->dim;
     const bool fold = pr->kind == PRIM_FOLD;
@@ -72,7 +73,8 @@ static void fill_map(const struct prim *pr, const struct layout *before, const s
         if (back == fold)
             map_to_tiles(g->map, tiles->shape[k], tiles->shape[k + 1], pr->stride, whole->shape[k]);
         else
-            map_from_tiles(g->map, tiles->shape[k], tiles->shape[k + 1], pr->stride, whole->shape[k]);
+            map_from_tiles(g->map, tiles->shape[k], tiles->shape[k + 1], pr->stride,
+                           whole->shape[k]);
         return;
     case PRIM_REORDER:
     case PRIM_FUSE:
@@ -95,8 +97,8 @@ static int n_dims(const struct prim *pr, bool after)
     }
 }
 
-static void move_along_dim(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
-                           const float *src, float *dst)
+static void move_along_dim(const struct prim *pr, const struct layout *before,
+                           const struct layout *after, bool back, const float *src, float *dst)
 {
     const int k = pr->dim;
     const struct layout *from = back ? after : before, *to = back ? before : after;
@@ -113,9 +115,11 @@ static void move_along_dim(const struct prim *pr, const struct layout *before, c
 }
 
 /* dst dim j is src dim perm[j]; dst is written in order. */
-static void transpose(const int64_t *src_shape, const int *perm, int rank, const float *src, float *dst)
+static void transpose(const int64_t *src_shape, const int *perm, int rank, const float *src,
+                      float *dst)
 {
-    int64_t src_stride[MAX_DIMS], shape[MAX_DIMS], stride[MAX_DIMS], point[MAX_DIMS] = { 0 }, step = 1;
+    int64_t src_stride[MAX_DIMS], shape[MAX_DIMS], stride[MAX_DIMS], point[MAX_DIMS] = { 0 };
+    int64_t step = 1;
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = step;
         step *= src_shape[j];
@@ -134,8 +138,8 @@ static void transpose(const int64_t *src_shape, const int *perm, int rank, const
     } while (layout_next_point(point, shape, rank - 1));
 }
 
-static void move_reorder(const struct prim *pr, const struct layout *before, const struct layout *after, bool back,
-                         const float *src, float *dst)
+static void move_reorder(const struct prim *pr, const struct layout *before,
+                         const struct layout *after, bool back, const float *src, float *dst)
 {
     int inverse[MAX_DIMS] = { 0 };
     for (int j = 0; j < pr->n; j++)
@@ -169,7 +173,10 @@ static void move_all(const struct layout *l, bool back, const float *src, float 
         if (is_still(pr, before, after))
             continue;
         float *to = --left ? xmalloc((size_t)(back ? before : after)->elems * sizeof *to) : dst;
-        (pr->kind == PRIM_REORDER ? move_reorder : move_along_dim)(pr, before, after, back, src, to);
+        if (pr->kind == PRIM_REORDER)
+            move_reorder(pr, before, after, back, src, to);
+        else
+            move_along_dim(pr, before, after, back, src, to);
         free(mine);
         src = mine = to;
     }

@@ -1,5 +1,5 @@
-/* What each primitive requires (SPEC A.1 to A.6, error codes of A.0), the dims it makes, and, when a requirement
- * does not hold, what would be right. */
+/* What each primitive requires (SPEC A.1 to A.6, error codes of A.0), the dims it makes, and,
+ * when a requirement does not hold, what would be right. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static void print_factors(struct str *out, int64_t n)
         for (; rest % f == 0; rest /= f)
             power++;
         if (power)
-            str_printf(&s, power > 1 ? "%s%lld^%d" : "%s%lld", parts++ ? "*" : "", (long long)f, power);
+            str_printf(&s, power > 1 ? "%s%lld^%d" : "%s%lld", parts++ ? "*" : "", (long long)f,
+                       power);
     }
     if (rest > 1 && parts)
         str_printf(&s, "*%lld", (long long)rest);
@@ -89,7 +90,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
         str_printf(out, "%lld does", (long long)above);
 }
 
-/* --- split ------------------------------------------------------------------------------------------- */
+/* --- split ----------------------------------------------------------------------------------- */
 
 /* F_{2->m}, or -1 when it is beyond any dim. */
 static int64_t inner_product(const struct prim *pr)
@@ -135,14 +136,17 @@ static bool refuse_factors(const struct check *c, int64_t total, int64_t inner)
         str_printf(&s, "%s%lld", j ? " x " : "", (long long)pr->factor[j]);
     const bool is_empty = total > size && pr->allow_pad;
     if (is_empty)
-        refuse(c, ERR_EMPTY, "%s: the last block of %lld would be nothing but padding, the dim has %lld",
+        refuse(c, ERR_EMPTY,
+               "%s: the last block of %lld would be nothing but padding, the dim has %lld",
                str_text(&s), (long long)inner, (long long)size);
     else
-        refuse(c, total < size ? ERR_FACTOR : ERR_NONDIV, total < size ? "%s do not cover %lld" : "%s is not %lld",
-               str_text(&s), (long long)size);
+        refuse(c, total < size ? ERR_FACTOR : ERR_NONDIV,
+               total < size ? "%s do not cover %lld" : "%s is not %lld", str_text(&s),
+               (long long)size);
     str_free(&s);
     if (is_empty)
-        return err_fix(c->e, "a first factor of %lld (0 infers it)", (long long)((size + inner - 1) / inner));
+        return err_fix(c->e, "a first factor of %lld (0 infers it)",
+                       (long long)((size + inner - 1) / inner));
     return fix_division(c, size, inner);
 }
 
@@ -174,7 +178,8 @@ static bool check_factors(const struct check *c)
     if (inner > 0 && pr->factor[0] == 0)
         pr->factor[0] = (size + inner - 1) / inner;
     int64_t total;
-    if (inner < 0 || __builtin_mul_overflow(inner, pr->factor[0], &total) || total > LAYOUT_MAX_ELEMS)
+    if (inner < 0 || __builtin_mul_overflow(inner, pr->factor[0], &total)
+        || total > LAYOUT_MAX_ELEMS)
         return refuse(c, ERR_OVERFLOW, "the factors multiply to more than 2^40");
     const bool is_padded = total > size && (pr->factor[0] - 1) * inner < size;
     if (total == size || (is_padded && pr->allow_pad))
@@ -219,7 +224,7 @@ static bool check_split(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- reorder, fuse ------------------------------------------------------------------------------------- */
+/* --- reorder, fuse --------------------------------------------------------------------------- */
 
 static bool check_reorder(const struct check *c, const struct lineage **line)
 {
@@ -233,8 +238,10 @@ static bool check_reorder(const struct check *c, const struct lineage **line)
     for (int j = 0; j < pr->n; j++) {
         const int old = pr->perm[j];
         if (old < 0 || old >= l->rank || seen[old]) {
-            refuse(c, ERR_PERM, old < 0 || old >= l->rank ? "place %d names dim %d, which does not exist" :
-                   "place %d names dim %d a second time", j + 1, old + 1);
+            refuse(c, ERR_PERM,
+                   old < 0 || old >= l->rank ? "place %d names dim %d, which does not exist"
+                                             : "place %d names dim %d a second time",
+                   j + 1, old + 1);
             return fix_dims(c, "name each of these once: ");
         }
         seen[old] = true;
@@ -248,7 +255,8 @@ static bool check_fuse(const struct check *c, const struct lineage **line)
     const struct prim *pr = &c->r->prim;
     const struct layout *l = c->l;
     if (pr->n < 2 || pr->n > l->rank - pr->dim) {
-        refuse(c, ERR_DIM, "%d dims from %s on; fuse takes 2 or more adjacent dims", pr->n, l->dim[pr->dim]);
+        refuse(c, ERR_DIM, "%d dims from %s on; fuse takes 2 or more adjacent dims", pr->n,
+               l->dim[pr->dim]);
         return fix_dims(c, "the dims in order: ");
     }
     int64_t size = 1;
@@ -258,7 +266,7 @@ static bool check_fuse(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- unfold, fold ---------------------------------------------------------------------------------------- */
+/* --- unfold, fold ---------------------------------------------------------------------------- */
 
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride)
 {
@@ -274,15 +282,18 @@ static bool check_tile(const struct check *c)
         return err_fix(c->e, "tile and stride are 1 or more");
     }
     if (pr->stride > pr->tile) {
-        refuse(c, ERR_UNFOLD, "stride=%lld is larger than tile=%lld: the elements between the tiles would be lost",
+        refuse(c, ERR_UNFOLD,
+               "stride=%lld is larger than tile=%lld: the elements between the tiles would be lost",
                (long long)pr->stride, (long long)pr->tile);
         return err_fix(c->e, "stride=%lld or less", (long long)pr->tile);
     }
     if (pr->tile > LAYOUT_MAX_ELEMS)
         return refuse(c, ERR_OVERFLOW, "tile=%lld is more than 2^40", (long long)pr->tile);
     if (pr->size < 0 || pr->size > size) {
-        refuse(c, ERR_UNFOLD, "size=%lld, but %s has %lld", (long long)pr->size, c->l->dim[pr->dim], (long long)size);
-        return err_fix(c->e, "size=1 to size=%lld; leave it out for the whole dim", (long long)size);
+        refuse(c, ERR_UNFOLD, "size=%lld, but %s has %lld", (long long)pr->size, c->l->dim[pr->dim],
+               (long long)size);
+        return err_fix(c->e, "size=1 to size=%lld; leave it out for the whole dim",
+                       (long long)size);
     }
     return true;
 }
@@ -309,7 +320,7 @@ static bool check_trim(const struct check *c, int64_t covered)
     return err_fix(c->e, "unfold before splitting or fusing that dim, or leave size= out");
 }
 
-/* Do two tiles share a data element?  (Shared padding does not count; a long run of it is taken for data.) */
+/* Do two tiles share a data element?  (Shared padding does not count, while tiles are few.) */
 static bool tiles_overlap(const struct check *c, int64_t n)
 {
     const struct prim *pr = &c->r->prim;
@@ -355,19 +366,22 @@ static bool check_fold(const struct check *c, const struct lineage **line)
     struct prim *pr = &c->r->prim;
     const struct layout *l = c->l;
     if (pr->dim + 1 >= l->rank) {
-        refuse(c, ERR_DIM, "%s is the last dim; fold takes a tile dim and its offset dim", l->dim[pr->dim]);
+        refuse(c, ERR_DIM, "%s is the last dim; fold takes a tile dim and its offset dim",
+               l->dim[pr->dim]);
         return fix_dims(c, "the dims in order: ");
     }
     const struct division *d = lineage_unfold(l, pr->dim);
     if (!d) {
-        refuse(c, ERR_NOINV, "%s and %s are not the tile and the offset of an unfold", l->dim[pr->dim],
-               l->dim[pr->dim + 1]);
-        return err_fix(c->e, "fold undoes an unfold whose two dims are adjacent and unchanged; fuse joins other dims");
+        refuse(c, ERR_NOINV, "%s and %s are not the tile and the offset of an unfold",
+               l->dim[pr->dim], l->dim[pr->dim + 1]);
+        return err_fix(c->e, "fold undoes an unfold whose two dims are adjacent and unchanged; "
+                             "fuse joins other dims");
     }
     if ((pr->size && pr->size != d->covered) || (pr->stride && pr->stride != d->stride)) {
-        refuse(c, ERR_NOINV, "size=%lld stride=%lld are not those of the unfold", (long long)pr->size,
-               (long long)pr->stride);
-        return err_fix(c->e, "size=%lld stride=%lld, or leave both out", (long long)d->covered, (long long)d->stride);
+        refuse(c, ERR_NOINV, "size=%lld stride=%lld are not those of the unfold",
+               (long long)pr->size, (long long)pr->stride);
+        return err_fix(c->e, "size=%lld stride=%lld, or leave both out", (long long)d->covered,
+                       (long long)d->stride);
     }
     pr->size = d->covered;
     pr->stride = d->stride;
@@ -376,7 +390,7 @@ static bool check_fold(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- pad, unpad -------------------------------------------------------------------------------------------- */
+/* --- pad, unpad ------------------------------------------------------------------------------ */
 
 bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi)
 {
@@ -393,7 +407,8 @@ bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t
     }
     shape[dim] = hi - lo + 1;
     vars[dim] = expr_var(p, l->phys[dim]->name, lo, hi);
-    const struct expr *guard = expr_simplify(p, expr_subst(p, l->guard, &l->phys[dim], &vars[dim], 1));
+    const struct expr *guard =
+        expr_simplify(p, expr_subst(p, l->guard, &l->phys[dim], &vars[dim], 1));
     if (guard->hi == 0 || guard->lo == 1)
         return guard->hi == 0;
     if (elems > SEARCH_LIMIT)
@@ -457,8 +472,8 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
     if (pr->before >= size || pr->after >= size - pr->before
         || !layout_is_padding(c->p, l, pr->dim, 0, pr->before - 1)
         || !layout_is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
-        refuse(c, ERR_NOINV, "before=%lld after=%lld would drop data, not only padding", (long long)pr->before,
-               (long long)pr->after);
+        refuse(c, ERR_NOINV, "before=%lld after=%lld would drop data, not only padding",
+               (long long)pr->before, (long long)pr->after);
         return err_fix(c->e, "%s has padding of before=%lld after=%lld", l->dim[pr->dim],
                        (long long)padding_at(c, false), (long long)padding_at(c, true));
     }
@@ -466,7 +481,7 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- all ----------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------- */
 
 /* Only the fields that the kind has, so that equal primitives are equal structs. */
 static struct prim clean_prim(const struct prim *pr)
@@ -520,7 +535,8 @@ static bool check_kind(const struct check *c, const struct lineage **line)
 }
 
 /* The dims after the primitive: n_in of them at its dim became the n_out of line. */
-static bool place_dims(const struct check *c, int n_in, const struct lineage *const *line, int n_out)
+static bool place_dims(const struct check *c, int n_in, const struct lineage *const *line,
+                       int n_out)
 {
     struct reshape *r = c->r;
     const struct layout *l = c->l;
@@ -540,7 +556,8 @@ static bool place_dims(const struct check *c, int n_in, const struct lineage *co
     return true;
 }
 
-bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r, struct err *e)
+bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
+                struct err *e)
 {
     const struct check c = { p, exprs_arena(p), l, r, e };
     const struct lineage *line[MAX_DIMS];

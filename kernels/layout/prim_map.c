@@ -1,6 +1,5 @@
-/* The algebra of the primitives: rho (logical to physical) and phi (physical to logical), one
- * function per primitive and direction (SPEC A.1 to A.6; ALT Table 1 with ERR-1, ERR-2
- * corrected).
+/* The algebra of the primitives: rho (logical to physical) and phi (physical to logical)
+ * (SPEC A.1 to A.6; ALT Table 1 with ERR-1 and ERR-2 corrected).
  *
  * k is the primitive's dim, N_k its extent, F_{a->b} = F_a * ... * F_b.
  *
@@ -47,8 +46,7 @@ static const struct expr *from_digits(struct exprs *p, const struct expr *const 
     return sum;
 }
 
-/* The canonical place of position e among n tiles every `stride`: t = min(e / S, n-1), b = e - S*t.
- * b is written max(e % S, e - S*(n-1)), which is the same and has sharp bounds. */
+/* The canonical place of position e among n tiles every S: t = min(e / S, n-1), b = e - S*t. */
 static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                     const struct expr **out)
 {
@@ -59,13 +57,38 @@ static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64
         return;
     }
     out[0] = expr_min(p, t, expr_const(p, n - 1));
-    out[1] = expr_max(p, expr_modc(p, e, stride), expr_addc(p, e, -stride * (n - 1)));
+    out[1] = expr_sub(p, e, expr_mulc(p, out[0], stride));
+}
+
+/* The same with b written max(e % S, e - S*(n-1)), whose bounds are sharp. */
+static void sharp_tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
+                          const struct expr **out)
+{
+    tile_of(p, e, stride, n, out);
+    if (e->hi >= stride * n)
+        out[1] = expr_max(p, expr_modc(p, e, stride), expr_addc(p, e, -stride * (n - 1)));
+    out[0] = expr_simplify(p, out[0]);
+    out[1] = expr_simplify(p, out[1]);
 }
 
 static const struct expr *tile_position(struct exprs *p, const struct expr *const *in,
                                         int64_t stride)
 {
     return expr_add(p, expr_mulc(p, in[0], stride), in[1]);
+}
+
+/* S*t + b; e itself when (t, b) is what sharp_tile_of makes of an e. */
+static const struct expr *untile(struct exprs *p, const struct expr *const *in, int64_t stride,
+                                 int64_t n)
+{
+    const struct expr *last[2] = { in[1]->a, in[1]->b }, *pair[2];
+    for (int j = 0; in[1]->kind == EXPR_MAX && j < 2; j++) {
+        const struct expr *e = expr_simplify(p, expr_addc(p, last[j], stride * (n - 1)));
+        sharp_tile_of(p, e, stride, n, pair);
+        if (pair[0] == in[0] && pair[1] == in[1])
+            return e;
+    }
+    return tile_position(p, in, stride);
 }
 
 static int64_t used_tiles(const struct prim *pr, const struct layout *before)
@@ -104,8 +127,8 @@ void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *befor
     switch (pr->kind) {
     case PRIM_SPLIT: digits(p, in[k], pr->factor, pr->n, out + k); break;
     case PRIM_FUSE: out[k] = from_digits(p, in + k, before->shape + k, pr->n); break;
-    case PRIM_UNFOLD: tile_of(p, in[k], pr->stride, used_tiles(pr, before), out + k); break;
-    case PRIM_FOLD: out[k] = tile_position(p, in + k, pr->stride); break;
+    case PRIM_UNFOLD: sharp_tile_of(p, in[k], pr->stride, used_tiles(pr, before), out + k); break;
+    case PRIM_FOLD: out[k] = untile(p, in + k, pr->stride, before->shape[k]); break;
     case PRIM_PAD: out[k] = expr_addc(p, in[k], pr->before); break;
     case PRIM_UNPAD: out[k] = expr_addc(p, in[k], -pr->before); break;
     case PRIM_REORDER:

@@ -1,15 +1,17 @@
 /* Accesses through a layout: rho applied to arbitrary index expressions (SPEC B step 3).
  *
- * Unfolded dims, formula (1) of ALT 4.1.2 generalised.  An access e reads a window: e = P + R, where P is free of
- * reduce variables (where the window is) and R >= r_min moves inside it.  The whole window is in the tile of its first
- * element W = P + r_min when
+ * Unfolded dims, formula (1) of ALT 4.1.2 generalised.  An access e reads a window: e = P + R,
+ * where P is free of reduce variables (where the window is) and R >= r_min moves inside it.  The
+ * whole window is in the tile of its first element W = P + r_min when
  *
  *     t = W / S,   b = (W mod S) + (R - r_min)        (S*t + b = e)
  *     0 <= b <= B-1  and  0 <= t <= n-1
  *
- * hold over all points; b >= 0 always does.  W mod S is at most S - g + (W_0 mod g), g the common divisor of S and the
- * coefficients of W, W_0 its constant: with S = V*P_w (SPEC ERR-5) that is S - V, which is why that
- * equation makes every window fit.  Otherwise the canonical map: t = min(e / S, n-1), b = e - S*t. */
+ * hold over all points; b >= 0 always does.  W mod S is at most S - g + (W_0 mod g), g the common
+ * divisor of S and the coefficients of W, W_0 its constant: with S = V*P_w (SPEC ERR-5) that is
+ * S-V, which is why that equation makes every window fit.  Otherwise the canonical map:
+ *
+ *     t = min(e / S, n-1),   b = e - S*t */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
@@ -38,7 +40,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static struct window find_window(struct exprs *p, const struct expr *e, const struct expr *const *reduce, int n_reduce)
+static struct window find_window(struct exprs *p, const struct expr *e,
+                                 const struct expr *const *reduce, int n_reduce)
 {
     const struct expr_linear sum = expr_linear(p, e);
     struct window w = { .divisor = 0 };
@@ -68,8 +71,8 @@ static int64_t max_residue(const struct window *w, int64_t stride)
 }
 
 /* Tile and offset by formula (1); false when the bounds do not prove that it is in range. */
-static bool aligned_tile(struct exprs *p, const struct window *w, int64_t tile, int64_t stride, int64_t n,
-                         const struct expr **out)
+static bool aligned_tile(struct exprs *p, const struct window *w, int64_t tile, int64_t stride,
+                         int64_t n, const struct expr **out)
 {
     const struct expr *t = expr_simplify(p, expr_divc(p, w->start, stride));
     const struct expr *residue = expr_simplify(p, expr_modc(p, w->start, stride));
@@ -109,14 +112,15 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
     free(chain);
 }
 
-/* The first unfold that trimmed logical dim k, and what its size would have to be for index `most`. */
+/* Names the unfold that trimmed logical dim k, and the size that index `most` needs. */
 static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct err *e)
 {
     const struct layout *m = l;
     while (m->prev && m->prev->stored[k] == l->stored[k])
         m = m->prev;
     const struct prim *pr = &m->prims[m->n_prims - 1];
-    err_set(e, ERR_UNFOLD, "%s is read at %s = %lld, but primitive %d (unfold %s) with size=%lld stores only %lld of %lld",
+    err_set(e, ERR_UNFOLD, "%s is read at %s = %lld, but primitive %d (unfold %s) with size=%lld "
+            "stores only %lld of %lld",
             l->tensor->name, l->tensor->dim[k], (long long)most, m->n_prims, m->prev->dim[pr->dim],
             (long long)pr->size, (long long)l->stored[k], (long long)l->tensor->shape[k]);
     const int64_t shift = m->prev->rho[pr->dim]->lo;
