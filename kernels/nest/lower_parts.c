@@ -293,8 +293,8 @@ int low_producer(struct low *w, int node, const struct stage *s, int pos, struct
     for (int d = 0; d < l->rank; d++)               /* where the host's own layout has holes, the box may stick out */
         if (index[d]->hi >= l->shape[d])
             inside = expr_and(p, inside, expr_lt(p, index[d], expr_const(p, l->shape[d])));
-    const struct val *v = low_guarded(w, low_body(w, node, index, own, &guard), guard);
-    v = low_guarded(w, v, expr_simplify(p, inside));
+    const struct val *v = low_body(w, node, index, own, &guard);
+    v = low_guarded(w, low_guarded(w, v, guard), expr_simplify(p, inside));
     int buffer = low_buffer(w, &b);
     const struct tree *nest = low_store(w, node, buffer, var, l->rank, STORE_SET, v, NULL);
     for (int d = l->rank - 1; d >= 0; d--)
