@@ -16,11 +16,14 @@ struct cachesim;
 /* ERR_RANGE with the reason when the geometry makes no sense (size not a multiple of ways * line...). */
 bool cachesim_open(const struct cache_geometry *g, int n_sites, struct cachesim **out, struct err *e);
 void cachesim_close(struct cachesim *s);
+void cachesim_store_site(struct cachesim *s, int site);                 /* this site writes: its lines become dirty */
 void cachesim_run(struct cachesim *s, const struct ts_rec *rec, long n);
 const struct site_count *cachesim_counts(const struct cachesim *s);     /* n_sites of them */
 int64_t cachesim_writebacks(const struct cachesim *s);
-void cachesim_flush(struct cachesim *s);                                /* empty the cache, keep the counts */
-/* "32K/8/64" (size/ways/line) <-> geometry. */
+void cachesim_flush(struct cachesim *s);                                /* empty the cache; every count stays as it is */
+/* What cachesim_open accepts: line a power of two from 4 to 4096 bytes, size = sets * ways * line, at most 2^26 lines. */
+bool cache_geometry_check(const struct cache_geometry *g, struct err *e);
+/* "32K/8/64" (size/ways/line; K, M, G are powers of 1024) <-> geometry. */
 bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct err *e);
 void cache_geometry_print(struct str *out, const struct cache_geometry *g);
 #endif

@@ -16,6 +16,7 @@ struct machine {
     bool has_pmu;                        /* /sys/bus/event_source/devices/cpu or an arm equivalent exists */
 };
 void machine_read(struct machine *m);
+bool machine_has_pmu(void);
 /* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came from. */
 void machine_fingerprint(struct str *out, const struct machine *m);
 

@@ -1,0 +1,311 @@
+#include "profile/build.h"
+
+#include "kernels/base/arena.h"
+#include "kernels/base/file.h"
+#include "profile/objcache.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COMPILE_LIMIT_S 120.0
+#define MAX_ARGS 96
+#define MAX_DIAGNOSTICS 3
+
+/* --- Finding a compiler ------------------------------------------------------------------------------ */
+
+/* Asking a compiler for its version costs a process; the answers are kept for as long as its file is the same. */
+struct known { struct compiler cc; dev_t dev; ino_t ino; struct timespec changed; };
+static struct known known[8];
+static int n_known;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* "ccache gcc" is two words, "/opt/my tools/gcc" is one file. */
+static int command_words(const char *command, struct str *buf, const char **argv, int max)
+{
+    int n = 0;
+    str_clear(buf);
+    str_add(buf, command);
+    if (file_exists(command)) {
+        argv[n++] = buf->data;
+        return n;
+    }
+    char *save = NULL;
+    for (char *w = strtok_r(buf->data, " \t", &save); w && n < max; w = strtok_r(NULL, " \t", &save))
+        argv[n++] = w;
+    return n;
+}
+
+/* The first word of a command as a file. */
+static bool resolve(const char *command, struct str *path)
+{
+    struct str buf = {0};
+    const char *word[16];
+    bool found = false;
+    if (command_words(command, &buf, word, 16) > 0) {
+        if (strchr(word[0], '/')) {
+            str_clear(path);
+            str_add(path, word[0]);
+            found = access(word[0], X_OK) == 0;
+        } else {
+            found = subprocess_find(word[0], path);
+        }
+    }
+    str_free(&buf);
+    return found;
+}
+
+static bool same_file(const struct known *k, const struct stat *st)
+{
+    return k->dev == st->st_dev && k->ino == st->st_ino && k->changed.tv_sec == st->st_mtim.tv_sec
+        && k->changed.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+static bool recall(const char *command, const struct stat *st, struct compiler *out)
+{
+    bool found = false;
+    pthread_mutex_lock(&known_lock);
+    for (int i = 0; i < n_known && !found; i++) {
+        found = streq(known[i].cc.path, command) && same_file(&known[i], st);
+        if (found)
+            *out = known[i].cc;
+    }
+    pthread_mutex_unlock(&known_lock);
+    return found;
+}
+
+static void remember(const struct compiler *cc, const struct stat *st)
+{
+    pthread_mutex_lock(&known_lock);
+    int at = n_known < COUNT_OF(known) ? n_known++ : 0;
+    known[at] = (struct known){ *cc, st->st_dev, st->st_ino, st->st_mtim };
+    pthread_mutex_unlock(&known_lock);
+}
+
+/* Runs "COMMAND --version"; its first line is the version. */
+static bool ask_version(const char *command, struct compiler *out, struct err *e)
+{
+    struct str buf = {0};
+    const char *argv[20];
+    struct subprocess_result res;
+    int n = command_words(command, &buf, argv, 16);
+    argv[n++] = "--version";
+    argv[n] = NULL;
+    bool ok = subprocess_run(argv, 10, NULL, &res, e);
+    str_free(&buf);
+    if (!ok)
+        return false;
+    size_t len = strcspn(str_text(&res.out), "\r\n");
+    ok = res.exit_code == 0 && len > 0;
+    if (ok) {
+        snprintf(out->version, sizeof out->version, "%.*s", (int)len, str_text(&res.out));
+        out->is_clang = strstr(out->version, "clang") != NULL;
+    } else {
+        err_set(e, ERR_ENV, "%s does not work: %.*s", command, len ? (int)len : 9,
+                len ? str_text(&res.out) : "no output");
+    }
+    str_free(&res.out);
+    return ok;
+}
+
+/* command is a name in PATH, a path, or several words. */
+static bool examine(const char *command, struct compiler *out, struct err *e)
+{
+    struct compiler cc = {0};
+    struct str path = {0};
+    struct stat st;
+    bool ok = strlen(command) < sizeof cc.path && resolve(command, &path)
+           && stat(str_text(&path), &st) == 0;
+    if (!ok)
+        err_set(e, ERR_ENV, "no compiler %.200s", command);
+    if (ok && !recall(command, &st, &cc)) {
+        const char *slash = strrchr(command, '/');
+        snprintf(cc.path, sizeof cc.path, "%s", command);
+        snprintf(cc.name, sizeof cc.name, "%.63s", slash ? slash + 1 : command);
+        ok = ask_version(command, &cc, e);
+        if (ok)
+            remember(&cc, &st);
+    }
+    str_free(&path);
+    if (ok)
+        *out = cc;
+    return ok;
+}
+
+bool compiler_find(const char *want, struct compiler *out, struct err *e)
+{
+    const char *cc = getenv("CC");
+    if (want && *want) {
+        if (examine(want, out, e))
+            return true;
+        return err_fix(e, "install it, or ask for gcc or clang");
+    }
+    if (cc && cc[strspn(cc, " \t")]) {
+        if (examine(cc, out, e))
+            return true;
+        return err_fix(e, "the variable CC asks for it: unset it or name a compiler that works");
+    }
+    if (examine("gcc", out, e) || examine("clang", out, e))
+        return true;
+    err_set(e, ERR_ENV, "no C compiler: neither gcc nor clang is installed");
+    return err_fix(e, "apt install gcc libc6-dev");
+}
+
+/* --- Compiling --------------------------------------------------------------------------------------- */
+
+struct flags { const char *arg[MAX_ARGS]; int n; const char *link; struct str extra; };
+
+static void add_flag(struct flags *f, const char *arg)
+{
+    if (f->n < MAX_ARGS)
+        f->arg[f->n++] = arg;
+}
+
+/* Without OpenMP a kernel needs nothing but memcpy and memset, which the runner has, and linking against nothing
+ * takes a quarter off the time of a build.  libgcc is static and costs nothing. */
+static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
+                          bool openmp)
+{
+    const char *extra = getenv("TILESCOPE_CFLAGS");
+    *f = (struct flags){ .link = openmp ? NULL : "-lgcc" };
+    for (const char *const *p = gen_cflags(t, cc->is_clang); *p; p++)
+        add_flag(f, *p);
+    add_flag(f, "-shared");
+    add_flag(f, "-fPIC");
+    add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
+    str_add(&f->extra, extra ? extra : "");
+    char *save = NULL, *words = f->extra.data;
+    for (char *w = words ? strtok_r(words, " \t\n", &save) : NULL; w; w = strtok_r(NULL, " \t\n", &save))
+        add_flag(f, w);
+}
+
+/* The source and all that the object depends on besides; the comment cannot be closed from inside. */
+static void key_text(struct str *out, const char *source, const struct compiler *cc,
+                     const struct flags *f)
+{
+    struct str tail = {0};
+    str_add(&tail, cc->version);
+    for (int i = 0; i < f->n; i++)
+        str_printf(&tail, " %s", f->arg[i]);
+    str_add(out, source);
+    str_add(out, "\n/* built by ");
+    for (const char *p = str_text(&tail); *p; p++)
+        str_add_char(out, *p == '*' || (unsigned char)*p < ' ' ? '?' : *p);
+    str_add(out, " */\n");
+    str_free(&tail);
+}
+
+/* The message part of a diagnostic line about the file c_path (or of a compiler's own crash), else NULL. */
+static const char *find_message(const char *line, size_t len, const char *c_path)
+{
+    const char *message = memmem(line, len, "internal compiler error", 23);
+    size_t n = strlen(c_path);
+    if (!message && strncmp(line, c_path, n) == 0 && line[n] == ':')
+        message = memmem(line, len, "error: ", 7);
+    return message;
+}
+
+/* "FILE.c:12:5: error: ..." -> "line 12: error: ..." for the first diagnostics; how many there were. */
+static int add_diagnostics(struct str *out, const char *log, const char *c_path)
+{
+    int n = 0;
+    for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t len = strcspn(line, "\n");
+        const char *message = find_message(line, len, c_path);
+        if (!message || n++ >= MAX_DIAGNOSTICS)
+            continue;
+        str_add(out, n > 1 ? "; " : "");
+        if (str_starts(line, c_path))
+            str_printf(out, "line %d: ", atoi(line + strlen(c_path) + 1));
+        str_add_n(out, message, (size_t)(line + len - message));
+    }
+    if (n > MAX_DIAGNOSTICS)
+        str_printf(out, "; and %d more", n - MAX_DIAGNOSTICS);
+    return n;
+}
+
+/* Code so large that it kills the compiler is the code's fault. */
+static bool compiler_died(const char *log)
+{
+    return strstr(log, "terminated program") || strstr(log, "frontend command failed")
+        || strstr(log, "virtual memory exhausted");
+}
+
+/* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a bad extra
+ * flag, a full disk) is the environment's. */
+static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
+{
+    struct str text = {0};
+    if (add_diagnostics(&text, log, c_path) > 0) {
+        err_set(e, ERR_COMPILE, "%s refused the generated code: %.600s", cc->name, str_text(&text));
+        str_free(&text);
+        return false;
+    }
+    const char *error = strstr(log, "error: "), *from = error ? error + 7 : log;
+    int len = (int)strcspn(from, "\n");
+    err_set(e, compiler_died(log) ? ERR_COMPILE : ERR_ENV, "%s cannot build this kernel: %.*s", cc->name,
+            len > 400 ? 400 : len, *from ? from : "it ended without a message");
+    if (strstr(log, "-lomp") || strstr(log, "-lgomp") || strstr(log, "libgomp.spec"))
+        return err_fix(e, "apt install %s", cc->is_clang ? "libomp-dev" : "gcc");
+    return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
+}
+
+static bool compile(const struct compiler *cc, const struct flags *f, const struct objcache_slot *slot,
+                    const struct cancel *c, struct err *e)
+{
+    struct str words = {0};
+    struct subprocess_result res;
+    const char *argv[MAX_ARGS + 32];
+    int n = command_words(cc->path, &words, argv, 16);
+    for (int i = 0; i < f->n; i++)
+        argv[n++] = f->arg[i];
+    argv[n++] = "-o";
+    argv[n++] = slot->temp_so;
+    argv[n++] = slot->temp_c;
+    argv[n++] = f->link;
+    argv[n] = NULL;
+    bool ok = subprocess_run(argv, COMPILE_LIMIT_S, c, &res, e);
+    str_free(&words);
+    if (!ok)
+        return false;
+    if (res.timed_out) {
+        err_set(e, ERR_COMPILE, "%s did not finish within %.0f s", cc->name, COMPILE_LIMIT_S);
+        ok = err_fix(e, "unroll less");
+    } else if (res.exit_code != 0) {
+        ok = refuse(cc, slot->temp_c, str_text(&res.out), e);
+    }
+    str_free(&res.out);
+    return ok;
+}
+
+bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t, bool openmp,
+                  const struct cancel *c, struct build *out, struct err *e)
+{
+    double start = clock_s();
+    struct str text = {0};
+    struct flags flags;
+    struct objcache_slot slot;
+    bool hit = false;
+    collect_flags(&flags, cc, t, openmp);
+    key_text(&text, c_source, cc, &flags);
+    bool ok = objcache_slot(&text, &slot, e);
+    if (ok) {
+        hit = objcache_hit(&slot, &text);
+        ok = hit || (objcache_write(&slot, &text, e) && compile(cc, &flags, &slot, c, e)
+                     && objcache_store(&slot, e));
+        if (!ok)
+            objcache_drop(&slot);
+    }
+    if (ok) {
+        *out = (struct build){ .cached = hit, .seconds = clock_s() - start };
+        memcpy(out->so_path, slot.so_path, sizeof out->so_path);
+        memcpy(out->c_path, slot.c_path, sizeof out->c_path);
+    }
+    str_free(&text);
+    str_free(&flags.extra);
+    return ok;
+}

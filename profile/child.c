@@ -1,0 +1,488 @@
+#include "profile/child.h"
+
+#include "kernels/base/arena.h"
+#include "profile/sampling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICK_MS 20
+#define START_LIMIT_S 20.0
+#define COPY_BYTES_PER_S 0.3e9                            /* a floor, for deadlines */
+#define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
+#define THREAD_BYTES ((int64_t)24 << 20)
+#define WIDE_SPREAD 0.10
+
+extern char **environ;
+
+struct child {
+    struct child_opts opts;
+    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    pid_t pid;                                            /* 0 = not started or reaped */
+    int socket, memory, log;                              /* -1 = closed */
+    struct shared *shared;
+    size_t shared_bytes;
+    double copy_s;                                        /* allowance for moving the buffers */
+};
+
+/* --- Finding and starting the runner --------------------------------------------------------- */
+
+/* Beside this executable, or one folder up (tests live in a folder of their own). */
+static bool find_runner(const char *want, char *out, size_t n, struct err *e)
+{
+    char self[400];
+    const char *env = getenv("TILESCOPE_RUNNER");
+    const char *named = want && *want ? want : env && *env ? env : NULL;
+    if (named) {
+        snprintf(out, n, "%s", named);
+        return access(out, X_OK) == 0
+            || err_set(e, ERR_ENV, "%.300s cannot be run: %s", named, strerror(errno));
+    }
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+        snprintf(out, n, "%s/tilescope-runner", self);
+        if (access(out, X_OK) == 0)
+            return true;
+    }
+    err_set(e, ERR_ENV, "tilescope-runner is missing: kernels are measured in it");
+    return err_fix(e, "install it beside tilescope, or set TILESCOPE_RUNNER to its path");
+}
+
+static bool is_openmp_variable(const char *s)
+{
+    return str_starts(s, "OMP_") || str_starts(s, "GOMP_") || str_starts(s, "KMP_");
+}
+
+/* This process's environment with our own OpenMP settings; env and its last two strings are the caller's. */
+static char **make_environment(char *threads, char *dynamic)
+{
+    int n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **env = xcalloc((size_t)n + 3, sizeof *env);
+    for (int i = 0; i < n; i++)
+        if (!is_openmp_variable(environ[i]))
+            env[kept++] = environ[i];
+    env[kept++] = threads;
+    env[kept++] = dynamic;
+    return env;
+}
+
+/* A copy out of the way of the descriptors that the runner will have. */
+static int move_up(int fd)
+{
+    int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16);
+    if (fd >= 0)
+        close(fd);
+    return moved;
+}
+
+/* posix_spawn rather than fork: this process may have threads, and may be large. */
+static int spawn_runner(struct child *c, const char *path, int socket)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    char threads[32], dynamic[] = "OMP_DYNAMIC=false";
+    char name[] = "tilescope-runner", *argv[] = { name, NULL };
+    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", c->opts.threads);
+    char **env = make_environment(threads, dynamic);
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, c->log, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, c->log, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&files, socket, RUNNER_SOCKET_FD);
+    posix_spawn_file_actions_adddup2(&files, c->memory, RUNNER_MEMORY_FD);
+    posix_spawn_file_actions_addclosefrom_np(&files, RUNNER_MEMORY_FD + 1);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+                                        | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    int rc = posix_spawn(&c->pid, path, &files, &attr, argv, env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    free(env);
+    if (rc != 0)
+        c->pid = 0;
+    return rc;
+}
+
+static int64_t page_up(int64_t n)
+{
+    int64_t page = sysconf(_SC_PAGESIZE);
+    return (n + page - 1) / page * page;
+}
+
+static int reserve(int fd, int64_t bytes)
+{
+    int rc;
+    do
+        rc = posix_fallocate(fd, 0, bytes);
+    while (rc == EINTR);
+    return rc;
+}
+
+/* Lays the memory file out and maps it; its pages are reserved now, since running out of them later is SIGBUS. */
+static bool make_shared(struct child *c, struct err *e)
+{
+    const struct child_opts *o = &c->opts;
+    int64_t trace_at = page_up((int64_t)sizeof(struct shared));
+    int64_t sites_at = trace_at + 8 * (int64_t)o->n_trace_buffers;
+    int64_t at = page_up(sites_at + (int64_t)sizeof(struct shared_site) * o->n_sites);
+    int64_t first = at;
+    for (int i = 0; i < o->n_buffers; i++)
+        at += page_up(o->buffer[i].bytes);
+    c->memory = move_up(memfd_create("tilescope", MFD_CLOEXEC));
+    int rc = c->memory < 0 ? errno : reserve(c->memory, at);
+    void *p = rc ? MAP_FAILED
+                 : mmap(NULL, (size_t)at, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
+    if (p == MAP_FAILED)
+        return err_set(e, ERR_ENV, "no memory to share %lld MiB of buffers: %s", (long long)(at >> 20),
+                       strerror(rc ? rc : errno));
+    c->shared = p;
+    c->shared_bytes = (size_t)at;
+    c->copy_s = (double)at / COPY_BYTES_PER_S;
+    c->shared->magic = PROTOCOL_MAGIC;
+    c->shared->bytes = sizeof *c->shared;
+    c->shared->parent = getpid();
+    c->shared->threads = o->threads;
+    c->shared->n_buffers = o->n_buffers;
+    c->shared->n_trace_buffers = o->n_trace_buffers;
+    c->shared->n_sites = o->n_sites;
+    c->shared->file_bytes = at;
+    c->shared->trace_at = trace_at;
+    c->shared->sites_at = sites_at;
+    c->shared->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
+    c->shared->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
+    at = first;
+    for (int i = 0; i < o->n_buffers; i++) {
+        c->shared->buffer[i].at = at;
+        c->shared->buffer[i].bytes = o->buffer[i].bytes;
+        c->shared->buffer[i].written = o->buffer[i].written;
+        at += page_up(o->buffer[i].bytes);
+    }
+    return true;
+}
+
+/* --- What became of it ----------------------------------------------------------------------- */
+
+static void kill_child(struct child *c)
+{
+    if (!c->pid)
+        return;
+    kill(-c->pid, SIGKILL);
+    kill(c->pid, SIGKILL);
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    c->pid = 0;
+}
+
+/* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
+static void last_words(const struct child *c, char *out, size_t n)
+{
+    char text[256];
+    ssize_t len = pread(c->log, text, sizeof text - 1, 0);
+    text[len > 0 ? len : 0] = '\0';
+    size_t line = strcspn(text, "\r\n");
+    *out = '\0';
+    if (line > 0)
+        snprintf(out, n, ": %.*s", (int)line, text);
+}
+
+/* "a write 4 bytes behind Conv" */
+static void describe_place(const struct child *c, const struct fault *f, char *out, size_t n)
+{
+    const char *verb = f->access == ACCESS_WRITE ? "a write" : f->access == ACCESS_READ ? "a read"
+                                                                                        : "an access";
+    bool known = f->buffer >= 0 && f->buffer < c->opts.n_buffers;
+    const char *name = known ? c->buffer[f->buffer].name : "?";
+    long long d = f->distance;
+    switch ((enum fault_where)f->where) {
+    case FAULT_NULL:
+        snprintf(out, n, "%s at address 0x%llx (a null pointer)", verb, (unsigned long long)f->address);
+        break;
+    case FAULT_STACK:
+        snprintf(out, n, "%s beyond the stack: the local buffers are too large for it", verb);
+        break;
+    case FAULT_INSIDE:
+        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb, d / 4, name);
+        break;
+    case FAULT_BEFORE:
+        snprintf(out, n, "%s %lld bytes before %s", verb, d, name);
+        break;
+    case FAULT_BEHIND:
+        if (d == 0)
+            snprintf(out, n, "%s just behind %s", verb, name);
+        else
+            snprintf(out, n, "%s %lld bytes behind %s", verb, d, name);
+        break;
+    case FAULT_ELSEWHERE:
+    default:
+        snprintf(out, n, "%s at a wild address", verb);
+    }
+}
+
+static const char *signal_text(int sig)
+{
+    switch (sig) {
+    case SIGFPE: return "SIGFPE (integer division by zero)";
+    case SIGILL: return "SIGILL (an instruction that this CPU does not have)";
+    case SIGABRT: return "SIGABRT (it called abort)";
+    case SIGTRAP: return "SIGTRAP";
+    case SIGBUS: return "SIGBUS";
+    case SIGSEGV: return "SIGSEGV";
+    case SIGSYS: return "SIGSYS";
+    case SIGKILL: return "SIGKILL (out of memory?)";
+    default: return "a signal";
+    }
+}
+
+/* The connection ended by itself: reaps the runner and says why. */
+static bool explain_death(struct child *c, struct err *e)
+{
+    struct fault f = c->shared->fault;
+    char words[260], place[200];
+    int status = -1;
+    pid_t got;
+    while ((got = waitpid(c->pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    if (got == c->pid)
+        c->pid = 0;
+    last_words(c, words, sizeof words);
+    if (f.signal == SIGSEGV || f.signal == SIGBUS) {
+        describe_place(c, &f, place, sizeof place);
+        return err_set(e, ERR_CRASH, "crashed: %s at %s", signal_text(f.signal), place);
+    }
+    if (f.signal)
+        return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(f.signal), words);
+    if (got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
+    if (got > 0 && WIFSIGNALED(status))
+        return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
+    return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
+                   got > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
+}
+
+/* --- Talking --------------------------------------------------------------------------------- */
+
+/* Waits for one reply; kills the runner at the deadline and on a cancel. */
+static bool await(struct child *c, double limit_s, struct reply *out, struct err *e)
+{
+    double end = clock_s() + limit_s;
+    for (;;) {
+        struct pollfd p = { .fd = c->socket, .events = POLLIN };
+        int ready = poll(&p, 1, TICK_MS);
+        if (cancelled(c->opts.cancel)) {
+            kill_child(c);
+            return err_set(e, ERR_CANCEL, "cancelled");
+        }
+        if (ready > 0) {
+            ssize_t n = recv(c->socket, out, sizeof *out, MSG_DONTWAIT);
+            if (n == (ssize_t)sizeof *out)
+                return true;
+            if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+                return explain_death(c, e);
+        }
+        if (clock_s() > end) {
+            kill_child(c);
+            return err_set(e, ERR_TIMEOUT, "did not end within %.3g s", c->opts.limit_s);
+        }
+        if (c->opts.tick)
+            c->opts.tick(c->opts.ctx, 1e-3 * atomic_load(&c->shared->permille));
+    }
+}
+
+static bool ask(struct child *c, const struct request *q, double limit_s, struct reply *out,
+                struct err *e)
+{
+    char place[200];
+    if (!c->pid)
+        return err_set(e, ERR_BUG, "the measuring child is gone");
+    /* A runner that has died meanwhile shows as a closed connection below. */
+    (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
+    if (!await(c, limit_s, out, e))
+        return false;
+    if (out->ok)
+        return true;
+    out->text[sizeof out->text - 1] = '\0';
+    if (out->code == ERR_WRONG) {
+        struct fault f = c->shared->fault;
+        describe_place(c, &f, place, sizeof place);
+        return err_set(e, ERR_WRONG, "wrote outside its buffers: %s", place);
+    }
+    bool known = out->code > ERR_NONE && out->code < ERR_COUNT;
+    return err_set(e, known ? (enum err_code)out->code : ERR_BUG, "%s", out->text);
+}
+
+static bool start(struct child *c, struct err *e)
+{
+    char path[600];
+    int pair[2];
+    struct reply hello;
+    if (!find_runner(c->opts.runner, path, sizeof path, e) || !make_shared(c, e))
+        return false;
+    c->log = move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
+    if (c->log < 0 || fcntl(c->log, F_SETFL, O_APPEND) != 0
+        || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(errno));
+    c->socket = move_up(pair[0]);
+    int theirs = move_up(pair[1]);
+    int rc = spawn_runner(c, path, theirs);
+    close(theirs);
+    if (rc != 0)
+        return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
+    if (!await(c, START_LIMIT_S, &hello, e)) {
+        if (e->code == ERR_CANCEL)
+            return false;
+        char why[260];
+        last_words(c, why, sizeof why);
+        return err_set(e, ERR_ENV, "%.300s does not work%s", path, why);
+    }
+    hello.text[sizeof hello.text - 1] = '\0';
+    return hello.ok || err_set(e, ERR_ENV, "%s", hello.text);
+}
+
+bool child_open(const struct child_opts *o, struct child **out, struct err *e)
+{
+    if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
+        return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured", o->n_buffers,
+                       PROTOCOL_MAX_BUFFERS);
+    struct child *c = xcalloc(1, sizeof *c);
+    c->opts = *o;
+    for (int i = 0; i < o->n_buffers; i++)
+        c->buffer[i] = o->buffer[i];
+    c->opts.buffer = c->buffer;
+    c->opts.threads = o->threads > 1 ? o->threads : 1;
+    if (o->memory_bytes <= 0)
+        c->opts.memory_bytes = DEFAULT_MEMORY_BYTES;
+    c->socket = c->memory = c->log = -1;
+    if (!start(c, e)) {
+        child_close(c);
+        return false;
+    }
+    *out = c;
+    return true;
+}
+
+void child_close(struct child *c)
+{
+    if (!c)
+        return;
+    kill_child(c);
+    if (c->shared)
+        munmap(c->shared, c->shared_bytes);
+    int fd[] = { c->socket, c->memory, c->log };
+    for (int i = 0; i < COUNT_OF(fd); i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    free(c);
+}
+
+float *child_data(struct child *c, int buffer)
+{
+    return (float *)(void *)((char *)c->shared + c->shared->buffer[buffer].at);
+}
+
+bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_LOAD, .slot = slot };
+    snprintf(q.path, sizeof q.path, "%s", so_path);
+    return ask(c, &q, START_LIMIT_S, &reply, e);
+}
+
+bool child_check(struct child *c, double *seconds, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_CHECK };
+    if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    *seconds = reply.seconds;
+    return true;
+}
+
+/* How many samples there are, whatever the runner says. */
+static int count_samples(const struct child *c, enum slot slot)
+{
+    int n = c->shared->n_samples[slot];
+    return n < 0 ? 0 : n > PROTOCOL_MAX_SAMPLES ? PROTOCOL_MAX_SAMPLES : n;
+}
+
+bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = {
+        .command = COMMAND_TIME, .kernel = what->kernel, .ceiling = what->ceiling,
+        .time_s = what->time_s, .most_s = c->opts.limit_s, .min_runs = what->min_runs,
+    };
+    double limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
+    double *kernel = c->shared->sample[SLOT_KERNEL], *ceiling = c->shared->sample[SLOT_CEILING];
+    if (!ask(c, &q, limit, &reply, e))
+        return false;
+    int n = count_samples(c, SLOT_KERNEL);
+    if (n > 1 && sampling_summary(kernel, n).spread > WIDE_SPREAD) {
+        q.append = true;
+        if (!ask(c, &q, limit, &reply, e))
+            return false;
+        n = count_samples(c, SLOT_KERNEL);
+    }
+    int n_ceiling = count_samples(c, SLOT_CEILING);
+    if (n > 0)
+        sampling_summary(kernel, n);
+    if (n_ceiling > 0)
+        sampling_summary(ceiling, n_ceiling);
+    *out = (struct samples){ n, n_ceiling, kernel, ceiling };
+    return true;
+}
+
+bool child_count(struct child *c, struct perf_result *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_PERF };
+    if (!ask(c, &q, 3 * c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    *out = c->shared->perf;
+    out->reason[sizeof out->reason - 1] = '\0';
+    if (out->n < 0 || out->n > PERF_MAX_EVENTS)
+        return err_set(e, ERR_CRASH, "the counts were overwritten");
+    for (int i = 0; i < out->n; i++)
+        out->count[i].name[sizeof out->count[i].name - 1] = '\0';
+    return true;
+}
+
+bool child_simulate(struct child *c, const struct cache_geometry *l1, const unsigned long long *base,
+                    const bool *is_store, struct simulation *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_SIMULATE, .l1 = *l1 };
+    struct shared_site *site = (void *)((char *)c->shared + c->shared->sites_at);
+    memcpy((char *)c->shared + c->shared->trace_at, base, sizeof *base * (size_t)c->opts.n_trace_buffers);
+    for (int i = 0; i < c->opts.n_sites; i++)
+        site[i] = (struct shared_site){ .is_store = is_store[i] };
+    if (!ask(c, &q, c->opts.limit_s, &reply, e))
+        return false;
+    for (int i = 0; i < c->opts.n_sites; i++)
+        out->count[i] = site[i].count;
+    out->writebacks = c->shared->writebacks;
+    out->seconds = reply.seconds;
+    return true;
+}

@@ -1,0 +1,164 @@
+#include "profile/fence.h"
+
+#include "kernels/base/arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FENCE_BYTES ((size_t)1 << 20)
+#define ALIGN_BYTES 64
+#define CANARY 0x7fc5a5c3u                               /* a quiet NaN */
+
+struct yard {
+    char *room, *data;                                   /* the accessible pages; the buffer in them */
+    size_t room_bytes, data_bytes;
+    bool written;
+};
+
+struct fence {
+    struct shared *shared;
+    char *map;
+    size_t map_bytes;
+    int n;
+    struct yard yard[PROTOCOL_MAX_BUFFERS];
+    float *data[PROTOCOL_MAX_BUFFERS];
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+bool fence_open(struct shared *sh, struct fence **out, struct err *e)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), total = FENCE_BYTES;
+    struct fence *f = xcalloc(1, sizeof *f);
+    f->shared = sh;
+    f->n = sh->n_buffers;
+    for (int i = 0; i < f->n; i++) {
+        struct yard *y = &f->yard[i];
+        y->data_bytes = (size_t)sh->buffer[i].bytes;
+        y->room_bytes = round_up(y->data_bytes, page);
+        y->written = sh->buffer[i].written;
+        total += y->room_bytes + FENCE_BYTES;
+    }
+    f->map_bytes = total;
+    f->map = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (f->map == MAP_FAILED) {
+        free(f);
+        return err_set(e, ERR_ENV, "no memory for buffers of %zu MiB: %s", total >> 20, strerror(errno));
+    }
+    char *at = f->map + FENCE_BYTES;
+    for (int i = 0; i < f->n; i++) {
+        f->yard[i].room = at;
+        at += f->yard[i].room_bytes + FENCE_BYTES;
+    }
+    *out = f;
+    return true;
+}
+
+void fence_close(struct fence *f)
+{
+    if (!f)
+        return;
+    munmap(f->map, f->map_bytes);
+    free(f);
+}
+
+float *const *fence_data(const struct fence *f)
+{
+    return f->data;
+}
+
+static void paint(char *from, char *to)
+{
+    for (uint32_t *p = (uint32_t *)(void *)from; p < (uint32_t *)(void *)to; p++)
+        *p = CANARY;
+}
+
+bool fence_place(struct fence *f, bool at_end, struct err *e)
+{
+    for (int i = 0; i < f->n; i++) {
+        struct yard *y = &f->yard[i];
+        size_t slack = y->room_bytes - y->data_bytes;
+        if (mprotect(y->room, y->room_bytes, PROT_READ | PROT_WRITE) != 0)
+            return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", y->room_bytes >> 20,
+                           strerror(errno));
+        y->data = y->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
+        f->data[i] = (float *)(void *)y->data;
+        paint(y->room, y->data);
+        memcpy(y->data, (char *)f->shared + f->shared->buffer[i].at, y->data_bytes);
+        paint(y->data + y->data_bytes, y->room + y->room_bytes);
+        if (!y->written && mprotect(y->room, y->room_bytes, PROT_READ) != 0)
+            return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
+    }
+    return true;
+}
+
+/* Bytes from `from` to the first word in [from, to) that was painted over, or -1. */
+static int64_t first_damage(const char *from, const char *to)
+{
+    const uint32_t *p = (const uint32_t *)(const void *)from;
+    for (size_t i = 0; i < (size_t)(to - from) / sizeof *p; i++)
+        if (p[i] != CANARY)
+            return (int64_t)(i * sizeof *p);
+    return -1;
+}
+
+static int64_t last_damage(const char *from, const char *to)
+{
+    const uint32_t *p = (const uint32_t *)(const void *)to;
+    for (size_t i = 1; i <= (size_t)(to - from) / sizeof *p; i++)
+        if (p[-(ptrdiff_t)i] != CANARY)
+            return (int64_t)(i * sizeof *p);
+    return -1;
+}
+
+bool fence_whole(const struct fence *f, struct fault *damage)
+{
+    for (int i = 0; i < f->n; i++) {
+        const struct yard *y = &f->yard[i];
+        int64_t behind = first_damage(y->data + y->data_bytes, y->room + y->room_bytes);
+        int64_t before = last_damage(y->room, y->data);
+        if (behind < 0 && before < 0)
+            continue;
+        *damage = (struct fault){
+            .where = behind >= 0 ? FAULT_BEHIND : FAULT_BEFORE, .access = ACCESS_WRITE, .buffer = i,
+            .distance = behind >= 0 ? behind : before,
+        };
+        return false;
+    }
+    return true;
+}
+
+void fence_collect(struct fence *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->yard[i].written)
+            memcpy((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
+                   f->yard[i].data_bytes);
+}
+
+/* An address between two buffers belongs to the nearer one. */
+void fence_locate(const struct fence *f, uint64_t address, struct fault *out)
+{
+    uint64_t map = (uint64_t)(uintptr_t)f->map, best = UINT64_MAX;
+    out->where = address < 65536 ? FAULT_NULL : FAULT_ELSEWHERE;
+    if (address < map || address >= map + f->map_bytes)
+        return;
+    for (int i = 0; i < f->n; i++) {
+        uint64_t start = (uint64_t)(uintptr_t)f->yard[i].data, end = start + f->yard[i].data_bytes;
+        int where = address < start ? FAULT_BEFORE : address < end ? FAULT_INSIDE : FAULT_BEHIND;
+        uint64_t distance = where == FAULT_BEFORE ? start - address
+                          : where == FAULT_BEHIND ? address - end : 0;
+        if (distance >= best)
+            continue;
+        best = distance;
+        out->where = where;
+        out->buffer = i;
+        out->distance = (int64_t)(where == FAULT_INSIDE ? address - start : distance);
+    }
+}

@@ -1,0 +1,198 @@
+#include "profile/objcache.h"
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_OBJECT_BYTES ((size_t)64 << 20)
+#define STALE_TEMP_S 3600
+
+/* What stands behind the ELF image. */
+struct seal { char magic[8]; uint64_t bytes, hash; };
+static const char seal_magic[8] = "tsobj-1";
+
+static uint64_t image_hash(const struct str *image, size_t n)
+{
+    return hash_bytes(image->data, n, 0x7473u);
+}
+
+/* The cached object at path is whole: its seal fits what stands before it. */
+static bool is_sealed(const char *path)
+{
+    struct str image = {0};
+    struct seal seal;
+    struct err ignored;
+    bool ok = file_read(path, MAX_OBJECT_BYTES, &image, &ignored) && image.len > sizeof seal;
+    if (ok) {
+        size_t n = image.len - sizeof seal;
+        memcpy(&seal, image.data + n, sizeof seal);
+        ok = memcmp(seal.magic, seal_magic, sizeof seal.magic) == 0 && seal.bytes == n
+          && seal.hash == image_hash(&image, n);
+    }
+    str_free(&image);
+    return ok;
+}
+
+static bool add_seal(const char *path, struct err *e)
+{
+    struct str image = {0};
+    if (!file_read(path, MAX_OBJECT_BYTES, &image, e))
+        return false;
+    struct seal seal = { .bytes = image.len, .hash = image_hash(&image, image.len) };
+    memcpy(seal.magic, seal_magic, sizeof seal.magic);
+    str_free(&image);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, &seal, sizeof seal) == (ssize_t)sizeof seal;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    return ok || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(why));
+}
+
+struct entry { char *name; int64_t bytes; time_t when; };
+typedef VEC(struct entry) entries;
+
+static int by_age(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return (x->when > y->when) - (x->when < y->when);
+}
+
+static bool is_ours(const char *name)
+{
+    return str_ends(name, ".c") || str_ends(name, ".so");
+}
+
+static void read_folder(int dir_fd, DIR *dir, entries *out)
+{
+    struct dirent *d;
+    while ((d = readdir(dir)) != NULL) {
+        struct stat st;
+        if (!is_ours(d->d_name) || fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
+            || !S_ISREG(st.st_mode))
+            continue;
+        if (str_starts(d->d_name, "tmp-") && time(NULL) - st.st_mtime > STALE_TEMP_S) {
+            unlinkat(dir_fd, d->d_name, 0);
+            continue;
+        }
+        struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtime };
+        vec_push(out, x);
+    }
+}
+
+void objcache_trim(const char *folder, int64_t max_bytes)
+{
+    entries all = {0};
+    int64_t total = 0;
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return;
+    read_folder(dirfd(dir), dir, &all);
+    for (int i = 0; i < all.len; i++)
+        total += all.data[i].bytes;
+    if (all.len)
+        qsort(all.data, (size_t)all.len, sizeof *all.data, by_age);
+    for (int i = 0; i < all.len && total > max_bytes; i++)
+        if (unlinkat(dirfd(dir), all.data[i].name, 0) == 0)
+            total -= all.data[i].bytes;
+    for (int i = 0; i < all.len; i++)
+        free(all.data[i].name);
+    vec_free(&all);
+    closedir(dir);
+}
+
+static bool find_folder(struct str *out, struct err *e)
+{
+    static atomic_flag trimmed = ATOMIC_FLAG_INIT;
+    if (!dir_cache(out, e))
+        return false;
+    str_add(out, "/objects");
+    if (!dir_make(str_text(out), e))
+        return false;
+    if (!atomic_flag_test_and_set(&trimmed))
+        objcache_trim(str_text(out), OBJCACHE_MAX_BYTES);
+    return true;
+}
+
+bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e)
+{
+    static atomic_uint counter;
+    struct str dir = {0};
+    if (!find_folder(&dir, e)) {
+        str_free(&dir);
+        return false;
+    }
+    unsigned n = atomic_fetch_add(&counter, 1u);
+    unsigned long long key[2] = { hash_bytes(text->data, text->len, 1),
+                                  hash_bytes(text->data, text->len, 2) };
+    const char *d = str_text(&dir);
+    struct objcache_slot s;
+    bool fits = dir.len + 64 < sizeof s.c_path;
+    if (fits) {
+        snprintf(s.c_path, sizeof s.c_path, "%.440s/%016llx%016llx.c", d, key[0], key[1]);
+        snprintf(s.so_path, sizeof s.so_path, "%.440s/%016llx%016llx.so", d, key[0], key[1]);
+        snprintf(s.temp_c, sizeof s.temp_c, "%.440s/tmp-%ld-%u.c", d, (long)getpid(), n);
+        snprintf(s.temp_so, sizeof s.temp_so, "%.440s/tmp-%ld-%u.so", d, (long)getpid(), n);
+        *out = s;
+    } else {
+        err_set(e, ERR_ENV, "the path of the cache folder is too long: %.200s...", d);
+    }
+    str_free(&dir);
+    return fits;
+}
+
+/* A hit is touched, so that trimming takes what nobody uses. */
+bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
+{
+    struct str stored = {0};
+    struct err ignored;
+    bool hit = file_read(slot->c_path, MAX_OBJECT_BYTES, &stored, &ignored)
+            && stored.len == text->len && memcmp(stored.data, text->data, text->len) == 0
+            && is_sealed(slot->so_path);
+    str_free(&stored);
+    if (hit) {
+        utimensat(AT_FDCWD, slot->c_path, NULL, 0);
+        utimensat(AT_FDCWD, slot->so_path, NULL, 0);
+    }
+    return hit;
+}
+
+/* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a compile. */
+bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e)
+{
+    FILE *f = fopen(slot->temp_c, "we");
+    bool ok = f && fwrite(str_text(text), 1, text->len, f) == text->len;
+    int why = errno;
+    if (f && fclose(f) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (ok)
+        return true;
+    unlink(slot->temp_c);
+    return err_set(e, ERR_ENV, "cannot write %s: %s", slot->temp_c, strerror(why));
+}
+
+bool objcache_store(const struct objcache_slot *slot, struct err *e)
+{
+    if (!add_seal(slot->temp_so, e))
+        return false;
+    if (rename(slot->temp_c, slot->c_path) != 0 || rename(slot->temp_so, slot->so_path) != 0)
+        return err_set(e, ERR_ENV, "cannot write %s: %s", slot->so_path, strerror(errno));
+    return true;
+}
+
+void objcache_drop(const struct objcache_slot *slot)
+{
+    unlink(slot->temp_c);
+    unlink(slot->temp_so);
+}

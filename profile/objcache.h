@@ -1,0 +1,23 @@
+/* The folder of compiled kernels: dir_cache()/objects with KEY.c and KEY.so.
+ *
+ * KEY.c is the text the key was made from: the source and, in a comment at its end, everything else the object
+ * depends on.  It is compared in full on every lookup.  KEY.so ends with a checksum behind the ELF image (loaders
+ * ignore it), so an entry that was cut short or damaged is a miss, never a crash. */
+#ifndef TS_PROFILE_OBJCACHE_H
+#define TS_PROFILE_OBJCACHE_H
+#include "profile/build.h"
+
+#define OBJCACHE_MAX_BYTES ((int64_t)512 << 20)
+
+struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; };
+
+/* Names for this text; temp_c and temp_so are for the caller alone.  Trims the folder once per process. */
+bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
+bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
+/* A miss: write temp_c, compile it to temp_so, then store (or drop) both. */
+bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
+bool objcache_store(const struct objcache_slot *slot, struct err *e);
+void objcache_drop(const struct objcache_slot *slot);
+/* Deletes entries of that folder, oldest first, until at most max_bytes are left. */
+void objcache_trim(const char *folder, int64_t max_bytes);
+#endif

@@ -1,0 +1,382 @@
+/* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel does, the worst that
+ * comes of it is a dead child and a sentence in the parent. */
+#include "profile/measure.h"
+
+#include "profile/fence.h"
+#include "profile/sampling.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define TRACE_RECORDS 4096
+#define STACK_REACH_BYTES ((uint64_t)1 << 20)
+#define PERF_LEAST_S 0.02
+#define PERF_MOST_RUNS 1000
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
+                      struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
+
+struct runner {
+    struct shared *shared;
+    struct fence *fence;
+    void *handle[SLOT_COUNT];
+    kernel_fn *entry[SLOT_COUNT];
+    trace_fn *trace;
+    struct reply reply;
+};
+
+/* For the signal handler. */
+static struct shared *fault_shared;
+static struct fence *fault_fence;
+
+/* --- Faults ---------------------------------------------------------------------------------- */
+
+/* Was it a write?  x86 has it in bit 1 of the page-fault error code, arm64 in bit 6 of the syndrome. */
+static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
+{
+    *stack = 0;
+#if defined __x86_64__
+    *stack = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
+    return u->uc_mcontext.gregs[REG_ERR] & 2 ? ACCESS_WRITE : ACCESS_READ;
+#elif defined __aarch64__
+    *stack = u->uc_mcontext.sp;
+    const struct _aarch64_ctx *head = (const void *)u->uc_mcontext.__reserved;
+    for (; head->magic; head = (const void *)((const char *)head + head->size))
+        if (head->magic == ESR_MAGIC)
+            return ((const struct esr_context *)head)->esr >> 6 & 1 ? ACCESS_WRITE : ACCESS_READ;
+#endif
+    (void)u;
+    return ACCESS_UNKNOWN;
+}
+
+/* Only what is safe in a handler: stores to the shared page and _exit. */
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    struct fault *f = &fault_shared->fault;
+    bool memory = sig == SIGSEGV || sig == SIGBUS;
+    if (f->signal == 0) {
+        f->signal = sig;
+        f->address = memory ? (uint64_t)(uintptr_t)info->si_addr : 0;
+        f->where = FAULT_ELSEWHERE;
+        if (memory && info->si_code != SI_KERNEL) {
+            uint64_t stack;
+            f->access = (int32_t)access_of(context, &stack);
+            fence_locate(fault_fence, f->address, f);
+            if (f->where == FAULT_ELSEWHERE && stack && f->address + STACK_REACH_BYTES > stack
+                && f->address < stack + STACK_REACH_BYTES)
+                f->where = FAULT_STACK;
+        }
+    }
+    _exit(128 + sig);
+}
+
+static void catch_faults(void)
+{
+    static const int list[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+    static char stack[65536];
+    stack_t alt = { .ss_sp = stack, .ss_size = sizeof stack };
+    struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigaltstack(&alt, NULL);
+    for (int i = 0; i < COUNT_OF(list); i++)
+        sigaction(list[i], &act, NULL);
+}
+
+/* --- Commands: each returns false with *e ----------------------------------------------------- */
+
+static bool load(struct runner *r, const struct request *q, struct err *e)
+{
+    if (q->slot >= SLOT_COUNT)
+        return err_set(e, ERR_BUG, "no slot %u", q->slot);
+    void *h = dlopen(q->path, RTLD_NOW | RTLD_LOCAL);
+    if (!h) {
+        const char *why = dlerror(), *last = strrchr(why, '/');
+        const char *colon = last ? strchr(last, ':') : NULL;
+        return err_set(e, ERR_COMPILE, "the compiled kernel cannot be loaded%s", colon ? colon : why);
+    }
+    const char *name = q->slot == SLOT_TRACE ? "ts_trace" : "ts_entry";
+    void *symbol = dlsym(h, name);
+    if (!symbol)
+        return err_set(e, ERR_COMPILE, "the compiled kernel has no function %s", name);
+    r->handle[q->slot] = h;
+    if (q->slot == SLOT_TRACE)
+        memcpy(&r->trace, &symbol, sizeof symbol);
+    else
+        memcpy(&r->entry[q->slot], &symbol, sizeof symbol);
+    return true;
+}
+
+/* Says what a fence found; names are the parent's business. */
+static bool check_fence(struct runner *r, struct err *e)
+{
+    struct fault damage;
+    if (fence_whole(r->fence, &damage))
+        return true;
+    r->shared->fault = damage;
+    return err_set(e, ERR_WRONG, "wrote outside");
+}
+
+static bool check(struct runner *r, struct err *e)
+{
+    kernel_fn *run = r->entry[SLOT_KERNEL];
+    if (!run)
+        return err_set(e, ERR_BUG, "no kernel is loaded");
+    if (!fence_place(r->fence, true, e))
+        return false;
+    double start = clock_s();
+    run(fence_data(r->fence));
+    r->reply.seconds = clock_s() - start;
+    if (!check_fence(r, e))
+        return false;
+    fence_collect(r->fence);
+    return true;
+}
+
+/* One thread stays where the scheduler has just put it: on the CPU it found least busy. */
+static void pin(const struct shared *sh)
+{
+    cpu_set_t set;
+    int cpu = sched_getcpu();
+    if (sh->threads > 1 || cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static bool sample(struct runner *r, const struct request *q, struct err *e)
+{
+    static float scratch[4096];
+    static float *scratch_data[PROTOCOL_MAX_BUFFERS];
+    for (int i = 0; i < PROTOCOL_MAX_BUFFERS; i++)
+        scratch_data[i] = scratch;
+    struct work kernel = { .run = q->kernel ? r->entry[SLOT_KERNEL] : NULL,
+                           .buffers = fence_data(r->fence) };
+    struct work ceiling = { .run = q->ceiling ? r->entry[SLOT_CEILING] : NULL,
+                            .buffers = scratch_data, .team = r->shared->threads };
+    if ((q->kernel && !kernel.run) || (q->ceiling && !ceiling.run))
+        return err_set(e, ERR_BUG, "nothing is loaded to be timed");
+    if (!q->append) {
+        pin(r->shared);
+        if (!fence_place(r->fence, false, e))
+            return false;
+    }
+    double start = clock_s();
+    sampling_run(&kernel, &ceiling, q, r->shared);
+    r->reply.seconds = clock_s() - start;
+    return check_fence(r, e);
+}
+
+/* Counters follow this thread only, so for them the kernel runs on it alone. */
+static void alone(struct runner *r)
+{
+    void *symbol = dlsym(r->handle[SLOT_KERNEL], "omp_set_num_threads");
+    void (*set_threads)(int);
+    memcpy(&set_threads, &symbol, sizeof symbol);
+    if (symbol)
+        set_threads(1);
+}
+
+/* Counts per call, over enough calls that starting and stopping does not show. */
+static bool count_events(struct runner *r, struct err *e)
+{
+    struct perf_result *out = &r->shared->perf;
+    kernel_fn *run = r->entry[SLOT_KERNEL];
+    if (!run)
+        return err_set(e, ERR_BUG, "no kernel is loaded");
+    struct perf *p = perf_open(true, out);
+    if (!p)
+        return true;
+    if (!fence_place(r->fence, false, e)) {
+        perf_close(p);
+        return false;
+    }
+    alone(r);
+    run(fence_data(r->fence));
+    int runs = 0;
+    double start = clock_s();
+    perf_start(p);
+    do {
+        run(fence_data(r->fence));
+        runs++;
+    } while (runs < PERF_MOST_RUNS && clock_s() - start < PERF_LEAST_S);
+    perf_stop(p);
+    perf_read(p, out);
+    for (int i = 0; i < out->n; i++)
+        out->count[i].value = (out->count[i].value + runs / 2) / runs;
+    perf_close(p);
+    return true;
+}
+
+struct tracing { struct cachesim *sim; struct ts_rec *buf; };
+
+static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
+{
+    struct tracing *t = ctx;
+    cachesim_run(t->sim, t->buf, end - t->buf);
+    return t->buf;
+}
+
+static bool simulate(struct runner *r, const struct request *q, struct err *e)
+{
+    static struct ts_rec buf[TRACE_RECORDS];
+    struct shared *sh = r->shared;
+    struct tracing t = { .buf = buf };
+    const unsigned long long *base = (const void *)((char *)sh + sh->trace_at);
+    struct shared_site *site = (void *)((char *)sh + sh->sites_at);
+    if (!r->trace)
+        return err_set(e, ERR_BUG, "no tracing twin is loaded");
+    if (!cachesim_open(&q->l1, sh->n_sites, &t.sim, e))
+        return false;
+    for (int i = 0; i < sh->n_sites; i++)
+        if (site[i].is_store)
+            cachesim_store_site(t.sim, i);
+    double start = clock_s();
+    r->trace(base, buf, TRACE_RECORDS, take_records, &t);
+    r->reply.seconds = clock_s() - start;
+    for (int i = 0; i < sh->n_sites; i++)
+        site[i].count = cachesim_counts(t.sim)[i];
+    sh->writebacks = cachesim_writebacks(t.sim);
+    cachesim_close(t.sim);
+    return true;
+}
+
+static bool obey(struct runner *r, const struct request *q, struct err *e)
+{
+    switch (q->command) {
+    case COMMAND_LOAD: return load(r, q, e);
+    case COMMAND_CHECK: return check(r, e);
+    case COMMAND_TIME: return sample(r, q, e);
+    case COMMAND_PERF: return count_events(r, e);
+    case COMMAND_SIMULATE: return simulate(r, q, e);
+    default: return err_set(e, ERR_BUG, "no command %u", q->command);
+    }
+}
+
+/* --- Life ------------------------------------------------------------------------------------ */
+
+static bool map_shared(struct shared **out)
+{
+    struct stat st;
+    if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof **out)
+        return false;
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, RUNNER_MEMORY_FD, 0);
+    struct shared *sh = p;
+    if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC || sh->bytes != sizeof *sh
+        || sh->file_bytes != st.st_size || sh->n_buffers > PROTOCOL_MAX_BUFFERS)
+        return false;
+    *out = sh;
+    return true;
+}
+
+static void limit(int what, uint64_t value)
+{
+    struct rlimit l;
+    if (getrlimit((__rlimit_resource_t)what, &l) != 0)
+        return;
+    if (l.rlim_max == RLIM_INFINITY || value < l.rlim_max)
+        l.rlim_max = value;
+    l.rlim_cur = l.rlim_max;
+    setrlimit((__rlimit_resource_t)what, &l);
+}
+
+/* Bytes this process has mapped; 0 = no use asking, since address sanitizer maps terabytes. */
+static uint64_t mapped_bytes(void)
+{
+    unsigned long long pages = 0;
+#ifdef SANITIZED
+    return 0;
+#endif
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%llu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limits(const struct shared *sh)
+{
+    mallopt(M_ARENA_MAX, 1);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 1 << 20);
+    signal(SIGXFSZ, SIG_IGN);
+    if (sh->cpu_s > 0)
+        limit(RLIMIT_CPU, (uint64_t)sh->cpu_s);
+    uint64_t mapped = mapped_bytes();
+    if (sh->memory_bytes > 0 && mapped > 0)
+        limit(RLIMIT_AS, mapped + (uint64_t)sh->memory_bytes);
+}
+
+static bool send_reply(const struct reply *reply)
+{
+    return send(RUNNER_SOCKET_FD, reply, sizeof *reply, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
+}
+
+static int serve(struct runner *r)
+{
+    struct request q;
+    struct err e;
+    for (;;) {
+        ssize_t n = recv(RUNNER_SOCKET_FD, &q, sizeof q, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n != (ssize_t)sizeof q)
+            return n == 0 ? 0 : 1;
+        atomic_store(&r->shared->permille, 0);
+        r->reply = (struct reply){ .ok = true };
+        if (!obey(r, &q, &e)) {
+            r->reply.ok = false;
+            r->reply.code = (int32_t)e.code;
+            snprintf(r->reply.text, sizeof r->reply.text, "%.479s", e.text);
+        }
+        if (!send_reply(&r->reply))
+            return 1;
+    }
+}
+
+int runner_main(int argc, char **argv)
+{
+    static struct runner r;
+    struct err e;
+    (void)argv;
+    if (argc != 1 || !map_shared(&r.shared)) {
+        fprintf(stderr, "tilescope-runner is started by tilescope, which measures kernels in it\n");
+        return 2;
+    }
+    /* Dies with its parent, also when that died before this line. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != r.shared->parent)
+        return 0;
+    if (!fence_open(r.shared, &r.fence, &e)) {
+        r.reply = (struct reply){ .code = (int32_t)e.code };
+        snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
+        send_reply(&r.reply);
+        return 1;
+    }
+    fault_shared = r.shared;
+    fault_fence = r.fence;
+    catch_faults();
+    set_limits(r.shared);
+    r.reply = (struct reply){ .ok = true };
+    return send_reply(&r.reply) ? serve(&r) : 1;
+}

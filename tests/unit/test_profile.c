@@ -1,0 +1,796 @@
+/* Building, the measuring child and its fences, with hand-written kernels that behave and misbehave. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "profile/child.h"
+#include "profile/objcache.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define ELEMS 1000                                       /* 4000 bytes: 32 of slack to the next 64 */
+
+static struct compiler cc;
+static struct target host;
+
+/* --- Helpers --------------------------------------------------------------------------------- */
+
+static struct build built(const char *source, bool openmp)
+{
+    struct build b;
+    struct err e;
+    if (!build_shared(&cc, source, &host, openmp, NULL, &b, &e))
+        fail_msg("%s", e.text);
+    return b;
+}
+
+/* A child with the buffers A (read only) and B, A[i] = i and B poisoned. */
+static struct child *opened(double limit_s, const struct cancel *cancel, int threads)
+{
+    static const struct child_buffer buffer[] = { { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true } };
+    struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2, .buffer = buffer,
+                            .cancel = cancel, .n_trace_buffers = 2, .n_sites = 2 };
+    struct child *c;
+    struct err e;
+    if (!child_open(&o, &c, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < ELEMS; i++) {
+        child_data(c, 0)[i] = (float)i;
+        child_data(c, 1)[i] = -1;
+    }
+    return c;
+}
+
+static struct child *loaded(const char *source, double limit_s)
+{
+    struct child *c = opened(limit_s, NULL, 1);
+    struct build b = built(source, false);
+    struct err e;
+    if (!child_load(c, SLOT_KERNEL, b.so_path, &e))
+        fail_msg("%s", e.text);
+    return c;
+}
+
+#define ENTRY(body) \
+    "void ts_entry(float *const *buffers)\n{\n    float *a = buffers[0], *b = buffers[1];\n" \
+    "    (void)a; (void)b;\n    " body "\n}\n"
+#define GOOD ENTRY("for (int i = 0; i < 1000; i++) b[i] = 2 * a[i];")
+
+/* Runs a kernel that must fail in the child, and gives the sentence. */
+static const char *failure(const char *source, double limit_s, enum err_code code)
+{
+    static struct err e;
+    double seconds;
+    struct child *c = loaded(source, limit_s);
+    if (child_check(c, &seconds, &e))
+        fail_msg("nothing happened:\n%s", source);
+    if (e.code != code)
+        fail_msg("%s, not %s: %s", err_name(e.code), err_name(code), e.text);
+    child_close(c);
+    return e.text;
+}
+
+#define assert_contains(text, part) \
+    do { \
+        if (!strstr((text), (part))) \
+            fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
+    } while (0)
+
+/* --- Kernels that behave --------------------------------------------------------------------- */
+
+static void good_kernel_runs(void **state)
+{
+    double seconds = -1;
+    struct err e;
+    struct child *c = loaded(GOOD, 10);
+    (void)state;
+    assert_true(child_check(c, &seconds, &e));
+    assert_true(seconds >= 0);
+    for (int i = 0; i < ELEMS; i++) {
+        assert_true(child_data(c, 0)[i] == (float)i);
+        assert_true(child_data(c, 1)[i] == (float)(2 * i));
+    }
+    child_close(c);
+}
+
+static void buffers_start_on_cache_lines(void **state)
+{
+    double seconds;
+    struct err e;
+    struct child *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64); b[1] = (float)((unsigned long)b % 64);"), 10);
+    (void)state;
+    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_data(c, 1)[0] == 0 && child_data(c, 1)[1] == 0);
+    assert_true(child_data(c, 1)[2] == -1);
+    child_close(c);
+}
+
+static void sampling_gives_sorted_times(void **state)
+{
+    double seconds;
+    struct samples s;
+    struct err e;
+    struct str peak = {0};
+    struct child *c = loaded(GOOD, 10);
+    double flops = gen_peak(&host, &peak);
+    struct build b = built(str_text(&peak), false);
+    struct sampled what = { .kernel = true, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
+    (void)state;
+    assert_true(flops > 0);
+    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
+    assert_true(child_time(c, &what, &s, &e));
+    assert_true(s.n_kernel >= 5 && s.n_ceiling >= 5);
+    for (int i = 0; i < s.n_kernel; i++)
+        assert_true(s.kernel[i] > 0 && (i == 0 || s.kernel[i] >= s.kernel[i - 1]));
+    for (int i = 1; i < s.n_ceiling; i++)
+        assert_true(s.ceiling[i] >= s.ceiling[i - 1]);
+    child_close(c);
+    str_free(&peak);
+}
+
+static const char team[] =
+    "int omp_get_num_threads(void);\n"
+    "void ts_entry(float *const *buffers)\n{\n"
+    "    float *b = buffers[1];\n"
+    "    for (int i = 0; i < 1000; i++) b[i] = 0;\n"
+    "#pragma omp parallel for\n"
+    "    for (int i = 0; i < 8; i++) b[i] = (float)omp_get_num_threads();\n"
+    "}\n";
+
+static void team_size_is_what_was_asked_for(void **state)
+{
+    struct build b = built(team, true);
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        double seconds;
+        struct err e;
+        struct child *c = opened(10, NULL, threads);
+        assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+        if (!child_check(c, &seconds, &e))
+            fail_msg("%s", e.text);
+        assert_true(child_data(c, 1)[0] == (float)threads && child_data(c, 1)[7] == (float)threads);
+        child_close(c);
+    }
+}
+
+/* --- Kernels that misbehave ------------------------------------------------------------------ */
+
+struct mishap { const char *source; enum err_code code; const char *part[2]; };
+
+static void mishaps_become_sentences(void **state)
+{
+    static const struct mishap table[] = {
+        { ENTRY("volatile float *volatile p = 0; *p = 1;"), ERR_CRASH,
+          { "SIGSEGV at a write at address 0x0", "null pointer" } },
+        { ENTRY("volatile float *volatile p = 0; b[0] = p[2];"), ERR_CRASH, { "a read at address 0x8", "" } },
+        { ENTRY("for (int i = 0; i < 5000; i++) b[i] = 1;"), ERR_CRASH,
+          { "SIGSEGV at a write 32 bytes behind B", "" } },
+        { ENTRY("float s = 0; for (int i = 0; i < 5000; i++) s += a[i]; b[0] = s;"), ERR_CRASH,
+          { "a read 32 bytes behind A", "" } },
+        { ENTRY("b[-5000] = 1;"), ERR_CRASH, { "a write 20000 bytes before B", "" } },
+        { ENTRY("a[17] = 1;"), ERR_CRASH, { "a write to element 17 of A", "may only read" } },
+        { ENTRY("b[1001] = 1;"), ERR_WRONG, { "a write 4 bytes behind B", "" } },
+        { ENTRY("b[1000] = 1;"), ERR_WRONG, { "a write just behind B", "" } },
+        { ENTRY("b[-2] = 1;"), ERR_WRONG, { "a write 8 bytes before B", "" } },
+        { ENTRY("*(volatile float *)0x123456789abcdef0 = 1;"), ERR_CRASH, { "a wild address", "" } },
+        { ENTRY("volatile int z = 0; b[0] = (float)(100 / z);"), ERR_CRASH, { "SIGFPE", "division" } },
+        { ENTRY("__builtin_trap();"), ERR_CRASH, { "crashed: SIG", "" } },
+        { "void abort(void);\n" ENTRY("abort();"), ERR_CRASH, { "SIGABRT", "abort" } },
+        { "int puts(const char *); int fflush(void *); void abort(void);\n"
+          ENTRY("puts(\"last words\"); fflush(0); abort();"), ERR_CRASH, { "SIGABRT", "last words" } },
+        { "void exit(int);\n" ENTRY("exit(7);"), ERR_CRASH, { "ended the process", "exit code 7" } },
+        { ENTRY("volatile float big[1 << 24]; big[0] = 1; b[0] = big[0];"), ERR_CRASH,
+          { "beyond the stack", "" } },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        const char *text = failure(table[i].source, 10, table[i].code);
+        assert_contains(text, table[i].part[0]);
+        assert_contains(text, table[i].part[1]);
+    }
+}
+
+static void hang_is_ended(void **state)
+{
+    (void)state;
+    assert_contains(failure(ENTRY("for (volatile int i = 0; ; ) i = i;"), 0.2, ERR_TIMEOUT), "0.2 s");
+}
+
+static void dead_child_refuses_politely(void **state)
+{
+    double seconds;
+    struct err e;
+    struct child *c = loaded(ENTRY("volatile float *volatile p = 0; *p = 1;"), 10);
+    (void)state;
+    assert_false(child_check(c, &seconds, &e));
+    assert_false(child_check(c, &seconds, &e));
+    assert_int_equal(e.code, ERR_BUG);
+    child_close(c);
+    child_close(NULL);
+}
+
+/* A read past the end that is used shows as NaN, since the slack reads as one. */
+static void slack_reads_as_nan(void **state)
+{
+    double seconds;
+    struct err e;
+    struct child *c = loaded(ENTRY("b[0] = a[1000] + 1;"), 10);
+    (void)state;
+    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_data(c, 1)[0] != child_data(c, 1)[0]);
+    child_close(c);
+}
+
+static void memory_is_limited(void **state)
+{
+    static const struct child_buffer buffer[] = { { "A", 4, false }, { "B", 4, true } };
+    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
+                            .memory_bytes = 64 << 20 };
+    struct build b = built("void *malloc(unsigned long);\n"
+                           ENTRY("b[0] = malloc(1ul << 30) ? 1 : 2;"), false);
+    struct child *c;
+    double seconds;
+    struct err e;
+    (void)state;
+#if defined __SANITIZE_ADDRESS__
+    skip();                                              /* its shadow needs terabytes */
+#endif
+    assert_true(child_open(&o, &c, &e));
+    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_data(c, 1)[0] == 2);
+    child_close(c);
+}
+
+static void objects_that_are_none_are_refused(void **state)
+{
+    struct build b = built("int x;\n", false);
+    struct build lost = built("void nowhere(void);\nvoid ts_entry(float *const *b) { (void)b; nowhere(); }\n",
+                              false);
+    struct child *c = opened(10, NULL, 1);
+    struct err e;
+    (void)state;
+    assert_false(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_int_equal(e.code, ERR_COMPILE);
+    assert_contains(e.text, "ts_entry");
+    assert_false(child_load(c, SLOT_KERNEL, lost.so_path, &e));
+    assert_contains(e.text, "nowhere");
+    assert_false(child_load(c, SLOT_KERNEL, b.c_path, &e));
+    assert_false(child_load(c, SLOT_KERNEL, "/nonexistent.so", &e));
+    child_close(c);
+}
+
+/* --- Cancelling, and who dies with whom ------------------------------------------------------- */
+
+struct raiser { struct cancel *cancel; long after_ms; };
+
+static void *raise_later(void *ctx)
+{
+    struct raiser *r = ctx;
+    struct timespec t = { .tv_nsec = r->after_ms * 1000000 };
+    nanosleep(&t, NULL);
+    atomic_store(&r->cancel->raised, 1);
+    return NULL;
+}
+
+static void cancel_ends_a_run(void **state)
+{
+    struct cancel cancel = {0};
+    struct raiser r = { &cancel, 30 };
+    struct build b = built(ENTRY("for (volatile int i = 0; ; ) i = i;"), false);
+    struct child *c = opened(60, &cancel, 1);
+    pthread_t thread;
+    double seconds;
+    struct err e;
+    (void)state;
+    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_int_equal(pthread_create(&thread, NULL, raise_later, &r), 0);
+    assert_false(child_check(c, &seconds, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+    pthread_join(thread, NULL);
+    child_close(c);
+}
+
+/* A compiler that knows its version and then sleeps. */
+static void slow_compiler(char *path, size_t n)
+{
+    const char *dir = getenv("XDG_CACHE_HOME");
+    static const char script[] = "#!/bin/sh\ncase \"$1\" in --version) echo slowcc 1.0;; *) sleep 60;; esac\n";
+    struct err e;
+    snprintf(path, n, "%s/slowcc", dir);
+    assert_true(file_write_atomic(path, script, strlen(script), &e));
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static void cancel_ends_a_compile(void **state)
+{
+    struct cancel cancel = {0};
+    struct raiser r = { &cancel, 30 };
+    struct compiler slow;
+    struct build b;
+    pthread_t thread;
+    char path[300];
+    struct err e;
+    (void)state;
+    slow_compiler(path, sizeof path);
+    assert_true(compiler_find(path, &slow, &e));
+    assert_string_equal(slow.version, "slowcc 1.0");
+    assert_int_equal(pthread_create(&thread, NULL, raise_later, &r), 0);
+    assert_false(build_shared(&slow, "int never;\n", &host, false, &cancel, &b, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+    pthread_join(thread, NULL);
+}
+
+/* Gone, or a corpse that nobody has collected yet. */
+static bool is_dead(pid_t pid)
+{
+    char path[64], state = 'Z';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return true;
+    bool dead = fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || state == 'Z' || state == 'X';
+    fclose(f);
+    return dead;
+}
+
+/* In a process of its own: starts a kernel that tells its process number, then hangs. */
+_Noreturn static void parent_to_be_killed(const char *so_path, int out)
+{
+    struct child *c = opened(60, NULL, 1);
+    double seconds;
+    struct err e;
+    float pid = 0;
+    if (child_load(c, SLOT_KERNEL, so_path, &e) && child_check(c, &seconds, &e))
+        pid = child_data(c, 1)[0];
+    if (write(out, &pid, sizeof pid) == sizeof pid)
+        child_check(c, &seconds, &e);
+    _exit(1);
+}
+
+static void child_dies_with_its_parent(void **state)
+{
+    struct build b = built("int getpid(void);\nstatic int runs;\n"
+                           ENTRY("b[0] = (float)getpid(); if (runs++) for (volatile int i = 0; ; ) i = i;"),
+                           false);
+    int fd[2];
+    float child = 0;
+    (void)state;
+    assert_int_equal(pipe(fd), 0);
+    pid_t parent = fork();
+    if (parent == 0)
+        parent_to_be_killed(b.so_path, fd[1]);
+    assert_int_equal(read(fd[0], &child, sizeof child), sizeof child);
+    assert_true(child > 1);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    bool dead = false;
+    for (int i = 0; i < 500 && !dead; i++) {
+        struct timespec t = { .tv_nsec = 10000000 };
+        dead = is_dead((pid_t)child);
+        if (!dead)
+            nanosleep(&t, NULL);
+    }
+    assert_true(dead);
+    close(fd[0]);
+    close(fd[1]);
+}
+
+static void runner_that_is_none_is_reported(void **state)
+{
+    static const char *const bad[] = { "/nonexistent/runner", "/bin/true", "/dev/null", "/etc/passwd" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(bad); i++) {
+        struct child_opts o = { .runner = bad[i], .limit_s = 1 };
+        struct child *c = NULL;
+        struct err e;
+        assert_false(child_open(&o, &c, &e));
+        assert_int_equal(e.code, ERR_ENV);
+        assert_contains(e.text, bad[i]);
+        assert_null(c);
+    }
+}
+
+/* --- The simulator in the child --------------------------------------------------------------- */
+
+static const char twin[] =
+    "struct ts_rec { unsigned long long addr; unsigned site; unsigned bytes; };\n"
+    "void ts_trace(const unsigned long long *base, struct ts_rec *buf, long cap,\n"
+    "              struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx)\n{\n"
+    "    struct ts_rec *rec = buf;\n"
+    "    for (int i = 0; i < 100000; i++) {\n"
+    "        if (rec + 2 > buf + cap) rec = flush(ctx, rec);\n"
+    "        *rec++ = (struct ts_rec){ base[0] + 4ull * i, 0, 4 };\n"
+    "        *rec++ = (struct ts_rec){ base[1] + 64ull * (i % 8), 1, 64 };\n"
+    "    }\n"
+    "    flush(ctx, rec);\n}\n";
+
+static void twin_is_counted(void **state)
+{
+    static const unsigned long long base[] = { 0x10000000, 0x10100000 };
+    static const bool is_store[] = { false, true };
+    struct cache_geometry l1 = { 32 << 10, 8, 64 };
+    struct site_count count[2];
+    struct simulation s = { .count = count };
+    struct build b = built(twin, false);
+    struct child *c = opened(10, NULL, 1);
+    struct err e;
+    (void)state;
+    assert_true(child_load(c, SLOT_TRACE, b.so_path, &e));
+    if (!child_simulate(c, &l1, base, is_store, &s, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(count[0].accesses, 100000);
+    assert_int_equal(count[0].misses, 6250);
+    assert_int_equal(count[1].accesses, 100000);
+    assert_int_equal(count[1].misses, 8);
+    assert_int_equal(s.writebacks, 0);
+    l1.size_bytes = 1000;
+    assert_false(child_simulate(c, &l1, base, is_store, &s, &e));
+    assert_int_equal(e.code, ERR_RANGE);
+    child_close(c);
+}
+
+/* --- Building --------------------------------------------------------------------------------- */
+
+static void compile_errors_are_quoted(void **state)
+{
+    struct build b;
+    struct err e;
+    (void)state;
+    assert_false(build_shared(&cc, "int f(void)\n{\n    return undeclared;\n}\nint g = ;\n", &host, false,
+                              NULL, &b, &e));
+    assert_int_equal(e.code, ERR_COMPILE);
+    assert_contains(e.text, "line 3: error: ");
+    assert_contains(e.text, "undeclared");
+    assert_contains(e.text, "line 5: error: ");
+    assert_null(strstr(e.text, "/tmp-"));
+}
+
+static void extra_flags_count(void **state)
+{
+    struct build b;
+    struct err e;
+    (void)state;
+    setenv("TILESCOPE_CFLAGS", " -DVALUE=3  -DOTHER ", 1);
+    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_false(b.cached);
+    setenv("TILESCOPE_CFLAGS", "-DVALUE=4", 1);
+    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_false(b.cached);
+    setenv("TILESCOPE_CFLAGS", "-fno-such-flag-at-all", 1);
+    assert_false(build_shared(&cc, "int flags_count = 5;\n", &host, false, NULL, &b, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    unsetenv("TILESCOPE_CFLAGS");
+    assert_false(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_int_equal(e.code, ERR_COMPILE);
+}
+
+static void second_build_is_a_hit(void **state)
+{
+    (void)state;
+    struct build first = built("int hit_me;\n", false), second = built("int hit_me;\n", false);
+    assert_false(first.cached);
+    assert_true(second.cached);
+    assert_string_equal(first.so_path, second.so_path);
+    assert_false(built("int hit_me;\n", true).cached);
+    assert_false(built("int hit_me; \n", false).cached);
+}
+
+/* Overwrites `bytes` at `at` (negative: from the end), or cuts the file there when bytes is NULL. */
+static void damage(const char *path, long at, const char *bytes)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    long where = at < 0 ? st.st_size + at : at;
+    if (!bytes) {
+        assert_int_equal(truncate(path, where), 0);
+        return;
+    }
+    int fd = open(path, O_WRONLY);
+    assert_true(pwrite(fd, bytes, strlen(bytes), where) == (ssize_t)strlen(bytes));
+    close(fd);
+}
+
+static void damaged_entries_are_rebuilt(void **state)
+{
+    static const char source[] = "/* damaged */\n" GOOD;
+    struct build b = built(source, false);
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        double seconds;
+        struct err e;
+        switch (i) {
+        case 0: damage(b.so_path, 0, "not an object"); break;
+        case 1: damage(b.so_path, 300, "!"); break;
+        case 2: damage(b.so_path, -1, "!"); break;
+        case 3: damage(b.so_path, 100, NULL); break;
+        case 4: damage(b.so_path, 0, NULL); break;
+        default: damage(b.c_path, 3, "X"); break;
+        }
+        assert_false(built(source, false).cached);
+        assert_true(built(source, false).cached);
+        struct child *c = loaded(source, 10);
+        assert_true(child_check(c, &seconds, &e));
+        child_close(c);
+    }
+}
+
+static void *build_the_same(void *ctx)
+{
+    struct build b;
+    struct err e;
+    (void)ctx;
+    return build_shared(&cc, "/* at once */\n" GOOD, &host, false, NULL, &b, &e) ? &cc : NULL;
+}
+
+static void building_the_same_at_once_is_fine(void **state)
+{
+    pthread_t t[4];
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, build_the_same, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        void *ok = NULL;
+        pthread_join(t[i], &ok);
+        assert_non_null(ok);
+    }
+    assert_true(built("/* at once */\n" GOOD, false).cached);
+}
+
+static int count_files(const char *folder)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    struct dirent *d;
+    while (dir && (d = readdir(dir)) != NULL)
+        n += d->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void trimming_takes_the_oldest(void **state)
+{
+    char dir[300], path[340];
+    struct err e;
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/trim", getenv("XDG_CACHE_HOME"));
+    assert_true(dir_make(dir, &e));
+    for (int i = 0; i < 10; i++) {
+        struct timespec when[2] = { { .tv_sec = 1000000 + i }, { .tv_sec = 1000000 + i } };
+        snprintf(path, sizeof path, "%s/%d.so", dir, i);
+        assert_true(file_write_atomic(path, "0123456789", 10, &e));
+        assert_int_equal(utimensat(AT_FDCWD, path, when, 0), 0);
+    }
+    snprintf(path, sizeof path, "%s/keep.txt", dir);
+    assert_true(file_write_atomic(path, "x", 1, &e));
+    snprintf(path, sizeof path, "%s/tmp-1-1.so", dir);
+    assert_true(file_write_atomic(path, "x", 1, &e));
+    objcache_trim(dir, 1000);
+    assert_int_equal(count_files(dir), 12);
+    objcache_trim(dir, 35);
+    assert_int_equal(count_files(dir), 5);
+    snprintf(path, sizeof path, "%s/9.so", dir);
+    assert_true(file_exists(path));
+    snprintf(path, sizeof path, "%s/6.so", dir);
+    assert_false(file_exists(path));
+    objcache_trim("/nonexistent", 0);
+}
+
+static void compilers_are_found_by_name(void **state)
+{
+    struct compiler c = {0};
+    struct err e;
+    (void)state;
+    assert_true(compiler_find(NULL, &c, &e));
+    assert_true(c.version[0] && c.path[0]);
+    assert_false(compiler_find("no-such-cc", &c, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_contains(e.text, "no-such-cc");
+    if (compiler_find("gcc", &c, &e)) {
+        assert_string_equal(c.name, "gcc");
+        assert_false(c.is_clang);
+    }
+    if (compiler_find("clang", &c, &e))
+        assert_true(c.is_clang);
+}
+
+static void variable_cc_is_honoured(void **state)
+{
+    const char *old = getenv("CC");
+    char *kept = old ? xstrdup(old) : NULL;
+    struct compiler c;
+    struct build b;
+    struct err e;
+    (void)state;
+    setenv("CC", "/bin/false", 1);
+    assert_false(compiler_find(NULL, &c, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_contains(e.fix, "CC");
+    setenv("CC", "env  gcc", 1);
+    if (compiler_find(NULL, &c, &e))
+        assert_true(build_shared(&c, "int by_env;\n", &host, false, NULL, &b, &e));
+    unsetenv("CC");
+    if (kept)
+        setenv("CC", kept, 1);
+    free(kept);
+}
+
+/* --- Assembly, machine, counters --------------------------------------------------------------- */
+
+static void assembly_has_labels_and_no_addresses(void **state)
+{
+    struct build b = built("void twice(const float *restrict a, float *restrict b, int n)\n{\n"
+                           "    for (int i = 0; i < n; i++) b[i] = 2 * a[i * n];\n}\n"
+                           "int twice_not(int x) { return x + 77; }\n", false);
+    struct str s = {0};
+    struct err e;
+    (void)state;
+    if (!build_disassemble(b.so_path, "twice", NULL, &s, &e)) {
+        assert_int_equal(e.code, ERR_ENV);
+        skip();
+    }
+    const char *text = str_text(&s);
+    assert_true(str_starts(text, "twice:\n"));
+    assert_contains(text, "\n.L1:\n");
+    assert_contains(text, "ret");
+    assert_null(strstr(text, "twice_not"));
+    assert_null(strchr(text, '<'));
+    assert_null(strstr(text, "nop"));
+    str_clear(&s);
+    assert_false(build_disassemble(b.so_path, "thrice", NULL, &s, &e));
+    assert_int_equal(e.code, ERR_NAME);
+    assert_false(build_disassemble(b.c_path, "twice", NULL, &s, &e));
+    assert_int_equal(s.len, 0);
+    str_free(&s);
+}
+
+static void machine_is_sane(void **state)
+{
+    struct machine m;
+    struct str s = {0};
+    struct err e;
+    (void)state;
+    machine_read(&m);
+    assert_true(m.cpu[0] && m.os[0] && m.isa[0]);
+    assert_true(m.cores >= 1 && m.cores <= 4096);
+    assert_true(m.memory_bytes > 64 << 20);
+    assert_true(cache_geometry_check(&m.l1d, &e));
+    assert_true(m.l1d.size_bytes >= 4096 && m.l1d.size_bytes <= 4 << 20);
+    machine_fingerprint(&s, &m);
+    assert_contains(str_text(&s), m.cpu);
+    assert_contains(str_text(&s), " | L1d ");
+    str_free(&s);
+}
+
+static void ceiling_is_plausible(void **state)
+{
+    struct peak p;
+    struct err e;
+    (void)state;
+    assert_true(machine_peak(&cc, 0.05, NULL, &p, &e));
+    assert_true(p.gflops_max > 1 && p.gflops_max < 10000);
+    assert_true(p.gflops_median > 0 && p.gflops_median <= p.gflops_max);
+}
+
+static void counters_count_or_say_why_not(void **state)
+{
+    struct perf_result r[2];
+    struct perf_result in_child;
+    struct child *c = loaded(GOOD, 10);
+    struct err e;
+    (void)state;
+    perf_probe(&r[0], &r[1]);
+    for (int i = 0; i < 2; i++) {
+        if (r[i].available) {
+            assert_true(r[i].n > 0 && r[i].count[0].value > 0);
+            assert_int_equal(r[i].reason[0], 0);
+        } else {
+            assert_true(r[i].reason[0]);
+            assert_int_equal(r[i].n, 0);
+        }
+    }
+    assert_true(child_count(c, &in_child, &e));
+    assert_int_equal(in_child.available, in_child.n > 0);
+    assert_int_equal(in_child.available, in_child.reason[0] == 0);
+    child_close(c);
+}
+
+static void meters_tell_the_truth(void **state)
+{
+    struct meter_info m[16];
+    struct machine host_machine;
+    int n = meters_probe(m, 16);
+    (void)state;
+    machine_read(&host_machine);
+    assert_true(n >= 7);
+    for (int i = 0; i < n; i++) {
+        assert_true(m[i].name[0] && m[i].what[0]);
+        assert_int_equal(m[i].available, m[i].reason[0] == 0);
+        if (streq(m[i].name, "clock"))
+            assert_true(m[i].available);
+        if (streq(m[i].name, "perf") && !host_machine.has_pmu)
+            assert_false(m[i].available);
+    }
+    assert_int_equal(meters_probe(m, 2), 2);
+}
+
+/* --- Main ------------------------------------------------------------------------------------- */
+
+/* The cache lives in a folder of its own, which disappears at the end. */
+static char home[] = "/tmp/tilescope-test-XXXXXX";
+
+static int set_up(void **state)
+{
+    struct err e;
+    (void)state;
+    host = target_host();
+    if (!mkdtemp(home) || setenv("XDG_CACHE_HOME", home, 1) != 0)
+        return -1;
+    if (!compiler_find(NULL, &cc, &e)) {
+        print_error("%s\n", e.text);
+        return -1;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    const char *argv[] = { "rm", "-rf", home, NULL };
+    struct subprocess_result res;
+    struct err e;
+    (void)state;
+    if (subprocess_run(argv, 10, NULL, &res, &e))
+        str_free(&res.out);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_kernel_runs),
+        cmocka_unit_test(buffers_start_on_cache_lines),
+        cmocka_unit_test(sampling_gives_sorted_times),
+        cmocka_unit_test(team_size_is_what_was_asked_for),
+        cmocka_unit_test(mishaps_become_sentences),
+        cmocka_unit_test(hang_is_ended),
+        cmocka_unit_test(dead_child_refuses_politely),
+        cmocka_unit_test(slack_reads_as_nan),
+        cmocka_unit_test(memory_is_limited),
+        cmocka_unit_test(objects_that_are_none_are_refused),
+        cmocka_unit_test(cancel_ends_a_run),
+        cmocka_unit_test(cancel_ends_a_compile),
+        cmocka_unit_test(child_dies_with_its_parent),
+        cmocka_unit_test(runner_that_is_none_is_reported),
+        cmocka_unit_test(twin_is_counted),
+        cmocka_unit_test(compile_errors_are_quoted),
+        cmocka_unit_test(extra_flags_count),
+        cmocka_unit_test(second_build_is_a_hit),
+        cmocka_unit_test(damaged_entries_are_rebuilt),
+        cmocka_unit_test(building_the_same_at_once_is_fine),
+        cmocka_unit_test(trimming_takes_the_oldest),
+        cmocka_unit_test(compilers_are_found_by_name),
+        cmocka_unit_test(variable_cc_is_honoured),
+        cmocka_unit_test(assembly_has_labels_and_no_addresses),
+        cmocka_unit_test(machine_is_sane),
+        cmocka_unit_test(ceiling_is_plausible),
+        cmocka_unit_test(counters_count_or_say_why_not),
+        cmocka_unit_test(meters_tell_the_truth),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
