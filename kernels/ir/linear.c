@@ -126,12 +126,21 @@ static uint64_t magnitude(int64_t x)
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
 
+static bool is_part(const struct expr *e)
+{
+    return e->kind == EXPR_VAR && strchr(e->name, '.');
+}
+
+/* Larger strides first; among equals the parts of a split ("h.1") before whole variables, as the papers write
+ * "ih + rh": the place in a tile, then the offset of the window; then the older. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;
     uint64_t ma = magnitude(a->coef), mb = magnitude(b->coef);
     if (ma != mb)
         return ma > mb ? -1 : 1;
+    if (is_part(a->e) != is_part(b->e))
+        return is_part(a->e) ? -1 : 1;
     return a->e->id < b->e->id ? -1 : a->e->id > b->e->id;
 }
 
@@ -140,19 +149,24 @@ const struct expr *lin_expr(const struct lin *l)
     struct exprs *p = l->p;
     struct scratch_mark mark = scratch_mark(p);
     const struct expr *sum = NULL;
+    int64_t rest = l->rest;
     struct term *t = scratch_alloc(p, (size_t)l->n * sizeof *t);
     if (l->n)
         memcpy(t, l->t, (size_t)l->n * sizeof *t);
     if (l->n > 1)
         qsort(t, (size_t)l->n, sizeof *t, by_stride);
+    if (l->n && t[0].coef < 0 && rest > 0) {              /* "20 - 4*h", not "-4*h + 20" */
+        sum = expr_const(p, rest);
+        rest = 0;
+    }
     for (int i = 0; i < l->n; i++) {
         const struct expr *e = t[i].coef == 1 ? t[i].e : expr_mulc(p, t[i].e, t[i].coef);
         sum = sum ? expr_add(p, sum, e) : e;
     }
     if (!sum)
-        sum = expr_const(p, l->rest);
-    else if (l->rest)
-        sum = expr_addc(p, sum, l->rest);
+        sum = expr_const(p, rest);
+    else if (rest)
+        sum = expr_addc(p, sum, rest);
     scratch_release(p, mark);
     return sum;
 }
