@@ -1,0 +1,13 @@
+/* The data half of an exported file: functions that move tensors between their logical form and the
+ * way the kernel stores them, as plain index loops. */
+#ifndef TS_SESSIONS_EXPORT_DATA_H
+#define TS_SESSIONS_EXPORT_DATA_H
+#include "kernels/layout/layout.h"
+
+/* "static void pack_Inp(const double *logical, float *stored) {...}": padding becomes 0. */
+void export_pack(struct str *out, struct exprs *p, const struct layout *l);
+/* "static void unpack_Conv(const float *stored, double *logical) {...}" */
+void export_unpack(struct str *out, struct exprs *p, const struct layout *l);
+/* Helpers that the index expressions of the functions in text call. */
+void export_index_helpers(struct str *out, const char *text);
+#endif
