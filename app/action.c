@@ -1,0 +1,361 @@
+/* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def); filling them in is
+ * the larger part of this file. */
+#include <string.h>
+#include "app/model.h"
+#include "app/view.h"
+
+/* filling in the blanks */
+
+static bool refuse(struct model *m, const char *text, const char *fix)
+{
+    model_say_error(m, text, fix);
+    return false;
+}
+
+static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis, const char *where)
+{
+    if (axis >= 0 && axis < s->n_axes) {
+        str_add(out, s->axis[axis].name);
+        return true;
+    }
+    struct str text = {0};
+    str_printf(&text, "this is the %s loop of %s already", where, s->name);
+    refuse(m, str_text(&text), "");
+    str_free(&text);
+    return false;
+}
+
+/* The stage that can be computed inside a loop of stage s: what s reads, or else what reads s. */
+static const char *neighbour_stage(const struct program *p, const struct stage *s)
+{
+    const struct graph *g = p->graph;
+    const struct node *n = &g->node[s->node];
+    if (n->elementwise && n->data_in >= 0 && g->tensor[n->data_in].producer >= 0)
+        return g->tensor[n->data_in].name;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (i != s->node && g->node[i].elementwise && g->node[i].data_in == n->out)
+            return g->tensor[g->node[i].out].name;
+    return "";
+}
+
+static bool put_loop(struct model *m, struct str *out, char what)
+{
+    const struct stage *s;
+    int axis;
+    if (!nest_loop(m, &s, &axis))
+        return refuse(m, "the cursor is not on a loop", "move it to a line that starts with `for`");
+    if (what == 'X')
+        return put_neighbour(m, out, s, axis + 1, "innermost");
+    if (what == 'P')
+        return put_neighbour(m, out, s, axis - 1, "outermost");
+    if (what == 'T')
+        str_add(out, s->name);
+    if (what == 'D')
+        str_add(out, s->axis[axis].name);
+    if (what == 'C')
+        str_add(out, neighbour_stage(model_program(m), s));
+    for (int i = 0; what == 'A' && i < s->n_axes; i++)
+        str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
+    return true;
+}
+
+static bool put_layout(struct model *m, struct str *out, char what)
+{
+    int t = layout_tensor(m);
+    if (t < 0)
+        return refuse(m, "the cursor is not on a tensor", "");
+    const struct layout *l = model_program(m)->layout[t];
+    if (what == 'L')
+        str_add(out, l->tensor->name);
+    for (int i = 0; what == 'O' && i < l->rank; i++)
+        str_printf(out, "%s%s", i ? " " : "", l->dim[i]);
+    if (what == 'Q' && !layout_notation(l, out))
+        for (int i = 0; i < l->tensor->rank; i++)
+            str_printf(out, "%s%s", i ? " " : "", l->tensor->dim[i]);
+    return true;
+}
+
+static bool put_row(struct model *m, struct str *out, char what)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    struct ledger_row rows[512];
+    int n = history_ledger(m->session->history, rows, COUNT_OF(rows));
+    if (!l || l->id < 0 || l->id >= n || l->id >= COUNT_OF(rows))
+        return refuse(m, "the cursor is not on a step", "");
+    if (what == 'S')
+        str_printf(out, "%d", l->id);
+    else
+        str_add(out, rows[l->id].step);
+    return true;
+}
+
+/* "c2d.yaml", or the name the session has. */
+static void put_file(const struct model *m, struct str *out)
+{
+    const char *spec = history_spec(m->session->history);
+    if (m->session->path[0])
+        str_add(out, m->session->path);
+    else
+        str_printf(out, "%.*s.yaml", (int)strcspn(spec, " "), spec);
+}
+
+static bool put_blank(struct model *m, struct str *out, char what)
+{
+    switch (what) {
+    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C':
+        return put_loop(m, out, what);
+    case 'L': case 'O': case 'Q':
+        return put_layout(m, out, what);
+    case 'S': case 'I':
+        return put_row(m, out, what);
+    case 'F':
+        put_file(m, out);
+        return true;
+    case 'N':
+        if (m->count > 0)
+            str_printf(out, "%ld", m->count);
+        return true;
+    case 'B':
+        if (!view_branches_name(m))
+            return refuse(m, "there is no branch here", "");
+        str_add(out, view_branches_name(m));
+        return true;
+    default:
+        UNREACHABLE();
+    }
+}
+
+/* line with its blanks filled in; false with a message when the cursor is on nothing that fits. */
+static bool fill_in(struct model *m, const char *line, struct str *out)
+{
+    for (const char *p = line; *p; p++) {
+        if (*p != '%')
+            str_add_char(out, *p);
+        else if (!put_blank(m, out, *++p))
+            return false;
+    }
+    return true;
+}
+
+static void run_line(struct model *m, const char *line)
+{
+    struct str s = {0};
+    if (fill_in(m, line, &s)) {
+        while (s.len > 0 && s.data[s.len - 1] == ' ')
+            s.data[--s.len] = 0;
+        model_run(m, str_text(&s));
+    }
+    str_free(&s);
+}
+
+static void ask_line(struct model *m, const char *line)
+{
+    struct str s = {0};
+    if (fill_in(m, line, &s)) {
+        if (m->overlay == OVERLAY_HELP)
+            m->overlay = OVERLAY_NONE;
+        prompt_open(&m->prompt, ':', str_text(&s));
+        if (s.len > 0 && s.data[s.len - 1] == '"')
+            m->prompt.at--;
+    }
+    str_free(&s);
+}
+
+void model_save_as(struct model *m)
+{
+    ask_line(m, m->then == AFTER_QUIT ? "wq %F" : "w %F");
+}
+
+/* A key that annotates an annotated loop takes the annotation away. */
+static void toggle(struct model *m, const char *line)
+{
+    const struct stage *s;
+    int axis;
+    if (nest_loop(m, &s, &axis)) {
+        enum loop_ann ann = s->axis[axis].ann;
+        if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
+            line = "loop serial %T %D";
+    }
+    run_line(m, line);
+}
+
+/* moving */
+
+static void move(struct model *m, int delta)
+{
+    struct pane_doc *p = model_focused(m);
+    scroll_by(&p->doc, &p->scroll, delta, p->height);
+}
+
+static void scroll_sideways(struct model *m, int delta)
+{
+    struct pane_doc *p = model_focused(m);
+    int left = p->scroll.left + delta * (m->count > 0 ? (int)m->count : 8), widest = 0;
+    for (int i = 0; i < p->doc.lines.len; i++) {
+        int w = (int)strlen(p->doc.lines.data[i].text);
+        widest = w > widest ? w : widest;
+    }
+    int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
+    p->scroll.left = left < 0 || p->doc.is_list ? 0 : left > most ? most : left;
+}
+
+static void go_to_line(struct model *m, int otherwise)
+{
+    struct pane_doc *p = model_focused(m);
+    scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
+}
+
+static void move_item(struct model *m, int dir)
+{
+    struct pane_doc *p = model_focused(m);
+    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++)
+        scroll_item(&p->doc, &p->scroll, dir, p->height);
+}
+
+static bool move_action(struct model *m, enum key_action action)
+{
+    int n = m->count > 0 ? (int)m->count : 1, page = model_focused(m)->height > 2 ? model_focused(m)->height - 1 : 1;
+    int half = page > 1 ? page / 2 : 1;
+    if (action == ACTION_UP)
+        move(m, -n);
+    else if (action == ACTION_DOWN)
+        move(m, n);
+    else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+        move(m, action == ACTION_PAGE_UP ? -n * page : n * page);
+    else if (action == ACTION_HALF_UP || action == ACTION_HALF_DOWN)
+        move(m, action == ACTION_HALF_UP ? -n * half : n * half);
+    else if (action == ACTION_TOP || action == ACTION_BOTTOM)
+        go_to_line(m, action == ACTION_TOP ? 0 : model_focused(m)->doc.lines.len - 1);
+    else if (action == ACTION_LEFT || action == ACTION_RIGHT)
+        scroll_sideways(m, action == ACTION_LEFT ? -1 : 1);
+    else if (action == ACTION_ITEM_PREV || action == ACTION_ITEM_NEXT)
+        move_item(m, action == ACTION_ITEM_PREV ? -1 : 1);
+    else
+        return false;
+    return true;
+}
+
+/* the rest */
+
+static void open_search(struct model *m)
+{
+    m->search_from = model_focused(m)->scroll.cursor;
+    str_clear(&m->search);
+    prompt_open(&m->prompt, '/', "");
+}
+
+/* Esc: the innermost thing that is open or running ends. */
+static void cancel(struct model *m)
+{
+    if (m->overlay != OVERLAY_NONE) {
+        m->overlay = OVERLAY_NONE;
+    } else if (m->measure_wanted) {
+        m->measure_wanted = false;
+        m->data_stamp++;
+        model_info(m, "measuring cancelled; m measures again");
+    } else if (m->search.len > 0) {
+        str_clear(&m->search);
+    } else {
+        m->zoom = false;
+    }
+}
+
+static void back(struct model *m)
+{
+    if (m->overlay != OVERLAY_NONE)
+        m->overlay = OVERLAY_NONE;
+    else if (m->zoom)
+        m->zoom = false;
+    else
+        model_run(m, "q");
+}
+
+static void find_again(struct model *m, int dir)
+{
+    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++)
+        model_search(m, dir, model_focused(m)->scroll.cursor);
+}
+
+static void open_menu(struct model *m)
+{
+    model_open_help(m, "");
+    m->help_n = 1;
+    m->help_menu = true;
+}
+
+void model_perform(struct model *m, const struct binding *b)
+{
+    if (move_action(m, b->action))
+        return;
+    switch ((int)b->action) {
+    case ACTION_RUN: case ACTION_VIEW: run_line(m, b->line); break;
+    case ACTION_ASK:       ask_line(m, b->line); break;
+    case ACTION_TOGGLE:    toggle(m, b->line); break;
+    case ACTION_MENU:      open_menu(m); break;
+    case ACTION_SEARCH:    open_search(m); break;
+    case ACTION_FIND_NEXT: find_again(m, 1); break;
+    case ACTION_FIND_PREV: find_again(m, -1); break;
+    case ACTION_OPEN:      view_start_open(m); break;
+    case ACTION_DISCARD:   view_start_discard(m); break;
+    case ACTION_BACK:      back(m); break;
+    case ACTION_CANCEL:    cancel(m); break;
+    case ACTION_QUIT:      m->out.quit = true; break;
+    default: UNREACHABLE();
+    }
+}
+
+/* mouse */
+
+static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r)
+{
+    if (m->overlay != OVERLAY_NONE) {
+        *r = m->frame.overlay;
+        return rect_has(*r, x, y) ? model_focused(m) : NULL;
+    }
+    for (int i = 0; i < PANE_COUNT; i++) {
+        *r = m->frame.pane[i];
+        if (r->h == 0 || !rect_has(*r, x, y))
+            continue;
+        if (!m->session)
+            return i == PANE_LEDGER ? &m->pane[DOC_START] : NULL;
+        m->focus = (enum pane)i;
+        m->last_view = i == PANE_LEDGER ? m->last_view : (enum pane)i;
+        return model_focused(m);
+    }
+    return NULL;
+}
+
+/* The word of the line that was clicked becomes the selected one. */
+static void click_item(struct pane_doc *p, int col)
+{
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    for (int i = 0; l && i < l->n_items; i++)
+        if (col >= l->item[i].col && col < l->item[i].col + l->item[i].len)
+            p->scroll.item = i;
+}
+
+void model_mouse(struct model *m, const struct mouse *e)
+{
+    if (m->prompt.open || m->overlay == OVERLAY_ASK)
+        return;
+    for (int i = 0; e->press && i < m->hits.len; i++)
+        if (rect_has(m->hits.data[i].r, e->x, e->y)) {
+            model_key(m, m->hits.data[i].key);
+            return;
+        }
+    struct rect r;
+    struct pane_doc *p = pane_under(m, e->x, e->y, &r);
+    if (!p)
+        return;
+    int row = e->y - r.y - 1;
+    if (e->wheel) {
+        scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
+    } else if (row >= 0 && p->scroll.top + row < p->doc.lines.len) {
+        scroll_to(&p->doc, &p->scroll, p->scroll.top + row, p->height);
+        click_item(p, e->x - r.x - 1 + p->scroll.left);
+    }
+    if (e->double_click && row >= 0)
+        model_key(m, K_ENTER);
+    frame_layout(m, &m->frame);
+    model_refresh(m);
+}

@@ -1,0 +1,254 @@
+#include "app/job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "kernels/base/vec.h"
+
+struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
+{
+    struct job *j = xcalloc(1, sizeof *j);
+    j->kind = kind;
+    j->recipe = xstrdup(recipe);
+    j->tag = tag;
+    j->threads = threads;
+    return j;
+}
+
+void job_free(struct job *j)
+{
+    if (!j)
+        return;
+    free(j->recipe);
+    str_free(&j->text);
+    free(j);
+}
+
+enum job_lane job_lane(enum job_kind kind)
+{
+    return kind == JOB_MEASURE ? LANE_MEASURE : LANE_TEXT;
+}
+
+/* The program of a recipe, in arena a. */
+static bool rebuild(struct arena *a, const char *recipe, const struct program **out, struct err *e)
+{
+    VEC(const char *) lines = {0};
+    char *rest = arena_strdup(a, recipe);
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+        vec_push(&lines, line);
+    int bad;
+    bool ok = program_replay(a, lines.data[0], lines.data + 1, lines.len - 1, out, &bad, e);
+    vec_free(&lines);
+    return ok;
+}
+
+void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
+{
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct measure_opts o = {.meters = METER_CLOCK | METER_SIM | METER_PERF, .threads = j->threads, .seed = 1};
+    j->ok = rebuild(a, j->recipe, &p, &j->e);
+    if (j->ok && cancelled(c))
+        j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
+    if (j->ok && j->kind == JOB_MEASURE)
+        j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
+    else if (j->ok && j->kind == JOB_C)
+        j->ok = program_c_text(p, &j->text, &j->e);
+    else if (j->ok)
+        j->ok = program_asm_text(p, NULL, c, &j->text, &j->e);
+    if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
+        j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
+    arena_free(a);
+}
+
+struct lane {
+    struct jobs *queue;
+    pthread_t thread;
+    pthread_cond_t wake;
+    struct job *next, *now;              /* waiting, running */
+    struct cancel cancel;                /* of what is running */
+    char what[32];
+    double fraction;
+};
+
+struct jobs {
+    pthread_mutex_t lock;                /* guards everything below but the descriptor */
+    struct lane lane[LANE_COUNT];
+    VEC(struct job *) finished;
+    bool closing;
+    int fd;
+};
+
+static void announce(struct jobs *q)
+{
+    uint64_t one = 1;
+    if (write(q->fd, &one, sizeof one) < 0)
+        return;                          /* the counter is full: the reader has been told already */
+}
+
+static void report(void *ctx, const char *what, double fraction)
+{
+    struct lane *l = ctx;
+    pthread_mutex_lock(&l->queue->lock);
+    snprintf(l->what, sizeof l->what, "%s", what);
+    l->fraction = fraction;
+    pthread_mutex_unlock(&l->queue->lock);
+    announce(l->queue);
+}
+
+/* Waits for the next job of this lane; NULL when the queue closes. Called with the lock held. */
+static struct job *next_job(struct lane *l)
+{
+    while (!l->next && !l->queue->closing)
+        pthread_cond_wait(&l->wake, &l->queue->lock);
+    if (l->queue->closing)
+        return NULL;
+    l->now = l->next;
+    l->next = NULL;
+    l->what[0] = 0;
+    l->fraction = 0;
+    atomic_store(&l->cancel.raised, 0);
+    return l->now;
+}
+
+static void *serve(void *ctx)
+{
+    struct lane *l = ctx;
+    struct jobs *q = l->queue;
+    struct progress pr = {report, l};
+    pthread_mutex_lock(&q->lock);
+    for (struct job *j = next_job(l); j; j = next_job(l)) {
+        pthread_mutex_unlock(&q->lock);
+        job_run(j, &l->cancel, &pr);
+        pthread_mutex_lock(&q->lock);
+        l->now = NULL;
+        vec_push(&q->finished, j);
+        announce(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* Signals belong to the UI thread. */
+static bool start_thread(struct lane *l)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&l->thread, NULL, serve, l);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc == 0;
+}
+
+bool jobs_open(struct jobs **out, struct err *e)
+{
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_ENV, "no event descriptor: %s", strerror(errno));
+    struct jobs *q = xcalloc(1, sizeof *q);
+    q->fd = fd;
+    pthread_mutex_init(&q->lock, NULL);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        q->lane[i].queue = q;
+        pthread_cond_init(&q->lane[i].wake, NULL);
+        if (!start_thread(&q->lane[i]))
+            fail("cannot start a thread");
+    }
+    *out = q;
+    return true;
+}
+
+void jobs_close(struct jobs *q)
+{
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->closing = true;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        atomic_store(&q->lane[i].cancel.raised, 1);
+        pthread_cond_signal(&q->lane[i].wake);
+    }
+    pthread_mutex_unlock(&q->lock);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        pthread_join(q->lane[i].thread, NULL);
+        pthread_cond_destroy(&q->lane[i].wake);
+        job_free(q->lane[i].next);
+    }
+    for (int i = 0; i < q->finished.len; i++)
+        job_free(q->finished.data[i]);
+    vec_free(&q->finished);
+    pthread_mutex_destroy(&q->lock);
+    close(q->fd);
+    free(q);
+}
+
+int jobs_fd(const struct jobs *q)
+{
+    return q->fd;
+}
+
+void jobs_drain_fd(struct jobs *q)
+{
+    uint64_t n;
+    if (read(q->fd, &n, sizeof n) < 0)
+        return;                          /* nothing was announced */
+}
+
+void jobs_start(struct jobs *q, struct job *j)
+{
+    struct lane *l = &q->lane[job_lane(j->kind)];
+    pthread_mutex_lock(&q->lock);
+    job_free(l->next);
+    l->next = j;
+    if (l->now)
+        atomic_store(&l->cancel.raised, 1);
+    pthread_cond_signal(&l->wake);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void jobs_cancel(struct jobs *q, enum job_lane lane)
+{
+    struct lane *l = &q->lane[lane];
+    pthread_mutex_lock(&q->lock);
+    job_free(l->next);
+    l->next = NULL;
+    if (l->now)
+        atomic_store(&l->cancel.raised, 1);
+    pthread_mutex_unlock(&q->lock);
+}
+
+struct job *jobs_take(struct jobs *q)
+{
+    struct job *j = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (q->finished.len > 0) {
+        j = q->finished.data[0];
+        q->finished.len--;
+        memmove(q->finished.data, q->finished.data + 1, (size_t)q->finished.len * sizeof *q->finished.data);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return j;
+}
+
+void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
+{
+    struct lane *l = &q->lane[lane];
+    *out = (struct job_progress){0};
+    pthread_mutex_lock(&q->lock);
+    const struct job *j = l->next ? l->next : cancelled(&l->cancel) ? NULL : l->now;
+    out->busy = l->next || l->now;
+    if (j) {
+        out->running = true;
+        out->kind = j->kind;
+        out->tag = j->tag;
+    }
+    if (j && j == l->now) {
+        snprintf(out->what, sizeof out->what, "%s", l->what);
+        out->fraction = l->fraction;
+    }
+    pthread_mutex_unlock(&q->lock);
+}

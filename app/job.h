@@ -1,0 +1,45 @@
+/* Background jobs: whatever takes longer than a redraw.
+ *
+ * A program belongs to one thread (program.h), so a job gets text, the operator and its steps, and rebuilds the
+ * program in an arena of its own.  There are two threads: one measures, one generates code, so that looking at
+ * the C does not wait for a measurement.  Results are queued and announced through a descriptor that the
+ * UI's poll() watches; nothing here touches the UI's data. */
+#ifndef TS_APP_JOB_H
+#define TS_APP_JOB_H
+#include "kernels/base/subprocess.h"
+#include "profile/measure.h"
+
+enum job_kind { JOB_MEASURE, JOB_C, JOB_ASM };
+enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_COUNT };
+
+struct job {
+    enum job_kind kind;
+    char *recipe;                /* the operator's spec, then one step per line */
+    int tag;                     /* the caller's, handed back */
+    int threads;
+    /* The result. */
+    bool ok;
+    struct err e;                /* when not ok; ERR_CANCEL after a cancel */
+    struct measurement m;        /* MEASURE */
+    struct str text;             /* C, ASM */
+};
+struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
+void job_free(struct job *j);
+enum job_lane job_lane(enum job_kind kind);
+/* Does the work of j on the calling thread. */
+void job_run(struct job *j, const struct cancel *c, const struct progress *pr);
+
+struct jobs;
+bool jobs_open(struct jobs **out, struct err *e);
+void jobs_close(struct jobs *q);                 /* cancels and waits */
+int jobs_fd(const struct jobs *q);               /* readable when something finished or progressed */
+/* Takes j.  What the lane is doing is cancelled; its result still comes back, as cancelled. */
+void jobs_start(struct jobs *q, struct job *j);
+void jobs_cancel(struct jobs *q, enum job_lane lane);
+struct job *jobs_take(struct jobs *q);           /* the next finished job, to job_free; NULL when there is none */
+void jobs_drain_fd(struct jobs *q);
+
+/* running: at work on (kind, tag) and not cancelled; busy: its thread is not free yet. */
+struct job_progress { bool running, busy; enum job_kind kind; int tag; char what[32]; double fraction; };
+void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out);
+#endif

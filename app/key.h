@@ -1,0 +1,44 @@
+/* Keys: one integer per key, their names, and the table of bindings (keys.def). */
+#ifndef TS_APP_KEY_H
+#define TS_APP_KEY_H
+#include <stdbool.h>
+#include "kernels/base/str.h"
+
+/* A key is a Unicode code point, a control character (1..31), or one of these. */
+enum key_code {
+    K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
+    K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
+    K_BACKTAB, K_SHIFT_UP, K_SHIFT_DOWN,
+    K_F1, K_F12 = K_F1 + 11
+};
+#define K_CTRL(letter) ((letter) & 31)
+
+/* "S", "C-r", "PgDn", "S-Up", "F1", "Enter". K_NONE for a name that is none. */
+int key_parse(const char *name);
+void key_text(struct str *out, int key);
+
+enum key_context { KEYS_NEST, KEYS_LAYOUT, KEYS_LEDGER, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK, KEYS_ANY,
+                   KEYS_COUNT };
+extern const char *const key_context_title[];            /* "On a loop", "Moving"... */
+
+enum key_action {
+    ACTION_RUN, ACTION_ASK, ACTION_TOGGLE, ACTION_VIEW, ACTION_MENU, ACTION_SEARCH, ACTION_FIND_NEXT, ACTION_FIND_PREV,
+    ACTION_UP, ACTION_DOWN, ACTION_LEFT, ACTION_RIGHT, ACTION_PAGE_UP, ACTION_PAGE_DOWN, ACTION_HALF_UP, ACTION_HALF_DOWN,
+    ACTION_TOP, ACTION_BOTTOM, ACTION_ITEM_PREV, ACTION_ITEM_NEXT, ACTION_OPEN, ACTION_DISCARD, ACTION_BACK, ACTION_CANCEL,
+    ACTION_QUIT
+};
+
+struct binding {
+    enum key_context context;
+    const char *keys;                 /* as in keys.def */
+    enum key_action action;
+    const char *line, *label, *help;
+};
+int binding_count(void);
+const struct binding *binding_get(int i);
+bool binding_has(const struct binding *b, int key);
+/* The first binding of key in the n contexts, searched in order; NULL if none. */
+const struct binding *binding_find(const enum key_context *chain, int n, int key);
+/* The first key of a binding, as shown in the bar. */
+void binding_key(struct str *out, const struct binding *b);
+#endif

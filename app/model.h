@@ -1,0 +1,139 @@
+/* The state of the user interface without a terminal: what is open, where the cursor is, what the prompt says, what
+ * should be running in the background.  Keys come in as integers, the screen goes out as a grid, background
+ * work goes out as wishes (model_wants) and comes back as results (model_done).  tui.c connects this to a terminal
+ * and to threads; tests connect it to nothing. */
+#ifndef TS_APP_MODEL_H
+#define TS_APP_MODEL_H
+#include "app/doc.h"
+#include "app/job.h"
+#include "app/key.h"
+#include "app/prompt.h"
+#include "app/tui.h"
+#include "sessions/session.h"
+
+/* ORDER VIEW: keys 1..6 and the tabs. */
+enum view { VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_COUNT };
+/* Every pane and list is a document; the views come first. */
+enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
+enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
+enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
+
+struct pane_doc {
+    struct doc doc;
+    struct scroll scroll;
+    unsigned stamp;                      /* of the state it was built from; 0 = never */
+    int width, height;
+};
+
+enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
+struct message { enum message_kind kind; struct str echo, text, fix; };
+
+/* C or assembly, from a job; shown until the text of a newer state replaces it. */
+struct code_text { struct str text; int tag; bool have, failed; };
+
+enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
+
+#define FRAME_WIDE 160                   /* columns for three panes side by side */
+#define FRAME_SIDE_BY_SIDE 84            /* for two; below, panes are stacked */
+/* One frame's geometry; a pane with h == 0 is not on the screen. */
+struct frame {
+    bool too_small;
+    struct rect title, pane[PANE_COUNT], message, bar, overlay;      /* a pane's first row is its heading */
+};
+struct hit { struct rect r; int key; };  /* clicking there is pressing that key */
+
+struct mouse { int x, y; bool press, double_click; int wheel; };        /* wheel: -1 up, 1 down */
+
+/* What the model wants from whoever runs it; cleared by the runner. */
+struct outbox { bool quit, suspend, repaint; struct str copy; };
+
+struct model {
+    struct tui_opts opts;
+    bool unicode;
+    int w, h;
+    struct session *session;             /* NULL: the start screen */
+    struct pane_doc pane[DOC_COUNT];
+    enum pane focus;
+    enum pane last_view;                 /* MAIN or SIDE: which one `view` changes */
+    enum view view[PANE_COUNT];          /* shown in MAIN and SIDE */
+    bool zoom;
+    enum overlay overlay;
+    struct frame frame;
+    VEC(struct hit) hits;
+    int generation;                      /* counts sessions, so that late results of an old one are not taken */
+    unsigned stamp, data_stamp;          /* count changes of the program state, of what was measured */
+    const struct func *func;             /* the current state, lowered; valid for func_tag */
+    int func_tag;
+
+    struct prompt prompt;
+    struct message message;
+    struct str search, filter;           /* of the views, of the help overlay */
+    int search_from;                     /* where an incremental search began */
+    enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;     /* what the keys meant when help was opened */
+    long count;                          /* typed before a key; 0 = none */
+    int count_view;                      /* the view and the focus the digits have switched away from; -1 none */
+    enum pane count_focus;
+    int error_col;                       /* in the last command line, from 1; 0 = unknown */
+
+    enum after_ask then;                 /* what the question, or the save it led to, was for */
+    struct session *next;                /* OPEN: what is opened then; NULL = the start screen */
+    struct str overwrite;                /* a file that was refused once because it exists */
+
+    bool autosave_failed;                /* said so once already */
+    bool autorun;                        /* measure after every step */
+    bool measure_wanted;
+    int threads;
+    struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
+    struct job_progress progress[LANE_COUNT];
+    int spin;
+    VEC(struct start_entry *) start;     /* the lines of the start screen (view_start.c) */
+    struct outbox out;
+};
+
+struct model *model_new(struct session *s /* taken; NULL = start screen */, const struct tui_opts *o, bool unicode);
+void model_free(struct model *m);
+
+/* Events. */
+void model_resize(struct model *m, int w, int h);
+void model_key(struct model *m, int key);
+void model_paste(struct model *m, const char *text);
+void model_mouse(struct model *m, const struct mouse *e);
+/* Runs a line as the prompt does; false when it was refused (the message says why). */
+bool model_command(struct model *m, const char *line);
+void model_draw(struct model *m, struct grid *g);
+
+/* Background work: what a lane should be doing now; false when nothing.  The caller starts model_job() of it unless the
+ * lane is at it already (same kind and tag), and cancels what is not wished for any more. */
+struct wish { enum job_kind kind; int tag; };
+bool model_wish(const struct model *m, enum job_lane lane, struct wish *out);
+struct job *model_job(const struct model *m, const struct wish *w);
+void model_done(struct model *m, struct job *j /* kept by the caller */);
+void model_tick(struct model *m);                        /* a tenth of a second has passed: spinners */
+
+/* For the files of the model only. */
+struct program;
+const struct program *model_program(const struct model *m);              /* current; NULL on the start screen */
+struct pane_doc *model_focused(struct model *m);                         /* the document that has the keys */
+int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
+void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
+void model_refresh(struct model *m);                                     /* screen.c: rebuilds what is out of date */
+void model_changed(struct model *m);                                     /* the program state changed */
+int model_tag(const struct model *m);                     /* names the current state across sessions */
+const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
+void model_echo(struct model *m, const char *line);
+void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void model_error(struct model *m, const struct err *e);
+void model_say_error(struct model *m, const char *text, const char *fix);
+bool model_run(struct model *m, const char *line);                       /* echo, then model_command */
+/* Asks about unsaved changes if there are any, then goes on. */
+void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
+void model_save_as(struct model *m);                                     /* prompt for a file name */
+void model_after(struct model *m);                                       /* does what the question was for */
+void model_give_up(struct model *m);                                     /* forgets it */
+void model_open_help(struct model *m, const char *filter);
+void model_perform(struct model *m, const struct binding *b);            /* action.c: what a key does */
+bool model_app_command(struct model *m, const char *line, bool *known);  /* appcmd.c */
+void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
+void model_search(struct model *m, int dir, int from);
+void frame_layout(const struct model *m, struct frame *out);             /* screen.c */
+#endif

@@ -1,0 +1,127 @@
+/* The model's side of background work: what should be running, and what to do with a result. */
+#include <string.h>
+#include "app/model.h"
+#include "app/text.h"
+#include "app/view.h"
+
+#define STATES_MAX (1 << 20)                             /* of one session: the low bits of a tag */
+
+int model_tag(const struct model *m)
+{
+    return m->session ? (m->generation % 1000) * STATES_MAX + history_current(m->session->history)->id : -1;
+}
+
+static bool view_shown(const struct model *m, enum view v)
+{
+    for (int p = PANE_MAIN; p <= PANE_SIDE; p++)
+        if (m->frame.pane[p].h > 0 && m->view[p] == v)
+            return true;
+    return false;
+}
+
+bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
+{
+    if (!m->session)
+        return false;
+    out->tag = model_tag(m);
+    if (lane == LANE_MEASURE) {
+        out->kind = JOB_MEASURE;
+        return m->measure_wanted;
+    }
+    for (int i = 0; i < COUNT_OF(m->code); i++) {
+        bool current = m->code[i].have && m->code[i].tag == out->tag;
+        if (view_shown(m, i == 0 ? VIEW_C : VIEW_ASM) && !current) {
+            out->kind = i == 0 ? JOB_C : JOB_ASM;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct job *model_job(const struct model *m, const struct wish *w)
+{
+    const struct program *p = model_program(m);
+    struct str recipe = {0};
+    str_add(&recipe, history_spec(m->session->history));
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&recipe, "\n%s", p->steps[i]);
+    struct job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
+    str_free(&recipe);
+    return j;
+}
+
+/* Tells the result of measuring the current state, in one line. */
+static void say_measured(struct model *m, const struct measurement *r)
+{
+    if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
+        return;
+    if (r->outcome != OUTCOME_OK) {
+        model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome], "u undoes the step");
+        return;
+    }
+    struct ledger_row rows[512];
+    int n = history_ledger(m->session->history, rows, COUNT_OF(rows));
+    struct str s = {0};
+    text_ms(&s, r->latency.median_ms);
+    for (int i = 0; i < n && i < COUNT_OF(rows); i++)
+        if (rows[i].here && rows[i].has_change && rows[i].change != 0)
+            str_printf(&s, ", %.0f %% %s", rows[i].change < 0 ? -rows[i].change * 100 : rows[i].change * 100,
+                       rows[i].change < 0 ? "less than before" : "more than before");
+    model_info(m, "%s%s", str_text(&s), r->verified ? "; the result is correct" : "");
+    str_free(&s);
+}
+
+static void measured(struct model *m, const struct job *j)
+{
+    int state = j->tag % STATES_MAX;
+    bool current = j->tag == model_tag(m);
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    if (current)
+        m->measure_wanted = false;
+    if (!j->ok) {
+        m->autorun = false;
+        model_error(m, &j->e);
+        str_printf(&m->message.fix, "%smeasuring is off now; A turns it on again", m->message.fix.len ? "; " : "");
+        return;
+    }
+    history_set_measured(m->session->history, state, &j->m);
+    struct err e;
+    if (m->session->dirty)
+        session_autosave(m->session, &e);
+    if (current)
+        say_measured(m, &j->m);
+}
+
+static void coded(struct model *m, struct job *j)
+{
+    struct code_text *c = &m->code[j->kind == JOB_C ? 0 : 1];
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    str_clear(&c->text);
+    c->have = true;
+    c->failed = !j->ok;
+    c->tag = j->tag;
+    if (j->ok)
+        str_add(&c->text, str_text(&j->text));
+    else
+        str_printf(&c->text, "%s\n%s%s", j->e.text, j->e.fix[0] ? "Fix: " : "", j->e.fix);
+}
+
+void model_done(struct model *m, struct job *j)
+{
+    if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
+        return;
+    if (j->kind == JOB_MEASURE)
+        measured(m, j);
+    else
+        coded(m, j);
+    m->data_stamp++;
+    frame_layout(m, &m->frame);
+    model_refresh(m);
+}
+
+void model_tick(struct model *m)
+{
+    m->spin++;
+}

@@ -1,0 +1,437 @@
+/* The frame around the panes: where they are, their headings, the title, the message and the key bar; and bringing
+ * documents up to date before they are drawn. */
+#include <stdio.h>
+#include <string.h>
+#include "app/model.h"
+#include "app/text.h"
+#include "app/view.h"
+
+#define SMALLEST_W 30
+#define SMALLEST_H 6
+
+/* ORDER VIEW */
+const struct view_ops view_ops[VIEW_COUNT] = {
+    [VIEW_NEST] = {"nest", KEYS_NEST, false, view_nest_build, view_nest_hint},
+    [VIEW_ACCESS] = {"access", KEYS_VIEW, false, view_access_build, NULL},
+    [VIEW_LAYOUT] = {"layout", KEYS_LAYOUT, false, view_layout_build, view_layout_hint},
+    [VIEW_C] = {"c", KEYS_VIEW, true, view_c_build, NULL},
+    [VIEW_ASM] = {"asm", KEYS_VIEW, true, view_asm_build, NULL},
+    [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, view_profile_build, NULL},
+};
+
+int view_find(const char *name)
+{
+    for (int i = 0; i < VIEW_COUNT; i++)
+        if (strcaseeq(view_ops[i].name, name))
+            return i;
+    return -1;
+}
+
+/* geometry */
+
+static int clamp(int v, int lo, int hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* The message as rows of at most w columns. */
+static int message_rows(const struct model *m, int w)
+{
+    const char *part[] = {str_text(&m->message.text), str_text(&m->message.fix)};
+    int rows = 0;
+    if (m->message.kind == MESSAGE_ERROR && m->message.echo.len > 0 && !m->prompt.open)
+        rows++;
+    for (int i = 0; i < 2; i++)
+        for (const char *p = part[i]; *p; rows++) {
+            p += text_break(p, w - 2 - (i == 1 ? 5 : 0));
+            p += strspn(p, " ");
+        }
+    return rows > 0 ? rows : 1;
+}
+
+/* Two panes on top of each other, or one at a time when there is no room for two. */
+static void stack_panes(const struct model *m, struct frame *f, struct rect body)
+{
+    int rows = m->session ? m->pane[DOC_LEDGER].doc.lines.len + 1 : body.h;
+    int top = clamp(rows, 4, body.h * 2 / 5);
+    if (!m->session) {
+        f->pane[PANE_LEDGER] = body;
+        return;
+    }
+    if (body.h < 11) {
+        f->pane[m->focus] = body;
+        return;
+    }
+    f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, body.w, top};
+    f->pane[m->last_view] = (struct rect){body.x, body.y + top, body.w, body.h - top};
+}
+
+static void place_panes(const struct model *m, struct frame *f, struct rect body)
+{
+    if (m->zoom && m->session) {
+        f->pane[m->focus] = body;
+        return;
+    }
+    if (body.w < FRAME_SIDE_BY_SIDE) {
+        stack_panes(m, f, body);
+        return;
+    }
+    bool three = body.w >= FRAME_WIDE && m->session;
+    int left = m->session ? clamp(body.w * 2 / 5, 36, three ? 56 : 64) : body.w / 2;
+    int rest = body.w - left - 1, x = body.x + left + 1;
+    f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, left, body.h};
+    if (!three) {
+        f->pane[m->session ? m->last_view : PANE_MAIN] = (struct rect){x, body.y, rest, body.h};
+        return;
+    }
+    int half = rest / 2;
+    f->pane[PANE_MAIN] = (struct rect){x, body.y, half, body.h};
+    f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
+}
+
+void frame_layout(const struct model *m, struct frame *f)
+{
+    memset(f, 0, sizeof *f);
+    f->too_small = m->w < SMALLEST_W || m->h < SMALLEST_H;
+    if (f->too_small)
+        return;
+    int message = clamp(message_rows(m, m->w), 1, clamp(m->h / 3, 1, m->h - 5));
+    f->title = (struct rect){0, 0, m->w, 1};
+    f->bar = (struct rect){0, m->h - 1, m->w, 1};
+    f->message = (struct rect){0, m->h - 1 - message, m->w, message};
+    struct rect body = {0, 1, m->w, m->h - 2 - message};
+    place_panes(m, f, body);
+    int ow = clamp(m->w - 8, SMALLEST_W, 110), oh = body.h;
+    if (m->overlay == OVERLAY_BRANCHES) {
+        ow = clamp(64, SMALLEST_W, m->w);
+        oh = clamp(history_n_branches(m->session->history) + 2, 3, body.h);
+    }
+    f->overlay = (struct rect){(m->w - ow) / 2, 1 + (body.h - oh) / 2, ow, oh};
+}
+
+/* bringing documents up to date */
+
+static void refresh(struct model *m, enum doc_id id, struct rect r,
+                    void (*build)(struct model *, struct pane_doc *, int), unsigned stamp)
+{
+    struct pane_doc *p = &m->pane[id];
+    if (r.h == 0)
+        return;
+    p->height = r.h - 1;
+    if (p->stamp != stamp || p->width != r.w) {
+        p->stamp = stamp;
+        p->width = r.w;
+        build(m, p, r.w);
+    }
+    scroll_fix(&p->doc, &p->scroll, p->height);
+}
+
+static void refresh_panes(struct model *m)
+{
+    const struct frame *f = &m->frame;
+    unsigned both = m->stamp + m->data_stamp;
+    if (!m->session) {
+        refresh(m, DOC_START, f->pane[PANE_LEDGER], view_start_build, both);
+        unsigned at = (unsigned)m->pane[DOC_START].scroll.cursor + 1;
+        refresh(m, DOC_DETAIL, f->pane[PANE_MAIN], view_detail_build, both * 1000 + at);
+        return;
+    }
+    refresh(m, DOC_LEDGER, f->pane[PANE_LEDGER], view_ledger_build, both);
+    for (int p = PANE_MAIN; p <= PANE_SIDE; p++) {
+        const struct view_ops *v = &view_ops[m->view[p]];
+        refresh(m, (enum doc_id)m->view[p], f->pane[p], v->build, v->data ? both : m->stamp);
+    }
+}
+
+void model_refresh(struct model *m)
+{
+    if (m->frame.too_small)
+        return;
+    refresh_panes(m);
+    if (m->overlay == OVERLAY_HELP)
+        refresh(m, DOC_HELP, m->frame.overlay, view_help_build, m->stamp);
+    if (m->overlay == OVERLAY_BRANCHES)
+        refresh(m, DOC_BRANCHES, m->frame.overlay, view_branches_build, m->stamp + m->data_stamp);
+}
+
+/* drawing */
+
+static void add_hit(struct model *m, struct rect r, int key)
+{
+    vec_push(&m->hits, (struct hit){r, key});
+}
+
+/* What runs in the background: "measuring: timing 40 %". */
+static void put_status(const struct model *m, struct str *out)
+{
+    static const char *const spin[] = {"|", "/", "-", "\\"};
+    static const char *const doing[] = {"measuring", "writing C", "disassembling"};
+    for (int i = 0; i < LANE_COUNT; i++) {
+        const struct job_progress *p = &m->progress[i];
+        if (!p->running)
+            continue;
+        str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
+        if (p->what[0])
+            str_printf(out, ": %s", p->what);
+        if (p->fraction > 0)
+            str_printf(out, " %.0f %%", p->fraction * 100);
+    }
+    if (out->len == 0 && m->session && !m->autorun)
+        str_add(out, "auto off");
+}
+
+static void draw_title(const struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.title;
+    struct str left = {0}, right = {0};
+    put_status(m, &right);
+    if (m->session) {
+        const char *slash = strrchr(m->session->path, '/');
+        const char *name = slash ? slash + 1 : m->session->path;
+        str_printf(&left, "%s", m->session->title[0] ? m->session->title : history_spec(m->session->history));
+        str_printf(&left, "  %s%s", name, m->session->dirty ? name[0] ? " (changed)" : "(not saved)" : "");
+    } else {
+        str_add(&left, "layouts and loop schedules of tensor operators");
+    }
+    int room = r.w - text_width(str_text(&right)) - 2;
+    int x = grid_fit(g, r.x + 1, r.y, room, STYLE_TITLE, "tilescope");
+    grid_fit(g, x + 2, r.y, room - x - 1, STYLE_PLAIN, str_text(&left));
+    grid_text(g, r.x + r.w - 1 - text_width(str_text(&right)), r.y, STYLE_NOTE, str_text(&right));
+    str_free(&left);
+    str_free(&right);
+}
+
+/* The tabs of a view pane; just the open one where there is no room for all. */
+static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
+{
+    int wanted = 2, x = r.x + 1;
+    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
+    for (int i = 0; i < VIEW_COUNT; i++)
+        wanted += (int)strlen(view_ops[i].name) + 4;
+    bool all = wanted <= r.w;
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        bool on = m->view[pane] == (enum view)i;
+        char text[32];
+        snprintf(text, sizeof text, all || on ? " %d %s " : " %d ", i + 1, view_ops[i].name);
+        int from = x;
+        x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
+        if (pane == m->last_view)
+            add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
+        x += all;
+    }
+}
+
+static void draw_scroll_mark(struct grid *g, struct rect r, const struct pane_doc *p)
+{
+    int n = p->doc.lines.len, last = p->scroll.top + p->height;
+    char text[32];
+    if (n <= p->height || r.w < 60)
+        return;
+    snprintf(text, sizeof text, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
+    grid_text(g, r.x + r.w - (int)strlen(text) - 1, r.y, STYLE_DIM, text);
+}
+
+static void draw_pane(struct model *m, struct grid *g, enum pane pane)
+{
+    struct rect r = m->frame.pane[pane], body = {r.x, r.y + 1, r.w, r.h - 1};
+    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
+    if (r.h == 0)
+        return;
+    struct pane_doc *p = pane == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[pane]];
+    if (pane == PANE_LEDGER) {
+        view_ledger_heading(m, g, r, focused);
+    } else {
+        draw_tabs(m, g, r, pane);
+        draw_scroll_mark(g, r, p);
+    }
+    struct doc_look look = {focused, pane == PANE_LEDGER || m->focus != pane ? NULL : str_text(&m->search)};
+    doc_draw(&p->doc, &p->scroll, g, body, look);
+    if (r.x > 0)
+        for (int y = r.y; y < r.y + r.h; y++)
+            grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
+}
+
+static void draw_start(struct model *m, struct grid *g)
+{
+    struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
+    grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
+    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g,
+             (struct rect){list.x, list.y + 1, list.w, list.h - 1}, (struct doc_look){m->overlay == OVERLAY_NONE, NULL});
+    if (detail.h == 0)
+        return;
+    struct scroll nowhere = {.cursor = -1};
+    doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1},
+             (struct doc_look){false, NULL});
+    for (int y = detail.y; y < detail.y + detail.h; y++)
+        grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
+}
+
+static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s, const char *text)
+{
+    for (const char *p = text; *p && y < bottom; y++) {
+        size_t n = text_break(p, w);
+        struct str row = {0};
+        str_add_n(&row, p, n);
+        grid_text(g, x, y, s, str_text(&row));
+        str_free(&row);
+        p += n;
+        p += strspn(p, " ");
+    }
+    return y;
+}
+
+static void draw_hint(const struct model *m, struct grid *g, struct rect r)
+{
+    struct str s = {0};
+    if (m->prompt.open && m->prompt.mark == ':')
+        command_hint(str_text(&m->prompt.line), &s);
+    else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
+        view_ledger_hint(m, &s);
+    else if (m->session && m->overlay == OVERLAY_NONE && view_ops[m->view[m->focus]].hint)
+        view_ops[m->view[m->focus]].hint(m, &s);
+    grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
+    str_free(&s);
+}
+
+static void draw_message(const struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.message;
+    int y = r.y, bottom = r.y + r.h;
+    const char *text = str_text(&m->message.text), *fix = str_text(&m->message.fix);
+    bool error = m->message.kind == MESSAGE_ERROR;
+    if (m->overlay == OVERLAY_ASK) {
+        grid_fit(g, r.x + 1, y, r.w - 2, STYLE_STRONG, "Save the changes first?");
+        return;
+    }
+    if (!text[0] && (m->message.kind != MESSAGE_ECHO || m->prompt.open)) {
+        draw_hint(m, g, r);
+        return;
+    }
+    if (m->message.echo.len > 0 && (error ? r.h > 1 && !m->prompt.open : !text[0])) {
+        grid_fit(g, r.x + 1, y++, r.w - 2, STYLE_KEY, str_text(&m->message.echo));
+    } else if (m->message.kind == MESSAGE_INFO && m->message.echo.len > 0) {
+        int x = grid_fit(g, r.x + 1, y, r.w / 2, STYLE_KEY, str_text(&m->message.echo));
+        draw_wrapped(g, y, bottom, x + 2, r.w - x - 3, STYLE_PLAIN, text);
+        return;
+    }
+    y = draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, error ? STYLE_BAD : STYLE_PLAIN, text);
+    if (fix[0] && y < bottom)
+        grid_text(g, r.x + 1, y, STYLE_DIM, "Fix:");
+    draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
+}
+
+static int bar_width(const struct binding *b)
+{
+    struct str key = {0};
+    binding_key(&key, b);
+    int w = (int)(key.len + 1 + strlen(b->label) + 2);
+    str_free(&key);
+    return w;
+}
+
+static int draw_bar_key(struct model *m, struct grid *g, int x, const struct binding *b)
+{
+    struct str key = {0};
+    int from = x;
+    binding_key(&key, b);
+    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, str_text(&key));
+    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, b->label);
+    add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, key_parse(str_text(&key)));
+    str_free(&key);
+    return x + 2;
+}
+
+/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the rest. */
+static void draw_bar(struct model *m, struct grid *g)
+{
+    enum key_context chain[KEYS_COUNT];
+    const struct binding *fixed[3] = {binding_find((enum key_context[]){KEYS_ANY}, 1, '?'),
+                                      binding_find((enum key_context[]){KEYS_ANY}, 1, ':'), NULL};
+    int n = model_contexts(m, chain), right = m->frame.bar.w - 1;
+    fixed[2] = binding_find(chain, n, 'q');
+    int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
+    for (int i = 0; i < first; i++)
+        right -= bar_width(fixed[i]);
+    for (int c = 0; c < n; c++)
+        for (int i = 0; i < binding_count(); i++) {
+            const struct binding *b = binding_get(i);
+            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2];
+            if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
+                x = draw_bar_key(m, g, x, b);
+        }
+    x = right + 1;
+    for (int i = 0; i < first; i++)
+        x = draw_bar_key(m, g, x, fixed[i]);
+}
+
+static void draw_text_bar(struct grid *g, struct rect r, const char *const *pairs)
+{
+    int x = r.x + 1;
+    for (; pairs[0]; pairs += 2) {
+        x = grid_text(g, x, r.y, STYLE_KEY, pairs[0]);
+        x = grid_text(g, x + 1, r.y, STYLE_DIM, pairs[1]) + 2;
+    }
+}
+
+static void draw_bottom(struct model *m, struct grid *g)
+{
+    static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
+    static const char *const help[] = {"Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL};
+    struct rect r = m->frame.bar;
+    if (m->prompt.open) {
+        int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
+        prompt_draw(&m->prompt, g, r);
+        prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
+    } else if (m->overlay == OVERLAY_ASK) {
+        draw_text_bar(g, r, ask);
+    } else if (m->overlay == OVERLAY_HELP) {
+        draw_text_bar(g, r, help);
+    } else {
+        draw_bar(m, g);
+    }
+}
+
+static void draw_overlay(struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.overlay;
+    if (m->overlay != OVERLAY_HELP && m->overlay != OVERLAY_BRANCHES)
+        return;
+    bool help = m->overlay == OVERLAY_HELP;
+    const struct pane_doc *p = &m->pane[help ? DOC_HELP : DOC_BRANCHES];
+    m->hits.len = 0;
+    grid_fill(g, (struct rect){r.x - 1, r.y, r.w + 2, r.h}, STYLE_PLAIN, ' ');
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    for (int y = r.y; y < r.y + r.h; y++) {
+        grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x250C : 0x2502);
+        grid_char(g, r.x + r.w, y, STYLE_RULE, y == r.y ? 0x2510 : 0x2502);
+    }
+    const char *title = !help ? " Branches " : m->help_menu ? key_context_title[m->help_chain[0]] : " Keys and commands ";
+    int x = grid_fit(g, r.x + 2, r.y, r.w - 4, STYLE_TITLE, title);
+    if (help && m->filter.len > 0) {
+        x = grid_text(g, x, r.y, STYLE_DIM, "with ");
+        x = grid_fit(g, x, r.y, r.x + r.w - x - 2, STYLE_MATCH, str_text(&m->filter));
+        grid_text(g, x, r.y, STYLE_PLAIN, " ");
+    }
+    doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 1},
+             (struct doc_look){true, help ? str_text(&m->filter) : NULL});
+}
+
+void model_draw(struct model *m, struct grid *g)
+{
+    grid_clear(g);
+    m->hits.len = 0;
+    if (m->frame.too_small) {
+        grid_text(g, 0, 0, STYLE_PLAIN, "terminal too small");
+        return;
+    }
+    draw_title(m, g);
+    if (m->session)
+        for (int p = 0; p < PANE_COUNT; p++)
+            draw_pane(m, g, (enum pane)p);
+    else
+        draw_start(m, g);
+    draw_overlay(m, g);
+    draw_message(m, g);
+    draw_bottom(m, g);
+}

@@ -1,0 +1,318 @@
+#include "app/term.h"
+
+#include <curses.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "app/key.h"
+#include "kernels/base/arena.h"
+#include "kernels/base/subprocess.h"
+
+/* Beyond what curses uses: the marks around a paste. */
+#define KEY_PASTE_BEGIN 01777
+#define KEY_PASTE_END 01776
+#define COPY_MAX 74000                   /* bytes that terminals take in one OSC 52 */
+#define DOUBLE_CLICK_S 0.35
+
+struct look { attr_t attr; short pair; };
+
+struct terminal {
+    SCREEN *screen;
+    bool unicode, mouse, fancy;          /* fancy: understands private sequences (paste, clipboard) */
+    struct look look[STYLE_COUNT];
+    double clicked_at;
+    int clicked_x, clicked_y;
+};
+
+static struct terminal *open_term;           /* for the hook of fail() */
+
+static void restore(void)
+{
+    if (open_term)
+        endwin();
+}
+
+/* ORDER STYLE.  Middle tones of the 256: they read on black and on white. -1 is the terminal's own colour. */
+static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT] = {
+    [STYLE_PLAIN] = {-1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_DIM] = {244, -1, A_NORMAL, A_NORMAL},
+    [STYLE_STRONG] = {-1, -1, A_BOLD, A_BOLD},
+    [STYLE_RULE] = {244, -1, A_NORMAL, A_NORMAL},
+    [STYLE_TITLE] = {31, COLOR_CYAN, A_BOLD, A_BOLD},
+    [STYLE_TAB] = {31, COLOR_CYAN, A_BOLD | A_REVERSE, A_BOLD | A_REVERSE},
+    [STYLE_KEY] = {31, COLOR_CYAN, A_BOLD, A_BOLD},
+    [STYLE_GOOD] = {28, COLOR_GREEN, A_NORMAL, A_NORMAL},
+    [STYLE_BAD] = {160, COLOR_RED, A_NORMAL, A_BOLD},
+    [STYLE_WARN] = {136, COLOR_YELLOW, A_NORMAL, A_BOLD},
+    [STYLE_WORD] = {31, COLOR_CYAN, A_NORMAL, A_NORMAL},
+    [STYLE_NOTE] = {133, COLOR_MAGENTA, A_NORMAL, A_BOLD},
+    [STYLE_NUMBER] = {-1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_MATCH] = {136, COLOR_YELLOW, A_REVERSE, A_UNDERLINE | A_BOLD},
+};
+
+static void choose_looks(struct terminal *t, bool colour)
+{
+    const char *no_color = getenv("NO_COLOR");
+    colour = colour && has_colors() && !(no_color && no_color[0]);
+    if (colour) {
+        start_color();
+        use_default_colors();
+    }
+    for (short s = 0; s < STYLE_COUNT; s++) {
+        short foreground = colour && COLORS >= 256 ? looks[s].many : looks[s].few;
+        t->look[s].attr = colour ? looks[s].colour : looks[s].mono;
+        if (!colour || foreground < 0)
+            continue;
+        init_pair((short)(s + 1), foreground, -1);
+        t->look[s].pair = (short)(s + 1);
+    }
+    if (colour && COLORS < 256)
+        t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
+}
+
+/* A private sequence, straight to the terminal. */
+static void send(const char *s)
+{
+    fflush(stdout);
+    for (size_t left = strlen(s); left > 0;) {
+        ssize_t n = write(STDOUT_FILENO, s, left);
+        if (n <= 0)
+            return;
+        s += n;
+        left -= (size_t)n;
+    }
+}
+
+static void paste_marks(const struct terminal *t, bool on)
+{
+    if (t->fancy)
+        send(on ? "\033[?2004h" : "\033[?2004l");
+}
+
+static void set_modes(struct terminal *t)
+{
+    raw();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(25);
+    define_key("\033[200~", KEY_PASTE_BEGIN);
+    define_key("\033[201~", KEY_PASTE_END);
+    if (t->mouse) {
+        mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+        mouseinterval(0);
+    }
+}
+
+/* Without cursor addressing there is nothing to draw on. */
+static bool can_address(void)
+{
+    char name[] = "cup";
+    const char *sequence = tigetstr(name);
+    return sequence && sequence != (char *)-1;
+}
+
+bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
+{
+    const char *name = getenv("TERM");
+    setlocale(LC_CTYPE, "");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        err_set(e, ERR_ENV, "the screen needs a terminal on standard input and output");
+        return err_fix(e, "without one, `tilescope run` and `tilescope show` do the same work");
+    }
+    struct terminal *t = xcalloc(1, sizeof *t);
+    t->screen = newterm(NULL, stdout, stdin);
+    if (!t->screen || !can_address()) {
+        if (t->screen) {
+            endwin();
+            delscreen(t->screen);
+        }
+        free(t);
+        err_set(e, ERR_ENV, "the terminal \"%.60s\" (from $TERM) cannot show a screen", name ? name : "");
+        return err_fix(e, "TERM=xterm-256color is right for most terminals");
+    }
+    set_term(t->screen);
+    t->unicode = !o->no_unicode && streq(nl_langinfo(CODESET), "UTF-8");
+    t->mouse = !o->no_mouse;
+    t->fancy = tigetnum("colors") >= 8;
+    choose_looks(t, !o->no_color);
+    set_modes(t);
+    paste_marks(t, true);
+    open_term = t;
+    fail_set_hook(restore);
+    *out = t;
+    return true;
+}
+
+void term_close(struct terminal *t)
+{
+    if (!t)
+        return;
+    paste_marks(t, false);
+    endwin();
+    delscreen(t->screen);
+    open_term = NULL;
+    fail_set_hook(NULL);
+    free(t);
+}
+
+bool term_unicode(const struct terminal *t)
+{
+    return t->unicode;
+}
+
+void term_size(int *w, int *h)
+{
+    getmaxyx(stdscr, *h, *w);
+}
+
+static void draw_cell(const struct terminal *t, int x, int y, const struct cell *c)
+{
+    wchar_t text[2] = {(wchar_t)c->ch, 0};
+    cchar_t cc;
+    const struct look *l = &t->look[c->style & ~STYLE_REVERSE];
+    attr_t attr = c->style & STYLE_REVERSE ? l->attr ^ A_REVERSE : l->attr;
+    setcchar(&cc, text, attr, l->pair, NULL);
+    mvadd_wch(y, x, &cc);
+}
+
+void term_draw(struct terminal *t, const struct grid *g)
+{
+    erase();
+    for (int y = 0; y < g->h; y++)
+        for (int x = 0; x < g->w; x++) {
+            const struct cell *c = grid_at(g, x, y);
+            if (c->width > 0 && (c->ch != ' ' || c->style != STYLE_PLAIN))
+                draw_cell(t, x, y, c);
+        }
+    curs_set(g->cursor_x >= 0);
+    if (g->cursor_x >= 0)
+        move(g->cursor_y, g->cursor_x);
+    refresh();
+}
+
+void term_repaint(struct terminal *t)
+{
+    (void)t;
+    clearok(curscr, TRUE);
+}
+
+/* input */
+
+static const struct { int curses, key; } special[] = {
+    {KEY_UP, K_UP}, {KEY_DOWN, K_DOWN}, {KEY_LEFT, K_LEFT}, {KEY_RIGHT, K_RIGHT}, {KEY_PPAGE, K_PGUP},
+    {KEY_NPAGE, K_PGDN}, {KEY_HOME, K_HOME}, {KEY_END, K_END}, {KEY_IC, K_INS}, {KEY_DC, K_DEL},
+    {KEY_BTAB, K_BACKTAB}, {KEY_SR, K_SHIFT_UP}, {KEY_SF, K_SHIFT_DOWN}, {KEY_ENTER, K_ENTER},
+    {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END}, {KEY_C3, K_PGDN},
+};
+
+static int special_key(int code)
+{
+    for (int i = 0; i < COUNT_OF(special); i++)
+        if (special[i].curses == code)
+            return special[i].key;
+    return code >= KEY_F(1) && code <= KEY_F(12) ? K_F1 + code - KEY_F(1) : K_NONE;
+}
+
+static bool read_mouse(struct terminal *t, struct term_event *ev)
+{
+    MEVENT me;
+    if (getmouse(&me) != OK)
+        return false;
+    ev->kind = TERM_MOUSE;
+    ev->mouse = (struct mouse){.x = me.x, .y = me.y};
+    if (me.bstate & BUTTON4_PRESSED)
+        ev->mouse.wheel = -1;
+    else if (me.bstate & BUTTON5_PRESSED)
+        ev->mouse.wheel = 1;
+    else if (me.bstate & BUTTON1_PRESSED)
+        ev->mouse.press = true;
+    if (ev->mouse.press) {
+        double now = clock_s();
+        ev->mouse.double_click = now - t->clicked_at < DOUBLE_CLICK_S && me.x == t->clicked_x && me.y == t->clicked_y;
+        t->clicked_at = ev->mouse.double_click ? 0 : now;
+        t->clicked_x = me.x;
+        t->clicked_y = me.y;
+    }
+    return ev->mouse.press || ev->mouse.wheel;
+}
+
+/* Everything up to the closing mark, or until nothing comes for a while. */
+static void read_paste(struct term_event *ev)
+{
+    wint_t ch;
+    ev->kind = TERM_PASTE;
+    str_clear(&ev->text);
+    timeout(200);
+    for (int rc = get_wch(&ch); rc != ERR && !(rc == KEY_CODE_YES && ch == KEY_PASTE_END); rc = get_wch(&ch)) {
+        char utf8[8];
+        mbstate_t state = {0};
+        size_t n = rc == OK ? wcrtomb(utf8, (wchar_t)ch, &state) : 0;
+        if (n > 0 && n < sizeof utf8)
+            str_add_n(&ev->text, utf8, n);
+    }
+    nodelay(stdscr, TRUE);
+}
+
+bool term_read(struct terminal *t, struct term_event *ev)
+{
+    wint_t ch;
+    int rc;
+    while ((rc = get_wch(&ch)) != ERR) {
+        ev->kind = TERM_KEY;
+        if (rc == KEY_CODE_YES && ch == KEY_RESIZE)
+            ev->kind = TERM_RESIZE;
+        else if (rc == KEY_CODE_YES && ch == KEY_PASTE_BEGIN)
+            read_paste(ev);
+        else if (rc == KEY_CODE_YES && ch == KEY_MOUSE && !read_mouse(t, ev))
+            continue;
+        else if (rc == KEY_CODE_YES && ch != KEY_MOUSE)
+            ev->key = special_key((int)ch);
+        else if (rc == OK)
+            ev->key = ch == 8 ? K_BACKSPACE : (int)ch;
+        if (ev->kind != TERM_KEY || ev->key != K_NONE)
+            return true;
+    }
+    return false;
+}
+
+void term_suspend(struct terminal *t)
+{
+    paste_marks(t, false);
+    endwin();
+    kill(0, SIGTSTP);
+    clearok(curscr, TRUE);
+    refresh();
+    paste_marks(t, true);
+}
+
+static void base64(struct str *out, const unsigned char *p, size_t n)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned v = (unsigned)p[i] << 16;
+        v |= i + 1 < n ? (unsigned)p[i + 1] << 8 : 0;
+        v |= i + 2 < n ? p[i + 2] : 0;
+        str_add_char(out, digit[v >> 18]);
+        str_add_char(out, digit[v >> 12 & 63]);
+        str_add_char(out, i + 1 < n ? digit[v >> 6 & 63] : '=');
+        str_add_char(out, i + 2 < n ? digit[v & 63] : '=');
+    }
+}
+
+bool term_copy(struct terminal *t, const char *text, size_t n)
+{
+    struct str s = {0};
+    if (!t->fancy || n > COPY_MAX)
+        return false;
+    str_add(&s, "\033]52;c;");
+    base64(&s, (const unsigned char *)text, n);
+    str_add(&s, "\a");
+    send(str_text(&s));
+    str_free(&s);
+    return true;
+}

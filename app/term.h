@@ -1,0 +1,28 @@
+/* The terminal: puts grids on it and turns what arrives into events.  The only file that includes curses is term.c. */
+#ifndef TS_APP_TERM_H
+#define TS_APP_TERM_H
+#include "app/grid.h"
+#include "app/model.h"
+#include "kernels/base/err.h"
+
+enum term_event_kind { TERM_NOTHING, TERM_KEY, TERM_MOUSE, TERM_RESIZE, TERM_PASTE };
+struct term_event {
+    enum term_event_kind kind;
+    int key;
+    struct mouse mouse;
+    struct str text;                     /* PASTE; the caller keeps one and term_read reuses it */
+};
+
+struct terminal;
+/* ERR_ENV when there is no terminal, or one that cannot move its cursor. */
+bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e);
+void term_close(struct terminal *t);
+bool term_unicode(const struct terminal *t);         /* it shows more than ASCII */
+void term_size(int *w, int *h);
+void term_draw(struct terminal *t, const struct grid *g);
+void term_repaint(struct terminal *t);               /* trust nothing that is on the screen */
+bool term_read(struct terminal *t, struct term_event *ev);       /* never waits; false when nothing is there */
+void term_suspend(struct terminal *t);               /* stops this process as the shell's C-z does */
+/* Into the clipboard by OSC 52. False on a terminal too simple to be sent such a thing, or when it is too long. */
+bool term_copy(struct terminal *t, const char *text, size_t n);
+#endif

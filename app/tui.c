@@ -1,0 +1,184 @@
+#include "app/tui.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "app/job.h"
+#include "app/model.h"
+#include "app/term.h"
+
+#define EXIT_ENVIRONMENT 3
+#define TICK_MS 100
+
+static volatile sig_atomic_t told_to_stop;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    told_to_stop = 1;
+}
+
+struct tui {
+    struct model *model;
+    struct terminal *term;
+    struct jobs *jobs;
+    struct grid grid;
+    struct term_event event;
+    int idle_fd;                         /* -1: nobody wants to know */
+};
+
+/* Starts what the model wishes for, cancels what it does not. True while anything runs. */
+static bool reconcile(struct tui *t)
+{
+    bool busy = false;
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        struct job_progress *p = &t->model->progress[lane];
+        struct wish w;
+        jobs_progress(t->jobs, (enum job_lane)lane, p);
+        bool wanted = model_wish(t->model, (enum job_lane)lane, &w);
+        bool right = p->running && wanted && p->kind == w.kind && p->tag == w.tag;
+        if (wanted && !right)
+            jobs_start(t->jobs, model_job(t->model, &w));
+        else if (!wanted && p->running)
+            jobs_cancel(t->jobs, (enum job_lane)lane);
+        jobs_progress(t->jobs, (enum job_lane)lane, p);
+        busy = busy || p->busy;
+    }
+    return busy;
+}
+
+static void take_results(struct tui *t)
+{
+    jobs_drain_fd(t->jobs);
+    for (struct job *j = jobs_take(t->jobs); j; j = jobs_take(t->jobs)) {
+        model_done(t->model, j);
+        job_free(j);
+    }
+}
+
+static void resize(struct tui *t)
+{
+    int w, h;
+    term_size(&w, &h);
+    grid_resize(&t->grid, w, h);
+    model_resize(t->model, w, h);
+    model_refresh(t->model);
+}
+
+static void handle_input(struct tui *t)
+{
+    while (!t->model->out.quit && term_read(t->term, &t->event)) {
+        if (t->event.kind == TERM_RESIZE)
+            resize(t);
+        else if (t->event.kind == TERM_KEY)
+            model_key(t->model, t->event.key);
+        else if (t->event.kind == TERM_PASTE)
+            model_paste(t->model, str_text(&t->event.text));
+        else if (t->event.kind == TERM_MOUSE)
+            model_mouse(t->model, &t->event.mouse);
+    }
+}
+
+static void empty_outbox(struct tui *t)
+{
+    struct outbox *out = &t->model->out;
+    if (out->suspend)
+        term_suspend(t->term);
+    if (out->repaint)
+        term_repaint(t->term);
+    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
+        model_say_error(t->model, "this terminal takes no copy, or not one so long", "dump FILE and export FILE write files");
+    str_clear(&out->copy);
+    out->suspend = out->repaint = false;
+}
+
+static bool input_waits(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Waits for keys, results, or the next tick; false when the terminal is gone. */
+static bool wait_for_events(struct tui *t, bool busy)
+{
+    struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN}};
+    if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
+        t->idle_fd = -1;
+    int n = poll(p, 2, busy ? TICK_MS : -1);
+    if (n < 0 && errno != EINTR)
+        return false;
+    if (n == 0)
+        model_tick(t->model);
+    return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void loop(struct tui *t)
+{
+    while (!t->model->out.quit && !told_to_stop) {
+        bool busy = reconcile(t);
+        model_draw(t->model, &t->grid);
+        term_draw(t->term, &t->grid);
+        if (!wait_for_events(t, busy))
+            break;
+        handle_input(t);
+        take_results(t);
+        empty_outbox(t);
+    }
+}
+
+static int idle_descriptor(void)
+{
+    const char *text = getenv("TILESCOPE_IDLE_FD");
+    long long fd;
+    bool valid = text && str_to_int64(text, 3, 1023, &fd) && fcntl((int)fd, F_GETFD) >= 0;
+    return valid ? (int)fd : -1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = on_signal};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
+    sigaction(SIGINT, &act, NULL);
+}
+
+static int refuse(struct session *s, const struct err *e)
+{
+    fprintf(stderr, "tilescope: %s\n", e->text);
+    if (e->fix[0])
+        fprintf(stderr, "  %s\n", e->fix);
+    session_free(s);
+    return EXIT_ENVIRONMENT;
+}
+
+int tui_run(struct session *s, const struct tui_opts *o)
+{
+    struct tui t = {.idle_fd = idle_descriptor()};
+    struct err e;
+    if (t.idle_fd >= 0)
+        fcntl(t.idle_fd, F_SETFD, FD_CLOEXEC);
+    catch_signals();
+    if (!term_open(o, &t.term, &e))
+        return refuse(s, &e);
+    if (!jobs_open(&t.jobs, &e)) {
+        term_close(t.term);
+        return refuse(s, &e);
+    }
+    bool unicode = term_unicode(t.term);
+    t.model = model_new(s, o, unicode);
+    grid_open(&t.grid, 80, 24, unicode);
+    resize(&t);
+    loop(&t);
+    term_close(t.term);
+    jobs_close(t.jobs);
+    model_free(t.model);
+    grid_close(&t.grid);
+    str_free(&t.event.text);
+    return 0;
+}

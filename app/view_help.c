@@ -1,0 +1,172 @@
+/* The help overlay: what every key does where the cursor is, then every other key, then every step and command.  Typing filters;
+ * Enter runs the selected row.  It shows keys.def, step.def and the command tables; there is no other text to keep in step. */
+#include <stdio.h>
+#include <string.h>
+#include "app/appcmd.h"
+#include "app/text.h"
+#include "app/view.h"
+
+/* Ids of rows: bindings, rows of command_help, app commands. */
+enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000 };
+
+static bool passes(const struct model *m, const char *a, const char *b, const char *c)
+{
+    const char *f = str_text(&m->filter);
+    return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
+}
+
+static void put_row(struct doc *d, const char *left, int left_width, const char *help, int width, int id)
+{
+    struct str cell = {0};
+    text_fit(&cell, left, left_width);
+    doc_put(d, STYLE_KEY, str_text(&cell));
+    str_clear(&cell);
+    text_fit(&cell, help, width - left_width - 3);
+    doc_printf(d, STYLE_PLAIN, " %s", str_text(&cell));
+    doc_end(d)->id = id;
+    str_free(&cell);
+}
+
+static void put_heading(struct doc *d, const char *text, bool *done)
+{
+    if (*done)
+        return;
+    *done = true;
+    if (d->lines.len > 0)
+        doc_line(d, STYLE_PLAIN, "");
+    doc_line(d, STYLE_STRONG, text);
+}
+
+static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
+{
+    bool heading = false;
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        if (b->context != c || !passes(m, b->keys, b->help, b->line))
+            continue;
+        put_heading(d, key_context_title[c], &heading);
+        put_row(d, b->keys, 14, b->help, width, ID_BINDING + i);
+    }
+}
+
+static bool in_chain(const struct model *m, enum key_context c)
+{
+    for (int i = 0; i < m->help_n; i++)
+        if (m->help_chain[i] == c)
+            return true;
+    return false;
+}
+
+static void put_commands(const struct model *m, struct doc *d, int width)
+{
+    struct str text = {0};
+    struct command_row row;
+    bool heading = false;
+    int i = 0, left = width >= 100 ? 44 : width / 2 - 4;
+    command_help(&text);
+    for (const char *p = str_text(&text); command_row_next(&p, &row); i++) {
+        if (!passes(m, row.left, row.help, ""))
+            continue;
+        put_heading(d, "Steps and commands, typed behind :", &heading);
+        put_row(d, row.left, left, row.help, width, ID_COMMAND + i);
+    }
+    str_free(&text);
+    for (int k = 0; k < APP_COUNT; k++) {
+        const struct app_info *a = app_info((enum app_command)k);
+        char name[160];
+        snprintf(name, sizeof name, "%s%s%s", a->name, a->syntax[0] ? " " : "", a->syntax);
+        if (!passes(m, name, a->help, ""))
+            continue;
+        put_heading(d, "Steps and commands, typed behind :", &heading);
+        put_row(d, name, left, a->help, width, ID_APP + k);
+    }
+}
+
+void view_help_build(struct model *m, struct pane_doc *p, int width)
+{
+    struct doc *d = &p->doc;
+    doc_clear(d);
+    for (int i = 0; i < m->help_n; i++)
+        put_context(m, d, m->help_chain[i], width);
+    for (int c = 0; c < KEYS_COUNT && !m->help_menu; c++)
+        if (!in_chain(m, (enum key_context)c))
+            put_context(m, d, (enum key_context)c, width);
+    if (!m->help_menu)
+        put_commands(m, d, width);
+    if (d->lines.len == 0)
+        doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
+}
+
+void model_open_help(struct model *m, const char *filter)
+{
+    m->overlay = OVERLAY_NONE;
+    m->help_n = model_contexts(m, m->help_chain);
+    m->help_menu = false;
+    m->overlay = OVERLAY_HELP;
+    str_clear(&m->filter);
+    str_add(&m->filter, filter);
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+/* A key runs if it means something where help was opened; a command goes to the prompt, to be completed. */
+static void run_row(struct model *m, int id)
+{
+    struct str line = {0}, text = {0};
+    struct command_row row;
+    m->overlay = OVERLAY_NONE;
+    if (id < ID_COMMAND) {
+        const struct binding *b = binding_get(id - ID_BINDING);
+        if (in_chain(m, b->context))
+            model_perform(m, b);
+        else
+            model_info(m, "%s works here: %s", b->keys, key_context_title[b->context]);
+        return;
+    }
+    command_help(&text);
+    const char *p = str_text(&text);
+    for (int i = ID_COMMAND; id < ID_APP && i <= id; i++)
+        if (command_row_next(&p, &row) && i == id)
+            str_printf(&line, "%s ", row.name);
+    if (id >= ID_APP)
+        str_printf(&line, "%s ", app_info((enum app_command)(id - ID_APP))->name);
+    prompt_open(&m->prompt, ':', str_text(&line));
+    str_free(&text);
+    str_free(&line);
+}
+
+static void edit_filter(struct model *m, int key)
+{
+    char utf8[5];
+    if (key == K_CTRL('u') || key == K_CTRL('w'))
+        str_clear(&m->filter);
+    else if (key == K_BACKSPACE || key == K_CTRL('h'))
+        while (m->filter.len > 0 && (m->filter.data[--m->filter.len] & 0xC0) == 0x80)
+            ;
+    else if (key >= ' ' && key < K_UP)
+        str_add_n(&m->filter, utf8, (size_t)utf8_put(utf8, (uint32_t)key));
+    if (m->filter.data)
+        m->filter.data[m->filter.len] = 0;
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+void view_help_key(struct model *m, int key)
+{
+    struct pane_doc *p = &m->pane[DOC_HELP];
+    int page = p->height > 1 ? p->height - 1 : 1;
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1 || ((key == 'q' || key == '?') && m->filter.len == 0);
+    if (leave)
+        m->overlay = OVERLAY_NONE;
+    else if (key == K_ENTER && l && l->id >= 0)
+        run_row(m, l->id);
+    else if (key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n'))
+        scroll_by(&p->doc, &p->scroll, key == K_UP || key == K_CTRL('p') ? -1 : 1, p->height);
+    else if (key == K_PGUP || key == K_PGDN)
+        scroll_by(&p->doc, &p->scroll, key == K_PGUP ? -page : page, p->height);
+    else if (key == K_HOME || key == K_END)
+        scroll_to(&p->doc, &p->scroll, key == K_HOME ? 0 : p->doc.lines.len - 1, p->height);
+    else
+        edit_filter(m, key);
+}

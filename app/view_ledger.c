@@ -1,0 +1,161 @@
+/* The ledger: one row per step with what it bought. */
+#include <string.h>
+#include "app/text.h"
+#include "app/view.h"
+
+#define ROWS_MAX 512
+
+/* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
+struct columns { int number, step, latency, change, misses, mark; };
+
+static struct columns columns_for(int width)
+{
+    struct columns c = {.number = 5, .latency = 9, .mark = 3};
+    if (width >= 48)
+        c.change = 7;
+    if (width >= 40)
+        c.misses = 8;
+    c.step = width - 1 - c.number - c.latency - c.change - c.misses - c.mark;
+    return c;
+}
+
+static void put_right(struct doc *d, enum style s, const char *text, int width)
+{
+    struct str out = {0};
+    if (width > 0) {
+        text_right(&out, text, width);
+        doc_put(d, s, str_text(&out));
+    }
+    str_free(&out);
+}
+
+static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r, int width)
+{
+    struct str s = {0};
+    enum style style = r->ahead ? STYLE_DIM : STYLE_PLAIN;
+    if (r->m && r->m->latency.runs > 0) {
+        text_ms(&s, r->m->latency.median_ms);
+    } else if (r->m) {
+        style = STYLE_BAD;
+        str_add(&s, r->m->outcome == OUTCOME_WRONG ? "wrong" : r->m->outcome == OUTCOME_COMPILE ? "no build"
+                    : outcome_name[r->m->outcome]);
+    } else if (r->here && m->measure_wanted) {
+        style = STYLE_DIM;
+        str_add(&s, "running");
+    } else {
+        style = STYLE_DIM;
+        str_add(&s, "-");
+    }
+    put_right(d, style, str_text(&s), width);
+    str_free(&s);
+}
+
+static void put_change(struct doc *d, const struct ledger_row *r, int width)
+{
+    struct str s = {0};
+    enum style style = STYLE_DIM;
+    if (r->has_change) {
+        text_change(&s, r->change);
+        if (!r->ahead && r->change <= -0.005)
+            style = STYLE_GOOD;
+        if (!r->ahead && r->change >= 0.005)
+            style = STYLE_BAD;
+    }
+    put_right(d, style, str_text(&s), width);
+    str_free(&s);
+}
+
+static void put_misses(struct doc *d, const struct ledger_row *r, int width)
+{
+    struct str s = {0};
+    if (r->m && r->m->sim.available)
+        text_count(&s, r->m->sim.l1_misses);
+    put_right(d, r->ahead ? STYLE_DIM : STYLE_PLAIN, str_text(&s), width);
+    str_free(&s);
+}
+
+static void put_mark(struct doc *d, const struct ledger_row *r)
+{
+    if (!r->m)
+        doc_put(d, STYLE_DIM, "   ");
+    else if (r->m->verified)
+        doc_put(d, r->ahead ? STYLE_DIM : STYLE_GOOD, " ✓ ");
+    else
+        doc_put(d, STYLE_BAD, " ✗ ");
+}
+
+static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i, struct columns c)
+{
+    struct str step = {0};
+    enum style style = r->ahead ? STYLE_DIM : r->here ? STYLE_STRONG : STYLE_PLAIN;
+    text_fit(&step, i == 0 ? "the operator as given" : r->step, c.step > 0 ? c.step : 1);
+    doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
+    doc_printf(d, STYLE_DIM, "%3d ", i);
+    doc_put(d, style, str_text(&step));
+    put_latency(m, d, r, c.latency);
+    put_change(d, r, c.change);
+    put_misses(d, r, c.misses);
+    put_mark(d, r);
+    doc_end(d)->id = i;
+    str_free(&step);
+}
+
+void view_ledger_build(struct model *m, struct pane_doc *p, int width)
+{
+    struct ledger_row rows[ROWS_MAX];
+    int n = history_ledger(m->session->history, rows, ROWS_MAX);
+    struct columns c = columns_for(width);
+    doc_clear(&p->doc);
+    for (int i = 0; i < n && i < ROWS_MAX; i++)
+        put_row(m, &p->doc, &rows[i], i, c);
+    if (n > 1)
+        return;
+    doc_line(&p->doc, STYLE_PLAIN, "");
+    doc_wrap(&p->doc, STYLE_DIM, "Every step you take gets a row here: what it did to the time, to the cache misses, and whether the "
+             "result is still correct.", width - 2, 0);
+    doc_line(&p->doc, STYLE_PLAIN, "");
+    doc_wrap(&p->doc, STYLE_DIM, "Put the cursor on a loop of the nest and press S, v, U or p; or press : and type a step.",
+             width - 2, 0);
+}
+
+void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused)
+{
+    struct columns c = columns_for(r.w);
+    const struct history *h = m->session->history;
+    const char *branch = history_branch(h, history_branch_index(h))->name;
+    struct str title = {0}, cols = {0};
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    str_printf(&title, " Steps%s%s ", history_n_branches(h) > 1 || !streq(branch, "main") ? ": " : "",
+               history_n_branches(h) > 1 || !streq(branch, "main") ? branch : "");
+    int x = grid_fit(g, r.x + 1, r.y, r.w - 2, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
+    text_right(&cols, " time", c.latency);
+    if (c.change)
+        text_right(&cols, "change", c.change);
+    if (c.misses)
+        text_right(&cols, "misses", c.misses);
+    str_add(&cols, " ok");
+    int from = r.x + r.w - text_width(str_text(&cols));
+    const char *p = str_text(&cols);
+    for (int i = 0; p[i]; i++)
+        if (from + i > x && (p[i] != ' ' || (p[i + 1] && p[i + 1] != ' ') || (i > 0 && p[i - 1] != ' ')))
+            grid_char(g, from + i, r.y, STYLE_DIM, (unsigned char)p[i]);
+    str_free(&title);
+    str_free(&cols);
+}
+
+void view_ledger_hint(const struct model *m, struct str *out)
+{
+    struct ledger_row rows[ROWS_MAX];
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n = history_ledger(m->session->history, rows, ROWS_MAX);
+    if (!l || l->id < 0 || l->id >= n || l->id >= ROWS_MAX)
+        return;
+    const struct ledger_row *r = &rows[l->id];
+    str_printf(out, "%d: %s", l->id, l->id == 0 ? history_spec(m->session->history) : r->step);
+    if (r->ahead)
+        str_add(out, " (undone; Enter goes there)");
+    else if (r->m && !r->m->verified && r->m->reason[0])
+        str_printf(out, ": %s", r->m->reason);
+    else if (r->m && r->m->latency.runs > 0)
+        str_printf(out, " (median of %d runs, spread %.0f %%)", r->m->latency.runs, r->m->latency.spread * 100);
+}
