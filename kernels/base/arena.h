@@ -1,5 +1,6 @@
-/* Memory by lifetime.  Everything that is built together dies together: an arena is named after its
- * lifetime (session, pass, frame) and is freed or reset as a whole; nothing in it is freed one by one. */
+/* Memory by lifetime.  Everything that is built together dies together: an arena is named
+ * after its lifetime (session, pass, frame) and is freed or reset as a whole; nothing in it is
+ * freed one by one. */
 #ifndef TS_BASE_ARENA_H
 #define TS_BASE_ARENA_H
 #include <stddef.h>
@@ -18,7 +19,8 @@ void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
@@ -30,10 +32,12 @@ void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
 char *xstrdup(const char *s);
 
-/* The one way out below app/ that is not a return value: out of memory or a broken invariant.  Runs the
- * hook (the TUI restores the terminal in it), prints the message to stderr and aborts. */
+/* The one way out below app/ that is not a return value: out of memory or a broken invariant.
+ * Runs the hook (the TUI restores the terminal in it), prints the message to stderr and
+ * aborts. */
 void fail_set_hook(void (*hook)(void));
-_Noreturn void fail_at(const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 #define fail(...) fail_at(__FILE__, __LINE__, __VA_ARGS__)
 #define UNREACHABLE() fail_at(__FILE__, __LINE__, "unreachable")
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))

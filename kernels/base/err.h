@@ -1,5 +1,6 @@
-/* Errors as values.  A fallible function returns false and fills *e; its outputs are then untouched.
- * Bad input and a poor environment come back this way; a broken invariant is fail() (arena.h). */
+/* Errors as values.  A fallible function returns false and fills *e; its outputs are then
+ * untouched. Bad input and a poor environment come back this way; a broken invariant is fail()
+ * (arena.h). */
 #ifndef TS_BASE_ERR_H
 #define TS_BASE_ERR_H
 #include <stdbool.h>
@@ -13,7 +14,8 @@ enum err_code {
     ERR_COUNT
 };
 
-struct where { char file[256]; int line, col, len; };   /* line and col from 1, 0 = unknown; len = caret width (0 = 1) */
+/* line and col from 1, 0 = unknown; len = caret width (0 = 1) */
+struct where { char file[256]; int line, col, len; };
 
 struct err {
     enum err_code code;
@@ -23,8 +25,10 @@ struct err {
     char source[256];    /* the offending line of user text, for the caret; "" when there is none */
 };
 
-/* Each returns false, so that `return err_set(...)` is one line.  err_set clears fix, at and source. */
-bool err_set(struct err *e, enum err_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Each returns false, so that `return err_set(...)` is one line.  err_set clears fix, at and
+ * source. */
+bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Column and width, in bytes from 1, of the offending word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
@@ -33,6 +37,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
 
 const char *err_name(enum err_code code);               /* "E_DIM" */
 const char *err_meaning(enum err_code code);
-/* "FILE:LINE:COL: error: TEXT [E_X]\n  SOURCE\n  ^~~\n  fix: FIX\n"; the parts that are unknown are left out. */
+/* "FILE:LINE:COL: error: TEXT [E_X]\n  SOURCE\n  ^~~\n  fix: FIX\n"; what is unknown is left
+ * out. */
 void err_print(struct str *out, const struct err *e);
 #endif

@@ -8,7 +8,8 @@
 
 /* Reads a whole regular file of at most max_bytes ("-" is standard input). ERR_IO says why not. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
-/* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or the new. */
+/* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or
+ * the new. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */

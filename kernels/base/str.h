@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct str { char *data; size_t len, cap; };         /* zero-initialise: struct str s = {0}; data may be NULL while len is 0 */
+/* Zero-initialise: struct str s = {0}; data may be NULL while len is 0. */
+struct str { char *data; size_t len, cap; };
 
 void str_free(struct str *s);
 void str_clear(struct str *s);                       /* keeps the memory */
@@ -15,7 +16,7 @@ void str_add_char(struct str *s, char c);
 void str_repeat(struct str *s, char c, int n);
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-const char *str_text(const struct str *s);           /* "" when empty; valid until the next change */
+const char *str_text(const struct str *s);           /* "" when empty; good until it changes */
 
 /* Comparisons that say what they mean. */
 bool streq(const char *a, const char *b);
@@ -28,7 +29,8 @@ int str_distance(const char *a, const char *b);
 /* The nearest of n candidates when it is near enough to be worth suggesting, else NULL. */
 const char *str_nearest(const char *word, const char *const *candidates, int n);
 
-/* Strict integer parsing: the whole of s, in [lo, hi], no leading blanks.  False leaves *out alone. */
+/* Strict integer parsing: the whole of s, in [lo, hi], no leading blanks.  False leaves *out
+ * alone. */
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);

@@ -7,7 +7,8 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* A flag that another thread or a signal handler raises; every long-running function takes one (NULL = never). */
+/* A flag that another thread or a signal handler raises; every long-running function takes one
+ * (NULL = never). */
 struct cancel { atomic_int raised; };
 static inline bool cancelled(const struct cancel *c) { return c && atomic_load(&c->raised) != 0; }
 
@@ -18,9 +19,10 @@ struct subprocess_result {
     struct str out;       /* stdout and stderr together, at most 1 MiB; str_free it */
 };
 
-/* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null and its output captured.
- * False only when it could not be started at all (ERR_ENV, names the program) or was cancelled (ERR_CANCEL).
- * At the time limit (<= 0: none) the whole process group is killed.  *res is always filled. */
+/* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null and its output
+ * captured. False only when it could not be started at all (ERR_ENV, names the program) or was
+ * cancelled (ERR_CANCEL). At the time limit (<= 0: none) the whole process group is killed.
+ * *res is always filled. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 

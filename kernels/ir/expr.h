@@ -1,12 +1,14 @@
-/* Integer index expressions: constants, bounded variables, + * floor-div mod min max, and the conditions
- * < == && that guard padding.  Hash-consed in a pool: structurally equal expressions of one pool are the
- * same pointer, so equality is ==.  Every expression carries sound bounds [lo, hi].
+/* Integer index expressions: constants, bounded variables, + * floor-div mod min max, and the
+ * conditions < == && that guard padding.  Hash-consed in a pool: structurally equal
+ * expressions of one pool are the same pointer, so equality is ==.  Every expression carries
+ * sound bounds [lo, hi].
  *
- * expr_bin and friends build exactly what they are told (constants of commutative operators are not moved,
- * nothing is folded); expr_simplify is the only place where algebra happens (simplify.h).
+ * expr_bin and friends build exactly what they are told (constants of commutative operators
+ * are not moved, nothing is folded); expr_simplify is the only place where algebra happens
+ * (simplify.h).
  *
- * A pool belongs to one thread.  Semantics: / is floor division and % its remainder (0 <= x % c < c for
- * c > 0); divisors must be positive constants; conditions have the values 0 and 1. */
+ * A pool belongs to one thread.  Semantics: / is floor division and % its remainder, in [0, c);
+ * divisors must be positive constants; conditions have the values 0 and 1. */
 #ifndef TS_IR_EXPR_H
 #define TS_IR_EXPR_H
 #include <stdbool.h>
@@ -28,7 +30,7 @@ struct expr {
     int64_t value;                 /* CONST: the value */
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, e.g. "o.1" */
-    int var;                       /* VAR: dense index in its pool, from 0 (for expr_eval); else -1 */
+    int var;                       /* VAR: dense index in its pool (for expr_eval); else -1 */
     int64_t lo, hi;                /* value bounds, both reachable for a VAR, sound for the rest */
     uint32_t id;                   /* creation order in the pool: a canonical sort key */
     bool has_divmod;               /* a DIV or MOD occurs in it */
@@ -37,21 +39,24 @@ struct expr {
 struct exprs;                                            /* the pool */
 struct exprs *exprs_new(struct arena *a);                /* lives and dies with the arena */
 struct arena *exprs_arena(struct exprs *p);
-int exprs_n_vars(const struct exprs *p);                 /* variables made so far: the size of an eval environment */
+int exprs_n_vars(const struct exprs *p);   /* made so far: the size of an eval environment */
 
 const struct expr *expr_const(struct exprs *p, int64_t v);
 /* The variable `name` ranging over [lo, hi]; the same name and range give the same variable. */
 const struct expr *expr_var(struct exprs *p, const char *name, int64_t lo, int64_t hi);
-const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a, const struct expr *b);
+const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a,
+                            const struct expr *b);
 const struct expr *expr_add(struct exprs *p, const struct expr *a, const struct expr *b);
-const struct expr *expr_sub(struct exprs *p, const struct expr *a, const struct expr *b);   /* a + b * -1 */
+/* a + b * -1 */
+const struct expr *expr_sub(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_mul(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_div(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_mod(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_min(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_max(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_lt(struct exprs *p, const struct expr *a, const struct expr *b);
-const struct expr *expr_ge(struct exprs *p, const struct expr *a, const struct expr *b);    /* b + -1 < a */
+/* b + -1 < a; c - 1 < a when b is a constant c */
+const struct expr *expr_ge(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_eq(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_and(struct exprs *p, const struct expr *a, const struct expr *b);
 /* Shorthands with a constant. */
@@ -60,28 +65,35 @@ const struct expr *expr_mulc(struct exprs *p, const struct expr *a, int64_t c);
 const struct expr *expr_divc(struct exprs *p, const struct expr *a, int64_t c);
 const struct expr *expr_modc(struct exprs *p, const struct expr *a, int64_t c);
 
-static inline bool expr_is_const(const struct expr *e, int64_t v) { return e->kind == EXPR_CONST && e->value == v; }
+static inline bool expr_is_const(const struct expr *e, int64_t v)
+{
+    return e->kind == EXPR_CONST && e->value == v;
+}
 bool expr_uses(const struct expr *e, const struct expr *var);   /* does var occur in e? */
 
 /* Simultaneous substitution of n variables. Not simplified. */
 const struct expr *expr_subst(struct exprs *p, const struct expr *e,
-                              const struct expr *const *vars, const struct expr *const *with, int n);
+                              const struct expr *const *vars, const struct expr *const *with,
+                              int n);
 
 /* The value of e where variable v has value vals[v->var]. Floor semantics. */
 int64_t expr_eval(const struct expr *e, const int64_t *vals);
 
-/* e = sum of coef[i] * term[i] + rest, terms being variables or non-linear subexpressions, each once and in
- * id order, coefficients non-zero. Arrays live in the pool's arena. */
+/* e = sum of coef[i] * term[i] + rest, terms being variables or non-linear subexpressions,
+ * each once and in id order, coefficients non-zero. Arrays live in the pool's arena. */
 struct expr_linear { int n; const struct expr **term; int64_t *coef; int64_t rest; };
 struct expr_linear expr_linear(struct exprs *p, const struct expr *e);
 const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l);
-/* The factor of var in e when e is linear in it (0 when it does not occur); false when it occurs non-linearly. */
+/* The factor of var in e when e is linear in it (0 when it does not occur); false when it
+ * occurs non-linearly. */
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
-/* Text: C precedence, minimal parentheses, "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1", "x >= 3", "a && b",
- * "min(a, b)".  Parsing is the exact inverse on printed text: parse(print(e)) == e for simplified e. */
+/* Text: C precedence, minimal parentheses, "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
+ * "x >= 3", "a && b", "min(a, b)".  Parsing is the exact inverse on printed text:
+ * parse(print(e)) == e for simplified e. */
 void expr_print(struct str *out, const struct expr *e);
-/* Free names are looked up among vars; an unknown one is ERR_NAME with its column. Not simplified. */
+/* Free names are looked up among vars; an unknown one is ERR_NAME with its column. Not
+ * simplified. */
 bool expr_parse(struct exprs *p, const char *text, const struct expr *const *vars, int n_vars,
                 const struct expr **out, struct err *e);
 /* Debug checks: bounds, interning, positive constant divisors. fail()s on a broken one. */

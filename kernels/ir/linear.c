@@ -131,8 +131,9 @@ static bool is_part(const struct expr *e)
     return e->kind == EXPR_VAR && strchr(e->name, '.');
 }
 
-/* Larger strides first; among equals the parts of a split ("h.1") before whole variables, as the papers write
- * "ih + rh": the place in a tile, then the offset of the window; then the older. */
+/* Larger strides first; among equals the parts of a split ("h.1") before whole variables, as
+ * the papers write "ih + rh": the place in a tile, then the offset of the window; then the
+ * older. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;

@@ -180,20 +180,24 @@ const struct expr *rule_and_const(struct redex *r)
     return is_true(r->b) && is_truth(r->a) ? r->a : NULL;
 }
 
-/* The conditions of a conjunction as terms of a linear form: sorted by age, each once. */
+/* The conditions of a conjunction as terms of a linear form: sorted by age, each once, without
+ * those that always hold. */
 static void add_conditions(struct lin *list, const struct expr *e)
 {
     if (e->kind == EXPR_AND) {
         add_conditions(list, e->a);
         add_conditions(list, e->b);
-    } else if (lin_coef(list, e) == 0) {
+    } else if (!is_true(e) && lin_coef(list, e) == 0) {
         lin_add_term(list, e, 1);
     }
 }
 
+/* A number that is no truth value is one as `x && 1`. */
 static const struct expr *conjunction(const struct lin *list)
 {
-    const struct expr *all = list->t[0].e;
+    const struct expr *all = list->n ? list->t[0].e : expr_const(list->p, 1);
+    if (list->n == 1 && !is_truth(all))
+        return expr_and(list->p, all, expr_const(list->p, 1));
     for (int i = 1; i < list->n; i++)
         all = expr_and(list->p, all, list->t[i].e);
     return all;
@@ -203,8 +207,6 @@ const struct expr *rule_and_list(struct redex *r)
 {
     struct lin list = lin_new(r->p);
     add_conditions(&list, r->e);
-    if (list.n == 1 && !is_truth(list.t[0].e))
-        return NULL;
     return conjunction(&list);
 }
 

@@ -80,7 +80,8 @@ static const struct rule rules[] = {
     { { "eq_sides", "x - y + c == 0 ==> x == y - c", "positive coefficients on both sides" },
       ON(EQ), rule_eq_sides },
     { { "and_const", "x && 1 ==> x, x && 0 ==> 0", "x in [0, 1]" }, ON(AND), rule_and_const },
-    { { "and_list", "y && (x && y) ==> x && y", "older first, each once" }, ON(AND), rule_and_list },
+    { { "and_list", "y && (x && y) ==> x && y", "older first, each once" },
+      ON(AND), rule_and_list },
     { { "and_implied", "x < c && x < d ==> x < c", "c <= d" }, ON(AND), rule_and_implied },
 };
 _Static_assert(sizeof rules / sizeof *rules <= MAX_RULES, "room for the counts of every rule");

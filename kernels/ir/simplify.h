@@ -1,17 +1,19 @@
-/* The simplifier: a table of named rules, each with its identity and side condition, applied bottom-up until
- * nothing changes.
+/* The simplifier: a table of named rules, each with its identity and side condition, applied
+ * bottom-up until nothing changes.
  *
- * Contract (after LuaJIT's lj_opt_fold.c): a rule (1) preserves the value at every point of the variables'
- * ranges, (2) returns NULL when it does not apply, (3) strictly lowers the cost (divs and mods first, then
- * nodes) or moves towards the canonical order, so the whole set terminates.  Simplifying is idempotent.
+ * Contract (after LuaJIT's lj_opt_fold.c): a rule (1) preserves the value at every point of
+ * the variables' ranges, (2) returns NULL when it does not apply, (3) strictly lowers the cost
+ * (divs and mods first, then nodes) or moves towards the canonical order, so the whole set
+ * terminates.  Simplifying is idempotent.
  *
- * Obligation (SPEC B): every access of a layout whose factors divide ends with no / and no % in it. */
+ * Obligation (SPEC B): every access of a layout whose factors divide ends with no / and no %
+ * in it. */
 #ifndef TS_IR_SIMPLIFY_H
 #define TS_IR_SIMPLIFY_H
 #include "kernels/ir/expr.h"
 
-/* Memoised per pool; microseconds. Result is canonical: sums in ascending coefficient-major or id order
- * (larger strides first: "8*h.0 + h.1 + kh"), constant last. */
+/* Memoised per pool; microseconds.  The result is canonical: sums by stride ("8*h.0 + h.1 + kh"),
+ * the constant last ("20 - 4*h" rather than "-4*h + 20"). */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e);
 
 /* The rules, for traces, documentation and the coverage test ("every rule fires"). */
@@ -21,6 +23,7 @@ const struct simplify_rule *simplify_rule(int i);
 /* Times rule i fired since the pool was made. */
 long simplify_fired(const struct exprs *p, int i);
 /* When set, called at every rewrite with the rule's name, before and after (tests, -d S). */
-void simplify_trace(struct exprs *p, void (*hook)(void *ctx, const char *rule, const struct expr *before,
-                                                  const struct expr *after), void *ctx);
+void simplify_trace(struct exprs *p,
+                    void (*hook)(void *ctx, const char *rule, const struct expr *before,
+                                 const struct expr *after), void *ctx);
 #endif

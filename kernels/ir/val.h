@@ -1,4 +1,5 @@
-/* Float-valued tensor expressions: what an operator computes at one point.  Plain trees in an arena. */
+/* Float-valued tensor expressions: what an operator computes at one point.  Plain trees in an
+ * arena. */
 #ifndef TS_IR_VAL_H
 #define TS_IR_VAL_H
 #include "kernels/ir/expr.h"
@@ -8,8 +9,9 @@
 /* VAL(id, arity, text): ORDER VAL. The functions are applied to floats. */
 #define VAL_KINDS(VAL) \
     VAL(CONST, 0, "const") VAL(LOAD, 0, "load") \
-    VAL(ADD, 2, "+") VAL(SUB, 2, "-") VAL(MUL, 2, "*") VAL(DIV, 2, "/") VAL(MAX, 2, "max") VAL(MIN, 2, "min") \
-    VAL(SELECT, 2, "select")              /* cond ? a : b; only the chosen side is evaluated */ \
+    VAL(ADD, 2, "+") VAL(SUB, 2, "-") VAL(MUL, 2, "*") VAL(DIV, 2, "/") \
+    VAL(MAX, 2, "max") VAL(MIN, 2, "min") \
+    VAL(SELECT, 2, "select")              /* cond ? a : b; only the chosen side is evaluated */
 
 enum val_kind {
 #define VAL(id, arity, text) VAL_##id,
@@ -23,21 +25,24 @@ struct val {
     double value;                         /* CONST */
     const struct val *a, *b;
     const struct expr *cond;              /* SELECT */
-    int source;                           /* LOAD: tensor index (in a graph) or buffer index (in a lowered tree) */
+    int source;                           /* LOAD: tensor (in a graph) or buffer (when lowered) */
     int rank;
     const struct expr *const *idx;        /* LOAD: rank index expressions */
 };
 
 const struct val *val_const(struct arena *a, double v);
 const struct val *val_load(struct arena *a, int source, int rank, const struct expr *const *idx);
-const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x, const struct val *y);
-const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x, const struct val *y);
+const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x,
+                          const struct val *y);
+const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
+                             const struct val *y);
 
-/* Rebuilds v with every LOAD passed through map (NULL keeps it) and every index and condition through
- * idx_map (NULL keeps it). */
+/* Rebuilds v with every LOAD passed through map (NULL keeps it) and every index and condition
+ * through idx_map (NULL keeps it). */
 struct val_map {
     void *ctx;
-    const struct val *(*load)(void *ctx, const struct val *load);      /* sees the load with mapped indices */
+    /* sees the load with mapped indices */
+    const struct val *(*load)(void *ctx, const struct val *load);
     const struct expr *(*index)(void *ctx, const struct expr *e);
 };
 const struct val *val_rebuild(struct arena *a, const struct val *v, const struct val_map *map);
@@ -45,6 +50,7 @@ const struct val *val_rebuild(struct arena *a, const struct val *v, const struct
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
 /* Float operations to evaluate v once (each arithmetic node 1; SELECT costs its dearer side). */
 int val_flops(const struct val *v);
-/* Text as the paper writes it: Inp[n][i][h + kh] * Ker[o][i][kh]; names[source] names the tensors. */
+/* Text as the paper writes it: Inp[n][i][h + kh] * Ker[o][i][kh]; names[source] names the
+ * tensors. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
 #endif
