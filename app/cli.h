@@ -62,7 +62,7 @@ void str_paint(struct str *out, bool on, const char *sgr, const char *text);
 struct progress cli_progress(const struct cli *c);
 void cli_progress_clear(const struct cli *c);
 
-/* "11 203 112", "0.310", "1.2e-06": numbers as people read them. */
+/* "11 203 112"; "0.310 ms", "31.20 us", "1.235 s": numbers as people read them. */
 void str_count(struct str *out, int64_t n);
 void str_ms(struct str *out, double ms);
 #endif

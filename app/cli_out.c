@@ -115,9 +115,10 @@ void str_count(struct str *out, int64_t n)
     }
 }
 
-/* At least three significant digits. */
+/* Four significant digits in the unit that fits. */
 void str_ms(struct str *out, double ms)
 {
-    int decimals = ms >= 100 ? 1 : ms >= 10 ? 2 : ms >= 0.1 ? 3 : ms >= 0.01 ? 4 : 5;
-    str_printf(out, "%.*f", decimals, ms);
+    double v = ms >= 1000 ? ms / 1000 : ms >= 0.1 ? ms : ms * 1000;
+    int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
+    str_printf(out, "%.*f %s", decimals, v, ms >= 1000 ? "s" : ms >= 0.1 ? "ms" : "us");
 }

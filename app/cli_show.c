@@ -88,7 +88,6 @@ static void add_step_row(struct str *out, int position, const struct ledger_row 
     else if (m && m->latency.runs > 0) {
         str_add(out, "  ");
         str_ms(out, m->latency.median_ms);
-        str_add(out, " ms");
         if (row->has_change)
             str_printf(out, "  %+.1f %%", 100 * row->change);
     }

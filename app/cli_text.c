@@ -56,12 +56,12 @@ static void add_clock(struct str *out, const struct measurement *m)
         return;
     }
     str_ms(out, m->latency.median_ms);
-    str_add(out, " ms median, ");
+    str_add(out, " median, ");
     str_ms(out, m->latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s\n", 100 * m->latency.spread,
                m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
     label(out, "speed:");
-    str_printf(out, "%.1f GFLOP/s", m->gflops);
+    str_printf(out, "%.1f GFLOP/s at the minimum", m->gflops);
     if (m->peak_fraction > 0)
         str_printf(out, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);
@@ -77,7 +77,7 @@ static void add_before(struct str *out, const struct session *s, const struct me
     label(out, "before:");
     str_ms(out, old->latency.median_ms);
     double change = m->latency.median_ms / old->latency.median_ms - 1;
-    str_printf(out, " ms in the session file, now %+.1f %%", 100 * change);
+    str_printf(out, " in the session file, now %+.1f %%", 100 * change);
     if (s->machine[0])
         str_printf(out, " (%s)", s->machine);
     str_add(out, "\n");
@@ -154,7 +154,10 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     if (!m->verified)
         return;
     label(out, "compiler:");
-    str_printf(out, "%s, %.2f s\n", m->compiler, m->build_s);
+    str_add(out, m->compiler);
+    if (m->build_s >= 0.005)
+        str_printf(out, ", %.2f s", m->build_s);
+    str_add(out, "\n");
     if (meters & METER_CLOCK) {
         add_clock(out, m);
         add_before(out, s, m);
@@ -176,7 +179,6 @@ void text_check_line(struct str *out, const struct cli *c, int position, const s
     if (m->latency.runs > 0) {
         str_add(out, "  ");
         str_ms(out, m->latency.median_ms);
-        str_add(out, " ms");
     }
     str_printf(out, "  %s\n", st->step[0] ? st->step : "(the bare operator)");
     if (!good && m->reason[0])

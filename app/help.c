@@ -95,7 +95,7 @@ const char *help_topic_summary(int i)
 void help_usage(struct str *out)
 {
     str_add(out,
-        "usage: tilescope [options]                  open the screen: recent sessions, operators\n"
+        "usage: tilescope [options]                  open the screen on a start page\n"
         "       tilescope OPERATOR NAME=VALUE...     open the screen on an operator\n"
         "       tilescope SESSION.yaml               open the screen on a session\n"
         "       tilescope COMMAND ...\n\ncommands:\n");
@@ -137,8 +137,8 @@ void help_command(struct str *out, enum cmd cmd)
     print_options(out, cmd);
     if (cmd == CMD_RUN)
         str_add(out,
-            "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad file,\n"
-            "3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
+            "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad\n"
+            "file, 3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
 }
 
 static void print_param(struct str *out, const struct op_param *p)

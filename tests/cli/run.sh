@@ -6,6 +6,7 @@ exec < /dev/null
 quick=(--time 0.02)
 cat > "$dir/tiled.steps" <<'S'
 layout set C "M N/16 16n"
+loop reorder C K N.1
 loop vectorize C N.1
 S
 
@@ -16,7 +17,7 @@ t 0 '^L1 sim:  +4K/2/64' run "$gmm" --meters sim --cache 4K/2/64
 t 0 '^perf: ' run "$gmm" --meters perf
 t 0 '^verified: true' run "$gmm" --meters none
 same 'not asked, not told' 0 "$(grep -cE '^(latency|L1 sim|perf):' <<< "$out")"
-t 0 'branch main, step 1 of 2' run "$gmm" --steps "$dir/tiled.steps" --step 1 --meters none
+t 0 'branch main, step 1 of 3' run "$gmm" --steps "$dir/tiled.steps" --step 1 --meters none
 t 0 '2 threads' run "$gmm" "${quick[@]}" --meters clock --threads 2
 t 0 '^verified: true' run gmm m=24 k=16 n=32 --meters none --seed 7
 t 0 '^verified: true' run "$gmm" --meters none --compiler gcc
@@ -24,10 +25,10 @@ if command -v clang > /dev/null; then
     t 0 '^verified: true' run "$gmm" --meters none --compiler clang
 fi
 
-t 0 '^checked 3 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
-same 'a line per step' 3 "$(grep -cE '^ +[0-9]  ok ' <<< "$out")"
+t 0 '^checked 4 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
+same 'a line per step' 4 "$(grep -cE '^ +[0-9]  ok ' <<< "$out")"
 same 'a check alone does not time' 0 "$(grep -cE '^latency:' <<< "$out")"
-t 0 '^   0  ok .* ms  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(
+t 0 '^   0  ok .* [mu]s  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(
     printf 'measure\nloop split C N 8\n')
 
 t 0 '' run "$gmm" "${quick[@]}" --assert verified --assert 'latency_ms.median > 0'
@@ -46,9 +47,10 @@ same 'JSON is all there is on stdout' '{}' \
 t 0 '^verified: true' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock \
     -o "$dir/s.yaml"
 t 0 '^measured:' show "$dir/s.yaml" --what yaml
-t 0 '^>? *.*loop vectorize C N.1 .* ms' show "$dir/s.yaml" --what steps
-t 0 '^before: ' run "$dir/s.yaml" "${quick[@]}" --meters clock --step 1 --save
-t 0 'step 2$' run "$dir/s.yaml" --meters none
+t 0 '^>? *.*loop vectorize C N.1 .* [mu]s' show "$dir/s.yaml" --what steps
+t 0 '^before: ' run "$dir/s.yaml" "${quick[@]}" --meters clock --save
+t 0 'step 1 of 3' run "$dir/s.yaml" --meters none --step 1 --save
+t 0 'step 3$' run "$dir/s.yaml" --meters none
 t 2 'E_IO' run "$gmm" --meters none -o "$dir/none/s.yaml"
 
 # A bad file changes nothing and says where.

@@ -8,6 +8,7 @@ cat > "$dir/tiled.steps" <<'S'
 # channels in tiles of 16
 layout set Conv "N O/16 H W 16o"
 branch fast
+loop reorder Conv I KH KW O.1
 loop vectorize Conv O.1
 measure
 S
@@ -22,7 +23,7 @@ t 0 '16' show "$conv" --steps "$dir/tiled.steps" --what layout --tensor Conv
 t 0 'void ' show "$conv" --steps "$dir/tiled.steps" --what c
 t 0 '^operator: c2d ' show "$conv" --steps "$dir/tiled.steps" --what yaml
 t 0 '^branch fast \(current\)' show "$conv" --steps "$dir/tiled.steps" --what steps
-t 0 '>  2  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --what steps
+t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --what steps
 if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm
 fi

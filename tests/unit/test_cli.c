@@ -121,8 +121,8 @@ static void test_numbers(void **state)
         assert_string_equal(str_text(&s), count[i].want);
     }
     static const struct { double ms; const char *want; } ms[] = {
-        {1234.56, "1234.6"}, {12.345, "12.35"}, {0.31, "0.310"}, {0.0312, "0.0312"},
-        {0.00123, "0.00123"},
+        {1234.56, "1.235 s"}, {123.45, "123.5 ms"}, {12.344, "12.34 ms"}, {0.31, "0.310 ms"},
+        {0.0312, "31.20 us"}, {0.00123, "1.230 us"},
     };
     for (int i = 0; i < COUNT_OF(ms); i++) {
         str_clear(&s);
