@@ -49,7 +49,7 @@ static bool take_argument(enum command_id id, const char *line, const struct ste
     bool takes = c->syntax[0] != '\0', optional = c->syntax[0] == '[';
     if (n > 1 + takes) {
         err_set(e, ERR_SYNTAX, "one word too many: \"%s\"", word[1 + takes].text);
-        err_fix(e, "%s %s", c->name, c->syntax);
+        err_fix(e, takes ? "%s %s" : "%s", c->name, c->syntax);
         return error_at(e, line, word[1 + takes].col, word[1 + takes].len);
     }
     if (takes && !optional && n < 2) {

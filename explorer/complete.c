@@ -43,9 +43,10 @@ static const char *slot(struct arena *a, enum step_kind kind, int i, bool option
         size_t len = strlen(w);
         if (w[len - 1] == ']')
             w[len - 1] = '\0';
-        if (streq(w, "..."))
-            return option ? NULL : last;
-        if ((strchr(w, '=') != NULL) != option)
+        bool repeats = streq(w, "...");
+        if (repeats && !option)
+            return last;
+        if (repeats || (strchr(w, '=') != NULL) != option)
             continue;
         last = w;
         if (i-- == 0)
