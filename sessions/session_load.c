@@ -127,7 +127,8 @@ static bool load_branches(struct loader *l, const struct ynode *map)
     }
     l->at = ARENA_ARRAY(l->a, int, map->n);
     for (int i = 0; i < map->n; i++)
-        if (!load_branch(l, map->item[2 * i], map->item[2 * i + 1], i == 0))
+        if (!ymap_key_once(&l->doc, map, i, "branches", l->e)
+            || !load_branch(l, map->item[2 * i], map->item[2 * i + 1], i == 0))
             return false;
     return true;
 }

@@ -26,6 +26,19 @@ static bool unknown_key(const struct ydoc *d, const struct ynode *key, const cha
     return ydoc_at(d, key, e);
 }
 
+bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
+                   struct err *e)
+{
+    const struct ynode *key = map->item[2 * i];
+    for (int j = 0; j < i; j++)
+        if (streq(map->item[2 * j]->text, key->text)) {
+            err_set(e, ERR_SYNTAX, "the key \"%.80s\" is given twice in %s", key->text, what);
+            err_fix(e, "the first one is in line %d", map->item[2 * j]->line + 1);
+            return ydoc_at(d, key, e);
+        }
+    return true;
+}
+
 static bool check_keys(const struct ydoc *d, const struct ynode *map, const char *what,
                        const char *const *known, int n, struct err *e)
 {
@@ -36,12 +49,8 @@ static bool check_keys(const struct ydoc *d, const struct ynode *map, const char
             found |= streq(key->text, known[k]);
         if (!found)
             return unknown_key(d, key, what, known, n, e);
-        for (int j = 0; j < i; j++)
-            if (streq(map->item[2 * j]->text, key->text)) {
-                err_set(e, ERR_SYNTAX, "the key \"%s\" is given twice in %s", key->text, what);
-                err_fix(e, "the first one is in line %d", map->item[2 * j]->line + 1);
-                return ydoc_at(d, key, e);
-            }
+        if (!ymap_key_once(d, map, i, what, e))
+            return false;
     }
     return true;
 }
@@ -159,7 +168,9 @@ bool ynode_int(const struct ydoc *d, const struct ynode *v, const char *key, int
         return wrong_type(d, v, key, "an integer", e);
     if (!str_to_int64(v->text, lo, hi, &value)) {
         err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
-        if (hi < INT64_MAX)
+        if (lo == hi)
+            err_fix(e, "only %lld is possible", (long long)lo);
+        else if (hi < INT64_MAX)
             err_fix(e, "%lld to %lld", (long long)lo, (long long)hi);
         else
             err_fix(e, "%lld or more", (long long)lo);

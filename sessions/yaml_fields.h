@@ -19,6 +19,9 @@ struct field {
  * may be NULL. */
 bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
                 const struct field *fields, int n_fields, const char *const *more, struct err *e);
+/* For mappings with keys of any name: pair i's key has not been there before. */
+bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
+                   struct err *e);
 /* The value of a key, or NULL. */
 const struct ynode *ymap_get(const struct ynode *map, const char *key);
 /* ERR_SYNTAX at the map when the key is missing. */

@@ -154,6 +154,8 @@ static bool libyaml_error(struct reader *r)
     str_free(&text);
     if (!at_end && stopped < r->doc->n && r->doc->text[stopped] == '\t')
         err_fix(r->e, "indent with blanks, not with tabs");
+    else if (p->problem && str_starts(p->problem, "mapping values are not allowed"))
+        err_fix(r->e, "quote a text that contains \": \"");
     return at_offset(r->doc, at_end ? within : stopped, 1, r->e);
 }
 

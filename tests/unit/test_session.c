@@ -1,0 +1,789 @@
+/* Session files: every way to be malformed, round trips, autosave under kill -9, recent files. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "explorer/command.h"
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "sessions/session.h"
+#include "tests/unit/golden.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define HEAD "tilescope: 1\noperator: gmm m=32 k=16 n=32\n"
+#define GMM "gmm m=32 k=16 n=32"
+
+static uint64_t seed = 1;
+static char state_dir[] = "/tmp/ts-session-XXXXXX";
+
+static bool parse_text(const char *text, size_t n, struct session **out, struct err *e)
+{
+    *e = (struct err){0};
+    return session_parse("t.yaml", text, n, out, e);
+}
+
+static struct session *must_parse(const char *text)
+{
+    struct session *s = NULL;
+    struct err e;
+    if (!parse_text(text, strlen(text), &s, &e)) {
+        struct str out = {0};
+        err_print(&out, &e);
+        fail_msg("%s", str_text(&out));
+    }
+    return s;
+}
+
+/* malformed files */
+
+/* A name for the golden file and the text. */
+static const struct { const char *name, *text; } malformed[] = {
+    { "empty file", "" },
+    { "only a comment", "# nothing here\n\n" },
+    { "a scalar", "hello\n" },
+    { "a list", "- a\n- b\n" },
+    { "no version", "operator: gmm m=32 k=16 n=32\n" },
+    { "newer version", "tilescope: 2\noperator: gmm m=32 k=16 n=32\nnew: 1\n" },
+    { "version 0", "tilescope: 0\n" },
+    { "version as text", "tilescope: \"1\"\n" },
+    { "version 1.0", "tilescope: 1.0\n" },
+    { "no operator", "tilescope: 1\ntitle: x\n" },
+    { "unclosed list", HEAD "steps: [loop parallel C M\n" },
+    { "unclosed list, more lines", HEAD "steps: [a, b\nbranch: main\n" },
+    { "unclosed quote", HEAD "title: \"abc\nnote: x\n" },
+    { "unclosed map", HEAD "branches: {main: {steps: []}\n" },
+    { "bad indentation", HEAD "branches:\n  main:\n    steps: []\n   at: 0\n" },
+    { "tab", HEAD "branches:\n\tmain:\n" },
+    { "no colon", HEAD "title\n" },
+    { "two colons", HEAD "title: a: b\n" },
+    { "unknown key", HEAD "titel: x\n" },
+    { "unknown key, nothing near", HEAD "frobnicate: x\n" },
+    { "unknown key in a branch", HEAD "branches: {main: {step: []}}\n" },
+    { "duplicate key", HEAD "title: a\ntitle: b\n" },
+    { "duplicate branch", HEAD "branches:\n  a: {steps: []}\n  a: {steps: []}\n" },
+    { "anchor", HEAD "title: &x abc\n" },
+    { "alias", HEAD "title: *x\n" },
+    { "cycle", HEAD "steps: &a [*a]\n" },
+    { "tag", HEAD "title: !!str abc\n" },
+    { "undefined directive", "%FOO bar\n---\n" HEAD },
+    { "key that is a list", HEAD "? [a, b]\n: c\n" },
+    { "two documents", HEAD "---\ntitle: x\n" },
+    { "deep nesting", HEAD "note: [[[[[[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]]]]]\n" },
+    { "bad UTF-8", HEAD "title: caf\xe9 x\n" },
+    { "overlong UTF-8", HEAD "title: \xc0\xaf\n" },
+    { "UTF-16", "\xff\xfet\0i\0" },
+    { "control character", HEAD "title: a\x07z\n" },
+    { "escaped control character", HEAD "title: \"a\\x1bz\"\n" },
+    { "escaped NUL", HEAD "title: \"a\\0z\"\n" },
+    { "title of two lines", HEAD "title: |\n  a\n  b\n" },
+    { "title as list", HEAD "title: [a]\n" },
+    { "title as nothing", HEAD "title:\n" },
+    { "title as null", HEAD "title: ~\n" },
+    { "operator as number of words", "tilescope: 1\noperator: gmm m=32 k=16 n=zero\n" },
+    { "operator, quoted", "tilescope: 1\noperator: 'gmm m=32 k=16 q=32'\n" },
+    { "operator of two lines", "tilescope: 1\noperator: gmm m=32\n  k=16 n=32\n" },
+    { "operator as map", "tilescope: 1\noperator: {gmm: 1}\n" },
+    { "steps as text", HEAD "steps: loop parallel C M\n" },
+    { "steps as nothing", HEAD "steps:\n" },
+    { "step as map", HEAD "steps:\n  - loop: parallel\n" },
+    { "step as list", HEAD "steps:\n  - [loop, parallel]\n" },
+    { "step as nothing", HEAD "steps:\n  -\n" },
+    { "step of two lines", HEAD "steps:\n  - loop parallel\n    C M\n" },
+    { "step as block", HEAD "steps:\n  - |\n    loop parallel C M\n" },
+    { "unknown verb", HEAD "steps:\n  - loop parallel C M\n  - loop vectorise C N\n" },
+    { "unknown tensor", HEAD "steps:\n  - loop parallel Q M\n" },
+    { "unknown loop, in quotes", HEAD "steps:\n  - \"loop parallel C Q\"\n" },
+    { "unknown loop, behind an escape", HEAD "steps:\n  - \"loop parallel\\x20C Q\"\n" },
+    { "unknown loop, in a flow list", HEAD "steps: [loop parallel C M, 'loop unroll C Q']\n" },
+    { "second loop step twice", HEAD "steps: [loop split C M 4, loop split C M 4]\n" },
+    { "bad notation", HEAD "steps:\n  - layout set C \"M/4 N 4q\"\n" },
+    { "command as step", HEAD "steps: [undo 1]\n" },
+    { "comment as step", HEAD "steps: ['# x']\n" },
+    { "non-ASCII before the error", HEAD "title: \xc3\xa9\nsteps: ['loop \xc3\xa9\xc3\xa9 C Q']\n" },
+    { "at too large", HEAD "steps: [loop parallel C M]\nat: 2\n" },
+    { "at negative", HEAD "steps: [loop parallel C M]\nat: -1\n" },
+    { "at as text", HEAD "at: one\n" },
+    { "at as float", HEAD "at: 0.0\n" },
+    { "at in octal", HEAD "at: 00\n" },
+    { "at beyond 64 bits", HEAD "at: 99999999999999999999\n" },
+    { "steps and branches", HEAD "steps: []\nbranches: {main: {}}\n" },
+    { "at and branches", HEAD "at: 0\nbranches: {main: {}}\n" },
+    { "branches as list", HEAD "branches: [main]\n" },
+    { "no branches", HEAD "branches: {}\n" },
+    { "branch as list", HEAD "branches: {main: [loop parallel C M]}\n" },
+    { "branch name", HEAD "branches: {a/b: {steps: []}}\n" },
+    { "first branch from another", HEAD "branches: {a: {from: b}, b: {}}\n" },
+    { "branch from a later one", HEAD "branches: {a: {}, b: {from: c}, c: {}}\n" },
+    { "branch from itself", HEAD "branches: {a: {}, b: {from: b}}\n" },
+    { "after without from", HEAD "branches: {a: {}, b: {after: 0}}\n" },
+    { "after too large", HEAD "branches: {a: {}, b: {from: a, after: 1}}\n" },
+    { "current branch unknown", HEAD "branch: tield\nbranches: {main: {}, tiled: {}}\n" },
+    { "measured as map", HEAD "measured: {a: b}\n" },
+    { "measured without a key", HEAD "measured: [{branch: main, step: 0, outcome: ok}]\n" },
+    { "measured, unknown outcome",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: okay}]\n" },
+    { "measured, unknown key",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, gflop: 1}]\n" },
+    { "measured, yes for true",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, verified: yes}]\n" },
+    { "measured, quoted number",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, gflops: '1'}]\n" },
+    { "measured, not a number",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, gflops: .nan}]\n" },
+    { "measured, infinite",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, gflops: 1e999}]\n" },
+    { "measured, negative",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, gflops: -1}]\n" },
+    { "measured, runs as float",
+      HEAD "measured:\n- {branch: main, step: 0, key: x, outcome: ok, latency_ms: {runs: 1.5}}\n" },
+    { "measured, sim as text",
+      HEAD "measured: [{branch: main, step: 0, key: x, outcome: ok, sim: none}]\n" },
+    { "measured, tensor name too long",
+      HEAD "measured:\n- branch: main\n  step: 0\n  key: x\n  outcome: ok\n  sim:\n    by_tensor:\n"
+      "      A12345678901234567890123456789012345678901234567890: {loads: 1}\n" },
+    { "measured, too many events",
+      HEAD "measured:\n- branch: main\n  step: 0\n  key: x\n  outcome: ok\n  perf:\n"
+      "    counts: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n" },
+    { "Windows line ends", "tilescope: 1\r\noperator: gmm m=32 k=16 n=32\r\nsteps:\r\n- loop x C\r\n" },
+    { "byte order mark", "\xef\xbb\xbftilescope: 1\ntitel: x\n" },
+};
+
+static void test_malformed(void **state)
+{
+    (void)state;
+    struct str out = {0};
+    for (int i = 0; i < COUNT_OF(malformed); i++) {
+        struct session *s = NULL;
+        struct err e;
+        size_t n = strlen(malformed[i].text);
+        if (streq(malformed[i].name, "UTF-16"))
+            n = 6;
+        if (parse_text(malformed[i].text, n, &s, &e))
+            fail_msg("\"%s\" is accepted", malformed[i].name);
+        assert_null(s);
+        str_printf(&out, "--- %s\n", malformed[i].name);
+        err_print(&out, &e);
+    }
+    golden_check("tests/golden/err/session.txt", str_text(&out));
+    str_free(&out);
+}
+
+/* Input files that pinned a bug or a class of inputs, each with a comment line that says which. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void test_regress(void **state)
+{
+    (void)state;
+    VEC(char *) names = {0};
+    struct str out = {0}, path = {0};
+    DIR *d = opendir("tests/regress");
+    assert_non_null(d);
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
+        if (str_ends(entry->d_name, ".yaml"))
+            vec_push(&names, xstrdup(entry->d_name));
+    closedir(d);
+    qsort(names.data, (size_t)names.len, sizeof *names.data, by_name);
+    for (int i = 0; i < names.len; i++) {
+        struct session *s = NULL;
+        struct err e;
+        str_clear(&path);
+        str_printf(&path, "tests/regress/%s", names.data[i]);
+        str_printf(&out, "--- %s\n", names.data[i]);
+        if (session_load(str_text(&path), &s, &e))
+            session_yaml(s, &out);
+        else
+            err_print(&out, &e);
+        session_free(s);
+        free(names.data[i]);
+    }
+    golden_check("tests/golden/err/regress.txt", str_text(&out));
+    vec_free(&names);
+    str_free(&out);
+    str_free(&path);
+}
+
+/* Inputs too large to write down: refused, and quickly. */
+static void check_refused_fast(const char *text, size_t n, const char *want)
+{
+    struct session *s = NULL;
+    struct err e;
+    double start = clock_s();
+    assert_false(parse_text(text, n, &s, &e));
+    if (!strstr(e.text, want))
+        fail_msg("\"%s\" expected, not \"%s\"", want, e.text);
+    assert_true(clock_s() - start < 2);
+}
+
+static void test_huge(void **state)
+{
+    (void)state;
+    struct str text = {0};
+    str_add(&text, HEAD "note: ");
+    str_repeat(&text, '[', 200000);
+    check_refused_fast(text.data, text.len, "nested deeper than 16 levels");
+    str_clear(&text);
+    str_add(&text, HEAD "note: ");
+    for (int i = 0; i < 100000; i++)
+        str_add(&text, "{a: ");
+    check_refused_fast(text.data, text.len, "nested deeper than 16 levels");
+    str_clear(&text);
+    str_repeat(&text, 'x', (4 << 20) + 1);
+    check_refused_fast(text.data, text.len, "bytes; a session has at most");
+    str_clear(&text);
+    str_add(&text, HEAD "steps: [");
+    for (int i = 0; i < 300000; i++)
+        str_add(&text, "a, ");
+    check_refused_fast(text.data, text.len, "more than 100000 values");
+    str_clear(&text);
+    str_add(&text, HEAD "steps:\n");
+    for (int i = 0; i < 2001; i++)
+        str_add(&text, "- loop serial C M\n");
+    str_add(&text, "- loop serial C M\n");
+    struct session *s = NULL;
+    struct err e;
+    if (!parse_text(text.data, text.len, &s, &e) && !strstr(e.text, "more than 2000 steps"))
+        assert_int_equal(e.at.line, 4);
+    session_free(s);
+    str_clear(&text);
+    str_add(&text, HEAD "branches:\n");
+    for (int i = 0; i < 30000; i++)
+        str_printf(&text, "  b%d: {}\n", i);
+    check_refused_fast(text.data, text.len, "1 to 256 of them");
+    str_free(&text);
+}
+
+/* Random damage to a good file: an error inside the file or a session, never a crash. */
+static void test_damage(void **state)
+{
+    (void)state;
+    static const char good[] =
+        HEAD "title: \"a b\"\nnote: |\n  x\n  y\nbranch: b\nbranches:\n  main:\n    steps:\n"
+        "      - layout set C \"N M/4 4m\"\n      - loop parallel C N\n    at: 1\n"
+        "  b: {from: main, after: 1, steps: ['loop unroll C K']}\n"
+        "measured: [{branch: b, step: 0, key: x, outcome: ok, latency_ms: {min: 1.5e-3}}]\n";
+    static const char bits[] = "\n\t :-#[]{}\"'&*!|>%@`,?0a\x80\xff\x01";
+    struct rng r = rng_seed(seed);
+    struct session *s = must_parse(good);
+    session_free(s);
+    for (int i = 0; i < 3000; i++) {
+        struct str text = {0};
+        struct err e;
+        str_add(&text, good);
+        for (int64_t k = rng_range(&r, 1, 4); k > 0 && text.len > 0; k--) {
+            size_t at = (size_t)rng_range(&r, 0, (int64_t)text.len - 1);
+            if (rng_range(&r, 0, 3) == 0)
+                text.len = at;
+            else
+                text.data[at] = bits[rng_range(&r, 0, (int64_t)sizeof bits - 2)];
+        }
+        s = NULL;
+        if (!parse_text(str_text(&text), text.len, &s, &e))
+            assert_true(e.text[0] && e.at.line <= 20);
+        session_free(s);
+        str_free(&text);
+    }
+}
+
+/* good files */
+
+static void run_lines(struct session *s, const char *const *lines, int n)
+{
+    for (int i = 0; i < n; i++) {
+        enum command_effect effect;
+        struct err e;
+        if (!command_run(s->history, lines[i], &effect, &e))
+            fail_msg("%s: %s", lines[i], e.text);
+    }
+}
+
+static struct measurement some_measurement(struct rng *r)
+{
+    struct measurement m = {
+        .outcome = rng_range(r, 0, 2) ? OUTCOME_OK : (enum outcome)rng_range(r, 0, OUTCOME_LIMIT),
+        .verified = rng_range(r, 0, 1), .max_rel_err = rng_unit(r) * 1e-6, .tolerance = 1e-5,
+        .gflops = 100 * rng_unit(r), .peak_gflops = 152.25, .peak_fraction = rng_unit(r),
+        .compiler = "gcc 12.2.0 \"quoted\": yes", .threads = 2, .build_s = 0.05, .total_s = 0.4,
+        .seed = rng_u64(r),
+        .sim = { .l1 = { 32768, 8, 64 }, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .n = 2,
+                 .by_tensor = { { "A", 1, 0, 5 }, { "C", 0, 9, rng_range(r, 0, 99) } },
+                 .available = true, .writebacks = 3, .seconds = 0.125 },
+        .perf = { .available = false, .reason = "no hardware events: this VM exposes no PMU" },
+    };
+    if (m.outcome == OUTCOME_OK)
+        m.latency = (struct latency){ 0.31, 0.3 + rng_unit(r), 0.4, 0.01, 41 };
+    else
+        snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
+    if (rng_range(r, 0, 1))
+        m.perf = (struct perf_result){ .available = true, .n = 2,
+                                       .count = { { "cycles", 12345, true },
+                                                  { "L1d load misses", 0, false } } };
+    return m;
+}
+
+static void assert_same_measurement(const struct measurement *a, const struct measurement *b)
+{
+    assert_int_equal(a->outcome, b->outcome);
+    assert_string_equal(a->reason, b->reason);
+    assert_string_equal(a->compiler, b->compiler);
+    assert_int_equal(a->verified, b->verified);
+    assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
+    assert_memory_equal(&a->latency, &b->latency, sizeof a->latency);
+    assert_true(a->gflops == b->gflops && a->peak_gflops == b->peak_gflops);
+    assert_true(a->peak_fraction == b->peak_fraction && a->seed == b->seed);
+    assert_true(a->build_s == b->build_s && a->total_s == b->total_s);
+    assert_int_equal(a->threads, b->threads);
+    assert_int_equal(a->sim.available, b->sim.available);
+    assert_int_equal(a->sim.l1.size_bytes, b->sim.l1.size_bytes);
+    assert_true(a->sim.loads == b->sim.loads && a->sim.stores == b->sim.stores);
+    assert_true(a->sim.writebacks == b->sim.writebacks && a->sim.seconds == b->sim.seconds);
+    assert_int_equal(a->sim.n, b->sim.n);
+    for (int i = 0; i < a->sim.n; i++) {
+        assert_string_equal(a->sim.by_tensor[i].tensor, b->sim.by_tensor[i].tensor);
+        assert_int_equal(a->sim.by_tensor[i].l1_misses, b->sim.by_tensor[i].l1_misses);
+    }
+    assert_int_equal(a->perf.available, b->perf.available);
+    assert_string_equal(a->perf.reason, b->perf.reason);
+    assert_int_equal(a->perf.n, b->perf.n);
+    for (int i = 0; i < a->perf.n; i++) {
+        assert_string_equal(a->perf.count[i].name, b->perf.count[i].name);
+        assert_int_equal(a->perf.count[i].value, b->perf.count[i].value);
+        assert_int_equal(a->perf.count[i].scaled, b->perf.count[i].scaled);
+    }
+}
+
+static void assert_same_session(const struct session *a, const struct session *b)
+{
+    const struct history *x = a->history, *y = b->history;
+    assert_string_equal(history_spec(x), history_spec(y));
+    assert_string_equal(a->title, b->title);
+    assert_string_equal(a->machine, b->machine);
+    assert_string_equal(str_text(&a->note), str_text(&b->note));
+    assert_int_equal(history_n_branches(x), history_n_branches(y));
+    assert_int_equal(history_branch_index(x), history_branch_index(y));
+    for (int i = 0; i < history_n_branches(x); i++) {
+        int n, at, m, here;
+        const int *p = history_path(x, i, &n, &at), *q = history_path(y, i, &m, &here);
+        assert_string_equal(history_branch(x, i)->name, history_branch(y, i)->name);
+        assert_int_equal(n, m);
+        assert_int_equal(at, here);
+        for (int k = 0; k < n; k++) {
+            const struct state *s = history_state(x, p[k]), *t = history_state(y, q[k]);
+            assert_string_equal(s->step, t->step);
+            assert_int_equal(s->measured != NULL, t->measured != NULL);
+            if (s->measured)
+                assert_same_measurement(s->measured, t->measured);
+        }
+    }
+}
+
+/* Loading what was saved gives the same, and saving that gives the same text. */
+static void check_round_trip(const struct session *s)
+{
+    struct str once = {0}, twice = {0};
+    session_yaml(s, &once);
+    struct session *again = must_parse(str_text(&once));
+    assert_same_session(s, again);
+    session_yaml(again, &twice);
+    assert_string_equal(str_text(&once), str_text(&twice));
+    session_free(again);
+    str_free(&once);
+    str_free(&twice);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "loop parallel C M", "loop unroll C K", "branch true", "layout set C \"N M\"", "switch main",
+        "undo", "branch 12.5", "set propagate off", "undo 2", "branch null", "loop unroll C N",
+        "loop parallel C M", "goto 1", "switch 12.5",
+    };
+    struct rng r = rng_seed(seed);
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    check_round_trip(s);
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        struct measurement m = some_measurement(&r);
+        run_lines(s, &lines[i], 1);
+        if (rng_range(&r, 0, 2))
+            history_set_measured(s->history, history_current(s->history)->id, &m);
+        check_round_trip(s);
+    }
+    session_free(s);
+}
+
+static void test_texts_survive(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "plain", "true", "~", "1", "1e5", "- x", "a: b", "a #b", "'", "\"", "\\", "{", "[a", "&a", "*a", "!a",
+        "|", ">", "%", "@", "`", "?", ":", " leading", "trailing ", "caf\xc3\xa9 \xe2\x9c\x93", "=",
+        "a, b", "null", "0x10", "2001-01-01", "y", "on", "\xf0\x9f\x98\x80",
+    };
+    static const char *const notes[] = {
+        "one line", "two\nlines", "ends\n", "ends\n\n", "\nbegins", "  indented\n more\n", " ", "\n", "\ttab\n",
+        "trailing blank \nx", "# no comment\n", "--- \n...\n", "long line after "
+        "long line after long line after long line after long line after long line after long line\nx",
+    };
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    for (int i = 0; i < COUNT_OF(texts); i++) {
+        snprintf(s->title, sizeof s->title, "%s", texts[i]);
+        snprintf(s->machine, sizeof s->machine, "%s", texts[COUNT_OF(texts) - 1 - i]);
+        check_round_trip(s);
+    }
+    for (int i = 0; i < COUNT_OF(notes); i++) {
+        str_clear(&s->note);
+        str_add(&s->note, notes[i]);
+        check_round_trip(s);
+    }
+    session_free(s);
+}
+
+/* Bytes that no session can hold are replaced on saving, so that it can be loaded again. */
+static void test_unprintable(void **state)
+{
+    (void)state;
+    struct session *s = NULL;
+    struct err e;
+    struct str out = {0};
+    assert_true(session_new(GMM, &s, &e));
+    snprintf(s->title, sizeof s->title, "a\x1b\nb\xff\xfe");
+    str_add(&s->note, "x\x07\xc3");
+    session_yaml(s, &out);
+    session_free(s);
+    s = must_parse(str_text(&out));
+    assert_string_equal(s->title, "a? b??");
+    assert_string_equal(str_text(&s->note), "x??");
+    session_free(s);
+    str_free(&out);
+}
+
+/* Steps edited by hand: what was measured behind them is dropped, without an error. */
+static void test_stale_measurements(void **state)
+{
+    (void)state;
+    static const struct { const char *from, *to; const char *kept; } table[] = {
+        { "loop parallel C M", "loop parallel C M", "111" },
+        { "loop unroll C K", "loop unroll C N", "110" },
+        { "loop parallel C M", "loop parallel C N", "100" },
+        { "m=32", "m=64", "000" },
+        { "branch: main", "branch: mine", "011" },
+    };
+    static const char *const lines[] = { "loop parallel C M", "loop unroll C K" };
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct session *s = NULL;
+        struct str text = {0}, edited = {0};
+        struct err e;
+        assert_true(session_new(GMM, &s, &e));
+        for (int k = 0; k < 3; k++) {
+            struct measurement m = some_measurement(&r);
+            history_set_measured(s->history, history_current(s->history)->id, &m);
+            if (k < 2)
+                run_lines(s, &lines[k], 1);
+        }
+        session_yaml(s, &text);
+        session_free(s);
+        const char *at = strstr(text.data, table[i].from);
+        assert_non_null(at);
+        str_add_n(&edited, text.data, (size_t)(at - text.data));
+        str_printf(&edited, "%s%s", table[i].to, at + strlen(table[i].from));
+        s = must_parse(str_text(&edited));
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(history_state(s->history, k)->measured != NULL, table[i].kept[k] == '1');
+        session_free(s);
+        str_free(&text);
+        str_free(&edited);
+    }
+}
+
+/* The format as session.h documents it, and what it is saved as. */
+static void test_format(void **state)
+{
+    (void)state;
+    struct session *s = must_parse(
+        "tilescope: 1   # a comment\n"
+        "title: R18 first convolution, channels last\n"
+        "note: free text\n"
+        "operator: c2d n=1 i=3 h=32 w=32 o=16 k=7 s=2 p=3 bias=1 relu=1\n"
+        "branch: tiled\n"
+        "branches:\n"
+        "  main:\n"
+        "    steps:\n"
+        "      - layout set Conv \"N H W O\"\n"
+        "      - loop parallel Conv  N   # twice\n"
+        "    at: 1\n"
+        "  tiled: {from: main, after: 1, steps: [loop unroll Conv KW]}\n"
+        "  bare: {}\n"
+        "  all: {from: main}\n"
+        "machine: AMD EPYC | avx512\n");
+    struct str out = {0};
+    session_yaml(s, &out);
+    golden_check("tests/golden/session.yaml", str_text(&out));
+    assert_string_equal(history_current(s->history)->step, "loop unroll Conv KW");
+    check_round_trip(s);
+    session_free(s);
+    s = must_parse("\xef\xbb\xbf%YAML 1.1\r\n---\r\n{tilescope: 1, operator: " GMM "}\r\n...\r\n");
+    assert_int_equal(history_n_states(s->history), 1);
+    session_free(s);
+    s = must_parse(HEAD "steps: [loop parallel C M, loop unroll C K]\nat: 1\n");
+    assert_int_equal(history_current(s->history)->id, 1);
+    session_free(s);
+    str_free(&out);
+}
+
+/* files */
+
+static void test_files(void **state)
+{
+    (void)state;
+    struct session *s = NULL, *t = NULL;
+    struct str path = {0};
+    struct err e;
+    str_printf(&path, "%s/a.yaml", state_dir);
+    assert_true(session_new(GMM, &s, &e));
+    s->dirty = true;
+    assert_false(session_save(s, "/nowhere/a.yaml", &e));
+    assert_int_equal(e.code, ERR_IO);
+    assert_true(s->dirty && s->path[0] == '\0');
+    assert_false(session_save(s, "-", &e));
+    assert_true(session_save(s, str_text(&path), &e));
+    assert_false(s->dirty);
+    assert_string_equal(s->path, str_text(&path));
+    assert_true(session_load(str_text(&path), &t, &e));
+    assert_string_equal(t->path, str_text(&path));
+    assert_false(t->dirty);
+    assert_same_session(s, t);
+    session_free(t);
+    session_free(s);
+    assert_false(session_load("/nowhere/a.yaml", &t, &e));
+    assert_false(session_load(state_dir, &t, &e));
+    str_free(&path);
+}
+
+static void test_open(void **state)
+{
+    (void)state;
+    static const struct { const char *arg; enum err_code want; } table[] = {
+        { "gmm m=32 k=16 n=zero", ERR_TYPE }, { "gmm", ERR_SYNTAX }, { "gnm m=3", ERR_IO },
+        { "/nowhere/x.yaml", ERR_IO }, { "x.yml", ERR_IO }, { "model.onnx", ERR_IO }, { "", ERR_IO },
+        { "hello world", ERR_IO },
+    };
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_open(GMM, &s, &e));
+    assert_string_equal(history_spec(s->history), GMM);
+    session_free(s);
+    s = NULL;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        assert_false(session_open(table[i].arg, &s, &e));
+        assert_null(s);
+        if (e.code != table[i].want && table[i].want == ERR_IO)
+            fail_msg("\"%s\": %s, not %s", table[i].arg, err_name(e.code), err_name(table[i].want));
+    }
+}
+
+static void test_recent(void **state)
+{
+    (void)state;
+    static char recent[32][512];
+    struct session *s = NULL;
+    struct str path = {0};
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    for (int i = 0; i < 25; i++) {
+        str_clear(&path);
+        str_printf(&path, "%s/r%d.yaml", state_dir, i % 22);
+        assert_true(session_save(s, str_text(&path), &e));
+    }
+    int n = session_recent(recent, COUNT_OF(recent));
+    assert_int_equal(n, 20);
+    assert_string_equal(recent[0], str_text(&path));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(recent[i], recent[k]);
+    assert_int_equal(session_recent(recent, 3), 3);
+    unlink(recent[0]);
+    char second[512];
+    snprintf(second, sizeof second, "%s", recent[1]);
+    session_recent(recent, 3);
+    assert_string_equal(recent[0], second);
+    session_free(s);
+    str_free(&path);
+}
+
+/* autosave */
+
+static void test_autosave(void **state)
+{
+    (void)state;
+    struct autosave found[4];
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    assert_true(session_autosave(s, &e));
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 0);   /* this process lives */
+    session_autosave_drop(s);
+    session_autosave_drop(s);
+    session_free(s);
+}
+
+/* A child applies steps and autosaves until it is killed; everything it reported must be there. */
+static void child_works(int report)
+{
+    static const char *const lines[] = {
+        "loop parallel C M", "loop unroll C K", "undo", "branch other", "loop unroll C N", "undo",
+    };
+    struct session *s = NULL;
+    struct rng r = rng_seed(seed);
+    struct err e;
+    if (!session_new(GMM, &s, &e))
+        _exit(1);
+    snprintf(s->path, sizeof s->path, "%s/killed.yaml", state_dir);
+    snprintf(s->title, sizeof s->title, "to be killed");
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        enum command_effect effect;
+        struct measurement m = some_measurement(&r);
+        if (!command_run(s->history, lines[i], &effect, &e))
+            _exit(1);
+        history_set_measured(s->history, history_current(s->history)->id, &m);
+        if (!session_autosave(s, &e))
+            _exit(1);
+    }
+    if (write(report, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void test_kill(void **state)
+{
+    (void)state;
+    int end[2];
+    char done;
+    struct autosave found[4];
+    struct session *s = NULL;
+    struct rng r = rng_seed(seed);
+    struct err e;
+    assert_int_equal(pipe(end), 0);
+    pid_t child = fork();
+    if (child == 0)
+        child_works(end[1]);
+    close(end[1]);
+    assert_int_equal(read(end[0], &done, 1), 1);
+    close(end[0]);
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 1);
+    assert_string_equal(found[0].title, "to be killed");
+    assert_true(str_ends(found[0].original, "/killed.yaml"));
+    assert_true(found[0].age_s > -1 && found[0].age_s < 60);
+    if (!session_recover(&found[0], &s, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(s->path, found[0].original);
+    assert_true(s->dirty);
+    assert_int_equal(history_n_branches(s->history), 2);
+    assert_int_equal(history_branch_index(s->history), 1);
+    assert_string_equal(history_current(s->history)->step, "loop parallel C M");
+    struct measurement last;
+    for (int i = 0; i < 6; i++)
+        last = some_measurement(&r);
+    assert_same_measurement(history_current(s->history)->measured, &last);
+    assert_false(file_exists(found[0].path));
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 0);   /* it is ours now */
+    assert_true(session_save(s, s->path, &e));
+    session_free(s);
+}
+
+/* Killed while it writes: the file is the old one or the new one, never a piece. */
+static void test_kill_while_saving(void **state)
+{
+    (void)state;
+    struct str path = {0};
+    struct session *s = NULL;
+    struct err e;
+    str_printf(&path, "%s/busy.yaml", state_dir);
+    assert_true(session_new(GMM, &s, &e));
+    assert_true(session_save(s, str_text(&path), &e));
+    for (int i = 0; i < 10; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            for (;;) {
+                enum command_effect effect;
+                command_run(s->history, "loop serial C M", &effect, &e);
+                command_run(s->history, "undo", &effect, &e);
+                if (!session_save(s, str_text(&path), &e))
+                    _exit(1);
+            }
+        usleep((useconds_t)(3000 + 1000 * i));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        struct session *t = NULL;
+        if (!session_load(str_text(&path), &t, &e))
+            fail_msg("%s", e.text);
+        session_free(t);
+    }
+    session_free(s);
+    str_free(&path);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(state_dir))
+        return 1;
+    setenv("XDG_STATE_HOME", state_dir, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "rm", "-rf", state_dir, NULL };
+    struct subprocess_result res = {0};
+    struct err e;
+    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
+    str_free(&res.out);
+    return !ok;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_regress),
+        cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_texts_survive),
+        cmocka_unit_test(test_unprintable),
+        cmocka_unit_test(test_stale_measurements),
+        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_recent),
+        cmocka_unit_test(test_autosave),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_kill_while_saving),
+    };
+    if (getenv("TS_SEED"))
+        seed = strtoull(getenv("TS_SEED"), NULL, 10);
+    printf("# TS_SEED=%llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
