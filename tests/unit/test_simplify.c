@@ -1,6 +1,6 @@
-/* The simplifier by example: each row is an expression, the ranges of its variables, its simple form and
- * the bounds of that.  The two are also compared at every point, and the table as a whole must fire
- * every rule. */
+/* The simplifier by example: each row is an expression, the ranges of its variables, its
+ * simple form and the bounds of that.  The two are also compared at every point, and the table
+ * as a whole must fire every rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,0 +1,460 @@
+/* kernels/base: arenas, strings, errors, random numbers, files. (subprocess: test_subprocess.c.) */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/str.h"
+#include "kernels/base/vec.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* ---- memory ---- */
+
+static void arena_gives_zeroed_aligned_memory(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    for (int round = 0; round < 3; round++) {
+        for (size_t n = 0; n < 3000; n += 7) {
+            unsigned char *p = arena_alloc(a, n);
+            assert_int_equal((uintptr_t)p % 16, 0);
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(p[i], 0);
+            memset(p, 0xff, n);
+        }
+        assert_true(arena_used_bytes(a) > 600000);
+        arena_reset(a);
+        assert_int_equal(arena_used_bytes(a), 0);
+    }
+    memset(arena_alloc(a, (size_t)10 << 20), 1, (size_t)10 << 20);
+    arena_free(a);
+    arena_free(NULL);
+}
+
+static void arena_copies(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    int from[3] = { 1, 2, 3 };
+    int *copy = ARENA_DUP(a, from, 3);
+    from[1] = 7;
+    assert_int_equal(copy[1], 2);
+    assert_string_equal(arena_strdup(a, "abc"), "abc");
+    assert_string_equal(arena_strndup(a, "abc", 2), "ab");
+    assert_string_equal(arena_strndup(a, "abc", 9), "abc");
+    assert_string_equal(arena_printf(a, "%d-%s", 5, "x"), "5-x");
+    assert_int_equal(strlen(arena_printf(a, "%9000d", 1)), 9000);
+    arena_free(a);
+}
+
+static void vec_grows(void **state)
+{
+    (void)state;
+    VEC(int) v = {0};
+    for (int i = 0; i < 100; i++)
+        vec_push(&v, i * i);
+    assert_int_equal(v.len, 100);
+    assert_int_equal(v.data[99], 99 * 99);
+    assert_int_equal(vec_pop(&v), 99 * 99);
+    vec_clear(&v);
+    assert_int_equal(v.len, 0);
+    vec_free(&v);
+    assert_null(v.data);
+}
+
+/* ---- strings ---- */
+
+static void str_builds(void **state)
+{
+    (void)state;
+    struct str s = {0};
+    assert_string_equal(str_text(&s), "");
+    str_add(&s, "ab");
+    str_add_char(&s, 'c');
+    str_add_n(&s, "defgh", 2);
+    str_repeat(&s, '-', 3);
+    str_repeat(&s, '-', -1);
+    str_printf(&s, "%d%s", 42, "!");
+    assert_string_equal(str_text(&s), "abcde---42!");
+    assert_int_equal(s.len, 11);
+    str_clear(&s);
+    assert_string_equal(str_text(&s), "");
+    str_printf(&s, "%500d", 1);
+    str_printf(&s, "%5000d", 1);
+    assert_int_equal(strlen(str_text(&s)), 5500);
+    str_free(&s);
+    assert_null(s.data);
+}
+
+static void str_compares(void **state)
+{
+    (void)state;
+    assert_true(streq("a", "a") && !streq("a", "A") && strcaseeq("aB", "Ab"));
+    assert_true(str_starts("layout", "lay") && str_starts("x", "") && !str_starts("la", "lay"));
+    assert_true(str_ends("a.yaml", ".yaml") && !str_ends("aml", ".yaml") && str_ends("x", ""));
+}
+
+static void distances(void **state)
+{
+    (void)state;
+    static const struct { const char *a, *b; int d; } rows[] = {
+        { "", "", 0 }, { "", "abc", 3 }, { "abc", "", 3 }, { "split", "split", 0 },
+        { "spilt", "split", 1 }, { "splt", "split", 1 }, { "splitt", "split", 1 },
+        { "sprit", "split", 1 }, { "reorder", "order", 2 }, { "ca", "abc", 3 }, { "ab", "ba", 1 },
+        { "A", "a", 1 },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(str_distance(rows[i].a, rows[i].b), rows[i].d);
+        assert_int_equal(str_distance(rows[i].b, rows[i].a), rows[i].d);
+    }
+}
+
+static void nearest_is_near_enough(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "split", "reorder", "fuse", "vectorize", "unroll", "n", "oh",
+    };
+    static const struct { const char *word, *found; } rows[] = {
+        { "spilt", "split" }, { "reoder", "reorder" }, { "FUSE", "fuse" }, { "vec", "vectorize" },
+        { "parallel", NULL }, { "x", NULL }, { "", NULL }, { "N", "n" }, { "ow", "oh" },
+        { "unrol", "unroll" }, { "zz", NULL },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        const char *found = str_nearest(rows[i].word, words, COUNT_OF(words));
+        if (rows[i].found)
+            assert_string_equal(found, rows[i].found);
+        else
+            assert_null(found);
+    }
+}
+
+static void integers(void **state)
+{
+    (void)state;
+    static const struct { const char *text; long long lo, hi; bool ok; long long value; } rows[] = {
+        { "0", -9, 9, true, 0 }, { "7", -9, 9, true, 7 }, { "-9", -9, 9, true, -9 },
+        { "007", -9, 9, true, 7 }, { "10", -9, 9, false, 0 }, { "-10", -9, 9, false, 0 },
+        { "", -9, 9, false, 0 }, { "-", -9, 9, false, 0 }, { " 7", -9, 9, false, 0 },
+        { "7 ", -9, 9, false, 0 }, { "+7", -9, 9, false, 0 }, { "7x", -9, 9, false, 0 },
+        { "0x7", -9, 9, false, 0 }, { "--7", -9, 9, false, 0 }, { "7.0", -9, 9, false, 0 },
+        { "9223372036854775807", INT64_MIN, INT64_MAX, true, INT64_MAX },
+        { "-9223372036854775808", INT64_MIN, INT64_MAX, true, INT64_MIN },
+        { "9223372036854775808", INT64_MIN, INT64_MAX, false, 0 },
+        { "99999999999999999999999", INT64_MIN, INT64_MAX, false, 0 },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        long long v = 1234;
+        bool ok = str_to_int64(rows[i].text, rows[i].lo, rows[i].hi, &v);
+        assert_int_equal(ok, rows[i].ok);
+        assert_true(v == (ok ? rows[i].value : 1234));
+    }
+}
+
+static void utf8(void **state)
+{
+    (void)state;
+    static const struct { const char *text; int bad; } rows[] = {
+        { "", -1 }, { "plain", -1 }, { "\xc3\xa4", -1 }, { "a\xe2\x82\xac z", -1 },
+        { "\xf0\x9f\x98\x80", -1 }, { "\xf4\x8f\xbf\xbf", -1 }, { "\xed\x9f\xbf", -1 },
+        { "\xc3", 0 }, { "ab\xff", 2 }, { "\x80", 0 }, { "\xc0\x80", 0 }, { "\xc1\xbf", 0 },
+        { "\xe0\x9f\xbf", 0 }, { "\xed\xa0\x80", 0 }, { "\xf0\x8f\xbf\xbf", 0 },
+        { "\xf4\x90\x80\x80", 0 }, { "\xf5\x80\x80\x80", 0 }, { "a\xe2\x82", 1 },
+        { "\xe2(\xa1", 0 },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        size_t bad = 99;
+        assert_int_equal(utf8_valid(rows[i].text, strlen(rows[i].text), &bad), rows[i].bad < 0);
+        assert_int_equal(bad, rows[i].bad < 0 ? 99 : rows[i].bad);
+    }
+    assert_true(utf8_valid("a\0b", 3, NULL));
+    assert_false(utf8_valid("\xe2\x82\xac", 2, NULL));
+}
+
+/* ---- errors ---- */
+
+static void errors_are_values(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_false(err_set(&e, ERR_DIM, "dim %d", 3));
+    assert_false(err_fix(&e, "use %d", 2));
+    assert_false(err_at(&e, 4, 2));
+    assert_int_equal(e.code, ERR_DIM);
+    assert_string_equal(e.text, "dim 3");
+    assert_string_equal(e.fix, "use 2");
+    assert_false(err_where(&e, "a.yaml", 3, 5, "line\nnext"));
+    assert_string_equal(e.source, "line");
+    err_set(&e, ERR_IO, "again");
+    assert_string_equal(e.fix, "");
+    assert_string_equal(e.source, "");
+    assert_int_equal(e.at.col, 0);
+    for (int c = 0; c < ERR_COUNT; c++) {
+        assert_true(strlen(err_name((enum err_code)c)) > 1);
+        assert_true(strlen(err_meaning((enum err_code)c)) > 3);
+    }
+    assert_string_equal(err_name(ERR_DIM), "E_DIM");
+}
+
+struct print_row { const char *file; int line, col, len; const char *source, *fix, *printed; };
+
+static void err_prints_a_caret(void **state)
+{
+    (void)state;
+    static const struct print_row rows[] = {
+        { "", 0, 0, 0, "", "", "error: wrong [E_NAME]\n" },
+        { "", 0, 0, 0, "", "do x", "error: wrong [E_NAME]\n  fix: do x\n" },
+        { "a.yaml", 0, 0, 0, "", "", "a.yaml: error: wrong [E_NAME]\n" },
+        { "a.yaml", 3, 0, 0, "", "", "a.yaml:3: error: wrong [E_NAME]\n" },
+        { "a.yaml", 3, 5, 0, "op: cd", "",
+          "a.yaml:3:5: error: wrong [E_NAME]\n  op: cd\n      ^\n" },
+        { "a.yaml", 3, 5, 2, "op: cd", "c2d",
+          "a.yaml:3:5: error: wrong [E_NAME]\n  op: cd\n      ^~\n  fix: c2d\n" },
+        { "", 0, 1, 99, "abc", "", "error: wrong [E_NAME]\n  abc\n  ^~~\n" },
+        { "", 0, 4, 0, "abc", "", "error: wrong [E_NAME]\n  abc\n     ^\n" },
+        { "", 0, 5, 0, "abc", "", "error: wrong [E_NAME]\n  abc\n" },
+        { "", 0, 3, 2, "\tab cd", "", "error: wrong [E_NAME]\n  \tab cd\n  \t ^~\n" },
+        /* Two bytes, one column: before the word and in it. */
+        { "", 0, 4, 4, "\xc3\xa4 b\xc3\xa4" "c", "",
+          "error: wrong [E_NAME]\n  \xc3\xa4 b\xc3\xa4" "c\n    ^~~\n" },
+        /* Nothing that moves a terminal's cursor gets through. */
+        { "", 0, 4, 0, "a\x1b[bc", "", "error: wrong [E_NAME]\n  a?[bc\n     ^\n" },
+        { "", 0, 3, 0, "a\xff" "b", "", "error: wrong [E_NAME]\n  a?b\n    ^\n" },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct err e = {0};
+        struct str out = {0};
+        err_set(&e, ERR_NAME, "wrong");
+        if (rows[i].fix[0])
+            err_fix(&e, "%s", rows[i].fix);
+        err_where(&e, rows[i].file, rows[i].line, rows[i].col, rows[i].source);
+        err_at(&e, rows[i].col, rows[i].len);
+        err_print(&out, &e);
+        assert_string_equal(str_text(&out), rows[i].printed);
+        str_free(&out);
+    }
+}
+
+static void err_survives_long_texts(void **state)
+{
+    (void)state;
+    char *text = xmalloc(100001);
+    struct str out = {0};
+    for (int i = 0; i < 100000; i += 2)
+        memcpy(text + i, "\xc3\xa4", 2);
+    text[100000] = '\0';
+    struct err e = {0};
+    err_set(&e, ERR_SYNTAX, "x%s", text);
+    err_fix(&e, "%s", text);
+    err_where(&e, text, 1, 99999, text);
+    err_print(&out, &e);
+    assert_true(utf8_valid(str_text(&out), out.len, NULL));
+    str_free(&out);
+    free(text);
+}
+
+/* ---- random numbers ---- */
+
+static void rng_is_deterministic_and_in_range(void **state)
+{
+    (void)state;
+    struct rng a = rng_seed(7), b = rng_seed(7), c = rng_seed(8);
+    int seen[7] = {0};
+    assert_true(rng_u64(&a) == rng_u64(&b) && rng_u64(&a) != rng_u64(&c));
+    for (int i = 0; i < 7000; i++) {
+        int64_t v = rng_range(&a, -3, 3);
+        assert_true(v >= -3 && v <= 3);
+        seen[v + 3]++;
+        double u = rng_unit(&a);
+        float f = rng_float(&a);
+        assert_true(u >= 0 && u < 1 && f >= -1 && f < 1);
+    }
+    for (int i = 0; i < 7; i++)
+        assert_true(seen[i] > 800 && seen[i] < 1200);
+    assert_int_equal(rng_range(&a, 5, 5), 5);
+    (void)rng_range(&a, INT64_MIN, INT64_MAX);
+}
+
+/* The published test vectors of FNV-1a and of splitmix64 feeding xoshiro256**. */
+static void rng_matches_its_papers(void **state)
+{
+    (void)state;
+    assert_true(hash_text("") == 0xcbf29ce484222325u);
+    assert_true(hash_text("a") == 0xaf63dc4c8601ec8cu);
+    assert_true(hash_text("foobar") == 0x85944171f73967e8u);
+    assert_true(hash_bytes("foobar", 6, 1) != hash_text("foobar"));
+    struct rng r = rng_seed(0);
+    assert_true(r.s[0] == 0xe220a8397b1dcdafu && r.s[1] == 0x6e789e6aa1b965f4u);
+    struct rng known = { { 1, 2, 3, 4 } };
+    assert_true(rng_u64(&known) == 11520u && rng_u64(&known) == 0u);
+    assert_true(rng_u64(&known) == 1509978240u);
+}
+
+/* ---- files ---- */
+
+static char dir[] = "/tmp/test_base_XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command);
+}
+
+static void files_round_trip(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct str out = {0};
+    const char *path = in_dir("a");
+    assert_false(file_exists(path));
+    assert_true(file_write_atomic(path, "one\0two", 7, &e));
+    assert_true(file_exists(path));
+    assert_true(file_read(path, 7, &out, &e));
+    assert_int_equal(out.len, 7);
+    assert_memory_equal(out.data, "one\0two", 8);
+    assert_false(file_read(path, 6, &out, &e));
+    assert_int_equal(e.code, ERR_IO);
+    assert_non_null(strstr(e.text, "larger than 6 bytes"));
+    assert_int_equal(out.len, 7);
+    assert_true(file_write_atomic(path, "", 0, &e));
+    assert_true(file_read(path, 0, &out, &e));
+    assert_int_equal(out.len, 0);
+    str_free(&out);
+}
+
+static void reads_say_why_not(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct str out = {0};
+    assert_false(file_read(in_dir("none"), 9, &out, &e));
+    assert_non_null(strstr(e.text, "No such file"));
+    assert_false(file_read(dir, 9, &out, &e));
+    assert_non_null(strstr(e.text, "is a directory"));
+    assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+    assert_false(file_read(in_dir("fifo"), 9, &out, &e));
+    assert_non_null(strstr(e.text, "not a regular file"));
+    assert_false(file_read("/dev/zero", 9, &out, &e));
+    assert_null(out.data);
+}
+
+static int n_entries(void)
+{
+    char command[600];
+    int n = -1;
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", dir);
+    FILE *f = popen(command, "r");
+    if (f && fscanf(f, "%d", &n) != 1)
+        n = -1;
+    if (f)
+        pclose(f);
+    return n;
+}
+
+static void writes_keep_the_mode(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct stat st;
+    mode_t old = umask(027);
+    assert_true(file_write_atomic(in_dir("new"), "x", 1, &e));
+    umask(old);
+    assert_int_equal(stat(in_dir("new"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(chmod(in_dir("new"), 0604), 0);
+    assert_true(file_write_atomic(in_dir("new"), "y", 1, &e));
+    assert_int_equal(stat(in_dir("new"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0604);
+}
+
+static void writes_follow_links_to_files_only(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct stat st;
+    struct str out = {0};
+    char target[512];
+    snprintf(target, sizeof target, "%s", in_dir("target"));
+    assert_true(file_write_atomic(target, "old", 3, &e));
+    assert_int_equal(symlink(target, in_dir("link")), 0);
+    assert_true(file_write_atomic(in_dir("link"), "new", 3, &e));
+    assert_int_equal(lstat(in_dir("link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_true(file_read(target, 9, &out, &e));
+    assert_string_equal(str_text(&out), "new");
+    str_free(&out);
+    assert_int_equal(symlink("nowhere", in_dir("dangling")), 0);
+    assert_int_equal(symlink(dir, in_dir("to_dir")), 0);
+    int before = n_entries();
+    assert_false(file_write_atomic(in_dir("dangling"), "x", 1, &e));
+    assert_false(file_write_atomic(in_dir("to_dir"), "x", 1, &e));
+    assert_false(file_write_atomic(dir, "x", 1, &e));
+    assert_false(file_write_atomic("/dev/null", "x", 1, &e));
+    assert_false(file_write_atomic(in_dir("none/x"), "x", 1, &e));
+    assert_non_null(strstr(e.text, "No such file"));
+    assert_int_equal(n_entries(), before);
+}
+
+static void dirs(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct str out = {0};
+    assert_true(dir_make(in_dir("p/q//r/"), &e));
+    assert_true(dir_make(in_dir("p/q/r"), &e));
+    assert_true(dir_make("/", &e));
+    assert_true(file_write_atomic(in_dir("p/file"), "", 0, &e));
+    assert_false(dir_make(in_dir("p/file/r"), &e));
+    assert_false(dir_make(in_dir("p/file"), &e));
+    assert_non_null(strstr(e.text, "a file of that name exists"));
+    setenv("XDG_CACHE_HOME", in_dir("cache"), 1);
+    assert_true(dir_cache(&out, &e));
+    assert_string_equal(str_text(&out), in_dir("cache/tilescope"));
+    assert_true(file_exists(str_text(&out)));
+    setenv("XDG_STATE_HOME", "relative", 1);
+    setenv("HOME", in_dir("home"), 1);
+    assert_true(dir_state(&out, &e));
+    assert_string_equal(str_text(&out), in_dir("home/.local/state/tilescope"));
+    str_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_gives_zeroed_aligned_memory), cmocka_unit_test(arena_copies),
+        cmocka_unit_test(vec_grows), cmocka_unit_test(str_builds), cmocka_unit_test(str_compares),
+        cmocka_unit_test(distances), cmocka_unit_test(nearest_is_near_enough),
+        cmocka_unit_test(integers), cmocka_unit_test(utf8), cmocka_unit_test(errors_are_values),
+        cmocka_unit_test(err_prints_a_caret), cmocka_unit_test(err_survives_long_texts),
+        cmocka_unit_test(rng_is_deterministic_and_in_range),
+        cmocka_unit_test(rng_matches_its_papers), cmocka_unit_test(files_round_trip),
+        cmocka_unit_test(reads_say_why_not), cmocka_unit_test(writes_keep_the_mode),
+        cmocka_unit_test(writes_follow_links_to_files_only), cmocka_unit_test(dirs),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,202 @@
+/* kernels/base/subprocess: output, exit, limits, cancelling. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/subprocess.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static struct subprocess_result run_sh(const char *script, double limit_s)
+{
+    const char *const argv[] = { "sh", "-c", script, NULL };
+    struct subprocess_result r;
+    struct err e = {0};
+    assert_true(subprocess_run(argv, limit_s, NULL, &r, &e));
+    return r;
+}
+
+static void output_and_status(void **state)
+{
+    (void)state;
+    struct subprocess_result r = run_sh("echo out; echo err >&2; exit 3", 10);
+    assert_string_equal(str_text(&r.out), "out\nerr\n");
+    assert_int_equal(r.exit_code, 3);
+    assert_int_equal(r.signal, 0);
+    assert_false(r.timed_out);
+    str_free(&r.out);
+    r = run_sh("kill -SEGV $$", 10);
+    assert_int_equal(r.exit_code, -1);
+    assert_int_equal(r.signal, SIGSEGV);
+    str_free(&r.out);
+}
+
+static void stdin_is_empty_and_files_are_closed(void **state)
+{
+    (void)state;
+    int fd = open("/dev/null", O_RDONLY);
+    assert_true(fd > 2);
+    struct subprocess_result r = run_sh("cat; ls /proc/self/fd | wc -l", 10);
+    assert_true(atoi(str_text(&r.out)) <= 4);
+    assert_int_equal(r.exit_code, 0);
+    str_free(&r.out);
+    close(fd);
+}
+
+static void output_is_capped(void **state)
+{
+    (void)state;
+    struct subprocess_result r = run_sh("head -c 3000000 /dev/zero; exit 5", 10);
+    assert_int_equal(r.out.len, 1 << 20);
+    assert_int_equal(r.exit_code, 5);
+    str_free(&r.out);
+}
+
+static void the_limit_kills_the_group(void **state)
+{
+    (void)state;
+    double start = clock_s();
+    struct subprocess_result r = run_sh("echo begun; sleep 30 & sleep 30; wait", 0.2);
+    assert_true(r.timed_out);
+    assert_int_equal(r.exit_code, -1);
+    assert_int_equal(r.signal, SIGKILL);
+    assert_string_equal(str_text(&r.out), "begun\n");
+    assert_true(clock_s() - start < 5);
+    str_free(&r.out);
+    r = run_sh("yes", 0.2);
+    assert_true(r.timed_out);
+    str_free(&r.out);
+}
+
+/* A program that closes its output and lives on, and one whose child keeps the output open. */
+static void odd_ends(void **state)
+{
+    (void)state;
+    double start = clock_s();
+    struct subprocess_result r = run_sh("echo x; exec >&- 2>&-; sleep 0.1; exit 4", 10);
+    assert_int_equal(r.exit_code, 4);
+    assert_string_equal(str_text(&r.out), "x\n");
+    str_free(&r.out);
+    r = run_sh("sleep 3 & echo y; exit 6", 10);
+    assert_int_equal(r.exit_code, 6);
+    assert_string_equal(str_text(&r.out), "y\n");
+    assert_true(clock_s() - start < 2.5);
+    str_free(&r.out);
+}
+
+static void missing_programs(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "no-such-program-here", NULL };
+    const char *const dir[] = { "/tmp", NULL };
+    struct subprocess_result r;
+    struct err e = {0};
+    assert_false(subprocess_run(argv, 1, NULL, &r, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_string_equal(e.text, "cannot run no-such-program-here: no such program");
+    assert_false(subprocess_run(dir, 1, NULL, &r, &e));
+    assert_int_equal(e.code, ERR_ENV);
+}
+
+static void *raise_soon(void *cancel)
+{
+    struct cancel *c = cancel;
+    struct timespec t = { .tv_nsec = 100 * 1000 * 1000 };
+    nanosleep(&t, NULL);
+    atomic_store(&c->raised, 1);
+    return NULL;
+}
+
+static void cancelling(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "sleep", "30", NULL };
+    struct cancel c = {0};
+    struct subprocess_result r;
+    struct err e = {0};
+    pthread_t thread;
+    double start = clock_s();
+    assert_int_equal(pthread_create(&thread, NULL, raise_soon, &c), 0);
+    assert_false(subprocess_run(argv, 0, &c, &r, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+    assert_true(r.cancelled);
+    assert_true(clock_s() - start < 5);
+    pthread_join(thread, NULL);
+    assert_false(subprocess_run(argv, 0, &c, &r, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+}
+
+static void *run_many(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 20; i++) {
+        const char *const argv[] = { "echo", "hello", NULL };
+        struct subprocess_result r;
+        struct err e = {0};
+        if (!subprocess_run(argv, 10, NULL, &r, &e) || !streq(str_text(&r.out), "hello\n"))
+            return "failed";
+        str_free(&r.out);
+    }
+    return NULL;
+}
+
+static void from_many_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+    for (int i = 0; i < COUNT_OF(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, NULL), 0);
+    for (int i = 0; i < COUNT_OF(threads); i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+}
+
+static void starting_is_quick(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "true", NULL };
+    double start = clock_s();
+    for (int i = 0; i < 50; i++) {
+        struct subprocess_result r;
+        struct err e = {0};
+        assert_true(subprocess_run(argv, 10, NULL, &r, &e));
+        str_free(&r.out);
+    }
+    printf("# %.2f ms a run\n", 20 * (clock_s() - start));
+    assert_true(clock_s() - start < 2);
+}
+
+static void finding(void **state)
+{
+    (void)state;
+    struct str path = {0};
+    assert_true(subprocess_find("sh", &path));
+    assert_int_equal(str_text(&path)[0], '/');
+    assert_true(subprocess_find("sh", NULL));
+    assert_false(subprocess_find("no-such-program-here", &path));
+    assert_false(subprocess_find("", &path));
+    assert_false(subprocess_find("bin/sh", &path));
+    str_free(&path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_and_status), cmocka_unit_test(stdin_is_empty_and_files_are_closed),
+        cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
+        cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
+        cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
+        cmocka_unit_test(starting_is_quick), cmocka_unit_test(finding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
