@@ -100,7 +100,7 @@ golden-update:
 	    TS_UPDATE_GOLDEN=1 $(B)/tests/$$(basename $$t .c) > /dev/null 2>&1 || echo "$$t fails"; \
 	done
 	@git --no-pager diff --stat -- tests/golden
-VALGRIND_TESTS := test_expr test_simplify test_layout test_step test_stage test_session
+VALGRIND_TESTS := test_expr test_simplify test_step test_layout test_history test_session
 valgrind: deps
 	@$(MAKE) --no-print-directory all tests
 	@for t in $(VALGRIND_TESTS); do \
