@@ -24,16 +24,18 @@ static void set_choice(struct program *draft, const char *tensor, const struct p
     draft->n_choices = count;
 }
 
-/* Inputs with a layout of their own get a conversion in front (SPEC A.8), unless they arrive that way. */
+/* SPEC A.8: inputs with a layout of their own get a conversion in front, unless they arrive that way; an output with one gets
+ * a conversion behind it when the caller wants the original. */
 static const struct graph *with_conversions(struct program *draft)
 {
     const struct graph *g = draft->base;
     draft->n_conversions = 0;
-    if (draft->input_given)
-        return g;
     for (int i = 0; i < draft->n_choices; i++) {
         int t = graph_tensor(g, draft->choice[i].tensor);
-        if (t >= 0 && g->tensor[t].role == TENSOR_INPUT) {
+        if (t < 0)
+            continue;
+        enum tensor_role role = g->tensor[t].role;
+        if ((role == TENSOR_INPUT && !draft->input_given) || (role == TENSOR_OUTPUT && draft->output_original)) {
             g = graph_with_conversion(draft->arena, g, t);
             draft->n_conversions++;
         }
@@ -149,11 +151,6 @@ static bool find_tensor(const struct program *p, const struct step *s, int *t, s
             err_fix(e, "lay out %s, which is computed from it, or: set input_layout given", reader);
             return blame_target(e, s);
         }
-    }
-    if (x->role == TENSOR_OUTPUT && p->output_original && s->kind != STEP_LAYOUT_RESET) {
-        err_set(e, ERR_STEP, "%s is the output, which keeps the caller's layout", x->name);
-        err_fix(e, "set output_layout propagated");
-        return blame_target(e, s);
     }
     return true;
 }

@@ -61,13 +61,19 @@ struct prim prim_from(const struct layout *l, const char *text)
             *value = '\0';
             set_option(&pr, word, strtoll(value + 1, NULL, 10));
         } else if (layout_dim(l, word) >= 0) {
-            pr.perm[n_dims] = layout_dim(l, word);
-            pr.dim = n_dims++ == 0 ? layout_dim(l, word) : pr.dim;
+            if (pr.kind == PRIM_REORDER)
+                pr.perm[n_dims] = layout_dim(l, word);
+            else if (n_dims == 0)
+                pr.dim = layout_dim(l, word);
+            n_dims++;
         } else {
             pr.factor[n_numbers++] = strtoll(word, NULL, 10);
         }
     }
-    pr.n = pr.kind == PRIM_SPLIT ? n_numbers : n_dims;
+    if (pr.kind == PRIM_SPLIT)
+        pr.n = n_numbers;
+    if (pr.kind == PRIM_REORDER || pr.kind == PRIM_FUSE)
+        pr.n = n_dims;
     return pr;
 }
 

@@ -114,7 +114,6 @@ static const struct refusal refusals[] = {
     { CONV, "", "layout reorder Conv N O H", "names 3", "" },
     { CONV, "", "layout reorder Conv N O H H", "named twice", "" },
     { CONV, "", "layout split Foo O 2", "no tensor Foo", "the tensors are" },
-    { CONV, "set output_layout original", "layout set ReLU NHWO", "keeps the caller's layout", "propagated" },
     { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "", "layout set Inp_in NHWI", "the caller's tensor", "lay out Inp" },
     { CONV, "", "set propagate maybe", "on or off", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
@@ -187,7 +186,10 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
     const char *name = p->graph->tensor[t].name;
     int d = (int)rng_range(r, 0, l->rank - 1), other = (int)rng_range(r, 0, l->rank - 1);
     struct str s = { 0 };
-    switch (rng_range(r, 0, 6)) {
+    switch (rng_range(r, 0, 7)) {
+    case 7:
+        str_add(&s, rng_range(r, 0, 1) ? "set output_layout original" : "set propagate off");
+        break;
     case 0: case 1:
         str_printf(&s, "layout split %s %s %lld", name, l->dim[d], (long long)random_divisor(r, l->shape[d]));
         break;

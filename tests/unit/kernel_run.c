@@ -1,0 +1,125 @@
+#include "tests/unit/kernel_run.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/subprocess.h"
+#include "kernels/base/vec.h"
+
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZE "-fsanitize=address,undefined"
+#else
+#define SANITIZE NULL
+#endif
+
+const char *kernel_compiler(const char *name)
+{
+    static const char *absent[4];
+    struct str path = { 0 };
+    bool found = subprocess_find(name, &path);
+    str_free(&path);
+    for (int i = 0; !found && i < COUNT_OF(absent); i++) {
+        if (absent[i] && streq(absent[i], name))
+            break;
+        if (!absent[i]) {
+            absent[i] = name;
+            printf("SKIP: %s is not installed\n", name);
+            break;
+        }
+    }
+    return found ? name : NULL;
+}
+
+/* source with every "symbol" followed by "_I": units of one object must not clash. */
+static void write_unit(const char *path, const char *source, const char *symbol, int i)
+{
+    struct str text = { 0 };
+    struct err e;
+    size_t n = strlen(symbol);
+    for (const char *s = source; *s; s++)
+        if (str_starts(s, symbol)) {
+            str_printf(&text, "%s_%d", symbol, i);
+            s += n - 1;
+        } else {
+            str_add_char(&text, *s);
+        }
+    if (!file_write_atomic(path, str_text(&text), text.len, &e))
+        fail("%s", e.text);
+    str_free(&text);
+}
+
+struct argv { const char **data; int len, cap; };
+
+static void compile(const char *cc, const struct target *t, const struct argv *files, const char *so)
+{
+    struct argv argv = { 0 };
+    bool is_clang = str_starts(cc, "clang");
+    static const char *const fixed[] = { "-Wall", "-Wextra", "-Werror", "-std=c17", "-fPIC", "-shared", "-fopenmp",
+                                         "-o" };
+    vec_push(&argv, cc);
+    for (const char *const *flag = gen_cflags(t, is_clang); *flag; flag++)
+        vec_push(&argv, *flag);
+    if (SANITIZE && !is_clang)
+        vec_push(&argv, SANITIZE);
+    for (int i = 0; i < COUNT_OF(fixed); i++)
+        vec_push(&argv, fixed[i]);
+    vec_push(&argv, so);
+    for (int i = 0; i < files->len; i++)
+        vec_push(&argv, files->data[i]);
+    vec_push(&argv, NULL);
+    struct subprocess_result res = { 0 };
+    struct err e;
+    if (!subprocess_run(argv.data, 120, NULL, &res, &e))
+        fail("%s: %s", cc, e.text);
+    if (res.exit_code != 0)
+        fail("%s refused the generated code:\n%.4000s", cc, str_text(&res.out));
+    str_free(&res.out);
+    vec_free(&argv);
+}
+
+void kernel_compile(const char *cc, const struct target *t, const char *const *source, int n,
+                    const char *symbol, void **fn)
+{
+    char dir[] = "/tmp/tilescope-test-XXXXXX";
+    struct arena *a = arena_new();
+    struct argv files = { 0 };
+    if (!mkdtemp(dir))
+        fail("mkdtemp %s", dir);
+    for (int i = 0; i < n; i++) {
+        const char *path = arena_printf(a, "%s/unit_%d.c", dir, i);
+        write_unit(path, source[i], symbol, i);
+        vec_push(&files, path);
+    }
+    const char *so = arena_printf(a, "%s/all.so", dir);
+    compile(cc, t, &files, so);
+    void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        fail("%s", dlerror());
+    for (int i = 0; i < n; i++) {
+        fn[i] = dlsym(handle, arena_printf(a, "%s_%d", symbol, i));
+        if (!fn[i])
+            fail("%s", dlerror());
+        unlink(files.data[i]);
+    }
+    unlink(so);
+    rmdir(dir);
+    vec_free(&files);
+    arena_free(a);
+}
+
+float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed)
+{
+    struct rng r = rng_seed(seed);
+    float **data = ARENA_ARRAY(a, float *, f->n_params);
+    for (int b = 0; b < f->n_params; b++) {
+        data[b] = xmalloc((size_t)f->buffer[b].elems * sizeof(float));
+        for (int64_t i = 0; i < f->buffer[b].elems; i++)
+            data[b][i] = (float)rng_range(&r, -4, 4);
+    }
+    return data;
+}

@@ -1,0 +1,360 @@
+/* Whole programs through the compiler, the child, the reference and the simulator. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/ops/reference.h"
+#include "profile/measure.h"
+#include "profile/oracle.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static uint64_t seed = 1;
+static struct arena *perm;
+
+#define assert_contains(text, part) \
+    do { \
+        if (!strstr((text), (part))) \
+            fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
+    } while (0)
+
+/* spec, then step lines up to NULL. */
+static const struct program *program_of(const char *spec, const char *const *steps)
+{
+    const struct program *p;
+    int n = 0, bad;
+    struct err e;
+    while (steps && steps[n])
+        n++;
+    if (!program_replay(perm, spec, steps, n, &p, &bad, &e))
+        fail_msg("%s, step %d: %s", spec, bad, e.text);
+    return p;
+}
+
+static struct measure_opts quick(unsigned meters)
+{
+    return (struct measure_opts){ .meters = meters, .seed = seed, .time_s = 0.01, .min_runs = 3 };
+}
+
+static void must_be_right(const char *spec, const char *const *steps, int threads)
+{
+    struct measure_opts o = quick(METER_CLOCK | METER_SIM | METER_PERF);
+    struct measurement m;
+    struct err e;
+    o.threads = threads;
+    if (!measure_program(program_of(spec, steps), &o, NULL, NULL, &m, &e))
+        fail_msg("%s: %s", spec, e.text);
+    if (m.outcome != OUTCOME_OK)
+        fail_msg("%s: %s: %s", spec, outcome_name[m.outcome], m.reason);
+    assert_true(m.verified && m.max_rel_err >= 0 && m.max_rel_err <= m.tolerance);
+    assert_true(m.latency.runs >= 3 && m.latency.min_ms > 0);
+    assert_true(m.latency.min_ms <= m.latency.median_ms && m.latency.median_ms <= m.latency.max_ms);
+    assert_true(m.gflops > 0 && m.peak_gflops > 0 && m.peak_fraction > 0);
+    if (!m.sim.available)
+        fail_msg("%s: %s", spec, m.sim.reason);
+    assert_true(m.sim.loads > 0 && m.sim.stores > 0 && m.sim.l1_misses > 0);
+    int64_t loads = 0, misses = 0;
+    for (int i = 0; i < m.sim.n; i++) {
+        loads += m.sim.by_tensor[i].loads;
+        misses += m.sim.by_tensor[i].l1_misses;
+    }
+    assert_int_equal(loads, m.sim.loads);
+    assert_int_equal(misses, m.sim.l1_misses);
+    assert_int_equal(m.perf.available, m.perf.reason[0] == 0);
+    assert_true(m.compiler[0] && m.threads == threads && m.seed == seed && m.total_s >= m.build_s);
+}
+
+static void operators_are_right(void **state)
+{
+    static const char *const blocked[] = { "layout set Conv \"N O/4 H W 4o\"", NULL };
+    static const char *const given[] = { "layout set Inp \"N H W I\"", "layout set Ker \"O KH KW I\"",
+                                         NULL };
+    static const char *const parallel[] = { "loop parallel C M", NULL };
+    (void)state;
+    must_be_right("c2d n=1 i=3 h=12 w=12 o=8 k=3 p=1 bias=1 relu=1", NULL, 1);
+    must_be_right("c2d n=1 i=3 h=12 w=12 o=8 k=3 p=1 bias=1 relu=1", blocked, 1);
+    must_be_right("c2d n=1 i=4 h=10 w=10 o=8 k=3 s=2", given, 1);
+    must_be_right("gmm m=24 n=20 k=32", NULL, 1);
+    must_be_right("gmm m=24 n=20 k=32", parallel, 1);
+    must_be_right("gmm m=24 n=20 k=32", parallel, 2);
+}
+
+/* C += A * B in a plain triple loop; whatever of it the generator keeps in registers, the lines touched first are
+ * a matter of the shapes: every tensor fits the cache, so each line misses once. */
+static void misses_of_a_small_kernel(void **state)
+{
+    struct measure_opts o = quick(METER_SIM);
+    struct measurement m;
+    struct err e;
+    (void)state;
+    o.l1 = (struct cache_geometry){ 32 << 10, 8, 64 };
+    assert_true(measure_program(program_of("gmm m=16 n=32 k=8", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_OK);
+    assert_int_equal(m.latency.runs, 0);
+    assert_true(m.sim.available);
+    assert_int_equal(m.sim.n, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct tensor_count *c = &m.sim.by_tensor[i];
+        int64_t lines = streq(c->tensor, "A") ? 16 * 8 / 16 : streq(c->tensor, "B") ? 8 * 32 / 16
+                                                                                    : 16 * 32 / 16;
+        assert_int_equal(c->l1_misses, lines);
+        if (streq(c->tensor, "A") || streq(c->tensor, "B"))
+            assert_int_equal(c->stores, 0);
+    }
+    assert_int_equal(m.sim.l1_misses, 8 + 16 + 32);
+}
+
+static void impossible_cache_is_a_reason(void **state)
+{
+    struct measure_opts o = quick(METER_SIM);
+    struct measurement m;
+    struct err e;
+    (void)state;
+    o.l1 = (struct cache_geometry){ 1000, 8, 64 };
+    assert_true(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_OK);
+    assert_false(m.sim.available);
+    assert_contains(m.sim.reason, "1000");
+}
+
+static void missing_environment_is_an_error(void **state)
+{
+    struct measure_opts o = quick(METER_CLOCK);
+    struct measurement m;
+    struct err e;
+    (void)state;
+    o.runner = "/nonexistent/runner";
+    assert_false(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_ENV);
+    assert_int_equal(e.code, ERR_ENV);
+    o.runner = NULL;
+    o.compiler = "no-such-cc";
+    assert_false(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_ENV);
+    assert_contains(m.reason, "no-such-cc");
+}
+
+static void too_large_is_said_so(void **state)
+{
+    struct measure_opts o = quick(METER_CLOCK);
+    struct measurement m;
+    struct err e;
+    (void)state;
+    assert_true(measure_program(program_of("gmm m=1000000 n=1000000 k=8", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_LIMIT);
+    assert_contains(m.reason, "GiB");
+    assert_false(m.verified);
+}
+
+static void cancelled_at_once(void **state)
+{
+    struct measure_opts o = quick(METER_CLOCK);
+    struct cancel c = { .raised = 1 };
+    struct measurement m;
+    struct err e;
+    (void)state;
+    assert_false(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, &c, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_CANCEL);
+    assert_int_equal(e.code, ERR_CANCEL);
+}
+
+/* Raises the cancel flag the first time a stage reports. */
+struct spy { struct cancel cancel; const char *at; int seen; };
+
+static void spy_report(void *ctx, const char *what, double fraction)
+{
+    struct spy *s = ctx;
+    assert_true(fraction >= 0 && fraction <= 1);
+    s->seen += streq(what, s->at);
+    if (streq(what, s->at))
+        atomic_store(&s->cancel.raised, 1);
+}
+
+static void cancelled_in_every_stage(void **state)
+{
+    static const char *const stage[] = { "compiling", "checking", "timing", "simulating" };
+    const struct program *p = program_of("gmm m=64 n=64 k=64", NULL);
+    (void)state;
+    for (int i = 0; i < COUNT_OF(stage); i++) {
+        struct measure_opts o = quick(METER_CLOCK | METER_SIM);
+        struct spy s = { .at = stage[i] };
+        struct progress pr = { spy_report, &s };
+        struct measurement m;
+        struct err e;
+        o.time_s = streq(stage[i], "timing") ? 20 : 0.01;
+        assert_false(measure_program(p, &o, &pr, &s.cancel, &m, &e));
+        if (m.outcome != OUTCOME_CANCEL)
+            fail_msg("%s: %s: %s", stage[i], outcome_name[m.outcome], m.reason);
+        assert_true(s.seen > 0);
+    }
+}
+
+/* --- The verdict, on outputs spoilt by hand ----------------------------------------------------- */
+
+struct verdict { int at; float value; const char *part; };
+
+static void first_wrong_element_is_named(void **state)
+{
+    static const struct verdict table[] = {
+        { 37, 100.0f, "C[1][5] is 100, reference " },
+        { 0, __builtin_nanf(""), "C[0][0] is nan, reference " },
+        { 511, __builtin_inff(), "C[15][31] is inf, reference " },
+        { 64, 0, "C[2][0] " },
+    };
+    const struct program *p = program_of("gmm m=16 n=32 k=8", NULL);
+    const struct oracle *o;
+    int c = graph_tensor(p->graph, "C");
+    double *data[3], worst;
+    struct err e;
+    (void)state;
+    for (int t = 0; t < 3; t++) {
+        float f[512];
+        data[t] = xcalloc(512, sizeof *data[t]);
+        reference_fill(&p->base->tensor[t], seed, f);
+        for (int i = 0; i < tensor_elems(&p->base->tensor[t]); i++)
+            data[t][i] = f[i];
+    }
+    reference_eval_slow(p->base, data);
+    assert_true(oracle_acquire(p->base, seed, NULL, &o, &e));
+    for (int i = -1; i < COUNT_OF(table); i++) {
+        float got[512];
+        for (int k = 0; k < 512; k++)
+            got[k] = (float)data[c][k];
+        worst = 0;
+        if (i >= 0)
+            got[table[i].at] = table[i].value;
+        bool right = oracle_compare(o, p, c, got, 1e-4, &worst, &e);
+        assert_int_equal(right, i < 0);
+        if (i >= 0) {
+            assert_contains(e.text, table[i].part);
+            assert_contains(e.text, "1 of 512 elements");
+        }
+    }
+    oracle_fill(p, c, seed, 512, (float *)data[0]);
+    assert_false(oracle_compare(o, p, c, (float *)data[0], 1e-4, &worst, &e));
+    assert_contains(e.text, "C[0][0] was never written");
+    assert_contains(e.text, "100 % of elements");
+    assert_true(worst == ORACLE_INFINITE);
+    oracle_release(o);
+    for (int t = 0; t < 3; t++)
+        free(data[t]);
+}
+
+static void references_are_kept(void **state)
+{
+    static const char *const spec[] = { "gmm m=8 n=8 k=8", "gmm m=8 n=8 k=9", "gmm m=8 n=8 k=10",
+                                        "gmm m=8 n=8 k=11", "gmm m=8 n=8 k=12" };
+    const struct oracle *first, *again, *other;
+    struct err e;
+    (void)state;
+    assert_true(oracle_acquire(program_of(spec[0], NULL)->base, 7, NULL, &first, &e));
+    assert_true(oracle_acquire(program_of(spec[0], NULL)->base, 7, NULL, &again, &e));
+    assert_true(oracle_acquire(program_of(spec[0], NULL)->base, 8, NULL, &other, &e));
+    assert_ptr_equal(first, again);
+    assert_ptr_not_equal(first, other);
+    oracle_release(again);
+    oracle_release(other);
+    for (int i = 1; i < COUNT_OF(spec); i++) {
+        assert_true(oracle_acquire(program_of(spec[i], NULL)->base, 7, NULL, &other, &e));
+        oracle_release(other);
+    }
+    assert_true(oracle_acquire(program_of(spec[0], NULL)->base, 7, NULL, &again, &e));
+    oracle_release(again);
+    oracle_release(first);
+    oracle_release(NULL);
+}
+
+static void *measure_in_a_thread(void *ctx)
+{
+    struct arena *a = arena_new();
+    struct measure_opts o = quick(METER_CLOCK | METER_SIM);
+    const struct program *p;
+    struct measurement m;
+    struct err e;
+    bool ok = program_new(a, ctx, &p, &e) && measure_program(p, &o, NULL, NULL, &m, &e)
+           && m.outcome == OUTCOME_OK && m.sim.available;
+    arena_free(a);
+    return ok ? ctx : NULL;
+}
+
+static void measuring_in_threads_is_fine(void **state)
+{
+    static char spec[3][32] = { "gmm m=8 n=8 k=8", "gmm m=16 n=8 k=8", "gmm m=8 n=8 k=8" };
+    pthread_t t[3];
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, measure_in_a_thread, spec[i]), 0);
+    for (int i = 0; i < 3; i++) {
+        void *ok;
+        pthread_join(t[i], &ok);
+        assert_non_null(ok);
+    }
+}
+
+static void texts_are_of_the_measured_code(void **state)
+{
+    static const char *const steps[] = { "loop reorder C M K N", "loop vectorize C N", NULL };
+    const struct program *p = program_of("gmm m=32 n=64 k=32", steps);
+    struct str c = {0}, assembly = {0};
+    struct err e;
+    (void)state;
+    assert_true(program_c_text(p, &c, &e));
+    assert_contains(str_text(&c), "gmm ");
+    assert_contains(str_text(&c), "loop vectorize C N");
+    assert_contains(str_text(&c), "void matmul(");
+    if (!program_asm_text(p, NULL, NULL, &assembly, &e))
+        assert_int_equal(e.code, ERR_ENV);
+    else
+        assert_contains(str_text(&assembly), "matmul:\n");
+    str_free(&c);
+    str_free(&assembly);
+}
+
+static char home[] = "/tmp/tilescope-test-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    perm = arena_new();
+    return mkdtemp(home) && setenv("XDG_CACHE_HOME", home, 1) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    const char *argv[] = { "rm", "-rf", home, NULL };
+    struct subprocess_result res;
+    struct err e;
+    (void)state;
+    arena_free(perm);
+    if (subprocess_run(argv, 10, NULL, &res, &e))
+        str_free(&res.out);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operators_are_right),
+        cmocka_unit_test(misses_of_a_small_kernel),
+        cmocka_unit_test(impossible_cache_is_a_reason),
+        cmocka_unit_test(missing_environment_is_an_error),
+        cmocka_unit_test(too_large_is_said_so),
+        cmocka_unit_test(cancelled_at_once),
+        cmocka_unit_test(cancelled_in_every_stage),
+        cmocka_unit_test(first_wrong_element_is_named),
+        cmocka_unit_test(references_are_kept),
+        cmocka_unit_test(measuring_in_threads_is_fine),
+        cmocka_unit_test(texts_are_of_the_measured_code),
+    };
+    const char *s = getenv("TS_SEED");
+    seed = s ? strtoull(s, NULL, 10) : seed;
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
