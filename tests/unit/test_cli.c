@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include "app/cli.h"
 #include "app/help.h"
+#include "kernels/base/rng.h"
 #include "kernels/ops/graph.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -83,6 +84,29 @@ static void test_parse(void **state)
         understand(table[i].line, &got);
         assert_string_equal(str_text(&got), table[i].want);
         str_free(&got);
+    }
+}
+
+/* Any words at all: understood, or refused with a sentence. */
+static void test_random_words(void **state)
+{
+    (void)state;
+    static char piece[][16] = {
+        "run", "show", "help", "--", "-", "--json", "--json=", "--threads", "--threads=2", "-j",
+        "-j2", "-CUM", "-o", "--=", "---", "", "-=", "c2d", "n=1", "--assert", "\xff\xfe", "-\xff",
+        "--no-colr",
+    };
+    struct rng r = rng_seed(20261120);
+    for (int round = 0; round < 20000; round++) {
+        char *argv[8] = {(char[]){"tilescope"}};
+        int argc = 1 + (int)rng_range(&r, 0, 7);
+        for (int i = 1; i < argc; i++)
+            argv[i] = piece[rng_range(&r, 0, COUNT_OF(piece) - 1)];
+        struct args a;
+        struct err e = {0};
+        bool ok = args_parse(argc, argv, &a, &e);
+        assert_true(ok == (e.text[0] == '\0'));
+        args_free(&a);
     }
 }
 
@@ -226,9 +250,10 @@ static void test_list_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),    cmocka_unit_test(test_values),
-        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_help),
-        cmocka_unit_test(test_run_json), cmocka_unit_test(test_list_json),
+        cmocka_unit_test(test_parse),    cmocka_unit_test(test_random_words),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_help),     cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_list_json),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
 }
