@@ -1,5 +1,6 @@
-/* Exploring: a tree of immutable program states with named branches, undo and redo, and the ledger of what each
- * step bought.  State 0 is the bare operator; every other state is its parent plus one step. */
+/* Exploring: a tree of immutable program states with named branches, undo and redo, and the
+ * ledger of what each step bought.  State 0 is the bare operator; every other state is its parent
+ * plus one step. */
 #ifndef TS_EXPLORER_HISTORY_H
 #define TS_EXPLORER_HISTORY_H
 #include "profile/measure.h"
@@ -10,7 +11,8 @@ struct state {
     const struct program *program;
     const struct measurement *measured; /* NULL = not yet */
 };
-struct branch { const char *name; int tip; int at; };   /* at: where the branch stands (tip after undo is ahead of at) */
+/* at: the state the branch stands at; after an undo its tip is ahead of that. */
+struct branch { const char *name; int tip; int at; };
 
 struct history;
 bool history_new(const char *spec, struct history **out, struct err *e);
@@ -23,16 +25,20 @@ const struct state *history_current(const struct history *h);
 int history_n_branches(const struct history *h);
 const struct branch *history_branch(const struct history *h, int i);
 int history_branch_index(const struct history *h);      /* the current branch */
-/* State ids from state 0 to the tip of branch b; *n of them, *at = position of where it stands. Valid until the next change. */
+/* State ids from state 0 to the tip of branch b; *n of them, *at = position of where it stands.
+ * Valid until the next change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
 
-/* One step on the current state.  A step typed after an undo starts anew from there; the steps that were undone stay in the
- * tree under an automatic branch "NAME~1" when any of them was measured, else they are dropped.  A refused step changes nothing. */
+/* One step on the current state.  A step typed after an undo starts anew from there; the steps
+ * that were undone stay in the tree under an automatic branch "NAME~1" when any of them was
+ * measured, else they are dropped.  A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-bool history_goto(struct history *h, int position, struct err *e);           /* step number on the current branch, 0 = bare */
-bool history_branch_new(struct history *h, const char *name, struct err *e); /* from here, and switches to it */
+/* position: step number on the current branch, 0 = bare */
+bool history_goto(struct history *h, int position, struct err *e);
+/* From here, and switches to it.  Names: 1 to 40 letters, digits and _ . ~ - */
+bool history_branch_new(struct history *h, const char *name, struct err *e);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 void history_set_measured(struct history *h, int state, const struct measurement *m);   /* copies */
@@ -46,5 +52,6 @@ struct ledger_row {
     bool has_change; double change;     /* minimum latency / that of the previous timed row - 1 */
     bool has_misses_change; int64_t misses_change;   /* simulated L1 misses, against the same row */
 };
-int history_ledger(const struct history *h, struct ledger_row *out, int max);   /* how many rows there are */
+/* Fills up to max rows; returns how many there are. */
+int history_ledger(const struct history *h, struct ledger_row *out, int max);
 #endif

@@ -55,7 +55,8 @@ static bool fails(struct evaluator *v, int from, int to)
 static bool wrong_type(struct evaluator *v, const struct value *got, enum value_type wanted)
 {
     err_set(v->e, ERR_TYPE, "%s expected, this is %s", type_name[wanted], type_name[got->type]);
-    if (wanted == VALUE_TRUTH && got->type == VALUE_NUMBER)
+    bool is_path = isalpha((unsigned char)v->expr[got->from]);
+    if (wanted == VALUE_TRUTH && got->type == VALUE_NUMBER && is_path)
         err_fix(v->e, "compare it: %.*s < 1", got->to - got->from, v->expr + got->from);
     return fails(v, got->from, got->to);
 }
@@ -124,7 +125,7 @@ static void suggest_path(struct evaluator *v, const char *path)
     if (near)
         err_fix(v->e, "did you mean %s?", near);
     else
-        err_fix(v->e, "tilescope run --json prints every path there is");
+        err_fix(v->e, "tilescope run --json shows every path; a text stands in double quotes");
     for (int i = 0; i < list.len; i++)
         free(list.data[i]);
     vec_free(&list);
@@ -160,9 +161,10 @@ static bool value_of(struct evaluator *v, const json_t *node, const char *path, 
         err_set(v->e, ERR_TYPE, "\"%s\" has no value: it was not measured", path);
         return fails(v, out->from, out->to);
     } else {
+        const char *member = json_object_iter_key(json_object_iter((json_t *)node));
         err_set(v->e, ERR_TYPE, "\"%s\" is a group, not a value", path);
-        err_fix(v->e, "name one of its members: %s.%s", path,
-                json_is_array(node) ? "0" : json_object_iter_key(json_object_iter((json_t *)node)));
+        if (member || json_array_size(node) > 0)
+            err_fix(v->e, "name one of its members: %s.%s", path, member ? member : "0");
         return fails(v, out->from, out->to);
     }
     return true;

@@ -4,8 +4,8 @@
 #include "profile/measure.h"
 #include "sessions/yaml_fields.h"
 
-/* What it was measured on: step number `step` of a branch.  key is state_key of that state: when the steps were edited by
- * hand it does not match any more and the measurement is stale. */
+/* What it was measured on: step number `step` of a branch.  key is state_key of that state: when
+ * the steps were edited by hand it does not match any more and the measurement is stale. */
 struct measured_at { const char *branch; int64_t step; char key[20]; };
 
 /* The operator and the steps up to a state, as one number in hex. */

@@ -1,15 +1,19 @@
-/* Results as JSON (sessions/schema.md documents it; scripts rely on it), and assertions over that JSON. */
+/* Results as JSON (sessions/schema.md documents it; scripts rely on it), and assertions over that
+ * JSON. */
 #ifndef TS_SESSIONS_REPORT_H
 #define TS_SESSIONS_REPORT_H
 #include "sessions/session.h"
 
-/* `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops, peak_fraction, baselines, counters... */
-void report_run_json(struct str *out, const struct session *s, const struct measurement *m, unsigned meters);
+/* `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
+ * peak_fraction, baselines, counters... */
+void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
+                     unsigned meters);
 void report_machine_json(struct str *out, const struct machine *m, const struct peak *peak);
 void report_meters_json(struct str *out, const struct meter_info *m, int n);
 void report_ops_json(struct str *out);
 
-/* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses), numbers, true/false, + - * /,
- * < <= > >= == !=, && || !, parentheses.  *holds is its truth; a path that does not exist is an error with column. */
+/* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses),
+ * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses.  *holds is its truth; a
+ * path that does not exist is an error with column. */
 bool report_assert(const char *json, const char *expr, bool *holds, struct err *e);
 #endif

@@ -10,15 +10,17 @@
  *         steps:
  *           - layout set Conv "N H W O"
  *           - loop parallel Conv N
- *         at: 2                         # optional: steps behind this one are undone (redo brings them back)
+ *         at: 2                         # optional: steps behind this one are undone (redo)
  *       tiled: {from: main, after: 1, steps: [...]}
  *     measured:                         # optional, written by the program
- *       - {branch: main, step: 2, latency_ms: {median: 0.3, min: 0.29, spread: 0.01, runs: 41}, ...}
+ *       - {branch: main, step: 2, key: 1f2e..., outcome: ok, latency_ms: {median: 0.3, ...}, ...}
  *     machine: AMD EPYC | avx512 | ...  # where it was measured
  *
  * A session with one branch may write `steps:` at the top level instead of branches.
- * Strict: unknown or duplicate keys, wrong types, bad values, anchors and aliases, nesting deeper than 16, bad UTF-8 and steps that
- * do not apply are errors with file, line, column, the line and a caret; nothing is half applied. */
+ *
+ * Strict: unknown or duplicate keys, wrong types, bad values, anchors and aliases, nesting deeper
+ * than 16, bad UTF-8 and steps that do not apply are errors with file, line, column, the line and a
+ * caret; nothing is half applied. */
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
 #include "explorer/history.h"
@@ -36,19 +38,22 @@ bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
 /* path "-" reads standard input. */
 bool session_load(const char *path, struct session **out, struct err *e);
-bool session_parse(const char *name, const char *text, size_t n, struct session **out, struct err *e);
-bool session_save(struct session *s, const char *path, struct err *e);      /* atomic; sets path and dirty */
+bool session_parse(const char *name, const char *text, size_t n, struct session **out,
+                   struct err *e);
+/* Atomic; sets path and dirty. */
+bool session_save(struct session *s, const char *path, struct err *e);
 void session_yaml(const struct session *s, struct str *out);
-/* What the command line accepts where SESSION.yaml stands: a file, or an operator ("c2d n=1 ..."). */
+/* What the command line takes where SESSION.yaml stands: a file, or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);
 
-/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change, removed on a clean save or discard. */
+/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change, removed on a clean
+ * save or discard. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Autosaves that outlived their process, newest first: crash recovery on the start screen. */
 struct autosave { char path[512], title[256], original[512]; double age_s; };
 int session_autosaves(struct autosave *out, int max);
-/* Loads one; path becomes the original's, dirty is set, and the autosave is now this session's own. */
+/* Loads one; path becomes the original's, dirty is set, the autosave is now this session's own. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
 /* Recent session files, newest first; session_save and session_load remember theirs. */
 int session_recent(char (*out)[512], int max);

@@ -7,6 +7,7 @@
 
 /* state_key of the state behind step n of a path. */
 void history_key(char out[20], const struct history *h, const int *path, int n);
-/* Puts a session file on top of the recent ones; when that fails, nothing is lost but the convenience. */
+/* Puts a session file on top of the recent ones; when that fails, nothing is lost but the
+ * convenience. */
 void recent_remember(const char *path);
 #endif

@@ -1,4 +1,4 @@
-/* Strictly typed access to the values of a YAML tree.  Every refusal names the key and its place. */
+/* Strictly typed access to the values of a YAML tree; a refusal names the key and its place. */
 #ifndef TS_SESSIONS_YAML_FIELDS_H
 #define TS_SESSIONS_YAML_FIELDS_H
 #include "sessions/yaml_io.h"

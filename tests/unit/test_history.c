@@ -43,8 +43,8 @@ static void measure_as(struct history *h, double min_ms, int64_t misses)
     history_set_measured(h, history_current(h)->id, &m);
 }
 
-/* "main: a b [c] | *x: d": every branch with its steps, undone ones in brackets, * at the current one.
- * Steps are shown by their last word. */
+/* "main: a b [c] | *x: d": every branch with its steps, undone ones in brackets, * at the current
+ * one. Steps are shown by their last word. */
 static void show(const struct history *h, struct str *out)
 {
     str_clear(out);
@@ -60,7 +60,8 @@ static void show(const struct history *h, struct str *out)
     }
 }
 
-/* Each row: lines (";" apart), then what the history looks like.  "!" measures the current state. */
+/* Each row: lines (";" apart), then what the history looks like.  "!" measures the current state.
+ */
 static void test_moves(void **state)
 {
     (void)state;
@@ -82,7 +83,8 @@ static void test_moves(void **state)
         { "!; loop parallel C M; undo; loop unroll C K", "*main: K" },
         { "loop parallel C M; loop unroll C K; undo; branch x; loop unroll C N",
           "main: M [K] | *x: M N" },
-        { "loop parallel C M; branch x; switch main; loop unroll C K; switch x", "main: M K | *x: M" },
+        { "loop parallel C M; branch x; switch main; loop unroll C K; switch x",
+        "main: M K | *x: M" },
         { "branch x; branch y; switch main; delete x", "*main: | y:" },
         { "branch x; delete main", "*x:" },
         { "branch x; loop parallel C M; undo; switch main; switch x; redo", "main: | *x: M" },
@@ -113,10 +115,12 @@ static void test_refused(void **state)
     (void)state;
     static const char *const lines[] = {
         "undo 3", "undo 2", "undo 0", "undo -1", "undo x", "undo 1 2", "undo 99999999999", "redo",
-        "goto 5", "goto", "goto -1", "goto one", "branch", "branch main", "branch a/b", "branch \"\"",
+        "goto 5", "goto", "goto -1", "goto one", "branch", "branch main", "branch a/b",
+        "branch \"\"",
         "branch this-name-is-much-too-long-to-be-the-name-of-a-branch", "branch a b", "switch",
         "switch mian", "switch nowhere", "delete nowhere", "delete other", "measure now",
-        "tune budget=300", "loop parallel C Q", "loop parallel Q M", "layout splt C M 4", "split C M 4",
+        "tune budget=300", "loop parallel C Q", "loop parallel Q M", "layout splt C M 4",
+        "split C M 4",
         "layout set C \"N M", "set propagate maybe", "set nothing on", "\"", "undo \x01",
     };
     struct history *h = must_open(GMM);
@@ -162,9 +166,11 @@ static void test_effects(void **state)
     (void)state;
     static const struct { const char *line; enum command_effect want; } table[] = {
         { "", EFFECT_NONE }, { "  # comment", EFFECT_NONE }, { "\t", EFFECT_NONE },
-        { "measure", EFFECT_MEASURE }, { "loop parallel C M", EFFECT_STATE }, { "undo", EFFECT_STATE },
+        { "measure", EFFECT_MEASURE }, { "loop parallel C M", EFFECT_STATE }, { "undo",
+        EFFECT_STATE },
         { "redo 1", EFFECT_STATE }, { "branch x", EFFECT_STATE }, { "switch main", EFFECT_STATE },
-        { "delete x", EFFECT_STATE }, { "goto 0", EFFECT_STATE }, { "set propagate off", EFFECT_STATE },
+        { "delete x", EFFECT_STATE }, { "goto 0", EFFECT_STATE }, { "set propagate off",
+        EFFECT_STATE },
         { "save x.yaml", EFFECT_APP }, { "quit", EFFECT_APP }, { "branches", EFFECT_APP },
         { "help \"loop split\"", EFFECT_APP },
     };
@@ -231,7 +237,8 @@ static void model_show(const struct model *m, const char *const *steps, struct s
 }
 
 /* The walk measures nothing: steps that are typed over just go. */
-static bool model_move(struct model *m, struct history *h, struct rng *r, int n_names, struct err *e)
+static bool model_move(struct model *m, struct history *h, struct rng *r, int n_names,
+    struct err *e)
 {
     static const char *const names[] = { "a", "b", "c", "main", "d.e" };
     struct model_branch *br = &m->branches.data[m->current];
@@ -289,7 +296,8 @@ static void test_random_walk(void **state)
 {
     (void)state;
     static const char *const steps[] = {
-        "loop parallel C M", "loop unroll C K", "loop vectorize C N", "loop serial C M", "loop serial C K",
+        "loop parallel C M", "loop unroll C K", "loop vectorize C N", "loop serial C M",
+        "loop serial C K",
     };
     struct rng r = rng_seed(seed);
     for (int walk = 0; walk < 20; walk++) {
@@ -394,7 +402,8 @@ static void test_completion(void **state)
             str_printf(&got, "%s ", c.item[k].word);
         str_printf(&got, "@%d", c.replace_from);
         if (!streq(str_text(&got), table[i].want))
-            fail_msg("\"%s\"\n  gives %s\n  not   %s", table[i].line, str_text(&got), table[i].want);
+            fail_msg("\"%s\"\n  gives %s\n  not   %s", table[i].line, str_text(&got),
+                table[i].want);
         str_free(&got);
         arena_free(a);
     }

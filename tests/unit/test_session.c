@@ -108,7 +108,8 @@ static const struct { const char *name, *text; } malformed[] = {
     { "bad notation", HEAD "steps:\n  - layout set C \"M/4 N 4q\"\n" },
     { "command as step", HEAD "steps: [undo 1]\n" },
     { "comment as step", HEAD "steps: ['# x']\n" },
-    { "non-ASCII before the error", HEAD "title: \xc3\xa9\nsteps: ['loop \xc3\xa9\xc3\xa9 C Q']\n" },
+    { "non-ASCII before the error",
+    HEAD "title: \xc3\xa9\nsteps: ['loop \xc3\xa9\xc3\xa9 C Q']\n" },
     { "at too large", HEAD "steps: [loop parallel C M]\nat: 2\n" },
     { "at negative", HEAD "steps: [loop parallel C M]\nat: -1\n" },
     { "at as text", HEAD "at: one\n" },
@@ -153,7 +154,8 @@ static const struct { const char *name, *text; } malformed[] = {
     { "measured, too many events",
       HEAD "measured:\n- branch: main\n  step: 0\n  key: x\n  outcome: ok\n  perf:\n"
       "    counts: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n" },
-    { "Windows line ends", "tilescope: 1\r\noperator: gmm m=32 k=16 n=32\r\nsteps:\r\n- loop x C\r\n" },
+    { "Windows line ends",
+    "tilescope: 1\r\noperator: gmm m=32 k=16 n=32\r\nsteps:\r\n- loop x C\r\n" },
     { "byte order mark", "\xef\xbb\xbftilescope: 1\ntitel: x\n" },
 };
 
@@ -406,7 +408,8 @@ static void test_round_trip(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "loop parallel C M", "loop unroll C K", "branch true", "layout set C \"N M\"", "switch main",
+        "loop parallel C M", "loop unroll C K", "branch true", "layout set C \"N M\"",
+        "switch main",
         "undo", "branch 12.5", "set propagate off", "undo 2", "branch null", "loop unroll C N",
         "loop parallel C M", "goto 1", "switch 12.5",
     };
@@ -429,14 +432,16 @@ static void test_texts_survive(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "plain", "true", "~", "1", "1e5", "- x", "a: b", "a #b", "'", "\"", "\\", "{", "[a", "&a", "*a", "!a",
+        "plain", "true", "~", "1", "1e5", "- x", "a: b", "a #b", "'", "\"", "\\", "{", "[a",
+        "&a", "*a", "!a",
         "|", ">", "%", "@", "`", "?", ":", " leading", "trailing ", "caf\xc3\xa9 \xe2\x9c\x93", "=",
         "a, b", "null", "0x10", "2001-01-01", "y", "on", "\xf0\x9f\x98\x80",
     };
     static const char *const notes[] = {
-        "one line", "two\nlines", "ends\n", "ends\n\n", "\nbegins", "  indented\n more\n", " ", "\n", "\ttab\n",
+        "one line", "two\nlines", "ends\n", "ends\n\n", "\nbegins", "  indented\n more\n", " ",
+        "\n", "\ttab\n",
         "trailing blank \nx", "# no comment\n", "--- \n...\n", "long line after "
-        "long line after long line after long line after long line after long line after long line\nx",
+        "long line after long line after long line after long line after long line, too\nx",
     };
     struct session *s = NULL;
     struct err e;
@@ -505,7 +510,8 @@ static void test_stale_measurements(void **state)
         str_printf(&edited, "%s%s", table[i].to, at + strlen(table[i].from));
         s = must_parse(str_text(&edited));
         for (int k = 0; k < 3; k++)
-            assert_int_equal(history_state(s->history, k)->measured != NULL, table[i].kept[k] == '1');
+            assert_int_equal(history_state(s->history, k)->measured != NULL,
+                table[i].kept[k] == '1');
         session_free(s);
         str_free(&text);
         str_free(&edited);
@@ -581,7 +587,8 @@ static void test_open(void **state)
     (void)state;
     static const struct { const char *arg; enum err_code want; } table[] = {
         { "gmm m=32 k=16 n=zero", ERR_TYPE }, { "gmm", ERR_SYNTAX }, { "gnm m=3", ERR_IO },
-        { "/nowhere/x.yaml", ERR_IO }, { "x.yml", ERR_IO }, { "model.onnx", ERR_IO }, { "", ERR_IO },
+        { "/nowhere/x.yaml", ERR_IO }, { "x.yml", ERR_IO }, { "model.onnx", ERR_IO }, { "",
+        ERR_IO },
         { "hello world", ERR_IO },
     };
     struct session *s = NULL;

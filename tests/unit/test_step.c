@@ -1,4 +1,5 @@
-/* Step lines: words, what parses to what, what is refused where, and that canonical text is stable. */
+/* Step lines: words, what parses to what, what is refused where, and that canonical text is
+ * stable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,18 +128,22 @@ static void test_refused(void **state)
     (void)state;
     static const char *const lines[] = {
         "", "# nothing", "layout", "loop", "set", "layout splt Conv O 4", "loop vectorise Conv O",
-        "layout zzz Conv", "split Conv O 4", "reset Conv", "fold Inp", "layot split Conv O 4", "quux",
+        "layout zzz Conv", "split Conv O 4", "reset Conv", "fold Inp", "layot split Conv O 4",
+        "quux",
         "layout split", "layout split Conv", "layout split Conv O", "loop split Conv O",
-        "loop fuse Conv O", "layout reorder Conv N", "layout fold Inp H.0", "loop vectorize Conv O P", "layout reset Conv O",
+        "loop fuse Conv O", "layout reorder Conv N", "layout fold Inp H.0",
+        "loop vectorize Conv O P", "layout reset Conv O",
         "layout unfold Inp H", "layout unfold Inp H tile=13", "layout unfold Inp H tile= stride=8",
         "layout unfold Inp H tile=13x stride=8", "layout unfold Inp H tile=1e3 stride=8",
         "layout unfold Inp H tile=99999999999999999999 stride=8",
         "layout unfold Inp H tiel=13 stride=8", "layout unfold Inp H tile=13 tile=14 stride=8",
-        "layout unfold Inp H =13 stride=8", "layout split Conv O 4 pad=1", "loop cache_write Conv at=",
+        "layout unfold Inp H =13 stride=8", "layout split Conv O 4 pad=1",
+        "loop cache_write Conv at=",
         "loop cache_write Conv W", "loop compute_at ReLU Conv", "layout split tile=3 O 4",
         "layout split \"Conv\" O 4", "layout split Conv \"O\" 4", "layout set Conv",
         "layout set Conv \"N O", "layout set Conv \"N O\"x", "layout set Conv \"N\" \"O\"",
-        "layout set Conv N \"O\"", "layout set Conv N\"O\"", "set propagate", "set propagate on off",
+        "layout set Conv N \"O\"", "layout set Conv N\"O\"", "set propagate",
+        "set propagate on off",
         "layout split Conv\x01 O 4", "layout split Conv\nO 4",
     };
     struct arena *a = arena_new();
@@ -189,7 +194,8 @@ static void test_every_row(void **state)
     }
 }
 
-/* Random lines from the vocabulary: no crash, errors inside the line, accepted text is a fixed point. */
+/* Random lines from the vocabulary: no crash, errors inside the line, accepted text is a fixed
+ * point. */
 static void test_random(void **state)
 {
     (void)state;

@@ -1,0 +1,473 @@
+/* JSON results, assertions over them, and exported C: compiled without a warning, run, and right.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "sessions/export.h"
+#include "sessions/report.h"
+#include "tests/unit/golden.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static uint64_t seed = 1;
+static char work_dir[] = "/tmp/ts-report-XXXXXX";
+
+static struct session *must_open(const char *spec, const char *const *steps)
+{
+    struct session *s = NULL;
+    struct err e;
+    if (!session_new(spec, &s, &e))
+        fail_msg("%s: %s", spec, e.text);
+    for (int i = 0; steps && steps[i]; i++)
+        if (!history_apply(s->history, steps[i], &e))
+            fail_msg("%s: %s", steps[i], e.text);
+    return s;
+}
+
+static const struct measurement good = {
+    .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1.25e-6, .tolerance = 1e-4,
+    .latency = { 0.31, 0.3, 0.42, 0.0125, 41 },
+    .gflops = 152.5, .peak_gflops = 200, .peak_fraction = 0.7625,
+    .sim = { .available = true, .l1 = { 32768, 8, 64 }, .loads = 4096, .stores = 1024,
+        .l1_misses = 129,
+             .writebacks = 64, .n = 2,
+             .by_tensor = { { "A", 3072, 0, 65 }, { "C", 1024, 1024, 64 } } },
+    .perf = { .reason = "no hardware events: this VM exposes no PMU" },
+    .compiler = "gcc 12.2.0", .threads = 2, .build_s = 0.05, .total_s = 0.5, .seed = 42,
+};
+
+#define ALL_METERS (METER_CLOCK | METER_SIM | METER_PERF)
+
+/* shape */
+
+static void test_run_json(void **state)
+{
+    (void)state;
+    static const char *const steps[] = { "layout set C \"N M\"", "loop parallel C N", NULL };
+    struct session *s = must_open("gmm m=32 k=16 n=32", steps);
+    struct str out = {0};
+    snprintf(s->title, sizeof s->title, "a \"title\"");
+    snprintf(s->machine, sizeof s->machine, "AMD EPYC | avx512");
+    report_run_json(&out, s, &good, ALL_METERS);
+    golden_check("tests/golden/run.json", str_text(&out));
+    session_free(s);
+    str_free(&out);
+}
+
+static json_t *run_json(const struct measurement *m, unsigned meters)
+{
+    struct session *s = must_open("gmm m=32 k=16 n=32", NULL);
+    struct str out = {0};
+    report_run_json(&out, s, m, meters);
+    json_error_t je;
+    json_t *root = json_loads(str_text(&out), JSON_REJECT_DUPLICATES, &je);
+    if (!root)
+        fail_msg("%s", je.text);
+    session_free(s);
+    str_free(&out);
+    return root;
+}
+
+/* What was not measured is null or says why; no zero that was never counted. */
+static void test_not_measured(void **state)
+{
+    (void)state;
+    static const char *const nulls[] = { "max_rel_err", "tolerance", "latency_ms", "gflops",
+                                         "peak_gflops", "peak_fraction", "machine", "compiler",
+                                         "threads", "title", "reason", "build_s", "total_s" };
+    json_t *root = run_json(NULL, ALL_METERS);
+    for (int i = 0; i < COUNT_OF(nulls); i++)
+        assert_true(json_is_null(json_object_get(root, nulls[i])));
+    json_t *sim = json_object_get(json_object_get(root, "counters"), "sim");
+    assert_true(json_is_false(json_object_get(sim, "available")));
+    assert_null(json_object_get(sim, "loads"));
+    assert_string_equal(json_string_value(json_object_get(root, "outcome")),
+        outcome_name[OUTCOME_NONE]);
+    json_decref(root);
+    root = run_json(&good, METER_CLOCK);
+    sim = json_object_get(json_object_get(root, "counters"), "sim");
+    assert_true(json_is_false(json_object_get(sim, "available")));
+    assert_non_null(strstr(json_string_value(json_object_get(sim, "reason")), "not asked for"));
+    json_decref(root);
+}
+
+static void test_odd_values(void **state)
+{
+    (void)state;
+    struct measurement m = good;
+    m.outcome = OUTCOME_WRONG;
+    m.max_rel_err = INFINITY;
+    m.gflops = NAN;
+    m.seed = UINT64_MAX;
+    snprintf(m.reason, sizeof m.reason, "cut \xe2\x82 \xff \x1b[31m");
+    m.perf = (struct perf_result){ .available = true, .n = 2,
+                                   .count = { { "cycles", 12345, false }, { "L1d load misses", 0,
+                                       true } } };
+    json_t *root = run_json(&m, ALL_METERS);
+    assert_true(json_is_null(json_object_get(root, "max_rel_err")));
+    assert_true(json_is_null(json_object_get(root, "gflops")));
+    assert_string_equal(json_string_value(json_object_get(root, "seed")), "18446744073709551615");
+    assert_string_equal(json_string_value(json_object_get(root, "reason")), "cut ?? ? \x1b[31m");
+    json_t *perf = json_object_get(json_object_get(root, "counters"), "perf");
+    assert_int_equal(json_integer_value(json_object_get(perf, "l1d_load_misses")), 0);
+    assert_true(json_is_true(json_object_get(perf, "scaled")));
+    json_decref(root);
+}
+
+static json_t *must_load(struct str *text)
+{
+    json_error_t je;
+    json_t *root = json_loads(str_text(text), JSON_REJECT_DUPLICATES, &je);
+    if (!root)
+        fail_msg("%s", je.text);
+    str_free(text);
+    return root;
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    struct str out = {0};
+    struct machine machine = { .cpu = "A CPU", .isa = "avx2", .vector_floats = 8, .cores = 2,
+                               .l1d = { 32768, 8, 64 }, .l1d_assumed = true };
+    struct peak peak = { .gflops_max = 100, .gflops_median = 90 };
+    const struct meter_info meters[] = { { "clock", "wall time", true, "" },
+                                         { "perf", "counters", false, "no PMU" } };
+    report_machine_json(&out, &machine, &peak);
+    json_t *root = must_load(&out);
+    assert_true(json_is_null(json_object_get(root, "l2")));
+    assert_true(json_real_value(json_object_get(root, "peak_gflops")) == 100);
+    json_decref(root);
+    report_machine_json(&out, &machine, NULL);
+    root = must_load(&out);
+    assert_true(json_is_null(json_object_get(root, "peak_gflops")));
+    json_decref(root);
+    report_meters_json(&out, meters, 2);
+    root = must_load(&out);
+    json_t *perf = json_array_get(json_object_get(root, "meters"), 1);
+    assert_string_equal(json_string_value(json_object_get(perf, "reason")), "no PMU");
+    json_decref(root);
+    report_ops_json(&out);
+    root = must_load(&out);
+    assert_int_equal(json_array_size(json_object_get(root, "operators")), ops_count());
+    json_decref(root);
+}
+
+/* Every key of a result stands in schema.md. */
+static void check_documented(const json_t *node, const char *schema)
+{
+    const char *key;
+    json_t *child;
+    if (!json_is_object(node))
+        return;
+    json_object_foreach((json_t *)node, key, child) {
+        char quoted[64];
+        snprintf(quoted, sizeof quoted, "`%s`", key);
+        if (!strstr(schema, quoted))
+            fail_msg("sessions/schema.md says nothing about %s", quoted);
+        if (!streq(key, "by_tensor"))
+            check_documented(child, schema);
+    }
+}
+
+static void test_schema(void **state)
+{
+    (void)state;
+    struct str schema = {0}, out = {0};
+    struct machine machine = {0};
+    struct meter_info meter = { "clock", "", true, "" };
+    struct err e;
+    assert_true(file_read("sessions/schema.md", 1 << 20, &schema, &e));
+    struct measurement m = good;
+    m.perf = (struct perf_result){ .available = true };
+    json_t *root = run_json(&m, ALL_METERS);
+    check_documented(root, str_text(&schema));
+    json_decref(root);
+    report_machine_json(&out, &machine, NULL);
+    root = must_load(&out);
+    check_documented(root, str_text(&schema));
+    json_decref(root);
+    report_meters_json(&out, &meter, 1);
+    root = must_load(&out);
+    check_documented(json_array_get(json_object_get(root, "meters"), 0), str_text(&schema));
+    json_decref(root);
+    report_ops_json(&out);
+    root = must_load(&out);
+    json_t *family = json_array_get(json_object_get(root, "operators"), 0);
+    check_documented(family, str_text(&schema));
+    check_documented(json_array_get(json_object_get(family, "params"), 0), str_text(&schema));
+    json_decref(root);
+    str_free(&schema);
+}
+
+/* assertions */
+
+static const char json[] =
+    "{\"operator\": \"c2d\", \"verified\": true, \"failed\": false, \"max_rel_err\": 1.5e-6,\n"
+    " \"gflops\": null,\n"
+    " \"steps\": [\"loop parallel Conv N\"], \"list\": [1, 2], \"baselines\": {},\n"
+    " \"latency_ms\": {\"median\": 0.31, \"min\": 0.30},\n"
+    " \"counters\": {\"sim\": {\"l1_misses\": 129,\n"
+    "                        \"by_tensor\": {\"Inp\": {\"l1_misses\": 65}}},\n"
+    "              \"perf\": {\"available\": false}}}";
+
+static void test_assert(void **state)
+{
+    (void)state;
+    static const struct { const char *expr; bool want; } table[] = {
+        { "verified", true }, { "!verified", false }, { "!!verified", true }, { "failed", false },
+        { "true", true }, { "false", false }, { "!false", true }, { "(((true)))", true },
+        { "latency_ms.median < 1", true }, { "latency_ms.median<0.31", false },
+        { "latency_ms.median <= 0.31", true }, { "latency_ms.median > latency_ms.min", true },
+        { "latency_ms.min / latency_ms.median >= 0.9", true }, { "1 + 2 * 3 == 7", true },
+        { "(1 + 2) * 3 == 9", true }, { "10 - 4 - 3 == 3", true }, { "16 / 4 / 2 == 2", true },
+        { "-2 * -3 == 6", true }, { "2 - -3 == 5", true }, { "--2 == 2", true }, { "- 2 < 0",
+        true },
+        { "1e3 == 1000", true }, { ".5 + .5 == 1", true }, { "1 != 2", true }, { "1 == 1.0", true },
+        { "counters.sim.by_tensor.Inp.l1_misses < 100", true },
+        { "counters.sim.by_tensor.Inp.l1_misses / counters.sim.l1_misses > 0.5", true },
+        { "verified && max_rel_err < 1e-5", true }, { "failed || verified", true },
+        { "failed || failed", false }, { "verified && failed", false },
+        { "true || true && false", true }, { "(true || true) && false", false },
+        { "!failed && verified", true }, { "!(1 < 2)", false }, { "!1 < 2", false },
+        { "true == verified", true }, { "verified != failed", true },
+        { "operator == \"c2d\"", true }, { "operator != \"gmm\"", true },
+        { "steps.0 == \"loop parallel Conv N\"", true }, { "list.1 == 2", true },
+        { "!counters.perf.available || counters.perf.cycles < 1", true },
+        { "counters.perf.available && counters.perf.cycles < 1", false },
+        { "true || gflops > 1", true }, { "false && 1 / 0 > 1", false }, { "true || 1 < true",
+        true },
+        { "false && nothing && nothing", false }, { "\ttrue ", true }, { "falsey == 1 || true",
+        false },
+        { "1<2&&2<3", true },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        bool holds = !table[i].want;
+        struct err e = {0};
+        bool ok = report_assert(json, table[i].expr, &holds, &e);
+        if (streq(table[i].expr, "falsey == 1 || true")) {
+            assert_false(ok);
+            continue;
+        }
+        if (!ok)
+            fail_msg("%s: %s", table[i].expr, e.text);
+        if (holds != table[i].want)
+            fail_msg("%s is %s", table[i].expr, holds ? "true" : "false");
+    }
+}
+
+static void test_assert_refused(void **state)
+{
+    (void)state;
+    static const char *const table[] = {
+        "", "  ", "(", ")", "(true", "true)", "()", "1", "\"x\"", "latency_ms.median", "latency_ms",
+        "verified < 1", "1 < verified", "1 + true == 2", "true + 1 == 2", "-true", "!1",
+        "1 && true",
+        "failed || 2", "verified == 1", "1 == \"1\"", "operator == c2d", "operator < \"d\"",
+        "latency.median < 1", "latency_ms.medain < 1", "median < 1", "quux.frob < 1",
+        "steps.1 == 2",
+        "gflops > 100", "verified.x", "latency_ms.median.x < 1", "1 = 1", "1 < 2 < 3", "1 <", "< 1",
+        "1 2", "1 / 0 > 1", "1 / (2 - 2) > 1", "1e999 > 1", "1e308 * 10 > 1", "0x10 == 16",
+        "1x < 2",
+        "1. < 2 &", "true & true", "true | false", "operator == \"c2d", "a.b..c < 1", "a. < 1",
+        "1 ! 2",
+        "steps == 1", "baselines == 1", "\x80 < 1", "counters.sim.by_tensor.inp.l1_misses < 100",
+    };
+    struct str out = {0}, deep = {0};
+    bool holds = false;
+    struct err e = {0};
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        if (report_assert(json, table[i], &holds, &e))
+            fail_msg("\"%s\" is accepted", table[i]);
+        err_print(&out, &e);
+    }
+    golden_check("tests/golden/err/assert.txt", str_text(&out));
+    str_repeat(&deep, '(', 100000);
+    assert_false(report_assert(json, str_text(&deep), &holds, &e));
+    str_clear(&deep);
+    str_repeat(&deep, '-', 100000);
+    assert_false(report_assert(json, str_text(&deep), &holds, &e));
+    assert_false(report_assert("{\"a\": 1, \"a\": 2}", "a == 1", &holds, &e));
+    assert_false(report_assert("nonsense", "true", &holds, &e));
+    str_free(&out);
+    str_free(&deep);
+}
+
+static void test_assert_random(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "true", "false", "1", "0", "2.5", "verified", "latency_ms.min", "gflops", "nothing",
+        "\"c2d\"",
+        "operator", "(", ")", "!", "-", "+", "*", "/", "<", "<=", "==", "!=", "&&", "||", "&", "\"",
+    };
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < 20000; i++) {
+        struct str expr = {0};
+        struct err e = {0};
+        bool holds;
+        for (int64_t n = rng_range(&r, 0, 9); n > 0; n--)
+            str_printf(&expr, "%s ", words[rng_range(&r, 0, COUNT_OF(words) - 1)]);
+        const char *text = str_text(&expr);
+        if (!report_assert("{\"verified\": true, \"latency_ms\": {\"min\": 1}, \"gflops\": null, "
+                           "\"operator\": \"c2d\"}", text, &holds, &e)
+            && (!e.text[0] || e.at.col < 1 || e.at.col > (int)strlen(text) + 1))
+            fail_msg("%s: error \"%s\" at column %d", text, e.text, e.at.col);
+        str_free(&expr);
+    }
+}
+
+/* export */
+
+struct exported { const char *name, *spec, *steps[10]; };
+static const struct exported exports[] = {
+    { "plain", "gmm m=12 k=8 n=20 bias=1", { NULL } },
+    { "gmm", "gmm m=32 k=64 n=48 bias=1 relu=1",
+      { "layout set C \"M/4 N/16 4m 16n\"", "layout set B \"N/16 K 16n\"", "layout pad A K after=3",
+        "loop reorder C M.0 N.0 K M.1 N.1", "loop cache_write C at=N.0", "loop unroll C M.1",
+        "loop vectorize C N.1", "loop parallel C M.0" } },
+    { "c2d", "c2d n=1 i=4 h=18 w=18 o=32 k=3 s=1 p=1 bias=1 relu=1",
+      { "layout set Conv \"N H/6 W 6h O\"", "layout set Inp \"N H/6 W I 8h\"",
+        "layout set Ker \"KH KW I O\"", "loop vectorize ReLU O", "loop parallel Conv H.0" } },
+};
+
+/* Compiles path without a single warning; false when the compiler is not there. */
+static bool compile(const char *cc, const char *path, const char *binary, bool openmp)
+{
+    const char *const argv[] = { cc, "-O1", "-march=native", "-Wall", "-Wextra", "-Werror",
+                                 openmp ? "-fopenmp" : "-DNO_OPENMP", path, "-o", binary, "-lm",
+                                     NULL };
+    struct subprocess_result res = {0};
+    struct str found = {0};
+    struct err e;
+    bool there = subprocess_find(cc, &found);
+    str_free(&found);
+    if (!there)
+        return false;
+    if (!subprocess_run(argv, 60, NULL, &res, &e))
+        fail_msg("%s", e.text);
+    if (res.exit_code != 0 || res.out.len > 0)
+        fail_msg("%s %s: %s", cc, path, str_text(&res.out));
+    str_free(&res.out);
+    return true;
+}
+
+static void run_exported(const char *binary, int exit_code, const char *first, const char *second)
+{
+    const char *const argv[] = { binary, NULL };
+    struct subprocess_result res = {0};
+    struct err e;
+    if (!subprocess_run(argv, 60, NULL, &res, &e))
+        fail_msg("%s", e.text);
+    const char *out = str_text(&res.out);
+    if (res.exit_code != exit_code || !strstr(out, first) || !strstr(out, second))
+        fail_msg("%s: exit code %d, signal %d: %s", binary, res.exit_code, res.signal, out);
+    str_free(&res.out);
+}
+
+static void export_to(const struct exported *x, const char *path, const char *from, const char *to)
+{
+    struct session *s = must_open(x->spec, x->steps);
+    struct str text = {0}, edited = {0};
+    struct err e;
+    snprintf(s->title, sizeof s->title, "tricky */ title");
+    if (!export_c(s, &text, &e))
+        fail_msg("%s: %s", x->name, e.text);
+    const char *at = from ? strstr(str_text(&text), from) : NULL;
+    if (from)
+        assert_non_null(at);
+    str_add_n(&edited, text.data, at ? (size_t)(at - text.data) : text.len);
+    if (at)
+        str_printf(&edited, "%s%s", to, at + strlen(from));
+    assert_true(file_write_atomic(path, edited.data, edited.len, &e));
+    session_free(s);
+    str_free(&text);
+    str_free(&edited);
+}
+
+static void check_exported(const char *cc, bool openmp)
+{
+    char path[128], binary[128];
+    for (int i = 0; i < COUNT_OF(exports); i++) {
+        snprintf(path, sizeof path, "%s/%s.c", work_dir, exports[i].name);
+        snprintf(binary, sizeof binary, "%s/%s-%s", work_dir, exports[i].name, cc);
+        export_to(&exports[i], path, NULL, NULL);
+        if (!compile(cc, path, binary, openmp)) {
+            print_message("# SKIP: %s is not installed\n", cc);
+            skip();
+        }
+        run_exported(binary, 0, ": ok\nmin ", " GFLOP/s\n");
+    }
+}
+
+static void test_export_gcc(void **state)
+{
+    (void)state;
+    check_exported("gcc", true);
+}
+
+static void test_export_clang(void **state)
+{
+    (void)state;
+    check_exported("clang", false);
+}
+
+/* The check in the file finds a kernel that is wrong. */
+static void test_export_wrong(void **state)
+{
+    (void)state;
+    char path[128], binary[128];
+    snprintf(path, sizeof path, "%s/wrong.c", work_dir);
+    snprintf(binary, sizeof binary, "%s/wrong", work_dir);
+    export_to(&exports[0], path, "+=", "-=");
+    if (!compile("gcc", path, binary, false))
+        skip();
+    run_exported(binary, 1, "max rel err ", ": WRONG\n");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(work_dir) ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "rm", "-rf", work_dir, NULL };
+    struct subprocess_result res = {0};
+    struct err e;
+    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
+    str_free(&res.out);
+    return !ok;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_not_measured),
+        cmocka_unit_test(test_odd_values),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_assert),
+        cmocka_unit_test(test_assert_refused),
+        cmocka_unit_test(test_assert_random),
+        cmocka_unit_test(test_export_gcc),
+        cmocka_unit_test(test_export_clang),
+        cmocka_unit_test(test_export_wrong),
+    };
+    if (getenv("TS_SEED"))
+        seed = strtoull(getenv("TS_SEED"), NULL, 10);
+    printf("# TS_SEED=%llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
