@@ -289,7 +289,8 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     }
     if (l->n_prims >= MAX_PRIMS)
         return err_set(e, ERR_RANK, "%s has %d layout primitives already", name, l->n_prims);
-    memcpy(prims, l->prims, sizeof *prims * (size_t)l->n_prims);
+    if (l->n_prims > 0)
+        memcpy(prims, l->prims, sizeof *prims * (size_t)l->n_prims);
     n = l->n_prims;
     if (!prim_from_step(l, s, &prims[n], e))
         return false;
