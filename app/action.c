@@ -1,5 +1,5 @@
-/* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def); filling them in is
- * the larger part of this file. */
+/* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
+ * filling them in is the larger part of this file. */
 #include <string.h>
 #include "app/model.h"
 #include "app/view.h"
@@ -12,7 +12,8 @@ static bool refuse(struct model *m, const char *text, const char *fix)
     return false;
 }
 
-static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis, const char *where)
+static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
+                          const char *where)
 {
     if (axis >= 0 && axis < s->n_axes) {
         str_add(out, s->axis[axis].name);
@@ -179,7 +180,78 @@ static void toggle(struct model *m, const char *line)
     run_line(m, line);
 }
 
-/* moving */
+/* moving loops */
+
+/* The order a reorder step names, as the words behind the stage; 0 when the current step is not a
+ * reorder of stage that is still unmeasured. */
+static int last_reorder(const struct model *m, struct arena *a, const char *stage, const char **out,
+                        int max)
+{
+    const struct state *now = history_current(m->session->history);
+    const struct step_word *word;
+    struct err ignored;
+    int n;
+    if (now->measured || now->parent < 0 || !words_split(a, now->step, &word, &n, &ignored))
+        return 0;
+    if (n < 5 || n - 3 > max || !streq(word[0].text, "loop") || !streq(word[1].text, "reorder")
+        || !strcaseeq(word[2].text, stage))
+        return 0;
+    for (int i = 3; i < n; i++)
+        out[i - 3] = word[i].text;
+    return n - 3;
+}
+
+/* order: what one step must name to move `loop` past `other` after it named order already; the new
+ * length, 0 when the two moves do not join.  Inwards adds behind, outwards in front; the way back
+ * removes. */
+static int join_move(const char **order, int n, const char *loop, const char *other, bool inwards)
+{
+    bool first = strcaseeq(order[0], loop), last = strcaseeq(order[n - 1], loop);
+    if (inwards ? last : first) {
+        int at = inwards ? n - 1 : 1;
+        memmove(order + at + 1, order + at, (size_t)(n - at) * sizeof *order);
+        order[at] = other;
+        return n + 1;
+    }
+    int back = inwards ? 1 : n - 2;
+    if (!(inwards ? first : last) || !strcaseeq(order[back], other))
+        return 0;
+    memmove(order + back, order + back + 1, (size_t)(n - back - 1) * sizeof *order);
+    return n - 1;
+}
+
+/* Moves the loop under the cursor; a move right after a move of the same loop replaces that
+ * step. */
+static void move_loop(struct model *m, const char *line, bool inwards)
+{
+    const char *order[MAX_DIMS * 2];
+    const struct stage *s;
+    struct str text = {0};
+    struct err e;
+    int axis = 0, n = 0;
+    bool has = nest_loop(m, &s, &axis);
+    int other = axis + (inwards ? 1 : -1);
+    struct arena *a = arena_new();
+    if (has && other >= 0 && other < s->n_axes)
+        n = last_reorder(m, a, s->name, order, MAX_DIMS * 2 - 1);
+    if (n > 0)
+        n = join_move(order, n, s->axis[axis].name, s->axis[other].name, inwards);
+    if (n == 0) {
+        run_line(m, line);
+    } else if (n == 1) {
+        model_run(m, "undo");
+    } else if (history_undo(m->session->history, 1, &e)) {
+        str_printf(&text, "loop reorder %s", s->name);
+        for (int i = 0; i < n; i++)
+            str_printf(&text, " %s", order[i]);
+        if (!model_run(m, str_text(&text)))
+            history_redo(m->session->history, 1, &e);
+    }
+    str_free(&text);
+    arena_free(a);
+}
+
+/* moving the cursor */
 
 static void move(struct model *m, int delta)
 {
@@ -214,7 +286,8 @@ static void move_item(struct model *m, int dir)
 
 static bool move_action(struct model *m, enum key_action action)
 {
-    int n = m->count > 0 ? (int)m->count : 1, page = model_focused(m)->height > 2 ? model_focused(m)->height - 1 : 1;
+    int n = m->count > 0 ? (int)m->count : 1, height = model_focused(m)->height;
+    int page = height > 2 ? height - 1 : 1;
     int half = page > 1 ? page / 2 : 1;
     if (action == ACTION_UP)
         move(m, -n);
@@ -291,6 +364,8 @@ void model_perform(struct model *m, const struct binding *b)
     case ACTION_RUN: case ACTION_VIEW: run_line(m, b->line); break;
     case ACTION_ASK:       ask_line(m, b->line); break;
     case ACTION_TOGGLE:    toggle(m, b->line); break;
+    case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;
+    case ACTION_MOVE_IN:   move_loop(m, b->line, true); break;
     case ACTION_MENU:      open_menu(m); break;
     case ACTION_SEARCH:    open_search(m); break;
     case ACTION_FIND_NEXT: find_again(m, 1); break;

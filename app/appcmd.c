@@ -71,7 +71,8 @@ static bool write_session(struct model *m, const char *path)
     return true;
 }
 
-static bool write_text(struct model *m, const char *path, const char *usage, const struct str *text, const char *what)
+static bool write_text(struct model *m, const char *path, const char *usage, const struct str *text,
+                       const char *what)
 {
     struct err e;
     if (!path[0]) {
@@ -152,14 +153,15 @@ static bool change_view(struct model *m, const char *name)
     int v = streq(name, "next") ? (now + 1) % VIEW_COUNT
           : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : view_find(name);
     if (v < 0) {
-        model_say_error(m, "there is no such view", "nest, access, layout, c, asm or profile");
+        model_say_error(m, "there is no such view", "nest, access, layout, C, asm or profile");
         return false;
     }
     show_view(m, (enum view)v);
     return true;
 }
 
-/* Tab goes around the panes; where they take turns on a small screen, the focused one is the one to see. */
+/* Tab goes around the panes; where they take turns on a small screen, the focused one is the one to
+ * see. */
 static bool change_focus(struct model *m, const char *name)
 {
     if (!need_session(m))
@@ -192,7 +194,10 @@ static bool set_auto(struct model *m, const char *arg)
     m->autorun = arg[0] ? streq(arg, "on") : !m->autorun;
     m->measure_wanted = m->autorun && m->session && !history_current(m->session->history)->measured;
     m->data_stamp++;
-    model_info(m, m->autorun ? "every step is measured from now on" : "nothing is measured from now on until m is pressed");
+    if (m->autorun)
+        model_info(m, "every step is measured from now on");
+    else
+        model_info(m, "nothing is measured from now on until m is pressed");
     return true;
 }
 
@@ -204,7 +209,8 @@ static bool set_threads(struct model *m, const char *arg)
         return false;
     }
     m->threads = (int)n;
-    model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads, n == 1 ? "" : "s");
+    model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
+               n == 1 ? "" : "s");
     return true;
 }
 
@@ -212,6 +218,7 @@ static bool set_title(struct model *m, const char *arg)
 {
     if (!need_session(m))
         return false;
+    struct err ignored;
     size_t bad;
     if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad)) {
         model_say_error(m, "that title is too long", "255 characters at most");
@@ -219,6 +226,7 @@ static bool set_title(struct model *m, const char *arg)
     }
     strcpy(m->session->title, arg);
     m->session->dirty = true;
+    session_autosave(m->session, &ignored);
     return true;
 }
 

@@ -39,7 +39,8 @@ static void offer_files(struct words *w)
         if (!str_starts(f->d_name, start) || (f->d_name[0] == '.' && start[0] != '.'))
             continue;
         bool folder = f->d_type == DT_DIR;
-        offer(w, arena_printf(w->a, "%s%s%s", dir, f->d_name, folder ? "/" : ""), folder ? "folder" : "");
+        const char *path = arena_printf(w->a, "%s%s%s", dir, f->d_name, folder ? "/" : "");
+        offer(w, path, folder ? "folder" : "");
     }
     closedir(d);
     qsort(w->found.data, (size_t)w->found.len, sizeof *w->found.data, by_word);
@@ -51,7 +52,8 @@ static void offer_each(struct words *w, const char *const *word, int n)
         offer(w, word[i], "");
 }
 
-/* Operators, then the parameters of the one that was chosen. before: the words of the line so far. */
+/* Operators, then the parameters of the one that was chosen. before: the words of the line so
+ * far. */
 static void offer_operator(struct words *w, const char *before)
 {
     char name[64] = "";
@@ -71,7 +73,8 @@ static void offer_operator(struct words *w, const char *before)
 
 static void offer_argument(struct words *w, enum app_command id, const char *before)
 {
-    static const char *const focus[] = {"next", "prev", "steps", "view"}, *const onoff[] = {"on", "off"};
+    static const char *const focus[] = {"next", "prev", "steps", "view"};
+    static const char *const onoff[] = {"on", "off"};
     switch ((int)id) {
     case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
         offer_files(w);
@@ -96,9 +99,11 @@ static void offer_argument(struct words *w, enum app_command id, const char *bef
 
 static int app_find(const char *name, size_t n)
 {
-    for (int i = 0; i < APP_COUNT; i++)
-        if (strlen(app_info((enum app_command)i)->name) == n && strncmp(app_info((enum app_command)i)->name, name, n) == 0)
+    for (int i = 0; i < APP_COUNT; i++) {
+        const char *known = app_info((enum app_command)i)->name;
+        if (strlen(known) == n && strncmp(known, name, n) == 0)
             return i;
+    }
     return -1;
 }
 
@@ -141,6 +146,12 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     vec_free(&w.found);
 }
 
+/* Does a word end right before text[n]? */
+static bool ends_word(const char *text, size_t n)
+{
+    return text[n - 1] != ' ' && (text[n] == ' ' || text[n] == 0);
+}
+
 bool command_row_next(const char **text, struct command_row *row)
 {
     const char *p = *text, *end = p + strcspn(p, "\n"), *gap = strstr(p, "  ");
@@ -152,7 +163,7 @@ bool command_row_next(const char **text, struct command_row *row)
     snprintf(row->left, sizeof row->left, "%.*s", (int)(gap - p), p);
     snprintf(row->help, sizeof row->help, "%.*s", help < end ? (int)(end - help) : 0, help);
     size_t n = strspn(row->left, "abcdefghijklmnopqrstuvwxyz_ ");
-    while (n > 0 && (row->left[n - 1] == ' ' || (row->left[n] != ' ' && row->left[n] != 0 && row->left[n - 1] != ' ')))
+    while (n > 0 && !ends_word(row->left, n))
         n--;
     snprintf(row->name, sizeof row->name, "%.*s", (int)n, row->left);
     *text = end + (*end == '\n');

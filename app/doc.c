@@ -178,8 +178,19 @@ static void show_cursor(const struct doc *d, struct scroll *s, int h)
     s->item = l && l->n_items > 0 ? clamp(s->item, 0, l->n_items - 1) : s->item;
 }
 
+/* A pager moves its first row; a line to go to comes into sight with some context above it. */
+static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, int h)
+{
+    s->top = clamp(top, 0, d->lines.len > h ? d->lines.len - h : 0);
+    s->cursor = clamp(cursor, 0, d->lines.len - 1);
+}
+
 void scroll_fix(const struct doc *d, struct scroll *s, int h)
 {
+    if (d->is_pager) {
+        page_to(d, s, s->top, s->cursor, h);
+        return;
+    }
     s->cursor = resting_line(d, clamp(s->cursor, 0, d->lines.len - 1), 1);
     show_cursor(d, s, h > 0 ? h : 1);
 }
@@ -187,6 +198,11 @@ void scroll_fix(const struct doc *d, struct scroll *s, int h)
 void scroll_to(const struct doc *d, struct scroll *s, int line, int h)
 {
     int dir = line >= s->cursor ? 1 : -1;
+    if (d->is_pager) {
+        bool visible = line >= s->top && line < s->top + h;
+        page_to(d, s, visible ? s->top : line - h / 3, line, h);
+        return;
+    }
     if (line != s->cursor)
         s->item = 0;
     s->cursor = resting_line(d, clamp(line, 0, d->lines.len - 1), dir);
@@ -195,7 +211,10 @@ void scroll_to(const struct doc *d, struct scroll *s, int line, int h)
 
 void scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
 {
-    scroll_to(d, s, s->cursor + delta, h);
+    if (d->is_pager)
+        page_to(d, s, s->top + delta, s->top + delta, h);
+    else
+        scroll_to(d, s, s->cursor + delta, h);
 }
 
 void scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
@@ -249,7 +268,24 @@ static void mark_matches(struct grid *g, const struct line *l, const char *words
     }
 }
 
-static void draw_line(const struct line *l, int left, struct grid *g, struct rect r, int y, const char *search)
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+static void mark_word(struct grid *g, const struct line *l, const char *word, int x, int y)
+{
+    size_t n = strlen(word);
+    for (const char *p = strstr(l->text, word); p; p = strstr(p + 1, word)) {
+        bool whole = (p == l->text || !is_name_char(p[-1])) && !is_name_char(p[n]);
+        int col = text_width_n(l->text, (size_t)(p - l->text));
+        if (whole)
+            grid_restyle(g, (struct rect){x + col, y, (int)n, 1}, STYLE_KEY, 0x7F);
+    }
+}
+
+static void draw_line(const struct line *l, int left, struct grid *g, struct rect r, int y,
+                      struct doc_look look)
 {
     int x = r.x + 1 - left, i = 0;
     struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
@@ -261,8 +297,11 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
         x += cp_width(ch);
         i += (int)(p - start);
     }
-    if (search && search[0])
-        mark_matches(g, l, search, r.x + 1 - left, y);
+    bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
+    if (look.word && same_stage)
+        mark_word(g, l, look.word, r.x + 1 - left, y);
+    if (look.search && look.search[0])
+        mark_matches(g, l, look.search, r.x + 1 - left, y);
     if (x > r.x + r.w)
         grid_char(g, r.x + r.w - 1, y, STYLE_DIM, 0x2026);
     if (left > 0 && x > r.x + 1 - left)
@@ -270,30 +309,34 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     grid_unclip(g, old);
 }
 
-/* The whole row in reverse for lists and text; only the selected word where there are words to select. */
-static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r, int y, bool focused)
+/* The whole row in reverse for lists and text; only the selected word where there are words to
+ * select. */
+static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
+                        int y, bool focused)
 {
     grid_char(g, r.x, y, focused ? STYLE_TITLE : STYLE_RULE, 0x25B8);
     if (l->n_items > 0) {
         struct item it = l->item[clamp(s->item, 0, l->n_items - 1)];
         struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
+        struct rect word = {r.x + 1 - s->left + it.col, y, it.len, 1};
         if (focused)
-            grid_restyle(g, (struct rect){r.x + 1 - s->left + it.col, y, it.len, 1}, STYLE_REVERSE, 0);
+            grid_restyle(g, word, STYLE_REVERSE, 0);
         grid_unclip(g, old);
     } else if (focused && l->id >= 0) {
         grid_restyle(g, (struct rect){r.x + 1, y, r.w - 1, 1}, STYLE_REVERSE, 0);
     }
 }
 
-void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r, struct doc_look look)
+void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
+              struct doc_look look)
 {
     for (int row = 0; row < r.h; row++) {
         int i = s->top + row, y = r.y + row;
         if (i >= d->lines.len)
             break;
         const struct line *l = &d->lines.data[i];
-        draw_line(l, s->left, g, r, y, look.search);
-        if (i == s->cursor)
+        draw_line(l, s->left, g, r, y, look);
+        if (i == s->cursor && (!d->is_pager || (look.search && look.search[0])))
             draw_cursor(l, s, g, r, y, look.focused);
     }
 }

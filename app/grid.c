@@ -175,10 +175,11 @@ void grid_dump(const struct grid *g, struct str *out)
 {
     for (int y = 0; y < g->h; y++) {
         int end = g->w;
-        while (end > 0 && g->cell[y * g->w + end - 1].ch == ' ' && g->cell[y * g->w + end - 1].width == 1)
+        const struct cell *row = g->cell + y * g->w;
+        while (end > 0 && row[end - 1].ch == ' ' && row[end - 1].width == 1)
             end--;
         for (int x = 0; x < end; x++) {
-            const struct cell *c = &g->cell[y * g->w + x];
+            const struct cell *c = &row[x];
             char utf8[5];
             if (c->width > 0)
                 str_add_n(out, utf8, (size_t)utf8_put(utf8, c->ch));

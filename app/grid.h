@@ -1,5 +1,6 @@
-/* The screen as a grid of cells.  Views draw into a grid and know nothing of terminals; term.c puts a grid on one,
- * and tests and `:dump` turn it into text.  Everything clips: drawing outside is allowed and does nothing. */
+/* The screen as a grid of cells.  Views draw into a grid and know nothing of terminals; term.c puts
+ * a grid on one, and tests and `:dump` turn it into text.  Everything clips: drawing outside is
+ * allowed and does nothing. */
 #ifndef TS_APP_GRID_H
 #define TS_APP_GRID_H
 #include <stdbool.h>
@@ -9,17 +10,18 @@
 /* What a piece of text means; term.c decides how each looks in colour and without. */
 enum style {
     STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,        /* RULE: lines and inactive titles */
-    STYLE_TITLE, STYLE_TAB,                                  /* TITLE: the focused pane's; TAB: the selected tab */
+    STYLE_TITLE, STYLE_TAB,                   /* TITLE: the focused pane's; TAB: the selected tab */
     STYLE_KEY,                                               /* a key to press, in bars and help */
     STYLE_GOOD, STYLE_BAD, STYLE_WARN,
-    STYLE_WORD, STYLE_NOTE, STYLE_NUMBER,                    /* keywords, annotations, numbers of code */
+    STYLE_WORD, STYLE_NOTE, STYLE_NUMBER,               /* keywords, annotations, numbers of code */
     STYLE_MATCH,                                             /* found by a search */
     STYLE_COUNT,
     STYLE_REVERSE = 0x80                                     /* or-ed to any: the cursor */
 };
 
 struct rect { int x, y, w, h; };
-struct cell { uint32_t ch; unsigned char style; unsigned char width; };  /* width 0: right half of a wide one */
+/* width 0: right half of a wide one */
+struct cell { uint32_t ch; unsigned char style; unsigned char width; };
 
 struct grid {
     int w, h;
@@ -32,17 +34,20 @@ struct grid {
 void grid_open(struct grid *g, int w, int h, bool unicode);
 void grid_close(struct grid *g);
 void grid_resize(struct grid *g, int w, int h);
-void grid_clear(struct grid *g);                             /* blanks everything, no clip, no cursor */
-struct rect grid_clip(struct grid *g, struct rect r);        /* narrows to r; returns the old one for grid_unclip */
+void grid_clear(struct grid *g);                         /* blanks everything, no clip, no cursor */
+/* narrows to r; returns the old one for grid_unclip */
+struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
 const struct cell *grid_at(const struct grid *g, int x, int y);         /* NULL outside */
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
-int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);          /* the x behind it */
+/* the x behind it */
+int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);
 /* At most w columns; an ellipsis where it is cut. */
 int grid_fit(struct grid *g, int x, int y, int w, unsigned style, const char *text);
 void grid_fill(struct grid *g, struct rect r, unsigned style, uint32_t ch);
-void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear);         /* or / and-not of style bits */
+/* or / and-not of style bits */
+void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear);
 
 /* What a terminal without UTF-8 shows instead of ch. */
 char grid_ascii(uint32_t ch);

@@ -50,7 +50,9 @@ void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
 {
     struct arena *a = arena_new();
     const struct program *p;
-    struct measure_opts o = {.meters = METER_CLOCK | METER_SIM | METER_PERF, .threads = j->threads, .seed = 1};
+    struct measure_opts o = {
+        .meters = METER_CLOCK | METER_SIM | METER_PERF, .threads = j->threads, .seed = 1,
+    };
     j->ok = rebuild(a, j->recipe, &p, &j->e);
     if (j->ok && cancelled(c))
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
@@ -228,7 +230,8 @@ struct job *jobs_take(struct jobs *q)
     if (q->finished.len > 0) {
         j = q->finished.data[0];
         q->finished.len--;
-        memmove(q->finished.data, q->finished.data + 1, (size_t)q->finished.len * sizeof *q->finished.data);
+        size_t left = (size_t)q->finished.len * sizeof *q->finished.data;
+        memmove(q->finished.data, q->finished.data + 1, left);
     }
     pthread_mutex_unlock(&q->lock);
     return j;

@@ -1,9 +1,9 @@
 /* Background jobs: whatever takes longer than a redraw.
  *
- * A program belongs to one thread (program.h), so a job gets text, the operator and its steps, and rebuilds the
- * program in an arena of its own.  There are two threads: one measures, one generates code, so that looking at
- * the C does not wait for a measurement.  Results are queued and announced through a descriptor that the
- * UI's poll() watches; nothing here touches the UI's data. */
+ * A program belongs to one thread (program.h), so a job gets text, the operator and its steps, and
+ * rebuilds the program in an arena of its own.  There are two threads: one measures, one generates
+ * code, so that looking at the C does not wait for a measurement.  Results are queued and announced
+ * through a descriptor that the UI's poll() watches; nothing here touches the UI's data. */
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
 #include "kernels/base/subprocess.h"
@@ -32,14 +32,21 @@ void job_run(struct job *j, const struct cancel *c, const struct progress *pr);
 struct jobs;
 bool jobs_open(struct jobs **out, struct err *e);
 void jobs_close(struct jobs *q);                 /* cancels and waits */
-int jobs_fd(const struct jobs *q);               /* readable when something finished or progressed */
+int jobs_fd(const struct jobs *q);              /* readable when something finished or progressed */
 /* Takes j.  What the lane is doing is cancelled; its result still comes back, as cancelled. */
 void jobs_start(struct jobs *q, struct job *j);
 void jobs_cancel(struct jobs *q, enum job_lane lane);
-struct job *jobs_take(struct jobs *q);           /* the next finished job, to job_free; NULL when there is none */
+/* the next finished job, to job_free; NULL when there is none */
+struct job *jobs_take(struct jobs *q);
 void jobs_drain_fd(struct jobs *q);
 
 /* running: at work on (kind, tag) and not cancelled; busy: its thread is not free yet. */
-struct job_progress { bool running, busy; enum job_kind kind; int tag; char what[32]; double fraction; };
+struct job_progress {
+    bool running, busy;
+    enum job_kind kind;
+    int tag;
+    char what[32];
+    double fraction;
+};
 void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out);
 #endif

@@ -5,15 +5,17 @@
 #include "kernels/base/arena.h"
 
 static const struct { int code; const char *name; } names[] = {
-    {K_TAB, "Tab"}, {K_ENTER, "Enter"}, {K_ESC, "Esc"}, {K_BACKSPACE, "Backspace"}, {K_UP, "Up"}, {K_DOWN, "Down"},
-    {K_LEFT, "Left"}, {K_RIGHT, "Right"}, {K_PGUP, "PgUp"}, {K_PGDN, "PgDn"}, {K_HOME, "Home"}, {K_END, "End"},
-    {K_INS, "Ins"}, {K_DEL, "Del"}, {K_BACKTAB, "S-Tab"}, {K_SHIFT_UP, "S-Up"}, {K_SHIFT_DOWN, "S-Down"}, {' ', "Space"},
+    {K_TAB, "Tab"}, {K_ENTER, "Enter"}, {K_ESC, "Esc"}, {K_BACKSPACE, "Backspace"}, {' ', "Space"},
+    {K_UP, "Up"}, {K_DOWN, "Down"}, {K_LEFT, "Left"}, {K_RIGHT, "Right"}, {K_PGUP, "PgUp"},
+    {K_PGDN, "PgDn"}, {K_HOME, "Home"}, {K_END, "End"}, {K_INS, "Ins"}, {K_DEL, "Del"},
+    {K_BACKTAB, "S-Tab"}, {K_SHIFT_UP, "S-Up"}, {K_SHIFT_DOWN, "S-Down"},
 };
 
 const char *const key_context_title[] = {
-    [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout", [KEYS_LEDGER] = "On a step", [KEYS_VIEW] = "In a view",
-    [KEYS_BRANCH] = "In the list of branches", [KEYS_START] = "On the start screen", [KEYS_MOVE] = "Moving",
-    [KEYS_WORK] = "In a session", [KEYS_ANY] = "Everywhere",
+    [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout",
+    [KEYS_LEDGER] = "On a step", [KEYS_VIEW] = "In a view",
+    [KEYS_BRANCH] = "In the list of branches", [KEYS_START] = "On the start screen",
+    [KEYS_MOVE] = "Moving", [KEYS_WORK] = "In a session", [KEYS_ANY] = "Everywhere",
 };
 
 int key_parse(const char *name)
@@ -52,7 +54,8 @@ void key_text(struct str *out, int key)
 }
 
 static const struct binding bindings[] = {
-#define BIND(context, keys, action, line, label, help) {KEYS_##context, keys, ACTION_##action, line, label, help},
+#define BIND(context, keys, action, line, label, help) \
+    {KEYS_##context, keys, ACTION_##action, line, label, help},
 #include "app/keys.def"
 #undef BIND
 };

@@ -13,6 +13,9 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
+    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE};
+    for (int i = 0; i < COUNT_OF(texts); i++)
+        m->pane[texts[i]].doc.is_pager = true;
     prompt_init(&m->prompt, model_complete, m);
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
@@ -38,8 +41,10 @@ void model_free(struct model *m)
     view_start_free(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         str_free(&m->code[i].text);
-    struct str *text[] = {&m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
-                          &m->out.copy};
+    struct str *text[] = {
+        &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
+        &m->out.copy,
+    };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);
     free(m);
@@ -216,7 +221,8 @@ bool model_command(struct model *m, const char *line)
     if (known)
         return ok;
     if (!m->session) {
-        model_say_error(m, "no operator is open yet", "pick one from the list, or type: new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
+        model_say_error(m, "no operator is open yet",
+                        "pick one from the list, or type: new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
         return false;
     }
     struct err e;
@@ -350,7 +356,8 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* Digits choose a view at once; when a motion follows, they were its count and the view goes back. */
+/* Digits choose a view at once; when a motion follows, they were its count and the view goes
+ * back. */
 static bool key_digit(struct model *m, int key)
 {
     if (key < '0' || key > '9' || !m->session || m->overlay != OVERLAY_NONE)

@@ -1,7 +1,7 @@
-/* The state of the user interface without a terminal: what is open, where the cursor is, what the prompt says, what
- * should be running in the background.  Keys come in as integers, the screen goes out as a grid, background
- * work goes out as wishes (model_wants) and comes back as results (model_done).  tui.c connects this to a terminal
- * and to threads; tests connect it to nothing. */
+/* The state of the user interface without a terminal: what is open, where the cursor is, what the
+ * prompt says, what should be running in the background.  Keys come in as integers, the screen goes
+ * out as a grid, background work goes out as wishes (model_wants) and comes back as results
+ * (model_done).  tui.c connects this to a terminal and to threads; tests connect it to nothing. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/doc.h"
@@ -38,7 +38,8 @@ enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 /* One frame's geometry; a pane with h == 0 is not on the screen. */
 struct frame {
     bool too_small;
-    struct rect title, pane[PANE_COUNT], message, bar, overlay;      /* a pane's first row is its heading */
+    /* a pane's first row is its heading */
+    struct rect title, pane[PANE_COUNT], message, bar, overlay;
 };
 struct hit { struct rect r; int key; };  /* clicking there is pressing that key */
 
@@ -60,8 +61,8 @@ struct model {
     enum overlay overlay;
     struct frame frame;
     VEC(struct hit) hits;
-    int generation;                      /* counts sessions, so that late results of an old one are not taken */
-    unsigned stamp, data_stamp;          /* count changes of the program state, of what was measured */
+    int generation;          /* counts sessions, so that late results of an old one are not taken */
+    unsigned stamp, data_stamp;       /* count changes of the program state, of what was measured */
     const struct func *func;             /* the current state, lowered; valid for func_tag */
     int func_tag;
 
@@ -69,9 +70,10 @@ struct model {
     struct message message;
     struct str search, filter;           /* of the views, of the help overlay */
     int search_from;                     /* where an incremental search began */
-    enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;     /* what the keys meant when help was opened */
+    /* what the keys meant when help was opened */
+    enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;
     long count;                          /* typed before a key; 0 = none */
-    int count_view;                      /* the view and the focus the digits have switched away from; -1 none */
+    int count_view;         /* the view and the focus the digits have switched away from; -1 none */
     enum pane count_focus;
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
 
@@ -90,7 +92,8 @@ struct model {
     struct outbox out;
 };
 
-struct model *model_new(struct session *s /* taken; NULL = start screen */, const struct tui_opts *o, bool unicode);
+struct model *model_new(struct session *s /* taken; NULL = start screen */,
+                        const struct tui_opts *o, bool unicode);
 void model_free(struct model *m);
 
 /* Events. */
@@ -102,36 +105,37 @@ void model_mouse(struct model *m, const struct mouse *e);
 bool model_command(struct model *m, const char *line);
 void model_draw(struct model *m, struct grid *g);
 
-/* Background work: what a lane should be doing now; false when nothing.  The caller starts model_job() of it unless the
- * lane is at it already (same kind and tag), and cancels what is not wished for any more. */
+/* Background work: what a lane should be doing now; false when nothing.  The caller starts
+ * model_job() of it unless the lane is at it already (same kind and tag), and cancels what is not
+ * wished for any more. */
 struct wish { enum job_kind kind; int tag; };
 bool model_wish(const struct model *m, enum job_lane lane, struct wish *out);
 struct job *model_job(const struct model *m, const struct wish *w);
 void model_done(struct model *m, struct job *j /* kept by the caller */);
-void model_tick(struct model *m);                        /* a tenth of a second has passed: spinners */
+void model_tick(struct model *m);                     /* a tenth of a second has passed: spinners */
 
 /* For the files of the model only. */
 struct program;
-const struct program *model_program(const struct model *m);              /* current; NULL on the start screen */
-struct pane_doc *model_focused(struct model *m);                         /* the document that has the keys */
+const struct program *model_program(const struct model *m);  /* current; NULL on the start screen */
+struct pane_doc *model_focused(struct model *m);                /* the document that has the keys */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
-void model_refresh(struct model *m);                                     /* screen.c: rebuilds what is out of date */
-void model_changed(struct model *m);                                     /* the program state changed */
-int model_tag(const struct model *m);                     /* names the current state across sessions */
+void model_refresh(struct model *m);                    /* screen.c: rebuilds what is out of date */
+void model_changed(struct model *m);                                 /* the program state changed */
+int model_tag(const struct model *m);                  /* names the current state across sessions */
 const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void model_error(struct model *m, const struct err *e);
 void model_say_error(struct model *m, const char *text, const char *fix);
-bool model_run(struct model *m, const char *line);                       /* echo, then model_command */
+bool model_run(struct model *m, const char *line);                    /* echo, then model_command */
 /* Asks about unsaved changes if there are any, then goes on. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
-void model_save_as(struct model *m);                                     /* prompt for a file name */
-void model_after(struct model *m);                                       /* does what the question was for */
+void model_save_as(struct model *m);                                    /* prompt for a file name */
+void model_after(struct model *m);                              /* does what the question was for */
 void model_give_up(struct model *m);                                     /* forgets it */
 void model_open_help(struct model *m, const char *filter);
-void model_perform(struct model *m, const struct binding *b);            /* action.c: what a key does */
+void model_perform(struct model *m, const struct binding *b);        /* action.c: what a key does */
 bool model_app_command(struct model *m, const char *line, bool *known);  /* appcmd.c */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 void model_search(struct model *m, int dir, int from);

@@ -1,4 +1,5 @@
 /* The model's side of background work: what should be running, and what to do with a result. */
+#include <math.h>
 #include <string.h>
 #include "app/model.h"
 #include "app/text.h"
@@ -8,7 +9,9 @@
 
 int model_tag(const struct model *m)
 {
-    return m->session ? (m->generation % 1000) * STATES_MAX + history_current(m->session->history)->id : -1;
+    if (!m->session)
+        return -1;
+    return (m->generation % 1000) * STATES_MAX + history_current(m->session->history)->id;
 }
 
 static bool view_shown(const struct model *m, enum view v)
@@ -56,7 +59,9 @@ static void say_measured(struct model *m, const struct measurement *r)
     if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
         return;
     if (r->outcome != OUTCOME_OK) {
-        model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome], "u undoes the step");
+        str_clear(&m->message.echo);
+        model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome],
+                        "u undoes the step");
         return;
     }
     struct ledger_row rows[512];
@@ -65,9 +70,10 @@ static void say_measured(struct model *m, const struct measurement *r)
     text_ms(&s, r->latency.median_ms);
     for (int i = 0; i < n && i < COUNT_OF(rows); i++)
         if (rows[i].here && rows[i].has_change && rows[i].change != 0)
-            str_printf(&s, ", %.0f %% %s", rows[i].change < 0 ? -rows[i].change * 100 : rows[i].change * 100,
-                       rows[i].change < 0 ? "less than before" : "more than before");
-    model_info(m, "%s%s", str_text(&s), r->verified ? "; the result is correct" : "");
+            str_printf(&s, ", %.0f %% %s than before", fabs(rows[i].change) * 100,
+                       rows[i].change < 0 ? "less" : "more");
+    str_clear(&m->message.echo);
+    model_info(m, "measured: %s%s", str_text(&s), r->verified ? "; the result is correct" : "");
     str_free(&s);
 }
 
@@ -82,7 +88,8 @@ static void measured(struct model *m, const struct job *j)
     if (!j->ok) {
         m->autorun = false;
         model_error(m, &j->e);
-        str_printf(&m->message.fix, "%smeasuring is off now; A turns it on again", m->message.fix.len ? "; " : "");
+        str_printf(&m->message.fix, "%smeasuring is off now; A turns it on again",
+                   m->message.fix.len ? "; " : "");
         return;
     }
     history_set_measured(m->session->history, state, &j->m);

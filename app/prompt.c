@@ -64,7 +64,8 @@ void prompt_remember(struct prompt *p, const char *line)
         if (streq(p->history.data[i], line) || p->history.len >= HISTORY_MAX) {
             free(p->history.data[i]);
             int behind = p->history.len - i - 1;
-            memmove(&p->history.data[i], &p->history.data[i + 1], (size_t)behind * sizeof *p->history.data);
+            memmove(&p->history.data[i], &p->history.data[i + 1],
+                    (size_t)behind * sizeof *p->history.data);
             p->history.len--;
             break;
         }
@@ -156,7 +157,8 @@ static void put_word(struct prompt *p, const char *word, size_t n, bool finished
     bool opens = n > 0 && (word[n - 1] == '=' || word[n - 1] == '/');
     if (finished && !opens && str_text(&p->tail)[0] != ' ')
         str_add_char(&w, ' ');
-    size_t from = (size_t)p->words.replace_from < p->line.len ? (size_t)p->words.replace_from : p->line.len;
+    size_t from = (size_t)p->words.replace_from;
+    from = from < p->line.len ? from : p->line.len;
     splice(p, from, p->at, str_text(&w), w.len);
     str_free(&w);
 }
@@ -286,7 +288,8 @@ void prompt_draw_list(const struct prompt *p, struct grid *g, struct rect r)
         unsigned mark = top + row == p->picked ? STYLE_REVERSE : 0;
         grid_fill(g, (struct rect){r.x, y, r.w, 1}, STYLE_PLAIN | mark, ' ');
         grid_fit(g, r.x + 1, y, widest, STYLE_KEY | mark, c->word);
-        grid_fit(g, r.x + widest + 3, y, r.w - widest - 4, STYLE_DIM | mark, c->help ? c->help : "");
+        const char *help = c->help ? c->help : "";
+        grid_fit(g, r.x + widest + 3, y, r.w - widest - 4, STYLE_DIM | mark, help);
         if (more && row == shown - 1 && top + row + 1 < p->words.n)
             grid_text(g, r.x + r.w - 2, y, STYLE_DIM | mark, "…");
     }

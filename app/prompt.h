@@ -1,5 +1,5 @@
-/* The prompt: a one-line editor with history and completion.  Knows nothing of what it is used for; the owner supplies
- * the words that may follow. */
+/* The prompt: a one-line editor with history and completion.  Knows nothing of what it is used for;
+ * the owner supplies the words that may follow. */
 #ifndef TS_APP_PROMPT_H
 #define TS_APP_PROMPT_H
 #include "app/grid.h"
@@ -20,7 +20,7 @@ struct prompt {
     struct arena *arena;                 /* of the completions */
     struct completions words;            /* shown while n > 0 */
     int picked;                          /* the one put into the line; -1 none yet */
-    struct str tail;                     /* what stood behind the cursor when the completion began */
+    struct str tail;                    /* what stood behind the cursor when the completion began */
     prompt_complete *complete;
     void *ctx;
 };
@@ -29,10 +29,11 @@ enum prompt_event { PROMPT_NOTHING, PROMPT_EDITED, PROMPT_ENTERED, PROMPT_LEFT }
 
 void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
-void prompt_open(struct prompt *p, char mark, const char *text);         /* the cursor behind text */
+void prompt_open(struct prompt *p, char mark, const char *text);        /* the cursor behind text */
 void prompt_close(struct prompt *p);
-void prompt_remember(struct prompt *p, const char *line);                 /* into the history; a repeated line moves up */
-void prompt_insert(struct prompt *p, const char *text);                   /* line breaks become blanks */
+/* into the history; a repeated line moves up */
+void prompt_remember(struct prompt *p, const char *line);
+void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
 /* ENTERED and LEFT leave closing to the owner. */
 enum prompt_event prompt_key(struct prompt *p, int key);
 

@@ -1,5 +1,5 @@
-/* The frame around the panes: where they are, their headings, the title, the message and the key bar; and bringing
- * documents up to date before they are drawn. */
+/* The frame around the panes: where they are, their headings, the title, the message and the key
+ * bar; and bringing documents up to date before they are drawn. */
 #include <stdio.h>
 #include <string.h>
 #include "app/model.h"
@@ -14,7 +14,7 @@ const struct view_ops view_ops[VIEW_COUNT] = {
     [VIEW_NEST] = {"nest", KEYS_NEST, false, view_nest_build, view_nest_hint},
     [VIEW_ACCESS] = {"access", KEYS_VIEW, false, view_access_build, NULL},
     [VIEW_LAYOUT] = {"layout", KEYS_LAYOUT, false, view_layout_build, view_layout_hint},
-    [VIEW_C] = {"c", KEYS_VIEW, true, view_c_build, NULL},
+    [VIEW_C] = {"C", KEYS_VIEW, true, view_c_build, NULL},
     [VIEW_ASM] = {"asm", KEYS_VIEW, true, view_asm_build, NULL},
     [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, view_profile_build, NULL},
 };
@@ -52,12 +52,13 @@ static int message_rows(const struct model *m, int w)
 /* Two panes on top of each other, or one at a time when there is no room for two. */
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
-    int rows = m->session ? m->pane[DOC_LEDGER].doc.lines.len + 1 : body.h;
-    int top = clamp(rows, 4, body.h * 2 / 5);
     if (!m->session) {
         f->pane[PANE_LEDGER] = body;
         return;
     }
+    int n, at;
+    history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
+    int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, body.h * 2 / 5);
     if (body.h < 11) {
         f->pane[m->focus] = body;
         return;
@@ -77,7 +78,7 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
         return;
     }
     bool three = body.w >= FRAME_WIDE && m->session;
-    int left = m->session ? clamp(body.w * 2 / 5, 36, three ? 56 : 64) : body.w / 2;
+    int left = m->session ? clamp(body.w * 23 / 50, 40, three ? 60 : 64) : body.w / 2;
     int rest = body.w - left - 1, x = body.x + left + 1;
     f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, left, body.h};
     if (!three) {
@@ -87,6 +88,19 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
     int half = rest / 2;
     f->pane[PANE_MAIN] = (struct rect){x, body.y, half, body.h};
     f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
+}
+
+/* Lists take the rows they need: heading, entries, lower edge. */
+static void place_overlay(const struct model *m, struct frame *f, struct rect body)
+{
+    bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
+    int w = clamp(small ? 70 : 110, SMALLEST_W - 2, m->w - 2), h = body.h;
+    if (m->overlay == OVERLAY_BRANCHES)
+        h = history_n_branches(m->session->history) + 3;
+    else if (m->help_menu)
+        h = view_help_rows(m) + 2;
+    h = clamp(h, 3, body.h);
+    f->overlay = (struct rect){(m->w - w) / 2, body.y + (body.h - h) / 2, w, h};
 }
 
 void frame_layout(const struct model *m, struct frame *f)
@@ -101,12 +115,7 @@ void frame_layout(const struct model *m, struct frame *f)
     f->message = (struct rect){0, m->h - 1 - message, m->w, message};
     struct rect body = {0, 1, m->w, m->h - 2 - message};
     place_panes(m, f, body);
-    int ow = clamp(m->w - 8, SMALLEST_W, 110), oh = body.h;
-    if (m->overlay == OVERLAY_BRANCHES) {
-        ow = clamp(64, SMALLEST_W, m->w);
-        oh = clamp(history_n_branches(m->session->history) + 2, 3, body.h);
-    }
-    f->overlay = (struct rect){(m->w - ow) / 2, 1 + (body.h - oh) / 2, ow, oh};
+    place_overlay(m, f, body);
 }
 
 /* bringing documents up to date */
@@ -148,10 +157,12 @@ void model_refresh(struct model *m)
     if (m->frame.too_small)
         return;
     refresh_panes(m);
+    struct rect inside = m->frame.overlay;
+    inside.h--;
     if (m->overlay == OVERLAY_HELP)
-        refresh(m, DOC_HELP, m->frame.overlay, view_help_build, m->stamp);
+        refresh(m, DOC_HELP, inside, view_help_build, m->stamp);
     if (m->overlay == OVERLAY_BRANCHES)
-        refresh(m, DOC_BRANCHES, m->frame.overlay, view_branches_build, m->stamp + m->data_stamp);
+        refresh(m, DOC_BRANCHES, inside, view_branches_build, m->stamp + m->data_stamp);
 }
 
 /* drawing */
@@ -180,25 +191,39 @@ static void put_status(const struct model *m, struct str *out)
         str_add(out, "auto off");
 }
 
+/* The file's name, and whether the file is behind. */
+static void put_file(const struct model *m, struct str *out)
+{
+    const char *slash = strrchr(m->session->path, '/');
+    const char *name = slash ? slash + 1 : m->session->path;
+    if (name[0])
+        str_printf(out, "%s%s", name, m->session->dirty ? " (changed)" : "");
+    else if (m->session->dirty)
+        str_add(out, "(not saved)");
+}
+
 static void draw_title(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.title;
-    struct str left = {0}, right = {0};
-    put_status(m, &right);
+    struct str status = {0}, file = {0};
+    const char *what = "layouts and loop schedules of tensor operators";
+    put_status(m, &status);
     if (m->session) {
-        const char *slash = strrchr(m->session->path, '/');
-        const char *name = slash ? slash + 1 : m->session->path;
-        str_printf(&left, "%s", m->session->title[0] ? m->session->title : history_spec(m->session->history));
-        str_printf(&left, "  %s%s", name, m->session->dirty ? name[0] ? " (changed)" : "(not saved)" : "");
-    } else {
-        str_add(&left, "layouts and loop schedules of tensor operators");
+        put_file(m, &file);
+        what = m->session->title[0] ? m->session->title : history_spec(m->session->history);
     }
-    int room = r.w - text_width(str_text(&right)) - 2;
-    int x = grid_fit(g, r.x + 1, r.y, room, STYLE_TITLE, "tilescope");
-    grid_fit(g, x + 2, r.y, room - x - 1, STYLE_PLAIN, str_text(&left));
-    grid_text(g, r.x + r.w - 1 - text_width(str_text(&right)), r.y, STYLE_NOTE, str_text(&right));
-    str_free(&left);
-    str_free(&right);
+    int right = r.x + r.w - 1 - text_width(str_text(&status));
+    grid_text(g, right, r.y, STYLE_NOTE, str_text(&status));
+    right -= status.len > 0 ? 2 : 0;
+    right -= text_width(str_text(&file));
+    if (right > r.w / 3)
+        grid_text(g, right, r.y, STYLE_DIM, str_text(&file));
+    else
+        right += text_width(str_text(&file));
+    int x = grid_fit(g, r.x + 1, r.y, right - 2, STYLE_TITLE, "tilescope");
+    grid_fit(g, x + 2, r.y, right - x - 4, STYLE_PLAIN, what);
+    str_free(&status);
+    str_free(&file);
 }
 
 /* The tabs of a view pane; just the open one where there is no room for all. */
@@ -207,18 +232,19 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
     int wanted = 2, x = r.x + 1;
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
     for (int i = 0; i < VIEW_COUNT; i++)
-        wanted += (int)strlen(view_ops[i].name) + 4;
-    bool all = wanted <= r.w;
+        wanted += (int)strlen(view_ops[i].name) + 3;
+    bool all = wanted <= r.w, airy = wanted + 2 * VIEW_COUNT <= r.w;
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
     for (int i = 0; i < VIEW_COUNT; i++) {
         bool on = m->view[pane] == (enum view)i;
         char text[32];
-        snprintf(text, sizeof text, all || on ? " %d %s " : " %d ", i + 1, view_ops[i].name);
+        snprintf(text, sizeof text, all || on ? " %d %s%s" : " %d%.0s%s", i + 1, view_ops[i].name,
+                 airy || i == VIEW_COUNT - 1 || on ? " " : "");
         int from = x;
         x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
         if (pane == m->last_view)
             add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
-        x += all;
+        x += airy;
     }
 }
 
@@ -230,6 +256,22 @@ static void draw_scroll_mark(struct grid *g, struct rect r, const struct pane_do
         return;
     snprintf(text, sizeof text, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
     grid_text(g, r.x + r.w - (int)strlen(text) - 1, r.y, STYLE_DIM, text);
+}
+
+/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too. */
+static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
+                          size_t size)
+{
+    const struct stage *s;
+    int axis;
+    bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
+    if (!shows || !nest_loop(m, &s, &axis))
+        return;
+    snprintf(word, size, "%s", s->axis[axis].var->name);
+    for (char *p = word; v == VIEW_C && *p; p++)
+        *p = *p == '.' ? '_' : *p;
+    look->word = word;
+    look->stage = v == VIEW_NEST ? s->name : NULL;
 }
 
 static void draw_pane(struct model *m, struct grid *g, enum pane pane)
@@ -245,7 +287,12 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
         draw_tabs(m, g, r, pane);
         draw_scroll_mark(g, r, p);
     }
-    struct doc_look look = {focused, pane == PANE_LEDGER || m->focus != pane ? NULL : str_text(&m->search)};
+    char word[64];
+    struct doc_look look = {.focused = focused};
+    if (pane != PANE_LEDGER) {
+        look.search = m->focus == pane ? str_text(&m->search) : NULL;
+        look_for_loop(m, m->view[pane], &look, word, sizeof word);
+    }
     doc_draw(&p->doc, &p->scroll, g, body, look);
     if (r.x > 0)
         for (int y = r.y; y < r.y + r.h; y++)
@@ -256,18 +303,20 @@ static void draw_start(struct model *m, struct grid *g)
 {
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
     grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
-    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g,
-             (struct rect){list.x, list.y + 1, list.w, list.h - 1}, (struct doc_look){m->overlay == OVERLAY_NONE, NULL});
+    struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
+    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g, inside,
+             (struct doc_look){.focused = m->overlay == OVERLAY_NONE});
     if (detail.h == 0)
         return;
     struct scroll nowhere = {.cursor = -1};
-    doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1},
-             (struct doc_look){false, NULL});
+    inside = (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1};
+    doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, inside, (struct doc_look){.focused = false});
     for (int y = detail.y; y < detail.y + detail.h; y++)
         grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
 }
 
-static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s, const char *text)
+static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s,
+                        const char *text)
 {
     for (const char *p = text; *p && y < bottom; y++) {
         size_t n = text_break(p, w);
@@ -286,6 +335,8 @@ static void draw_hint(const struct model *m, struct grid *g, struct rect r)
     struct str s = {0};
     if (m->prompt.open && m->prompt.mark == ':')
         command_hint(str_text(&m->prompt.line), &s);
+    else if (!m->session && m->overlay == OVERLAY_NONE)
+        view_start_hint(m, &s);
     else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
         view_ledger_hint(m, &s);
     else if (m->session && m->overlay == OVERLAY_NONE && view_ops[m->view[m->focus]].hint)
@@ -342,7 +393,8 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct bin
     return x + 2;
 }
 
-/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the rest. */
+/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the
+ * rest. */
 static void draw_bar(struct model *m, struct grid *g)
 {
     enum key_context chain[KEYS_COUNT];
@@ -377,7 +429,9 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 static void draw_bottom(struct model *m, struct grid *g)
 {
     static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
-    static const char *const help[] = {"Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL};
+    static const char *const help[] = {
+        "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
+    };
     struct rect r = m->frame.bar;
     if (m->prompt.open) {
         int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
@@ -392,6 +446,19 @@ static void draw_bottom(struct model *m, struct grid *g)
     }
 }
 
+/* Edges around r, which is cleared; the upper and lower edge are its first and last row. */
+static void draw_box(struct grid *g, struct rect r)
+{
+    int right = r.x + r.w, bottom = r.y + r.h - 1;
+    grid_fill(g, r, STYLE_PLAIN, ' ');
+    for (int y = r.y; y <= bottom; y++) {
+        grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x250C : y == bottom ? 0x2514 : 0x2502);
+        grid_char(g, right, y, STYLE_RULE, y == r.y ? 0x2510 : y == bottom ? 0x2518 : 0x2502);
+    }
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    grid_fill(g, (struct rect){r.x, bottom, r.w, 1}, STYLE_RULE, 0x2500);
+}
+
 static void draw_overlay(struct model *m, struct grid *g)
 {
     struct rect r = m->frame.overlay;
@@ -399,22 +466,23 @@ static void draw_overlay(struct model *m, struct grid *g)
         return;
     bool help = m->overlay == OVERLAY_HELP;
     const struct pane_doc *p = &m->pane[help ? DOC_HELP : DOC_BRANCHES];
+    struct str title = {0};
     m->hits.len = 0;
-    grid_fill(g, (struct rect){r.x - 1, r.y, r.w + 2, r.h}, STYLE_PLAIN, ' ');
-    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    for (int y = r.y; y < r.y + r.h; y++) {
-        grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x250C : 0x2502);
-        grid_char(g, r.x + r.w, y, STYLE_RULE, y == r.y ? 0x2510 : 0x2502);
-    }
-    const char *title = !help ? " Branches " : m->help_menu ? key_context_title[m->help_chain[0]] : " Keys and commands ";
-    int x = grid_fit(g, r.x + 2, r.y, r.w - 4, STYLE_TITLE, title);
+    draw_box(g, r);
+    if (help)
+        view_help_title(m, &title);
+    else
+        str_add(&title, "Branches");
+    grid_text(g, r.x + 2, r.y, STYLE_PLAIN, " ");
+    int x = grid_fit(g, r.x + 3, r.y, r.w - 6, STYLE_TITLE, str_text(&title));
     if (help && m->filter.len > 0) {
-        x = grid_text(g, x, r.y, STYLE_DIM, "with ");
+        x = grid_text(g, x, r.y, STYLE_DIM, " with ");
         x = grid_fit(g, x, r.y, r.x + r.w - x - 2, STYLE_MATCH, str_text(&m->filter));
-        grid_text(g, x, r.y, STYLE_PLAIN, " ");
     }
-    doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 1},
-             (struct doc_look){true, help ? str_text(&m->filter) : NULL});
+    grid_text(g, x, r.y, STYLE_PLAIN, " ");
+    doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 2},
+             (struct doc_look){.focused = true, .search = help ? str_text(&m->filter) : NULL});
+    str_free(&title);
 }
 
 void model_draw(struct model *m, struct grid *g)

@@ -21,7 +21,7 @@ struct look { attr_t attr; short pair; };
 
 struct terminal {
     SCREEN *screen;
-    bool unicode, mouse, fancy;          /* fancy: understands private sequences (paste, clipboard) */
+    bool unicode, mouse, fancy;        /* fancy: understands private sequences (paste, clipboard) */
     struct look look[STYLE_COUNT];
     double clicked_at;
     int clicked_x, clicked_y;
@@ -35,7 +35,8 @@ static void restore(void)
         endwin();
 }
 
-/* ORDER STYLE.  Middle tones of the 256: they read on black and on white. -1 is the terminal's own colour. */
+/* ORDER STYLE.  Middle tones of the 256: they read on black and on white. -1 is the terminal's own
+ * colour. */
 static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {-1, -1, A_NORMAL, A_NORMAL},
     [STYLE_DIM] = {244, -1, A_NORMAL, A_NORMAL},
@@ -132,7 +133,8 @@ bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
             delscreen(t->screen);
         }
         free(t);
-        err_set(e, ERR_ENV, "the terminal \"%.60s\" (from $TERM) cannot show a screen", name ? name : "");
+        err_set(e, ERR_ENV, "the terminal \"%.60s\" (from $TERM) cannot show a screen",
+                name ? name : "");
         return err_fix(e, "TERM=xterm-256color is right for most terminals");
     }
     set_term(t->screen);
@@ -204,10 +206,11 @@ void term_repaint(struct terminal *t)
 /* input */
 
 static const struct { int curses, key; } special[] = {
-    {KEY_UP, K_UP}, {KEY_DOWN, K_DOWN}, {KEY_LEFT, K_LEFT}, {KEY_RIGHT, K_RIGHT}, {KEY_PPAGE, K_PGUP},
-    {KEY_NPAGE, K_PGDN}, {KEY_HOME, K_HOME}, {KEY_END, K_END}, {KEY_IC, K_INS}, {KEY_DC, K_DEL},
+    {KEY_UP, K_UP}, {KEY_DOWN, K_DOWN}, {KEY_LEFT, K_LEFT}, {KEY_RIGHT, K_RIGHT},
+    {KEY_PPAGE, K_PGUP}, {KEY_NPAGE, K_PGDN}, {KEY_HOME, K_HOME}, {KEY_END, K_END}, {KEY_IC, K_INS}, {KEY_DC, K_DEL},
     {KEY_BTAB, K_BACKTAB}, {KEY_SR, K_SHIFT_UP}, {KEY_SF, K_SHIFT_DOWN}, {KEY_ENTER, K_ENTER},
-    {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END}, {KEY_C3, K_PGDN},
+    {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END},
+    {KEY_C3, K_PGDN},
 };
 
 static int special_key(int code)
@@ -233,7 +236,8 @@ static bool read_mouse(struct terminal *t, struct term_event *ev)
         ev->mouse.press = true;
     if (ev->mouse.press) {
         double now = clock_s();
-        ev->mouse.double_click = now - t->clicked_at < DOUBLE_CLICK_S && me.x == t->clicked_x && me.y == t->clicked_y;
+        bool here = me.x == t->clicked_x && me.y == t->clicked_y;
+        ev->mouse.double_click = here && now - t->clicked_at < DOUBLE_CLICK_S;
         t->clicked_at = ev->mouse.double_click ? 0 : now;
         t->clicked_x = me.x;
         t->clicked_y = me.y;
@@ -248,7 +252,8 @@ static void read_paste(struct term_event *ev)
     ev->kind = TERM_PASTE;
     str_clear(&ev->text);
     timeout(200);
-    for (int rc = get_wch(&ch); rc != ERR && !(rc == KEY_CODE_YES && ch == KEY_PASTE_END); rc = get_wch(&ch)) {
+    int rc;
+    while ((rc = get_wch(&ch)) != ERR && !(rc == KEY_CODE_YES && ch == KEY_PASTE_END)) {
         char utf8[8];
         mbstate_t state = {0};
         size_t n = rc == OK ? wcrtomb(utf8, (wchar_t)ch, &state) : 0;

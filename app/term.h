@@ -1,4 +1,5 @@
-/* The terminal: puts grids on it and turns what arrives into events.  The only file that includes curses is term.c. */
+/* The terminal: puts grids on it and turns what arrives into events.  The only file that includes
+ * curses is term.c. */
 #ifndef TS_APP_TERM_H
 #define TS_APP_TERM_H
 #include "app/grid.h"
@@ -21,8 +22,10 @@ bool term_unicode(const struct terminal *t);         /* it shows more than ASCII
 void term_size(int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);
 void term_repaint(struct terminal *t);               /* trust nothing that is on the screen */
-bool term_read(struct terminal *t, struct term_event *ev);       /* never waits; false when nothing is there */
-void term_suspend(struct terminal *t);               /* stops this process as the shell's C-z does */
-/* Into the clipboard by OSC 52. False on a terminal too simple to be sent such a thing, or when it is too long. */
+/* never waits; false when nothing is there */
+bool term_read(struct terminal *t, struct term_event *ev);
+void term_suspend(struct terminal *t);              /* stops this process as the shell's C-z does */
+/* Into the clipboard by OSC 52. False on a terminal too simple to be sent such a thing, or when it
+ * is too long. */
 bool term_copy(struct terminal *t, const char *text, size_t n);
 #endif

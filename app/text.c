@@ -72,10 +72,12 @@ static bool in_ranges(uint32_t cp, const struct range *r, int n)
 
 int cp_width(uint32_t cp)
 {
-    static const struct range none[] = {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
+    static const struct range none[] = {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
+                                        {0xFE00, 0xFE0F}};
     static const struct range wide[] = {
         {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
-        {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD},
+        {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF},
+        {0x20000, 0x3FFFD},
     };
     if (cp < 0x300)
         return 1;
@@ -187,7 +189,9 @@ void text_ms(struct str *out, double ms)
 
 void text_count(struct str *out, int64_t n)
 {
-    static const struct { double unit; const char *suffix; } scale[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+    static const struct { double unit; const char *suffix; } scale[] = {
+        {1e9, "G"}, {1e6, "M"}, {1e3, "k"},
+    };
     double v = (double)n;
     if (fabs(v) < 9999.5) {
         str_printf(out, "%lld", (long long)n);

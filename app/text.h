@@ -1,13 +1,15 @@
-/* Text on a character grid: UTF-8, column widths, shortening and wrapping, and the number formats of the screen.
+/* Text on a character grid: UTF-8, column widths, shortening and wrapping, and the number formats
+ * of the screen.
  *
- * Widths come from a small table of our own, not from wcwidth(): the model, its tests and the dumps must
- * give the same answer in every locale. */
+ * Widths come from a small table of our own, not from wcwidth(): the model, its tests and the dumps
+ * must give the same answer in every locale. */
 #ifndef TS_APP_TEXT_H
 #define TS_APP_TEXT_H
 #include <stdint.h>
 #include "kernels/base/str.h"
 
-/* Decodes one code point and advances *s; a malformed byte is U+FFFD and one byte long. 0 at the end. */
+/* Decodes one code point and advances *s; a malformed byte is U+FFFD and one byte long. 0 at the
+ * end. */
 uint32_t utf8_next(const char **s);
 int utf8_put(char out[5], uint32_t cp);              /* bytes written, NUL-terminated */
 int cp_width(uint32_t cp);                           /* 0 (combining), 1 or 2 columns */

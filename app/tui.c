@@ -92,7 +92,8 @@ static void empty_outbox(struct tui *t)
     if (out->repaint)
         term_repaint(t->term);
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
-        model_say_error(t->model, "this terminal takes no copy, or not one so long", "dump FILE and export FILE write files");
+        model_say_error(t->model, "this terminal takes no copy, or not one so long",
+                        "dump FILE and export FILE write files");
     str_clear(&out->copy);
     out->suspend = out->repaint = false;
 }
@@ -106,7 +107,9 @@ static bool input_waits(void)
 /* Waits for keys, results, or the next tick; false when the terminal is gone. */
 static bool wait_for_events(struct tui *t, bool busy)
 {
-    struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN}};
+    struct pollfd p[2] = {
+        {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN},
+    };
     if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
         t->idle_fd = -1;
     int n = poll(p, 2, busy ? TICK_MS : -1);

@@ -10,10 +10,11 @@ struct tui_opts {
     int threads;                         /* of a measurement; 0 = 1 */
 };
 
-/* Runs until the user quits.  s is taken; NULL opens the start screen.  Returns the exit code: 0, or 3 when the
- * terminal cannot be used (a message is on stderr).
+/* Runs until the user quits.  s is taken; NULL opens the start screen.  Returns the exit code: 0,
+ * or 3 when the terminal cannot be used (a message is on stderr).
  *
- * When the environment variable TILESCOPE_IDLE_FD names a descriptor, one byte is written to it whenever all input has
- * been handled, the screen is drawn and nothing runs in the background: tests wait for it instead of sleeping. */
+ * When the environment variable TILESCOPE_IDLE_FD names a descriptor, one byte is written to it
+ * whenever all input has been handled, the screen is drawn and nothing runs in the background:
+ * tests wait for it instead of sleeping. */
 int tui_run(struct session *s, const struct tui_opts *o);
 #endif

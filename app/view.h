@@ -1,4 +1,5 @@
-/* The views: each is one row of a table and one file.  Adding a view is adding both (and its key in keys.def). */
+/* The views: each is one row of a table and one file.  Adding a view is adding both (and its key in
+ * keys.def). */
 #ifndef TS_APP_VIEW_H
 #define TS_APP_VIEW_H
 #include "app/model.h"
@@ -6,8 +7,9 @@
 struct view_ops {
     const char *name;                    /* what `view NAME` takes, and the tab says */
     enum key_context context;            /* of its keys, before those of every view */
-    bool data;                           /* shows measurements or generated code: rebuilt when those change */
-    /* Writes the document for the current state; width columns are visible. Never called on the start screen. */
+    bool data;                 /* shows measurements or generated code: rebuilt when those change */
+    /* Writes the document for the current state; width columns are visible. Never called on the
+     * start screen. */
     void (*build)(struct model *m, struct pane_doc *p, int width);
     /* One line about what the cursor is on, for the message row; may be NULL. */
     void (*hint)(const struct model *m, struct str *out);
@@ -33,18 +35,23 @@ void view_detail_build(struct model *m, struct pane_doc *p, int width);
 void view_start_read(struct model *m);                   /* looks up what there is to open */
 void view_start_free(struct model *m);
 void view_start_open(struct model *m);                   /* Enter and d on the start screen */
+void view_start_hint(const struct model *m, struct str *out);
 void view_start_discard(struct model *m);
 void view_branches_build(struct model *m, struct pane_doc *p, int width);
 const char *view_branches_name(const struct model *m);   /* the selected branch; NULL when none */
 void view_help_build(struct model *m, struct pane_doc *p, int width);
+int view_help_rows(const struct model *m);               /* of the menu of actions */
+void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
-/* The rows of command_help(), taken apart: "loop split" of "loop split T D F1 [F2 ...]", and what it does. */
+/* The rows of command_help(), taken apart: "loop split" of "loop split T D F1 [F2 ...]", and what
+ * it does. */
 struct command_row { char name[64], left[160], help[256]; };
 bool command_row_next(const char **text, struct command_row *row);
 /* Syntax and help of the command that line begins with; nothing when there is none. */
 void command_hint(const char *line, struct str *out);
 
-/* The loop under the cursor of the nest view: its stage and axis. False on a line that is no loop. */
+/* The loop under the cursor of the nest view: its stage and axis. False on a line that is no
+ * loop. */
 bool nest_loop(const struct model *m, const struct stage **stage, int *axis);
 /* The tensor under the cursor of the layout view: its index in the graph, -1 if none. */
 int layout_tensor(const struct model *m);

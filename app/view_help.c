@@ -1,5 +1,6 @@
-/* The help overlay: what every key does where the cursor is, then every other key, then every step and command.  Typing filters;
- * Enter runs the selected row.  It shows keys.def, step.def and the command tables; there is no other text to keep in step. */
+/* The help overlay: what every key does where the cursor is, then every other key, then every step
+ * and command.  Typing filters; Enter runs the selected row.  It shows keys.def, step.def and the
+ * command tables; there is no other text to keep in step. */
 #include <stdio.h>
 #include <string.h>
 #include "app/appcmd.h"
@@ -15,7 +16,8 @@ static bool passes(const struct model *m, const char *a, const char *b, const ch
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-static void put_row(struct doc *d, const char *left, int left_width, const char *help, int width, int id)
+static void put_row(struct doc *d, const char *left, int left_width, const char *help, int width,
+                    int id)
 {
     struct str cell = {0};
     text_fit(&cell, left, left_width);
@@ -37,6 +39,34 @@ static void put_heading(struct doc *d, const char *text, bool *done)
     doc_line(d, STYLE_STRONG, text);
 }
 
+/* Does it do something to the program, rather than move around? */
+static bool is_deed(const struct binding *b)
+{
+    return b->line[0] != 0;
+}
+
+int view_help_rows(const struct model *m)
+{
+    int n = 0;
+    for (int i = 0; i < binding_count(); i++)
+        n += binding_get(i)->context == m->help_chain[0] && is_deed(binding_get(i));
+    return n;
+}
+
+void view_help_title(const struct model *m, struct str *out)
+{
+    const struct stage *s;
+    int axis, t = layout_tensor(m);
+    if (!m->help_menu)
+        str_add(out, "Keys and commands");
+    else if (m->help_chain[0] == KEYS_NEST && nest_loop(m, &s, &axis))
+        str_printf(out, "Loop %s of %s", s->axis[axis].name, s->name);
+    else if (m->help_chain[0] == KEYS_LAYOUT && t >= 0)
+        str_printf(out, "Layout of %s", model_program(m)->graph->tensor[t].name);
+    else
+        str_add(out, key_context_title[m->help_chain[0]]);
+}
+
 static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
 {
     bool heading = false;
@@ -44,7 +74,10 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
         const struct binding *b = binding_get(i);
         if (b->context != c || !passes(m, b->keys, b->help, b->line))
             continue;
-        put_heading(d, key_context_title[c], &heading);
+        if (m->help_menu && !is_deed(b))
+            continue;
+        if (!m->help_menu)
+            put_heading(d, key_context_title[c], &heading);
         put_row(d, b->keys, 14, b->help, width, ID_BINDING + i);
     }
 }
@@ -109,7 +142,8 @@ void model_open_help(struct model *m, const char *filter)
     m->pane[DOC_HELP].stamp = 0;
 }
 
-/* A key runs if it means something where help was opened; a command goes to the prompt, to be completed. */
+/* A key runs if it means something where help was opened; a command goes to the prompt, to be
+ * completed. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0}, text = {0};
@@ -151,12 +185,27 @@ static void edit_filter(struct model *m, int key)
     m->pane[DOC_HELP].stamp = 0;
 }
 
+/* In the menu of actions a key does at once what its row says. */
+static bool menu_key(struct model *m, int key)
+{
+    bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
+    const struct binding *b = binding_find(m->help_chain, m->help_n, key);
+    if (!m->help_menu || fixed || !b || m->filter.len > 0)
+        return false;
+    m->overlay = OVERLAY_NONE;
+    model_perform(m, b);
+    return true;
+}
+
 void view_help_key(struct model *m, int key)
 {
+    if (menu_key(m, key))
+        return;
     struct pane_doc *p = &m->pane[DOC_HELP];
     int page = p->height > 1 ? p->height - 1 : 1;
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1 || ((key == 'q' || key == '?') && m->filter.len == 0);
+    bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
+        || ((key == 'q' || key == '?') && m->filter.len == 0);
     if (leave)
         m->overlay = OVERLAY_NONE;
     else if (key == K_ENTER && l && l->id >= 0)

@@ -1,4 +1,5 @@
-/* The layouts: for each tensor how it lies in memory.  The keys of this view act on the tensor the cursor is in. */
+/* The layouts: for each tensor how it lies in memory.  The keys of this view act on the tensor the
+ * cursor is in. */
 #include <stdio.h>
 #include <string.h>
 #include "app/view.h"
@@ -30,22 +31,32 @@ static void add_tensor(struct doc *d, const struct program *prog, int t, int wid
     for (int i = first; i < d->lines.len; i++) {
         struct line *l = &d->lines.data[i];
         l->stage = name;
-        if (i == first)
-            memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
+        if (i > first)
+            continue;
+        const char *at = strstr(l->text, name);
+        struct item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name)};
+        memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
+        l->item = ARENA_DUP(d->arena, &item, 1);
+        l->n_items = 1;
     }
 }
 
 void view_layout_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct program *prog = model_program(m);
+    bool first_look = p->doc.lines.len == 0;
     struct place at = place_of(p);
     doc_clear(&p->doc);
+    if (first_look)
+        snprintf(at.tensor, sizeof at.tensor, "%s", prog->stage[prog->graph->main_node]->name);
     for (int t = 0; t < prog->graph->n_tensors; t++) {
         int first = p->doc.lines.len;
         add_tensor(&p->doc, prog, t, width);
         int last = p->doc.lines.len - 1;
         if (streq(prog->graph->tensor[t].name, at.tensor))
             p->scroll.cursor = first + at.below < last ? first + at.below : last;
+        if (first_look)
+            p->scroll.top = p->scroll.cursor;
     }
 }
 

@@ -11,10 +11,10 @@ struct columns { int number, step, latency, change, misses, mark; };
 static struct columns columns_for(int width)
 {
     struct columns c = {.number = 5, .latency = 9, .mark = 3};
-    if (width >= 48)
+    if (width >= 44)
         c.change = 7;
-    if (width >= 40)
-        c.misses = 8;
+    if (width >= 52)
+        c.misses = 7;
     c.step = width - 1 - c.number - c.latency - c.change - c.misses - c.mark;
     return c;
 }
@@ -29,6 +29,12 @@ static void put_right(struct doc *d, enum style s, const char *text, int width)
     str_free(&out);
 }
 
+/* What fits into the time column. */
+static const char *short_outcome(enum outcome o)
+{
+    return o == OUTCOME_WRONG ? "wrong" : o == OUTCOME_COMPILE ? "no build" : outcome_name[o];
+}
+
 static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r, int width)
 {
     struct str s = {0};
@@ -37,8 +43,7 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
         text_ms(&s, r->m->latency.median_ms);
     } else if (r->m) {
         style = STYLE_BAD;
-        str_add(&s, r->m->outcome == OUTCOME_WRONG ? "wrong" : r->m->outcome == OUTCOME_COMPILE ? "no build"
-                    : outcome_name[r->m->outcome]);
+        str_add(&s, short_outcome(r->m->outcome));
     } else if (r->here && m->measure_wanted) {
         style = STYLE_DIM;
         str_add(&s, "running");
@@ -84,11 +89,15 @@ static void put_mark(struct doc *d, const struct ledger_row *r)
         doc_put(d, STYLE_BAD, " ✗ ");
 }
 
-static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i, struct columns c)
+static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i,
+                    struct columns c)
 {
     struct str step = {0};
     enum style style = r->ahead ? STYLE_DIM : r->here ? STYLE_STRONG : STYLE_PLAIN;
-    text_fit(&step, i == 0 ? "the operator as given" : r->step, c.step > 0 ? c.step : 1);
+    const char *text = i == 0 ? "as given" : r->step;
+    if (text_width(text) > c.step && str_starts(text, "loop "))
+        text += strlen("loop ");
+    text_fit(&step, text, c.step > 0 ? c.step : 1);
     doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
     doc_printf(d, STYLE_DIM, "%3d ", i);
     doc_put(d, style, str_text(&step));
@@ -100,6 +109,17 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     str_free(&step);
 }
 
+/* What an empty ledger is for, the useful sentence first: there may be room for no more. */
+static void put_advice(struct doc *d, int width)
+{
+    doc_line(d, STYLE_PLAIN, "");
+    doc_wrap(d, STYLE_DIM, "Put the cursor on a loop and press Enter, or press : and type a step.",
+             width - 2, 0);
+    doc_line(d, STYLE_PLAIN, "");
+    doc_wrap(d, STYLE_DIM, "Every step gets a row here: what it did to the time and to the cache "
+             "misses, and whether the result is still correct.", width - 2, 0);
+}
+
 void view_ledger_build(struct model *m, struct pane_doc *p, int width)
 {
     struct ledger_row rows[ROWS_MAX];
@@ -108,14 +128,8 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
     doc_clear(&p->doc);
     for (int i = 0; i < n && i < ROWS_MAX; i++)
         put_row(m, &p->doc, &rows[i], i, c);
-    if (n > 1)
-        return;
-    doc_line(&p->doc, STYLE_PLAIN, "");
-    doc_wrap(&p->doc, STYLE_DIM, "Every step you take gets a row here: what it did to the time, to the cache misses, and whether the "
-             "result is still correct.", width - 2, 0);
-    doc_line(&p->doc, STYLE_PLAIN, "");
-    doc_wrap(&p->doc, STYLE_DIM, "Put the cursor on a loop of the nest and press S, v, U or p; or press : and type a step.",
-             width - 2, 0);
+    if (n == 1)
+        put_advice(&p->doc, width);
 }
 
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused)
@@ -123,11 +137,11 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     struct columns c = columns_for(r.w);
     const struct history *h = m->session->history;
     const char *branch = history_branch(h, history_branch_index(h))->name;
+    bool named = history_n_branches(h) > 1 || !streq(branch, "main");
     struct str title = {0}, cols = {0};
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    str_printf(&title, " Steps%s%s ", history_n_branches(h) > 1 || !streq(branch, "main") ? ": " : "",
-               history_n_branches(h) > 1 || !streq(branch, "main") ? branch : "");
-    int x = grid_fit(g, r.x + 1, r.y, r.w - 2, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
+    str_printf(&title, " Steps%s%s ", named ? ": " : "", named ? branch : "");
+    int x = grid_text(g, r.x + 1, r.y, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
     text_right(&cols, " time", c.latency);
     if (c.change)
         text_right(&cols, "change", c.change);
@@ -136,9 +150,11 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     str_add(&cols, " ok");
     int from = r.x + r.w - text_width(str_text(&cols));
     const char *p = str_text(&cols);
-    for (int i = 0; p[i]; i++)
-        if (from + i > x && (p[i] != ' ' || (p[i + 1] && p[i + 1] != ' ') || (i > 0 && p[i - 1] != ' ')))
+    for (int i = 0; p[i]; i++) {
+        bool near_word = p[i] != ' ' || (p[i + 1] && p[i + 1] != ' ') || (i > 0 && p[i - 1] != ' ');
+        if (from + i > x && near_word)
             grid_char(g, from + i, r.y, STYLE_DIM, (unsigned char)p[i]);
+    }
     str_free(&title);
     str_free(&cols);
 }
@@ -157,5 +173,6 @@ void view_ledger_hint(const struct model *m, struct str *out)
     else if (r->m && !r->m->verified && r->m->reason[0])
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
-        str_printf(out, " (median of %d runs, spread %.0f %%)", r->m->latency.runs, r->m->latency.spread * 100);
+        str_printf(out, " (median of %d runs, spread %.0f %%)", r->m->latency.runs,
+                   r->m->latency.spread * 100);
 }

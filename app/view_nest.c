@@ -1,5 +1,6 @@
 /* The loop nest: every loop on it is a word the cursor can stand on. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "app/view.h"
 
@@ -17,7 +18,8 @@ static struct place place_of(const struct pane_doc *p)
     return at;
 }
 
-/* How well axis a continues the loop that was called old: itself, a part of it, what it was a part of. */
+/* How well axis a continues the loop that was called old: itself, a part of it, what it was a part
+ * of. */
 static int kinship(const char *a, const char *old)
 {
     size_t n = strlen(old), k = strlen(a);
@@ -28,7 +30,8 @@ static int kinship(const char *a, const char *old)
     return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
 }
 
-/* The same loop if it still exists, else the nearest relative, else the same line. */
+/* The same loop if it still exists, else the nearest relative, else the same line.  Of several
+ * places (a reduction has its loops twice) the nearest to where the cursor was. */
 static void restore_place(struct pane_doc *p, const struct place *at)
 {
     int best = 0;
@@ -36,8 +39,10 @@ static void restore_place(struct pane_doc *p, const struct place *at)
     for (int i = 0; i < p->doc.lines.len && at->axis[0]; i++) {
         const struct line *l = &p->doc.lines.data[i];
         for (int k = 0; k < l->n_items; k++) {
-            int score = l->stage && streq(l->stage, at->stage) ? kinship(l->item[k].name, at->axis) : 0;
-            if (score > best) {
+            bool same_stage = l->stage && streq(l->stage, at->stage);
+            int score = same_stage ? kinship(l->item[k].name, at->axis) : 0;
+            bool nearer = abs(i - at->line) < abs(p->scroll.cursor - at->line);
+            if (score > best || (score == best && best > 0 && nearer)) {
                 best = score;
                 p->scroll.cursor = i;
                 p->scroll.item = k;
@@ -46,20 +51,31 @@ static void restore_place(struct pane_doc *p, const struct place *at)
     }
 }
 
-/* On the first look the cursor starts at the operator itself, not at its padding. */
+static bool is_worth_a_look(const struct program *prog, const char *stage, const char *axis)
+{
+    int s = program_stage(prog, stage), a = s >= 0 ? stage_axis(prog->stage[s], axis) : -1;
+    return a >= 0 && prog->stage[s]->axis[a].extent > 1;
+}
+
+/* On the first look the cursor starts at the operator itself, not at its padding, on a loop that
+ * does loop; what is above it is scrolled away if the rest fills the pane. */
 static void first_place(struct pane_doc *p, const struct program *prog)
 {
     const char *main_stage = prog->stage[prog->graph->main_node]->name;
     for (int i = 0; i < p->doc.lines.len; i++) {
         const struct line *l = &p->doc.lines.data[i];
-        if (l->n_items > 0 && l->stage && streq(l->stage, main_stage)) {
-            p->scroll.cursor = i;
-            return;
-        }
+        if (l->n_items == 0 || !l->stage || !streq(l->stage, main_stage))
+            continue;
+        p->scroll = (struct scroll){.cursor = i, .top = i};
+        while (p->scroll.item + 1 < l->n_items
+               && !is_worth_a_look(prog, main_stage, l->item[p->scroll.item].name))
+            p->scroll.item++;
+        return;
     }
 }
 
-/* The axis that a printed variable stands for: of its own stage, or of the one it is computed in. */
+/* The axis that a printed variable stands for: of its own stage, or of the one it is computed
+ * in. */
 static const char *axis_name(const struct program *prog, int node, const char *var)
 {
     int axis = stage_axis(prog->stage[node], var);
@@ -73,8 +89,10 @@ static const char *axis_name(const struct program *prog, int node, const char *v
     return NULL;
 }
 
-/* The loop variables in a printed row, as words to select.  *in_names: the list of names is not over yet. */
-static void find_items(struct doc *d, struct line *l, const struct program *prog, int node, bool *in_names)
+/* The loop variables in a printed row, as words to select.  *in_names: the list of names is not
+ * over yet. */
+static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
+                       bool *in_names)
 {
     VEC(struct item) items = {0};
     size_t at = strspn(l->text, " ");
@@ -97,12 +115,14 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
     vec_free(&items);
 }
 
-static void add_line(struct model *m, struct doc *d, const struct tree_lines *lines, int i, int width)
+static void add_line(struct model *m, struct doc *d, const struct tree_lines *lines, int i,
+                     int width)
 {
     const struct program *prog = model_program(m);
     int state = 0, node = lines->node[i];
     bool in_names = false;
-    for (int row = doc_code(d, lines->text[i], colour_nest, &state, width - 1); row < d->lines.len; row++) {
+    int first = doc_code(d, lines->text[i], colour_nest, &state, width - 1);
+    for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
         if (lines->axis[i])
@@ -149,7 +169,9 @@ bool nest_loop(const struct model *m, const struct stage **stage, int *axis)
 
 void view_nest_hint(const struct model *m, struct str *out)
 {
-    static const char *const how[] = {"", ", shared among threads", ", in vector lanes", ", written out"};
+    static const char *const how[] = {
+        "", ", shared among threads", ", in vector lanes", ", written out",
+    };
     const struct stage *s;
     int axis;
     if (!nest_loop(m, &s, &axis)) {
@@ -157,6 +179,7 @@ void view_nest_hint(const struct model *m, struct str *out)
         return;
     }
     const struct axis *a = &s->axis[axis];
-    str_printf(out, "loop %s of %s: %lld iteration%s%s%s. Enter lists what can be done.", a->name, s->name,
-               (long long)a->extent, a->extent == 1 ? "" : "s", a->reduce ? ", summed over" : "", how[a->ann]);
+    str_printf(out, "loop %s of %s: %lld iteration%s%s%s. Enter lists what can be done.", a->name,
+               s->name, (long long)a->extent, a->extent == 1 ? "" : "s",
+               a->reduce ? ", summed over" : "", how[a->ann]);
 }

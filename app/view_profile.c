@@ -1,4 +1,5 @@
-/* What the current state costs: time, share of the machine's ceiling, cache misses tensor by tensor, counters. */
+/* What the current state costs: time, share of the machine's ceiling, cache misses tensor by
+ * tensor, counters. */
 #include <string.h>
 #include "app/text.h"
 #include "app/view.h"
@@ -42,14 +43,14 @@ static void empty(struct model *m, struct doc *d, int width)
     if (m->measure_wanted) {
         doc_line(d, STYLE_PLAIN, "Measuring the current state ...");
         doc_line(d, STYLE_PLAIN, "");
-        doc_wrap(d, STYLE_DIM, "The kernel is compiled, compared with a reference, timed, and run through the cache simulator. "
-                 "Esc cancels.", width - 2, 0);
+        doc_wrap(d, STYLE_DIM, "The kernel is compiled, compared with a reference, timed, and run "
+                 "through the cache simulator. Esc cancels.", width - 2, 0);
         return;
     }
     doc_line(d, STYLE_PLAIN, "Not measured yet.");
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "m compiles the kernel, checks its result, times it and counts its cache misses. "
-             "A does so after every step.", width - 2, 0);
+    doc_wrap(d, STYLE_DIM, "m compiles the kernel, checks its result, times it and counts its "
+             "cache misses. A does so after every step.", width - 2, 0);
 }
 
 static void failed(struct doc *d, const struct measurement *r, int width)
@@ -95,9 +96,11 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
 static void put_check(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "result");
-    doc_put(d, r->verified ? STYLE_GOOD : STYLE_BAD, r->verified ? "✓ correct" : "✗ not correct");
-    doc_printf(d, STYLE_DIM, width >= 64 ? ", largest error %.1e, allowed %.1e" : ", error %.1e of %.1e", r->max_rel_err,
-               r->tolerance);
+    doc_put(d, r->verified ? STYLE_GOOD : STYLE_BAD, r->verified ? "correct" : "not correct");
+    if (width >= 64)
+        doc_printf(d, STYLE_DIM, ", largest error %.1e, allowed %.1e", r->max_rel_err, r->tolerance);
+    else
+        doc_printf(d, STYLE_DIM, ", error %.1e of %.1e", r->max_rel_err, r->tolerance);
     doc_end(d);
     put_label(d, "built by");
     doc_printf(d, STYLE_PLAIN, "%s", r->compiler);
@@ -173,23 +176,24 @@ static void put_sim(const struct model *m, struct doc *d, const struct sim_resul
     t.bar = width - 2 - t.name - 25 - (t.then ? 8 : 0);
     t.bar = t.bar < 4 ? 4 : t.bar > 32 ? 32 : t.bar;
     doc_put(d, STYLE_STRONG, "Cache misses, simulated");
-    str_printf(&geometry, "  first level, %lld KiB, %d-way, lines of %d bytes", (long long)(s->l1.size_bytes / 1024), s->l1.ways,
+    str_printf(&geometry, "  first level, %lld KiB, %d-way, lines of %d bytes",
+               (long long)(s->l1.size_bytes / 1024), s->l1.ways,
                s->l1.line_bytes);
     if (width >= 24 + text_width(str_text(&geometry)))
         doc_put(d, STYLE_DIM, str_text(&geometry));
     doc_end(d);
     str_free(&geometry);
-    doc_printf(d, STYLE_DIM, "%-*s%8s%8s%8s%s", t.name, "tensor", "loads", "stores", "misses", t.then ? "  change" : "");
+    doc_printf(d, STYLE_DIM, "%-*s%8s%8s%8s%s", t.name, "tensor", "loads", "stores", "misses",
+               t.then ? "  change" : "");
     doc_end(d);
     for (int i = 0; i < s->n; i++)
         put_tensor(d, &s->by_tensor[i], &t);
-    struct tensor_count all = {.tensor = "all", .loads = s->loads, .stores = s->stores, .l1_misses = s->l1_misses};
-    doc_printf(d, STYLE_STRONG, "%-*s", t.name, all.tensor);
-    put_count(d, STYLE_DIM, all.loads, 8);
-    put_count(d, STYLE_DIM, all.stores, 8);
-    put_count(d, STYLE_STRONG, all.l1_misses, 8);
+    doc_printf(d, STYLE_STRONG, "%-*s", t.name, "all");
+    put_count(d, STYLE_DIM, s->loads, 8);
+    put_count(d, STYLE_DIM, s->stores, 8);
+    put_count(d, STYLE_STRONG, s->l1_misses, 8);
     if (t.then)
-        put_misses_change(d, all.l1_misses, t.then->l1_misses);
+        put_misses_change(d, s->l1_misses, t.then->l1_misses);
     doc_end(d);
 }
 
@@ -197,7 +201,8 @@ static void put_perf(struct doc *d, const struct perf_result *r, int width)
 {
     doc_line(d, STYLE_STRONG, "Hardware counters");
     if (!r->available)
-        doc_wrap(d, STYLE_DIM, r->reason[0] ? r->reason : "not counted in this measurement", width - 2, 0);
+        doc_wrap(d, STYLE_DIM, r->reason[0] ? r->reason : "not counted in this measurement",
+                 width - 2, 0);
     for (int i = 0; r->available && i < r->n; i++) {
         doc_printf(d, STYLE_PLAIN, "%-24s", r->count[i].name);
         put_count(d, STYLE_PLAIN, r->count[i].value, 10);

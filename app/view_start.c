@@ -1,5 +1,6 @@
-/* The start screen: unsaved work, recent sessions, shipped examples and operators in one list, and what the
- * selected line is about.  The list is read when the screen opens, not when it is drawn. */
+/* The start screen: unsaved work, recent sessions, shipped examples and operators in one list, and
+ * what the selected line is about.  The list is read when the screen opens, not when it is
+ * drawn. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void read_title(struct start_entry *e)
     struct err ignored;
     char operator[256] = "";
     if (file_read(e->path, 1u << 20, &text, &ignored))
-        for (const char *p = str_text(&text); p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+        for (const char *p = str_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n') {
             int n = (int)strcspn(p, "\n");
             if (str_starts(p, "title: "))
                 snprintf(e->title, sizeof e->title, "%.*s", n - 7, p + 7);
@@ -52,7 +53,8 @@ static void read_title(struct start_entry *e)
     if (!e->title[0])
         snprintf(e->title, sizeof e->title, "%s", operator);
     size_t len = strlen(e->title);
-    if (len > 1 && (e->title[0] == '"' || e->title[0] == '\'') && e->title[len - 1] == e->title[0]) {
+    if (len > 1 && (e->title[0] == '"' || e->title[0] == '\'')
+        && e->title[len - 1] == e->title[0]) {
         memmove(e->title, e->title + 1, len - 2);
         e->title[len - 2] = 0;
     }
@@ -101,7 +103,8 @@ static void read_examples(struct model *m)
     if (d)
         closedir(d);
     if (m->start.len > first)
-        qsort(m->start.data + first, (size_t)(m->start.len - first), sizeof *m->start.data, by_path);
+        qsort(m->start.data + first, (size_t)(m->start.len - first), sizeof *m->start.data,
+              by_path);
 }
 
 void view_start_read(struct model *m)
@@ -166,11 +169,14 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
 
 void view_start_build(struct model *m, struct pane_doc *p, int width)
 {
-    static const char *const heading[] = {"Unsaved work", "Recent sessions", "Examples", "Start on an operator"};
+    static const char *const heading[] = {
+        "Unsaved work", "Recent sessions", "Examples", "Start on an operator",
+    };
     struct doc *d = &p->doc;
     doc_clear(d);
-    doc_wrap(d, STYLE_PLAIN, "Try data layouts and loop orders on one tensor operator, a step at a time, and see after each "
-             "step the loops, the C, the time and the cache misses.", width - 2, 0);
+    doc_wrap(d, STYLE_PLAIN, "Try data layouts and loop orders on one tensor operator, a step at a "
+             "time, and see after each step the loops, the C, the time and the cache misses.",
+             width - 2, 0);
     for (int i = 0; i < m->start.len; i++) {
         const struct start_entry *e = m->start.data[i];
         if (i == 0 || m->start.data[i - 1]->kind != e->kind) {
@@ -253,11 +259,24 @@ void view_start_open(struct model *m)
         }
         return;
     }
-    snprintf(line, sizeof line, "%s %s", e->kind == ENTRY_OPERATOR ? "new" : "e", e->op ? e->op->example : e->path);
-    if (e->kind == ENTRY_OPERATOR)
+    if (e->kind == ENTRY_OPERATOR) {
+        snprintf(line, sizeof line, "new %s", e->op->example);
         prompt_open(&m->prompt, ':', line);
-    else
+    } else {
+        snprintf(line, sizeof line, "e %s", e->path);
         model_run(m, line);
+    }
+}
+
+void view_start_hint(const struct model *m, struct str *out)
+{
+    static const char *const hint[] = {
+        "Enter takes this work up again, d forgets it.", "Enter opens this session.",
+        "Enter opens this example.", "Enter, then change the sizes and press Enter again.",
+    };
+    const struct start_entry *e = selected(m);
+    if (e)
+        str_add(out, hint[e->kind]);
 }
 
 void view_start_discard(struct model *m)

@@ -1,4 +1,5 @@
-/* The views that show a text: access expressions, generated C, machine code.  The last two come from background jobs. */
+/* The views that show a text: access expressions, generated C, machine code.  The last two come
+ * from background jobs. */
 #include <string.h>
 #include "app/view.h"
 
@@ -11,7 +12,8 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-static void build_code(struct model *m, struct pane_doc *p, int which, doc_colour *colour, int width)
+static void build_code(struct model *m, struct pane_doc *p, int which, doc_colour *colour,
+                       int width)
 {
     const struct code_text *c = &m->code[which];
     if (!c->have) {
