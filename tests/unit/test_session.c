@@ -225,7 +225,7 @@ static void check_refused_fast(const char *text, size_t n, const char *want)
     assert_false(parse_text(text, n, &s, &e));
     if (!strstr(e.text, want))
         fail_msg("\"%s\" expected, not \"%s\"", want, e.text);
-    assert_true(clock_s() - start < 2);
+    assert_true(clock_s() - start < 10);
 }
 
 static void test_huge(void **state)
