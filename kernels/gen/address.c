@@ -1,8 +1,10 @@
-/* Addresses while loops are being written out: unrolled variables are numbers, the vector variable is a lane.
+/* Addresses while loops are being written out: unrolled variables are numbers, the vector
+ * variable is a lane.
  *
- * An access is taken apart once, offset = sum of coef * term + rest.  Writing out the next copy of a statement
- * then only moves the known terms into the rest; nothing is rebuilt or simplified.  Only terms that are not linear in a known
- * variable (a div or mod that a layout left behind) go through substitution. */
+ * An access is taken apart once, offset = sum of coef * term + rest.  Writing out the next
+ * copy of a statement then only moves the known terms into the rest; nothing is rebuilt or
+ * simplified.  Only terms that are not linear in a known variable (a div or mod that a layout
+ * left behind) go through substitution. */
 #include "kernels/gen/code.h"
 #include "kernels/ir/simplify.h"
 
@@ -129,7 +131,8 @@ static struct site_address *site_address(struct env *v, int buffer, const struct
 /* Does e depend on a variable whose value is known, or on the lane? */
 static bool depends_on_known(const struct env *v, const struct expr *e)
 {
-    return expr_uses_any(e, v->vars.data, v->vars.len) || (v->lane_var && expr_uses(e, v->lane_var));
+    return expr_uses_any(e, v->vars.data, v->vars.len) ||
+           (v->lane_var && expr_uses(e, v->lane_var));
 }
 
 /* The sum of the terms of s that are not in mask, as one canonical expression. */
@@ -152,7 +155,8 @@ static const struct expr *base_of(struct env *v, struct site_address *s, uint64_
 }
 
 /* Everything substituted and simplified: for accesses that are not linear in what is known. */
-static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at, int64_t *step)
+static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at,
+                           int64_t *step)
 {
     bool by_lane;
     const struct expr *e = env_expr(v, s->offset, &by_lane);
@@ -170,7 +174,8 @@ static bool place_by_subst(struct env *v, const struct site_address *s, struct p
     return true;
 }
 
-bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at, int64_t *step)
+bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
+               int64_t *step)
 {
     struct site_address *s = site_address(v, buffer, idx);
     uint64_t mask = 0;

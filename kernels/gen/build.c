@@ -1,13 +1,20 @@
-/* From the tree to code: unrolled loops are written out, vector loops become statements on lanes.
+/* From the tree to code: unrolled loops are written out, vector loops become statements on
+ * lanes.
  *
- * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two, widest first
- * (24 = 16 + 8).  A statement whose condition or destination depends on the lane is cut further, in halves, until it no
- * longer does; at one lane it is plain scalar code.  So every statement is right, and fast where it can be. */
+ * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two,
+ * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane
+ * is cut further, in halves, until it no longer does; at one lane it is plain scalar code.  So
+ * every statement is right, and fast where it can be. */
 #include "kernels/gen/code.h"
 
 #define N_SITES 256
 
-struct site_key { const struct expr *const *idx; int buffer, id; bool is_store; struct site_key *next; };
+struct site_key {
+    const struct expr *const *idx;
+    int buffer, id;
+    bool is_store;
+    struct site_key *next;
+};
 
 struct build {
     struct unit *u;
@@ -22,7 +29,8 @@ struct build {
 static void build_kids(struct build *b, const struct tree *t, struct block *out);
 
 /* The site of an access, made on first sight. */
-static int site_id(struct build *b, int buffer, int rank, const struct expr *const *idx, bool is_store)
+static int site_id(struct build *b, int buffer, int rank, const struct expr *const *idx,
+                   bool is_store)
 {
     struct unit *u = b->u;
     struct site_key **slot = &b->sites[((uintptr_t)idx >> 4) % N_SITES];
@@ -37,11 +45,13 @@ static int site_id(struct build *b, int buffer, int rank, const struct expr *con
         str_add_char(&text, ']');
     }
     int id = 0;
-    while (id < u->sites.len && (u->sites.data[id].buffer != buffer || u->sites.data[id].is_store != is_store ||
-                                 !streq(u->sites.data[id].text, str_text(&text))))
+    while (id < u->sites.len &&
+           (u->sites.data[id].buffer != buffer || u->sites.data[id].is_store != is_store ||
+            !streq(u->sites.data[id].text, str_text(&text))))
         id++;
     if (id == u->sites.len) {
-        struct site s = { buffer, is_store, arena_strdup(exprs_arena(u->func->pool), str_text(&text)) };
+        struct site s = { buffer, is_store,
+                          arena_strdup(exprs_arena(u->func->pool), str_text(&text)) };
         vec_push(&u->sites, s);
     }
     str_free(&text);
@@ -68,7 +78,8 @@ static void leave_lane(struct build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* A load under a vector variable: one float for all lanes, consecutive floats, or lanes picked one by one. */
+/* A load under a vector variable: one float for all lanes, consecutive floats, or lanes picked
+ * one by one. */
 static struct term *build_load(struct build *b, const struct val *v)
 {
     struct place at;
@@ -144,7 +155,8 @@ static void add_guarded(struct build *b, struct block *out, const struct expr *c
         b->failed = true;
         struct str loops = { 0 };
         for (int i = 0; i < b->open.len; i++)
-            str_printf(&loops, " %s(%lld)", b->open.data[i]->axis, (long long)b->open.data[i]->extent);
+            str_printf(&loops, " %s(%lld)", b->open.data[i]->axis,
+                       (long long)b->open.data[i]->extent);
         const struct func *f = b->u->func;
         const char *stage = f->graph->tensor[f->graph->node[b->open.data[0]->node].out].name;
         err_set(b->e, ERR_STEP, "the unrolled body of %s has more than %d statements:%s", stage,
@@ -176,10 +188,12 @@ static void check_self(void *ctx, struct term *load, bool in_select)
 }
 
 /* Lanes that are not neighbours in memory: the vector is computed, then stored lane by lane. */
-static void scatter(struct build *b, struct block *out, const struct expr *cond, const struct code *set, int64_t step)
+static void scatter(struct build *b, struct block *out, const struct expr *cond,
+                    const struct code *set, int64_t step)
 {
     struct unit *u = b->u;
-    int reg = reg_new(u, stem_of(u, u->func->buffer[set->at.buffer].name), NULL, set->value->lanes, out);
+    int reg = reg_new(u, stem_of(u, u->func->buffer[set->at.buffer].name), NULL,
+                      set->value->lanes, out);
     add_guarded(b, out, cond, code_set_reg(u, reg, STORE_SET, set->value));
     for (int l = 0; l < set->value->lanes; l++) {
         struct code *c = code_new(u, CODE_SET);
@@ -247,7 +261,8 @@ static bool touches_local(const struct func *f, const struct tree *t)
     return s.found;
 }
 
-/* Cut into halves until it is possible.  Registers are cut into single lanes: half a register has no name. */
+/* Cut into halves until it is possible.  Registers are cut into single lanes: half a register
+ * has no name. */
 static void build_store(struct build *b, const struct tree *t, struct block *out)
 {
     if (build_whole(b, t, out))
@@ -302,8 +317,9 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
     }
     if (unrolled.len + lanes.len > 0) {
         struct code *c = code_new(b->u, CODE_NOTE);
-        c->note = arena_printf(b->u->arena, "%s%s%s%s%s", unrolled.len ? "unrolled" : "", str_text(&unrolled),
-                               unrolled.len && lanes.len ? ", " : "", lanes.len ? "lanes" : "", str_text(&lanes));
+        c->note = arena_printf(b->u->arena, "%s%s%s%s%s", unrolled.len ? "unrolled" : "",
+                               str_text(&unrolled), unrolled.len && lanes.len ? ", " : "",
+                               lanes.len ? "lanes" : "", str_text(&lanes));
         block_add(b->u, out, c);
     }
     str_free(&unrolled);
@@ -316,6 +332,7 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
     struct code *c = code_new(b->u, CODE_FOR);
     c->var = t->var;
     c->axis = t->axis;
+    c->reduce = t->reduce;
     c->ann = t->ann == LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
@@ -328,7 +345,8 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
 static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begin, int64_t *end)
 {
     bool by_lane;
-    const struct expr *lo = env_expr(b->env, t->begin, &by_lane), *hi = env_expr(b->env, t->end, &by_lane);
+    const struct expr *lo = env_expr(b->env, t->begin, &by_lane),
+                      *hi = env_expr(b->env, t->end, &by_lane);
     *begin = lo ? lo->value : 0;
     *end = hi ? hi->value : t->extent;
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
@@ -338,13 +356,14 @@ static void build_loop(struct build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
     bool constant = constant_bounds(b, t, &begin, &end);
-    bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && b->u->opts->target.vector_floats > 1;
-    bool unroll = constant && (t->ann == LOOP_UNROLL || (t->extent == 1 && !t->begin && !t->end));
+    bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
+                 b->u->opts->target.vector_floats > 1;
+    bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1);
     if (!lanes && !unroll) {
         build_for(b, t, out);
         return;
     }
-    bool written_out = t->extent > 1;
+    bool written_out = end - begin > 1;
     if (written_out && b->open.len == 0) {
         b->n_statements = 0;
         add_note(b, t, out);

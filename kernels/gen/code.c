@@ -87,7 +87,8 @@ const char *stem_of(struct unit *u, const char *buffer_name)
 
 bool place_same(const struct place *x, const struct place *y)
 {
-    return x->buffer == y->buffer && x->base == y->base && x->rest == y->rest && x->lanes == y->lanes;
+    return x->buffer == y->buffer && x->base == y->base && x->rest == y->rest &&
+           x->lanes == y->lanes;
 }
 
 bool place_apart(const struct place *x, const struct place *y)
@@ -117,7 +118,8 @@ bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int 
     return false;
 }
 
-static void each_load(struct term *t, bool in_select, void (*f)(void *, struct term *, bool), void *ctx)
+static void each_load(struct term *t, bool in_select, void (*f)(void *, struct term *, bool),
+                      void *ctx)
 {
     switch (t->kind) {
     case TERM_CONST: case TERM_REG:
@@ -141,7 +143,8 @@ static void each_load(struct term *t, bool in_select, void (*f)(void *, struct t
     UNREACHABLE();
 }
 
-void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select), void *ctx)
+void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
+                    void *ctx)
 {
     each_load(t, false, f, ctx);
 }

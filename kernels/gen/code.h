@@ -1,10 +1,11 @@
 /* Code: the last form of a program before text, private to gen/.
  *
- * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops out and turns vector
- * loops into statements on lanes; tidy moves conditions out of loops; promote turns local buffers into named
- * registers; hoist keeps what a loop updates in registers; share names every load of a straight line once.
- * Two printers then read the result: emit.c writes it as C, trace.c writes down the memory it touches.  So the
- * trace cannot drift from the code: both are text of the same statements. */
+ * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops
+ * out and turns vector loops into statements on lanes; tidy moves conditions out of loops;
+ * promote turns local buffers into named registers; hoist keeps what a loop updates in
+ * registers; share names every load of a straight line once. Two printers then read the
+ * result: print_c.c writes it as C, print_trace.c writes down the memory it touches.  So the trace
+ * cannot drift from the code: both are text of the same statements. */
 #ifndef TS_GEN_CODE_H
 #define TS_GEN_CODE_H
 #include "kernels/base/vec.h"
@@ -13,13 +14,15 @@
 #define GEN_MAX_LANES 64
 #define GEN_MAX_STATEMENTS 4096           /* of one unrolled body (SPEC D.5) */
 
-/* The floats [base + rest, base + rest + lanes) of a buffer.  base holds the loop variables and is canonical, so two
- * places with the same base differ exactly by their rests. */
-struct place { int buffer; const struct expr *base; int64_t rest; int lanes; };
+/* The floats [base + rest, base + rest + lanes) of a buffer.  base holds the loop variables
+ * and is canonical, so two places with the same base differ exactly by their rests.  again:
+ * through which copy of the pointer (0: itself). */
+struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind { TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_SELECT, TERM_GATHER };
 
-/* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every lane. */
+/* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every
+ * lane. */
 struct term {
     enum term_kind kind;
     int lanes;
@@ -36,14 +39,14 @@ struct term {
 struct reg {
     const char *stem, *suffix;            /* "acc" "0_1"; suffix NULL: the printer numbers them */
     int lanes;
-    struct block *scope;                  /* where it must be declared when its first use is not its definition */
-    const struct code *decl;              /* the statement that declares it, or NULL: at the top of scope */
+    const struct code *decl;              /* the statement that declares it; NULL: ... */
+    struct block *scope;                  /* ... the top of this block; NULL: not used at all */
     const char *name;                     /* given by the printer */
 };
 
 struct block { struct code **item; int n, cap; };
 
-enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET };
+enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN };
 
 struct code {
     enum code_kind kind;
@@ -52,9 +55,11 @@ struct code {
     /* FOR: var in [begin, end) */
     const struct expr *var, *begin, *end;
     enum loop_ann ann;                    /* SERIAL or PARALLEL */
+    bool reduce;
     const char *axis;
     const struct expr *cond;              /* IF */
-    int buffer;                           /* SCOPE: the local array that lives here; -1 when promoted */
+    int buffer;                           /* SCOPE: the array that lives here; -1: promoted */
+    int again;                            /* AGAIN: the number of this copy of buffer's pointer */
     /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
     int reg, lane;
     struct place at;
@@ -70,6 +75,7 @@ struct unit {
     struct block body;
     VEC(struct reg) regs;
     VEC(struct site) sites;
+    int n_again;
 };
 
 /* The passes, in order. */
@@ -100,7 +106,8 @@ bool place_apart(const struct place *x, const struct place *y);      /* provably
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
 
-/* Every access of the code in a block and below, in order.  in_select: it happens only if a value is chosen. */
+/* Every access of the code in a block and below, in order.  in_select: it happens only if a
+ * value is chosen. */
 struct access {
     struct place *at;
     struct term *load;                    /* NULL: the destination of set */
@@ -110,7 +117,8 @@ struct access {
 };
 typedef void access_fn(void *ctx, const struct access *a);
 void code_each_access(struct block *b, access_fn *f, void *ctx);
-void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select), void *ctx);
+void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
+                    void *ctx);
 
 /* Addresses (address.c): what of an access is known while loops are written out. */
 struct env;
@@ -120,21 +128,24 @@ void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an 
 void env_unbind(struct env *v);                                           /* the last bound one */
 /* The vector variable of the loop around: lanes [first, first + lanes). */
 void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);
-int env_lanes(const struct env *v);                                       /* 1 outside of vector loops */
+int env_lanes(const struct env *v);       /* 1 outside of vector loops */
 const struct expr *env_lane_var(const struct env *v);
 int64_t env_lane_first(const struct env *v);
 /* Known variables replaced, simplified; *by_lane: the lane still decides. */
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
-/* The address for lane 0 in *at (lanes 1); *step = floats from lane to lane; false: not linear in the lane. */
-bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at, int64_t *step);
+/* The address for lane 0 in *at (lanes 1); *step = floats from lane to lane; false: not linear
+ * in the lane. */
+bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
+               int64_t *step);
 
 /* Names in scope (names.c): what is claimed in a scope is free again after it. */
 struct names *names_new(struct arena *a);
 void names_free(struct names *n);
 int names_mark(const struct names *n);
 void names_reset(struct names *n, int mark);
-const char *names_claim(struct names *n, const char *want);               /* want, or want_2, ...; dots become _ */
-const char *names_claim_numbered(struct names *n, const char *stem);      /* stem0, stem1, ...: the first free one */
+/* want, or want_2, ... (dots become _); stem0, or stem1, ...: the first that is free. */
+const char *names_claim(struct names *n, const char *want);
+const char *names_claim_numbered(struct names *n, const char *stem);
 void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */
 const char *names_var(const struct names *n, const struct expr *var);     /* its name */
 #endif

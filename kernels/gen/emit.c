@@ -9,6 +9,7 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
     *m = (struct emit){ .u = u, .out = out, .names = names_new(u->arena), .prefix = "" };
     m->buffer = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->touched = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
+    m->again = ARENA_ARRAY(u->arena, const char *, u->n_again + 1);
     for (int i = 0; i < f->n_params; i++)
         m->buffer[i] = names_claim(m->names, f->buffer[i].name);
 }
@@ -44,7 +45,8 @@ void emit_for(struct emit *m, const struct code *c)
     names_claim_var(m->names, c->var);
     const char *v = names_var(m->names, c->var);
     emit_indent(m);
-    str_printf(out, "for (long %s = %s; %s < %s; %s++) {", v, str_text(&begin), v, str_text(&end), v);
+    str_printf(out, "for (long %s = %s; ", v, str_text(&begin));
+    str_printf(out, "%s < %s; %s++) {", v, str_text(&end), v);
     if (c->axis && !strcaseeq(c->axis, v))
         str_printf(out, "    /* %s */", c->axis);
     str_add_char(out, '\n');
@@ -60,7 +62,8 @@ static void helper_index(struct str *out, const char *prefix, const char *name, 
 static void helper_extremum(struct str *out, const char *name, char op, int lanes)
 {
     if (lanes == 1) {
-        str_printf(out, "static inline float %sf(float a, float b) { return a %c b ? a : b; }\n", name, op);
+        str_printf(out, "static inline float %sf(float a, float b) { return a %c b ? a : b; }\n",
+                   name, op);
         return;
     }
     str_printf(out, "static inline v%d %s%d(v%d a, v%d b)\n{\n    i%d take_a = a %c b;\n"
@@ -71,16 +74,24 @@ static void helper_extremum(struct str *out, const char *name, char op, int lane
 static void helper_vectors(struct str *out, const struct needs *n, int lanes)
 {
     if (n->load[lanes])
-        str_printf(out, "static inline v%d load%d(const float *p) { return *(const u%d *)p; }\n", lanes, lanes, lanes);
+        str_printf(out, "static inline v%d load%d(const float *p) { return *(const u%d *)p; }\n",
+                   lanes, lanes, lanes);
     if (n->store[lanes])
-        str_printf(out, "static inline void store%d(float *p, v%d x) { *(u%d *)p = x; }\n", lanes, lanes, lanes);
+        str_printf(out, "static inline void store%d(float *p, v%d x) { *(u%d *)p = x; }\n", lanes,
+                   lanes, lanes);
     if (n->splat[lanes])
-        str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes, lanes, lanes);
+        str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes,
+                   lanes, lanes);
     if (n->max[lanes])
         helper_extremum(out, "max", '>', lanes);
     if (n->min[lanes])
         helper_extremum(out, "min", '<', lanes);
 }
+
+static const char rolled_macro[] =
+    "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
+    "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
+    "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
 
 void emit_helpers(struct emit *m, struct str *out)
 {
@@ -91,7 +102,8 @@ void emit_helpers(struct emit *m, struct str *out)
         if (n->type[l] || n->splat[l] || select || memory)
             str_printf(out, "typedef float v%d __attribute__((vector_size(%d)));\n", l, 4 * l);
         if (memory)
-            str_printf(out, "typedef float u%d __attribute__((vector_size(%d), aligned(4), may_alias));\n", l, 4 * l);
+            str_printf(out, "typedef float u%d __attribute__((vector_size(%d), aligned(4), "
+                            "may_alias));\n", l, 4 * l);
         if (select)
             str_printf(out, "typedef int i%d __attribute__((vector_size(%d)));\n", l, 4 * l);
     }
@@ -109,6 +121,8 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_index(out, m->prefix, "min_index", "a < b ? a : b");
     if (n->max_index)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
+    if (n->rolled)
+        str_add(out, rolled_macro);
     if (out->len > start)
         str_add_char(out, '\n');
 }

@@ -1,12 +1,12 @@
-/* What the printers of code share: names, index expressions, loops and the types and helpers a unit turns out to
- * need.  Private to gen/. */
+/* What the printers of code share: names, index expressions, loops and the types and helpers a
+ * unit turns out to need.  Private to gen/. */
 #ifndef TS_GEN_EMIT_H
 #define TS_GEN_EMIT_H
 #include "kernels/gen/code.h"
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index;
+    bool floor_div, floor_mod, min_index, max_index, rolled;
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
 };
@@ -18,12 +18,14 @@ struct emit {
     struct needs needs;
     const char **buffer;                  /* C names; NULL: not visible here */
     bool *touched;                        /* the text uses this buffer */
+    const char **again;                   /* names of the copies of pointers */
     const char *prefix;                   /* of the names of index helpers */
     int depth;                            /* of indentation */
     bool in_parallel;
 };
 
-void emit_open(struct emit *m, struct unit *u, struct str *out);      /* claims the names of the parameters */
+/* Claims the names of the parameters. */
+void emit_open(struct emit *m, struct unit *u, struct str *out);
 void emit_close(struct emit *m);
 void emit_line(struct emit *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void emit_indent(struct emit *m);
@@ -31,7 +33,8 @@ void emit_indent(struct emit *m);
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
 /* "for (long k = 0; k < 8; k++) {": claims the variable; the caller closes the brace. */
 void emit_for(struct emit *m, const struct code *c);
-void emit_value(struct emit *m, const struct term *t, int lanes);     /* as a value of `lanes` lanes */
+/* t as a value of `lanes` lanes. */
+void emit_value(struct emit *m, const struct term *t, int lanes);
 void emit_place(struct emit *m, const struct place *at);              /* "C[8*n + 3]" */
 /* Typedefs and helper functions for what m needed, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);

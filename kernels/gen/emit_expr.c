@@ -30,7 +30,8 @@ static void emit_call(struct emit *m, const char *name, bool *need, const struct
     str_add_char(m->out, ')');
 }
 
-static void emit_binary(struct emit *m, const struct expr *e, const char *op, int prec, int min_prec)
+static void emit_binary(struct emit *m, const struct expr *e, const char *op, int prec,
+                        int min_prec)
 {
     open_paren(m, prec < min_prec);
     emit_index(m, e->a, 0, prec);
@@ -91,7 +92,8 @@ static void emit_sum(struct emit *m, const struct expr *e, int64_t plus, int min
     if (e->kind == EXPR_ADD)
         emit_addend(m, e->b);
     if (plus)
-        str_printf(m->out, plus > 0 ? " + %lld" : " - %lld", plus > 0 ? (long long)plus : -(long long)plus);
+        str_printf(m->out, plus > 0 ? " + %lld" : " - %lld",
+                   plus > 0 ? (long long)plus : -(long long)plus);
     close_paren(m, PREC_SUM < min_prec);
 }
 
@@ -162,23 +164,24 @@ void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec
 void emit_place(struct emit *m, const struct place *at)
 {
     m->touched[at->buffer] = true;
-    str_printf(m->out, "%s[", m->buffer[at->buffer]);
+    str_printf(m->out, "%s[", at->again ? m->again[at->again] : m->buffer[at->buffer]);
     emit_index(m, at->base, at->rest, PREC_AND);
     str_add_char(m->out, ']');
 }
 
-static void emit_const(struct emit *m, double value)
+static void emit_const(struct emit *m, double value, int min_prec)
 {
     float f = (float)value;
     if (isnan(f)) {
         str_add(m->out, "__builtin_nanf(\"\")");
     } else if (isinf(f)) {
-        str_add(m->out, f > 0 ? "__builtin_inff()" : "(-__builtin_inff())");
+        str_add(m->out, f > 0 ? "__builtin_inff()" : "-__builtin_inff()");
     } else {
         char text[64];
         snprintf(text, sizeof text, "%.9g", (double)f);
-        bool whole = !strpbrk(text, ".e");
-        str_printf(m->out, f < 0 || signbit(f) ? "(%s%sf)" : "%s%sf", text, whole ? ".0" : "");
+        open_paren(m, signbit(f) && min_prec > 0);
+        str_printf(m->out, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
+        close_paren(m, signbit(f) && min_prec > 0);
     }
 }
 
@@ -214,10 +217,12 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
 {
     bool product = t->op == VAL_MUL || t->op == VAL_DIV;
     int prec = product ? PREC_PRODUCT : PREC_SUM;
-    const char *op = t->op == VAL_MUL ? " * " : t->op == VAL_DIV ? " / " : t->op == VAL_ADD ? " + " : " - ";
+    static const char *const text[] = {
+        [VAL_MUL] = " * ", [VAL_DIV] = " / ", [VAL_ADD] = " + ", [VAL_SUB] = " - ",
+    };
     open_paren(m, prec < min_prec);
     emit_term(m, t->a, prec);
-    str_add(m->out, op);
+    str_add(m->out, text[t->op]);
     emit_term(m, t->b, prec + 1);
     close_paren(m, prec < min_prec);
 }
@@ -238,7 +243,7 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
 {
     switch (t->kind) {
     case TERM_CONST:
-        emit_const(m, t->value);
+        emit_const(m, t->value, min_prec);
         return;
     case TERM_LOAD:
         emit_load(m, t);
@@ -273,7 +278,7 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
 void emit_value(struct emit *m, const struct term *t, int lanes)
 {
     if (t->lanes == lanes) {
-        emit_term(m, t, t->kind == TERM_SELECT ? 1 : 0);
+        emit_term(m, t, 0);
         return;
     }
     m->needs.type[lanes] = true;

@@ -1,14 +1,15 @@
 /* Code from lowered programs: plain readable C, and its tracing twin.
  *
- * Form (PERF.md): own vector typedefs and no headers; restrict pointers; fully unrolled register tiles as named
- * vector accumulators; every load of a straight-line block in a named temporary, once; a comment on each loop with
- * its schedule name.  Warning-free under gcc and clang -Wall -Wextra. */
+ * Form (PERF.md): own vector typedefs and no headers; restrict pointers; fully unrolled
+ * register tiles as named vector accumulators; every load of a straight-line block in a named
+ * temporary, once; a comment on each loop with its schedule name.  Warning-free under gcc and
+ * clang -Wall -Wextra. */
 #ifndef TS_GEN_GEN_H
 #define TS_GEN_GEN_H
 #include "kernels/nest/tree.h"
 
 struct target {
-    int vector_floats;                    /* f32 lanes of the widest vector: 16, 8, 4; 1 = plain C */
+    int vector_floats;                    /* f32 lanes of the widest vector; 1 = plain C */
     const char *isa;                      /* "avx512", "avx2", "neon", "sse", "plain" */
 };
 struct target target_host(void);          /* from what this machine's CPU can do */
@@ -18,7 +19,7 @@ struct gen_opts {
     struct target target;
     const char *name;                     /* the C function, e.g. "conv2d"; NULL = "kernel" */
     bool openmp;                          /* emit the pragmas of parallel loops */
-    const char *header;                   /* a comment block for the top of the file (operator, steps); may be NULL */
+    const char *header;                   /* for the top of the file, as a comment; or NULL */
 };
 
 /* A place in the code that touches memory: what misses are attributed to. */
@@ -30,21 +31,29 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 
-/* The tracing twin: the same loops; for every load and store that gen_c's code does to memory (named registers do
- * none) one record, in program order.  A vector access is one record of its width.  Exports
+/* The tracing twin: the same loops; for every load and store that gen_c's code does to memory
+ * (named registers do none) one record, in program order.  A vector access is one record of
+ * its width.  Exports
  *     void ts_trace(const unsigned long long *base, struct ts_rec *buf, long cap,
  *                   struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
- * base[b] is the address given to buffer b (locals too).  sites receives the site table (in f's arena). */
+ * base[b] is the address given to buffer b (locals too).  flush takes the records [buf, end)
+ * when there is no room for 64 more (so cap >= 64) and once at the end, and returns where the
+ * next cap records go.  sites receives the site table (in f's arena). */
 struct ts_rec { unsigned long long addr; unsigned site; unsigned bytes; };
 bool gen_trace(const struct func *f, const struct gen_opts *o, struct str *out,
                const struct site **sites, int *n_sites, struct err *e);
 
-/* A loop that does nothing but fused multiply-adds on registers: the ceiling every kernel is compared with.
- * Exports void ts_entry(float *const *buffers); returns its FLOP count per call. */
+/* A loop that does nothing but fused multiply-adds on registers: the ceiling every kernel is
+ * compared with. Exports void ts_entry(float *const *buffers); returns its FLOP count per
+ * call. */
 double gen_peak(const struct target *t, struct str *out);
-/* The plain, unscheduled C of a graph in double precision (for export's self-check). void NAME(const double *..., double *...). */
+/* The plain, unscheduled C of a graph in double precision (for export's self-check).  Every
+ * tensor of the graph is a parameter, in order, inputs and constants const:
+ *     void NAME(const double *Inp, const double *Ker, double *Conv);
+ * Defines no name that gen_c's text defines, so both can stand in one file. */
 void gen_reference(const struct graph *g, const char *name, struct str *out);
 
-/* Compiler flags that the generated form wants ("-O2", "-march=native", ...), NULL-terminated; is_clang picks. */
+/* Compiler flags that the generated form wants ("-O2", "-march=native", ...), NULL-terminated;
+ * is_clang picks. */
 const char *const *gen_cflags(const struct target *t, bool is_clang);
 #endif

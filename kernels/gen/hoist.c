@@ -4,12 +4,15 @@
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
  *                                                C[i] = c0;
  *
- * Compilers do the same behind our back where they can prove it; doing it in the text makes it certain and keeps the
- * trace honest.  A buffer qualifies in a loop when it is stored there and every access to it in the loop is at one
- * of a few places that do not move while the loop runs.  Under a condition the place must be legal whenever the loop is reached: that
- * is so when the condition is about the variables of the loop alone.
+ * Compilers do the same behind our back where they can prove it; doing it in the text makes it
+ * certain and keeps the trace honest.  A buffer qualifies in a loop when it is stored there
+ * and every access to it in the loop is at one of a few places that do not move while the loop
+ * runs.  The place must be legal whenever the loop is reached: an initial store before it
+ * shows that, or a body that surely runs.  Conditions about anything else than the loop's own
+ * variables rule it out.
  *
- * Innermost loops also read once, before the loop, what they would read again in every iteration. */
+ * Innermost loops also read once, before the loop, what they would read again in every
+ * iteration. */
 #include "kernels/gen/code.h"
 
 #define MAX_KEPT 32                       /* places per loop */
@@ -66,7 +69,8 @@ static void keep_access(void *ctx, const struct access *a)
     if (i == h->n) {
         for (int j = 0; j < h->n; j++)
             h->possible &= place_apart(&h->kept[j].at, a->at);
-        h->possible &= !a->in_select && h->n < MAX_KEPT && !expr_uses_any(a->at->base, h->vars.data, h->vars.len);
+        h->possible &= !a->in_select && h->n < MAX_KEPT &&
+                       !expr_uses_any(a->at->base, h->vars.data, h->vars.len);
         if (!h->possible)
             return;
         h->kept[h->n++] = (struct kept){ *a->at, -1, -1, -1, false };
@@ -95,6 +99,17 @@ static void use_register(void *ctx, const struct access *a)
             }
             return;
         }
+}
+
+/* Is every statement of the loop surely executed when the loop is reached? */
+static bool surely_runs(const struct code *c)
+{
+    if (c->kind == CODE_IF || (c->kind == CODE_FOR && c->begin->hi >= c->end->lo))
+        return false;
+    for (int i = 0; i < c->body.n; i++)
+        if (!surely_runs(c->body.item[i]))
+            return false;
+    return true;
 }
 
 /* The store just before the loop that initialises k: it becomes the register's first value. */
@@ -132,7 +147,8 @@ static bool read_between(struct block *before, const struct code *from, const st
 }
 
 /* Rewrites loop to registers and appends to `out`: loads, the loop, stores. */
-static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out, struct block *after)
+static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out,
+                              struct block *after)
 {
     struct unit *u = h->u;
     const char *stem = stem_of(u, u->func->buffer[h->buffer].name);
@@ -143,7 +159,8 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
         if (init && !read_between(out, init, k))
             init->reg = k->reg;
         else
-            block_add(u, out, code_set_reg(u, k->reg, STORE_SET, term_load(u, &k->at, k->site_load)));
+            block_add(u, out,
+                      code_set_reg(u, k->reg, STORE_SET, term_load(u, &k->at, k->site_load)));
         if (!k->stored)
             continue;
         struct code *back = code_new(u, CODE_SET);
@@ -188,8 +205,9 @@ static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, 
         h->possible = true;
         h->n = 0;
         code_each_access(&loop->body, keep_access, h);
+        bool runs = surely_runs(loop);
         for (int i = 0; i < h->n; i++)
-            h->possible &= h->kept[i].site_load >= 0;
+            h->possible &= h->kept[i].site_load >= 0 && (runs || initial_store(out, &h->kept[i]));
         if (h->possible && h->n > 0)
             keep_in_registers(h, loop, out, after);
     }

@@ -1,5 +1,5 @@
-/* Names of the C text: unique among all that are visible at a place.  A claim lasts until names_reset to a mark taken
- * before it, so neighbouring blocks can use the same short names. */
+/* Names of the C text: unique among all that are visible at a place.  A claim lasts until
+ * names_reset to a mark taken before it, so neighbouring blocks can use the same short names. */
 #include "kernels/gen/code.h"
 
 #include <ctype.h>
@@ -19,13 +19,18 @@ struct names {
     VEC(struct number) numbers;           /* all smaller numbers of the stem are taken */
 };
 
-/* Not only C's own words: the helpers and types of the generated unit, and what the entry and the trace use. */
+/* Not only C's own words: the helpers and types of the generated unit, and what the entry and
+ * the trace use. */
 static const char *const reserved[] = {
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
-    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm",
-    "typeof", "linux", "unix", "i386", "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last",
-    "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace", "ts_rec",
+    "auto",      "break",     "case",      "char",      "const",    "continue", "default",
+    "do",        "double",    "else",      "enum",      "extern",   "float",    "for",
+    "goto",      "if",        "inline",    "int",       "long",     "register", "restrict",
+    "return",    "short",     "signed",    "sizeof",    "static",   "struct",   "switch",
+    "typedef",   "union",     "unsigned",  "void",      "volatile", "while",    "asm",
+    "typeof",    "linux",     "unix",      "i386",      "main",     "buffers",  "base",
+    "buf",       "cap",       "flush",     "ctx",       "rec",      "last",     "ROLLED",
+    "floor_div", "floor_mod", "min_index", "max_index", "maxf",     "minf",     "ts_entry",
+    "ts_trace",  "ts_rec",
 };
 
 static struct name **bucket_of(struct names *n, const char *text)
@@ -95,7 +100,8 @@ void names_reset(struct names *n, int mark)
 /* Letters, digits and underscores, not starting with a digit. */
 static const char *identifier(struct arena *a, const char *want)
 {
-    char *s = isdigit((unsigned char)want[0]) || !want[0] ? arena_printf(a, "_%s", want) : arena_strdup(a, want);
+    bool bare = isalpha((unsigned char)want[0]) || want[0] == '_';
+    char *s = arena_printf(a, "%s%s", bare ? "" : "_", want);
     for (char *c = s; *c; c++)
         if (!isalnum((unsigned char)*c))
             *c = '_';

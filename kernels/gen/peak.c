@@ -1,11 +1,14 @@
-/* The ceiling: as many independent fused multiply-adds as the registers hold, so that neither latency nor memory matters. */
+/* The ceiling: as many independent fused multiply-adds as the registers hold, so that neither
+ * latency nor memory matters. */
 #include "kernels/gen/gen.h"
 
-/* registers: accumulators, leaving room for the two constants.  iterations: 0.2 to 1 ms a call on machines of today. */
+/* registers: accumulators, leaving room for the two constants.  iterations: 0.2 to 1 ms a call
+ * on machines of today. */
 struct peak_shape { const char *isa; int registers; long iterations; };
 
 static const struct peak_shape shapes[] = {
-    { "avx512", 24, 50000 }, { "avx2", 12, 100000 }, { "neon", 24, 150000 }, { "sse", 12, 200000 }, { "plain", 12, 400000 },
+    { "avx512", 24, 50000 }, { "avx2", 12, 100000 },  { "neon", 24, 150000 },
+    { "sse", 12, 200000 },   { "plain", 12, 400000 },
 };
 
 double gen_peak(const struct target *t, struct str *out)
@@ -15,12 +18,14 @@ double gen_peak(const struct target *t, struct str *out)
         if (streq(shapes[i].isa, t->isa))
             s = &shapes[i];
     int lanes = t->vector_floats;
-    str_printf(out, "/* %d independent chains of multiply-adds: the FMA ceiling of one core. */\n", s->registers);
+    str_printf(out, "/* %d independent chains of multiply-adds: the FMA ceiling of a core. */\n",
+               s->registers);
     if (lanes > 1)
         str_printf(out, "typedef float vec __attribute__((vector_size(%d)));\n", 4 * lanes);
     else
         str_add(out, "typedef float vec;\n");
-    str_add(out, "volatile float ts_seed = 0.999f;\nvec ts_sink;\n\nvoid ts_entry(float *const *buffers)\n{\n"
+    str_add(out, "volatile float ts_seed = 0.999f;\nvec ts_sink;\n\n"
+                 "void ts_entry(float *const *buffers)\n{\n"
                  "    float x = ts_seed, y = 1.0f - ts_seed;\n");
     const char *splat = lanes > 1 ? " - (vec){0}" : "";
     str_printf(out, "    vec a = x%s, b = y%s;\n    (void)buffers;\n", splat, splat);

@@ -1,10 +1,18 @@
-/* Code as C: one function, in the form that compilers turn into what was meant (PERF.md): named vectors, no
- * headers, restrict pointers. */
+/* Code as C: one function, in the form that compilers turn into what was meant (PERF.md):
+ * named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
+
+#include <string.h>
 
 #define STACK_FLOATS 65536                /* a larger local array lives in thread-local storage */
 
 static void print_block(struct emit *m, const struct block *b);
+
+static void print_shape(struct str *out, const struct buffer *b)
+{
+    for (int d = 0; d < b->rank; d++)
+        str_printf(out, "[%lld]", (long long)b->shape[d]);
+}
 
 static void print_type(struct emit *m, int lanes)
 {
@@ -19,8 +27,9 @@ static void print_type(struct emit *m, int lanes)
 static void claim_register(struct emit *m, int reg)
 {
     struct reg *r = &m->u->regs.data[reg];
-    r->name = r->suffix ? names_claim(m->names, arena_printf(m->u->arena, "%s%s", r->stem, r->suffix))
-                        : names_claim_numbered(m->names, r->stem);
+    r->name = r->suffix ?
+                  names_claim(m->names, arena_printf(m->u->arena, "%s%s", r->stem, r->suffix)) :
+                  names_claim_numbered(m->names, r->stem);
 }
 
 /* Registers that live in b without a statement that can declare them. */
@@ -38,7 +47,8 @@ static void print_late_registers(struct emit *m, const struct block *b)
 }
 
 /* x = max(x, value), x += value, x = value; x was written before and is `name`. */
-static void print_update(struct emit *m, const char *name, enum store_how how, const struct term *value, int lanes)
+static void print_update(struct emit *m, const char *name, enum store_how how,
+                         const struct term *value, int lanes)
 {
     bool plain = lanes == value->lanes || how == STORE_ADD;
     str_printf(m->out, "%s %s ", name, how == STORE_ADD ? "+=" : "=");
@@ -58,6 +68,32 @@ static bool is_zero(const struct term *t)
     return t->kind == TERM_CONST && t->value == 0;
 }
 
+/* Does c declare a register as zero? */
+static bool zeroes(const struct emit *m, const struct code *c)
+{
+    return c->kind == CODE_SET && c->reg >= 0 && m->u->regs.data[c->reg].decl == c &&
+           is_zero(c->value);
+}
+
+/* "v16 acc0_0 = {0}, acc0_1 = {0};": b[i] and the zeroes of the same type after it; returns
+ * how many. */
+static int print_zeroes(struct emit *m, const struct block *b, int i)
+{
+    int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
+    emit_indent(m);
+    size_t start = m->out->len;
+    print_type(m, lanes);
+    for (; i < b->n && zeroes(m, b->item[i]) && m->out->len - start < 70; i++, n++) {
+        struct reg *r = &m->u->regs.data[b->item[i]->reg];
+        if (r->lanes != lanes)
+            break;
+        claim_register(m, b->item[i]->reg);
+        str_printf(m->out, lanes > 1 ? "%s%s = {0}" : "%s%s = 0.0f", n ? ", " : "", r->name);
+    }
+    str_add(m->out, ";\n");
+    return n;
+}
+
 static void print_set_register(struct emit *m, const struct code *c)
 {
     struct reg *r = &m->u->regs.data[c->reg];
@@ -65,10 +101,6 @@ static void print_set_register(struct emit *m, const struct code *c)
     if (r->decl == c) {
         claim_register(m, c->reg);
         print_type(m, r->lanes);
-    }
-    if (r->decl == c && r->lanes > 1 && is_zero(c->value)) {
-        str_printf(m->out, "%s = {0};\n", r->name);
-        return;
     }
     if (c->lane >= 0)
         print_update(m, arena_printf(m->u->arena, "%s[%d]", r->name, c->lane), c->how, c->value, 1);
@@ -81,8 +113,13 @@ static void print_store_vector(struct emit *m, const struct code *c)
 {
     int lanes = c->at.lanes;
     struct term old = { .kind = TERM_LOAD, .lanes = lanes, .at = c->at, .reg = -1, .lane = -1 };
-    struct term both = { .kind = TERM_BIN, .lanes = lanes, .op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX,
-                         .a = &old, .b = c->value, .reg = -1, .lane = -1 };
+    struct term both = { .kind = TERM_BIN,
+                         .lanes = lanes,
+                         .op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX,
+                         .a = &old,
+                         .b = c->value,
+                         .reg = -1,
+                         .lane = -1 };
     m->needs.store[lanes] = true;
     emit_indent(m);
     str_printf(m->out, "store%d(&", lanes);
@@ -135,6 +172,20 @@ static int count_collapse(const struct code *c)
     return n;
 }
 
+/* Does the loop update vectors that live longer than an iteration?  Unrolled by a compiler,
+ * its iterations share inputs, and accumulators are spilled to keep them. */
+static bool accumulates(const struct emit *m, const struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_SET ?
+                c->reg >= 0 && c->how != STORE_SET && m->u->regs.data[c->reg].lanes > 1 :
+                accumulates(m, &c->body))
+            return true;
+    }
+    return false;
+}
+
 static void print_for(struct emit *m, const struct code *c)
 {
     int mark = names_mark(m->names);
@@ -147,6 +198,10 @@ static void print_for(struct emit *m, const struct code *c)
             str_printf(m->out, " collapse(%d)", n);
         str_add_char(m->out, '\n');
         m->in_parallel = true;
+    }
+    if (c->reduce && accumulates(m, &c->body)) {
+        m->needs.rolled = true;
+        emit_line(m, "ROLLED");
     }
     emit_for(m, c);
     m->depth++;
@@ -182,8 +237,12 @@ static void print_scope(struct emit *m, const struct code *c, bool alone)
     if (c->buffer >= 0) {
         const struct buffer *b = &m->u->func->buffer[c->buffer];
         m->buffer[c->buffer] = names_claim(m->names, b->name);
-        emit_line(m, "%sfloat %s[%lld] __attribute__((aligned(64)));",
-                  b->elems > STACK_FLOATS ? "static _Thread_local " : "", m->buffer[c->buffer], (long long)b->elems);
+        emit_indent(m);
+        str_printf(m->out, "%sfloat %s[%lld] __attribute__((aligned(64)));    /* ",
+                   b->elems > STACK_FLOATS ? "static _Thread_local " : "", m->buffer[c->buffer],
+                   (long long)b->elems);
+        print_shape(m->out, b);
+        str_add(m->out, " */\n");
     }
     print_block(m, &c->body);
     if (!alone) {
@@ -191,6 +250,18 @@ static void print_scope(struct emit *m, const struct code *c, bool alone)
         emit_line(m, "}");
     }
     names_reset(m->names, mark);
+}
+
+/* The compiler must believe that this pointer may point anywhere, or it would merge the loads
+ * again. */
+static void print_again(struct emit *m, const struct code *c)
+{
+    const char *from = m->buffer[c->buffer];
+    m->touched[c->buffer] = true;
+    m->again[c->again] = names_claim(m->names, arena_printf(m->u->arena, "%s_again", from));
+    emit_line(m, "const float *%s = %s;", m->again[c->again], from);
+    emit_line(m, "__asm__ volatile(\"\" : \"+r\"(%s));    /* load again: out of registers */",
+              m->again[c->again]);
 }
 
 static void print_block(struct emit *m, const struct block *b)
@@ -212,7 +283,13 @@ static void print_block(struct emit *m, const struct block *b)
             print_scope(m, c, b->n == 1);
             break;
         case CODE_SET:
-            print_set(m, c);
+            if (zeroes(m, c))
+                i += print_zeroes(m, b, i) - 1;
+            else
+                print_set(m, c);
+            break;
+        case CODE_AGAIN:
+            print_again(m, c);
             break;
         default:
             UNREACHABLE();
@@ -228,9 +305,10 @@ static void print_shapes(struct emit *m, const char *name)
     for (int i = 0; i < f->n_params; i++) {
         const struct buffer *b = &f->buffer[i];
         str_printf(m->out, " *   %-8s ", m->buffer[i]);
-        for (int d = 0; d < b->rank; d++)
-            str_printf(m->out, "[%lld]", (long long)b->shape[d]);
-        str_add(m->out, !b->written ? "  read\n" : b->read ? "  written and read\n" : "  written\n");
+        print_shape(m->out, b);
+        str_add(m->out, !b->written ? "  read\n" :
+                        b->read     ? "  written and read\n" :
+                                      "  written\n");
     }
     str_add(m->out, " */\n");
 }
@@ -238,10 +316,21 @@ static void print_shapes(struct emit *m, const char *name)
 static void print_signature(struct emit *m, const char *name)
 {
     const struct func *f = m->u->func;
+    size_t line = m->out->len;
     str_printf(m->out, "void %s(", name);
-    for (int i = 0; i < f->n_params; i++)
-        str_printf(m->out, "%s%sfloat *restrict %s", i ? ", " : "", f->buffer[i].written ? "" : "const ",
-                   m->buffer[i]);
+    int indent = (int)(m->out->len - line);
+    for (int i = 0; i < f->n_params; i++) {
+        const char *type = f->buffer[i].written ? "float *restrict" : "const float *restrict";
+        str_add(m->out, i ? "," : "");
+        if (i && m->out->len - line + strlen(type) + strlen(m->buffer[i]) > 96) {
+            str_add_char(m->out, '\n');
+            line = m->out->len;
+            str_repeat(m->out, ' ', indent);
+        } else if (i) {
+            str_add_char(m->out, ' ');
+        }
+        str_printf(m->out, "%s %s", type, m->buffer[i]);
+    }
     str_add(m->out, f->n_params ? ")" : "void)");
 }
 

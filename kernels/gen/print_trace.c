@@ -1,5 +1,6 @@
-/* Code as its tracing twin: the same loops and conditions, and instead of each statement the addresses it touches.
- * Records are appended to the caller's buffer; the room for the next ROOM of them is checked once. */
+/* Code as its tracing twin: the same loops and conditions, and instead of each statement the
+ * addresses it touches. Records are appended to the caller's buffer; the room for the next
+ * ROOM of them is checked once. */
 #include "kernels/gen/emit.h"
 
 #define ROOM 64
@@ -41,7 +42,8 @@ static void print_record(struct trace *t, const struct place *at, int site)
     t->room--;
     m->touched[at->buffer] = true;
     emit_indent(m);
-    str_printf(m->out, "*rec++ = (struct ts_rec){ %s + 4 * (unsigned long long)(", m->buffer[at->buffer]);
+    str_printf(m->out, "*rec++ = (struct ts_rec){ %s + 4 * (unsigned long long)(",
+               m->buffer[at->buffer]);
     emit_index(m, at->base, at->rest, 0);
     str_printf(m->out, "), %d, %d };\n", site, 4 * at->lanes);
 }
@@ -114,7 +116,7 @@ static void print_block(struct trace *t, const struct block *b)
         int mark = names_mark(m->names);
         if (c->kind == CODE_SET) {
             print_set(t, c);
-        } else if (c->kind == CODE_NOTE || !touches_memory(&c->body)) {
+        } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN || !touches_memory(&c->body)) {
             continue;
         } else if (c->kind == CODE_FOR) {
             emit_for(m, c);
@@ -160,7 +162,8 @@ void code_print_trace(struct unit *u, struct str *out)
     for (int i = 0; i < u->func->n_buffers; i++)
         if (t.m.touched[i])
             str_printf(out, "    const unsigned long long %s = base[%d];\n", t.m.buffer[i], i);
-    str_printf(out, "    struct ts_rec *rec = buf, *last = buf + (cap - %d);\n%s", ROOM, str_text(&body));
+    str_printf(out, "    struct ts_rec *rec = buf, *last = buf + (cap - %d);\n%s", ROOM,
+               str_text(&body));
     str_add(out, "    flush(ctx, rec);\n    (void)base;\n    (void)last;\n}\n");
     str_free(&body);
     emit_close(&t.m);

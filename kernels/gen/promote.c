@@ -1,6 +1,6 @@
-/* Local buffers become named registers where every access to them is at a place that is known when the code is
- * written.  The accesses must fall into disjoint pieces: a vector of lanes, or a single float; single floats inside
- * a vector piece are lanes of it. */
+/* Local buffers become named registers where every access to them is at a place that is known
+ * when the code is written.  The accesses must fall into disjoint pieces: a vector of lanes,
+ * or a single float; single floats inside a vector piece are lanes of it. */
 #include "kernels/gen/code.h"
 
 #define MAX_PIECES 256
@@ -23,7 +23,7 @@ static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
     return NULL;
 }
 
-/* Vectors first, then single floats (min_lanes 2, then 1), so that a lane never becomes a piece of its own. */
+/* Vectors first, then single floats, so that a lane never becomes a piece of its own. */
 struct collect { struct promotion *p; bool vectors; };
 
 static void collect_access(void *ctx, const struct access *a)
@@ -50,7 +50,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return b ? gcd(b, a % b) : a;
 }
 
-/* "2_1": the indices of a piece in its buffer; the last one counts pieces, and dims of extent 1 are left out. */
+/* "2_1": the indices of a piece in its buffer; the last one counts pieces, and dims of extent
+ * 1 are left out. */
 static const char *piece_suffix(struct promotion *p, const struct piece *x, int64_t unit)
 {
     const struct buffer *b = &p->u->func->buffer[p->buffer];
@@ -113,13 +114,31 @@ static void promote_scope(struct unit *u, struct code *scope)
     scope->buffer = -1;
 }
 
+/* The statements of a scope that needs no braces go to the block around it, and its registers
+ * with them. */
+static void dissolve(struct unit *u, struct code *scope, struct block *around, struct block *out)
+{
+    for (int i = 0; i < u->regs.len; i++)
+        if (u->regs.data[i].scope == &scope->body)
+            u->regs.data[i].scope = around;
+    for (int i = 0; i < scope->body.n; i++)
+        block_add(u, out, scope->body.item[i]);
+}
+
 static void promote_block(struct unit *u, struct block *b)
 {
+    struct block out = { 0 };
     for (int i = 0; i < b->n; i++) {
-        promote_block(u, &b->item[i]->body);
-        if (b->item[i]->kind == CODE_SCOPE)
-            promote_scope(u, b->item[i]);
+        struct code *c = b->item[i];
+        promote_block(u, &c->body);
+        if (c->kind == CODE_SCOPE)
+            promote_scope(u, c);
+        if (c->kind == CODE_SCOPE && c->buffer < 0 && b != &u->body)
+            dissolve(u, c, b, &out);
+        else
+            block_add(u, &out, c);
     }
+    *b = out;
 }
 
 static void note_read(bool *read, const struct term *t)
@@ -151,7 +170,8 @@ static bool drop_unread(struct unit *u, struct block *b, const bool *read)
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
         dropped |= drop_unread(u, &c->body, read);
-        bool dead = c->kind == CODE_SET ? c->reg >= 0 && !read[c->reg] : c->kind != CODE_NOTE && c->body.n == 0;
+        bool dead = c->kind == CODE_SET ? c->reg >= 0 && !read[c->reg] :
+                                          c->kind != CODE_NOTE && c->body.n == 0;
         if (!dead)
             block_add(u, &out, c);
         dropped |= dead;

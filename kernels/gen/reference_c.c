@@ -1,5 +1,6 @@
-/* The plain, unscheduled C of a graph in double precision: what an exported kernel checks itself against.  Loops in the
- * order of the definition, row-major logical tensors, no vectors, nothing clever. */
+/* The plain, unscheduled C of a graph in double precision: what an exported kernel checks
+ * itself against.  Loops in the order of the definition, row-major logical tensors, no
+ * vectors, nothing clever. */
 #include "kernels/gen/emit.h"
 #include "kernels/ir/simplify.h"
 
@@ -33,7 +34,9 @@ static void print_pair(struct reference *r, const char *open, const struct val *
 static void print_number(struct str *out, double v)
 {
     if (isinf(v) || isnan(v))
-        str_add(out, isnan(v) ? "__builtin_nan(\"\")" : v > 0 ? "__builtin_inf()" : "-__builtin_inf()");
+        str_add(out, isnan(v) ? "__builtin_nan(\"\")" :
+                     v > 0    ? "__builtin_inf()" :
+                                "-__builtin_inf()");
     else
         str_printf(out, v < 0 ? "(%.17g)" : "%.17g", v);
 }
@@ -66,7 +69,8 @@ static void open_loops(struct reference *r, const struct expr *const *var, int n
     for (int i = 0; i < n; i++) {
         names_claim_var(r->m.names, var[i]);
         const char *v = names_var(r->m.names, var[i]);
-        emit_line(&r->m, "for (long %s = 0; %s < %lld; %s++) {", v, v, (long long)var[i]->hi + 1, v);
+        emit_line(&r->m, "for (long %s = 0; %s < %lld; %s++) {", v, v, (long long)var[i]->hi + 1,
+                  v);
         r->m.depth++;
     }
 }
@@ -127,6 +131,12 @@ static void print_node(struct reference *r, int node)
     names_reset(r->m.names, mark);
 }
 
+static void print_extremum(struct str *out, const char *name, char op)
+{
+    str_printf(out, "static inline double ref_%s(double a, double b) ", name);
+    str_printf(out, "{ return a %c b ? a : b; }\n", op);
+}
+
 static void print_all(struct reference *r, const char *name, struct str *out)
 {
     struct str body = { 0 };
@@ -138,12 +148,13 @@ static void print_all(struct reference *r, const char *name, struct str *out)
         print_node(r, i);
     emit_helpers(&r->m, out);
     if (r->max)
-        str_add(out, "static inline double ref_max(double a, double b) { return a > b ? a : b; }\n");
+        print_extremum(out, "max", '>');
     if (r->min)
-        str_add(out, "static inline double ref_min(double a, double b) { return a < b ? a : b; }\n");
+        print_extremum(out, "min", '<');
     str_printf(out, "void %s(", name);
     for (int t = 0; t < r->g->n_tensors; t++)
-        str_printf(out, "%s%sdouble *%s", t ? ", " : "", r->g->tensor[t].producer < 0 ? "const " : "", r->m.buffer[t]);
+        str_printf(out, "%s%sdouble *%s", t ? ", " : "",
+                   r->g->tensor[t].producer < 0 ? "const " : "", r->m.buffer[t]);
     str_printf(out, ")\n{\n%s}\n", str_text(&body));
     str_free(&body);
 }
@@ -153,11 +164,13 @@ void gen_reference(const struct graph *g, const char *name, struct str *out)
     struct arena *a = arena_new();
     struct buffer *b = ARENA_ARRAY(a, struct buffer, g->n_tensors);
     for (int t = 0; t < g->n_tensors; t++) {
-        b[t] = (struct buffer){ .name = g->tensor[t].name, .rank = g->tensor[t].rank, .elems = tensor_elems(&g->tensor[t]) };
-        for (int d = 0; d < b[t].rank; d++)
-            b[t].shape[d] = g->tensor[t].shape[d];
+        const struct tensor *x = &g->tensor[t];
+        b[t] = (struct buffer){ .name = x->name, .rank = x->rank, .elems = tensor_elems(x) };
+        for (int d = 0; d < x->rank; d++)
+            b[t].shape[d] = x->shape[d];
     }
-    struct func f = { .pool = g->pool, .graph = g, .n_buffers = g->n_tensors, .buffer = b, .n_params = g->n_tensors };
+    struct func f = { .pool = g->pool, .graph = g, .buffer = b };
+    f.n_buffers = f.n_params = g->n_tensors;
     struct unit u = { .arena = a, .func = &f };
     struct reference r = { .g = g };
     emit_open(&r.m, &u, out);

@@ -1,24 +1,155 @@
-/* In a straight line of statements every distinct load happens once: a load that is used again gets a name, right before
- * its first use.  A store ends the life of the names it may overwrite. */
+/* In a straight line of statements every distinct load happens once: a load that is used again
+ * gets a name, right before its first use.  A store ends the life of the names it may
+ * overwrite; what was stored from a register is read from it.
+ *
+ * Names live in vector registers, and those are few.  Where a line needs more of them than
+ * there are (accumulators of a large tile, and inputs that its taps share), the name whose
+ * next use is farthest is given up (Belady 1966) and its load is repeated. Compilers would
+ * merge the two loads again, and then spill accumulators to keep the value: 0.78 of the speed.
+ * So the second load goes through a copy of the pointer that they cannot see through
+ * (CODE_AGAIN). */
 #include "kernels/gen/code.h"
 
-#include <string.h>
+#include <limits.h>
 
-#define N_LIVE 256
+#define N_BUCKETS 256
 
-/* A load that is alive: its first occurrence, and the register it gets with the second (-1 before). */
-struct live { struct term *first; int reg; struct live *next, *next_here; };
+/* A load in the text: its first use, and the register it gets with the second (-1 before). */
+struct loaded { struct term *first; int reg; struct loaded *next_here; };
+
+/* A value that is read at some place: when, in the order of all reads of the line. */
+struct read_value {
+    struct place at;
+    VEC(int) time;
+    int n_past;                           /* how many of these are over */
+    struct loaded *now;                   /* NULL: not at hand */
+    int stored;                           /* the register it was just stored from, or -1 */
+    int again;                            /* pointer it was last loaded through; -1: never */
+    struct read_value *next;
+};
+
+/* A copy of a buffer's pointer, made before statement `before`. */
+struct copy { int buffer, again, before; };
 
 struct share {
     struct unit *u;
-    struct live *bucket[N_LIVE];
-    struct live **here;                   /* where the list of the current statement's loads ends */
+    struct read_value *bucket[N_BUCKETS];
+    VEC(struct read_value *) all;
+    VEC(struct read_value *) read;        /* of every read, in order; NULL: only conditional */
+    int time;                             /* index of the next read */
+    VEC(struct read_value *) at_hand;     /* in registers now */
+    int capacity;
+    int statement;
+    struct loaded **here;                 /* end of the list of the statement's loads */
+    VEC(struct copy) copies;
 };
 
-static struct live **bucket_of(struct share *s, const struct place *at)
+static struct read_value **bucket_of(struct share *s, const struct place *at)
 {
-    uint64_t key = (uint64_t)((uintptr_t)at->base >> 4) * 31 + (uint64_t)at->rest * 7 + (uint64_t)at->buffer;
-    return &s->bucket[key % N_LIVE];
+    uint64_t key = at->base->id * 31u + (uint64_t)at->rest * 7u + (uint64_t)at->buffer;
+    return &s->bucket[key % N_BUCKETS];
+}
+
+static struct read_value *value_new(struct share *s, const struct place *at)
+{
+    struct read_value *v = ARENA_NEW(s->u->arena, struct read_value), **slot = bucket_of(s, at);
+    v->at = *at;
+    v->again = v->stored = -1;
+    v->next = *slot;
+    *slot = v;
+    vec_push(&s->all, v);
+    return v;
+}
+
+/* First walk: a conditional load may use a value but never asks for one: alone it must stay
+ * conditional. */
+static void note_read(void *ctx, struct term *load, bool in_select)
+{
+    struct share *s = ctx;
+    struct read_value **slot = bucket_of(s, &load->at), *v = *slot;
+    while (v && !place_same(&v->at, &load->at))
+        v = v->next;
+    if (!v && !in_select)
+        v = value_new(s, &load->at);
+    if (v)
+        vec_push(&v->time, s->time);
+    vec_push(&s->read, v);
+    s->time++;
+}
+
+/* After c, what it may overwrite is another value when it is read next; a register that was
+ * stored is that value. */
+static void note_set(struct share *s, const struct code *c)
+{
+    for (int i = 0; i < N_BUCKETS; i++)
+        for (struct read_value **v = &s->bucket[i]; *v;) {
+            if (c->reg >= 0 ? (*v)->stored != c->reg : place_apart(&(*v)->at, &c->at))
+                v = &(*v)->next;
+            else
+                *v = (*v)->next;
+        }
+    const struct term *t = c->value;
+    if (c->reg < 0 && c->how == STORE_SET && t->kind == TERM_REG && t->lane < 0 &&
+        t->lanes == c->at.lanes)
+        value_new(s, &c->at)->stored = t->reg;
+}
+
+static void note_line(struct share *s, const struct block *b, int from, int to)
+{
+    bool any = false;
+    for (int i = from; i < to; i++) {
+        struct code *c = b->item[i];
+        if (c->kind != CODE_SET)
+            continue;
+        term_each_load(c->value, note_read, s);
+        any = any || s->all.len > 0;
+        if (c->reg < 0 || any)
+            note_set(s, c);
+    }
+    s->time = 0;
+}
+
+static int next_use(const struct read_value *v)
+{
+    return v->n_past < v->time.len ? v->time.data[v->n_past] : INT_MAX;
+}
+
+static void drop(struct share *s, int i)
+{
+    s->at_hand.data[i]->now = NULL;
+    s->at_hand.data[i] = vec_pop(&s->at_hand);
+}
+
+/* Stores through a pointer and loads through its copy would contradict restrict. */
+static bool may_load_again(const struct share *s, const struct read_value *v)
+{
+    const struct buffer *b = &s->u->func->buffer[v->at.buffer];
+    return b->scope == BUFFER_LOCAL || !b->written;
+}
+
+/* Drops what is not used again, and the farthest when there are too many. */
+static void make_room(struct share *s)
+{
+    int farthest = -1;
+    for (int i = s->at_hand.len - 1; i >= 0; i--)
+        if (next_use(s->at_hand.data[i]) == INT_MAX)
+            drop(s, i);
+    if (s->at_hand.len <= s->capacity)
+        return;
+    for (int i = 0; i < s->at_hand.len; i++)
+        if (may_load_again(s, s->at_hand.data[i]) &&
+            (farthest < 0 || next_use(s->at_hand.data[i]) > next_use(s->at_hand.data[farthest])))
+            farthest = i;
+    if (farthest >= 0)
+        drop(s, farthest);
+}
+
+static int latest_copy(const struct share *s, int buffer)
+{
+    for (int i = s->copies.len - 1; i >= 0; i--)
+        if (s->copies.data[i].buffer == buffer)
+            return s->copies.data[i].again;
+    return 0;
 }
 
 static void to_register(struct term *load, int reg)
@@ -27,61 +158,110 @@ static void to_register(struct term *load, int reg)
     load->reg = reg;
 }
 
-/* A conditional load may use a name but never makes one: alone it must stay conditional. */
-static void share_load(void *ctx, struct term *load, bool in_select)
+static void load_value(struct share *s, struct read_value *v, struct term *load)
+{
+    if (v->again >= 0 && latest_copy(s, v->at.buffer) == v->again)
+        vec_push(&s->copies, (struct copy){ v->at.buffer, ++s->u->n_again, s->statement });
+    v->again = load->at.again = latest_copy(s, v->at.buffer);
+    v->now = ARENA_NEW(s->u->arena, struct loaded);
+    *v->now = (struct loaded){ load, -1, NULL };
+    *s->here = v->now;
+    s->here = &v->now->next_here;
+    vec_push(&s->at_hand, v);
+}
+
+/* Second walk. */
+static void share_read(void *ctx, struct term *load, bool in_select)
 {
     struct share *s = ctx;
-    struct live **slot = bucket_of(s, &load->at);
-    for (struct live *l = *slot; l; l = l->next) {
-        if (!place_same(&l->first->at, &load->at))
-            continue;
+    struct read_value *v = s->read.data[s->time++];
+    if (!v)
+        return;
+    v->n_past++;
+    if (v->stored >= 0) {
+        to_register(load, v->stored);
+        return;
+    }
+    if (v->now) {
+        struct loaded *l = v->now;
         if (l->reg < 0) {
             const char *name = s->u->func->buffer[load->at.buffer].name;
             l->reg = reg_new(s->u, stem_of(s->u, name), NULL, load->at.lanes, NULL);
         }
         if (l->first != load)
             to_register(load, l->reg);
-        return;
+    } else if (!in_select) {
+        load_value(s, v, load);
     }
-    if (in_select)
-        return;
-    struct live *l = ARENA_NEW(s->u->arena, struct live);
-    *l = (struct live){ load, -1, *slot, NULL };
-    *slot = l;
-    *s->here = l;
-    s->here = &l->next_here;
+    make_room(s);
 }
 
-static void forget(struct share *s, const struct place *stored)
+static void mark_read(const struct term *t, char *seen)
 {
-    for (int i = 0; i < N_LIVE; i++)
-        for (struct live **l = &s->bucket[i]; *l;) {
-            if (place_apart(&(*l)->first->at, stored))
-                l = &(*l)->next;
-            else
-                *l = (*l)->next;
-        }
+    if (t->kind == TERM_REG && !seen[t->reg])
+        seen[t->reg] = 'r';
+    if (t->a)
+        mark_read(t->a, seen);
+    if (t->b)
+        mark_read(t->b, seen);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        mark_read(t->part[i], seen);
 }
 
-/* One straight line: statements and notes b[from, to).  Appends them with the definitions to out. */
-static void share_line(struct unit *u, const struct block *b, int from, int to, struct block *out)
+/* Registers that live through the line: what it reads or updates before it sets it. */
+static int count_resident(struct unit *u, const struct block *b, int from, int to)
 {
-    struct share s = { .u = u };
-    struct live **first = ARENA_ARRAY(u->arena, struct live *, to - from + 1);
-    bool *read = ARENA_ARRAY(u->arena, bool, u->func->n_buffers);
+    char *seen = ARENA_ARRAY(u->arena, char, u->regs.len + 1);
+    int n = 0;
     for (int i = from; i < to; i++) {
-        struct code *c = b->item[i];
+        const struct code *c = b->item[i];
         if (c->kind != CODE_SET)
             continue;
-        s.here = &first[i - from];
-        term_each_load(c->value, share_load, &s);
-        for (struct live *l = first[i - from]; l; l = l->next_here)
-            read[l->first->at.buffer] = true;
-        if (c->reg < 0 && read[c->at.buffer])
-            forget(&s, &c->at);
+        mark_read(c->value, seen);
+        if (c->reg >= 0 && !seen[c->reg])
+            seen[c->reg] = c->how == STORE_SET && c->lane < 0 ? 's' : 'r';
     }
+    for (int i = 0; i < u->regs.len; i++)
+        n += seen[i] == 'r';
+    return n;
+}
+
+static bool holds_loop(const struct block *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if (b->item[i]->kind == CODE_FOR)
+            return true;
+    return false;
+}
+
+/* How many loads can be kept: the machine's vector registers, less the resident ones and one
+ * for passing values.  No limit where it would not pay: outside of innermost loops, in scalar
+ * code, and when the tile alone is too large. */
+static int capacity(struct unit *u, const struct block *b, int from, int to)
+{
+    const struct target *t = &u->opts->target;
+    int registers = t->vector_floats == 16 || streq(t->isa, "neon") ? 32 : 16;
+    if (t->vector_floats == 1 || holds_loop(b))
+        return INT_MAX;
+    int left = registers - count_resident(u, b, from, to) - 1;
+    return left < 2 ? INT_MAX : left;
+}
+
+/* The statements again, with copies of pointers and definitions of names before those that
+ * need them. */
+static void rewrite_line(struct share *s, const struct block *b, int from, int to,
+                         struct loaded **first, struct block *out)
+{
+    struct unit *u = s->u;
+    int copy = 0;
     for (int i = from; i < to; i++) {
-        for (struct live *l = first[i - from]; l; l = l->next_here) {
+        for (; copy < s->copies.len && s->copies.data[copy].before == i; copy++) {
+            struct code *c = code_new(u, CODE_AGAIN);
+            c->buffer = s->copies.data[copy].buffer;
+            c->again = s->copies.data[copy].again;
+            block_add(u, out, c);
+        }
+        for (struct loaded *l = first[i - from]; l; l = l->next_here) {
             if (l->reg < 0)
                 continue;
             struct term *load = term_load(u, &l->first->at, l->first->site);
@@ -90,6 +270,27 @@ static void share_line(struct unit *u, const struct block *b, int from, int to, 
         }
         block_add(u, out, b->item[i]);
     }
+}
+
+/* One straight line: statements and notes b[from, to). */
+static void share_line(struct unit *u, const struct block *b, int from, int to, struct block *out)
+{
+    struct share s = { .u = u, .capacity = capacity(u, b, from, to) };
+    struct loaded **first = ARENA_ARRAY(u->arena, struct loaded *, to - from + 1);
+    note_line(&s, b, from, to);
+    for (int i = from; i < to; i++) {
+        s.statement = i;
+        s.here = &first[i - from];
+        if (b->item[i]->kind == CODE_SET)
+            term_each_load(b->item[i]->value, share_read, &s);
+    }
+    rewrite_line(&s, b, from, to, first, out);
+    for (int i = 0; i < s.all.len; i++)
+        vec_free(&s.all.data[i]->time);
+    vec_free(&s.all);
+    vec_free(&s.read);
+    vec_free(&s.at_hand);
+    vec_free(&s.copies);
 }
 
 static void share_block(struct unit *u, struct block *b)
@@ -113,63 +314,4 @@ static void share_block(struct unit *u, struct block *b)
 void code_share(struct unit *u)
 {
     share_block(u, &u->body);
-}
-
-/* Where a register is used: the innermost block that holds every use, and its first use. */
-struct home { const struct block *block; const struct code *first; bool defines; };
-
-struct declare { struct unit *u; struct home *home; VEC(const struct block *) path; };
-
-static void use_register(struct declare *d, int reg, const struct code *c, bool defines)
-{
-    struct home *h = &d->home[reg];
-    const struct block *here = d->path.data[d->path.len - 1];
-    if (!h->block) {
-        *h = (struct home){ here, c, defines };
-        return;
-    }
-    for (int i = 0; i < d->path.len; i++)
-        if (d->path.data[i] == h->block)
-            return;
-    h->defines = false;
-}
-
-static void use_term(struct declare *d, const struct term *t, const struct code *c)
-{
-    if (t->kind == TERM_REG)
-        use_register(d, t->reg, c, false);
-    if (t->a)
-        use_term(d, t->a, c);
-    if (t->b)
-        use_term(d, t->b, c);
-    for (int i = 0; t->part && i < t->lanes; i++)
-        use_term(d, t->part[i], c);
-}
-
-static void declare_block(struct declare *d, const struct block *b)
-{
-    vec_push(&d->path, b);
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (c->kind == CODE_SET) {
-            use_term(d, c->value, c);
-            if (c->reg >= 0)
-                use_register(d, c->reg, c, c->how == STORE_SET && c->lane < 0);
-        }
-        declare_block(d, &c->body);
-    }
-    (void)vec_pop(&d->path);
-}
-
-/* A register is declared by its first statement when that sets it and its block holds every other use. */
-void code_declare(struct unit *u)
-{
-    struct declare d = { .u = u, .home = ARENA_ARRAY(u->arena, struct home, u->regs.len) };
-    declare_block(&d, &u->body);
-    for (int i = 0; i < u->regs.len; i++) {
-        u->regs.data[i].decl = d.home[i].defines ? d.home[i].first : NULL;
-        if (d.home[i].defines || !d.home[i].block)
-            u->regs.data[i].scope = NULL;
-    }
-    vec_free(&d.path);
 }

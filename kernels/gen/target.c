@@ -1,4 +1,4 @@
-/* The vector units that generated code can be written for, and the compiler flags its form wants. */
+/* The vector units that generated code can be written for. */
 #include "kernels/gen/gen.h"
 
 static const struct target targets[] = {
@@ -17,7 +17,8 @@ struct target target_host(void)
 {
 #if defined __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
         return target_named("avx512");
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return target_named("avx2");

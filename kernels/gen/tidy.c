@@ -57,7 +57,8 @@ static void tidy_block(struct unit *u, struct block *b)
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
         tidy_block(u, &c->body);
-        if (c->kind == CODE_FOR && c->ann == LOOP_SERIAL && c->body.n == 1 && c->body.item[0]->kind == CODE_IF)
+        if (c->kind == CODE_FOR && c->ann == LOOP_SERIAL && c->body.n == 1 &&
+            c->body.item[0]->kind == CODE_IF)
             c = lift_condition(u, c);
         struct code *last = out.n ? out.item[out.n - 1] : NULL;
         if (c->kind == CODE_IF && last && last->kind == CODE_IF && last->cond == c->cond)

@@ -55,12 +55,13 @@ static void write_unit(const char *path, const char *source, const char *symbol,
 
 struct argv { const char **data; int len, cap; };
 
-static void compile(const char *cc, const struct target *t, const struct argv *files, const char *so)
+static void compile(const char *cc, const struct target *t, const struct argv *files,
+                    const char *so)
 {
     struct argv argv = { 0 };
     bool is_clang = str_starts(cc, "clang");
-    static const char *const fixed[] = { "-Wall", "-Wextra", "-Werror", "-std=c17", "-fPIC", "-shared", "-fopenmp",
-                                         "-o" };
+    static const char *const fixed[] = { "-Wall", "-Wextra", "-Werror",  "-std=c17",
+                                         "-fPIC", "-shared", "-fopenmp", "-o" };
     vec_push(&argv, cc);
     for (const char *const *flag = gen_cflags(t, is_clang); *flag; flag++)
         vec_push(&argv, *flag);

@@ -6,11 +6,13 @@
 /* NULL when the compiler is not installed (said on stdout, once). */
 const char *kernel_compiler(const char *name);
 
-/* Compiles n units, each with its own SYMBOL, into one shared object with -Wall -Wextra -Werror and gen_cflags, and stores
- * the n functions in fn.  On a refusal the compiler's text is printed and the test fails.  Never unloaded. */
+/* Compiles n units, each with its own SYMBOL, into one shared object with -Wall -Wextra
+ * -Werror and gen_cflags, and stores the n functions in fn.  On a refusal the compiler's text
+ * is printed and the test fails.  Never unloaded. */
 void kernel_compile(const char *cc, const struct target *t, const char *const *source, int n,
                     const char *symbol, void **fn);
 
-/* Buffers of f's parameters, the inputs filled with small integers (so that any order of float sums is exact). */
+/* Buffers of f's parameters, the inputs filled with small integers (so that any order of float
+ * sums is exact). */
 float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed);
 #endif

@@ -1,4 +1,5 @@
-/* Generated C: against the interpreter of trees, in many forms, under gcc and clang; its trace; golden files. */
+/* Generated C: against the interpreter of trees, in many forms, under gcc and clang; its
+ * trace; golden files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

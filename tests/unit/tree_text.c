@@ -60,7 +60,8 @@ static int64_t number(struct reader *r)
     return v;
 }
 
-/* The index expression up to one of the characters in stop, or a word in stop_word, outside parentheses. */
+/* The index expression up to one of the characters in stop, or a word in stop_word, outside
+ * parentheses. */
 static const struct expr *index_until(struct reader *r, const char *stop, const char *stop_word)
 {
     int depth = 0;
@@ -166,7 +167,9 @@ static int indent_of(const char *line)
 
 static void read_buffer(struct reader *r, enum buffer_scope scope, bool read, bool written)
 {
-    struct buffer b = { .scope = scope, .read = read, .written = written, .elems = 1, .name = word(r) };
+    struct buffer b = {
+        .scope = scope, .read = read, .written = written, .elems = 1, .name = word(r)
+    };
     while (eat(r, "[")) {
         b.shape[b.rank] = number(r);
         b.elems *= b.shape[b.rank++];

@@ -1,0 +1,61 @@
+/* Where registers are declared: by the statement that first sets them, when it stands in the
+ * block that holds every other use; else at the top of the scope they live in. */
+#include "kernels/gen/code.h"
+
+/* Where a register is used: the innermost block that holds every use, and its first use. */
+struct home { const struct block *block; const struct code *first; bool defines; };
+
+struct declare { struct unit *u; struct home *home; VEC(const struct block *) path; };
+
+static void use_register(struct declare *d, int reg, const struct code *c, bool defines)
+{
+    struct home *h = &d->home[reg];
+    const struct block *here = d->path.data[d->path.len - 1];
+    if (!h->block) {
+        *h = (struct home){ here, c, defines };
+        return;
+    }
+    for (int i = 0; i < d->path.len; i++)
+        if (d->path.data[i] == h->block)
+            return;
+    h->defines = false;
+}
+
+static void use_term(struct declare *d, const struct term *t, const struct code *c)
+{
+    if (t->kind == TERM_REG)
+        use_register(d, t->reg, c, false);
+    if (t->a)
+        use_term(d, t->a, c);
+    if (t->b)
+        use_term(d, t->b, c);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        use_term(d, t->part[i], c);
+}
+
+static void declare_block(struct declare *d, const struct block *b)
+{
+    vec_push(&d->path, b);
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_SET) {
+            use_term(d, c->value, c);
+            if (c->reg >= 0)
+                use_register(d, c->reg, c, c->how == STORE_SET && c->lane < 0);
+        }
+        declare_block(d, &c->body);
+    }
+    (void)vec_pop(&d->path);
+}
+
+void code_declare(struct unit *u)
+{
+    struct declare d = { .u = u, .home = ARENA_ARRAY(u->arena, struct home, u->regs.len) };
+    declare_block(&d, &u->body);
+    for (int i = 0; i < u->regs.len; i++) {
+        u->regs.data[i].decl = d.home[i].defines ? d.home[i].first : NULL;
+        if (d.home[i].defines || !d.home[i].block)
+            u->regs.data[i].scope = NULL;
+    }
+    vec_free(&d.path);
+}
