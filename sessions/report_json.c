@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "profile/oracle.h"
 #include "sessions/report.h"
 
 /* values: what was not measured is null */
@@ -52,7 +53,7 @@ static void put(json_t *object, const char *key, json_t *value)
 
 static void print_json(struct str *out, json_t *root)
 {
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
     if (!text)
         fail("a result cannot be written as JSON");
     str_add(out, text);
@@ -161,7 +162,7 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
     put(o, "outcome", text_of(outcome_name[m->outcome]));
     put(o, "reason", text_or_null(m->reason));
     put(o, "verified", json_boolean(m->verified));
-    put(o, "max_rel_err", real_if(compared, m->max_rel_err));
+    put(o, "max_rel_err", real_if(compared && m->max_rel_err < ORACLE_INFINITE, m->max_rel_err));
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
     put(o, "latency_ms", latency_json(&m->latency));
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));
@@ -190,7 +191,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "machine", text_or_null(s->machine));
     put(o, "compiler", text_or_null(m->compiler));
     put(o, "threads", integer_if(m->threads > 0, m->threads));
-    put(o, "seed", unsigned_of(m->seed));
+    put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));
     put(o, "build_s", real_if(m->build_s > 0, m->build_s));
     put(o, "total_s", real_if(m->total_s > 0, m->total_s));
     print_json(out, o);
