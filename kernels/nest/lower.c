@@ -1,29 +1,25 @@
-/* The lowering pass: one function body(pos) per stage builds what runs inside its first pos loops.
+/* The lowering pass: one function body(depth) per stage builds what runs inside its first `depth` loops.
  *
- *     inside depth pos:   tiles of producers attached here
- *                         accumulator tile of cache_write, when it lives here
- *                         initialisation, when the next loop is the first reduction loop
- *                         the rest of the nest
- *                         write-back of the accumulator, and the element-wise consumers attached here
- */
+ *     at a depth:   tiles of producers attached here, and of operands cached here
+ *                   the accumulator tile of cache_write, when it lives here
+ *                   initialisation, when the next loop is the first reduction loop
+ *                   the rest of the nest
+ *                   write-back of the accumulator, and the element-wise consumers attached here
+ *
+ * A loop that a split did not divide is emitted in pieces (pieces.c): the part where every iteration is inside, and the
+ * tail, each with a stage whose extents are exact.  So no condition is left in either. */
 #include "kernels/nest/lower.h"
 #include "kernels/nest/lower_parts.h"
 
 #include <string.h>
 
-#include "kernels/base/vec.h"
 #include "kernels/ir/simplify.h"
 
-/* Consumers of node s attached at depth pos (that is, inside axis pos - 1). */
-static bool attached_here(const struct low *w, int node, const struct stage *s, int pos)
+/* Is node attached to s inside its axis depth - 1? */
+static bool attached_here(const struct low *w, int node, const struct stage *s, int depth)
 {
     const struct stage *c = w->in->stage[node];
-    return c->attach == s->node && pos > 0 && streq(c->attach_axis, s->axis[pos - 1].name);
-}
-
-static bool is_consumer_of_stage(const struct low *w, int node, const struct stage *s)
-{
-    return node > s->node && w->in->stage[node]->attach == s->node;
+    return c->attach == s->node && depth > 0 && streq(c->attach_axis, s->axis[depth - 1].name);
 }
 
 const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body)
@@ -41,17 +37,6 @@ const struct tree *low_loop(struct low *w, const struct stage *s, int axis, stru
     t->kid = ARENA_DUP(w->arena, body->data, body->len);
     vec_clear(body);
     return t;
-}
-
-/* Wraps kids in the spatial loops of s from depth `from` inward; only loops that some kid uses are needed, but all are
- * kept so that every copy of the nest has the same shape. */
-static void wrap_spatial(struct low *w, const struct stage *s, int from, struct kids *kids)
-{
-    for (int i = s->n_axes - 1; i >= from; i--)
-        if (!s->axis[i].reduce) {
-            const struct tree *t = low_loop(w, s, i, kids);
-            vec_push(kids, t);
-        }
 }
 
 const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx, int rank,
@@ -82,16 +67,6 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
     vec_push(kids, t);
 }
 
-/* Where the stage's elements go: the accumulator tile while one is open, else its home. */
-struct place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
-
-static struct place home_place(const struct low *w, const struct stage *s)
-{
-    struct place at = { .buffer = w->param[w->in->graph->node[s->node].out], .rank = s->rank };
-    memcpy(at.idx, s->index, sizeof at.idx);
-    return at;
-}
-
 /* The tile dims are the spatial axes inside the cache_write axis. */
 static struct place tile_place(struct low *w, const struct stage *s, int from)
 {
@@ -100,7 +75,7 @@ static struct place tile_place(struct low *w, const struct stage *s, int from)
                         .read = true, .written = true, .elems = 1 };
     b.name = arena_printf(w->arena, "%s_acc", s->name);
     for (int i = from; i < s->n_axes; i++)
-        if (!s->axis[i].reduce) {
+        if (!s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
             b.shape[b.rank] = s->axis[i].extent;
             b.elems *= s->axis[i].extent;
             at.idx[b.rank++] = s->axis[i].var;
@@ -121,113 +96,156 @@ static const struct val *place_load(struct low *w, const struct place *at)
     return val_load(w->arena, at->buffer, at->rank, ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-struct nest_state {
-    const struct stage *s;
-    const struct node *n;
-    int first_reduce;             /* position of the first reduction axis; n_axes when there is none */
-    int tile_from;                /* depth at which the accumulator tile opens; -1 = none */
-    struct place home, target;    /* target: the tile while it is open, else home */
-    bool stored;                  /* home exists in memory (else only consumers attached at the tile read it) */
-};
+/* What a nest over the spatial axes does at each point. */
+enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
-/* A nest of its own that runs one store over the spatial axes inside depth pos. */
-static void add_spatial_nest(struct low *w, struct nest_state *st, int pos, const struct tree *store,
-                             struct kids *kids)
+/* Write-back of the tile, then the consumers attached at this depth. */
+static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
-    struct kids nest = { 0 };
-    vec_push(&nest, store);
-    wrap_spatial(w, st->s, pos, &nest);
-    for (int i = 0; i < nest.len; i++)
-        vec_push(kids, nest.data[i]);
-    vec_free(&nest);
-}
-
-static const struct tree *update_store(struct low *w, struct nest_state *st)
-{
-    const struct expr *guard = NULL;
-    const struct val *v = low_body(w, st->s->node, st->s->index, st->s, &guard);
-    if (st->n->combine == COMBINE_NONE)
-        return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), NULL);
-    enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX;
-    return place_store(w, st->s, &st->target, how, v, guard);
-}
-
-/* Write-back of the tile and the consumers attached at this depth share one nest over the spatial axes. */
-static void add_epilogue(struct low *w, struct nest_state *st, int pos, struct kids *kids)
-{
-    struct kids body = { 0 };
     const struct graph *g = w->in->graph;
-    bool from_tile = st->tile_from >= 0 && pos >= st->tile_from;
-    const struct place *source = from_tile ? &st->target : &st->home;
-    if (st->tile_from == pos && st->stored)
-        vec_push(&body, place_store(w, st->s, &st->home, STORE_SET, place_load(w, &st->target), NULL));
-    low_bind(w, st->n->out, place_load(w, source));
-    for (int c = 0; c < g->n_nodes; c++) {
-        if (!is_consumer_of_stage(w, c, st->s) || !attached_here(w, c, st->s, pos))
+    const struct stage *s = st->s;
+    const struct expr *inside = stage_inside(w->in->pool, s, false);
+    bool from_tile = st->tile_from >= 0 && depth >= st->tile_from;
+    if (st->tile_from == depth && st->stored)
+        vec_push(kids, place_store(w, s, &st->home, STORE_SET, place_load(w, &st->target), inside));
+    low_bind(w, st->n->out, place_load(w, from_tile ? &st->target : &st->home));
+    for (int c = s->node + 1; c < g->n_nodes; c++) {
+        if (!attached_here(w, c, s, depth))
             continue;
         const struct expr *guard = NULL;
-        const struct val *v = low_body(w, c, st->s->index, st->s, &guard);
+        const struct val *v = low_body(w, c, s->index, s, &guard);
         v = low_guarded(w, v, guard);
         int t = g->node[c].out;
         if (w->param[t] < 0)
             low_bind(w, t, v);
         else
-            vec_push(&body, low_store(w, c, w->param[t], st->s->index, st->s->rank, STORE_SET, v, NULL));
+            vec_push(kids, low_store(w, c, w->param[t], s->index, s->rank, STORE_SET, v, inside));
     }
     low_unbind(w, st->n->out);
-    if (body.len)
-        wrap_spatial(w, st->s, pos, &body);
-    for (int i = 0; i < body.len; i++)
-        vec_push(kids, body.data[i]);
-    vec_free(&body);
 }
 
-static void body(struct low *w, struct nest_state *st, int pos, struct kids *kids);
-
-/* Depth pos with every tile that it needs already open: initialise, go deeper (or update), finish. */
-static void body_inside(struct low *w, struct nest_state *st, int pos, struct kids *kids)
+static void leaf(struct low *w, const struct nest_state *st, int depth, enum leaf what, struct kids *kids)
 {
-    const struct stage *s = st->s;
-    bool opens = st->tile_from == pos;
-    bool reduces = st->first_reduce < s->n_axes;
-    if (reduces && opens && st->first_reduce < pos)
-        add_spatial_nest(w, st, pos, place_store(w, s, &st->target, STORE_SET, place_load(w, &st->home), NULL), kids);
-    else if (reduces && (opens || (pos == st->first_reduce && (st->tile_from < 0 || st->tile_from > pos))))
-        add_spatial_nest(w, st, pos, place_store(w, s, &st->target, STORE_SET,
-                                                 val_const(w->arena, st->n->init), NULL), kids);
-    if (pos == s->n_axes) {
-        vec_push(kids, update_store(w, st));
-    } else {
+    const struct expr *inside = stage_inside(w->in->pool, st->s, false);
+    if (what == LEAF_INIT)
+        vec_push(kids, place_store(w, st->s, &st->target, STORE_SET, val_const(w->arena, st->n->init), inside));
+    else if (what == LEAF_FILL)
+        vec_push(kids, place_store(w, st->s, &st->target, STORE_SET, place_load(w, &st->home), inside));
+    else
+        epilogue_leaf(w, st, depth, kids);
+}
+
+/* A nest of its own over the spatial axes from axis i inwards, with the marks of the main nest. */
+static void spatial_nest(struct low *w, const struct nest_state *st, int i, int depth, enum leaf what,
+                         struct kids *kids)
+{
+    if (i == st->s->n_axes) {
+        leaf(w, st, depth, what, kids);
+        return;
+    }
+    if (st->s->axis[i].reduce) {
+        spatial_nest(w, st, i + 1, depth, what, kids);
+        return;
+    }
+    struct nest_state piece[MAX_PIECES];
+    int n = low_pieces(w, st, i, piece);
+    for (int k = 0; k < n; k++) {
         struct kids inner = { 0 };
-        body(w, st, pos + 1, &inner);
-        const struct tree *t = low_loop(w, s, pos, &inner);
-        vec_push(kids, t);
+        bool fixed = axis_is_fixed(&piece[k].s->axis[i]);
+        spatial_nest(w, &piece[k], i + 1, depth, what, fixed ? kids : &inner);
+        if (inner.len) {
+            const struct tree *t = low_loop(w, piece[k].s, i, &inner);
+            vec_push(kids, t);
+        }
         vec_free(&inner);
     }
-    add_epilogue(w, st, pos, kids);
 }
 
-static void body(struct low *w, struct nest_state *st, int pos, struct kids *kids)
+static const struct tree *update_store(struct low *w, const struct nest_state *st)
+{
+    const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
+    const struct val *v = low_body(w, st->s->node, st->s->index, st->s, &guard);
+    if (st->n->combine == COMBINE_NONE)
+        return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), inside);
+    enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX;
+    if (guard)
+        inside = expr_simplify(w->in->pool, expr_and(w->in->pool, inside, guard));
+    return place_store(w, st->s, &st->target, how, v, inside);
+}
+
+static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
+
+/* The loop of axis `depth` in its pieces, with everything inside. */
+static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
+{
+    struct nest_state piece[MAX_PIECES];
+    int n = low_pieces(w, st, depth, piece);
+    for (int k = 0; k < n; k++) {
+        struct kids inner = { 0 };
+        bool fixed = axis_is_fixed(&piece[k].s->axis[depth]);
+        body(w, &piece[k], depth + 1, fixed ? kids : &inner);
+        if (inner.len) {
+            const struct tree *t = low_loop(w, piece[k].s, depth, &inner);
+            vec_push(kids, t);
+        }
+        vec_free(&inner);
+    }
+}
+
+static int first_reduction(const struct stage *s)
+{
+    int i = 0;
+    while (i < s->n_axes && !s->axis[i].reduce)
+        i++;
+    return i;
+}
+
+static bool has_epilogue(const struct low *w, const struct nest_state *st, int depth)
+{
+    if (st->tile_from == depth && st->stored)
+        return true;
+    for (int c = st->s->node + 1; c < w->in->graph->n_nodes; c++)
+        if (attached_here(w, c, st->s, depth))
+            return true;
+    return false;
+}
+
+/* Every tile that is needed at this depth is open: initialise, go deeper (or update), finish. */
+static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
+{
+    int reduction = first_reduction(st->s);
+    bool reduces = reduction < st->s->n_axes, opens = st->tile_from == depth;
+    if (reduces && opens && reduction < depth)
+        spatial_nest(w, st, depth, depth, LEAF_FILL, kids);
+    else if (reduces && (opens || (depth == reduction && (st->tile_from < 0 || st->tile_from > depth))))
+        spatial_nest(w, st, depth, depth, LEAF_INIT, kids);
+    if (depth == st->s->n_axes)
+        vec_push(kids, update_store(w, st));
+    else
+        main_loop(w, st, depth, kids);
+    if (has_epilogue(w, st, depth))
+        spatial_nest(w, st, depth, depth, LEAF_EPILOGUE, kids);
+}
+
+static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids)
 {
     struct kids here = { 0 };
+    struct nest_state st = *outer;
     int opened[2 * MAX_RANK], n_opened = 0;
-    const struct place outer = st->target;
-    for (int p = 0; p < st->s->node && n_opened < MAX_RANK; p++)
-        if (attached_here(w, p, st->s, pos)) {
-            int b = low_producer(w, p, st->s, pos, &here);
-            if (b < 0)
-                goto out;
-            opened[n_opened++] = b;
+    for (int p = 0; p < st.s->node && n_opened < MAX_RANK && w->ok; p++)
+        if (attached_here(w, p, st.s, depth)) {
+            int b = low_producer(w, p, st.s, depth, &here);
+            if (b >= 0)
+                opened[n_opened++] = b;
         }
-    if (st->tile_from == pos) {
-        st->target = tile_place(w, st->s, pos);
-        opened[n_opened++] = st->target.buffer;
+    if (st.tile_from == depth) {
+        st.target = tile_place(w, st.s, depth);
+        opened[n_opened++] = st.target.buffer;
     }
-    body_inside(w, st, pos, &here);
-    st->target = outer;
+    if (w->ok)
+        body_inside(w, &st, depth, &here);
     while (n_opened > 0)
-        wrap_scope(w, st->s->node, opened[--n_opened], &here);
-out:
+        wrap_scope(w, st.s->node, opened[--n_opened], &here);
     for (int i = 0; i < here.len; i++)
         vec_push(kids, here.data[i]);
     vec_free(&here);
@@ -235,14 +253,12 @@ out:
 
 static void lower_root(struct low *w, int node, struct kids *roots)
 {
-    struct nest_state st = { .s = w->in->stage[node], .n = &w->in->graph->node[node], .tile_from = -1 };
-    st.first_reduce = st.s->n_axes;
-    for (int i = st.s->n_axes - 1; i >= 0; i--)
-        if (st.s->axis[i].reduce)
-            st.first_reduce = i;
-    if (st.s->cache_at)
-        st.tile_from = stage_axis(st.s, st.s->cache_at) + 1;
-    st.home = home_place(w, st.s);
+    const struct stage *s = w->in->stage[node];
+    struct nest_state st = { .s = s, .n = &w->in->graph->node[node], .tile_from = -1 };
+    if (s->cache_at)
+        st.tile_from = stage_axis(s, s->cache_at) + 1;
+    st.home = (struct place){ .buffer = w->param[st.n->out], .rank = s->rank };
+    memcpy(st.home.idx, s->index, sizeof st.home.idx);
     st.target = st.home;
     st.stored = w->param[st.n->out] >= 0;
     low_unbind(w, -1);

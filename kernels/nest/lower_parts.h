@@ -30,6 +30,25 @@ void low_bind(struct low *w, int tensor, const struct val *value);
 void low_unbind(struct low *w, int tensor);       /* -1: all */
 const struct func *low_func(struct low *w, const struct kids *roots);
 
+/* Where a stage's elements go: the accumulator tile while one is open, else its home in memory. */
+struct place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
+
+/* A stage on the way down its nest; in the pieces of a loop, with exact extents. */
+struct nest_state {
+    const struct stage *s;
+    const struct node *n;
+    int tile_from;                        /* depth at which the accumulator tile opens; -1 = none */
+    struct place home, target;            /* target: the tile while it is open, else home */
+    bool stored;                          /* home exists (else only consumers attached at the tile read it) */
+};
+
+/* The pieces in which the loop of axis i is emitted; one, unless a limit of an inexact split cuts it. */
+#define MAX_PIECES 2
+int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
+bool axis_is_fixed(const struct axis *x);             /* reduced to one iteration: no loop, var is a constant */
+/* The conjunction of the limits still to be checked; with or without those of reductions. */
+const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
+
 const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body);
 const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx, int rank,
                              enum store_how how, const struct val *value, const struct expr *guard);

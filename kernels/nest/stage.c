@@ -65,20 +65,27 @@ void stage_print_axes(struct str *out, const struct stage *s)
         str_printf(out, "%s%s(%lld)", i ? " " : "", s->axis[i].name, (long long)s->axis[i].extent);
 }
 
+void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from, const struct expr *const *with, int n)
+{
+    for (int d = 0; d < s->rank; d++)
+        s->index[d] = expr_simplify(p, expr_subst(p, s->index[d], from, with, n));
+    for (int r = 0; r < MAX_RANK && s->reduce[r]; r++)
+        s->reduce[r] = expr_simplify(p, expr_subst(p, s->reduce[r], from, with, n));
+    for (int l = 0; l < s->n_limits; l++)
+        s->limit[l].value = expr_simplify(p, expr_subst(p, s->limit[l].value, from, with, n));
+}
+
 /* A copy of s whose axis variables `from` are replaced by `with` in every index expression. */
 static struct stage *stage_replace(struct exprs *p, const struct stage *s, const struct expr *const *from,
                                    const struct expr *const *with, int n)
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
-    for (int d = 0; d < s->rank; d++)
-        t->index[d] = expr_simplify(p, expr_subst(p, s->index[d], from, with, n));
-    for (int r = 0; r < MAX_RANK && s->reduce[r]; r++)
-        t->reduce[r] = expr_simplify(p, expr_subst(p, s->reduce[r], from, with, n));
+    stage_subst(p, t, from, with, n);
     t->n_steps++;
     return t;
 }
 
-/* "1 2 4 8 16 32" near the wish, for messages. */
+/* "1 2 4 8 16 32", for messages. */
 static void list_divisors(struct str *out, int64_t extent)
 {
     int shown = 0;
@@ -87,43 +94,43 @@ static void list_divisors(struct str *out, int64_t extent)
             str_printf(out, "%s%lld", shown++ ? " " : "", (long long)f);
 }
 
+static bool bad_factors(const struct axis *x, const char *what, struct err *e)
+{
+    struct str divisors = { 0 };
+    list_divisors(&divisors, x->extent);
+    err_set(e, ERR_FACTOR, "the factors %s %lld, the extent of loop %s", what, (long long)x->extent, x->name);
+    err_fix(e, "divisors of %lld: %s", (long long)x->extent, str_text(&divisors));
+    str_free(&divisors);
+    return false;
+}
+
+/* Fills in an inferred factor: ceil(extent / product of the others).  The product covers the extent, and not a whole
+ * outermost iteration more. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f, struct err *e)
 {
     int64_t product = 1;
-    int inferred = -1;
-    if (n == 1) {
-        f[0] = 0;
-        f[1] = factor[0];
-        n = 2;
-    } else {
-        memcpy(f, factor, sizeof *f * (size_t)n);
-    }
-    for (int i = 0; i < n; i++) {
-        if (f[i] == 0 && inferred < 0) {
+    int inferred = n == 1 ? 0 : -1, parts = n == 1 ? 2 : n;
+    for (int i = 0; i < parts; i++) {
+        f[i] = n == 1 ? (i ? factor[0] : 0) : factor[i];
+        if (f[i] == 0 && inferred <= 0 && (inferred < 0 || n == 1)) {
             inferred = i;
         } else if (f[i] < 1 || f[i] > x->extent) {
             err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
                     (long long)f[i], (long long)x->extent, x->name);
-            return false;
-        } else {
+            return err_fix(e, "one factor may be 0: it is inferred");
+        } else if (product <= x->extent) {
             product *= f[i];
         }
-        if (product > x->extent)
-            break;
     }
-    if (inferred >= 0 && product <= x->extent && x->extent % product == 0) {
-        f[inferred] = x->extent / product;
-        product = x->extent;
+    if (inferred >= 0) {
+        f[inferred] = (x->extent + product - 1) / product;
+        product *= f[inferred];
     }
-    if (product == x->extent)
-        return true;
-    struct str divisors = { 0 };
-    list_divisors(&divisors, x->extent);
-    err_set(e, ERR_NONDIV, "the factors do not multiply to %lld, the extent of loop %s",
-            (long long)x->extent, x->name);
-    err_fix(e, "divisors of %lld: %s", (long long)x->extent, str_text(&divisors));
-    str_free(&divisors);
-    return false;
+    if (product < x->extent)
+        return bad_factors(x, "multiply to less than", e);
+    if (product - product / f[0] >= x->extent)
+        return bad_factors(x, "have a whole outermost iteration more than", e);
+    return true;
 }
 
 static bool refuse_annotated(const struct stage *s, int axis, const char *verb, struct err *e)
@@ -133,6 +140,14 @@ static bool refuse_annotated(const struct stage *s, int axis, const char *verb, 
         return true;
     err_set(e, ERR_STEP, "cannot %s loop %s of %s: it is marked %s", verb, x->name, s->name, loop_ann_name[x->ann]);
     return err_fix(e, "%s first, or take the mark away: loop serial %s %s", verb, s->name, x->name);
+}
+
+static bool add_limit(struct stage *s, struct limit l, struct err *e)
+{
+    if (s->n_limits == MAX_LIMITS)
+        return err_set(e, ERR_STEP, "%s has %d splits already that do not divide", s->name, MAX_LIMITS);
+    s->limit[s->n_limits++] = l;
+    return true;
 }
 
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
@@ -154,11 +169,14 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
         list[axis + i] = axis_make(p, arena_printf(a, "%s.%d", x->name, i), f[i], x->reduce);
         value = i ? expr_add(p, expr_mulc(p, value, f[i]), list[axis + i].var) : list[axis].var;
     }
+    value = expr_simplify(p, value);
     memcpy(list + axis + parts, x + 1, sizeof *list * (size_t)(s->n_axes - axis - 1));
 
     struct stage *t = stage_replace(p, s, &x->var, &value, 1);
     t->axis = list;
     t->n_axes = s->n_axes + parts - 1;
+    if (value->hi >= x->extent && !add_limit(t, (struct limit){ value, x->extent, x->reduce }, e))
+        return false;
     if (s->cache_at && streq(s->cache_at, x->name))
         t->cache_at = list[axis + parts - 1].name;
     if (!stage_check(t, e))

@@ -15,6 +15,10 @@ struct axis {
     const struct expr *var;               /* 0 .. extent-1, lower-case name */
 };
 
+/* value < below must hold where the loops of an inexact split run past the end. */
+struct limit { const struct expr *value; int64_t below; bool reduce; };
+#define MAX_LIMITS 8
+
 struct stage {
     int node;
     const char *name;                     /* of the node's output tensor: what commands say */
@@ -23,6 +27,8 @@ struct stage {
     int rank;
     const struct expr *index[MAX_DIMS];   /* each physical dim of the output over the axis variables */
     const struct expr *reduce[MAX_RANK];  /* each reduction variable over the axis variables */
+    int n_limits;
+    struct limit limit[MAX_LIMITS];
     const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no cache_write */
     int attach;                           /* compute_at: the stage whose loops this one lives in, or -1 */
     const char *attach_axis;              /* the axis of that stage inside which it is computed */
@@ -32,7 +38,8 @@ struct stage {
 const struct stage *stage_new(struct exprs *p, const struct graph *g, int node, const struct layout *out);
 int stage_axis(const struct stage *s, const char *name);         /* position or -1; case-insensitive */
 
-/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}. */
+/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}.  When they do not divide the
+ * extent, the last iterations run past its end and the stage gets a limit; lowering cuts the loops there (pieces.c). */
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
                  const struct stage **out, struct err *e);
 bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out, struct err *e);
@@ -44,6 +51,9 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e);
 /* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction, ...). */
 bool stage_check(const struct stage *s, struct err *e);
+
+/* Replaces n variables in every index expression and limit of *s. */
+void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from, const struct expr *const *with, int n);
 
 /* " N.0(128) M.0(32) K(1024)": the loops in order with extents, for error messages. */
 void stage_print_axes(struct str *out, const struct stage *s);

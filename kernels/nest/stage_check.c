@@ -7,20 +7,14 @@
 #define MAX_UNROLLED 4096     /* statements of one unrolled body (SPEC D.5, validity filter) */
 #define MAX_TILE 262144       /* elements of an accumulator tile: 1 MiB */
 
-/* Vector loops are 2, 4, 8 lanes or a multiple of 16: every target writes these in whole vectors. */
+/* Any extent will do: 13 lanes are written as 8 + 4 + 1. */
 static bool check_vector_extent(const struct stage *s, const struct axis *x, struct err *e)
 {
-    int64_t n = x->extent;
-    if (n == 2 || n == 4 || n == 8 || (n % 16 == 0 && n <= MAX_VECTOR))
+    if (x->extent <= MAX_VECTOR)
         return true;
-    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is not 2, 4, 8 or a multiple of 16 up to %d",
-            x->name, s->name, (long long)n, MAX_VECTOR);
-    for (int64_t f = 16; f >= 2; f /= 2)
-        if (n % f == 0)
-            return err_fix(e, "loop split %s %s %lld, then vectorize %s.1",
-                           s->name, x->name, (long long)f, x->name);
-    return err_fix(e, "vectorize another loop, or give the tensor a layout in which this dimension has a "
-                      "factor of 16");
+    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is more than %d", x->name, s->name,
+            (long long)x->extent, MAX_VECTOR);
+    return err_fix(e, "loop split %s %s 16, then vectorize %s.1", s->name, x->name, x->name);
 }
 
 static bool check_vector(const struct stage *s, int at, struct err *e)
