@@ -60,8 +60,8 @@ static size_t comment_end(const char *text, size_t i, int *state)
 void colour_c(const char *text, unsigned char *style, int *state)
 {
     static const struct words words[] = {
-        {STYLE_WORD, " for if else while return void static const restrict typedef struct do extern "
-                     "inline __attribute__ unsigned long int float double char "},
+        {STYLE_WORD, " for if else while return void static const restrict typedef struct do "
+                     "extern inline __attribute__ unsigned long int float double char "},
         {STYLE_PLAIN, NULL},
     };
     size_t n = strlen(text);

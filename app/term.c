@@ -207,7 +207,8 @@ void term_repaint(struct terminal *t)
 
 static const struct { int curses, key; } special[] = {
     {KEY_UP, K_UP}, {KEY_DOWN, K_DOWN}, {KEY_LEFT, K_LEFT}, {KEY_RIGHT, K_RIGHT},
-    {KEY_PPAGE, K_PGUP}, {KEY_NPAGE, K_PGDN}, {KEY_HOME, K_HOME}, {KEY_END, K_END}, {KEY_IC, K_INS}, {KEY_DC, K_DEL},
+    {KEY_PPAGE, K_PGUP}, {KEY_NPAGE, K_PGDN}, {KEY_HOME, K_HOME}, {KEY_END, K_END},
+    {KEY_IC, K_INS}, {KEY_DC, K_DEL},
     {KEY_BTAB, K_BACKTAB}, {KEY_SR, K_SHIFT_UP}, {KEY_SF, K_SHIFT_DOWN}, {KEY_ENTER, K_ENTER},
     {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END},
     {KEY_C3, K_PGDN},

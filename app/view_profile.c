@@ -98,7 +98,8 @@ static void put_check(struct doc *d, const struct measurement *r, int width)
     put_label(d, "result");
     doc_put(d, r->verified ? STYLE_GOOD : STYLE_BAD, r->verified ? "correct" : "not correct");
     if (width >= 64)
-        doc_printf(d, STYLE_DIM, ", largest error %.1e, allowed %.1e", r->max_rel_err, r->tolerance);
+        doc_printf(d, STYLE_DIM, ", largest error %.1e, allowed %.1e", r->max_rel_err,
+                   r->tolerance);
     else
         doc_printf(d, STYLE_DIM, ", error %.1e of %.1e", r->max_rel_err, r->tolerance);
     doc_end(d);
