@@ -83,7 +83,8 @@ static void test_not_measured(void **state)
     (void)state;
     static const char *const nulls[] = { "max_rel_err", "tolerance", "latency_ms", "gflops",
                                          "peak_gflops", "peak_fraction", "machine", "compiler",
-                                         "threads", "title", "reason", "build_s", "total_s", "seed" };
+                                         "threads", "title", "reason", "build_s", "total_s",
+                                         "seed" };
     json_t *root = run_json(NULL, ALL_METERS);
     for (int i = 0; i < COUNT_OF(nulls); i++)
         assert_true(json_is_null(json_object_get(root, nulls[i])));
