@@ -171,7 +171,7 @@ static bool contains(const struct lin *l, const struct lin *x, int64_t m)
     for (int i = 0; i < x->n; i++)
         if (lin_coef(l, x->t[i].e) != wrap_mul(m, x->t[i].coef))
             return false;
-    return x->n > 0;
+    return true;
 }
 
 /* l - m*x with its term i replaced by k * e. */

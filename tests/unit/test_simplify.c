@@ -89,6 +89,7 @@ static const struct row mod_rows[] = {
     { "(6*i) % 9", "i:0..9", "3*(2*i % 3)", 0, 6 },
     { "(8*i + j) % 32", "i:0..15 j:0..7", "8*(i % 4) + j", 0, 31 },
     { "(8*i + j) % 32", "i:0..15 j:8..15", "8*((i + 1) % 4) + j - 8", 0, 31 },
+    { "(8*i + 9*j) % 16", "i:0..3 j:0..3", "(9*j + 8*i) % 16", 0, 15 },
     { "(8*i + 3) % 32", "i:0..15", "8*(i % 4) + 3", 3, 27 },
     { "(16*i + 4*j + k) % 64", "i:0..15 j:0..3 k:0..3", "16*(i % 4) + 4*j + k", 0, 63 },
 };
@@ -294,6 +295,45 @@ static void huge_numbers(void **state)
     }
 }
 
+/* The corners of the largest ranges there are, and coefficients that a variable which is
+ * always 0 can have. */
+static void huge_ranges(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "(i + 5) / 8", "(i - 5) % 8", "(8*i + j) / 8", "(i / 4) / 4611686018427387904", "i < j",
+        "i - 8*(i / 8)", "8*(i / 8) + i % 8", "min(i, j)", "max(i + 1, j)", "i == j + 1",
+        "(i + j) / 9223372036854775807", "i*j", "(2*i)*(2*j)", "i / 8 < j / 8", "2*i + 4*j < 6",
+        "(n*4611686018427387904*2 + j) / 8", "(n*4611686018427387904*2 + 8*j) % 64",
+        "n*4611686018427387904*2 + j < i", "n*4611686018427387904*2 == 4*j", "n*2 - j / 2 < i",
+        "n*4611686018427387904*2 - (n % 4)*4611686018427387904*2",
+        "n*4611686018427387904*2 + (n / 2)*4611686018427387904*2", "(n*4611686018427387904*2)*j",
+        "i < 9223372036854775807 && i < 9223372036854775806",
+    };
+    static const char *const ranges[] = {
+        "i:-9223372036854775808..9223372036854775807 j:-9223372036854775808..-1 n:0..0",
+        "i:-4611686018427387904..4611686018427387904 "
+        "j:-4611686018427387903..4611686018427387903 n:0..0",
+        "i:-9223372036854775807..0 j:0..9223372036854775807 n:0..0",
+        "i:0..9 j:-9..9 n:0..0",
+    };
+    for (int i = 0; i < COUNT_OF(texts) * COUNT_OF(ranges); i++) {
+        struct arena *a = arena_new();
+        struct space s = space_parse(a, ranges[i % COUNT_OF(ranges)]);
+        const struct expr *e = space_expr(&s, texts[i / COUNT_OF(ranges)]);
+        const struct expr *x = expr_simplify(s.p, e);
+        expr_verify(s.p, x);
+        for (int corner = 0; corner < 8; corner++) {
+            int64_t vals[SPACE_VARS];
+            for (int v = 0; v < s.n; v++)
+                vals[s.var[v]->var] = corner >> v & 1 ? s.var[v]->hi : s.var[v]->lo;
+            if (expr_eval(e, vals) != expr_eval(x, vals))
+                fail_msg("%s ==> %s", expr_text(&s, e), expr_text(&s, x));
+        }
+        arena_free(a);
+    }
+}
+
 /* Layout-like accesses of a fresh pool each: the tuner's daily bread. */
 static void takes_microseconds(void **state)
 {
@@ -323,7 +363,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples), cmocka_unit_test(every_rule_fires),
         cmocka_unit_test(every_rule_is_documented), cmocka_unit_test(trace_names_the_rules),
-        cmocka_unit_test(huge_numbers), cmocka_unit_test(takes_microseconds),
+        cmocka_unit_test(huge_numbers), cmocka_unit_test(huge_ranges),
+        cmocka_unit_test(takes_microseconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
