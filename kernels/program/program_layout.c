@@ -169,10 +169,11 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
+/* Any number: layout_apply says which factors are legal (E_FACTOR, E_OVERFLOW). */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;
-    if (!str_to_int64(w->text, 0, (long long)1 << 40, &v)) {
+    if (!str_to_int64(w->text, INT64_MIN, INT64_MAX, &v)) {
         err_set(e, ERR_TYPE, "a factor is a whole number, not %s", w->text);
         return blame_word(e, w);
     }
@@ -282,6 +283,7 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     if (s->kind == STEP_LAYOUT_SET) {
         if (!layout_from_notation(draft->pool, l->tensor, s->arg[0].text, prims, &n, e)) {
             int col = e->at.col > 0 ? e->at.col : 1;
+            e->source[0] = '\0';                   /* the column is one of the line from here on */
             return err_at(e, s->arg[0].col + col - (s->arg[0].quoted ? 0 : 1), e->at.len);
         }
         set_choice(draft, name, prims, n);
