@@ -27,6 +27,8 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     int from = in->graph->tensor[in->graph->node[node].data_in].producer;
     if (from == at)
         return true;
+    if (from >= 0 && in->stage[from]->inlined)
+        return reads_chain(in, from, at, axis);
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
@@ -102,6 +104,8 @@ bool lower_attach_check(const struct lowering *in, int node, int at, const char 
                 host->name, name_of(in, host->attach));
         return err_fix(e, "loop compute_at %s %s %s", own->name, name_of(in, host->attach), host->attach_axis);
     }
+    if (host->inlined || own->inlined)
+        return err_set(e, ERR_STEP, "%s is inlined: it has no loops", host->inlined ? host->name : own->name);
     if (own->n_steps > 0 || own->cache_at) {
         err_set(e, ERR_STEP, "cannot compute %s at %s: %s already has a schedule of its own", own->name, host->name,
                 own->name);
@@ -112,4 +116,55 @@ bool lower_attach_check(const struct lowering *in, int node, int at, const char 
             return err_set(e, ERR_STEP, "cannot compute %s at %s: %s is computed at %s", own->name, host->name,
                            name_of(in, i), own->name);
     return node > at ? check_consumer(in, node, at, axis, e) : check_producer(in, node, at, e);
+}
+
+bool lower_inline_check(const struct lowering *in, int node, struct err *e)
+{
+    const struct graph *g = in->graph;
+    const struct node *n = &g->node[node];
+    const struct stage *s = in->stage[node];
+    const char *me = name_of(in, node);
+    if (n->complex || n->n_reduce > 0) {
+        err_set(e, ERR_STEP, "cannot inline %s: it is a reduction, every reader would repeat it", me);
+        return err_fix(e, "only nodes without a reduction (pad, bias, relu, ...) can be inlined");
+    }
+    if (g->tensor[n->out].role == TENSOR_OUTPUT)
+        return err_set(e, ERR_STEP, "cannot inline %s: it is an output", me);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (in->stage[i]->attach == node) {
+            err_set(e, ERR_STEP, "cannot inline %s: %s is computed at its loops", me, name_of(in, i));
+            return err_fix(e, "first: loop compute_root %s", name_of(in, i));
+        }
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int r = 0; r < in->stage[i]->n_reads; r++)
+            if (streq(in->stage[i]->read[r].tensor, me))
+                return err_set(e, ERR_STEP, "cannot inline %s: %s caches it", me, name_of(in, i));
+    if (s->n_steps > 0) {
+        err_set(e, ERR_STEP, "cannot inline %s: it already has a schedule of its own", me);
+        return err_fix(e, "undo the loop steps of %s", me);
+    }
+    return true;
+}
+
+bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e)
+{
+    const struct graph *g = in->graph;
+    int t = graph_tensor(g, tensor);
+    if (t < 0 || !graph_reads(g, node, t)) {
+        struct str list = { 0 };
+        for (int i = 0; i < g->n_tensors; i++)
+            if (graph_reads(g, node, i))
+                str_printf(&list, "%s%s", list.len ? ", " : "", g->tensor[i].name);
+        err_set(e, ERR_NAME, "%s does not read %s", name_of(in, node), tensor);
+        err_fix(e, "it reads %s", str_text(&list));
+        str_free(&list);
+        return false;
+    }
+    int p = g->tensor[t].producer;
+    if (p >= 0 && (in->stage[p]->inlined || in->stage[p]->attach == node)) {
+        err_set(e, ERR_STEP, "%s has no memory to be copied from: it is %s", g->tensor[t].name,
+                in->stage[p]->inlined ? "inlined" : "computed inside these loops");
+        return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
+    }
+    return true;
 }

@@ -231,10 +231,16 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 {
     struct kids here = { 0 };
     struct nest_state st = *outer;
-    int opened[2 * MAX_RANK], n_opened = 0;
+    int opened[MAX_RANK + MAX_READS + 1], n_opened = 0;
     for (int p = 0; p < st.s->node && n_opened < MAX_RANK && w->ok; p++)
         if (attached_here(w, p, st.s, depth)) {
             int b = low_producer(w, p, st.s, depth, &here);
+            if (b >= 0)
+                opened[n_opened++] = b;
+        }
+    for (int i = 0; i < st.s->n_reads && depth > 0 && w->ok; i++)
+        if (streq(st.s->read[i].axis, st.s->axis[depth - 1].name)) {
+            int b = low_cached_read(w, graph_tensor(w->in->graph, st.s->read[i].tensor), st.s, depth, &here);
             if (b >= 0)
                 opened[n_opened++] = b;
         }
@@ -279,7 +285,7 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
     struct kids roots = { 0 };
     low_open(&w);
     for (int n = 0; n < in->graph->n_nodes && w.ok; n++)
-        if (in->stage[n]->attach < 0)
+        if (in->stage[n]->attach < 0 && !in->stage[n]->inlined)
             lower_root(&w, n, &roots);
     if (w.ok) {
         struct kids peeled = { 0 };

@@ -22,6 +22,10 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e);
  * through consumers already attached there) whose physical layout is the producer's, or a simple producer read only by it. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis, struct err *e);
 
+/* May `node` be inlined?  May it cache `tensor`? */
+bool lower_inline_check(const struct lowering *in, int node, struct err *e);
+bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
+
 /* What a node computes over the loops of `loops` (its own stage, a fresh one, or the stage that it is attached to), with
  * physical accesses; loads carry tensor indices.  For the access view. */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,

@@ -10,6 +10,18 @@
 #define MAX_TILE 262144               /* elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
+/* Does node n read tensor t, directly or through inlined nodes? */
+static bool reads_through(const struct lowering *in, int n, int t)
+{
+    const struct graph *g = in->graph;
+    if (graph_reads(g, n, t))
+        return true;
+    for (int m = 0; m < n; m++)
+        if (in->stage[m]->inlined && graph_reads(g, n, g->node[m].out) && reads_through(in, m, t))
+            return true;
+    return false;
+}
+
 /* A tensor lives in memory unless it is an intermediate that only attached nodes touch:
  *   - a producer attached to its only consumer lives in that consumer's tile;
  *   - an attached stage's intermediate lives in the accumulator tile when every consumer is attached at the tile's
@@ -21,15 +33,15 @@ static bool lives_in_memory(const struct lowering *in, int t)
     if (x->producer < 0 || x->role == TENSOR_OUTPUT)
         return true;
     const struct stage *s = in->stage[x->producer];
-    if (s->attach > x->producer)
+    if (s->inlined || s->attach > x->producer)
         return false;
     int host = s->attach >= 0 ? s->attach : x->producer;
     const char *at = s->attach >= 0 ? s->attach_axis : s->cache_at;
     int readers = 0;
     for (int n = 0; n < g->n_nodes; n++) {
-        if (!graph_reads(g, n, t))
-            continue;
         const struct stage *c = in->stage[n];
+        if (c->inlined || !reads_through(in, n, t))
+            continue;
         readers++;
         if (!at || c->attach != host || !streq(c->attach_axis, at))
             return true;
@@ -139,6 +151,22 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
     *guard = l->guard ? expr_simplify(p, expr_subst(p, l->guard, l->phys, index, l->rank)) : NULL;
 }
 
+static const struct val *point_load(void *ctx, const struct val *load);
+
+/* The value of an inlined node at logical position idx, over the loops of the reader. */
+static const struct val *inlined_value(const struct point *reader, int node, const struct expr *const *idx)
+{
+    const struct node *n = &reader->w->in->graph->node[node];
+    struct point at = *reader;
+    at.n_vars = n->n_spatial;
+    for (int d = 0; d < n->n_spatial; d++) {
+        at.var[d] = n->spatial[d];
+        at.with[d] = idx[d];
+    }
+    struct val_map map = { .ctx = &at, .load = point_load, .index = point_index };
+    return val_rebuild(reader->w->arena, n->body, &map);
+}
+
 static const struct val *point_load(void *ctx, const struct val *load)
 {
     struct point *pt = ctx;
@@ -147,8 +175,11 @@ static const struct val *point_load(void *ctx, const struct val *load)
     const struct binding *b = &w->bound[load->source];
     const struct layout *l = w->in->layout[load->source];
     const struct expr *idx[MAX_DIMS];
+    int producer = w->in->graph->tensor[load->source].producer;
     if (b->value)
         return b->value;
+    if (producer >= 0 && w->in->stage[producer]->inlined)
+        return inlined_value(pt, producer, load->idx);
     layout_rewrite(p, l, load->idx, pt->reduce_axis, pt->n_reduce, idx);
     if (b->tile >= 0)
         for (int d = 0; d < l->rank; d++)
@@ -237,20 +268,20 @@ static void region_load(void *ctx, const struct val *load)
     r->n_loads++;
 }
 
-/* A loop over one tile dim, named after the physical dim, or TENSOR.dim when that name is taken by the host's loops. */
-static const struct expr *tile_var(struct low *w, const struct layout *l, int d, int64_t extent, const struct stage *s)
+/* `name`, or TENSOR.name when a loop of the host has that name: variables on one path are distinct. */
+static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name, int64_t extent,
+                                  const struct stage *host)
 {
-    const char *name = l->dim[d];
-    if (stage_axis(s, name) >= 0)
-        name = arena_printf(w->arena, "%s.%s", l->tensor->name, l->dim[d]);
+    if (stage_axis(host, name) >= 0)
+        name = arena_printf(w->arena, "%s.%s", t->name, name);
     char *lower = arena_strdup(w->arena, name);
     for (char *c = lower; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return expr_var(w->in->pool, lower, 0, extent - 1);
 }
 
-static const struct tree *tile_loop(struct low *w, int node, const char *axis, const struct expr *var,
-                                    enum loop_ann ann, const struct tree *kid)
+static const struct tree *own_loop(struct low *w, int node, const char *axis, const struct expr *var, bool reduce,
+                                   const struct tree *const *kid, int n_kids)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
     t->kind = TREE_LOOP;
@@ -258,52 +289,128 @@ static const struct tree *tile_loop(struct low *w, int node, const char *axis, c
     t->axis = axis;
     t->var = var;
     t->extent = var->hi + 1;
-    t->ann = ann;
-    t->n_kids = 1;
-    t->kid = ARENA_DUP(w->arena, &kid, 1);
+    t->reduce = reduce;
+    t->n_kids = n_kids;
+    t->kid = ARENA_DUP(w->arena, kid, n_kids);
     return t;
+}
+
+/* A local tile that holds the region of tensor t which stage s reads inside depth pos. */
+struct tile {
+    struct region r;
+    const struct layout *l;
+    int buffer;
+    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];   /* loops of the tile; physical index they stand for */
+    const struct expr *inside;            /* 0 where the box sticks out of the tensor (the host's own layout has holes) */
+};
+
+static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos, const char *axis)
+{
+    struct exprs *p = w->in->pool;
+    const struct expr *unused;
+    *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
+    x->r = (struct region){ .s = s, .tensor = t, .pos = pos };
+    point_open(&x->r.pt, w, s->node, s->index, s, &unused);
+    val_each_load(w->in->graph->node[s->node].body, region_load, &x->r);
+    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name), .tensor = t,
+                        .scope = BUFFER_LOCAL, .read = true, .written = true, .rank = x->l->rank, .elems = 1 };
+    for (int d = 0; d < b.rank; d++) {
+        int64_t extent = b.shape[d] = x->r.extent[d];
+        b.elems *= extent;
+        x->var[d] = extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
+        x->index[d] = expr_simplify(p, expr_add(p, x->r.origin[d], x->var[d]));
+        if (x->index[d]->hi >= x->l->shape[d])
+            x->inside = expr_and(p, x->inside, expr_lt(p, x->index[d], expr_const(p, x->l->shape[d])));
+    }
+    x->inside = expr_simplify(p, x->inside);
+    if (b.elems > MAX_TILE) {
+        err_set(w->e, ERR_STEP, "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
+                x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
+        w->ok = err_fix(w->e, "do it at a deeper loop");
+        return false;
+    }
+    x->buffer = low_buffer(w, &b);
+    return true;
+}
+
+/* The loops over the tile around the stores in body; from now on s reads the tile. */
+static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body, struct kids *kids)
+{
+    for (int d = x->l->rank - 1; d >= 0; d--)
+        if (x->r.extent[d] > 1) {
+            const struct tree *t = own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
+            vec_clear(body);
+            vec_push(body, t);
+        }
+    for (int i = 0; i < body->len; i++)
+        vec_push(kids, body->data[i]);
+    vec_free(body);
+    struct binding *b = &w->bound[x->r.tensor];
+    *b = (struct binding){ .tile = x->buffer };
+    memcpy(b->origin, x->r.origin, sizeof b->origin);
+}
+
+/* The producer's own reductions (a pooling window...), under names that are free inside the host. */
+static const struct stage *own_reductions(struct low *w, const struct stage *own, const struct stage *host)
+{
+    struct stage *s = ARENA_DUP(w->arena, own, 1);
+    struct axis *list = ARENA_DUP(w->arena, own->axis, own->n_axes);
+    const struct tensor *t = w->in->layout[w->in->graph->node[own->node].out]->tensor;
+    s->axis = list;
+    for (int i = 0; i < s->n_axes; i++)
+        if (list[i].reduce) {
+            const struct expr *old = list[i].var;
+            list[i].var = own_var(w, t, list[i].name, list[i].extent, host);
+            stage_subst(w->in->pool, s, &old, &list[i].var, 1);
+        }
+    return s;
+}
+
+/* init; for its reductions: update.  Or the one store of a node without reductions. */
+static void producer_stores(struct low *w, const struct tile *x, const struct stage *own, struct kids *body)
+{
+    const struct node *n = &w->in->graph->node[own->node];
+    const struct expr *guard = NULL;
+    const struct val *v = low_body(w, own->node, x->index, own, &guard);
+    int rank = x->l->rank;
+    if (n->combine == COMBINE_NONE) {
+        v = low_guarded(w, low_guarded(w, v, guard), x->inside);
+        vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET, v, NULL));
+        return;
+    }
+    struct exprs *p = w->in->pool;
+    guard = guard ? expr_simplify(p, expr_and(p, guard, x->inside)) : x->inside;
+    const struct tree *t = low_store(w, own->node, x->buffer, x->var, rank,
+                                     n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX, v, guard);
+    for (int i = own->n_axes - 1; i >= 0; i--)
+        if (own->axis[i].reduce)
+            t = own_loop(w, own->node, own->axis[i].name, own->axis[i].var, true, &t, 1);
+    vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET, val_const(w->arena, n->init), NULL));
+    vec_push(body, t);
 }
 
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids)
 {
-    struct exprs *p = w->in->pool;
-    int t = w->in->graph->node[node].out;
-    const struct layout *l = w->in->layout[t];
-    const struct stage *own = w->in->stage[node];
-    const struct expr *unused, *var[MAX_DIMS], *index[MAX_DIMS];
-    struct region r = { .s = s, .tensor = t, .pos = pos };
-    point_open(&r.pt, w, s->node, s->index, s, &unused);
-    val_each_load(w->in->graph->node[s->node].body, region_load, &r);
-
-    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", l->tensor->name), .tensor = t, .scope = BUFFER_LOCAL,
-                        .read = true, .written = true, .rank = l->rank, .elems = 1 };
-    for (int d = 0; d < l->rank; d++) {
-        b.shape[d] = r.extent[d];
-        b.elems *= r.extent[d];
-        var[d] = r.extent[d] > 1 ? tile_var(w, l, d, r.extent[d], s) : expr_const(p, 0);
-        index[d] = expr_simplify(p, expr_add(p, r.origin[d], var[d]));
-    }
-    if (b.elems > MAX_TILE) {
-        err_set(w->e, ERR_STEP, "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
-                l->tensor->name, own->attach_axis, s->name, (long long)b.elems, MAX_TILE);
-        w->ok = err_fix(w->e, "compute it at a deeper loop");
+    struct tile x;
+    struct kids body = { 0 };
+    const struct stage *own = own_reductions(w, w->in->stage[node], s);
+    if (!tile_open(w, &x, w->in->graph->node[node].out, s, pos, own->attach_axis))
         return -1;
-    }
-    const struct expr *guard = NULL, *inside = expr_const(p, 1);
-    for (int d = 0; d < l->rank; d++)               /* where the host's own layout has holes, the box may stick out */
-        if (index[d]->hi >= l->shape[d])
-            inside = expr_and(p, inside, expr_lt(p, index[d], expr_const(p, l->shape[d])));
-    const struct val *v = low_body(w, node, index, own, &guard);
-    v = low_guarded(w, low_guarded(w, v, guard), expr_simplify(p, inside));
-    int buffer = low_buffer(w, &b);
-    const struct tree *nest = low_store(w, node, buffer, var, l->rank, STORE_SET, v, NULL);
-    for (int d = l->rank - 1; d >= 0; d--)
-        if (r.extent[d] > 1)
-            nest = tile_loop(w, node, l->dim[d], var[d], LOOP_SERIAL, nest);
-    vec_push(kids, nest);
-    w->bound[t] = (struct binding){ .tile = buffer };
-    memcpy(w->bound[t].origin, r.origin, sizeof r.origin);
-    return buffer;
+    producer_stores(w, &x, own, &body);
+    tile_close(w, &x, node, &body, kids);
+    return x.buffer;
+}
+
+int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids)
+{
+    struct tile x;
+    struct kids body = { 0 };
+    if (!tile_open(w, &x, tensor, s, pos, s->axis[pos - 1].name))
+        return -1;
+    const struct val *v = val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));
+    vec_push(&body, low_store(w, s->node, x.buffer, x.var, x.l->rank, STORE_SET, low_guarded(w, v, x.inside), NULL));
+    tile_close(w, &x, s->node, &body, kids);
+    return x.buffer;
 }
 
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,

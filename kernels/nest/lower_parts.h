@@ -64,4 +64,6 @@ const struct val *low_guarded(struct low *w, const struct val *v, const struct e
 /* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that fills it, binds it.
  * Returns the tile's buffer, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
+/* The same for an operand in memory (cache_read): the tile is a copy. */
+int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids);
 #endif

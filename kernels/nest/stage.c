@@ -133,6 +133,24 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
+/* The tiles that live inside loop `was` live inside `now`. */
+static void rename_tiles(struct stage *t, const char *was, const char *now)
+{
+    if (t->cache_at && streq(t->cache_at, was))
+        t->cache_at = now;
+    for (int i = 0; i < t->n_reads; i++)
+        if (streq(t->read[i].axis, was))
+            t->read[i].axis = now;
+}
+
+static bool has_tile(const struct stage *s, const char *axis)
+{
+    bool here = s->cache_at && streq(s->cache_at, axis);
+    for (int i = 0; i < s->n_reads; i++)
+        here = here || streq(s->read[i].axis, axis);
+    return here;
+}
+
 static bool refuse_annotated(const struct stage *s, int axis, const char *verb, struct err *e)
 {
     const struct axis *x = &s->axis[axis];
@@ -177,8 +195,7 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     t->n_axes = s->n_axes + parts - 1;
     if (value->hi >= x->extent && !add_limit(t, (struct limit){ value, x->extent, x->reduce }, e))
         return false;
-    if (s->cache_at && streq(s->cache_at, x->name))
-        t->cache_at = list[axis + parts - 1].name;
+    rename_tiles(t, x->name, list[axis + parts - 1].name);
     if (!stage_check(t, e))
         return false;
     *out = t;
@@ -219,8 +236,8 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
                     x->name, x[i].name);
             return false;
         }
-        if (s->cache_at && i < n - 1 && streq(s->cache_at, x[i].name)) {
-            err_set(e, ERR_STEP, "cannot fuse across loop %s: the tile of cache_write lives there", x[i].name);
+        if (i < n - 1 && has_tile(s, x[i].name)) {
+            err_set(e, ERR_STEP, "cannot fuse across loop %s: a tile of cache_write or cache_read lives there", x[i].name);
             return false;
         }
         extent *= x[i].extent;
@@ -239,8 +256,7 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
     memcpy(list + first + 1, x + n, sizeof *list * (size_t)(s->n_axes - first - n));
     t->axis = list;
     t->n_axes = s->n_axes - n + 1;
-    if (s->cache_at && streq(s->cache_at, x[n - 1].name))
-        t->cache_at = fused.name;
+    rename_tiles(t, x[n - 1].name, fused.name);
     if (!stage_check(t, e))
         return false;
     *out = t;
@@ -283,6 +299,22 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
     t->n_steps++;
     if (!stage_check(t, e))
         return false;
+    *out = t;
+    return true;
+}
+
+bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
+                      const struct stage **out, struct err *e)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    int i = 0;
+    while (i < t->n_reads && !streq(t->read[i].tensor, tensor))
+        i++;
+    if (i == MAX_READS)
+        return err_set(e, ERR_STEP, "%s has %d cached operands already", s->name, MAX_READS);
+    t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
+    t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
+    t->n_steps++;
     *out = t;
     return true;
 }

@@ -18,6 +18,7 @@ struct axis {
 /* value < below must hold where the loops of an inexact split run past the end. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
+#define MAX_READS 4
 
 struct stage {
     int node;
@@ -30,6 +31,9 @@ struct stage {
     int n_limits;
     struct limit limit[MAX_LIMITS];
     const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no cache_write */
+    int n_reads;
+    struct cached_read { const char *tensor, *axis; } read[MAX_READS];   /* cache_read: operand tiles */
+    bool inlined;                         /* computed wherever it is read */
     int attach;                           /* compute_at: the stage whose loops this one lives in, or -1 */
     const char *attach_axis;              /* the axis of that stage inside which it is computed */
     int n_steps;                          /* loop steps applied to this stage so far */
@@ -49,6 +53,9 @@ bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm, cons
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e);
+/* Copies what the loops inside the axis read of an operand into a local tile first. */
+bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
+                      const struct stage **out, struct err *e);
 /* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction, ...). */
 bool stage_check(const struct stage *s, struct err *e);
 

@@ -134,6 +134,41 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     return stage_cache_write(d->pool, s, axis, out, e);
 }
 
+/* The axis of at=D, or the innermost output loop outside of the reductions. */
+static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
+                            struct err *e)
+{
+    int axis = -1;
+    struct lowering in = program_lowering(d);
+    if (!lower_read_check(&in, s->node, st->arg[0].text, e))
+        return blame_word(e, &st->arg[0]);
+    const char *tensor = d->graph->tensor[graph_tensor(d->graph, st->arg[0].text)].name;
+    if (st->n_opts > 0) {
+        struct step_word w = { st->opt[0].text, st->opt[0].col, st->opt[0].len, false };
+        if (!find_axis(s, &w, &axis, e))
+            return false;
+    } else {
+        while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
+            axis++;
+    }
+    if (axis < 0) {
+        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?", s->name);
+        return err_fix(e, "name the loop: loop cache_read %s %s at=%s", s->name, tensor, s->axis[0].name);
+    }
+    return stage_cache_read(d->pool, s, tensor, axis, out, e);
+}
+
+static bool step_inline(struct program *d, int node, const struct stage **out, struct err *e)
+{
+    struct lowering in = program_lowering(d);
+    if (!lower_inline_check(&in, node, e))
+        return false;
+    struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
+    s->inlined = true;
+    *out = s;
+    return true;
+}
+
 static bool step_compute_at(struct program *d, const struct step *st, int node, const struct stage **out,
                             struct err *e)
 {
@@ -165,8 +200,8 @@ static bool change_stage(struct program *d, const struct step *st, int node, con
 {
     const struct stage *s = d->stage[node];
     if (st->kind == STEP_LOOP_COMPUTE_ROOT) {
-        if (s->attach < 0) {
-            err_set(e, ERR_STEP, "%s is not computed at another node's loop", s->name);
+        if (s->attach < 0 && !s->inlined) {
+            err_set(e, ERR_STEP, "%s is neither computed at another node's loop nor inlined", s->name);
             return blame_target(e, st);
         }
         *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);
@@ -178,6 +213,13 @@ static bool change_stage(struct program *d, const struct step *st, int node, con
         err_fix(e, "schedule %s, or: loop compute_root %s", d->stage[s->attach]->name, s->name);
         return blame_target(e, st);
     }
+    if (s->inlined) {
+        err_set(e, ERR_STEP, "%s is inlined: it has no loops", s->name);
+        err_fix(e, "loop compute_root %s brings them back", s->name);
+        return blame_target(e, st);
+    }
+    if (st->kind == STEP_LOOP_INLINE)
+        return step_inline(d, node, out, e);
     if (st->kind == STEP_LOOP_COMPUTE_AT)
         return step_compute_at(d, st, node, out, e);
     if (st->kind == STEP_LOOP_SPLIT)
@@ -188,6 +230,8 @@ static bool change_stage(struct program *d, const struct step *st, int node, con
         return step_reorder(d, s, st, out, e);
     if (st->kind == STEP_LOOP_CACHE_WRITE)
         return step_cache_write(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_CACHE_READ)
+        return step_cache_read(d, s, st, out, e);
     return annotate(d, s, st, out, e);
 }
 
@@ -205,10 +249,15 @@ static const char *heir(struct arena *a, const struct stage *host, const char *a
     }
 }
 
-/* Every attached node must still be legal where it is; inside `node`, the loops may have new names. */
+/* Every attached node and every cached operand must still be legal where it is; inside `node`, the loops may have new
+ * names. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);
+    for (int n = 0; n < d->graph->n_nodes; n++)
+        for (int r = 0; r < stage[n]->n_reads; r++)
+            if (!lower_read_check(&in, n, stage[n]->read[r].tensor, e))
+                return false;
     for (int n = 0; n < d->graph->n_nodes; n++) {
         struct err why;
         int host = stage[n]->attach;

@@ -224,7 +224,11 @@ static const char *random_loop_step(struct arena *a, struct rng *r, const struct
     if (rng_range(r, 0, 1))
         s = host;
     const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0, s->n_axes - 1)];
-    switch (rng_range(r, 0, 9)) {
+    switch (rng_range(r, 0, 11)) {
+    case 10: return arena_printf(a, "loop inline %s", p->stage[rng_range(r, 0, p->graph->n_nodes - 1)]->name);
+    case 11:
+        return arena_printf(a, "loop cache_read %s %s at=%s", s->name,
+                            p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name, x->name);
     case 0: case 1: return arena_printf(a, "loop split %s %s %lld", s->name, x->name,
                                           (long long)(rng_range(r, 0, 1) ? random_divisor(r, x->extent) : rng_range(r, 1, x->extent)));
     case 2: case 3: return arena_printf(a, "loop reorder %s %s %s", s->name, x->name, y->name);
