@@ -277,6 +277,30 @@ static void digits(void **state)
     check_many(make_digits, 0, 3, count / 3);
 }
 
+/* Printed expressions with a few bytes changed: read, or refused at a place inside the text. */
+static void damaged_text(void **state)
+{
+    static const char bytes[] = "ijk0129 +-*/%()<=>&,.minax\t\x7f\xc3";
+    struct rng r = rng_seed(seed ^ 4);
+    struct arena *a = arena_new();
+    (void)state;
+    for (long i = 0; i < count / 3; i++) {
+        arena_reset(a);
+        struct space s = random_space(&r, a);
+        char *text = arena_strdup(a, expr_text(&s, random_expr(&r, &s, 4)));
+        int n = (int)strlen(text);
+        for (int k = 0; k < 3; k++)
+            text[rng_range(&r, 0, n - 1)] = bytes[rng_range(&r, 0, COUNT_OF(bytes) - 1)];
+        const struct expr *e = NULL;
+        struct err err = {0};
+        if (expr_parse(s.p, text, s.var, s.n, &e, &err))
+            expr_verify(s.p, expr_simplify(s.p, e));
+        else if (err.at.col < 1 || err.at.col > (int)strlen(text) + 1 || !err.text[0])
+            fail_msg("seed %llu: \"%s\"", (unsigned long long)seed, text);
+    }
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED"), *length = getenv("TS_COUNT");
@@ -285,6 +309,7 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shallow), cmocka_unit_test(deep), cmocka_unit_test(digits),
+        cmocka_unit_test(damaged_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
