@@ -1,4 +1,5 @@
-/* The interpreter of lowered trees: slow, obvious, and the oracle for generated code. Floats in program order. */
+/* The interpreter of lowered trees: slow, obvious, and the oracle for generated code. Floats in
+ * program order. */
 #include "kernels/nest/tree.h"
 
 #include <stdlib.h>
@@ -6,8 +7,8 @@
 
 struct interp {
     const struct func *f;
-    float **data;                 /* per buffer */
-    int64_t *vals;                /* per variable of the pool */
+    float **data;  /* per buffer */
+    int64_t *vals; /* per variable of the pool */
 };
 
 static float *element(struct interp *in, int buffer, int rank, const struct expr *const *idx)
@@ -17,7 +18,8 @@ static float *element(struct interp *in, int buffer, int rank, const struct expr
     for (int d = 0; d < rank; d++) {
         int64_t i = expr_eval(idx[d], in->vals);
         if (i < 0 || i >= b->shape[d])
-            fail("interpreter: index %d of %s is %lld of %lld", d, b->name, (long long)i, (long long)b->shape[d]);
+            fail("interpreter: index %d of %s is %lld of %lld", d, b->name, (long long)i,
+                 (long long)b->shape[d]);
         flat = flat * b->shape[d] + i;
     }
     return &in->data[buffer][flat];
@@ -32,8 +34,14 @@ static float value(struct interp *in, const struct val *v)
     case VAL_SUB: return value(in, v->a) - value(in, v->b);
     case VAL_MUL: return value(in, v->a) * value(in, v->b);
     case VAL_DIV: return value(in, v->a) / value(in, v->b);
-    case VAL_MAX: { float x = value(in, v->a), y = value(in, v->b); return x > y ? x : y; }
-    case VAL_MIN: { float x = value(in, v->a), y = value(in, v->b); return x < y ? x : y; }
+    case VAL_MAX: {
+        float x = value(in, v->a), y = value(in, v->b);
+        return x > y ? x : y;
+    }
+    case VAL_MIN: {
+        float x = value(in, v->a), y = value(in, v->b);
+        return x < y ? x : y;
+    }
     case VAL_SELECT: return expr_eval(v->cond, in->vals) ? value(in, v->a) : value(in, v->b);
     case VAL_KIND_COUNT: break;
     }
@@ -59,7 +67,8 @@ static void run(struct interp *in, const struct tree *t)
         run_store(in, t);
     } else if (t->kind == TREE_SCOPE) {
         in->data[t->buffer] = xcalloc((size_t)in->f->buffer[t->buffer].elems, sizeof(float));
-        memset(in->data[t->buffer], 0xff, (size_t)in->f->buffer[t->buffer].elems * sizeof(float));   /* NaN: unset */
+        memset(in->data[t->buffer], 0xff,
+               (size_t)in->f->buffer[t->buffer].elems * sizeof(float)); /* NaN: unset */
         for (int i = 0; i < t->n_kids; i++)
             run(in, t->kid[i]);
         free(in->data[t->buffer]);

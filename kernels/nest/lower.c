@@ -1,4 +1,5 @@
-/* The lowering pass: one function body(depth) per stage builds what runs inside its first `depth` loops.
+/* The lowering pass: one function body(depth) per stage builds what runs inside its first `depth`
+ * loops.
  *
  *     at a depth:   tiles of producers attached here, and of operands cached here
  *                   the accumulator tile of cache_write, when it lives here
@@ -6,8 +7,9 @@
  *                   the rest of the nest
  *                   write-back of the accumulator, and the element-wise consumers attached here
  *
- * A loop that a split did not divide is emitted in pieces (pieces.c): the part where every iteration is inside, and the
- * tail, each with a stage whose extents are exact.  So no condition is left in either. */
+ * A loop that a split did not divide is emitted in pieces (pieces.c): the part where every
+ * iteration is inside, and the tail, each with a stage whose extents are exact.  So no condition is
+ * left in either. */
 #include "kernels/nest/lower.h"
 #include "kernels/nest/lower_parts.h"
 
@@ -39,8 +41,9 @@ const struct tree *low_loop(struct low *w, const struct stage *s, int axis, stru
     return t;
 }
 
-const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx, int rank,
-                             enum store_how how, const struct val *value, const struct expr *guard)
+const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx,
+                             int rank, enum store_how how, const struct val *value,
+                             const struct expr *guard)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
     t->kind = TREE_STORE;
@@ -71,8 +74,11 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
 static struct place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct place at = { 0 };
-    struct buffer b = { .tensor = w->in->graph->node[s->node].out, .scope = BUFFER_LOCAL,
-                        .read = true, .written = true, .elems = 1 };
+    struct buffer b = { .tensor = w->in->graph->node[s->node].out,
+                        .scope = BUFFER_LOCAL,
+                        .read = true,
+                        .written = true,
+                        .elems = 1 };
     b.name = arena_printf(w->arena, "%s_acc", s->name);
     for (int i = from; i < s->n_axes; i++)
         if (!s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
@@ -86,14 +92,16 @@ static struct place tile_place(struct low *w, const struct stage *s, int from)
 }
 
 static const struct tree *place_store(struct low *w, const struct stage *s, const struct place *at,
-                                      enum store_how how, const struct val *v, const struct expr *guard)
+                                      enum store_how how, const struct val *v,
+                                      const struct expr *guard)
 {
     return low_store(w, s->node, at->buffer, at->idx, at->rank, how, v, guard);
 }
 
 static const struct val *place_load(struct low *w, const struct place *at)
 {
-    return val_load(w->arena, at->buffer, at->rank, ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
+    return val_load(w->arena, at->buffer, at->rank,
+                    ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
 /* What a nest over the spatial axes does at each point. */
@@ -124,20 +132,23 @@ static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth,
     low_unbind(w, st->n->out);
 }
 
-static void leaf(struct low *w, const struct nest_state *st, int depth, enum leaf what, struct kids *kids)
+static void leaf(struct low *w, const struct nest_state *st, int depth, enum leaf what,
+                 struct kids *kids)
 {
     const struct expr *inside = stage_inside(w->in->pool, st->s, false);
     if (what == LEAF_INIT)
-        vec_push(kids, place_store(w, st->s, &st->target, STORE_SET, val_const(w->arena, st->n->init), inside));
+        vec_push(kids, place_store(w, st->s, &st->target, STORE_SET,
+                                   val_const(w->arena, st->n->init), inside));
     else if (what == LEAF_FILL)
-        vec_push(kids, place_store(w, st->s, &st->target, STORE_SET, place_load(w, &st->home), inside));
+        vec_push(kids,
+                 place_store(w, st->s, &st->target, STORE_SET, place_load(w, &st->home), inside));
     else
         epilogue_leaf(w, st, depth, kids);
 }
 
 /* A nest of its own over the spatial axes from axis i inwards, with the marks of the main nest. */
-static void spatial_nest(struct low *w, const struct nest_state *st, int i, int depth, enum leaf what,
-                         struct kids *kids)
+static void spatial_nest(struct low *w, const struct nest_state *st, int i, int depth,
+                         enum leaf what, struct kids *kids)
 {
     if (i == st->s->n_axes) {
         leaf(w, st, depth, what, kids);
@@ -217,7 +228,8 @@ static void body_inside(struct low *w, const struct nest_state *st, int depth, s
     bool reduces = reduction < st->s->n_axes, opens = st->tile_from == depth;
     if (reduces && opens && reduction < depth)
         spatial_nest(w, st, depth, depth, LEAF_FILL, kids);
-    else if (reduces && (opens || (depth == reduction && (st->tile_from < 0 || st->tile_from > depth))))
+    else if (reduces &&
+             (opens || (depth == reduction && (st->tile_from < 0 || st->tile_from > depth))))
         spatial_nest(w, st, depth, depth, LEAF_INIT, kids);
     if (depth == st->s->n_axes)
         vec_push(kids, update_store(w, st));
@@ -240,7 +252,8 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
         }
     for (int i = 0; i < st.s->n_reads && depth > 0 && w->ok; i++)
         if (streq(st.s->read[i].axis, st.s->axis[depth - 1].name)) {
-            int b = low_cached_read(w, graph_tensor(w->in->graph, st.s->read[i].tensor), st.s, depth, &here);
+            int b = low_cached_read(w, graph_tensor(w->in->graph, st.s->read[i].tensor), st.s,
+                                    depth, &here);
             if (b >= 0)
                 opened[n_opened++] = b;
         }

@@ -1,6 +1,7 @@
 /* From layouts and schedules to the loop tree: the pass that applies the rewriting rule (SPEC B).
  *
- * For node Y = F(X...) with loops L' over Y's physical dims (as split, fused, reordered by its stage):
+ * For node Y = F(X...) with loops L' over Y's physical dims (as split, fused, reordered by its
+ * stage):
  *     logical variables   l  = phi_Y(L')                       (inverse layout of the output)
  *     operand accesses    X[a(l, R)] -> X[rho_X(a(l, R))]      (S_X(a(S_Y^-1(L'), R)))
  *     store               Y[L'], under phi_Y's guard when the layout has holes. */
@@ -18,21 +19,23 @@ struct lowering {
 /* ERR_STEP when a local tile would be too large or an attached node cannot be placed. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
 
-/* May `node` be computed inside axis `axis` of stage `at`?  Either an element-wise consumer of the stage (directly, or
- * through consumers already attached there) whose physical layout is the producer's, or a simple producer read only by it. */
-bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis, struct err *e);
+/* May `node` be computed inside axis `axis` of stage `at`?  Either an element-wise consumer of the
+ * stage (directly, or through consumers already attached there) whose physical layout is the
+ * producer's, or a simple producer read only by it. */
+bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
+                        struct err *e);
 
 /* May `node` be inlined?  May it cache `tensor`? */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
 
-/* What a node computes over the loops of `loops` (its own stage, a fresh one, or the stage that it is attached to), with
- * physical accesses; loads carry tensor indices.  For the access view. */
+/* What a node computes over the loops of `loops` (its own stage, a fresh one, or the stage that it
+ * is attached to), with physical accesses; loads carry tensor indices.  For the access view. */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
 
-/* Cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges with no condition left.  The pieces of t go to out (room
- * for TREE_PIECES); returns how many. */
+/* Cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges with no condition left.  The
+ * pieces of t go to out (room for TREE_PIECES); returns how many. */
 #define TREE_PIECES 3
 int tree_peel(struct exprs *p, const struct tree *t, const struct tree **out);
 #endif

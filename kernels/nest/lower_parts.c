@@ -1,5 +1,6 @@
-/* The pieces of the lowering pass that know about buffers and accesses: which tensors are parameters, the
- * rewritten body of a node, and the tiles of producers computed at a loop of their consumer. */
+/* The pieces of the lowering pass that know about buffers and accesses: which tensors are
+ * parameters, the rewritten body of a node, and the tiles of producers computed at a loop of their
+ * consumer. */
 #include "kernels/nest/lower_parts.h"
 
 #include <ctype.h>
@@ -7,7 +8,7 @@
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_TILE 262144               /* elements of a producer tile: 1 MiB of stack */
+#define MAX_TILE 262144 /* elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
 /* Does node n read tensor t, directly or through inlined nodes? */
@@ -24,8 +25,9 @@ static bool reads_through(const struct lowering *in, int n, int t)
 
 /* A tensor lives in memory unless it is an intermediate that only attached nodes touch:
  *   - a producer attached to its only consumer lives in that consumer's tile;
- *   - an attached stage's intermediate lives in the accumulator tile when every consumer is attached at the tile's
- *     own loop, and an attached consumer's intermediate when every consumer of it is attached there as well. */
+ *   - an attached stage's intermediate lives in the accumulator tile when every consumer is
+ * attached at the tile's own loop, and an attached consumer's intermediate when every consumer of
+ * it is attached there as well. */
 static bool lives_in_memory(const struct lowering *in, int t)
 {
     const struct graph *g = in->graph;
@@ -52,8 +54,11 @@ static bool lives_in_memory(const struct lowering *in, int t)
 static struct buffer param_of(const struct lowering *in, int t)
 {
     const struct layout *l = in->layout[t];
-    struct buffer b = { .name = in->graph->tensor[t].name, .tensor = t, .scope = BUFFER_PARAM,
-                        .rank = l->rank, .elems = l->elems };
+    struct buffer b = { .name = in->graph->tensor[t].name,
+                        .tensor = t,
+                        .scope = BUFFER_PARAM,
+                        .rank = l->rank,
+                        .elems = l->elems };
     memcpy(b.shape, l->shape, sizeof b.shape);
     b.written = in->graph->tensor[t].producer >= 0;
     for (int n = 0; n < in->graph->n_nodes; n++)
@@ -113,7 +118,8 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     return f;
 }
 
-/* The substitution of one node at one output position: logical variables by phi, reduction variables by the stage. */
+/* The substitution of one node at one output position: logical variables by phi, reduction
+ * variables by the stage. */
 struct point {
     struct low *w;
     int n_vars, n_reduce;
@@ -138,7 +144,8 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
     *pt = (struct point){ .w = w };
     for (int d = 0; d < n->n_spatial; d++) {
         pt->var[pt->n_vars] = n->spatial[d];
-        pt->with[pt->n_vars++] = expr_simplify(p, expr_subst(p, l->phi[d], l->phys, index, l->rank));
+        pt->with[pt->n_vars++] =
+            expr_simplify(p, expr_subst(p, l->phi[d], l->phys, index, l->rank));
     }
     if (s->node == node)
         for (int r = 0; r < n->n_reduce; r++) {
@@ -154,7 +161,8 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 static const struct val *point_load(void *ctx, const struct val *load);
 
 /* The value of an inlined node at logical position idx, over the loops of the reader. */
-static const struct val *inlined_value(const struct point *reader, int node, const struct expr *const *idx)
+static const struct val *inlined_value(const struct point *reader, int node,
+                                       const struct expr *const *idx)
 {
     const struct node *n = &reader->w->in->graph->node[node];
     struct point at = *reader;
@@ -193,7 +201,8 @@ static bool same_const(const struct val *x, const struct val *y)
     return x->kind == VAL_CONST && y->kind == VAL_CONST && x->value == y->value;
 }
 
-/* select(1, x, y) ==> x, select(0, x, y) ==> y, select(c, select(d, x, k), k) ==> select(c && d, x, k) for constant k. */
+/* select(1, x, y) ==> x, select(0, x, y) ==> y, select(c, select(d, x, k), k) ==> select(c && d, x,
+ * k) for constant k. */
 static const struct val *fold_selects(struct exprs *p, const struct val *v)
 {
     struct arena *a = exprs_arena(p);
@@ -214,8 +223,8 @@ const struct val *low_guarded(struct low *w, const struct val *v, const struct e
     return fold_selects(w->in->pool, val_select(w->arena, guard, v, val_const(w->arena, 0)));
 }
 
-const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
-                           const struct expr **guard)
+const struct val *low_body(struct low *w, int node, const struct expr *const *index,
+                           const struct stage *s, const struct expr **guard)
 {
     struct point pt;
     point_open(&pt, w, node, index, s, guard);
@@ -268,9 +277,10 @@ static void region_load(void *ctx, const struct val *load)
     r->n_loads++;
 }
 
-/* `name`, or TENSOR.name when a loop of the host has that name: variables on one path are distinct. */
-static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name, int64_t extent,
-                                  const struct stage *host)
+/* `name`, or TENSOR.name when a loop of the host has that name: variables on one path are distinct.
+ */
+static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
+                                  int64_t extent, const struct stage *host)
 {
     if (stage_axis(host, name) >= 0)
         name = arena_printf(w->arena, "%s.%s", t->name, name);
@@ -280,7 +290,8 @@ static const struct expr *own_var(struct low *w, const struct tensor *t, const c
     return expr_var(w->in->pool, lower, 0, extent - 1);
 }
 
-static const struct tree *own_loop(struct low *w, int node, const char *axis, const struct expr *var, bool reduce,
+static const struct tree *own_loop(struct low *w, int node, const char *axis,
+                                   const struct expr *var, bool reduce,
                                    const struct tree *const *kid, int n_kids)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
@@ -300,11 +311,14 @@ struct tile {
     struct region r;
     const struct layout *l;
     int buffer;
-    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];   /* loops of the tile; physical index they stand for */
-    const struct expr *inside;            /* 0 where the box sticks out of the tensor (the host's own layout has holes) */
+    const struct expr *var[MAX_DIMS],
+        *index[MAX_DIMS]; /* loops of the tile; physical index they stand for */
+    const struct expr
+        *inside; /* 0 where the box sticks out of the tensor (the host's own layout has holes) */
 };
 
-static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos, const char *axis)
+static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos,
+                      const char *axis)
 {
     struct exprs *p = w->in->pool;
     const struct expr *unused;
@@ -312,19 +326,27 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     x->r = (struct region){ .s = s, .tensor = t, .pos = pos };
     point_open(&x->r.pt, w, s->node, s->index, s, &unused);
     val_each_load(w->in->graph->node[s->node].body, region_load, &x->r);
-    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name), .tensor = t,
-                        .scope = BUFFER_LOCAL, .read = true, .written = true, .rank = x->l->rank, .elems = 1 };
+    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
+                        .tensor = t,
+                        .scope = BUFFER_LOCAL,
+                        .read = true,
+                        .written = true,
+                        .rank = x->l->rank,
+                        .elems = 1 };
     for (int d = 0; d < b.rank; d++) {
         int64_t extent = b.shape[d] = x->r.extent[d];
         b.elems *= extent;
-        x->var[d] = extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
+        x->var[d] =
+            extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
         x->index[d] = expr_simplify(p, expr_add(p, x->r.origin[d], x->var[d]));
         if (x->index[d]->hi >= x->l->shape[d])
-            x->inside = expr_and(p, x->inside, expr_lt(p, x->index[d], expr_const(p, x->l->shape[d])));
+            x->inside =
+                expr_and(p, x->inside, expr_lt(p, x->index[d], expr_const(p, x->l->shape[d])));
     }
     x->inside = expr_simplify(p, x->inside);
     if (b.elems > MAX_TILE) {
-        err_set(w->e, ERR_STEP, "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
+        err_set(w->e, ERR_STEP,
+                "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
                 x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
         w->ok = err_fix(w->e, "do it at a deeper loop");
         return false;
@@ -334,11 +356,13 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
 }
 
 /* The loops over the tile around the stores in body; from now on s reads the tile. */
-static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body, struct kids *kids)
+static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
+                       struct kids *kids)
 {
     for (int d = x->l->rank - 1; d >= 0; d--)
         if (x->r.extent[d] > 1) {
-            const struct tree *t = own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
+            const struct tree *t =
+                own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
             vec_clear(body);
             vec_push(body, t);
         }
@@ -350,8 +374,10 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     memcpy(b->origin, x->r.origin, sizeof b->origin);
 }
 
-/* The producer's own reductions (a pooling window...), under names that are free inside the host. */
-static const struct stage *own_reductions(struct low *w, const struct stage *own, const struct stage *host)
+/* The producer's own reductions (a pooling window...), under names that are free inside the host.
+ */
+static const struct stage *own_reductions(struct low *w, const struct stage *own,
+                                          const struct stage *host)
 {
     struct stage *s = ARENA_DUP(w->arena, own, 1);
     struct axis *list = ARENA_DUP(w->arena, own->axis, own->n_axes);
@@ -367,7 +393,8 @@ static const struct stage *own_reductions(struct low *w, const struct stage *own
 }
 
 /* init; for its reductions: update.  Or the one store of a node without reductions. */
-static void producer_stores(struct low *w, const struct tile *x, const struct stage *own, struct kids *body)
+static void producer_stores(struct low *w, const struct tile *x, const struct stage *own,
+                            struct kids *body)
 {
     const struct node *n = &w->in->graph->node[own->node];
     const struct expr *guard = NULL;
@@ -385,7 +412,8 @@ static void producer_stores(struct low *w, const struct tile *x, const struct st
     for (int i = own->n_axes - 1; i >= 0; i--)
         if (own->axis[i].reduce)
             t = own_loop(w, own->node, own->axis[i].name, own->axis[i].var, true, &t, 1);
-    vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET, val_const(w->arena, n->init), NULL));
+    vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET,
+                             val_const(w->arena, n->init), NULL));
     vec_push(body, t);
 }
 
@@ -407,8 +435,10 @@ int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, s
     struct kids body = { 0 };
     if (!tile_open(w, &x, tensor, s, pos, s->axis[pos - 1].name))
         return -1;
-    const struct val *v = val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));
-    vec_push(&body, low_store(w, s->node, x.buffer, x.var, x.l->rank, STORE_SET, low_guarded(w, v, x.inside), NULL));
+    const struct val *v =
+        val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));
+    vec_push(&body, low_store(w, s->node, x.buffer, x.var, x.l->rank, STORE_SET,
+                              low_guarded(w, v, x.inside), NULL));
     tile_close(w, &x, s->node, &body, kids);
     return x.buffer;
 }

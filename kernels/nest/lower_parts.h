@@ -1,4 +1,5 @@
-/* Private to the lowering pass: buffers, the rewritten body of a node, and the tiles of attached producers. */
+/* Private to the lowering pass: buffers, the rewritten body of a node, and the tiles of attached
+ * producers. */
 #ifndef TS_NEST_LOWER_PARTS_H
 #define TS_NEST_LOWER_PARTS_H
 #include "kernels/base/vec.h"
@@ -8,7 +9,8 @@ struct kids { const struct tree **data; int len, cap; };
 
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {
-    const struct val *value;              /* element-wise: the load is this value (already at the current point) */
+    const struct val *value;              /* element-wise: the load is this value (already at the
+                                           * current point) */
     int tile;                             /* producer tile: buffer index, or -1 */
     const struct expr *origin[MAX_DIMS];  /* first physical index of the tile, per physical dim */
 };
@@ -17,13 +19,15 @@ struct low {
     const struct lowering *in;
     struct arena *arena;
     VEC(struct buffer) buffers;
-    int *param;                           /* per tensor: its parameter buffer, or -1 (lives only in tiles) */
+    int *param;                           /* per tensor: its parameter buffer, or -1 (lives only in
+                                           * tiles) */
     struct binding *bound;                /* per tensor */
     bool ok;
     struct err *e;
 };
 
-void low_open(struct low *w);             /* decides which tensors are parameters, makes their buffers */
+void low_open(struct low *w);             /* decides which tensors are parameters, makes their
+                                           * buffers */
 void low_close(struct low *w);
 int low_buffer(struct low *w, const struct buffer *b);
 void low_bind(struct low *w, int tensor, const struct val *value);
@@ -39,29 +43,35 @@ struct nest_state {
     const struct node *n;
     int tile_from;                        /* depth at which the accumulator tile opens; -1 = none */
     struct place home, target;            /* target: the tile while it is open, else home */
-    bool stored;                          /* home exists (else only consumers attached at the tile read it) */
+    bool stored;                          /* home exists (else only consumers attached at the tile
+                                           * read it) */
 };
 
-/* The pieces in which the loop of axis i is emitted; one, unless a limit of an inexact split cuts it. */
+/* The pieces in which the loop of axis i is emitted; one, unless a limit of an inexact split cuts
+ * it. */
 #define MAX_PIECES 2
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
-bool axis_is_fixed(const struct axis *x);             /* reduced to one iteration: no loop, var is a constant */
+bool axis_is_fixed(const struct axis *x);             /* reduced to one iteration: no loop, var is a
+                                                       * constant */
 /* The conjunction of the limits still to be checked; with or without those of reductions. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 
 const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body);
-const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx, int rank,
+const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx,
+                             int rank,
                              enum store_how how, const struct val *value, const struct expr *guard);
 
-/* What node computes at physical output position `index`; s gives the values of its reduction variables when
- * it is the node's own stage.  Loads carry buffers and physical indices. */
-const struct val *low_body(struct low *w, int node, const struct expr *const *index, const struct stage *s,
+/* What node computes at physical output position `index`; s gives the values of its reduction
+ * variables when it is the node's own stage.  Loads carry buffers and physical indices. */
+const struct val *low_body(struct low *w, int node, const struct expr *const *index,
+                           const struct stage *s,
                            const struct expr **guard);
 
 /* v where guard holds, else 0: what a layout's holes contain (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);
 
-/* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that fills it, binds it.
+/* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that
+ * fills it, binds it.
  * Returns the tile's buffer, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
 /* The same for an operand in memory (cache_read): the tile is a copy. */

@@ -1,15 +1,20 @@
-/* Peeling: a loop nest around one store of select(c1 && c2 ..., x, constant) is cut into ranges so that the conditions hold
- * by construction, as a person writes padding: zero the border, copy the middle.
+/* Peeling: a loop nest around one store of select(c1 && c2 ..., x, constant) is cut into ranges so
+ * that the conditions hold by construction, as a person writes padding: zero the border, copy the
+ * middle.
  *
  * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
- *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c) + 1  when c < 0 */
+ *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c)
+ * + 1  when c < 0 */
 #include "kernels/nest/lower.h"
 #include "kernels/base/vec.h"
 #include "kernels/ir/simplify.h"
 
 #define MAX_CONDS 32
 
-struct conds { int n; const struct expr *c[MAX_CONDS]; };
+struct conds {
+    int n;
+    const struct expr *c[MAX_CONDS];
+};
 
 static bool collect(const struct expr *e, struct conds *out)
 {
@@ -88,10 +93,14 @@ static bool empty(const struct expr *lo, const struct expr *hi)
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
 }
 
-struct pieces { int n; const struct tree *t[3]; };
+struct pieces {
+    int n;
+    const struct tree *t[3];
+};
 
 /* Cuts one loop; the pieces replace it. False when no condition bounds it. */
-static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store, struct pieces *out)
+static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store,
+                struct pieces *out)
 {
     struct arena *a = exprs_arena(p);
     const struct val *sel = store->value;
@@ -112,7 +121,8 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     lo = expr_simplify(p, expr_min(p, lo, extent));
     hi = expr_simplify(p, expr_max(p, hi, lo));
     rest = expr_simplify(p, rest);
-    const struct val *middle = expr_is_const(rest, 1) ? sel->a : val_select(a, rest, sel->a, sel->b);
+    const struct val *middle =
+        expr_is_const(rest, 1) ? sel->a : val_select(a, rest, sel->a, sel->b);
     const struct tree *border = with_value(a, loop->kid[0], sel->b);
     out->n = 0;
     if (!empty(zero, lo))
@@ -140,7 +150,8 @@ static void peel_into(struct exprs *p, const struct tree *t, const struct tree *
         out[(*n)++] = t;
         return;
     }
-    if (t->kind == TREE_LOOP && peelable(t, perfect_store(t)) && cut(p, t, perfect_store(t), &cut_up)) {
+    if (t->kind == TREE_LOOP && peelable(t, perfect_store(t)) &&
+        cut(p, t, perfect_store(t), &cut_up)) {
         for (int i = 0; i < cut_up.n; i++) {
             struct tree *copy = ARENA_DUP(exprs_arena(p), cut_up.t[i], 1);
             peel_kids(p, cut_up.t[i], copy);

@@ -1,11 +1,10 @@
-/* Loops that a split did not divide.  Splitting an axis of extent E by f gives ceil(E/f) x f iterations and a limit
- *     f * x.0 + x.1 < E
- * which the stage keeps.  When the loop of an axis v of such a limit is emitted, it is cut where the limit stops holding for
- * all inner iterations:  with value = c*v + inner + k, 0 <= inner <= R,
- *     v < full = (E-1-k-R)/c + 1        always inside: the limit is dropped
- *     full <= v < some = (E-1-k)/c + 1  partly inside: when this is one iteration, v becomes that constant and the limit an
- *                                       exact extent of the loops inside; else the limit stays, as a condition
- *     some <= v                         never inside: not emitted */
+/* Loops that a split did not divide.  Splitting an axis of extent E by f gives ceil(E/f) x f
+ * iterations and a limit f * x.0 + x.1 < E which the stage keeps.  When the loop of an axis v of
+ * such a limit is emitted, it is cut where the limit stops holding for all inner iterations:  with
+ * value = c*v + inner + k, 0 <= inner <= R, v < full = (E-1-k-R)/c + 1        always inside: the
+ * limit is dropped full <= v < some = (E-1-k)/c + 1  partly inside: when this is one iteration, v
+ * becomes that constant and the limit an exact extent of the loops inside; else the limit stays, as
+ * a condition some <= v                         never inside: not emitted */
 #include "kernels/nest/lower_parts.h"
 
 #include <string.h>
@@ -17,9 +16,10 @@ bool axis_is_fixed(const struct axis *x)
     return x->var->kind == EXPR_CONST;
 }
 
-/* The stage with axis i running over [first, first + extent): a variable from 0, or the constant when extent is 1. */
-static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first, int64_t extent,
-                              const struct expr **value)
+/* The stage with axis i running over [first, first + extent): a variable from 0, or the constant
+ * when extent is 1. */
+static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first,
+                              int64_t extent, const struct expr **value)
 {
     struct exprs *p = w->in->pool;
     struct stage *t = ARENA_DUP(w->arena, s, 1);
@@ -33,8 +33,8 @@ static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64
     return t;
 }
 
-static struct nest_state narrowed_state(struct low *w, const struct nest_state *st, int i, int64_t first,
-                                        int64_t extent)
+static struct nest_state narrowed_state(struct low *w, const struct nest_state *st, int i,
+                                        int64_t first, int64_t extent)
 {
     struct exprs *p = w->in->pool;
     struct nest_state out = *st;
@@ -47,9 +47,10 @@ static struct nest_state narrowed_state(struct low *w, const struct nest_state *
     return out;
 }
 
-/* c*v + k + inner, 0 <= inner <= reach, for the limit's value; false when it is not of this form. */
-static bool limit_form(struct low *w, const struct stage *s, int i, const struct limit *l, int64_t *c, int64_t *k,
-                       int64_t *reach)
+/* c*v + k + inner, 0 <= inner <= reach, for the limit's value; false when it is not of this form.
+ */
+static bool limit_form(struct low *w, const struct stage *s, int i, const struct limit *l,
+                       int64_t *c, int64_t *k, int64_t *reach)
 {
     struct expr_linear sum = expr_linear(w->in->pool, l->value);
     *c = 0;
@@ -117,7 +118,8 @@ static int limit_of(struct low *w, const struct stage *s, int i, int from)
 {
     int64_t c, k, reach;
     for (int l = from; l < s->n_limits; l++)
-        if (expr_uses(s->limit[l].value, s->axis[i].var) && limit_form(w, s, i, &s->limit[l], &c, &k, &reach))
+        if (expr_uses(s->limit[l].value, s->axis[i].var) &&
+            limit_form(w, s, i, &s->limit[l], &c, &k, &reach))
             return l;
     return -1;
 }

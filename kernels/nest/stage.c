@@ -1,5 +1,5 @@
-/* Loop primitives that change a stage's axes: split, fuse, reorder.  Each rewrites the index expressions of the
- * output dims and the reduction variables by substituting the old axis variable:
+/* Loop primitives that change a stage's axes: split, fuse, reorder.  Each rewrites the index
+ * expressions of the output dims and the reduction variables by substituting the old axis variable:
  *     split a into a.0 x a.1 (extent f):   a = f * a.0 + a.1
  *     fuse a, b (extent e of b) into f:    a = f / e,  b = f % e */
 #include "kernels/nest/stage.h"
@@ -23,11 +23,15 @@ static const struct expr *axis_var(struct exprs *p, const char *name, int64_t ex
 
 static struct axis axis_make(struct exprs *p, const char *name, int64_t extent, bool reduce)
 {
-    return (struct axis){ .name = name, .extent = extent, .reduce = reduce,
-                          .ann = LOOP_SERIAL, .var = axis_var(p, name, extent) };
+    return (struct axis){ .name = name,
+                          .extent = extent,
+                          .reduce = reduce,
+                          .ann = LOOP_SERIAL,
+                          .var = axis_var(p, name, extent) };
 }
 
-const struct stage *stage_new(struct exprs *p, const struct graph *g, int node, const struct layout *out)
+const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
+                              const struct layout *out)
 {
     struct arena *a = exprs_arena(p);
     const struct node *n = &g->node[node];
@@ -65,7 +69,8 @@ void stage_print_axes(struct str *out, const struct stage *s)
         str_printf(out, "%s%s(%lld)", i ? " " : "", s->axis[i].name, (long long)s->axis[i].extent);
 }
 
-void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from, const struct expr *const *with, int n)
+void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from,
+                 const struct expr *const *with, int n)
 {
     for (int d = 0; d < s->rank; d++)
         s->index[d] = expr_simplify(p, expr_subst(p, s->index[d], from, with, n));
@@ -76,8 +81,9 @@ void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *fro
 }
 
 /* A copy of s whose axis variables `from` are replaced by `with` in every index expression. */
-static struct stage *stage_replace(struct exprs *p, const struct stage *s, const struct expr *const *from,
-                                   const struct expr *const *with, int n)
+static struct stage *stage_replace(struct exprs *p, const struct stage *s,
+                                   const struct expr *const *from, const struct expr *const *with,
+                                   int n)
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     stage_subst(p, t, from, with, n);
@@ -98,15 +104,17 @@ static bool bad_factors(const struct axis *x, const char *what, struct err *e)
 {
     struct str divisors = { 0 };
     list_divisors(&divisors, x->extent);
-    err_set(e, ERR_FACTOR, "the factors %s %lld, the extent of loop %s", what, (long long)x->extent, x->name);
+    err_set(e, ERR_FACTOR, "the factors %s %lld, the extent of loop %s", what, (long long)x->extent,
+            x->name);
     err_fix(e, "divisors of %lld: %s", (long long)x->extent, str_text(&divisors));
     str_free(&divisors);
     return false;
 }
 
-/* Fills in an inferred factor: ceil(extent / product of the others).  The product covers the extent, and not a whole
- * outermost iteration more. */
-static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f, struct err *e)
+/* Fills in an inferred factor: ceil(extent / product of the others).  The product covers the
+ * extent, and not a whole outermost iteration more. */
+static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
+                          struct err *e)
 {
     int64_t product = 1;
     int inferred = n == 1 ? 0 : -1, parts = n == 1 ? 2 : n;
@@ -156,14 +164,16 @@ static bool refuse_annotated(const struct stage *s, int axis, const char *verb, 
     const struct axis *x = &s->axis[axis];
     if (x->ann == LOOP_SERIAL)
         return true;
-    err_set(e, ERR_STEP, "cannot %s loop %s of %s: it is marked %s", verb, x->name, s->name, loop_ann_name[x->ann]);
+    err_set(e, ERR_STEP, "cannot %s loop %s of %s: it is marked %s", verb, x->name, s->name,
+            loop_ann_name[x->ann]);
     return err_fix(e, "%s first, or take the mark away: loop serial %s %s", verb, s->name, x->name);
 }
 
 static bool add_limit(struct stage *s, struct limit l, struct err *e)
 {
     if (s->n_limits == MAX_LIMITS)
-        return err_set(e, ERR_STEP, "%s has %d splits already that do not divide", s->name, MAX_LIMITS);
+        return err_set(e, ERR_STEP, "%s has %d splits already that do not divide", s->name,
+                       MAX_LIMITS);
     s->limit[s->n_limits++] = l;
     return true;
 }
@@ -222,7 +232,8 @@ static const char *fused_name(struct arena *a, const struct stage *s, int first,
     return kept;
 }
 
-bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out, struct err *e)
+bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out,
+                struct err *e)
 {
     struct arena *a = exprs_arena(p);
     const struct axis *x = &s->axis[first];
@@ -232,12 +243,15 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
         if (!refuse_annotated(s, first + i, "fuse", e))
             return false;
         if (x[i].reduce != x->reduce) {
-            err_set(e, ERR_STEP, "cannot fuse loop %s with %s: one is a reduction, the other is not",
-                    x->name, x[i].name);
+            err_set(e, ERR_STEP,
+                    "cannot fuse loop %s with %s: one is a reduction, the other is not", x->name,
+                    x[i].name);
             return false;
         }
         if (i < n - 1 && has_tile(s, x[i].name)) {
-            err_set(e, ERR_STEP, "cannot fuse across loop %s: a tile of cache_write or cache_read lives there", x[i].name);
+            err_set(e, ERR_STEP,
+                    "cannot fuse across loop %s: a tile of cache_write or cache_read lives there",
+                    x[i].name);
             return false;
         }
         extent *= x[i].extent;
@@ -263,7 +277,8 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
     return true;
 }
 
-bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm, const struct stage **out, struct err *e)
+bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
+                   const struct stage **out, struct err *e)
 {
     struct arena *a = exprs_arena(p);
     struct stage *t = ARENA_DUP(a, s, 1);
@@ -292,7 +307,8 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
     return true;
 }
 
-bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e)
+bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
+                       struct err *e)
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     t->cache_at = s->axis[axis].name;

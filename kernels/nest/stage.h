@@ -1,8 +1,10 @@
-/* The schedule of one node: its loops and what the loop primitives did to them (ALT 4.3; SPEC B.8, D.5).
+/* The schedule of one node: its loops and what the loop primitives did to them (ALT 4.3; SPEC B.8,
+ * D.5).
  *
- * A fresh stage has one spatial axis per physical dim of the node's output, in physical order, then one
- * axis per reduction variable.  Every primitive returns a new stage; an illegal one returns the reason, the
- * loop, and what would make it legal.  Rules that involve other stages are in program.c. */
+ * A fresh stage has one spatial axis per physical dim of the node's output, in physical order, then
+ * one axis per reduction variable.  Every primitive returns a new stage; an illegal one returns the
+ * reason, the loop, and what would make it legal.  Rules that involve other stages are in
+ * program.c. */
 #ifndef TS_NEST_STAGE_H
 #define TS_NEST_STAGE_H
 #include "kernels/nest/tree.h"
@@ -26,41 +28,53 @@ struct stage {
     int n_axes;
     const struct axis *axis;              /* outermost first */
     int rank;
-    const struct expr *index[MAX_DIMS];   /* each physical dim of the output over the axis variables */
+    const struct expr *index[MAX_DIMS];   /* each physical dim of the output over the axis
+                                           * variables */
     const struct expr *reduce[MAX_RANK];  /* each reduction variable over the axis variables */
     int n_limits;
     struct limit limit[MAX_LIMITS];
-    const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no cache_write */
+    const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no
+                                           * cache_write */
     int n_reads;
-    struct cached_read { const char *tensor, *axis; } read[MAX_READS];   /* cache_read: operand tiles */
+    /* cache_read: operand tiles */
+    struct cached_read { const char *tensor, *axis; } read[MAX_READS];
     bool inlined;                         /* computed wherever it is read */
-    int attach;                           /* compute_at: the stage whose loops this one lives in, or -1 */
+    int attach;                           /* compute_at: the stage whose loops this one lives in, or
+                                           * -1 */
     const char *attach_axis;              /* the axis of that stage inside which it is computed */
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 
-const struct stage *stage_new(struct exprs *p, const struct graph *g, int node, const struct layout *out);
-int stage_axis(const struct stage *s, const char *name);         /* position or -1; case-insensitive */
+const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
+                              const struct layout *out);
+int stage_axis(const struct stage *s, const char *name);         /* position or -1;
+                                                                  * case-insensitive */
 
-/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}.  When they do not divide the
- * extent, the last iterations run past its end and the stage gets a limit; lowering cuts the loops there (pieces.c). */
+/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}.  When
+ * they do not divide the extent, the last iterations run past its end and the stage gets a limit;
+ * lowering cuts the loops there (pieces.c). */
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
                  const struct stage **out, struct err *e);
-bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out, struct err *e);
+bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out,
+                struct err *e);
 /* perm: new position j holds old axis perm[j]; all axes. */
-bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm, const struct stage **out, struct err *e);
+bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
+                   const struct stage **out, struct err *e);
 /* vectorize, unroll, parallel; LOOP_SERIAL takes an annotation away. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
-bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out, struct err *e);
+bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
+                       struct err *e);
 /* Copies what the loops inside the axis read of an operand into a local tile first. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       const struct stage **out, struct err *e);
-/* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction, ...). */
+/* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction,
+ * ...). */
 bool stage_check(const struct stage *s, struct err *e);
 
 /* Replaces n variables in every index expression and limit of *s. */
-void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from, const struct expr *const *with, int n);
+void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from,
+                 const struct expr *const *with, int n);
 
 /* " N.0(128) M.0(32) K(1024)": the loops in order with extents, for error messages. */
 void stage_print_axes(struct str *out, const struct stage *s);

@@ -1,19 +1,20 @@
-/* The rules that a schedule must keep, each with the loop it breaks at and what would make it legal. */
+/* The rules that a schedule must keep, each with the loop it breaks at and what would make it
+ * legal. */
 #include "kernels/nest/stage.h"
 
 #include <string.h>
 
-#define MAX_VECTOR 256        /* lanes of one vectorized loop, written out in machine vectors */
-#define MAX_UNROLLED 4096     /* statements of one unrolled body (SPEC D.5, validity filter) */
-#define MAX_TILE 262144       /* elements of an accumulator tile: 1 MiB */
+#define MAX_VECTOR 256    /* lanes of one vectorized loop, written out in machine vectors */
+#define MAX_UNROLLED 4096 /* statements of one unrolled body (SPEC D.5, validity filter) */
+#define MAX_TILE 262144   /* elements of an accumulator tile: 1 MiB */
 
 /* Any extent will do: 13 lanes are written as 8 + 4 + 1. */
 static bool check_vector_extent(const struct stage *s, const struct axis *x, struct err *e)
 {
     if (x->extent <= MAX_VECTOR)
         return true;
-    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is more than %d", x->name, s->name,
-            (long long)x->extent, MAX_VECTOR);
+    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is more than %d", x->name,
+            s->name, (long long)x->extent, MAX_VECTOR);
     return err_fix(e, "loop split %s %s 16, then vectorize %s.1", s->name, x->name, x->name);
 }
 
@@ -21,17 +22,21 @@ static bool check_vector(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
     if (x->reduce) {
-        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: it is a reduction, its lanes would all add to one "
-                "element", x->name, s->name);
+        err_set(e, ERR_STEP,
+                "cannot vectorize loop %s of %s: it is a reduction, its lanes would all add to one "
+                "element",
+                x->name, s->name);
         return err_fix(e, "vectorize a loop of the output's dimensions");
     }
     for (int i = at + 1; i < s->n_axes; i++) {
         const struct axis *y = &s->axis[i];
         if (y->ann == LOOP_VECTORIZE)
-            return err_set(e, ERR_STEP, "%s has two vectorized loops: %s and %s", s->name, x->name, y->name);
+            return err_set(e, ERR_STEP, "%s has two vectorized loops: %s and %s", s->name, x->name,
+                           y->name);
         if (y->ann == LOOP_UNROLL)
             continue;
-        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop %s runs inside it", x->name, s->name, y->name);
+        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop %s runs inside it", x->name,
+                s->name, y->name);
         return err_fix(e, "make %s the innermost loop (loop reorder %s ... %s) or unroll %s",
                        x->name, s->name, x->name, y->name);
     }
@@ -42,25 +47,31 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
     if (x->reduce) {
-        err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel: it is a reduction, the threads would race "
-                "on %s", x->name, s->name, s->name);
+        err_set(e, ERR_STEP,
+                "cannot run loop %s of %s in parallel: it is a reduction, the threads would race "
+                "on %s",
+                x->name, s->name, s->name);
         return err_fix(e, "run a loop of the output's dimensions in parallel");
     }
     for (int i = 0; i < at; i++) {
         const struct axis *y = &s->axis[i];
         if (y->reduce) {
-            err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel inside the reduction loop %s",
-                    x->name, s->name, y->name);
-            return err_fix(e, "move %s outside of %s: loop reorder %s %s %s",
-                           x->name, y->name, s->name, x->name, y->name);
+            err_set(e, ERR_STEP,
+                    "cannot run loop %s of %s in parallel inside the reduction loop %s", x->name,
+                    s->name, y->name);
+            return err_fix(e, "move %s outside of %s: loop reorder %s %s %s", x->name, y->name,
+                           s->name, x->name, y->name);
         }
         if (y->ann == LOOP_PARALLEL && s->axis[at - 1].ann != LOOP_PARALLEL) {
-            err_set(e, ERR_STEP, "parallel loops %s and %s of %s are not adjacent", y->name, x->name, s->name);
+            err_set(e, ERR_STEP, "parallel loops %s and %s of %s are not adjacent", y->name,
+                    x->name, s->name);
             return err_fix(e, "fuse or reorder so that one adjacent group of loops is parallel");
         }
         if (s->cache_at && streq(s->cache_at, y->name)) {
-            err_set(e, ERR_STEP, "cannot run loop %s of %s in parallel: it is inside the tile of cache_write at %s",
-                    x->name, s->name, y->name);
+            err_set(
+                e, ERR_STEP,
+                "cannot run loop %s of %s in parallel: it is inside the tile of cache_write at %s",
+                x->name, s->name, y->name);
             return err_fix(e, "run a loop outside of %s in parallel", y->name);
         }
     }
@@ -95,8 +106,8 @@ static bool check_tile(const struct stage *s, struct err *e)
             elems *= s->axis[i].extent;
     if (elems <= MAX_TILE)
         return true;
-    err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d",
-            s->name, s->cache_at, (long long)elems, MAX_TILE);
+    err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d", s->name,
+            s->cache_at, (long long)elems, MAX_TILE);
     return err_fix(e, "cache_write at a deeper loop");
 }
 

@@ -8,7 +8,8 @@
 
 const char *const loop_ann_name[] = { "range", "parallel", "vectorize", "unroll" };
 
-const struct expr *buffer_offset(struct exprs *p, const struct buffer *b, const struct expr *const *idx)
+const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
+                                 const struct expr *const *idx)
 {
     const struct expr *flat = expr_const(p, 0);
     for (int d = 0; d < b->rank; d++)
@@ -19,7 +20,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b, const 
 struct printer {
     struct arena *a;
     const struct func *f;
-    const char **names;               /* of the buffers */
+    const char **names; /* of the buffers */
     VEC(const char *) text;
     VEC(int) node;
     VEC(const char *) axis;
@@ -70,8 +71,8 @@ static bool bounded(const struct tree *t)
 static bool same_line(const struct tree *t)
 {
     const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
-    return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) && !bounded(k) &&
-           k->node == t->node;
+    return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) &&
+           !bounded(k) && k->node == t->node;
 }
 
 /* Prints the loops that share a line; returns the innermost of them. */
@@ -92,7 +93,8 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
             break;
     }
     struct str line = { 0 };
-    str_printf(&line, "for %s in %s(%s):", str_text(&vars), loop_ann_name[first->ann], str_text(&extents));
+    str_printf(&line, "for %s in %s(%s):", str_text(&vars), loop_ann_name[first->ann],
+               str_text(&extents));
     str_free(&vars);
     str_free(&extents);
     add_line(pr, depth, &line, first->node, first->axis);
@@ -155,7 +157,8 @@ struct verifier {
     bool guarded;
 };
 
-static void verify_index(struct verifier *v, int buffer, int rank, const struct expr *const *idx, bool guarded)
+static void verify_index(struct verifier *v, int buffer, int rank, const struct expr *const *idx,
+                         bool guarded)
 {
     const struct buffer *b = &v->f->buffer[buffer];
     if (b->scope == BUFFER_LOCAL && !v->in_scope[buffer])
@@ -184,7 +187,8 @@ static void verify_loop(struct verifier *v, const struct tree *t)
         if (v->path[i]->kind == TREE_LOOP && v->path[i]->var == t->var)
             fail("loop variable %s is bound twice on one path", t->var->name);
     for (int i = 0; i < t->n_kids; i++)
-        if (t->ann == LOOP_VECTORIZE && t->kid[i]->kind == TREE_LOOP && t->kid[i]->ann != LOOP_UNROLL)
+        if (t->ann == LOOP_VECTORIZE && t->kid[i]->kind == TREE_LOOP &&
+            t->kid[i]->ann != LOOP_UNROLL)
             fail("loop %s inside vectorized loop %s", t->kid[i]->var->name, t->var->name);
 }
 
@@ -200,7 +204,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin;     /* a narrowed loop: its bounds are the guard */
+    v->guarded = guarded || t->begin; /* a narrowed loop: its bounds are the guard */
     v->path[v->depth++] = t;
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -1,9 +1,10 @@
-/* The lowered program: a tree of loops and stores over physical buffers.  Built fresh from a program
- * (lower.h), never edited; the printers, the code generators and the interpreter all read this.
+/* The lowered program: a tree of loops and stores over physical buffers.  Built fresh from a
+ * program (lower.h), never edited; the printers, the code generators and the interpreter all read
+ * this.
  *
- * Requirements (tree_verify checks them): loop variables on one path are distinct; every index expression is in
- * bounds of its buffer wherever its guard holds; loops annotated VECTORIZE contain only stores and UNROLL
- * loops; the buffers of a SCOPE are used only inside it. */
+ * Requirements (tree_verify checks them): loop variables on one path are distinct; every index
+ * expression is in bounds of its buffer wherever its guard holds; loops annotated VECTORIZE contain
+ * only stores and UNROLL loops; the buffers of a SCOPE are used only inside it. */
 #ifndef TS_NEST_TREE_H
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
@@ -11,11 +12,14 @@
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL };
 extern const char *const loop_ann_name[];              /* "range" "parallel" "vectorize" "unroll" */
 
-enum buffer_scope { BUFFER_PARAM, BUFFER_LOCAL };      /* function parameter, or living inside one SCOPE */
+enum buffer_scope { BUFFER_PARAM, BUFFER_LOCAL };      /* function parameter, or living inside one
+                                                        * SCOPE */
 
 struct buffer {
-    const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", a tile of Inp "Inp_tile" */
-    int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed to it) */
+    const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", a tile
+                                      * of Inp "Inp_tile" */
+    int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed
+                                      * to it) */
     enum buffer_scope scope;
     bool written, read;              /* by the function */
     int rank;
@@ -34,7 +38,8 @@ struct tree {
     const struct expr *begin, *end;
     enum loop_ann ann;
     bool reduce;
-    const char *axis;                /* "O.1": the schedule's name of this loop (":" commands use it) */
+    const char *axis;                /* "O.1": the schedule's name of this loop (":" commands use
+                                      * it) */
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that lives here. */
@@ -62,20 +67,22 @@ struct func {
 };
 
 /* Row-major flat offset of an access to buffer b, simplified. */
-const struct expr *buffer_offset(struct exprs *p, const struct buffer *b, const struct expr *const *idx);
+const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
+                                 const struct expr *const *idx);
 
 /* The loop nest as the paper prints it: consecutive perfect loops of one annotation share a line
  *   for n, h.0 in range(1, 28):
  *       for o.1 in vectorize(16):
  *           Conv[n][h.0][o.1] += Inp[...] * Ker[...]
- * line_node and line_axis (may be NULL) receive, per printed line, the node and the axis name of the line's first loop
- * (NULL on store lines), for cursors; they are arena arrays of *n_lines. */
+ * line_node and line_axis (may be NULL) receive, per printed line, the node and the axis name of
+ * the line's first loop (NULL on store lines), for cursors; they are arena arrays of *n_lines. */
 struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 
 void tree_verify(const struct func *f);                /* fail()s on a broken requirement */
 
-/* Interprets f on physical buffers data[buffer] (params given; locals are made inside); the oracle for generated code. */
+/* Interprets f on physical buffers data[buffer] (params given; locals are made inside); the oracle
+ * for generated code. */
 void func_interpret(const struct func *f, float *const *data);
 #endif

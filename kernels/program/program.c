@@ -41,10 +41,17 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
 }
 
 /* set KEY VALUE */
-struct setting { const char *key, *values[2]; size_t offset; bool first_is_true; };
+struct setting {
+    const char *key, *values[2];
+    size_t offset;
+    bool first_is_true;
+};
 static const struct setting settings[] = {
     { "propagate", { "on", "off" }, offsetof(struct program, propagate), true },
-    { "output_layout", { "original", "propagated" }, offsetof(struct program, output_original), true },
+    { "output_layout",
+      { "original", "propagated" },
+      offsetof(struct program, output_original),
+      true },
     { "input_layout", { "given", "original" }, offsetof(struct program, input_given), true },
 };
 
@@ -73,8 +80,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     return blame_target(e, s);
 }
 
-/* Graph, layouts and stages anew, then every loop step again: a layout that takes a loop away which an earlier step
- * needs is refused, naming that step. */
+/* Graph, layouts and stages anew, then every loop step again: a layout that takes a loop away which
+ * an earlier step needs is refused, naming that step. */
 static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
 {
     if (!program_derive(draft, e))
@@ -83,9 +90,11 @@ static bool rebuild(struct program *draft, const struct step *cause, struct err 
         struct err why;
         if (!step_is_loop(draft->parsed[i]) || program_loop_step(draft, draft->parsed[i], &why))
             continue;
-        err_set(e, ERR_STEP, "after `%s`, step %d `%s` would no longer apply: %s", cause->text, i + 1,
-                draft->steps[i], why.text);
-        return err_fix(e, "set layouts before loops: undo back to step %d, apply this, then schedule again", i);
+        err_set(e, ERR_STEP, "after `%s`, step %d `%s` would no longer apply: %s", cause->text,
+                i + 1, draft->steps[i], why.text);
+        return err_fix(
+            e, "set layouts before loops: undo back to step %d, apply this, then schedule again",
+            i);
     }
     return true;
 }
@@ -105,7 +114,8 @@ static void record_step(struct program *draft, const struct step *s)
     draft->n_steps++;
 }
 
-bool program_apply(const struct program *p, const struct step *s, const struct program **out, struct err *e)
+bool program_apply(const struct program *p, const struct step *s, const struct program **out,
+                   struct err *e)
 {
     struct program *draft = ARENA_DUP(p->arena, p, 1);
     const struct func *unused;
@@ -113,7 +123,8 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
     if (step_is_loop(s))
         ok = program_loop_step(draft, s, e);
     else
-        ok = (step_is_layout(s) ? program_layout_step(draft, s, e) : set_step(draft, s, e)) && rebuild(draft, s, e);
+        ok = (step_is_layout(s) ? program_layout_step(draft, s, e) : set_step(draft, s, e)) &&
+             rebuild(draft, s, e);
     if (!ok || !program_lower(draft, &unused, e))
         return e->at.col ? false : blame_target(e, s);
     record_step(draft, s);
@@ -121,7 +132,8 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
     return true;
 }
 
-bool program_apply_line(const struct program *p, const char *line, const struct program **out, struct err *e)
+bool program_apply_line(const struct program *p, const char *line, const struct program **out,
+                        struct err *e)
 {
     const struct step *s;
     if (!step_parse(p->arena, line, &s, e))

@@ -1,10 +1,12 @@
-/* A program: an operator, the layouts of its tensors and the schedule of its nodes, as an immutable value.
+/* A program: an operator, the layouts of its tensors and the schedule of its nodes, as an immutable
+ * value.
  *
  *     apply(program, step) -> program | error
  *
- * Everything derived (the graph with its conversions, layouts after propagation, stages) is rebuilt from the
- * steps, so undo is an index into an array of programs and a branch shares its prefix.  All of it lives in the arena
- * given to program_new and belongs to one thread: hand another thread the spec and the step lines. */
+ * Everything derived (the graph with its conversions, layouts after propagation, stages) is rebuilt
+ * from the steps, so undo is an index into an array of programs and a branch shares its prefix.
+ * All of it lives in the arena given to program_new and belongs to one thread: hand another thread
+ * the spec and the step lines. */
 #ifndef TS_PROGRAM_PROGRAM_H
 #define TS_PROGRAM_PROGRAM_H
 #include "kernels/nest/stage.h"
@@ -19,15 +21,19 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* as specified */
-    const struct graph *graph;            /* with the conversions that layouts of inputs (or original outputs) need */
+    const struct graph *graph;            /* with the conversions that layouts of inputs (or
+                                           * original outputs) need */
     int n_conversions;
     const struct layout *const *layout;   /* per tensor of graph */
     const enum layout_source *source;     /* per tensor of graph */
     const int *source_tensor;             /* PROPAGATED: from which tensor; else -1 */
     const struct stage *const *stage;     /* per node of graph */
-    bool propagate;                       /* element-wise consumers take their producer's layout (SPEC C.2); default on */
-    bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8); default off */
-    bool input_given;                     /* graph inputs arrive in their layout: no conversion; default off */
+    bool propagate;                       /* element-wise consumers take their producer's layout
+                                           * (SPEC C.2); default on */
+    bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8);
+                                           * default off */
+    bool input_given;                     /* graph inputs arrive in their layout: no conversion;
+                                           * default off */
     int n_choices;                        /* tensors whose layout was set by a step */
     const struct layout_choice *choice;
     int n_steps;
@@ -36,22 +42,28 @@ struct program {
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
-/* On failure p is unchanged, *out untouched, and *e says what, at which loop or dimension, and what would be legal. */
-bool program_apply(const struct program *p, const struct step *s, const struct program **out, struct err *e);
-bool program_apply_line(const struct program *p, const char *line, const struct program **out, struct err *e);
+/* On failure p is unchanged, *out untouched, and *e says what, at which loop or dimension, and what
+ * would be legal. */
+bool program_apply(const struct program *p, const struct step *s, const struct program **out,
+                   struct err *e);
+bool program_apply_line(const struct program *p, const char *line, const struct program **out,
+                        struct err *e);
 /* spec and n lines at once; on failure *bad is the index of the line (-1: the spec). */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
-/* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied -> verified tree. */
+/* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied ->
+ * verified tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
 
-int program_stage(const struct program *p, const char *name);    /* node index of the stage, or -1 */
+int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
+                                                                  * -1 */
 
 /* Views (text). */
 void program_print_nest(struct str *out, const struct program *p);
-/* Per node the tensor expression before (logical) and after (physical), and per tensor shape, class, expansion,
- * where its layout came from, and each inserted conversion. */
+/* Per node the tensor expression before (logical) and after (physical), and per tensor shape,
+ * class, expansion, where its layout came from, and each inserted conversion. */
 void program_print_access(struct str *out, const struct program *p);
-void program_print_layouts(struct str *out, const struct program *p, const char *tensor, int width);   /* NULL = all */
+void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
+                           int width);   /* NULL = all */
 #endif

@@ -22,7 +22,8 @@ bool program_derive(struct program *draft, struct err *e);
 
 static inline struct lowering program_lowering(const struct program *p)
 {
-    return (struct lowering){ .pool = p->pool, .graph = p->graph, .layout = p->layout, .stage = p->stage };
+    return (struct lowering){ .pool = p->pool, .graph = p->graph, .layout = p->layout,
+            .stage = p->stage };
 }
 static inline bool step_is_loop(const struct step *s)
 {

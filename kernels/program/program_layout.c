@@ -1,4 +1,5 @@
-/* Layout steps, and what follows from layouts: conversions of graph inputs, propagation to element-wise consumers. */
+/* Layout steps, and what follows from layouts: conversions of graph inputs, propagation to
+ * element-wise consumers. */
 #include "kernels/program/program_impl.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ static const struct layout_choice *choice_of(const struct program *p, const char
 
 static void set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n)
 {
-    struct layout_choice *list = ARENA_ARRAY(draft->arena, struct layout_choice, draft->n_choices + 1);
+    struct layout_choice *list =
+        ARENA_ARRAY(draft->arena, struct layout_choice, draft->n_choices + 1);
     int count = 0;
     for (int i = 0; i < draft->n_choices; i++)
         if (!strcaseeq(draft->choice[i].tensor, tensor))
@@ -24,8 +26,8 @@ static void set_choice(struct program *draft, const char *tensor, const struct p
     draft->n_choices = count;
 }
 
-/* SPEC A.8: inputs with a layout of their own get a conversion in front, unless they arrive that way; an output with one gets
- * a conversion behind it when the caller wants the original. */
+/* SPEC A.8: inputs with a layout of their own get a conversion in front, unless they arrive that
+ * way; an output with one gets a conversion behind it when the caller wants the original. */
 static const struct graph *with_conversions(struct program *draft)
 {
     const struct graph *g = draft->base;
@@ -35,7 +37,8 @@ static const struct graph *with_conversions(struct program *draft)
         if (t < 0)
             continue;
         enum tensor_role role = g->tensor[t].role;
-        if ((role == TENSOR_INPUT && !draft->input_given) || (role == TENSOR_OUTPUT && draft->output_original)) {
+        if ((role == TENSOR_INPUT && !draft->input_given) ||
+            (role == TENSOR_OUTPUT && draft->output_original)) {
             g = graph_with_conversion(draft->arena, g, t);
             draft->n_conversions++;
         }
@@ -43,13 +46,15 @@ static const struct graph *with_conversions(struct program *draft)
     return g;
 }
 
-/* SPEC C.2 for one tensor: an element-wise node's output takes the sequence of its data input, when that has no
- * non-trivial advanced primitive and no consumer is complex. */
-static bool takes_layout(const struct program *draft, const struct graph *g, int node, const struct layout *from)
+/* SPEC C.2 for one tensor: an element-wise node's output takes the sequence of its data input, when
+ * that has no non-trivial advanced primitive and no consumer is complex. */
+static bool takes_layout(const struct program *draft, const struct graph *g, int node,
+                         const struct layout *from)
 {
     const struct node *n = &g->node[node];
     const struct tensor *t = &g->tensor[n->out], *src = from->tensor;
-    if (!draft->propagate || !n->elementwise || from->n_prims == 0 || from->advanced || t->rank != src->rank)
+    if (!draft->propagate || !n->elementwise || from->n_prims == 0 || from->advanced ||
+        t->rank != src->rank)
         return false;
     if (t->role == TENSOR_OUTPUT && draft->output_original)
         return false;
@@ -62,8 +67,13 @@ static bool takes_layout(const struct program *draft, const struct graph *g, int
     return true;
 }
 
-/* A trimmed layout must still hold everything that is read, and all of an output (layout_covers). */
-struct coverage { const struct layout *const *layout; bool ok; struct err *e; };
+/* A trimmed layout must still hold everything that is read, and all of an output (layout_covers).
+ */
+struct coverage {
+    const struct layout *const *layout;
+    bool ok;
+    struct err *e;
+};
 
 static void check_load(void *ctx, const struct val *load)
 {
@@ -96,13 +106,15 @@ bool program_derive(struct program *draft, struct err *e)
         const struct layout_choice *c = choice_of(draft, g->tensor[t].name);
         from[t] = -1;
         source[t] = c ? LAYOUT_EXPLICIT : LAYOUT_PLAIN;
-        if (!layout_apply_all(draft->pool, &g->tensor[t], c ? c->prims : NULL, c ? c->n : 0, &layout[t], e))
+        if (!layout_apply_all(draft->pool, &g->tensor[t], c ? c->prims : NULL, c ? c->n : 0,
+                              &layout[t], e))
             return false;
     }
     for (int n = 0; n < g->n_nodes; n++) {
         int t = g->node[n].out, s = g->node[n].data_in;
         if (source[t] == LAYOUT_PLAIN && s >= 0 && takes_layout(draft, g, n, layout[s])) {
-            if (!layout_apply_all(draft->pool, &g->tensor[t], layout[s]->prims, layout[s]->n_prims, &layout[t], e))
+            if (!layout_apply_all(draft->pool, &g->tensor[t], layout[s]->prims, layout[s]->n_prims,
+                                  &layout[t], e))
                 return false;
             source[t] = LAYOUT_PROPAGATED;
             from[t] = s;
@@ -132,8 +144,8 @@ static bool find_tensor(const struct program *p, const struct step *s, int *t, s
         }
         const char *near = str_nearest(s->target, names, n);
         err_set(e, ERR_NAME, "there is no tensor %s", s->target);
-        err_fix(e, near ? "did you mean %s? The tensors are %s" : "the tensors are %s%s", near ? near : str_text(&list),
-                near ? str_text(&list) : "");
+        err_fix(e, near ? "did you mean %s? The tensors are %s" : "the tensors are %s%s",
+                near ? near : str_text(&list), near ? str_text(&list) : "");
         str_free(&list);
         return blame_target(e, s);
     }
@@ -198,7 +210,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     if (!find_dim(l, &s->arg[0], &p->dim, e))
         return false;
     if (s->n_args == 2)
-        p->n++;                                   /* one factor F means N/F x F */
+        p->n++; /* one factor F means N/F x F */
     for (int i = 1; i < s->n_args; i++)
         if (!find_number(&s->arg[i], &p->factor[p->n++], e))
             return false;
@@ -206,12 +218,14 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
 }
 
 /* The dims of a reorder: each once. */
-static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p, struct err *e)
+static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p,
+                         struct err *e)
 {
     p->kind = PRIM_REORDER;
     p->n = s->n_args;
     if (s->n_args != l->rank) {
-        err_set(e, ERR_PERM, "%s has %d dimensions, the new order names %d", l->tensor->name, l->rank, s->n_args);
+        err_set(e, ERR_PERM, "%s has %d dimensions, the new order names %d", l->tensor->name,
+                l->rank, s->n_args);
         struct str list = { 0 };
         for (int d = 0; d < l->rank; d++)
             str_printf(&list, "%s%s", d ? " " : "", l->dim[d]);
@@ -232,8 +246,8 @@ static bool prim_reorder(const struct layout *l, const struct step *s, struct pr
 }
 
 /* Adjacent dims for fuse and fold. */
-static bool prim_adjacent(const struct layout *l, const struct step *s, enum prim_kind kind, struct prim *p,
-                          struct err *e)
+static bool prim_adjacent(const struct layout *l, const struct step *s, enum prim_kind kind,
+                          struct prim *p, struct err *e)
 {
     p->kind = kind;
     p->n = s->n_args;
@@ -244,7 +258,8 @@ static bool prim_adjacent(const struct layout *l, const struct step *s, enum pri
         if (i == 0)
             p->dim = d;
         if (d != p->dim + i) {
-            err_set(e, ERR_DIM, "dimensions %s and %s are not adjacent in this order", s->arg[i - 1].text, s->arg[i].text);
+            err_set(e, ERR_DIM, "dimensions %s and %s are not adjacent in this order",
+                    s->arg[i - 1].text, s->arg[i].text);
             err_fix(e, "reorder first: layout reorder %s ...", l->tensor->name);
             return blame_word(e, &s->arg[i]);
         }
@@ -252,10 +267,14 @@ static bool prim_adjacent(const struct layout *l, const struct step *s, enum pri
     return true;
 }
 
-static bool prim_from_step(const struct layout *l, const struct step *s, struct prim *p, struct err *e)
+static bool prim_from_step(const struct layout *l, const struct step *s, struct prim *p,
+                           struct err *e)
 {
-    *p = (struct prim){ .tile = option(s, "tile", 0), .stride = option(s, "stride", 0), .size = option(s, "size", 0),
-                        .before = option(s, "before", 0), .after = option(s, "after", 0) };
+    *p = (struct prim){ .tile = option(s, "tile", 0),
+                        .stride = option(s, "stride", 0),
+                        .size = option(s, "size", 0),
+                        .before = option(s, "before", 0),
+                        .after = option(s, "after", 0) };
     if (s->kind == STEP_LAYOUT_SPLIT)
         return prim_split(l, s, p, e);
     if (s->kind == STEP_LAYOUT_REORDER)
@@ -264,7 +283,9 @@ static bool prim_from_step(const struct layout *l, const struct step *s, struct 
         return prim_adjacent(l, s, PRIM_FUSE, p, e);
     if (s->kind == STEP_LAYOUT_FOLD)
         return prim_adjacent(l, s, PRIM_FOLD, p, e);
-    p->kind = s->kind == STEP_LAYOUT_UNFOLD ? PRIM_UNFOLD : s->kind == STEP_LAYOUT_PAD ? PRIM_PAD : PRIM_UNPAD;
+    p->kind = s->kind == STEP_LAYOUT_UNFOLD ? PRIM_UNFOLD
+              : s->kind == STEP_LAYOUT_PAD  ? PRIM_PAD
+                                            : PRIM_UNPAD;
     return find_dim(l, &s->arg[0], &p->dim, e);
 }
 
@@ -283,7 +304,7 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     if (s->kind == STEP_LAYOUT_SET) {
         if (!layout_from_notation(draft->pool, l->tensor, s->arg[0].text, prims, &n, e)) {
             int col = e->at.col > 0 ? e->at.col : 1;
-            e->source[0] = '\0';                   /* the column is one of the line from here on */
+            e->source[0] = '\0'; /* the column is one of the line from here on */
             return err_at(e, s->arg[0].col + col - (s->arg[0].quoted ? 0 : 1), e->at.len);
         }
         set_choice(draft, name, prims, n);

@@ -1,4 +1,5 @@
-/* Loop steps: names to axes, one primitive on one stage, then the rules between stages (compute_at). */
+/* Loop steps: names to axes, one primitive on one stage, then the rules between stages
+ * (compute_at). */
 #include "kernels/program/program_impl.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static bool find_stage(const struct program *p, const char *name, int *node, str
     for (int n = 0; n < p->graph->n_nodes; n++)
         str_printf(&list, "%s%s", n ? ", " : "", p->stage[n]->name);
     if (t >= 0)
-        err_set(e, ERR_NAME, "%s is %s: nothing computes it, so it has no loops", p->graph->tensor[t].name,
+        err_set(e, ERR_NAME, "%s is %s: nothing computes it, so it has no loops",
+                p->graph->tensor[t].name,
                 p->graph->tensor[t].role == TENSOR_CONST ? "a constant" : "an input");
     else
         err_set(e, ERR_NAME, "nothing computes a tensor %s", name);
@@ -38,8 +40,8 @@ static bool find_axis(const struct stage *s, const struct step_word *w, int *axi
     return blame_word(e, w);
 }
 
-static bool step_split(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
-                       struct err *e)
+static bool step_split(struct program *d, const struct stage *s, const struct step *st,
+                       const struct stage **out, struct err *e)
 {
     int axis;
     int64_t factor[MAX_AXES];
@@ -55,7 +57,8 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
         }
         factor[i - 1] = f;
     }
-    return stage_split(d->pool, s, axis, factor, st->n_args - 1, out, e) || blame_word(e, &st->arg[1]);
+    return stage_split(d->pool, s, axis, factor, st->n_args - 1, out, e) ||
+           blame_word(e, &st->arg[1]);
 }
 
 /* All named axes, each once. */
@@ -75,16 +78,18 @@ static bool find_axes(const struct stage *s, const struct step *st, int *axis, s
     return true;
 }
 
-static bool step_fuse(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
-                      struct err *e)
+static bool step_fuse(struct program *d, const struct stage *s, const struct step *st,
+                      const struct stage **out, struct err *e)
 {
     int axis[MAX_AXES];
     if (!find_axes(s, st, axis, e))
         return false;
     for (int i = 1; i < st->n_args; i++)
         if (axis[i] != axis[0] + i) {
-            err_set(e, ERR_DIM, "loops %s and %s are not adjacent in this order", st->arg[i - 1].text, st->arg[i].text);
-            err_fix(e, "reorder first: loop reorder %s %s %s", s->name, st->arg[i - 1].text, st->arg[i].text);
+            err_set(e, ERR_DIM, "loops %s and %s are not adjacent in this order",
+                    st->arg[i - 1].text, st->arg[i].text);
+            err_fix(e, "reorder first: loop reorder %s %s %s", s->name, st->arg[i - 1].text,
+                    st->arg[i].text);
             return blame_word(e, &st->arg[i]);
         }
     return stage_fuse(d->pool, s, axis[0], st->n_args, out, e);
@@ -96,8 +101,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The named loops take, in the new order, the places that they occupy now. */
-static bool step_reorder(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
-                         struct err *e)
+static bool step_reorder(struct program *d, const struct stage *s, const struct step *st,
+                         const struct stage **out, struct err *e)
 {
     int axis[MAX_AXES], place[MAX_AXES], perm[MAX_AXES];
     if (!find_axes(s, st, axis, e))
@@ -128,15 +133,16 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
         axis++;
     if (axis < 0) {
-        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?", s->name);
+        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?",
+                s->name);
         return err_fix(e, "name the loop: loop cache_write %s at=%s", s->name, s->axis[0].name);
     }
     return stage_cache_write(d->pool, s, axis, out, e);
 }
 
 /* The axis of at=D, or the innermost output loop outside of the reductions. */
-static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
-                            struct err *e)
+static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st,
+                            const struct stage **out, struct err *e)
 {
     int axis = -1;
     struct lowering in = program_lowering(d);
@@ -152,8 +158,10 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
             axis++;
     }
     if (axis < 0) {
-        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?", s->name);
-        return err_fix(e, "name the loop: loop cache_read %s %s at=%s", s->name, tensor, s->axis[0].name);
+        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?",
+                s->name);
+        return err_fix(e, "name the loop: loop cache_read %s %s at=%s", s->name, tensor,
+                       s->axis[0].name);
     }
     return stage_cache_read(d->pool, s, tensor, axis, out, e);
 }
@@ -169,8 +177,8 @@ static bool step_inline(struct program *d, int node, const struct stage **out, s
     return true;
 }
 
-static bool step_compute_at(struct program *d, const struct step *st, int node, const struct stage **out,
-                            struct err *e)
+static bool step_compute_at(struct program *d, const struct step *st, int node,
+                            const struct stage **out, struct err *e)
 {
     int host;
     if (!find_stage(d, st->arg[0].text, &host, e))
@@ -185,31 +193,34 @@ static bool step_compute_at(struct program *d, const struct step *st, int node, 
     return true;
 }
 
-static bool annotate(struct program *d, const struct stage *s, const struct step *st, const struct stage **out,
-                     struct err *e)
+static bool annotate(struct program *d, const struct stage *s, const struct step *st,
+                     const struct stage **out, struct err *e)
 {
     int axis;
-    enum loop_ann ann = st->kind == STEP_LOOP_VECTORIZE ? LOOP_VECTORIZE
-                      : st->kind == STEP_LOOP_UNROLL ? LOOP_UNROLL
-                      : st->kind == STEP_LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
+    enum loop_ann ann = st->kind == STEP_LOOP_VECTORIZE  ? LOOP_VECTORIZE
+                        : st->kind == STEP_LOOP_UNROLL   ? LOOP_UNROLL
+                        : st->kind == STEP_LOOP_PARALLEL ? LOOP_PARALLEL
+                                                         : LOOP_SERIAL;
     return find_axis(s, &st->arg[0], &axis, e) &&
            (stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]));
 }
 
-static bool change_stage(struct program *d, const struct step *st, int node, const struct stage **out, struct err *e)
+static bool change_stage(struct program *d, const struct step *st, int node,
+                         const struct stage **out, struct err *e)
 {
     const struct stage *s = d->stage[node];
     if (st->kind == STEP_LOOP_COMPUTE_ROOT) {
         if (s->attach < 0 && !s->inlined) {
-            err_set(e, ERR_STEP, "%s is neither computed at another node's loop nor inlined", s->name);
+            err_set(e, ERR_STEP, "%s is neither computed at another node's loop nor inlined",
+                    s->name);
             return blame_target(e, st);
         }
         *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);
         return true;
     }
     if (s->attach >= 0) {
-        err_set(e, ERR_STEP, "%s is computed at loop %s of %s and follows its loops", s->name, s->attach_axis,
-                d->stage[s->attach]->name);
+        err_set(e, ERR_STEP, "%s is computed at loop %s of %s and follows its loops", s->name,
+                s->attach_axis, d->stage[s->attach]->name);
         err_fix(e, "schedule %s, or: loop compute_root %s", d->stage[s->attach]->name, s->name);
         return blame_target(e, st);
     }
@@ -235,7 +246,8 @@ static bool change_stage(struct program *d, const struct step *st, int node, con
     return annotate(d, s, st, out, e);
 }
 
-/* The axis of the changed host that stands for `axis` of before: itself, or the innermost part of its split. */
+/* The axis of the changed host that stands for `axis` of before: itself, or the innermost part of
+ * its split. */
 static const char *heir(struct arena *a, const struct stage *host, const char *axis)
 {
     const char *last = NULL;
@@ -249,8 +261,8 @@ static const char *heir(struct arena *a, const struct stage *host, const char *a
     }
 }
 
-/* Every attached node and every cached operand must still be legal where it is; inside `node`, the loops may have new
- * names. */
+/* Every attached node and every cached operand must still be legal where it is; inside `node`, the
+ * loops may have new names. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);
@@ -266,15 +278,16 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
         const char *was = stage[n]->attach_axis;
         const char *axis = host == node ? heir(d->arena, stage[node], was) : was;
         if (!axis) {
-            err_set(e, ERR_STEP, "%s is computed at loop %s, which would be gone", stage[n]->name, was);
+            err_set(e, ERR_STEP, "%s is computed at loop %s, which would be gone", stage[n]->name,
+                    was);
             return err_fix(e, "first: loop compute_root %s", stage[n]->name);
         }
         struct stage *moved = ARENA_DUP(d->arena, stage[n], 1);
         moved->attach_axis = axis;
         stage[n] = moved;
         if (n != node && !lower_attach_check(&in, n, host, axis, &why)) {
-            err_set(e, ERR_STEP, "%s is computed at loop %s of %s and could not stay there: %s", stage[n]->name, axis,
-                    stage[host]->name, why.text);
+            err_set(e, ERR_STEP, "%s is computed at loop %s of %s and could not stay there: %s",
+                    stage[n]->name, axis, stage[host]->name, why.text);
             return err_fix(e, "first: loop compute_root %s", stage[n]->name);
         }
     }

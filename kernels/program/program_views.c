@@ -14,8 +14,8 @@ void program_print_nest(struct str *out, const struct program *p)
         err_print(out, &e);
 }
 
-static void print_store(struct str *out, const char *target, const struct expr *const *idx, int rank,
-                        enum combine how, const struct val *v, const char *const *names)
+static void print_store(struct str *out, const char *target, const struct expr *const *idx,
+                        int rank, enum combine how, const struct val *v, const char *const *names)
 {
     str_add(out, target);
     for (int d = 0; d < rank; d++) {
@@ -35,8 +35,8 @@ static void mark_divmod(void *ctx, const struct val *load)
 }
 
 /* One line: the node over the loops of a stage. Returns whether a / or % is left in it. */
-static bool print_access(struct str *out, const struct program *p, int node, const struct stage *loops,
-                         const char *const *names, const char *label)
+static bool print_access(struct str *out, const struct program *p, int node,
+                         const struct stage *loops, const char *const *names, const char *label)
 {
     const struct node *n = &p->graph->node[node];
     struct lowering in = program_lowering(p);
@@ -66,7 +66,8 @@ static void print_node(struct str *out, const struct program *p, int node, const
     if (own->n_steps > 0 || (own->attach >= 0 && own->attach < node))
         divmod = print_access(out, p, node, loops, names, "in loops");
     if (divmod)
-        str_add(out, "  note      a / or % is left: split the loops by the factors of the layouts, and it goes\n");
+        str_add(out, "  note      a / or % is left: split the loops by the factors of the layouts, "
+                     "and it goes\n");
     str_add_char(out, '\n');
 }
 
@@ -113,7 +114,8 @@ void program_print_access(struct str *out, const struct program *p)
             const struct layout *l = p->layout[g->node[n].out];
             str_printf(out, "conversion %s -> %s: %lld bytes read, %lld written at every call\n",
                        names[g->node[n].data_in], names[g->node[n].out],
-                       4 * (long long)tensor_elems(&g->tensor[g->node[n].data_in]), 4 * (long long)l->elems);
+                       4 * (long long)tensor_elems(&g->tensor[g->node[n].data_in]),
+                       4 * (long long)l->elems);
         }
 }
 

@@ -1,4 +1,5 @@
-/* One step as text and as a value.  The same text is typed at the prompt, stored in YAML, logged and printed in errors. */
+/* One step as text and as a value.  The same text is typed at the prompt, stored in YAML, logged
+ * and printed in errors. */
 #ifndef TS_PROGRAM_STEP_H
 #define TS_PROGRAM_STEP_H
 #include "kernels/base/arena.h"
@@ -21,15 +22,19 @@ struct step {
     enum step_kind kind;
     const char *text;                /* canonical: single blanks, the notation in double quotes */
     const char *target;              /* T, or KEY of `set` */
-    int n_args;                      /* positional words after the target: names and numbers, as written */
+    int n_args;                      /* positional words after the target: names and numbers, as
+                                      * written */
     const struct step_word *arg;
     int n_opts;                      /* key=value words */
     const struct step_opt { const char *key; int64_t value; const char *text; int col, len; } *opt;
     int target_col;
 };
 
-/* Splits a line into words (double quotes group, # starts a comment outside quotes). ERR_SYNTAX on an open quote. */
-bool words_split(struct arena *a, const char *line, const struct step_word **out, int *n, struct err *e);
-/* Syntax only; names are resolved by program_apply.  Unknown verbs suggest the nearest; errors carry column and source. */
+/* Splits a line into words (double quotes group, # starts a comment outside quotes). ERR_SYNTAX on
+ * an open quote. */
+bool words_split(struct arena *a, const char *line, const struct step_word **out, int *n,
+                 struct err *e);
+/* Syntax only; names are resolved by program_apply.  Unknown verbs suggest the nearest; errors
+ * carry column and source. */
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e);
 #endif

@@ -11,7 +11,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/subprocess.h"
-#undef fail                               /* ours; cmocka has its own */
+#undef fail /* ours; cmocka has its own */
 #include <cmocka.h>
 
 static void show_diff(const char *path, const char *text)

@@ -1,4 +1,5 @@
-/* Loop nests: golden prints, refused steps, and scheduled programs against the float64 reference. */
+/* Loop nests: golden prints, refused steps, and scheduled programs against the float64 reference.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +86,8 @@ struct refusal { const char *spec, *steps, *bad, *says, *fix; };
 #define CONV "c2d n=1 i=4 h=10 w=10 o=8 k=3 bias=1 relu=1"
 static const struct refusal refusals[] = {
     { CONV, "", "loop split Conv O 3 2", "multiply to less than 8", "divisors of 8: 1 2 4 8" },
-    { CONV, "", "loop split Conv O 4 3", "a whole outermost iteration more than 8", "divisors of 8" },
+    { CONV, "", "loop split Conv O 4 3", "a whole outermost iteration more than 8",
+      "divisors of 8" },
     { CONV, "", "loop split Conv O 16", "not between 1 and 8", "" },
     { CONV, "", "loop split Conv X 2", "no loop X", "its loops are" },
     { CONV, "", "loop split Convv O 2", "nothing computes a tensor Convv", "loops belong to Conv" },
@@ -94,32 +96,43 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop vectorize Conv O", "runs inside it", "innermost" },
     { CONV, "loop reorder Conv I KH KW W", "loop vectorize Conv H", "runs inside it", "" },
     { CONV, "", "loop parallel Conv KH", "race", "" },
-    { CONV, "loop reorder Conv KH H", "loop parallel Conv H", "inside the reduction loop KH", "loop reorder Conv H KH" },
+    { CONV, "loop reorder Conv KH H", "loop parallel Conv H", "inside the reduction loop KH",
+      "loop reorder Conv H KH" },
     { CONV, "loop parallel Conv N", "loop parallel Conv H", "not adjacent", "fuse or reorder" },
-    { CONV, "loop vectorize ReLU W", "loop split ReLU W 2", "marked vectorize", "loop serial ReLU W" },
+    { CONV, "loop vectorize ReLU W", "loop split ReLU W 2", "marked vectorize",
+      "loop serial ReLU W" },
     { CONV, "", "loop fuse Conv N H", "not adjacent", "reorder first" },
     { CONV, "", "loop fuse Conv W I", "one is a reduction", "" },
     { CONV, "", "loop reorder Conv O O", "named twice", "" },
     { CONV, "", "loop cache_write ReLU", "accumulates nothing", "" },
     { CONV, "", "loop cache_write Conv at=Z", "no loop Z", "its loops are" },
-    { CONV, "", "loop compute_at ReLU Conv W", "it reads BiasAdd", "loop compute_at BiasAdd Conv W" },
+    { CONV, "", "loop compute_at ReLU Conv W", "it reads BiasAdd",
+      "loop compute_at BiasAdd Conv W" },
     { CONV, "", "loop compute_at BiasAdd Conv KH", "only complete after", "" },
-    { CONV, "set propagate off;layout set Conv NHWO", "loop compute_at BiasAdd Conv W", "layouts differ", "set propagate on" },
-    { CONV, "loop compute_at BiasAdd Conv W", "loop split BiasAdd W 2", "follows its loops", "compute_root BiasAdd" },
-    { CONV, "loop compute_at BiasAdd Conv W", "loop reorder Conv I W", "could not stay there", "compute_root BiasAdd" },
-    { CONV, "loop compute_at BiasAdd Conv W;loop compute_at ReLU Conv W", "loop compute_root BiasAdd",
+    { CONV, "set propagate off;layout set Conv NHWO", "loop compute_at BiasAdd Conv W",
+      "layouts differ", "set propagate on" },
+    { CONV, "loop compute_at BiasAdd Conv W", "loop split BiasAdd W 2", "follows its loops",
+      "compute_root BiasAdd" },
+    { CONV, "loop compute_at BiasAdd Conv W", "loop reorder Conv I W", "could not stay there",
+      "compute_root BiasAdd" },
+    { CONV, "loop compute_at BiasAdd Conv W;loop compute_at ReLU Conv W",
+      "loop compute_root BiasAdd",
       "could not stay there", "compute_root ReLU" },
-    { CONV, "loop split Conv O 2 4", "layout set Conv \"N O/2 H W 2o\"", "would no longer apply", "layouts before loops" },
+    { CONV, "loop split Conv O 2 4", "layout set Conv \"N O/2 H W 2o\"", "would no longer apply",
+      "layouts before loops" },
     { CONV, "", "layout set Conv \"N O/3 H W 3o\"", "", "" },
     { CONV, "", "layout split Conv Q 2", "no dimension Q", "its dimensions are" },
     { CONV, "", "layout reorder Conv N O H", "names 3", "" },
     { CONV, "", "layout reorder Conv N O H H", "named twice", "" },
     { CONV, "", "layout split Foo O 2", "no tensor Foo", "the tensors are" },
-    { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "", "layout set Inp_in NHWI", "the caller's tensor", "lay out Inp" },
+    { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "", "layout set Inp_in NHWI", "the caller's tensor",
+      "lay out Inp" },
     { CONV, "", "set propagate maybe", "on or off", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
-    { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K", "elements, more than", "deeper loop" },
-    { "c2d n=1 i=64 h=100 w=100 o=8 k=3 p=1", "", "loop compute_at Inp Conv N", "needs a tile of", "deeper loop" },
+    { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
+      "elements, more than", "deeper loop" },
+    { "c2d n=1 i=64 h=100 w=100 o=8 k=3 p=1", "", "loop compute_at Inp Conv N",
+      "needs a tile of", "deeper loop" },
 };
 
 static const struct program *apply_all(struct arena *a, const char *spec, const char *steps)
@@ -147,8 +160,10 @@ static void illegal_steps_say_why(void **state)
         program_print_nest(&before, p);
         if (program_apply_line(p, r->bad, &after, &e))
             fail_msg("row %d: `%s` was accepted", i, r->bad);
-        if (after || !strstr(e.text, r->says) || !strstr(e.fix, r->fix) || !e.at.col || !e.source[0])
-            fail_msg("row %d: `%s`: text \"%s\" fix \"%s\" col %d", i, r->bad, e.text, e.fix, e.at.col);
+        if (after || !strstr(e.text, r->says) || !strstr(e.fix,
+            r->fix) || !e.at.col || !e.source[0])
+            fail_msg("row %d: `%s`: text \"%s\" fix \"%s\" col %d", i, r->bad, e.text, e.fix,
+                     e.at.col);
         program_print_nest(&now, p);
         assert_string_equal(str_text(&before), str_text(&now));
         str_free(&before);
@@ -157,18 +172,23 @@ static void illegal_steps_say_why(void **state)
     }
 }
 
-/* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal draws are refused and
- * must leave the program as it was. */
+/* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal
+ * draws are refused and must leave the program as it was. */
 static const char *random_spec(struct arena *a, struct rng *r)
 {
     static const int ch[] = { 1, 2, 3, 4, 6, 8, 16 };
     if (rng_range(r, 0, 2) == 0)
-        return arena_printf(a, "gmm m=%d k=%d n=%d bias=%d relu=%d", (int)rng_range(r, 1, 3) * 4, ch[rng_range(r, 0, 6)],
-                            ch[rng_range(r, 0, 6)] * 2, (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 1));
+        return arena_printf(a, "gmm m=%d k=%d n=%d bias=%d relu=%d", (int)rng_range(r, 1, 3) * 4,
+                            ch[rng_range(r, 0, 6)],
+                            ch[rng_range(r, 0, 6)] * 2, (int)rng_range(r, 0, 1), (int)rng_range(r,
+                                         0, 1));
     int k = (int)rng_range(r, 1, 3), s = (int)rng_range(r, 1, 2), d = (int)rng_range(r, 1, 2);
-    return arena_printf(a, "c2d n=%d i=%d h=%d w=%d o=%d k=%d s=%d d=%d p=%d bias=%d relu=%d", (int)rng_range(r, 1, 2),
-                        ch[rng_range(r, 0, 4)], (int)rng_range(r, 6, 9), (int)rng_range(r, 6, 10), ch[rng_range(r, 0, 6)],
-                        k, s, d, (int)rng_range(r, 0, 2), (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 1));
+    return arena_printf(a, "c2d n=%d i=%d h=%d w=%d o=%d k=%d s=%d d=%d p=%d bias=%d relu=%d",
+                        (int)rng_range(r, 1, 2),
+                        ch[rng_range(r, 0, 4)], (int)rng_range(r, 6, 9), (int)rng_range(r, 6, 10),
+                                     ch[rng_range(r, 0, 6)],
+                        k, s, d, (int)rng_range(r, 0, 2), (int)rng_range(r, 0, 1),
+                                  (int)rng_range(r, 0, 1));
 }
 
 static int64_t random_divisor(struct rng *r, int64_t n)
@@ -192,7 +212,8 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
         str_add(&s, rng_range(r, 0, 1) ? "set output_layout original" : "set propagate off");
         break;
     case 0: case 1:
-        str_printf(&s, "layout split %s %s %lld", name, l->dim[d], (long long)random_divisor(r, l->shape[d]));
+        str_printf(&s, "layout split %s %s %lld", name, l->dim[d], (long long)random_divisor(r,
+                   l->shape[d]));
         break;
     case 2: case 3:
         str_printf(&s, "layout reorder %s", name);
@@ -200,11 +221,13 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
             str_printf(&s, " %s", l->dim[i == d ? other : i == other ? d : i]);
         break;
     case 4:
-        str_printf(&s, "layout unfold %s %s tile=%d stride=%d", name, l->dim[d], (int)rng_range(r, 1, 5),
+        str_printf(&s, "layout unfold %s %s tile=%d stride=%d", name, l->dim[d], (int)rng_range(r,
+                   1, 5),
                    (int)rng_range(r, 1, 4));
         break;
     case 5:
-        str_printf(&s, "layout pad %s %s before=%d after=%d", name, l->dim[d], (int)rng_range(r, 0, 1), (int)rng_range(r, 0, 2));
+        str_printf(&s, "layout pad %s %s before=%d after=%d", name, l->dim[d], (int)rng_range(r, 0,
+                   1), (int)rng_range(r, 0, 2));
         break;
     default:
         if (d + 1 < l->rank)
@@ -223,14 +246,18 @@ static const char *random_loop_step(struct arena *a, struct rng *r, const struct
     const struct stage *host = p->stage[p->graph->main_node];
     if (rng_range(r, 0, 1))
         s = host;
-    const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0, s->n_axes - 1)];
+    const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0,
+                                              s->n_axes - 1)];
     switch (rng_range(r, 0, 11)) {
-    case 10: return arena_printf(a, "loop inline %s", p->stage[rng_range(r, 0, p->graph->n_nodes - 1)]->name);
+    case 10: return arena_printf(a, "loop inline %s", p->stage[rng_range(r, 0,
+                                 p->graph->n_nodes - 1)]->name);
     case 11:
         return arena_printf(a, "loop cache_read %s %s at=%s", s->name,
-                            p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name, x->name);
+                            p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name,
+                                    x->name);
     case 0: case 1: return arena_printf(a, "loop split %s %s %lld", s->name, x->name,
-                                          (long long)(rng_range(r, 0, 1) ? random_divisor(r, x->extent) : rng_range(r, 1, x->extent)));
+                                          (long long)(rng_range(r, 0, 1) ? random_divisor(r,
+                                           x->extent) : rng_range(r, 1, x->extent)));
     case 2: case 3: return arena_printf(a, "loop reorder %s %s %s", s->name, x->name, y->name);
     case 4: return arena_printf(a, "loop vectorize %s %s", s->name, s->axis[s->n_axes - 1].name);
     case 5: return arena_printf(a, "loop unroll %s %s", s->name, x->name);
@@ -271,7 +298,8 @@ static void random_schedules_equal_the_reference(void **state)
         }
         int layouts = (int)rng_range(&r, 0, 6), loops = (int)rng_range(&r, 0, 12);
         for (int i = 0; i < layouts + loops; i++) {
-            const char *line = i < layouts ? random_layout_step(a, &r, p) : random_loop_step(a, &r, p);
+            const char *line = i < layouts ? random_layout_step(a, &r, p) : random_loop_step(a, &r,
+                    p);
             if (getenv("TS_VERBOSE"))
                 print_message("%s: %s\n", p->base->spec, line);
             if (program_apply_line(p, line, &p, &e))
@@ -284,7 +312,8 @@ static void random_schedules_equal_the_reference(void **state)
             report_program(p, d);
         arena_free(a);
     }
-    print_message("random schedules: %d rounds, %d steps applied, %d refused\n", n, applied, refused);
+    print_message("random schedules: %d rounds, %d steps applied, %d refused\n", n, applied,
+                  refused);
     assert_true(applied > n);
 }
 
