@@ -144,6 +144,7 @@ static void run_line(struct model *m, const char *line)
     if (fill_in(m, line, &s)) {
         while (s.len > 0 && s.data[s.len - 1] == ' ')
             s.data[--s.len] = 0;
+        m->overlay = OVERLAY_NONE;
         model_run(m, str_text(&s));
     }
     str_free(&s);
@@ -153,8 +154,7 @@ static void ask_line(struct model *m, const char *line)
 {
     struct str s = {0};
     if (fill_in(m, line, &s)) {
-        if (m->overlay == OVERLAY_HELP)
-            m->overlay = OVERLAY_NONE;
+        m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;

@@ -22,7 +22,6 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     m->threads = o->threads > 0 ? o->threads : 1;
     m->autorun = !o->no_auto;
     m->stamp = 1;
-    m->count_view = -1;
     model_resize(m, 80, 24);
     model_set_session(m, s);
     return m;
@@ -201,8 +200,10 @@ static void clear_message(struct model *m)
 
 static void after_effect(struct model *m, enum command_effect effect)
 {
-    if (effect == EFFECT_MEASURE)
+    if (effect == EFFECT_MEASURE) {
         m->measure_wanted = true;
+        m->data_stamp++;
+    }
     if (effect != EFFECT_STATE)
         return;
     m->session->dirty = true;
@@ -356,41 +357,16 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* Digits choose a view at once; when a motion follows, they were its count and the view goes
- * back. */
+/* 1 to 6 choose views, so a count starts with another digit: 9j, 05j, 012G. */
 static bool key_digit(struct model *m, int key)
 {
-    if (key < '0' || key > '9' || !m->session || m->overlay != OVERLAY_NONE)
+    bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);
+    if (!digit || (!m->counting && !starts))
         return false;
-    bool starts = m->count == 0;
-    if (key == '0' && starts)
-        return true;
-    long count = m->count * 10 + (key - '0');
-    int before = starts ? (int)m->view[m->last_view] : m->count_view;
-    enum pane focus = starts ? m->focus : m->count_focus;
-    if (key - '1' < VIEW_COUNT && key != '0') {
-        enum key_context chain[] = {KEYS_WORK};
-        model_perform(m, binding_find(chain, 1, key));
-    }
-    m->count = count < 100000 ? count : 100000;
-    m->count_view = before;
-    m->count_focus = focus;
+    m->count = m->count * 10 + (key - '0');
+    m->count = m->count < 100000 ? m->count : 100000;
+    m->counting = true;
     return true;
-}
-
-static bool takes_count(const struct binding *b)
-{
-    return b->context == KEYS_MOVE || strstr(b->line, "%N") != NULL;
-}
-
-static void undo_digit_view(struct model *m)
-{
-    if (m->count_view >= 0) {
-        m->view[m->last_view] = (enum view)m->count_view;
-        m->focus = m->count_focus;
-        frame_layout(m, &m->frame);
-        model_refresh(m);
-    }
 }
 
 static void key_binding(struct model *m, int key)
@@ -398,15 +374,10 @@ static void key_binding(struct model *m, int key)
     enum key_context chain[KEYS_COUNT];
     int n = model_contexts(m, chain);
     const struct binding *b = binding_find(chain, n, key);
-    if (b && m->count > 0 && takes_count(b)) {
-        undo_digit_view(m);
-        n = model_contexts(m, chain);
-        b = binding_find(chain, n, key);
-    }
     if (b)
         model_perform(m, b);
     m->count = 0;
-    m->count_view = -1;
+    m->counting = false;
 }
 
 void model_key(struct model *m, int key)

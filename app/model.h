@@ -73,8 +73,7 @@ struct model {
     /* what the keys meant when help was opened */
     enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;
     long count;                          /* typed before a key; 0 = none */
-    int count_view;         /* the view and the focus the digits have switched away from; -1 none */
-    enum pane count_focus;
+    bool counting;                       /* digits go into the count, not to the views */
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
 
     enum after_ask then;                 /* what the question, or the save it led to, was for */

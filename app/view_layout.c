@@ -4,6 +4,8 @@
 #include <string.h>
 #include "app/view.h"
 
+#define PICTURE_LINES 16                 /* of memory, of each tensor: 1 KiB shows the pattern */
+
 /* The cursor's tensor and how far below the tensor's heading it is. */
 struct place { char tensor[64]; int below; };
 
@@ -24,8 +26,10 @@ static void add_tensor(struct doc *d, const struct program *prog, int t, int wid
 {
     const char *name = prog->graph->tensor[t].name;
     struct str text = {0};
+    if (t > 0)
+        doc_line(d, STYLE_PLAIN, "")->stage = prog->graph->tensor[t - 1].name;
+    layout_draw(&text, prog->pool, prog->layout[t], width - 1, PICTURE_LINES);
     int first = d->lines.len;
-    program_print_layouts(&text, prog, name, width - 1);
     doc_source(d, str_text(&text), NULL, 0);
     str_free(&text);
     for (int i = first; i < d->lines.len; i++) {
@@ -50,7 +54,7 @@ void view_layout_build(struct model *m, struct pane_doc *p, int width)
     if (first_look)
         snprintf(at.tensor, sizeof at.tensor, "%s", prog->stage[prog->graph->main_node]->name);
     for (int t = 0; t < prog->graph->n_tensors; t++) {
-        int first = p->doc.lines.len;
+        int first = p->doc.lines.len + (t > 0);
         add_tensor(&p->doc, prog, t, width);
         int last = p->doc.lines.len - 1;
         if (streq(prog->graph->tensor[t].name, at.tensor))

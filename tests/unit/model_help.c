@@ -1,0 +1,84 @@
+#include "tests/unit/model_help.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "app/text.h"
+#include "app/view.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+struct model *model_on(const char *spec)
+{
+    struct tui_opts o = {.no_auto = true};
+    struct session *s = NULL;
+    struct err e;
+    if (spec && !session_new(spec, &s, &e))
+        fail_msg("%s", e.text);
+    struct model *m = model_new(s, &o, true);
+    model_refresh(m);
+    return m;
+}
+
+void press(struct model *m, const char *keys)
+{
+    char copy[512], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", keys);
+    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
+        int key = key_parse(word);
+        for (const char *c = word; key == K_NONE && *c;)
+            model_key(m, (int)utf8_next(&c));
+        if (key != K_NONE)
+            model_key(m, key);
+    }
+}
+
+const char *screen_of(struct model *m)
+{
+    static struct str text;
+    struct grid g;
+    grid_open(&g, m->w, m->h, m->unicode);
+    str_clear(&text);
+    model_draw(m, &g);
+    grid_dump(&g, &text);
+    grid_close(&g);
+    return str_text(&text);
+}
+
+void assert_shows(struct model *m, const char *text)
+{
+    if (!strstr(screen_of(m), text))
+        fail_msg("\"%s\" is not on the screen:\n%s", text, screen_of(m));
+}
+
+void assert_hides(struct model *m, const char *text)
+{
+    if (strstr(screen_of(m), text))
+        fail_msg("\"%s\" is on the screen:\n%s", text, screen_of(m));
+}
+
+const char *step_of(const struct model *m)
+{
+    return history_current(m->session->history)->step;
+}
+
+const char *loop_of(const struct model *m)
+{
+    const struct stage *s;
+    int axis;
+    return nest_loop(m, &s, &axis) ? s->axis[axis].name : "";
+}
+
+void private_folders(void)
+{
+    static char dir[] = "/tmp/tilescope-model-XXXXXX";
+    if (!mkdtemp(dir) || chdir(dir) != 0)
+        fail_msg("no temporary folder");
+    setenv("XDG_STATE_HOME", dir, 1);
+    setenv("XDG_CACHE_HOME", dir, 1);
+}

@@ -1,0 +1,775 @@
+/* The user interface without a terminal: keys in, screen out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "app/view.h"
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=64 k=32 n=48"
+#define C2D "c2d n=1 i=8 h=14 w=14 o=32 k=3 p=1 bias=1 relu=1"
+
+/* loops */
+
+static void test_first_look(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    assert_string_equal(loop_of(m), "O");
+    assert_shows(m, "as given");
+    assert_shows(m, "loop O of Conv: 32 iterations");
+    assert_shows(m, "press : and type a step");
+    assert_hides(m, "(not saved)");
+    model_free(m);
+}
+
+static void test_split_by_key(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "Right");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "S");
+    assert_shows(m, ":loop split C N");
+    assert_shows(m, "loop split T D F1 [F2 ...]: split loop D");
+    press(m, "16 Enter");
+    assert_string_equal(step_of(m), "loop split C N 16");
+    assert_string_equal(loop_of(m), "N.0");
+    assert_shows(m, "for m, n.0, n.1 in range(64, 3, 16):");
+    assert_shows(m, "  1 loop split C N 16");
+    assert_shows(m, ":loop split C N 16");
+    assert_shows(m, "(not saved)");
+    model_free(m);
+}
+
+static void test_illegal_step_changes_nothing(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "v");
+    assert_string_equal(loop_of(m), "M");
+    assert_int_equal(history_n_states(m->session->history), 1);
+    assert_shows(m, ":loop vectorize C M");
+    assert_shows(m, "cannot vectorize loop M of C");
+    assert_shows(m, "Fix: ");
+    assert_false(m->session->dirty);
+    press(m, "j");
+    assert_hides(m, "cannot vectorize");
+    model_free(m);
+}
+
+static void test_error_keeps_the_line(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space X Space 8 Enter");
+    assert_true(m->prompt.open);
+    assert_shows(m, ":loop split C X 8");
+    assert_int_equal(history_n_states(m->session->history), 1);
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_int_equal(m->prompt.at, strlen("loop split C "));
+    press(m, "Del N Enter");
+    assert_string_equal(step_of(m), "loop split C N 8");
+    press(m, ": bogus Enter Esc");
+    assert_false(m->prompt.open);
+    model_free(m);
+}
+
+static void test_annotations_toggle(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    assert_string_equal(loop_of(m), "M");
+    assert_shows(m, "in parallel(64)");
+    press(m, "p");
+    assert_string_equal(step_of(m), "loop serial C M");
+    press(m, "p U");
+    assert_string_equal(step_of(m), "loop unroll C M");
+    press(m, "Backspace");
+    assert_string_equal(step_of(m), "loop serial C M");
+    model_free(m);
+}
+
+static void test_moves_join(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    press(m, "J");
+    assert_string_equal(step_of(m), "loop reorder Conv H O");
+    press(m, "J");
+    assert_string_equal(step_of(m), "loop reorder Conv H W O");
+    press(m, "S-Down");
+    assert_string_equal(step_of(m), "loop reorder Conv H W I O");
+    assert_string_equal(loop_of(m), "O");
+    press(m, "K K");
+    assert_string_equal(step_of(m), "loop reorder Conv H O");
+    press(m, "S-Up");
+    assert_string_equal(step_of(m), "");
+    press(m, "K");
+    assert_string_equal(step_of(m), "loop reorder Conv O N");
+    press(m, "J J");
+    assert_string_equal(step_of(m), "loop reorder Conv H O");
+    model_free(m);
+}
+
+static void test_moves_stop_at_the_ends(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "K");
+    assert_shows(m, "outermost loop of C already");
+    press(m, "J J");
+    assert_string_equal(step_of(m), "loop reorder C N K M");
+    press(m, "J");
+    assert_shows(m, "innermost loop of C already");
+    assert_string_equal(step_of(m), "loop reorder C N K M");
+    model_free(m);
+}
+
+static void test_other_loop_keys(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "f");
+    assert_string_equal(step_of(m), "loop fuse C M N");
+    press(m, "u r");
+    assert_shows(m, ":loop reorder C M N K");
+    press(m, "Esc Right c");
+    assert_string_equal(step_of(m), "loop cache_write C at=N");
+    model_free(m);
+    m = model_on(C2D);
+    press(m, "a");
+    assert_shows(m, ":loop compute_at BiasAdd Conv O");
+    model_free(m);
+}
+
+static void test_not_on_a_loop(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "j S");
+    assert_shows(m, "the cursor is not on a loop");
+    assert_false(m->prompt.open);
+    model_free(m);
+}
+
+/* history */
+
+static void test_undo_redo_and_counts(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p : loop Space split Space C Space N Space 16 Enter J");
+    assert_string_equal(step_of(m), "loop reorder C N.0 M");
+    press(m, "02 u");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    assert_int_equal(m->view[PANE_MAIN], VIEW_NEST);
+    assert_shows(m, "  3 loop reorder C N.0 M");
+    press(m, "02 C-r");
+    assert_string_equal(step_of(m), "loop reorder C N.0 M");
+    press(m, "9 u");
+    assert_string_equal(step_of(m), "loop reorder C N.0 M");
+    press(m, "u u u u");
+    assert_string_equal(step_of(m), "");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    model_free(m);
+}
+
+static void test_ledger_goes_to_a_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p U Tab");
+    assert_int_equal(m->focus, PANE_LEDGER);
+    press(m, "k Enter");
+    assert_shows(m, ":goto 1");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    press(m, "G Enter");
+    assert_string_equal(step_of(m), "loop unroll C M");
+    press(m, "k e");
+    assert_shows(m, ":loop parallel C M");
+    model_free(m);
+}
+
+static void test_branches(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p b tiled Enter");
+    assert_shows(m, "Steps: tiled");
+    press(m, "U B");
+    assert_shows(m, "Branches");
+    assert_shows(m, "● tiled");
+    press(m, "k Enter");
+    assert_shows(m, "Steps: main");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    press(m, "B j d Enter");
+    assert_int_equal(history_n_branches(m->session->history), 1);
+    press(m, "b main Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    model_free(m);
+}
+
+/* views */
+
+static void test_views(void **state)
+{
+    (void)state;
+    static const struct { const char *keys; enum view view; } table[] = {
+        {"1", VIEW_NEST}, {"2", VIEW_ACCESS}, {"3", VIEW_LAYOUT}, {"4", VIEW_C}, {"5", VIEW_ASM},
+        {"6", VIEW_PROFILE}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_PROFILE},
+        {": view Space layout Enter", VIEW_LAYOUT}, {"6 3 j", VIEW_LAYOUT}, {"02 j", VIEW_NEST},
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct model *m = model_on(GMM);
+        press(m, table[i].keys);
+        assert_int_equal(m->view[PANE_MAIN], table[i].view);
+        screen_of(m);
+        model_free(m);
+    }
+}
+
+static void test_access_follows_the_layout(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": layout Space set Space C Space \"M/8 Space N Space 8m\" Enter 2");
+    assert_string_equal(step_of(m), "layout set C \"M/8 N 8m\"");
+    assert_shows(m, "logical");
+    assert_shows(m, "C[m.0][n][m.1]");
+    model_free(m);
+}
+
+static void test_layout_keys(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "3");
+    assert_int_equal(m->view[PANE_MAIN], VIEW_LAYOUT);
+    press(m, "j k");
+    assert_shows(m, "tensor C, stored as");
+    press(m, "e");
+    assert_shows(m, ":layout set C \"M N\"");
+    press(m, "Backspace Backspace Backspace N Space M Enter");
+    assert_string_equal(step_of(m), "layout set C \"N M\"");
+    press(m, "r");
+    assert_shows(m, ":layout reorder C N M");
+    press(m, "Esc Backspace");
+    assert_string_equal(step_of(m), "layout reset C");
+    press(m, "Left S");
+    assert_shows(m, ":layout split B");
+    model_free(m);
+}
+
+static void test_panes_by_size(void **state)
+{
+    (void)state;
+    static const struct { int w, h, shown; } table[] = {
+        {80, 24, 2}, {40, 10, 1}, {120, 40, 2}, {160, 48, 3}, {200, 12, 3}, {29, 24, 0}, {80, 5, 0},
+    };
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        int shown = 0;
+        model_resize(m, table[i].w, table[i].h);
+        model_refresh(m);
+        for (int p = 0; p < PANE_COUNT; p++)
+            shown += m->frame.pane[p].h > 0;
+        assert_int_equal(shown, table[i].shown);
+        screen_of(m);
+    }
+    model_free(m);
+}
+
+static void test_zoom_and_focus(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "+");
+    assert_hides(m, "Steps");
+    press(m, "Tab");
+    assert_shows(m, "Steps");
+    assert_hides(m, "for m");
+    press(m, "q");
+    assert_false(m->zoom);
+    assert_false(m->out.quit);
+    model_resize(m, 160, 40);
+    press(m, "Tab Tab");
+    assert_int_equal(m->focus, PANE_SIDE);
+    press(m, "1");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_NEST);
+    assert_int_equal(m->view[PANE_MAIN], VIEW_PROFILE);
+    model_free(m);
+}
+
+static void test_search(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    press(m, "2 / relu Enter");
+    const struct pane_doc *p = &m->pane[VIEW_ACCESS];
+    assert_non_null(strstr(doc_at(&p->doc, &p->scroll)->text, "ReLU"));
+    int first = p->scroll.cursor;
+    press(m, "n");
+    assert_true(p->scroll.cursor > first);
+    press(m, "N");
+    assert_int_equal(p->scroll.cursor, first);
+    press(m, "/ nowhere Enter");
+    assert_shows(m, "not found in this view");
+    press(m, "Esc");
+    assert_int_equal(m->search.len, 0);
+    model_free(m);
+}
+
+/* the prompt and help */
+
+static void test_completion(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space vec Tab");
+    assert_string_equal(str_text(&m->prompt.line), "loop vectorize ");
+    press(m, "Tab N Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    press(m, "Esc : vi Tab p Tab");
+    assert_string_equal(str_text(&m->prompt.line), "view profile ");
+    press(m, "Esc : auto Space o Tab");
+    assert_shows(m, "off");
+    press(m, "Esc Esc : re Tab");
+    assert_shows(m, "draw the screen anew");
+    model_free(m);
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "?");
+    assert_shows(m, "Keys and commands");
+    assert_shows(m, "On a loop");
+    press(m, "lanes");
+    assert_shows(m, "with lanes");
+    assert_hides(m, "undo");
+    press(m, "Enter");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    assert_shows(m, ":loop vectorize C M");
+    press(m, "F1 layout Space unfold");
+    assert_shows(m, "layout unfold T D");
+    press(m, "End Enter");
+    assert_true(m->prompt.open);
+    assert_true(str_starts(str_text(&m->prompt.line), "layout unf"));
+    press(m, "Esc : help Space cache Enter");
+    assert_shows(m, "with cache");
+    press(m, "Backspace Backspace Backspace Backspace Backspace q");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    press(m, "? zzzz");
+    assert_shows(m, "nothing matches");
+    model_free(m);
+}
+
+static void test_menu_runs_keys(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "Enter");
+    assert_shows(m, "Loop M of C");
+    press(m, "p");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    assert_string_equal(step_of(m), "loop parallel C M");
+    press(m, "Enter Down Down Enter");
+    assert_string_equal(step_of(m), "loop unroll C M");
+    model_free(m);
+}
+
+/* saving and leaving */
+
+static void test_save(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p s");
+    assert_shows(m, ":w gmm.yaml");
+    press(m, "Enter");
+    assert_shows(m, "saved to gmm.yaml");
+    assert_true(file_exists("gmm.yaml"));
+    assert_false(m->session->dirty);
+    press(m, "U");
+    assert_shows(m, "gmm.yaml (changed)");
+    press(m, "s");
+    assert_false(m->session->dirty);
+    press(m, ": title Space My Space tile Enter");
+    assert_shows(m, "My tile");
+    press(m, "w C-u w Space other.yaml Enter");
+    assert_true(file_exists("other.yaml"));
+    model_free(m);
+    m = model_on(GMM);
+    press(m, "U : w Space other.yaml Enter");
+    assert_shows(m, "exists already");
+    press(m, "Enter");
+    assert_shows(m, "saved to other.yaml");
+    model_free(m);
+    unlink("gmm.yaml");
+    unlink("other.yaml");
+}
+
+static void test_quit(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "q");
+    assert_true(m->out.quit);
+    m->out.quit = false;
+    press(m, "p q");
+    assert_shows(m, "Save the changes first?");
+    assert_false(m->out.quit);
+    press(m, "x c");
+    assert_hides(m, "Save the changes");
+    assert_false(m->out.quit);
+    press(m, "q y");
+    assert_shows(m, ":wq gmm.yaml");
+    press(m, "Esc s Esc");
+    assert_false(m->out.quit);
+    press(m, "q y Enter");
+    assert_true(m->out.quit);
+    assert_true(file_exists("gmm.yaml"));
+    unlink("gmm.yaml");
+    model_free(m);
+    m = model_on(GMM);
+    press(m, "p q n");
+    assert_true(m->out.quit);
+    model_free(m);
+    m = model_on(GMM);
+    press(m, "p C-c");
+    assert_true(m->out.quit);
+    session_autosave_drop(m->session);
+    model_free(m);
+}
+
+static void test_dump_and_export(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct str text = {0};
+    struct err e;
+    press(m, ": dump Space screen.txt Enter");
+    assert_true(file_read("screen.txt", 1 << 20, &text, &e));
+    assert_non_null(strstr(str_text(&text), "for m, n in range(64, 48):"));
+    press(m, ": dump Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    press(m, "Esc : export Space /nowhere/x.c Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    press(m, "Esc y");
+    assert_non_null(strstr(str_text(&m->out.copy), "for m, n"));
+    str_free(&text);
+    unlink("screen.txt");
+    model_free(m);
+}
+
+/* the start screen */
+
+static void test_start(void **state)
+{
+    (void)state;
+    struct model *m = model_on(NULL);
+    assert_shows(m, "Start on an operator");
+    assert_shows(m, "matrix multiplication");
+    press(m, "u");
+    press(m, "G");
+    model_resize(m, 120, 40);
+    press(m, "g G");
+    assert_shows(m, "Enter puts this on the prompt");
+    press(m, ": new Space gmm Space m=4 Space kk=2 Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_true(m->prompt.open);
+    press(m, "End C-u new Space gmm Space m=4 Space k=2 Space n=8 Enter");
+    assert_non_null(m->session);
+    assert_shows(m, "for m, n in range(4, 8):");
+    press(m, ": start Enter");
+    assert_null(m->session);
+    press(m, ": loop Space split Enter");
+    assert_shows(m, "no operator is open yet");
+    press(m, "Esc q");
+    assert_true(m->out.quit);
+    model_free(m);
+}
+
+static void test_operator_goes_to_the_prompt(void **state)
+{
+    (void)state;
+    setenv("TILESCOPE_HOME", "/nowhere", 1);
+    struct model *m = model_on(NULL);
+    press(m, "g Enter");
+    assert_true(m->prompt.open);
+    assert_true(str_starts(str_text(&m->prompt.line), "new "));
+    press(m, "Enter");
+    assert_non_null(m->session);
+    model_free(m);
+}
+
+static void test_unsaved_work_is_asked_about(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p : new Space gmm Space m=4 Space k=2 Space n=8 Enter");
+    assert_shows(m, "Save the changes first?");
+    press(m, "c");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    press(m, ": new Space gmm Space m=4 Space k=2 Space n=8 Enter n");
+    assert_shows(m, "for m, n in range(4, 8):");
+    model_free(m);
+}
+
+/* background work */
+
+/* A finished job of the lane's wish, with these results. */
+static struct job *finished(const struct model *m, enum job_lane lane, double ms, bool verified)
+{
+    struct wish w;
+    assert_true(model_wish(m, lane, &w));
+    struct job *j = model_job(m, &w);
+    j->ok = true;
+    j->m.outcome = verified ? OUTCOME_OK : OUTCOME_WRONG;
+    j->m.verified = verified;
+    if (verified)
+        j->m.latency = (struct latency){.median_ms = ms, .min_ms = ms, .max_ms = ms, .runs = 11};
+    else
+        snprintf(j->m.reason, sizeof j->m.reason, "element 3 of C is off by 2");
+    j->m.sim.available = true;
+    j->m.sim.l1 = (struct cache_geometry){32768, 8, 64};
+    j->m.sim.l1_misses = (int64_t)(ms * 1000);
+    j->m.sim.n = 1;
+    snprintf(j->m.sim.by_tensor[0].tensor, sizeof j->m.sim.by_tensor[0].tensor, "A");
+    j->m.sim.by_tensor[0].l1_misses = j->m.sim.l1_misses;
+    return j;
+}
+
+static void deliver(struct model *m, struct job *j)
+{
+    model_done(m, j);
+    job_free(j);
+}
+
+static void test_measuring(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct wish w;
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    press(m, "m");
+    assert_shows(m, "running");
+    deliver(m, finished(m, LANE_MEASURE, 10, true));
+    assert_shows(m, "10.0 ms");
+    assert_shows(m, "✓");
+    assert_shows(m, "measured: 10.0 ms; the result is correct");
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(m->session->dirty);
+    press(m, "A p");
+    deliver(m, finished(m, LANE_MEASURE, 4, true));
+    assert_shows(m, "-60 %");
+    press(m, "6");
+    assert_shows(m, "4.00 ms  median of 11 runs");
+    assert_shows(m, "A       ");
+    press(m, "1 U");
+    deliver(m, finished(m, LANE_MEASURE, 1, false));
+    assert_shows(m, "element 3 of C is off by 2");
+    assert_shows(m, "✗");
+    model_free(m);
+}
+
+static void test_stale_results(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "A p");
+    struct job *late = finished(m, LANE_MEASURE, 3, true);
+    press(m, "U");
+    deliver(m, late);
+    assert_shows(m, "3.00 ms");
+    struct wish w;
+    assert_true(model_wish(m, LANE_MEASURE, &w));
+    struct job *cancelled_job = finished(m, LANE_MEASURE, 9, true);
+    cancelled_job->ok = false;
+    cancelled_job->e.code = ERR_CANCEL;
+    deliver(m, cancelled_job);
+    assert_hides(m, "9.00 ms");
+    assert_true(model_wish(m, LANE_MEASURE, &w));
+    press(m, "Esc");
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    press(m, "m");
+    late = finished(m, LANE_MEASURE, 7, true);
+    press(m, ": new Space gmm Space m=4 Space k=2 Space n=8 Enter n");
+    deliver(m, late);
+    assert_hides(m, "7.00 ms");
+    model_free(m);
+}
+
+static void test_no_compiler(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "A");
+    struct job *j = finished(m, LANE_MEASURE, 3, true);
+    j->ok = false;
+    err_set(&j->e, ERR_ENV, "no C compiler");
+    err_fix(&j->e, "install gcc");
+    deliver(m, j);
+    assert_shows(m, "no C compiler");
+    assert_shows(m, "install gcc; measuring is off now");
+    assert_false(m->autorun);
+    model_free(m);
+}
+
+static void test_code_comes_from_jobs(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct wish w;
+    assert_false(model_wish(m, LANE_TEXT, &w));
+    press(m, "4");
+    assert_shows(m, "writing the C code");
+    assert_true(model_wish(m, LANE_TEXT, &w));
+    assert_int_equal(w.kind, JOB_C);
+    struct job *j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    assert_true(j->ok);
+    deliver(m, j);
+    assert_shows(m, "for (long");
+    assert_false(model_wish(m, LANE_TEXT, &w));
+    press(m, "p");
+    assert_shows(m, "for (long");
+    press(m, "1");
+    press(m, "p 4");
+    assert_true(model_wish(m, LANE_TEXT, &w));
+    model_free(m);
+}
+
+/* anything at all */
+
+static void test_mouse(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    screen_of(m);
+    for (int i = 0; i < m->hits.len; i++)
+        if (m->hits.data[i].key == '6') {
+            struct mouse e = {.x = m->hits.data[i].r.x, .y = m->hits.data[i].r.y, .press = true};
+            model_mouse(m, &e);
+            break;
+        }
+    assert_int_equal(m->view[PANE_MAIN], VIEW_PROFILE);
+    struct mouse ledger = {.x = 10, .y = m->frame.pane[PANE_LEDGER].y + 1, .press = true};
+    model_mouse(m, &ledger);
+    assert_int_equal(m->focus, PANE_LEDGER);
+    struct mouse wheel = {.x = 10, .y = m->frame.pane[PANE_MAIN].y + 2, .wheel = 1};
+    model_mouse(m, &wheel);
+    assert_int_equal(m->focus, PANE_MAIN);
+    model_free(m);
+}
+
+static void test_every_size(void **state)
+{
+    (void)state;
+    static const char *const open[] = {"1", "2", "3", "4", "6", "?", "B", "Tab", ":", "Enter"};
+    for (int k = 0; k < COUNT_OF(open); k++) {
+        struct model *m = model_on(GMM);
+        press(m, "p");
+        press(m, open[k]);
+        for (int w = 1; w < 180; w += w < 44 ? 1 : 7)
+            for (int h = 1; h < 50; h += h < 14 ? 1 : 5) {
+                model_resize(m, w, h);
+                model_refresh(m);
+                screen_of(m);
+            }
+        session_autosave_drop(m->session);
+        model_free(m);
+    }
+}
+
+static void random_keys(uint64_t seed, int n)
+{
+    static const int keys[] = {
+        K_TAB, K_ENTER, K_ESC, K_BACKSPACE, K_UP, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME,
+        K_END, K_DEL, K_BACKTAB, K_SHIFT_UP, K_SHIFT_DOWN, K_F1, 18, 21, 4, 23, 11, 0x4E2D, 0x301,
+    };
+    struct rng r = rng_seed(seed);
+    struct model *m = model_on(seed % 2 ? GMM : C2D);
+    for (int i = 0; i < n; i++) {
+        int64_t kind = rng_range(&r, 0, 9);
+        if (kind == 0)
+            model_resize(m, (int)rng_range(&r, 1, 170), (int)rng_range(&r, 1, 50));
+        else if (kind < 5)
+            model_key(m, keys[rng_range(&r, 0, COUNT_OF(keys) - 1)]);
+        else
+            model_key(m, (int)rng_range(&r, ' ', '~'));
+        if (i % 7 == 0)
+            screen_of(m);
+        m->out.quit = false;
+    }
+    if (m->session)
+        session_autosave_drop(m->session);
+    model_free(m);
+}
+
+static void test_random_keys(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        random_keys(seed, 1500);
+}
+
+static int in_private_folders(void **state)
+{
+    (void)state;
+    private_folders();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_look),
+        cmocka_unit_test(test_split_by_key),
+        cmocka_unit_test(test_illegal_step_changes_nothing),
+        cmocka_unit_test(test_error_keeps_the_line),
+        cmocka_unit_test(test_annotations_toggle),
+        cmocka_unit_test(test_moves_join),
+        cmocka_unit_test(test_moves_stop_at_the_ends),
+        cmocka_unit_test(test_other_loop_keys),
+        cmocka_unit_test(test_not_on_a_loop),
+        cmocka_unit_test(test_undo_redo_and_counts),
+        cmocka_unit_test(test_ledger_goes_to_a_step),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_access_follows_the_layout),
+        cmocka_unit_test(test_layout_keys),
+        cmocka_unit_test(test_panes_by_size),
+        cmocka_unit_test(test_zoom_and_focus),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_menu_runs_keys),
+        cmocka_unit_test(test_save),
+        cmocka_unit_test(test_quit),
+        cmocka_unit_test(test_dump_and_export),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_operator_goes_to_the_prompt),
+        cmocka_unit_test(test_unsaved_work_is_asked_about),
+        cmocka_unit_test(test_measuring),
+        cmocka_unit_test(test_stale_results),
+        cmocka_unit_test(test_no_compiler),
+        cmocka_unit_test(test_code_comes_from_jobs),
+        cmocka_unit_test(test_mouse),
+        cmocka_unit_test(test_every_size),
+        cmocka_unit_test(test_random_keys),
+    };
+    return cmocka_run_group_tests(tests, in_private_folders, NULL);
+}
