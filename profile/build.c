@@ -16,9 +16,11 @@
 #define MAX_ARGS 96
 #define MAX_DIAGNOSTICS 3
 
-/* --- Finding a compiler ------------------------------------------------------------------------------ */
+/* --- Finding a compiler
+ * ------------------------------------------------------------------------------ */
 
-/* Asking a compiler for its version costs a process; the answers are kept for as long as its file is the same. */
+/* Asking a compiler for its version costs a process; the answers are kept for as long as its file
+ * is the same. */
 struct known { struct compiler cc; dev_t dev; ino_t ino; struct timespec changed; };
 static struct known known[8];
 static int n_known;
@@ -35,7 +37,8 @@ static int command_words(const char *command, struct str *buf, const char **argv
         return n;
     }
     char *save = NULL;
-    for (char *w = strtok_r(buf->data, " \t", &save); w && n < max; w = strtok_r(NULL, " \t", &save))
+    char *w = strtok_r(buf->data, " \t", &save);
+    for (; w && n < max; w = strtok_r(NULL, " \t", &save))
         argv[n++] = w;
     return n;
 }
@@ -155,7 +158,8 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
     return err_fix(e, "apt install gcc libc6-dev");
 }
 
-/* --- Compiling --------------------------------------------------------------------------------------- */
+/* --- Compiling
+ * --------------------------------------------------------------------------------------- */
 
 struct flags { const char *arg[MAX_ARGS]; int n; const char *link; struct str extra; };
 
@@ -165,8 +169,8 @@ static void add_flag(struct flags *f, const char *arg)
         f->arg[f->n++] = arg;
 }
 
-/* Without OpenMP a kernel needs nothing but memcpy and memset, which the runner has, and linking against nothing
- * takes a quarter off the time of a build.  libgcc is static and costs nothing. */
+/* Without OpenMP a kernel needs nothing but memcpy and memset, which the runner has, and linking
+ * against nothing takes a quarter off the time of a build.  libgcc is static and costs nothing. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
                           bool openmp)
 {
@@ -178,12 +182,13 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
     add_flag(f, "-fPIC");
     add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
     str_add(&f->extra, extra ? extra : "");
-    char *save = NULL, *words = f->extra.data;
-    for (char *w = words ? strtok_r(words, " \t\n", &save) : NULL; w; w = strtok_r(NULL, " \t\n", &save))
+    char *save = NULL, *w = f->extra.data ? strtok_r(f->extra.data, " \t\n", &save) : NULL;
+    for (; w; w = strtok_r(NULL, " \t\n", &save))
         add_flag(f, w);
 }
 
-/* The source and all that the object depends on besides; the comment cannot be closed from inside. */
+/* The source and all that the object depends on besides; the comment cannot be closed from
+ * inside. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -199,7 +204,8 @@ static void key_text(struct str *out, const char *source, const struct compiler 
     str_free(&tail);
 }
 
-/* The message part of a diagnostic line about the file c_path (or of a compiler's own crash), else NULL. */
+/* The message part of a diagnostic line about the file c_path (or of a compiler's own crash),
+ * else NULL. */
 static const char *find_message(const char *line, size_t len, const char *c_path)
 {
     const char *message = memmem(line, len, "internal compiler error", 23);
@@ -209,7 +215,8 @@ static const char *find_message(const char *line, size_t len, const char *c_path
     return message;
 }
 
-/* "FILE.c:12:5: error: ..." -> "line 12: error: ..." for the first diagnostics; how many there were. */
+/* "FILE.c:12:5: error: ..." -> "line 12: error: ..." for the first diagnostics; how many there
+ * were. */
 static int add_diagnostics(struct str *out, const char *log, const char *c_path)
 {
     int n = 0;
@@ -235,8 +242,8 @@ static bool compiler_died(const char *log)
         || strstr(log, "virtual memory exhausted");
 }
 
-/* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a bad extra
- * flag, a full disk) is the environment's. */
+/* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a
+ * bad extra flag, a full disk) is the environment's. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -246,16 +253,18 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
         return false;
     }
     const char *error = strstr(log, "error: "), *from = error ? error + 7 : log;
+    if (!*from)
+        from = "it ended without a message";
     int len = (int)strcspn(from, "\n");
-    err_set(e, compiler_died(log) ? ERR_COMPILE : ERR_ENV, "%s cannot build this kernel: %.*s", cc->name,
-            len > 400 ? 400 : len, *from ? from : "it ended without a message");
+    err_set(e, compiler_died(log) ? ERR_COMPILE : ERR_ENV, "%s cannot build this kernel: %.*s",
+            cc->name, len > 400 ? 400 : len, from);
     if (strstr(log, "-lomp") || strstr(log, "-lgomp") || strstr(log, "libgomp.spec"))
         return err_fix(e, "apt install %s", cc->is_clang ? "libomp-dev" : "gcc");
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-static bool compile(const struct compiler *cc, const struct flags *f, const struct objcache_slot *slot,
-                    const struct cancel *c, struct err *e)
+static bool compile(const struct compiler *cc, const struct flags *f,
+                    const struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     struct str words = {0};
     struct subprocess_result res;
@@ -282,8 +291,8 @@ static bool compile(const struct compiler *cc, const struct flags *f, const stru
     return ok;
 }
 
-bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t, bool openmp,
-                  const struct cancel *c, struct build *out, struct err *e)
+bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
+                  bool openmp, const struct cancel *c, struct build *out, struct err *e)
 {
     double start = clock_s();
     struct str text = {0};

@@ -1,5 +1,6 @@
-/* Each set is a short array of lines, most recently used first: a hit in front costs one comparison, any other
- * access moves the entries before it back by one while it searches, which is LRU with nothing to age. */
+/* Each set is a short array of lines, most recently used first: a hit in front costs one
+ * comparison, any other access moves the entries before it back by one while it searches, which
+ * is LRU with nothing to age. */
 #include "profile/cachesim.h"
 
 #include <ctype.h>
@@ -30,7 +31,7 @@ static bool is_power_of_two(int64_t n)
 bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
 {
     if (!is_power_of_two(g->line_bytes) || g->line_bytes < 4 || g->line_bytes > 4096)
-        return err_set(e, ERR_RANGE, "a cache line of %d bytes: it must be a power of two from 4 to 4096",
+        return err_set(e, ERR_RANGE, "a line of %d bytes: it must be a power of two, 4 to 4096",
                        g->line_bytes);
     if (g->ways < 1)
         return err_set(e, ERR_RANGE, "a cache with %d ways: it needs at least 1", g->ways);
@@ -38,7 +39,8 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
         return err_set(e, ERR_RANGE, "a cache of %lld bytes", (long long)g->size_bytes);
     int64_t set_bytes = (int64_t)g->ways * g->line_bytes;
     if (g->size_bytes % set_bytes != 0) {
-        err_set(e, ERR_RANGE, "a cache of %lld bytes does not divide into sets of %d ways x %d bytes",
+        err_set(e, ERR_RANGE,
+                "a cache of %lld bytes does not divide into sets of %d ways x %d bytes",
                 (long long)g->size_bytes, g->ways, g->line_bytes);
         int64_t near = g->size_bytes / set_bytes * set_bytes;
         return err_fix(e, "a size that is a multiple of %lld, like %lld", (long long)set_bytes,
@@ -50,7 +52,8 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-bool cachesim_open(const struct cache_geometry *g, int n_sites, struct cachesim **out, struct err *e)
+bool cachesim_open(const struct cache_geometry *g, int n_sites, struct cachesim **out,
+                   struct err *e)
 {
     if (!cache_geometry_check(g, e))
         return false;
@@ -86,19 +89,30 @@ void cachesim_store_site(struct cachesim *s, int site)
 }
 
 /* Not a power of two: addresses are small, and a 32-bit division is much the cheaper one. */
-static inline uint64_t set_of(const struct cachesim *s, uint64_t line)
+static inline uint64_t set_of(uint64_t line, uint64_t sets, uint64_t mask, bool masked)
 {
-    if (s->mask || s->sets == 1)
-        return line & s->mask;
-    if ((line | s->sets) >> 32 == 0)
-        return (uint32_t)line % (uint32_t)s->sets;
-    return line % s->sets;
+    if (masked)
+        return line & mask;
+    if ((line | sets) >> 32 == 0)
+        return (uint32_t)line % (uint32_t)sets;
+    return line % sets;
 }
 
-/* The line was not in front of its set: finds it or replaces the last way.  1 on a miss. */
-static int touch_behind(struct cachesim *s, uint64_t *way, uint64_t key, unsigned dirty)
+static inline uint64_t key_of(uint64_t line)
 {
-    uint64_t before = way[0];
+    return (line << 1) + 2;
+}
+
+/* Finds a line in its set or replaces the last way.  1 on a miss. */
+static int touch(struct cachesim *s, uint64_t line, unsigned dirty)
+{
+    bool masked = s->mask || s->sets == 1;
+    uint64_t *way = s->way + set_of(line, s->sets, s->mask, masked) * (uint64_t)s->ways;
+    uint64_t key = key_of(line), before = way[0];
+    if ((before & ~(uint64_t)DIRTY) == key) {
+        way[0] |= dirty;
+        return 0;
+    }
     for (int w = 1; w < s->ways; w++) {
         uint64_t here = way[w];
         way[w] = before;
@@ -113,32 +127,47 @@ static int touch_behind(struct cachesim *s, uint64_t *way, uint64_t key, unsigne
     return 1;
 }
 
-static inline int touch(struct cachesim *s, uint64_t line, unsigned dirty)
+static __attribute__((noinline)) int touch_all(struct cachesim *s, uint64_t line, uint64_t last,
+                                               unsigned dirty)
 {
-    uint64_t *way = s->way + set_of(s, line) * (uint64_t)s->ways;
-    uint64_t key = (line << 1) + 2;
-    if ((way[0] & ~(uint64_t)DIRTY) == key) {
-        way[0] |= dirty;
-        return 0;
-    }
-    return touch_behind(s, way, key, dirty);
+    int missed = touch(s, line, dirty);
+    while (line < last)
+        missed += touch(s, ++line, dirty);
+    return missed;
 }
 
-void cachesim_run(struct cachesim *s, const struct ts_rec *rec, long n)
+/* The common case, one line that is in front of its set, is all there is in this loop: with more
+ * in it the compiler runs out of registers, and the whole simulation takes twice the time. */
+static inline __attribute__((always_inline)) void run(struct cachesim *s, const struct ts_rec *rec,
+                                                      long n, bool masked)
 {
     int shift = s->line_shift;
+    unsigned n_sites = (unsigned)s->n_sites;
+    uint64_t *ways = s->way, n_ways = (uint64_t)s->ways, sets = s->sets, mask = s->mask;
+    const uint8_t *store = s->store;
+    struct site_count *count = s->count;
     for (const struct ts_rec *r = rec, *end = rec + n; r < end; r++) {
-        if (r->site >= (unsigned)s->n_sites)
+        unsigned site = r->site;
+        if (site >= n_sites)
             continue;
-        uint64_t line = r->addr >> shift;
-        uint64_t last = (r->addr + (r->bytes ? r->bytes - 1 : 0)) >> shift;
-        unsigned dirty = s->store[r->site];
-        struct site_count *count = &s->count[r->site];
-        count->accesses++;
-        count->misses += touch(s, line, dirty);
-        while (line < last)
-            count->misses += touch(s, ++line, dirty);
+        uint64_t line = r->addr >> shift, last = (r->addr + r->bytes - 1) >> shift;
+        unsigned dirty = store[site];
+        uint64_t *way = ways + set_of(line, sets, mask, masked) * n_ways;
+        count[site].accesses++;
+        if (line == last && (*way ^ key_of(line)) <= DIRTY)
+            *way |= dirty;
+        else
+            count[site].misses += touch_all(s, line, last, dirty);
     }
+}
+
+/* Two copies of the loop: a set is a mask away or a division. */
+void cachesim_run(struct cachesim *s, const struct ts_rec *rec, long n)
+{
+    if (s->mask || s->sets == 1)
+        run(s, rec, n, true);
+    else
+        run(s, rec, n, false);
 }
 
 const struct site_count *cachesim_counts(const struct cachesim *s)
@@ -189,7 +218,7 @@ bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct e
         err_set(e, ERR_SYNTAX, "\"%.64s\" is no cache geometry", text);
         return err_fix(e, "SIZE/WAYS/LINE, like 32K/8/64");
     }
-    struct cache_geometry g = { .size_bytes = part[0], .ways = (int)part[1], .line_bytes = (int)part[2] };
+    struct cache_geometry g = { part[0], (int)part[1], (int)part[2] };
     if (!cache_geometry_check(&g, e))
         return false;
     *out = g;

@@ -68,7 +68,8 @@ static bool is_openmp_variable(const char *s)
     return str_starts(s, "OMP_") || str_starts(s, "GOMP_") || str_starts(s, "KMP_");
 }
 
-/* This process's environment with our own OpenMP settings; env and its last two strings are the caller's. */
+/* This process's environment with our own OpenMP settings; env and its last two strings are the
+ * caller's. */
 static char **make_environment(char *threads, char *dynamic)
 {
     int n = 0, kept = 0;
@@ -141,7 +142,8 @@ static int reserve(int fd, int64_t bytes)
     return rc;
 }
 
-/* Lays the memory file out and maps it; its pages are reserved now, since running out of them later is SIGBUS. */
+/* Lays the memory file out and maps it; its pages are reserved now, since running out of them
+ * later is SIGBUS. */
 static bool make_shared(struct child *c, struct err *e)
 {
     const struct child_opts *o = &c->opts;
@@ -156,8 +158,8 @@ static bool make_shared(struct child *c, struct err *e)
     void *p = rc ? MAP_FAILED
                  : mmap(NULL, (size_t)at, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
     if (p == MAP_FAILED)
-        return err_set(e, ERR_ENV, "no memory to share %lld MiB of buffers: %s", (long long)(at >> 20),
-                       strerror(rc ? rc : errno));
+        return err_set(e, ERR_ENV, "no memory to share %lld MiB of buffers: %s",
+                       (long long)(at >> 20), strerror(rc ? rc : errno));
     c->shared = p;
     c->shared_bytes = (size_t)at;
     c->copy_s = (double)at / COPY_BYTES_PER_S;
@@ -211,20 +213,22 @@ static void last_words(const struct child *c, char *out, size_t n)
 /* "a write 4 bytes behind Conv" */
 static void describe_place(const struct child *c, const struct fault *f, char *out, size_t n)
 {
-    const char *verb = f->access == ACCESS_WRITE ? "a write" : f->access == ACCESS_READ ? "a read"
-                                                                                        : "an access";
+    const char *verb = f->access == ACCESS_WRITE ? "a write"
+                     : f->access == ACCESS_READ ? "a read" : "an access";
     bool known = f->buffer >= 0 && f->buffer < c->opts.n_buffers;
     const char *name = known ? c->buffer[f->buffer].name : "?";
     long long d = f->distance;
     switch ((enum fault_where)f->where) {
     case FAULT_NULL:
-        snprintf(out, n, "%s at address 0x%llx (a null pointer)", verb, (unsigned long long)f->address);
+        snprintf(out, n, "%s at address 0x%llx (a null pointer)", verb,
+                 (unsigned long long)f->address);
         break;
     case FAULT_STACK:
         snprintf(out, n, "%s beyond the stack: the local buffers are too large for it", verb);
         break;
     case FAULT_INSIDE:
-        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb, d / 4, name);
+        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb, d / 4,
+                 name);
         break;
     case FAULT_BEFORE:
         snprintf(out, n, "%s %lld bytes before %s", verb, d, name);
@@ -315,6 +319,8 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
                 struct err *e)
 {
     char place[200];
+    if (cancelled(c->opts.cancel))
+        return err_set(e, ERR_CANCEL, "cancelled");
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
     /* A runner that has died meanwhile shows as a closed connection below. */
@@ -364,8 +370,8 @@ static bool start(struct child *c, struct err *e)
 bool child_open(const struct child_opts *o, struct child **out, struct err *e)
 {
     if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
-        return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured", o->n_buffers,
-                       PROTOCOL_MAX_BUFFERS);
+        return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
+                       o->n_buffers, PROTOCOL_MAX_BUFFERS);
     struct child *c = xcalloc(1, sizeof *c);
     c->opts = *o;
     for (int i = 0; i < o->n_buffers; i++)
@@ -469,13 +475,15 @@ bool child_count(struct child *c, struct perf_result *out, struct err *e)
     return true;
 }
 
-bool child_simulate(struct child *c, const struct cache_geometry *l1, const unsigned long long *base,
-                    const bool *is_store, struct simulation *out, struct err *e)
+bool child_simulate(struct child *c, const struct cache_geometry *l1,
+                    const unsigned long long *base, const bool *is_store, struct simulation *out,
+                    struct err *e)
 {
     struct reply reply;
     struct request q = { .command = COMMAND_SIMULATE, .l1 = *l1 };
     struct shared_site *site = (void *)((char *)c->shared + c->shared->sites_at);
-    memcpy((char *)c->shared + c->shared->trace_at, base, sizeof *base * (size_t)c->opts.n_trace_buffers);
+    memcpy((char *)c->shared + c->shared->trace_at, base,
+           sizeof *base * (size_t)c->opts.n_trace_buffers);
     for (int i = 0; i < c->opts.n_sites; i++)
         site[i] = (struct shared_site){ .is_store = is_store[i] };
     if (!ask(c, &q, c->opts.limit_s, &reply, e))

@@ -1,5 +1,6 @@
-/* The measuring process's side of tilescope-runner: one child per measurement, which knows shared objects and
- * buffers and nothing of programs.  After any failure but a refused load the child is dead and can only be closed. */
+/* The measuring process's side of tilescope-runner: one child per measurement, which knows shared
+ * objects and buffers and nothing of programs.  After any failure but a refused load the child is
+ * dead and can only be closed. */
 #ifndef TS_PROFILE_CHILD_H
 #define TS_PROFILE_CHILD_H
 #include "profile/measure.h"
@@ -12,7 +13,7 @@ struct child_opts {
     int threads;                          /* of OpenMP teams; at least 1 */
     double limit_s;                       /* of one kernel call */
     int64_t memory_bytes;                 /* beyond the buffers; 0 = 1 GiB */
-    int n_buffers;                        /* parameters of the kernel, at most PROTOCOL_MAX_BUFFERS */
+    int n_buffers;                        /* its parameters, at most PROTOCOL_MAX_BUFFERS */
     const struct child_buffer *buffer;    /* names must outlive the child */
     int n_sites, n_trace_buffers;         /* of the tracing twin; 0 = none */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
@@ -25,27 +26,31 @@ struct child;
 bool child_open(const struct child_opts *o, struct child **out, struct err *e);
 void child_close(struct child *c);        /* kills it; NULL is fine */
 
-/* The copy of a buffer that this process sees: filled before child_check, holding the result after it. */
+/* The copy of a buffer that this process sees: filled before child_check, holding the result
+ * after it. */
 float *child_data(struct child *c, int buffer);
 
 /* ERR_COMPILE when the object cannot be loaded. */
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e);
 
-/* Runs the kernel once.  ERR_CRASH, ERR_TIMEOUT, ERR_WRONG (wrote beside a buffer), with a sentence that names the
- * buffer. */
+/* Runs the kernel once.  ERR_CRASH, ERR_TIMEOUT, ERR_WRONG (wrote beside a buffer), with a
+ * sentence that names the buffer. */
 bool child_check(struct child *c, double *seconds, struct err *e);
 
 struct sampled { bool kernel, ceiling; double time_s; int min_runs; };
-/* Seconds a call of the kernel and the ceiling, sampled alternately; once more as long when the kernel's spread is above
- * 10 %.  Sorted; valid until the child is closed.  Zero of what was not asked for. */
+/* Seconds a call of the kernel and the ceiling, sampled alternately; once more as long when the
+ * kernel's spread is above 10 %.  Sorted; valid until the child is closed.  Zero of what was not
+ * asked for. */
 struct samples { int n_kernel, n_ceiling; const double *kernel, *ceiling; };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
 /* Hardware counts per call, on one thread. */
 bool child_count(struct child *c, struct perf_result *out, struct err *e);
 
-/* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts: n_sites of them. */
+/* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts:
+ * n_sites of them. */
 struct simulation { struct site_count *count; int64_t writebacks; double seconds; };
-bool child_simulate(struct child *c, const struct cache_geometry *l1, const unsigned long long *base,
-                    const bool *is_store, struct simulation *out, struct err *e);
+bool child_simulate(struct child *c, const struct cache_geometry *l1,
+                    const unsigned long long *base, const bool *is_store, struct simulation *out,
+                    struct err *e);
 #endif

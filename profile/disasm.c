@@ -35,7 +35,8 @@ static bool is_padding(const struct insn *x)
     return false;
 }
 
-/* "1060 <conv2d+0x30>" somewhere in the operands: where the number starts, the number, and the name. */
+/* "1060 <conv2d+0x30>" somewhere in the operands: where the number starts, the number, and the
+ * name. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
 static bool find_target(const struct insn *x, struct target_ref *out)
@@ -118,7 +119,8 @@ static void print_insn(struct str *out, const struct insn *x, const labels *l, i
 }
 
 /* Prints one function; labels are numbered on from *n_labels. */
-static void print_function(struct str *out, const char *name, int name_len, insns *body, int *n_labels)
+static void print_function(struct str *out, const char *name, int name_len, insns *body,
+                           int *n_labels)
 {
     labels l = {0};
     while (body->len > 0 && is_padding(&body->data[body->len - 1]))
@@ -193,8 +195,8 @@ static const char *const command[] = {
 #endif
 };
 
-bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c, struct str *out,
-                       struct err *e)
+bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
+                       struct str *out, struct err *e)
 {
     const char *argv[COUNT_OF(command) + 2];
     struct subprocess_result res;

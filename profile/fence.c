@@ -10,10 +10,10 @@
 
 #define FENCE_BYTES ((size_t)1 << 20)
 #define ALIGN_BYTES 64
-#define CANARY 0x7fc5a5c3u                               /* a quiet NaN */
+#define CANARY 0x7fc5a5c3u                /* a quiet NaN */
 
 struct yard {
-    char *room, *data;                                   /* the accessible pages; the buffer in them */
+    char *room, *data;                    /* the accessible pages; the buffer in them */
     size_t room_bytes, data_bytes;
     bool written;
 };
@@ -49,7 +49,8 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
     f->map = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (f->map == MAP_FAILED) {
         free(f);
-        return err_set(e, ERR_ENV, "no memory for buffers of %zu MiB: %s", total >> 20, strerror(errno));
+        return err_set(e, ERR_ENV, "no memory for buffers of %zu MiB: %s", total >> 20,
+                       strerror(errno));
     }
     char *at = f->map + FENCE_BYTES;
     for (int i = 0; i < f->n; i++) {

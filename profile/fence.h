@@ -1,18 +1,20 @@
-/* The kernel's buffers inside the runner, each between inaccessible pages, so that a stray access is a fault with a
- * name instead of a wrong number elsewhere. */
+/* The kernel's buffers inside the runner, each between inaccessible pages, so that a stray access
+ * is a fault with a name instead of a wrong number elsewhere. */
 #ifndef TS_PROFILE_FENCE_H
 #define TS_PROFILE_FENCE_H
 #include "profile/protocol.h"
 
 struct fence;
-/* sh is the mapped file; the copies in it are the buffers' contents.  ERR_ENV when there is no address space. */
+/* sh is the mapped file; the copies in it are the buffers' contents.  ERR_ENV when there is no
+ * address space. */
 bool fence_open(struct shared *sh, struct fence **out, struct err *e);
 void fence_close(struct fence *f);
 float *const *fence_data(const struct fence *f);
 
-/* Fills every buffer from its copy.  at_end: as near to the fence behind it as 64-byte alignment allows, for
- * checking; else at the start of a page, as the simulator assumes.  Buffers that the function does not write
- * become read-only, and the room up to the fences is filled with a pattern that reads as NaN. */
+/* Fills every buffer from its copy.  at_end: as near to the fence behind it as 64-byte alignment
+ * allows, for checking; else at the start of a page, as the simulator assumes.  Buffers that the
+ * function does not write become read-only, and the room up to the fences is filled with a
+ * pattern that reads as NaN. */
 bool fence_place(struct fence *f, bool at_end, struct err *e);
 /* The pattern is whole: else where the nearest damage lies. */
 bool fence_whole(const struct fence *f, struct fault *damage);

@@ -111,7 +111,8 @@ static void read_caches(struct machine *m)
         read_cache(m, i);
     str_free(&text);
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-    ask_sysconf(&m->l1d, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL1_DCACHE_LINESIZE);
+    ask_sysconf(&m->l1d, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL1_DCACHE_ASSOC,
+                _SC_LEVEL1_DCACHE_LINESIZE);
     ask_sysconf(&m->l2, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL2_CACHE_ASSOC, _SC_LEVEL2_CACHE_LINESIZE);
     ask_sysconf(&m->l3, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL3_CACHE_ASSOC, _SC_LEVEL3_CACHE_LINESIZE);
 #endif
@@ -122,8 +123,9 @@ static void read_caches(struct machine *m)
 
 /* --- What this process may use --------------------------------------------------------------- */
 
-/* The text of FILE in the control group of this process, or of the nearest group above it that has one: line
- * "ID:CONTROLLERS:PATH" of /proc/self/cgroup, under the mount of version 2 or of that controller. */
+/* The text of FILE in the control group of this process, or of the nearest group above it that
+ * has one: line "ID:CONTROLLERS:PATH" of /proc/self/cgroup, under the mount of version 2 or of
+ * that controller. */
 static bool read_group_at(const char *mount, const char *path, const char *file, struct str *out)
 {
     struct str p = {0};
@@ -160,7 +162,8 @@ static bool read_group(const char *controller, const char *file, struct str *out
         bool unified = first[1] == '\0';
         if (!unified && !strstr(first + 1, controller))
             continue;
-        snprintf(mount, sizeof mount, unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/%.40s", controller);
+        snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%.40s", unified ? "" : "/",
+                 unified ? "" : controller);
         found = read_group_at(mount, second + 1, file, out);
     }
     str_free(&text);
@@ -208,6 +211,18 @@ static int64_t usable_memory(void)
     return bytes;
 }
 
+int64_t machine_memory_available(void)
+{
+    struct str text = {0};
+    char kib[32] = "";
+    int64_t bytes = 0, limit = usable_memory();
+    if (read_small("/proc/meminfo", &text)
+        && find_field(str_text(&text), "MemAvailable", kib, sizeof kib))
+        bytes = (int64_t)atoll(kib) << 10;
+    str_free(&text);
+    return bytes < limit ? bytes : limit;
+}
+
 /* Hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0 and the like. */
 bool machine_has_pmu(void)
 {
@@ -240,7 +255,8 @@ void machine_read(struct machine *m)
 
 void machine_fingerprint(struct str *out, const struct machine *m)
 {
-    str_printf(out, "%s | %s | %d core%s | L1d ", m->cpu, m->isa, m->cores, m->cores == 1 ? "" : "s");
+    str_printf(out, "%s | %s | %d core%s | L1d ", m->cpu, m->isa, m->cores,
+               m->cores == 1 ? "" : "s");
     cache_geometry_print(out, &m->l1d);
     str_add(out, m->l1d_assumed ? " (assumed)" : "");
 }

@@ -17,6 +17,7 @@ struct machine {
 };
 void machine_read(struct machine *m);
 bool machine_has_pmu(void);
+int64_t machine_memory_available(void);  /* bytes that can be had without swapping; 0 = unknown */
 /* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came from. */
 void machine_fingerprint(struct str *out, const struct machine *m);
 

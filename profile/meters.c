@@ -43,8 +43,8 @@ int meters_probe(struct meter_info *out, int max)
     const struct meter_info rows[] = {
         built_in("clock", "latency, GFLOP/s and share of the FMA ceiling"),
         built_in("sim", "L1 loads, stores and misses per tensor, simulated from the address trace"),
-        counted("perf", "cycles, instructions, L1d loads and misses (hardware counters)", &hardware),
-        counted("perf-sw", "task clock, page faults, context switches (kernel counters)", &software),
+        counted("perf", "cycles, instructions, L1d loads and misses (hardware)", &hardware),
+        counted("perf-sw", "task clock, page faults, context switches (kernel)", &software),
         planned("papi", "hardware counters through PAPI", "not implemented yet: use perf"),
         planned("cachegrind", "valgrind's cache simulation as a second opinion",
                 "not implemented yet: use sim"),

@@ -166,7 +166,8 @@ bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
     return hit;
 }
 
-/* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a compile. */
+/* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a
+ * compile. */
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e)
 {
     FILE *f = fopen(slot->temp_c, "we");

@@ -1,8 +1,9 @@
 /* The folder of compiled kernels: dir_cache()/objects with KEY.c and KEY.so.
  *
- * KEY.c is the text the key was made from: the source and, in a comment at its end, everything else the object
- * depends on.  It is compared in full on every lookup.  KEY.so ends with a checksum behind the ELF image (loaders
- * ignore it), so an entry that was cut short or damaged is a miss, never a crash. */
+ * KEY.c is the text the key was made from: the source and, in a comment at its end, everything
+ * else the object depends on.  It is compared in full on every lookup.  KEY.so ends with a
+ * checksum behind the ELF image (loaders ignore it), so an entry that was cut short or damaged is
+ * a miss, never a crash. */
 #ifndef TS_PROFILE_OBJCACHE_H
 #define TS_PROFILE_OBJCACHE_H
 #include "profile/build.h"
@@ -11,7 +12,8 @@
 
 struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; };
 
-/* Names for this text; temp_c and temp_so are for the caller alone.  Trims the folder once per process. */
+/* Names for this text; temp_c and temp_so are for the caller alone.  Trims the folder once per
+ * process. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* A miss: write temp_c, compile it to temp_so, then store (or drop) both. */

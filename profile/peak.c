@@ -18,8 +18,8 @@ static bool sample_peak(struct child *c, const struct build *b, double flops, do
     return true;
 }
 
-bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c, struct peak *out,
-                  struct err *e)
+bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c,
+                  struct peak *out, struct err *e)
 {
     double start = clock_s();
     struct target t = target_host();

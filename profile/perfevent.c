@@ -1,5 +1,6 @@
-/* A number is shown only when a counter was open, was scheduled on the CPU and counted: on virtual machines
- * perf_event_open may fail (ENOENT), and some hypervisors let it succeed with counters that stand still. */
+/* A number is shown only when a counter was open, was scheduled on the CPU and counted: on
+ * virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it succeed with
+ * counters that stand still. */
 #include "profile/perfevent.h"
 
 #include "kernels/base/arena.h"
@@ -56,8 +57,8 @@ static int open_plain(const struct event *ev, int leader, bool with_kernel)
     return (int)syscall(SYS_perf_event_open, &a, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Software events happen in the kernel too, which takes more rights than a user may have; without them a
- * context switch is never seen and would read 0. */
+/* Software events happen in the kernel too, which takes more rights than a user may have; without
+ * them a context switch is never seen and would read 0. */
 static int open_event(const struct event *ev, int leader)
 {
     bool software = ev->type == PERF_TYPE_SOFTWARE;
@@ -85,15 +86,17 @@ static void explain(struct perf_result *out, bool hardware, int why)
     bool absent = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
     *out = (struct perf_result){0};
     if (why == EACCES)
-        snprintf(s, n, "kernel.perf_event_paranoid is %d: run as root or `sysctl kernel.perf_event_paranoid=%d`",
+        snprintf(s, n, "kernel.perf_event_paranoid is %d: run as root or"
+                       " `sysctl kernel.perf_event_paranoid=%d`",
                  paranoid_level(), hardware ? 2 : 1);
     else if (why == EPERM)
-        snprintf(s, n, "perf_event_open is forbidden here (container or seccomp policy): allow CAP_PERFMON");
+        snprintf(s, n, "perf_event_open is forbidden here (container or seccomp policy):"
+                       " allow CAP_PERFMON");
     else if (why == ENOSYS)
         snprintf(s, n, "this kernel was built without perf events");
     else if (hardware && absent && !machine_has_pmu())
-        snprintf(s, n, "no hardware events: this VM exposes no PMU (no cpu event source); pass the PMU through"
-                       " or use the simulator");
+        snprintf(s, n, "no hardware events: this VM exposes no PMU (no cpu event source);"
+                       " pass the PMU through or use the simulator");
     else if (hardware && absent)
         snprintf(s, n, "the CPU's PMU does not offer these events (%s)", strerror(why));
     else
@@ -144,9 +147,9 @@ void perf_read(struct perf *p, struct perf_result *out)
         return;
     }
     if (r.running_ns == 0 || (p->hardware && r.value[0] == 0)) {
-        snprintf(out->reason, sizeof out->reason, "%s",
-                 r.running_ns == 0 ? "the counters were never scheduled: something else holds the PMU"
-                                   : "the counters opened but stand still: this VM's PMU does not count");
+        snprintf(out->reason, sizeof out->reason, "the counters opened but %s",
+                 r.running_ns == 0 ? "were never scheduled: something else holds the PMU"
+                                   : "stand still: this VM's PMU does not count");
         return;
     }
     bool scaled = r.running_ns < r.enabled_ns;

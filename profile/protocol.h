@@ -1,8 +1,9 @@
 /* What the measuring process and its child, tilescope-runner, say to each other.
  *
- * Two descriptors are inherited: a socket on which a request is answered by one reply, and a memory file that
- * both map.  The file begins with struct shared, then come trace addresses, site counts and the exchange copies of
- * the kernel's buffers.  Once a kernel has run, nothing in the file can be trusted: the parent checks what it reads. */
+ * Two descriptors are inherited: a socket on which a request is answered by one reply, and a
+ * memory file that both map.  The file begins with struct shared, then come trace addresses, site
+ * counts and the exchange copies of the kernel's buffers.  Once a kernel has run, nothing in the
+ * file can be trusted: the parent checks what it reads. */
 #ifndef TS_PROFILE_PROTOCOL_H
 #define TS_PROFILE_PROTOCOL_H
 #include "profile/cachesim.h"
@@ -19,13 +20,15 @@
 /* The kernel; the FMA ceiling; the kernel's tracing twin. */
 enum slot { SLOT_KERNEL, SLOT_CEILING, SLOT_TRACE, SLOT_COUNT };
 
-enum runner_command { COMMAND_LOAD = 1, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE };
+enum runner_command {
+    COMMAND_LOAD = 1, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE
+};
 
 struct request {
     uint32_t command, slot;
     char path[512];                       /* LOAD */
-    bool kernel, ceiling, append;         /* TIME: what to sample; keep the samples that are there */
-    double time_s, most_s;                /* TIME: sample for time_s; stop after most_s in any case */
+    bool kernel, ceiling, append;         /* TIME: what to sample; keep what is there */
+    double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
     int32_t min_runs;
     struct cache_geometry l1;             /* SIMULATE */
 };
@@ -37,21 +40,23 @@ struct reply {
 };
 
 /* Where a fault lies, as seen from the kernel's buffers. */
-enum fault_where { FAULT_ELSEWHERE, FAULT_NULL, FAULT_STACK, FAULT_INSIDE, FAULT_BEFORE, FAULT_BEHIND };
+enum fault_where {
+    FAULT_ELSEWHERE, FAULT_NULL, FAULT_STACK, FAULT_INSIDE, FAULT_BEFORE, FAULT_BEHIND
+};
 enum fault_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE };
 struct fault {
     int32_t signal;                       /* 0 = none happened */
     int32_t where, access, buffer;
-    int64_t distance;                     /* bytes from the start (INSIDE), before it, or behind the end */
+    int64_t distance;                     /* bytes from the start, before it, behind the end */
     uint64_t address;
 };
 
 struct shared {
-    uint32_t magic, bytes;                /* bytes: sizeof (struct shared), so that a stale runner is noticed */
+    uint32_t magic, bytes;                /* of this struct: a stale runner is noticed */
     int32_t parent, threads;
     int32_t n_buffers, n_trace_buffers, n_sites;
     int64_t file_bytes, trace_at, sites_at;         /* offsets into the file */
-    int64_t memory_bytes;                 /* how much more than now the runner may map; 0 = unlimited */
+    int64_t memory_bytes;                 /* that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
     struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
     /* Written by the runner. */
@@ -63,6 +68,7 @@ struct shared {
     int64_t writebacks;
 };
 
-/* In the file at trace_at: one address per buffer of the function; at sites_at: one of these per site. */
+/* In the file at trace_at: one address per buffer of the function; at sites_at: one of these per
+ * site. */
 struct shared_site { int32_t is_store, reserved; struct site_count count; };
 #endif

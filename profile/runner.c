@@ -1,5 +1,5 @@
-/* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel does, the worst that
- * comes of it is a dead child and a sentence in the parent. */
+/* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel
+ * does, the worst that comes of it is a dead child and a sentence in the parent. */
 #include "profile/measure.h"
 
 #include "profile/fence.h"
@@ -51,7 +51,8 @@ static struct fence *fault_fence;
 
 /* --- Faults ---------------------------------------------------------------------------------- */
 
-/* Was it a write?  x86 has it in bit 1 of the page-fault error code, arm64 in bit 6 of the syndrome. */
+/* Was it a write?  x86 has it in bit 1 of the page-fault error code, arm64 in bit 6 of the
+ * syndrome. */
 static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
 {
     *stack = 0;
@@ -111,7 +112,8 @@ static bool load(struct runner *r, const struct request *q, struct err *e)
     if (!h) {
         const char *why = dlerror(), *last = strrchr(why, '/');
         const char *colon = last ? strchr(last, ':') : NULL;
-        return err_set(e, ERR_COMPILE, "the compiled kernel cannot be loaded%s", colon ? colon : why);
+        return err_set(e, ERR_COMPILE, "the compiled kernel cannot be loaded%s",
+                       colon ? colon : why);
     }
     const char *name = q->slot == SLOT_TRACE ? "ts_trace" : "ts_entry";
     void *symbol = dlsym(h, name);
@@ -279,7 +281,8 @@ static bool map_shared(struct shared **out)
     struct stat st;
     if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof **out)
         return false;
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, RUNNER_MEMORY_FD, 0);
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                   RUNNER_MEMORY_FD, 0);
     struct shared *sh = p;
     if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC || sh->bytes != sizeof *sh
         || sh->file_bytes != st.st_size || sh->n_buffers > PROTOCOL_MAX_BUFFERS)

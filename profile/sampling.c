@@ -1,12 +1,12 @@
-/* Samples drop and the clock rate drifts (PERF.md), so a kernel and the ceiling that it is compared with are
- * sampled alternately: whatever slows the machine down slows both. */
+/* Samples drop and the clock rate drifts (PERF.md), so a kernel and the ceiling that it is
+ * compared with are sampled alternately: whatever slows the machine down slows both. */
 #include "profile/sampling.h"
 
 #include "kernels/base/subprocess.h"
 
 #include <stdlib.h>
 
-#define BATCH_S 50e-6                                     /* one sample lasts about this long, at least */
+#define BATCH_S 50e-6                     /* one sample lasts about this long, at least */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
@@ -55,7 +55,8 @@ static void take_sample(const struct work *w, struct shared *sh, enum slot slot)
         sh->sample[slot][sh->n_samples[slot]++] = time_batch(w);
 }
 
-void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q, struct shared *sh)
+void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q,
+                  struct shared *sh)
 {
     double begin = clock_s();
     double sample_s = 4 * q->time_s / PROTOCOL_MAX_SAMPLES;

@@ -5,12 +5,14 @@
 
 typedef void kernel_fn(float *const *buffers);
 
-/* What is sampled; run NULL = not this one. team: how many threads each run it at once (0 and 1: this one only). */
+/* What is sampled; run NULL = not this one. team: how many threads each run it at once (0 and 1:
+ * this one only). */
 struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
 
-/* Warms up, then samples both works in turns into sh->sample until request->time_s is over and there are min_runs
- * of each, or most_s is over. */
-void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q, struct shared *sh);
+/* Warms up, then samples both works in turns into sh->sample until request->time_s is over and
+ * there are min_runs of each, or most_s is over. */
+void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q,
+                  struct shared *sh);
 
 /* Order statistics of n >= 1 samples; sorts them. */
 struct summary { double min, median, max, spread; };      /* spread: (q75 - q25) / median */

@@ -121,7 +121,8 @@ static void equals_the_slow_twin_in_odd_shapes(void **state)
 
 /* --- By hand ---------------------------------------------------------------------------------- */
 
-/* One record per letter: A..H are the lines 0..7 of one set; lower case reads, upper case writes. */
+/* One record per letter: A..H are the lines 0..7 of one set; lower case reads, upper case writes.
+ */
 struct hand { const char *trace; int ways, misses, writebacks; };
 
 static void counts_by_hand(void **state)
@@ -166,7 +167,8 @@ static void straddling_access_misses_twice(void **state)
     struct cache_geometry g = { 4096, 4, 64 };
     struct cachesim *s;
     struct err e;
-    struct ts_rec r[] = { { 60, 0, 8 }, { 0, 0, 4 }, { 64, 0, 4 }, { 100, 0, 64 }, { 256, 0, 256 } };
+    struct ts_rec r[] = { { 60, 0, 8 }, { 0, 0, 4 }, { 64, 0, 4 }, { 100, 0, 64 },
+                          { 256, 0, 256 } };
     assert_true(cachesim_open(&g, 1, &s, &e));
     cachesim_run(s, r, 1);
     assert_int_equal(cachesim_counts(s)->misses, 2);
@@ -198,7 +200,8 @@ static void flush_empties_and_keeps_counts(void **state)
     cachesim_close(s);
 }
 
-/* Table 2 of ALT: rows of 32 floats. Contiguous rows miss once per 64 bytes; a far pitch once per row and half. */
+/* Table 2 of ALT: rows of 32 floats. Contiguous rows miss once per 64 bytes; a far pitch once per
+ * row and half. */
 static void tile_walk(void **state)
 {
     (void)state;
@@ -222,7 +225,7 @@ static void unknown_sites_are_ignored(void **state)
     struct cache_geometry g = { 4096, 4, 64 };
     struct cachesim *s;
     struct err e;
-    struct ts_rec r[] = { { 0, 7, 4 }, { 0, 1, 0 } };
+    struct ts_rec r[] = { { 0, 7, 4 }, { 0, 1, 4 } };
     assert_true(cachesim_open(&g, 2, &s, &e));
     cachesim_run(s, r, 2);
     assert_int_equal(cachesim_counts(s)[0].accesses, 0);
@@ -238,12 +241,14 @@ static void geometry_parses(void **state)
 {
     static const struct geometry_row good[] = {
         { "32K/8/64", 32768, 8, 64, "32K/8/64" }, { "48k/12/64", 49152, 12, 64, "48K/12/64" },
-        { "1M/16/128", 1 << 20, 16, 128, "1M/16/128" }, { "2G/16/64", 2147483648, 16, 64, "2G/16/64" },
+        { "1M/16/128", 1 << 20, 16, 128, "1M/16/128" },
+        { "2G/16/64", 2147483648, 16, 64, "2G/16/64" },
         { "65536/4/64", 65536, 4, 64, "64K/4/64" }, { "1536/3/32", 1536, 3, 32, "1536/3/32" },
         { "1024K/8/64", 1 << 20, 8, 64, "1M/8/64" },
     };
     static const struct { const char *text; enum err_code code; } bad[] = {
-        { "", ERR_SYNTAX }, { "32K", ERR_SYNTAX }, { "32K/8", ERR_SYNTAX }, { "32K/8/64/1", ERR_SYNTAX },
+        { "", ERR_SYNTAX }, { "32K", ERR_SYNTAX }, { "32K/8", ERR_SYNTAX },
+        { "32K/8/64/1", ERR_SYNTAX },
         { "32K/8/64 ", ERR_SYNTAX }, { "K/8/64", ERR_SYNTAX }, { "-1/8/64", ERR_SYNTAX },
         { "32K/8K/64", ERR_SYNTAX }, { "32Q/8/64", ERR_SYNTAX }, { "32K//64", ERR_SYNTAX },
         { "99999999999999999999/8/64", ERR_SYNTAX }, { "9999999999G/8/64", ERR_SYNTAX },

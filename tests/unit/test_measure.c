@@ -74,8 +74,8 @@ static void must_be_right(const char *spec, const char *const *steps, int thread
 static void operators_are_right(void **state)
 {
     static const char *const blocked[] = { "layout set Conv \"N O/4 H W 4o\"", NULL };
-    static const char *const given[] = { "layout set Inp \"N H W I\"", "layout set Ker \"O KH KW I\"",
-                                         NULL };
+    static const char *const given[] = { "layout set Inp \"N H W I\"",
+                                         "layout set Ker \"O KH KW I\"", NULL };
     static const char *const parallel[] = { "loop parallel C M", NULL };
     (void)state;
     must_be_right("c2d n=1 i=3 h=12 w=12 o=8 k=3 p=1 bias=1 relu=1", NULL, 1);
@@ -86,8 +86,9 @@ static void operators_are_right(void **state)
     must_be_right("gmm m=24 n=20 k=32", parallel, 2);
 }
 
-/* C += A * B in a plain triple loop; whatever of it the generator keeps in registers, the lines touched first are
- * a matter of the shapes: every tensor fits the cache, so each line misses once. */
+/* C += A * B in a plain triple loop; whatever of it the generator keeps in registers, the lines
+ * touched first are a matter of the shapes: every tensor fits the cache, so each line misses
+ * once. */
 static void misses_of_a_small_kernel(void **state)
 {
     struct measure_opts o = quick(METER_SIM);
@@ -147,7 +148,8 @@ static void too_large_is_said_so(void **state)
     struct measurement m;
     struct err e;
     (void)state;
-    assert_true(measure_program(program_of("gmm m=1000000 n=1000000 k=8", NULL), &o, NULL, NULL, &m, &e));
+    const struct program *p = program_of("gmm m=1000000 n=1000000 k=8", NULL);
+    assert_true(measure_program(p, &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_LIMIT);
     assert_contains(m.reason, "GiB");
     assert_false(m.verified);
@@ -196,7 +198,8 @@ static void cancelled_in_every_stage(void **state)
     }
 }
 
-/* --- The verdict, on outputs spoilt by hand ----------------------------------------------------- */
+/* --- The verdict, on outputs spoilt by hand
+ * ----------------------------------------------------- */
 
 struct verdict { int at; float value; const char *part; };
 

@@ -1,4 +1,5 @@
-/* Building, the measuring child and its fences, with hand-written kernels that behave and misbehave. */
+/* Building, the measuring child and its fences, with hand-written kernels that behave and
+ * misbehave. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#define ELEMS 1000                                       /* 4000 bytes: 32 of slack to the next 64 */
+#define ELEMS 1000                        /* 4000 bytes: 32 of slack to the next 64 */
 
 static struct compiler cc;
 static struct target host;
@@ -41,9 +42,12 @@ static struct build built(const char *source, bool openmp)
 /* A child with the buffers A (read only) and B, A[i] = i and B poisoned. */
 static struct child *opened(double limit_s, const struct cancel *cancel, int threads)
 {
-    static const struct child_buffer buffer[] = { { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true } };
-    struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2, .buffer = buffer,
-                            .cancel = cancel, .n_trace_buffers = 2, .n_sites = 2 };
+    static const struct child_buffer buffer[] = {
+        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true }
+    };
+    struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2,
+                            .buffer = buffer, .cancel = cancel, .n_trace_buffers = 2,
+                            .n_sites = 2 };
     struct child *c;
     struct err e;
     if (!child_open(&o, &c, &e))
@@ -68,6 +72,8 @@ static struct child *loaded(const char *source, double limit_s)
 #define ENTRY(body) \
     "void ts_entry(float *const *buffers)\n{\n    float *a = buffers[0], *b = buffers[1];\n" \
     "    (void)a; (void)b;\n    " body "\n}\n"
+#define FOREVER "for (volatile int i = 0; ; ) i = i;"
+#define HANG ENTRY(FOREVER)
 #define GOOD ENTRY("for (int i = 0; i < 1000; i++) b[i] = 2 * a[i];")
 
 /* Runs a kernel that must fail in the child, and gives the sentence. */
@@ -111,7 +117,8 @@ static void buffers_start_on_cache_lines(void **state)
 {
     double seconds;
     struct err e;
-    struct child *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64); b[1] = (float)((unsigned long)b % 64);"), 10);
+    struct child *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64);"
+                                   " b[1] = (float)((unsigned long)b % 64);"), 10);
     (void)state;
     assert_true(child_check(c, &seconds, &e));
     assert_true(child_data(c, 1)[0] == 0 && child_data(c, 1)[1] == 0);
@@ -177,7 +184,8 @@ static void mishaps_become_sentences(void **state)
     static const struct mishap table[] = {
         { ENTRY("volatile float *volatile p = 0; *p = 1;"), ERR_CRASH,
           { "SIGSEGV at a write at address 0x0", "null pointer" } },
-        { ENTRY("volatile float *volatile p = 0; b[0] = p[2];"), ERR_CRASH, { "a read at address 0x8", "" } },
+        { ENTRY("volatile float *volatile p = 0; b[0] = p[2];"), ERR_CRASH,
+          { "a read at address 0x8", "" } },
         { ENTRY("for (int i = 0; i < 5000; i++) b[i] = 1;"), ERR_CRASH,
           { "SIGSEGV at a write 32 bytes behind B", "" } },
         { ENTRY("float s = 0; for (int i = 0; i < 5000; i++) s += a[i]; b[0] = s;"), ERR_CRASH,
@@ -187,13 +195,17 @@ static void mishaps_become_sentences(void **state)
         { ENTRY("b[1001] = 1;"), ERR_WRONG, { "a write 4 bytes behind B", "" } },
         { ENTRY("b[1000] = 1;"), ERR_WRONG, { "a write just behind B", "" } },
         { ENTRY("b[-2] = 1;"), ERR_WRONG, { "a write 8 bytes before B", "" } },
-        { ENTRY("*(volatile float *)0x123456789abcdef0 = 1;"), ERR_CRASH, { "a wild address", "" } },
-        { ENTRY("volatile int z = 0; b[0] = (float)(100 / z);"), ERR_CRASH, { "SIGFPE", "division" } },
+        { ENTRY("*(volatile float *)0x123456789abcdef0 = 1;"), ERR_CRASH,
+          { "a wild address", "" } },
+        { ENTRY("volatile int z = 0; b[0] = (float)(100 / z);"), ERR_CRASH,
+          { "SIGFPE", "division" } },
         { ENTRY("__builtin_trap();"), ERR_CRASH, { "crashed: SIG", "" } },
         { "void abort(void);\n" ENTRY("abort();"), ERR_CRASH, { "SIGABRT", "abort" } },
         { "int puts(const char *); int fflush(void *); void abort(void);\n"
-          ENTRY("puts(\"last words\"); fflush(0); abort();"), ERR_CRASH, { "SIGABRT", "last words" } },
-        { "void exit(int);\n" ENTRY("exit(7);"), ERR_CRASH, { "ended the process", "exit code 7" } },
+          ENTRY("puts(\"last words\"); fflush(0); abort();"), ERR_CRASH,
+          { "SIGABRT", "last words" } },
+        { "void exit(int);\n" ENTRY("exit(7);"), ERR_CRASH,
+          { "ended the process", "exit code 7" } },
         { ENTRY("volatile float big[1 << 24]; big[0] = 1; b[0] = big[0];"), ERR_CRASH,
           { "beyond the stack", "" } },
     };
@@ -208,7 +220,7 @@ static void mishaps_become_sentences(void **state)
 static void hang_is_ended(void **state)
 {
     (void)state;
-    assert_contains(failure(ENTRY("for (volatile int i = 0; ; ) i = i;"), 0.2, ERR_TIMEOUT), "0.2 s");
+    assert_contains(failure(HANG, 0.2, ERR_TIMEOUT), "0.2 s");
 }
 
 static void dead_child_refuses_politely(void **state)
@@ -260,8 +272,7 @@ static void memory_is_limited(void **state)
 static void objects_that_are_none_are_refused(void **state)
 {
     struct build b = built("int x;\n", false);
-    struct build lost = built("void nowhere(void);\nvoid ts_entry(float *const *b) { (void)b; nowhere(); }\n",
-                              false);
+    struct build lost = built("void nowhere(void);\n" ENTRY("nowhere();"), false);
     struct child *c = opened(10, NULL, 1);
     struct err e;
     (void)state;
@@ -292,7 +303,7 @@ static void cancel_ends_a_run(void **state)
 {
     struct cancel cancel = {0};
     struct raiser r = { &cancel, 30 };
-    struct build b = built(ENTRY("for (volatile int i = 0; ; ) i = i;"), false);
+    struct build b = built(HANG, false);
     struct child *c = opened(60, &cancel, 1);
     pthread_t thread;
     double seconds;
@@ -310,7 +321,8 @@ static void cancel_ends_a_run(void **state)
 static void slow_compiler(char *path, size_t n)
 {
     const char *dir = getenv("XDG_CACHE_HOME");
-    static const char script[] = "#!/bin/sh\ncase \"$1\" in --version) echo slowcc 1.0;; *) sleep 60;; esac\n";
+    static const char script[] = "#!/bin/sh\n"
+                                 "case \"$1\" in --version) echo slowcc 1.0;; *) sleep 60;; esac\n";
     struct err e;
     snprintf(path, n, "%s/slowcc", dir);
     assert_true(file_write_atomic(path, script, strlen(script), &e));
@@ -366,8 +378,7 @@ _Noreturn static void parent_to_be_killed(const char *so_path, int out)
 static void child_dies_with_its_parent(void **state)
 {
     struct build b = built("int getpid(void);\nstatic int runs;\n"
-                           ENTRY("b[0] = (float)getpid(); if (runs++) for (volatile int i = 0; ; ) i = i;"),
-                           false);
+                           ENTRY("b[0] = (float)getpid(); if (runs++) " FOREVER), false);
     int fd[2];
     float child = 0;
     (void)state;
@@ -393,7 +404,8 @@ static void child_dies_with_its_parent(void **state)
 
 static void runner_that_is_none_is_reported(void **state)
 {
-    static const char *const bad[] = { "/nonexistent/runner", "/bin/true", "/dev/null", "/etc/passwd" };
+    static const char *const bad[] = { "/nonexistent/runner", "/bin/true", "/dev/null",
+                                       "/etc/passwd" };
     (void)state;
     for (int i = 0; i < COUNT_OF(bad); i++) {
         struct child_opts o = { .runner = bad[i], .limit_s = 1 };
@@ -452,8 +464,8 @@ static void compile_errors_are_quoted(void **state)
     struct build b;
     struct err e;
     (void)state;
-    assert_false(build_shared(&cc, "int f(void)\n{\n    return undeclared;\n}\nint g = ;\n", &host, false,
-                              NULL, &b, &e));
+    assert_false(build_shared(&cc, "int f(void)\n{\n    return undeclared;\n}\nint g = ;\n", &host,
+                              false, NULL, &b, &e));
     assert_int_equal(e.code, ERR_COMPILE);
     assert_contains(e.text, "line 3: error: ");
     assert_contains(e.text, "undeclared");
@@ -491,7 +503,8 @@ static void second_build_is_a_hit(void **state)
     assert_false(built("int hit_me; \n", false).cached);
 }
 
-/* Overwrites `bytes` at `at` (negative: from the end), or cuts the file there when bytes is NULL. */
+/* Overwrites `bytes` at `at` (negative: from the end), or cuts the file there when bytes is NULL.
+ */
 static void damage(const char *path, long at, const char *bytes)
 {
     struct stat st;
@@ -631,7 +644,8 @@ static void variable_cc_is_honoured(void **state)
     free(kept);
 }
 
-/* --- Assembly, machine, counters --------------------------------------------------------------- */
+/* --- Assembly, machine, counters ---------------------------------------------------------------
+ */
 
 static void assembly_has_labels_and_no_addresses(void **state)
 {
