@@ -13,7 +13,7 @@
  *
  * A line is a cache line of 16 floats: a strip with one letter per float, and what the letters
  * spell, in runs along one logical index.  '-' is padding, a capital letter or '*' a copy of an
- * element that is read elsewhere, '<' a jump back. */
+ * element that is read elsewhere, '<' a step in which no index grew. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -31,6 +31,7 @@ struct picture {
     int width;
     int64_t *env;                         /* for expr_eval */
     char letter[MAX_RANK];
+    bool has_padding, has_copies, has_jumps;    /* in the lines drawn */
     struct cell last;                     /* the data cell before the one being drawn */
     bool has_last;
 };
@@ -109,11 +110,15 @@ static void draw_size(struct picture *pic, struct str *s)
     str_printf(s, " = %lld floats, ", (long long)l->elems);
     add_bytes(s, 4 * l->elems);
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
+    put_line(pic, s);
+    int n = 0;
     for (int k = 0; k < l->tensor->rank; k++)
         if (l->stored[k] < l->tensor->shape[k])
-            str_printf(s, "; %s stored up to %lld of %lld", l->tensor->dim[k],
-                       (long long)l->stored[k], (long long)l->tensor->shape[k]);
-    put_line(pic, s);
+            str_printf(s, "%s%s 0..%lld of 0..%lld", n++ ? ", " : "trimmed: only ",
+                       l->tensor->dim[k], (long long)l->stored[k] - 1,
+                       (long long)l->tensor->shape[k] - 1);
+    if (n)
+        put_line(pic, s);
 }
 
 static int digits_of(int64_t n)
@@ -203,8 +208,10 @@ static struct cell cell_at(const struct picture *pic, int64_t flat)
     return c;
 }
 
-static char strip_letter(const struct picture *pic, const struct cell *c)
+static char strip_letter(struct picture *pic, const struct cell *c)
 {
+    pic->has_padding = pic->has_padding || c->kind == CELL_PADDING;
+    pic->has_copies = pic->has_copies || c->kind == CELL_COPY;
     if (c->kind == CELL_PADDING)
         return '-';
     if (!pic->has_last)
@@ -212,6 +219,7 @@ static char strip_letter(const struct picture *pic, const struct cell *c)
     for (int k = 0; k < pic->l->tensor->rank; k++)
         if (c->idx[k] > pic->last.idx[k])
             return c->kind == CELL_COPY ? (char)toupper(pic->letter[k]) : pic->letter[k];
+    pic->has_jumps = true;
     return '<';
 }
 
@@ -303,19 +311,25 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
     put_line(pic, s);
 }
 
+/* The legend tells only what the lines show, so they are drawn first. */
 static void draw_lines(struct picture *pic, struct str *s, int max_lines)
 {
-    const struct layout *l = pic->l;
-    const int64_t all = (l->elems + LINE_FLOATS - 1) / LINE_FLOATS;
+    const int64_t all = (pic->l->elems + LINE_FLOATS - 1) / LINE_FLOATS;
     const int64_t n = all < max_lines ? all : max_lines;
+    struct str lines = {0}, *out = pic->out;
     if (n <= 0)
         return;
-    str_add(s, "cells: the index that grew since the cell before");
-    str_add(s, l->klass == LAYOUT_BIJECTIVE ? "" : l->guard ? "; -: padding" : "");
-    str_add(s, l->klass == LAYOUT_DUPLICATING ? "; capital, *: a copy; <: back" : "");
-    put_line(pic, s);
+    pic->out = &lines;
     for (int64_t i = 0; i < n; i++)
         draw_line(pic, s, i, digits_of(n - 1));
+    pic->out = out;
+    str_add(s, "cells: the index that grew since the cell before");
+    str_add(s, pic->has_jumps ? "; <: none did" : "");
+    str_add(s, pic->has_copies ? "; capital, *: a copy" : "");
+    str_add(s, pic->has_padding ? "; -: padding" : "");
+    put_line(pic, s);
+    str_add(out, str_text(&lines));
+    str_free(&lines);
     if (all > n) {
         str_printf(s, "  ... %lld more line%s", (long long)(all - n), all - n > 1 ? "s" : "");
         put_line(pic, s);

@@ -84,6 +84,22 @@ static bool in_order(const struct leaves *all)
     return true;
 }
 
+/* Is what was trimmed away told by the count of an unfold still in force? */
+static bool tells_trimming(const struct layout *l, const struct leaves *all)
+{
+    for (int k = 0; k < l->tensor->rank; k++) {
+        bool told = l->stored[k] == l->tensor->shape[k];
+        for (int i = 0; i < all->n; i++) {
+            const struct leaf *leaf = &all->leaf[i];
+            if (leaf->dim == k && leaf->unfold)
+                told = told || leaf->unfold->covered == l->stored[k];
+        }
+        if (!told)
+            return false;
+    }
+    return true;
+}
+
 /* "O/16", "H/8", "H/8:28" */
 static void print_outer(struct str *out, const struct layout *l, const struct leaves *all,
                         const struct leaf *leaf)
@@ -132,7 +148,7 @@ bool layout_notation(const struct layout *l, struct str *out)
     for (int j = 0; j < l->rank; j++)
         if (!add_leaves(l->line[j], &all))
             return false;
-    if (!in_order(&all))
+    if (!in_order(&all) || !tells_trimming(l, &all))
         return false;
     for (int j = 0, next = 0; j < l->rank; j++) {
         const int n = count_leaves(l->line[j]);

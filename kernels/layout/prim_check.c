@@ -9,8 +9,8 @@ const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", 
 
 /* Regions of at most this many elements are searched when the algebra cannot decide. */
 #define SEARCH_LIMIT 1000000
-/* Unfolds of padded dims into at most this many tiles are looked at tile by tile. */
-#define PROBE_LIMIT 64
+/* At most this many tiles are looked at for shared elements that are not padding. */
+#define PROBE_LIMIT 4096
 
 struct check {
     struct exprs *p;
@@ -298,43 +298,44 @@ static bool check_tile(const struct check *c)
     return true;
 }
 
-/* Trimming to [0, covered): legal when nothing but padding goes, or the tail of one logical dim. */
+/* Trimming to [0, covered): legal when nothing but padding goes, or the tail of one logical dim.
+ * (Copies must stay: window-aligned accesses read them.) */
 static bool check_trim(const struct check *c, int64_t covered)
 {
     const struct layout *l = c->l;
-    const struct expr *at = l->rho[c->r->prim.dim];
-    if (at->hi < covered)
+    const int dim = c->r->prim.dim;
+    const struct expr *at = l->rho[dim];
+    if (at->hi < covered
+        && (!l->n_overlaps || layout_is_padding(c->p, l, dim, covered, l->shape[dim] - 1)))
         return true;
-    const struct expr_linear sum = expr_linear(c->p, at);
-    if (sum.n == 1 && sum.coef[0] == 1 && sum.rest < covered) {
-        for (int k = 0; k < l->tensor->rank; k++) {
-            if (sum.term[0] == l->logical[k]) {
-                c->r->trimmed = k;
-                c->r->stored = covered - sum.rest;
-                return true;
-            }
-        }
+    const struct lineage *line = l->line[dim];
+    const int64_t shift = line->kind == LINE_RESIZED ? line->before : 0;
+    const struct lineage *base = line->kind == LINE_RESIZED ? line->base : line;
+    if (base->kind == LINE_LOGICAL && shift < covered) {
+        c->r->trimmed = base->logical;
+        c->r->stored = covered - shift;
+        return true;
     }
     refuse(c, ERR_UNFOLD, "size=%lld would drop elements that are not the tail of one dim of %s",
            (long long)c->r->prim.size, l->tensor->name);
     return err_fix(c->e, "unfold before splitting or fusing that dim, or leave size= out");
 }
 
-/* Do two tiles share a data element?  (Shared padding does not count, while tiles are few.) */
+/* Do two tiles share a data element?  (Shared padding does not count.) */
 static bool tiles_overlap(const struct check *c, int64_t n)
 {
     const struct prim *pr = &c->r->prim;
     const int64_t size = c->l->shape[pr->dim], shared = pr->tile - pr->stride;
     if (n < 2 || shared == 0)
         return false;
-    if (!c->l->guard || n > PROBE_LIMIT)
+    if (!c->l->guard)
         return true;
-    for (int64_t t = 1; t < n; t++) {
+    for (int64_t t = 1; t < n && t <= PROBE_LIMIT; t++) {
         const int64_t lo = pr->stride * t, end = lo + shared;
         if (!layout_is_padding(c->p, c->l, pr->dim, lo, (end < size ? end : size) - 1))
             return true;
     }
-    return false;
+    return n - 1 > PROBE_LIMIT;
 }
 
 static bool check_unfold(const struct check *c, const struct lineage **line)

@@ -65,8 +65,10 @@ static void sharp_tile_of(struct exprs *p, const struct expr *e, int64_t stride,
                           const struct expr **out)
 {
     tile_of(p, e, stride, n, out);
-    if (e->hi >= stride * n)
-        out[1] = expr_max(p, expr_modc(p, e, stride), expr_addc(p, e, -stride * (n - 1)));
+    if (e->hi >= stride * n) {
+        const struct expr *inner = expr_modc(p, e, stride);
+        out[1] = expr_max(p, inner, expr_addc(p, e, -stride * (n - 1)));
+    }
     out[0] = expr_simplify(p, out[0]);
     out[1] = expr_simplify(p, out[1]);
 }

@@ -8,10 +8,9 @@
  *     0 <= b <= B-1  and  0 <= t <= n-1
  *
  * hold over all points; b >= 0 always does.  W mod S is at most S - g + (W_0 mod g), g the common
- * divisor of S and the coefficients of W, W_0 its constant: with S = V*P_w (SPEC ERR-5) that is
- * S-V, which is why that equation makes every window fit.  Otherwise the canonical map:
- *
- *     t = min(e / S, n-1),   b = e - S*t */
+ * divisor of S and the coefficients of W, W_0 its constant.  So an access V*i + r with a window of
+ * M fits whenever B >= S - gcd(V, S) + M; the paper's case S = V*P_w (SPEC ERR-5) is the one where
+ * W / S is i / P_w.  Otherwise the canonical map: t = min(e / S, n-1), b = e - S*t. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>

@@ -524,8 +524,8 @@ static void test_inverse(void **state)
         "unfold W tile=1 stride=1",
         "pad H after=9; unfold H tile=4 stride=2 size=7",
         "split W 1 5; split H 3 2; split O 2 4; reorder N H.0 W.0 O.0 H.1 W.1 O.1",
-        "unfold W tile=3 stride=2; unfold H tile=4 stride=2; reorder N H.0 W.0 O H.1 W.1; fuse N "
-        "H.0; pad O after=8",
+        "unfold W tile=3 stride=2; unfold H tile=4 stride=2; reorder N H.0 W.0 O H.1 W.1",
+        "unfold H tile=4 stride=2; reorder N H.0 O H.1 W; fuse N H.0; pad O after=8",
         "unfold H tile=4 stride=2; fold H.0 H.1",
         "pad H after=4; unpad H after=3; split H 0 5 allow_pad=1",
         "unfold H tile=4 stride=2; unfold H.1 tile=3 stride=1; split H.0 2 1; fuse H.0.1 H.1.0",

@@ -109,7 +109,8 @@ static void random_trial(struct rng *r, struct trial *c)
     }
 }
 
-/* --- checking one ------------------------------------------------------------------------------ */
+/* --- checking one ------------------------------------------------------------------------------
+ * */
 
 struct facts { const struct layout *l; int64_t *env, n_held, n_copies; };
 
@@ -368,7 +369,8 @@ static const char *check(const struct trial *c)
     return wrong ? wrong : check_rewrite(c, l, &r);
 }
 
-/* --- driver ------------------------------------------------------------------------------------ */
+/* --- driver ------------------------------------------------------------------------------------
+ * */
 
 /* Drops primitives as long as what is left fails too. */
 static const char *shrink(struct trial *c, const char *wrong)
