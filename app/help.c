@@ -9,7 +9,7 @@
 
 enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
 
-/* Every line of text, broken at a blank where it is too wide; the rest goes below, at column hang. */
+/* Every line of text, broken at a blank where it is too wide; the rest goes to column hang. */
 static void add_wrapped(struct str *out, const char *text, int hang)
 {
     int column = 0;

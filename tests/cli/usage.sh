@@ -79,7 +79,7 @@ printf 'layout set C "N M"\n\nloop splt C M 4\n' > "$dir/bad.steps"
 t 2 "^$dir/bad.steps:3:6: error: " show "$gmm" --steps "$dir/bad.steps"
 t 2 '^       \^' show "$gmm" --steps "$dir/bad.steps"
 t 2 '^<stdin>:1:1: error: ' show "$gmm" --steps - <<< 'q!'
-t 2 '^<stdin>:2:[0-9]+: error: .*\[E_' show "$gmm" --steps - <<< $'# fine\r\nloop split C M 5\r'
+t 2 '^<stdin>:2:[0-9]+: error: .*\[E_' show "$gmm" --steps - <<< $'# fine\r\nloop split C Q 5\r'
 t 2 'E_IO' show "$gmm" --steps "$dir/none.steps"
 t 2 'NUL' show "$gmm" --steps - < <(printf 'loop\0split')
 t 2 'cannot both come from standard input' run - --steps -

@@ -57,6 +57,16 @@ for topic in steps layouts loops sessions json keys meters gmm c2d; do
     t 0 '..' help $topic
     same "help $topic fits 80 columns" '' "$("$TILESCOPE" help $topic | grep -E '^.{81,}')"
 done
+# What the help shows can be typed.
+while read -r notation; do
+    tensor=Conv
+    [[ $notation == *I* ]] && tensor=Inp
+    t 0 'for' show 'c2d i=64 h=66 w=66 o=64 k=3' --steps - <<< "layout set $tensor $notation"
+done < <("$TILESCOPE" help layouts | grep -oE '^  "[^"]+"')
+"$TILESCOPE" help layouts | sed -nE 's/^  (layout (unfold|pad|reset|fuse) [^ ]+( [^ ]+)*).*/\1/p' \
+    > "$dir/help.steps"
+t 0 'for' show 'c2d i=64 h=66 w=66 o=64 k=3' --steps "$dir/help.steps"
+
 t 0 'layout split' help steps
 t 0 'undo' help steps
 t 0 '^gmm ' ops
