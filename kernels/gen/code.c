@@ -177,3 +177,17 @@ void code_each_access(struct block *b, access_fn *f, void *ctx)
         f(ctx, &w.a);
     }
 }
+
+static void note_stored(void *ctx, const struct access *a)
+{
+    bool *stored = ctx;
+    if (!a->load)
+        stored[a->at->buffer] = true;
+}
+
+bool *code_stored(struct unit *u, struct block *b)
+{
+    bool *stored = ARENA_ARRAY(u->arena, bool, u->func->n_buffers + 1);
+    code_each_access(b, note_stored, stored);
+    return stored;
+}

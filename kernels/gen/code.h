@@ -117,6 +117,8 @@ struct access {
 };
 typedef void access_fn(void *ctx, const struct access *a);
 void code_each_access(struct block *b, access_fn *f, void *ctx);
+/* Which buffers the code in b stores to, one flag per buffer. */
+bool *code_stored(struct unit *u, struct block *b);
 void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
                     void *ctx);
 

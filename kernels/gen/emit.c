@@ -88,6 +88,11 @@ static void helper_vectors(struct str *out, const struct needs *n, int lanes)
         helper_extremum(out, "min", '<', lanes);
 }
 
+/* A pointer of which the compiler knows nothing; the order of loads and stores is kept. */
+static const char again_helper[] =
+    "/* The same pointer, unknown to the compiler: it loads again what it has no register for. */\n"
+    "static inline const float *again(const float *p)\n"
+    "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
 static const char rolled_macro[] =
     "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
@@ -121,6 +126,8 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_index(out, m->prefix, "min_index", "a < b ? a : b");
     if (n->max_index)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
+    if (n->again)
+        str_add(out, again_helper);
     if (n->rolled)
         str_add(out, rolled_macro);
     if (out->len > start)

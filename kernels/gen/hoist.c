@@ -172,13 +172,6 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
     code_each_access(&loop->body, use_register, h);
 }
 
-static void note_stored(void *ctx, const struct access *a)
-{
-    bool *stored = ctx;
-    if (!a->load)
-        stored[a->at->buffer] = true;
-}
-
 /* Local arrays that live in b are not there before it. */
 static void forget_scopes(const struct block *b, bool *stored)
 {
@@ -193,8 +186,7 @@ static void forget_scopes(const struct block *b, bool *stored)
 static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     int n = h->u->func->n_buffers;
-    bool *stored = ARENA_ARRAY(h->u->arena, bool, n);
-    code_each_access(&loop->body, note_stored, stored);
+    bool *stored = code_stored(h->u, &loop->body);
     forget_scopes(&loop->body, stored);
     if (holds(&loop->body, CODE_FOR, LOOP_PARALLEL) || !conditions_inside(h, &loop->body))
         return;
@@ -235,8 +227,7 @@ static void hoist_loads(struct hoist *h, struct code *loop, struct block *out, s
     if (holds(&loop->body, CODE_FOR, LOOP_SERIAL) || holds(&loop->body, CODE_FOR, LOOP_PARALLEL) ||
         holds(&loop->body, CODE_IF, LOOP_SERIAL) || loop->begin->hi >= loop->end->lo)
         return;
-    bool *stored = ARENA_ARRAY(u->arena, bool, u->func->n_buffers);
-    code_each_access(&loop->body, note_stored, stored);
+    bool *stored = code_stored(u, &loop->body);
     struct invariant *v = ARENA_NEW(u->arena, struct invariant);
     v->h = h;
     v->stored = stored;

@@ -22,15 +22,13 @@ struct names {
 /* Not only C's own words: the helpers and types of the generated unit, and what the entry and
  * the trace use. */
 static const char *const reserved[] = {
-    "auto",      "break",     "case",      "char",      "const",    "continue", "default",
-    "do",        "double",    "else",      "enum",      "extern",   "float",    "for",
-    "goto",      "if",        "inline",    "int",       "long",     "register", "restrict",
-    "return",    "short",     "signed",    "sizeof",    "static",   "struct",   "switch",
-    "typedef",   "union",     "unsigned",  "void",      "volatile", "while",    "asm",
-    "typeof",    "linux",     "unix",      "i386",      "main",     "buffers",  "base",
-    "buf",       "cap",       "flush",     "ctx",       "rec",      "last",     "ROLLED",
-    "floor_div", "floor_mod", "min_index", "max_index", "maxf",     "minf",     "ts_entry",
-    "ts_trace",  "ts_rec",
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
+    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
+    "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
+    "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386",
+    "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
+    "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
+    "ts_rec",
 };
 
 static struct name **bucket_of(struct names *n, const char *text)

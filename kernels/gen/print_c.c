@@ -252,16 +252,13 @@ static void print_scope(struct emit *m, const struct code *c, bool alone)
     names_reset(m->names, mark);
 }
 
-/* The compiler must believe that this pointer may point anywhere, or it would merge the loads
- * again. */
 static void print_again(struct emit *m, const struct code *c)
 {
     const char *from = m->buffer[c->buffer];
     m->touched[c->buffer] = true;
     m->again[c->again] = names_claim(m->names, arena_printf(m->u->arena, "%s_again", from));
-    emit_line(m, "const float *%s = %s;", m->again[c->again], from);
-    emit_line(m, "__asm__ volatile(\"\" : \"+r\"(%s));    /* load again: out of registers */",
-              m->again[c->again]);
+    m->needs.again = true;
+    emit_line(m, "const float *%s = again(%s);", m->again[c->again], from);
 }
 
 static void print_block(struct emit *m, const struct block *b)

@@ -33,6 +33,7 @@ struct copy { int buffer, again, before; };
 
 struct share {
     struct unit *u;
+    const bool *stored;                   /* buffers that the loop nest around stores to */
     struct read_value *bucket[N_BUCKETS];
     VEC(struct read_value *) all;
     VEC(struct read_value *) read;        /* of every read, in order; NULL: only conditional */
@@ -120,11 +121,11 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Stores through a pointer and loads through its copy would contradict restrict. */
+/* Stores through a restrict pointer and loads through its copy would contradict each other. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
-    const struct buffer *b = &s->u->func->buffer[v->at.buffer];
-    return b->scope == BUFFER_LOCAL || !b->written;
+    int b = v->at.buffer;
+    return s->u->func->buffer[b].scope == BUFFER_LOCAL || !s->stored[b];
 }
 
 /* Drops what is not used again, and the farthest when there are too many. */
@@ -273,9 +274,10 @@ static void rewrite_line(struct share *s, const struct block *b, int from, int t
 }
 
 /* One straight line: statements and notes b[from, to). */
-static void share_line(struct unit *u, const struct block *b, int from, int to, struct block *out)
+static void share_line(struct unit *u, const struct block *b, int from, int to,
+                       const bool *stored, struct block *out)
 {
-    struct share s = { .u = u, .capacity = capacity(u, b, from, to) };
+    struct share s = { .u = u, .stored = stored, .capacity = capacity(u, b, from, to) };
     struct loaded **first = ARENA_ARRAY(u->arena, struct loaded *, to - from + 1);
     note_line(&s, b, from, to);
     for (int i = from; i < to; i++) {
@@ -293,7 +295,7 @@ static void share_line(struct unit *u, const struct block *b, int from, int to, 
     vec_free(&s.copies);
 }
 
-static void share_block(struct unit *u, struct block *b)
+static void share_block(struct unit *u, struct block *b, const bool *stored)
 {
     struct block out = { 0 };
     int i = 0;
@@ -301,10 +303,11 @@ static void share_block(struct unit *u, struct block *b)
         int end = i;
         while (end < b->n && (b->item[end]->kind == CODE_SET || b->item[end]->kind == CODE_NOTE))
             end++;
-        share_line(u, b, i, end, &out);
+        share_line(u, b, i, end, stored, &out);
         if (end < b->n) {
-            share_block(u, &b->item[end]->body);
-            block_add(u, &out, b->item[end++]);
+            struct code *c = b->item[end++];
+            share_block(u, &c->body, b == &u->body ? code_stored(u, &c->body) : stored);
+            block_add(u, &out, c);
         }
         i = end;
     }
@@ -313,5 +316,5 @@ static void share_block(struct unit *u, struct block *b)
 
 void code_share(struct unit *u)
 {
-    share_block(u, &u->body);
+    share_block(u, &u->body, code_stored(u, &u->body));
 }

@@ -1,0 +1,355 @@
+#include "tests/unit/gen_cases.h"
+
+#include <glob.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/vec.h"
+#include "kernels/program/program.h"
+#include "tests/unit/tree_text.h"
+
+/* One tree per row; the name says what is special. */
+static const struct { const char *name, *text, *golden; } trees[] = {
+    { "matrix product, 8 x 32 register tile",
+      "in A[8][64][8]\nin B[2][64][32]\nout C[64][64]\n"
+      "for n.0 2 parallel\n"
+      "  for m.0 8 parallel\n"
+      "    tile C_acc[8][2][16]\n"
+      "      for m.1 8 unroll\n"
+      "        for n.1 2 unroll\n"
+      "          for n.2 16 vectorize\n"
+      "            C_acc[m.1][n.1][n.2] = 0\n"
+      "      for k 64 reduce\n"
+      "        for m.1 8 unroll\n"
+      "          for n.1 2 unroll\n"
+      "            for n.2 16 vectorize\n"
+      "              C_acc[m.1][n.1][n.2] += A[m.0][k][m.1] * B[n.0][k][16*n.1 + n.2]\n"
+      "      for m.1 8 unroll\n"
+      "        for n.1 2 unroll\n"
+      "          for n.2 16 vectorize\n"
+      "            C[8*m.0 + m.1][32*n.0 + 16*n.1 + n.2] = C_acc[m.1][n.1][n.2]\n",
+      "tests/golden/c/gemm.c" },
+    { "convolution with padding, bias and ReLU, taps of a row unrolled",
+      "in Inp_in[1][2][6][14]\nin Ker[3][3][2][32]\nin Bias[32]\n"
+      "inout Inp[1][8][16][2]\nout ReLU[1][6][14][32]\n"
+      "for n 1\n"
+      "  for h 8\n"
+      "    for w 16\n"
+      "      for i 2\n"
+      "        Inp[n][h][w][i] = select(h >= 1 && h < 7 && w >= 1 && w < 15, "
+      "Inp_in[n][i][h - 1][w - 1], 0)\n"
+      "for n 1\n"
+      "  for h 6 parallel\n"
+      "    tile Conv_acc[14][2][16]\n"
+      "      for w 14 unroll\n"
+      "        for o.0 2 unroll\n"
+      "          for o.1 16 vectorize\n"
+      "            Conv_acc[w][o.0][o.1] = 0\n"
+      "      for kh 3 reduce\n"
+      "        for i 2 reduce\n"
+      "          for kw 3 reduce unroll\n"
+      "            for w 14 unroll\n"
+      "              for o.0 2 unroll\n"
+      "                for o.1 16 vectorize\n"
+      "                  Conv_acc[w][o.0][o.1] += Inp[n][h + kh][w + kw][i] * "
+      "Ker[kh][kw][i][16*o.0 + o.1]\n"
+      "      tile BiasAdd_tile[14][2][16]\n"
+      "        for w 14 unroll\n"
+      "          for o.0 2 unroll\n"
+      "            for o.1 16 vectorize\n"
+      "              BiasAdd_tile[w][o.0][o.1] = Conv_acc[w][o.0][o.1] + Bias[16*o.0 + "
+      "o.1]\n"
+      "              ReLU[n][h][w][16*o.0 + o.1] = max(BiasAdd_tile[w][o.0][o.1], 0)\n",
+      "tests/golden/c/conv.c" },
+    { "scalar loops",
+      "in A[5][7]\nout C[5]\n"
+      "for m 5\n"
+      "  C[m] = 0\n"
+      "  for k 7 reduce\n"
+      "    C[m] += A[m][k] * A[m][k] - 2\n",
+      NULL },
+    { "reduction outside, nothing to keep",
+      "in A[7][5]\nout C[5]\n"
+      "for m 5\n"
+      "  C[m] = 0\n"
+      "for k 7 reduce\n"
+      "  for m 5\n"
+      "    C[m] += A[k][m]\n",
+      NULL },
+    { "register tile",
+      "in A[3][9][4]\nin B[2][9][32]\nout C[12][64]\n"
+      "for n.0 2 parallel\n"
+      "  for m.0 3\n"
+      "    tile C_acc[4][2][16]\n"
+      "      for m.1 4 unroll\n"
+      "        for n.1 2 unroll\n"
+      "          for n.2 16 vectorize\n"
+      "            C_acc[m.1][n.1][n.2] = 0\n"
+      "      for k 9 reduce\n"
+      "        for m.1 4 unroll\n"
+      "          for n.1 2 unroll\n"
+      "            for n.2 16 vectorize\n"
+      "              C_acc[m.1][n.1][n.2] += A[m.0][k][m.1] * B[n.0][k][16*n.1 + n.2]\n"
+      "      for m.1 4 unroll\n"
+      "        for n.1 2 unroll\n"
+      "          for n.2 16 vectorize\n"
+      "            C[4*m.0 + m.1][32*n.0 + 16*n.1 + n.2] = C_acc[m.1][n.1][n.2]\n",
+      NULL },
+    { "register tile with fused epilogue",
+      "in A[3][9][4]\nin B[9][32]\nin Bias[32]\nout R[12][32]\n"
+      "for m.0 3\n"
+      "  tile C_acc[4][32]\n"
+      "    for m.1 4 unroll\n"
+      "      for n 32 vectorize\n"
+      "        C_acc[m.1][n] = 0\n"
+      "    for k 9 reduce\n"
+      "      for m.1 4 unroll\n"
+      "        for n 32 vectorize\n"
+      "          C_acc[m.1][n] += A[m.0][k][m.1] * B[k][n]\n"
+      "    tile BiasAdd_tile[4][32]\n"
+      "      for m.1 4 unroll\n"
+      "        for n 32 vectorize\n"
+      "          BiasAdd_tile[m.1][n] = C_acc[m.1][n] + Bias[n]\n"
+      "          R[4*m.0 + m.1][n] = max(BiasAdd_tile[m.1][n], 0)\n",
+      NULL },
+    { "tile as an array: serial loops index it",
+      "in A[9][12]\nin B[9][16]\nout C[12][16]\n"
+      "tile C_acc[12][16]\n"
+      "  for m 12\n"
+      "    for n 16 vectorize\n"
+      "      C_acc[m][n] = 0\n"
+      "  for k 9 reduce\n"
+      "    for m 12\n"
+      "      for n 16 vectorize\n"
+      "        C_acc[m][n] += A[k][m] * B[k][n]\n"
+      "  for m 12\n"
+      "    for n 16 vectorize\n"
+      "      C[m][n] = C_acc[m][n]\n",
+      NULL },
+    { "odd vector extents: 16 + 8 + 2 + 1",
+      "in A[3][27]\nout C[3][27]\n"
+      "for m 3\n"
+      "  tile T[27]\n"
+      "    for n 27 vectorize\n"
+      "      T[n] = A[m][n] * 3\n"
+      "    for n 27 vectorize\n"
+      "      C[m][n] = T[n] + A[m][n]\n",
+      NULL },
+    { "gather and scatter with a stride",
+      "in A[5][16][3]\nout C[16][5]\nout D[5][48]\n"
+      "for m 5\n"
+      "  for n 16 vectorize\n"
+      "    C[n][m] = A[m][n][1] + A[m][n][2]\n"
+      "    D[m][3*n + 1] = A[m][n][0]\n"
+      "    D[m][3*n] = 7\n"
+      "    D[m][3*n + 2] = 0\n",
+      NULL },
+    { "lanes through div and mod",
+      "in A[4][3][4]\nout C[3][16]\n"
+      "for m 3\n"
+      "  for n 16 vectorize\n"
+      "    C[m][n] = A[n / 4][m][n % 4] * 2\n",
+      NULL },
+    { "lanes of a fused loop that are contiguous after all",
+      "in A[8][32]\nout C[8][32]\n"
+      "for f 8\n"
+      "  for n 32 vectorize\n"
+      "    C[(32*f + n) / 32][(32*f + n) % 32] = A[f][n] + 1\n",
+      NULL },
+    { "guard on the lane",
+      "in A[4][13]\nout C[4][13]\n"
+      "for m 4\n"
+      "  for n.0 2\n"
+      "    for n.1 8 vectorize\n"
+      "      if 8*n.0 + n.1 < 13: C[m][8*n.0 + n.1] = A[m][8*n.0 + n.1] - 1\n",
+      NULL },
+    { "guard on the lane of a register tile",
+      "in A[9][2]\nin B[9][16]\nout C[2][11]\n"
+      "tile C_acc[2][16]\n"
+      "  for m 2 unroll\n"
+      "    for n 16 vectorize\n"
+      "      C_acc[m][n] = 0\n"
+      "  for k 9 reduce\n"
+      "    for m 2 unroll\n"
+      "      for n 16 vectorize\n"
+      "        C_acc[m][n] += A[k][m] * B[k][n]\n"
+      "  for m 2 unroll\n"
+      "    for n 16 vectorize\n"
+      "      if n < 11: C[m][n] = C_acc[m][n]\n",
+      NULL },
+    { "guard on outer loops, taken out of inner ones",
+      "in A[10][6]\nout C[10]\n"
+      "for m.0 3\n"
+      "  for m.1 4\n"
+      "    if 4*m.0 + m.1 < 10: C[4*m.0 + m.1] = 0\n"
+      "    for k.0 2 reduce\n"
+      "      for k.1 4 reduce\n"
+      "        if 4*m.0 + m.1 < 10 && 4*k.0 + k.1 < 6: C[4*m.0 + m.1] += A[4*m.0 + "
+      "m.1][4*k.0 + k.1]\n",
+      NULL },
+    { "padding by select, scalar and on lanes",
+      "in A[6][6]\nout P[8][8]\nout Q[8][8]\n"
+      "for h 8\n"
+      "  for w 8\n"
+      "    P[h][w] = select(h >= 1 && h < 7 && w >= 1 && w < 7, A[h - 1][w - 1], 0)\n"
+      "for h 8\n"
+      "  for w 8 vectorize\n"
+      "    Q[h][w] = select(h >= 1 && h < 7 && w >= 1 && w < 7, A[h - 1][w - 1], 0)\n",
+      NULL },
+    { "select with a condition outside the lanes",
+      "in A[6][16]\nout P[8][16]\n"
+      "for h 8\n"
+      "  for w 16 vectorize\n"
+      "    P[h][w] = select(h < 6, A[h][w] * 2, 0.5) + 1\n",
+      NULL },
+    { "peeled loops: begin and end depend on outer variables",
+      "in A[8]\nin K[3]\nout C[8]\n"
+      "for h 8\n"
+      "  C[h] = 0\n"
+      "  for kh 3 reduce from max(0, 1 - h) to min(3, 9 - h)\n"
+      "    C[h] += A[h + kh - 1] * K[kh]\n",
+      NULL },
+    { "max reduction and minimum",
+      "in A[6][20]\nout C[6]\nout D[6]\n"
+      "for m 6\n"
+      "  C[m] = -100\n"
+      "  for k 20 reduce\n"
+      "    C[m] max= A[m][k]\n"
+      "for m 6\n"
+      "  D[m] = 100\n"
+      "for m 6\n"
+      "  for k 20 reduce\n"
+      "    D[m] = min(D[m], A[m][k])\n",
+      NULL },
+    { "vector max reduction and division",
+      "in A[20][16]\nout C[16]\n"
+      "for n 16 vectorize\n"
+      "  C[n] = -100\n"
+      "for k 20 reduce\n"
+      "  for n 16 vectorize\n"
+      "    C[n] max= A[k][n] / 2\n"
+      "for n 16 vectorize\n"
+      "  C[n] = min(max(C[n], -1.5), 1.5)\n",
+      NULL },
+    { "taps unrolled with shared inputs: more values than registers",
+      "in A[20][32]\nin K[5][32]\nout C[14][32]\n"
+      "tile C_acc[14][32]\n"
+      "  for w 14 unroll\n"
+      "    for o 32 vectorize\n"
+      "      C_acc[w][o] = 0\n"
+      "  for i 2 reduce\n"
+      "    for k 5 reduce unroll\n"
+      "      for w 14 unroll\n"
+      "        for o 32 vectorize\n"
+      "          C_acc[w][o] += A[w + k][i] * K[k][o]\n"
+      "  for w 14 unroll\n"
+      "    for o 32 vectorize\n"
+      "      C[w][o] = C_acc[w][o]\n",
+      NULL },
+    { "depthwise: weights kept over the innermost loop",
+      "in A[10][16]\nin K[3][16]\nout C[8][16]\n"
+      "for c.0 1\n"
+      "  for w 8\n"
+      "    for c.1 16 vectorize\n"
+      "      C[w][c.1] = A[w][c.1] * K[0][c.1] + A[w + 1][c.1] * K[1][c.1] + A[w + "
+      "2][c.1] * K[2][c.1]\n",
+      NULL },
+    { "in place: stores end the life of loads",
+      "inout A[8]\nout C[8]\n"
+      "for m 1 unroll\n"
+      "  A[0] = A[0] + A[1]\n"
+      "  A[1] = A[0] * A[2] + A[0]\n"
+      "  A[0] += A[1] * A[0]\n"
+      "  C[0] = A[0] - A[1]\n"
+      "  C[1] = A[0] - A[1]\n"
+      "for m 8 vectorize\n"
+      "  if m >= 2: C[m] = A[m]\n",
+      NULL },
+    { "no dimensions and unit loops",
+      "in A[1][4]\nout S\n"
+      "for n 1 parallel\n"
+      "  S = 0\n"
+      "  for k 4 reduce\n"
+      "    S += A[n][k]\n",
+      NULL },
+    { "negative operands of div and mod",
+      "in A[16]\nout C[12]\n"
+      "for m 12\n"
+      "  C[m] = select((m - 6) / 4 == -2, A[(m - 5) % 4], A[(m - 9) / 4 + 3] + A[(m + "
+      "3) / 4])\n",
+      NULL },
+    { "two variables of one name on a path are told apart",
+      "in A[4][6]\nout C[6][4]\n"
+      "for h.0 4\n"
+      "  for h_0 6\n"
+      "    C[h_0][h.0] = A[h.0][h_0]\n",
+      NULL },
+    { "names that C or the generator needs",
+      "in float[4]\nin v16[4]\nout int[4]\n"
+      "for main 4\n"
+      "  int[main] = float[main] + v16[main]\n",
+      NULL },
+    { "collapse of parallel loops, parallel inside",
+      "in A[4][3][8]\nout C[4][3][8]\n"
+      "for a 4 parallel\n"
+      "  for b 3 parallel\n"
+      "    for c 8\n"
+      "      C[a][b][c] = A[a][b][c] + 1\n",
+      NULL },
+    { "scalar tile of a serial reduction, in one register",
+      "in A[6][9]\nout C[6]\n"
+      "for m 6\n"
+      "  tile C_acc[1]\n"
+      "    C_acc[0] = 0\n"
+      "    for k 9 reduce\n"
+      "      C_acc[0] += A[m][k]\n"
+      "    C[m] = C_acc[0] * 2\n",
+      NULL },
+    { "a tile that is only written is no code at all",
+      "in A[6]\nout C[6]\n"
+      "for m 6\n"
+      "  tile T_tile[1]\n"
+      "    T_tile[0] = A[m]\n"
+      "    C[m] = A[m] - 1\n",
+      NULL },
+};
+
+/* A .in file: comment lines, the operator, then steps. */
+static const struct func *lowered(struct arena *a, const char *path)
+{
+    struct str text = { 0 };
+    struct err e;
+    const struct program *p = NULL;
+    const struct func *f;
+    char *rest = NULL;
+    if (!file_read(path, 1 << 20, &text, &e))
+        fail("%s", e.text);
+    for (char *l = strtok_r(text.data, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest))
+        if (l[0] != '#' && !(p ? program_apply_line(p, l, &p, &e) : program_new(a, l, &p, &e)))
+            fail("%s: %s: %s", path, l, e.text);
+    str_free(&text);
+    if (!program_lower(p, &f, &e))
+        fail("%s: %s", path, e.text);
+    return f;
+}
+
+const struct gen_case *gen_cases(struct arena *a, int *n)
+{
+    VEC(struct gen_case) all = { 0 };
+    for (int i = 0; i < COUNT_OF(trees); i++) {
+        const struct func *f = tree_from_text(a, trees[i].text);
+        vec_push(&all, (struct gen_case){ trees[i].name, f, trees[i].golden });
+    }
+    glob_t g;
+    if (glob("tests/golden/nest/*.in", 0, NULL, &g) != 0)
+        fail("no tests/golden/nest");
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        const char *name = arena_strdup(a, g.gl_pathv[i]);
+        vec_push(&all, (struct gen_case){ name, lowered(a, name), NULL });
+    }
+    globfree(&g);
+    const struct gen_case *copy = ARENA_DUP(a, all.data, all.len);
+    *n = all.len;
+    vec_free(&all);
+    return copy;
+}

@@ -1,0 +1,18 @@
+/* The C of a kernel, run with pointers that write down every access: what really happens, to
+ * compare the trace with.  The text is compiled as C++, with classes for its pointers. */
+#ifndef TS_TESTS_TOUCH_H
+#define TS_TESTS_TOUCH_H
+#include "kernels/gen/gen.h"
+
+struct touch { const float *at; unsigned is_store, bytes; };
+
+/* Appends unit number i of a C++ source (touch_prologue stands first). */
+extern const char touch_prologue[];
+void touch_unit(struct str *out, const struct func *f, const char *c_text, int i);
+
+/* Compiles the source and finds the n functions touch_<i>(buffers, to): they run a kernel on
+ * buffers (one per buffer of the function, locals too), write the accesses to `to` and return
+ * their number. */
+typedef long touch_fn(float *const *buffers, struct touch *to);
+void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn);
+#endif
