@@ -2,6 +2,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
+#include "profile/machine.h"
 #include "profile/objcache.h"
 
 #include <ctype.h>
@@ -187,13 +188,21 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
         add_flag(f, w);
 }
 
-/* The source and all that the object depends on besides; the comment cannot be closed from
- * inside. */
+static uint64_t this_cpu;
+static void hash_this_cpu(void)
+{
+    this_cpu = machine_cpu_hash();
+}
+
+/* The source and all that the object depends on besides (-march=native means this CPU, and the
+ * cache may be on a shared disk); the comment cannot be closed from inside. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct str tail = {0};
-    str_add(&tail, cc->version);
+    pthread_once(&once, hash_this_cpu);
+    str_printf(&tail, "%s, cpu %016llx,", cc->version, (unsigned long long)this_cpu);
     for (int i = 0; i < f->n; i++)
         str_printf(&tail, " %s", f->arg[i]);
     str_add(out, source);

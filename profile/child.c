@@ -1,7 +1,6 @@
 #include "profile/child.h"
 
 #include "kernels/base/arena.h"
-#include "profile/sampling.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,15 +36,15 @@ struct child {
 
 /* --- Finding and starting the runner --------------------------------------------------------- */
 
-/* Beside this executable, or one folder up (tests live in a folder of their own). */
-static bool find_runner(const char *want, char *out, size_t n, struct err *e)
+/* One folder up because tests live in a folder of their own. */
+bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
 {
     char self[400];
     const char *env = getenv("TILESCOPE_RUNNER");
     const char *named = want && *want ? want : env && *env ? env : NULL;
     if (named) {
-        snprintf(out, n, "%s", named);
-        return access(out, X_OK) == 0
+        snprintf(path, n, "%s", named);
+        return access(path, X_OK) == 0
             || err_set(e, ERR_ENV, "%.300s cannot be run: %s", named, strerror(errno));
     }
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -55,8 +54,8 @@ static bool find_runner(const char *want, char *out, size_t n, struct err *e)
         if (!slash)
             break;
         *slash = '\0';
-        snprintf(out, n, "%s/tilescope-runner", self);
-        if (access(out, X_OK) == 0)
+        snprintf(path, n, "%s/tilescope-runner", self);
+        if (access(path, X_OK) == 0)
             return true;
     }
     err_set(e, ERR_ENV, "tilescope-runner is missing: kernels are measured in it");
@@ -220,7 +219,7 @@ static void describe_place(const struct child *c, const struct fault *f, char *o
     long long d = f->distance;
     switch ((enum fault_where)f->where) {
     case FAULT_NULL:
-        snprintf(out, n, "%s at address 0x%llx (a null pointer)", verb,
+        snprintf(out, n, "%s through a null pointer (address 0x%llx)", verb,
                  (unsigned long long)f->address);
         break;
     case FAULT_STACK:
@@ -241,7 +240,7 @@ static void describe_place(const struct child *c, const struct fault *f, char *o
         break;
     case FAULT_ELSEWHERE:
     default:
-        snprintf(out, n, "%s at a wild address", verb);
+        snprintf(out, n, "%s through a wild pointer", verb);
     }
 }
 
@@ -344,7 +343,7 @@ static bool start(struct child *c, struct err *e)
     char path[600];
     int pair[2];
     struct reply hello;
-    if (!find_runner(c->opts.runner, path, sizeof path, e) || !make_shared(c, e))
+    if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !make_shared(c, e))
         return false;
     c->log = move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
     if (c->log < 0 || fcntl(c->log, F_SETFL, O_APPEND) != 0
@@ -445,18 +444,18 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     if (!ask(c, &q, limit, &reply, e))
         return false;
     int n = count_samples(c, SLOT_KERNEL);
-    if (n > 1 && sampling_summary(kernel, n).spread > WIDE_SPREAD) {
+    if (sampling_summary(kernel, n).spread > WIDE_SPREAD) {
         q.append = true;
         if (!ask(c, &q, limit, &reply, e))
             return false;
         n = count_samples(c, SLOT_KERNEL);
     }
     int n_ceiling = count_samples(c, SLOT_CEILING);
-    if (n > 0)
-        sampling_summary(kernel, n);
-    if (n_ceiling > 0)
-        sampling_summary(ceiling, n_ceiling);
-    *out = (struct samples){ n, n_ceiling, kernel, ceiling };
+    *out = (struct samples){
+        .n_kernel = n, .n_ceiling = n_ceiling, .kernel = kernel, .ceiling = ceiling,
+        .of_kernel = sampling_summary(kernel, n),
+        .of_ceiling = sampling_summary(ceiling, n_ceiling),
+    };
     return true;
 }
 

@@ -4,7 +4,7 @@
 #ifndef TS_PROFILE_CHILD_H
 #define TS_PROFILE_CHILD_H
 #include "profile/measure.h"
-#include "profile/protocol.h"
+#include "profile/sampling.h"
 
 struct child_buffer { const char *name; int64_t bytes; bool written; };
 
@@ -20,6 +20,10 @@ struct child_opts {
     void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work */
     void *ctx;
 };
+
+/* Where the runner is: `want`, else $TILESCOPE_RUNNER, else beside this executable or one folder
+ * up.  ERR_ENV. */
+bool child_find_runner(const char *want, char *path, size_t n, struct err *e);
 
 struct child;
 /* ERR_ENV: no runner, no memory. ERR_CANCEL. */
@@ -39,9 +43,13 @@ bool child_check(struct child *c, double *seconds, struct err *e);
 
 struct sampled { bool kernel, ceiling; double time_s; int min_runs; };
 /* Seconds a call of the kernel and the ceiling, sampled alternately; once more as long when the
- * kernel's spread is above 10 %.  Sorted; valid until the child is closed.  Zero of what was not
+ * kernel's spread is above 10 %.  Ascending; valid until the child is closed.  None of what was not
  * asked for. */
-struct samples { int n_kernel, n_ceiling; const double *kernel, *ceiling; };
+struct samples {
+    int n_kernel, n_ceiling;
+    const double *kernel, *ceiling;
+    struct summary of_kernel, of_ceiling;
+};
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
 /* Hardware counts per call, on one thread. */

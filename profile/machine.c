@@ -1,6 +1,7 @@
 #include "profile/machine.h"
 
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -53,6 +54,21 @@ static void read_cpu_name(struct machine *m)
     else if (!known)
         snprintf(m->cpu, sizeof m->cpu, "%.100s", uname(&u) == 0 ? u.machine : "unknown CPU");
     str_free(&text);
+}
+
+uint64_t machine_cpu_hash(void)
+{
+    struct str text = {0};
+    uint64_t hash = 0;
+    static const char *const field[] = { "model name", "flags", "CPU part", "Features" };
+    if (read_small("/proc/cpuinfo", &text))
+        for (int i = 0; i < COUNT_OF(field); i++) {
+            char value[8192];
+            if (find_field(str_text(&text), field[i], value, sizeof value))
+                hash = hash_bytes(value, strlen(value), hash + 1);
+        }
+    str_free(&text);
+    return hash;
 }
 
 /* --- Caches ---------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct machine {
     bool has_pmu;                        /* /sys/bus/event_source/devices/cpu or an arm equivalent exists */
 };
 void machine_read(struct machine *m);
+uint64_t machine_cpu_hash(void);         /* of the CPU's name and features: what -march=native depends on */
 bool machine_has_pmu(void);
 int64_t machine_memory_available(void);  /* bytes that can be had without swapping; 0 = unknown */
 /* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came from. */

@@ -209,16 +209,14 @@ static bool check(struct job *j, struct err *e)
 static void take_latency(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
-    double min = s->kernel[0], median = s->kernel[s->n_kernel / 2];
-    double q1 = s->kernel[(s->n_kernel - 1) / 4], q3 = s->kernel[(3 * s->n_kernel - 1) / 4];
+    const struct summary *k = &s->of_kernel;
     m->latency = (struct latency){
-        .median_ms = 1e3 * median, .min_ms = 1e3 * min, .max_ms = 1e3 * s->kernel[s->n_kernel - 1],
-        .spread = median > 0 ? (q3 - q1) / median : 0, .runs = s->n_kernel,
+        .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
+        .spread = k->spread, .runs = s->n_kernel,
     };
-    if (min > 0)
-        m->gflops = 1e-9 * j->program->base->flops / min;
-    if (s->n_ceiling > 0 && s->ceiling[0] > 0)
-        m->peak_gflops = 1e-9 * j->ceiling_flops * j->opts.threads / s->ceiling[0];
+    m->gflops = 1e-9 * j->program->base->flops / k->min;
+    if (s->of_ceiling.min > 0)
+        m->peak_gflops = 1e-9 * j->ceiling_flops * j->opts.threads / s->of_ceiling.min;
     if (m->peak_gflops > 0)
         m->peak_fraction = m->gflops / m->peak_gflops;
 }
@@ -234,7 +232,7 @@ static bool time_kernel(struct job *j, struct err *e)
                             .min_runs = j->opts.min_runs };
     if (!child_time(j->child, &what, &s, e))
         return false;
-    if (s.n_kernel < 1)
+    if (s.n_kernel < 1 || !(s.of_kernel.min > 0))
         return err_set(e, ERR_CRASH, "the samples were overwritten");
     take_latency(j, &s);
     return true;
@@ -248,10 +246,9 @@ static struct tensor_count *count_of(struct sim_result *r, const char *tensor)
     for (int i = 0; i < r->n; i++)
         if (streq(r->by_tensor[i].tensor, tensor))
             return &r->by_tensor[i];
-    if (r->n == MEASURE_MAX_TENSORS)
-        return &r->by_tensor[MEASURE_MAX_TENSORS - 1];
-    struct tensor_count *c = &r->by_tensor[r->n++];
-    snprintf(c->tensor, sizeof c->tensor, "%.47s", tensor);
+    bool full = r->n == MEASURE_MAX_TENSORS;
+    struct tensor_count *c = &r->by_tensor[full ? r->n - 1 : r->n++];
+    snprintf(c->tensor, sizeof c->tensor, "%.47s", full ? "others" : tensor);
     return c;
 }
 
@@ -344,6 +341,16 @@ static enum outcome outcome_of(enum err_code code)
     }
 }
 
+/* A count that is not there says why. */
+static void give_reasons(struct measurement *m, unsigned meters)
+{
+    static const char *const why[] = { "not asked for", "the kernel did not get that far" };
+    if (!m->sim.available && !m->sim.reason[0])
+        snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
+    if (!m->perf.available && !m->perf.reason[0])
+        snprintf(m->perf.reason, sizeof m->perf.reason, "%s", why[(meters & METER_PERF) != 0]);
+}
+
 static struct machine this_machine;
 static void read_this_machine(void)
 {
@@ -376,6 +383,7 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
     if (!ok)
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
+    give_reasons(m, j.opts.meters);
     m->total_s = clock_s() - start;
     return m->outcome != OUTCOME_ENV && m->outcome != OUTCOME_CANCEL;
 }

@@ -1,4 +1,4 @@
-#include "profile/measure.h"
+#include "profile/child.h"
 
 #include <stdio.h>
 
@@ -23,13 +23,15 @@ static struct meter_info counted(const char *name, const char *what, const struc
     return m;
 }
 
-/* Both of these need a compiler and nothing else. */
+/* What runs kernels needs a compiler and the runner, and nothing else. */
 static struct meter_info built_in(const char *name, const char *what)
 {
     struct meter_info m = { .name = name, .what = what };
     struct compiler cc;
     struct err e;
-    m.available = compiler_find(NULL, &cc, &e);
+    char runner[600];
+    m.available = compiler_find(NULL, &cc, &e)
+               && child_find_runner(NULL, runner, sizeof runner, &e);
     if (!m.available)
         snprintf(m.reason, sizeof m.reason, "%.255s", e.text);
     return m;

@@ -276,19 +276,23 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
 
 /* --- Life ------------------------------------------------------------------------------------ */
 
-static bool map_shared(struct shared **out)
+/* NULL when all is well, else what to say. */
+static const char *map_shared(struct shared **out)
 {
+    static const char usage[] = "tilescope-runner is started by tilescope, which measures in it";
+    static const char version[] = "tilescope-runner and tilescope are of different versions";
     struct stat st;
     if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof **out)
-        return false;
+        return usage;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
                    RUNNER_MEMORY_FD, 0);
     struct shared *sh = p;
-    if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC || sh->bytes != sizeof *sh
-        || sh->file_bytes != st.st_size || sh->n_buffers > PROTOCOL_MAX_BUFFERS)
-        return false;
+    if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC)
+        return usage;
+    if (sh->bytes != sizeof *sh || sh->file_bytes != st.st_size)
+        return version;
     *out = sh;
-    return true;
+    return NULL;
 }
 
 static void limit(int what, uint64_t value)
@@ -361,9 +365,11 @@ int runner_main(int argc, char **argv)
 {
     static struct runner r;
     struct err e;
+    (void)argc;
     (void)argv;
-    if (argc != 1 || !map_shared(&r.shared)) {
-        fprintf(stderr, "tilescope-runner is started by tilescope, which measures kernels in it\n");
+    const char *wrong = map_shared(&r.shared);
+    if (wrong) {
+        fprintf(stderr, "%s\n", wrong);
         return 2;
     }
     /* Dies with its parent, also when that died before this line. */

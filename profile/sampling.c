@@ -87,6 +87,8 @@ static int by_value(const void *a, const void *b)
 
 struct summary sampling_summary(double *sample, int n)
 {
+    if (n < 1)
+        return (struct summary){0};
     qsort(sample, (size_t)n, sizeof *sample, by_value);
     double median = n % 2 ? sample[n / 2] : (sample[n / 2 - 1] + sample[n / 2]) / 2;
     double spread = sample[3 * (n - 1) / 4 + (3 * (n - 1) % 4 != 0)] - sample[(n - 1) / 4];

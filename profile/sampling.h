@@ -14,7 +14,7 @@ struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
 void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q,
                   struct shared *sh);
 
-/* Order statistics of n >= 1 samples; sorts them. */
+/* Order statistics of n samples, all 0 when there are none; sorts them. */
 struct summary { double min, median, max, spread; };      /* spread: (q75 - q25) / median */
 struct summary sampling_summary(double *sample, int n);
 #endif
