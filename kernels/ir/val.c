@@ -1,4 +1,5 @@
 #include "kernels/ir/val.h"
+#include "kernels/ir/simplify.h"
 
 static const struct { int arity; const char *text; } kinds[VAL_KIND_COUNT] = {
 #define VAL(id, n, name) [VAL_##id] = { n, name },
@@ -67,6 +68,22 @@ const struct val *val_rebuild(struct arena *a, const struct val *v, const struct
     if (v->kind == VAL_SELECT)
         return val_select(a, map_index(map, v->cond), x, y);
     return val_bin(a, v->kind, x, y);
+}
+
+struct subst { struct exprs *pool; const struct expr *var, *with; };
+
+static const struct expr *subst_index(void *ctx, const struct expr *e)
+{
+    const struct subst *s = ctx;
+    return expr_simplify(s->pool, expr_subst(s->pool, e, &s->var, &s->with, 1));
+}
+
+const struct val *val_subst(struct exprs *p, const struct val *v, const struct expr *var,
+                            const struct expr *with)
+{
+    struct subst s = { p, var, with };
+    struct val_map map = { .ctx = &s, .index = subst_index };
+    return val_rebuild(exprs_arena(p), v, &map);
 }
 
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx)

@@ -46,6 +46,9 @@ struct val_map {
     const struct expr *(*index)(void *ctx, const struct expr *e);
 };
 const struct val *val_rebuild(struct arena *a, const struct val *v, const struct val_map *map);
+/* v with variable var replaced by `with` in every index and condition, simplified. */
+const struct val *val_subst(struct exprs *p, const struct val *v, const struct expr *var,
+                            const struct expr *with);
 /* Calls f on every LOAD, left to right. */
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
 /* Float operations to evaluate v once (each arithmetic node 1; SELECT costs its dearer side). */

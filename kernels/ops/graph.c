@@ -151,6 +151,14 @@ int graph_node_of(const struct graph *g, const char *tensor_name)
     return t < 0 ? -1 : g->tensor[t].producer;
 }
 
+int node_reduction(const struct node *n, const char *dim)
+{
+    for (int r = 0; r < n->n_reduce; r++)
+        if (strcaseeq(n->reduce_dim[r], dim))
+            return r;
+    return -1;
+}
+
 struct wanted { int tensor; bool found; };
 
 static void note_load(void *ctx, const struct val *load)
@@ -239,6 +247,85 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
             convert_node(to, t, t + 1);
         if (i < g->n_nodes)
             copy_node(&m, &g->node[i]);
+    }
+    return to;
+}
+
+/* The node that sums up T_rf over the factored-out part of its reduction. */
+static void rfactor_sum(struct graph *g, const struct node *n, int partial, const struct expr *part,
+                        const char *dim)
+{
+    const struct expr *idx[MAX_RANK] = { part };
+    struct node sum = { .op = "rfactor",
+                        .out = partial + 1,
+                        .n_spatial = n->n_spatial,
+                        .combine = n->combine,
+                        .init = n->init,
+                        .n_reduce = 1,
+                        .data_in = partial };
+    for (int d = 0; d < n->n_spatial; d++)
+        sum.spatial[d] = idx[d + 1] = n->spatial[d];
+    sum.reduce[0] = part;
+    sum.reduce_dim[0] = dim;
+    sum.body = load_at(g, partial, idx);
+    graph_add_node(g, &sum);
+}
+
+/* T_rf[k.0][..] += body with k = extent * k.0 + k.1 */
+static void rfactor_node(struct remap *m, const struct node *n, int r, int partial,
+                         const struct expr *part, const char *inner_dim, int64_t extent)
+{
+    struct graph *g = m->g;
+    struct val_map move = { .ctx = m, .load = move_load };
+    struct node to = *n;
+    const struct expr *inner = dim_var(g, inner_dim, extent);
+    const struct expr *k = expr_add(g->pool, expr_mulc(g->pool, part, extent), inner);
+    to.out = partial;
+    to.data_in = moved(m, n->data_in);
+    to.n_spatial = n->n_spatial + 1;
+    to.spatial[0] = part;
+    for (int d = 0; d < n->n_spatial; d++)
+        to.spatial[d + 1] = n->spatial[d];
+    to.reduce[r] = inner;
+    to.reduce_dim[r] = inner_dim;
+    to.elementwise = false;
+    to.flops = 0;
+    to.body = val_subst(g->pool, val_rebuild(arena_of(g), n->body, &move), n->reduce[r], k);
+    graph_add_node(g, &to);
+}
+
+const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
+                                       int64_t factor)
+{
+    const struct node *n = &g->node[node];
+    const struct tensor *t = &g->tensor[n->out];
+    struct graph *to = ARENA_NEW(a, struct graph);
+    to->pool = g->pool;
+    to->spec = g->spec;
+    to->op = g->op;
+    struct remap m = { to, n->out };
+    const char *outer = arena_printf(a, "%s.0", n->reduce_dim[r]);
+    const char *inner = arena_printf(a, "%s.1", n->reduce_dim[r]);
+    const char *dims[MAX_RANK] = { outer };
+    int64_t shape[MAX_RANK] = { factor };
+    for (int d = 0; d < t->rank; d++) {
+        dims[d + 1] = t->dim[d];
+        shape[d + 1] = t->shape[d];
+    }
+    for (int i = 0; i < g->n_tensors; i++) {
+        if (i == n->out)
+            graph_add_tensor(to, &(struct tensor_def){ arena_printf(a, "%s_rf", t->name),
+                                                       t->rank + 1, dims, shape, TENSOR_INTER });
+        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
+    }
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (i != node) {
+            copy_node(&m, &g->node[i]);
+            continue;
+        }
+        const struct expr *part = dim_var(to, outer, factor);
+        rfactor_node(&m, n, r, n->out, part, inner, (n->reduce[r]->hi + 1) / factor);
+        rfactor_sum(to, n, n->out, part, outer);
     }
     return to;
 }

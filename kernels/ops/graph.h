@@ -82,6 +82,7 @@ bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out
 int graph_tensor(const struct graph *g, const char *name);       /* index or -1; case-insensitive */
 int graph_node_of(const struct graph *g, const char *tensor_name);   /* node producing it, or -1 */
 bool graph_reads(const struct graph *g, int node, int tensor);
+int node_reduction(const struct node *n, const char *dim);             /* which reduction, or -1 */
 int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
 
 /* For builders (ops/ only): growable construction. */
@@ -105,6 +106,11 @@ int graph_add_node(struct graph *g, const struct node *n);
  * NAME_in stands just before NAME, NAME_out just after it, the node where it runs: later tensor and
  * node indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
+
+/* The same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim D.0 of `factor` partial
+ * results, each over D.1 = extent / factor, and NAME combines them.  factor divides the extent; rank < MAX_RANK. */
+const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
+                                       int64_t factor);
 
 /* The whole graph as text, a line per tensor and node with its tensor expression:
  *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw]

@@ -123,7 +123,9 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
     if (step_is_loop(s))
         ok = program_loop_step(draft, s, e);
     else
-        ok = (step_is_layout(s) ? program_layout_step(draft, s, e) : set_step(draft, s, e)) &&
+        ok = (step_is_layout(s) ? program_layout_step(draft, s, e)
+              : s->kind == STEP_LOOP_RFACTOR ? program_rfactor_step(draft, s, e)
+                                             : set_step(draft, s, e)) &&
              rebuild(draft, s, e);
     if (!ok || !program_lower(draft, &unused, e))
         return e->at.col ? false : blame_target(e, s);

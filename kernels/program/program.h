@@ -15,6 +15,7 @@
 /* What decided a tensor's layout (for the views). */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
+struct rfactor;
 struct layout_choice;                     /* program_impl.h */
 
 struct program {
@@ -36,6 +37,8 @@ struct program {
                                            * default off */
     int n_choices;                        /* tensors whose layout was set by a step */
     const struct layout_choice *choice;
+    int n_rfactors;                       /* reductions that steps factored */
+    const struct rfactor *rfactor;
     int n_steps;
     const char *const *steps;             /* canonical text */
     const struct step *const *parsed;     /* the same, parsed */

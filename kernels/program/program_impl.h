@@ -9,6 +9,8 @@
 /* The primitive sequence that steps gave a tensor (from the identity). */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
+struct rfactor { const char *tensor, *dim; int64_t factor; };
+
 /* Points the error at a word of the step. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);
@@ -16,6 +18,7 @@ bool blame_target(struct err *e, const struct step *s);
 /* Each fills the draft (a shallow copy of the program before the step) or refuses. */
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
 bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
+bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
 
 /* Graph, layouts and fresh stages from base, choices and settings. */
 bool program_derive(struct program *draft, struct err *e);

@@ -32,6 +32,12 @@ static const struct graph *with_conversions(struct program *draft)
 {
     const struct graph *g = draft->base;
     draft->n_conversions = 0;
+    for (int i = 0; i < draft->n_rfactors; i++) {
+        const struct rfactor *f = &draft->rfactor[i];
+        int node = graph_node_of(g, f->tensor);
+        g = graph_with_rfactor(draft->arena, g, node, node_reduction(&g->node[node], f->dim),
+                               f->factor);
+    }
     for (int i = 0; i < draft->n_choices; i++) {
         int t = graph_tensor(g, draft->choice[i].tensor);
         if (t < 0)

@@ -307,3 +307,52 @@ bool program_loop_step(struct program *draft, const struct step *st, struct err 
     draft->stage = stage;
     return check_attached(draft, stage, node, e) || blame_target(e, st);
 }
+
+static bool rfactor_ok(struct program *d, const struct step *st, int node, int64_t *factor,
+                       struct err *e)
+{
+    const struct node *n = &d->graph->node[node];
+    const struct tensor *t = &d->graph->tensor[n->out];
+    int r = node_reduction(n, st->arg[0].text);
+    long long f;
+    if (r < 0) {
+        struct str list = { 0 };
+        for (int i = 0; i < n->n_reduce; i++)
+            str_printf(&list, "%s%s(%lld)", i ? " " : "", n->reduce_dim[i],
+                       (long long)n->reduce[i]->hi + 1);
+        err_set(e, ERR_NAME, "%s has no reduction %s", t->name, st->arg[0].text);
+        err_fix(e, n->n_reduce ? "its reductions are %s" : "it reduces nothing%s", str_text(&list));
+        str_free(&list);
+        return blame_word(e, &st->arg[0]);
+    }
+    int64_t extent = n->reduce[r]->hi + 1;
+    if (!str_to_int64(st->arg[1].text, 2, extent, &f) || extent % f) {
+        err_set(e, ERR_FACTOR, "%s does not divide reduction %s of %lld", st->arg[1].text,
+                n->reduce_dim[r], (long long)extent);
+        err_fix(e, "a divisor of %lld, at least 2", (long long)extent);
+        return blame_word(e, &st->arg[1]);
+    }
+    if (t->rank + 1 > MAX_RANK)
+        return err_set(e, ERR_RANK, "%s_rf would have more than %d dimensions", t->name, MAX_RANK);
+    *factor = f;
+    return true;
+}
+
+bool program_rfactor_step(struct program *draft, const struct step *st, struct err *e)
+{
+    int node;
+    int64_t factor = 0;
+    if (!find_stage(draft, st->target, &node, e))
+        return blame_target(e, st);
+    if (!rfactor_ok(draft, st, node, &factor, e))
+        return e->at.col ? false : blame_target(e, st);
+    const struct node *n = &draft->graph->node[node];
+    struct rfactor *list = ARENA_ARRAY(draft->arena, struct rfactor, draft->n_rfactors + 1);
+    for (int i = 0; i < draft->n_rfactors; i++)
+        list[i] = draft->rfactor[i];
+    list[draft->n_rfactors++] =
+        (struct rfactor){ draft->graph->tensor[n->out].name,
+                          n->reduce_dim[node_reduction(n, st->arg[0].text)], factor };
+    draft->rfactor = list;
+    return true;
+}

@@ -127,6 +127,16 @@ static const struct refusal refusals[] = {
     { CONV, "", "layout split Foo O 2", "no tensor Foo", "the tensors are" },
     { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "", "layout set Inp_in NHWI", "the caller's tensor",
       "lay out Inp" },
+    { CONV, "", "loop rfactor Conv N 2", "no reduction N", "its reductions are I(4) KH(3) KW(3)" },
+    { CONV, "", "loop rfactor Conv I 3", "does not divide", "a divisor of 4" },
+    { CONV, "loop split Conv I 2", "loop rfactor Conv I 2", "would no longer apply",
+      "layouts before loops" },
+    { CONV, "", "loop inline Conv", "a reduction", "" },
+    { CONV, "", "loop inline ReLU", "an output", "" },
+    { CONV, "loop inline BiasAdd", "loop split BiasAdd W 2", "is inlined", "compute_root BiasAdd" },
+    { CONV, "", "loop cache_read Conv Bias", "does not read", "it reads Inp, Ker" },
+    { CONV, "loop cache_read BiasAdd Conv at=W", "loop compute_at BiasAdd Conv W",
+      "a schedule of its own", "undo" },
     { CONV, "", "set propagate maybe", "on or off", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
     { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
@@ -207,7 +217,12 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
     const char *name = p->graph->tensor[t].name;
     int d = (int)rng_range(r, 0, l->rank - 1), other = (int)rng_range(r, 0, l->rank - 1);
     struct str s = { 0 };
-    switch (rng_range(r, 0, 7)) {
+    switch (rng_range(r, 0, 8)) {
+    case 8: {
+        static const char *const dims[] = { "K", "I", "KH", "KW" };
+        str_printf(&s, "loop rfactor %s %s %d", name, dims[rng_range(r, 0, 3)], (int)rng_range(r, 2, 4));
+        break;
+    }
     case 7:
         str_add(&s, rng_range(r, 0, 1) ? "set output_layout original" : "set propagate off");
         break;
