@@ -21,6 +21,9 @@ PREFIX  ?= /usr/local
 B       := build/$(CONFIG)
 STRICT  := -std=c17 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wswitch-enum -Wvla -Wno-sign-conversion
+ifneq ($(findstring clang,$(CC)),)
+STRICT  += -Wno-string-concatenation        # a literal of two lines among literals of one is fine
+endif
 OPT     := -O2 -g
 ifeq ($(CONFIG),asan)
 OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
