@@ -5,17 +5,20 @@
 #include "kernels/gen/gen.h"
 
 struct compiler { char path[256]; char name[64]; char version[128]; bool is_clang; };
-/* $CC when set (an error when it does not work), else gcc, else clang, else ERR_ENV naming the packages.
- * want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
+/* $CC when set (an error when it does not work), else gcc, else clang, else ERR_ENV naming the
+ * packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
-/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags and compiler version, and the
- * stored source is compared, so a collision cannot pass.  Concurrent builders are safe (temp name + rename); the cache is
- * trimmed to max 512 MiB, oldest first.  openmp adds -fopenmp.  On refusal ERR_COMPILE with the compiler's first messages. */
-bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t, bool openmp,
-                  const struct cancel *c, struct build *out, struct err *e);
+/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags and
+ * compiler version, and the stored source is compared, so a collision cannot pass.  Concurrent
+ * builders are safe (temp name + rename); the cache is trimmed to max 512 MiB, oldest first.
+ * openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal ERR_COMPILE with the
+ * compiler's first messages. */
+bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
+                  bool openmp, const struct cancel *c, struct build *out, struct err *e);
 /* Intel-syntax assembly of one function (objdump), addresses stripped, jump targets kept as labels.
  * ERR_ENV when objdump is missing. */
-bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c, struct str *out, struct err *e);
+bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
+                       struct str *out, struct err *e);
 #endif

@@ -9,20 +9,22 @@ struct machine {
     char isa[32];                        /* target_host().isa */
     int vector_floats;
     int cores;                           /* this process may run on (affinity, cgroup) */
-    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown (then l1d falls back to 32K/8/64 and l1d_assumed says so) */
+    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; l1d then is 32K/8/64 and assumed */
     bool l1d_assumed;
     int64_t memory_bytes;
     char os[128];                        /* kernel release and architecture */
-    bool has_pmu;                        /* /sys/bus/event_source/devices/cpu or an arm equivalent exists */
+    bool has_pmu;                        /* the kernel lists a CPU event source */
 };
 void machine_read(struct machine *m);
-uint64_t machine_cpu_hash(void);         /* of the CPU's name and features: what -march=native depends on */
+uint64_t machine_cpu_hash(void);         /* of what -march=native depends on */
 bool machine_has_pmu(void);
 int64_t machine_memory_available(void);  /* bytes that can be had without swapping; 0 = unknown */
-/* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came from. */
+/* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came
+ * from. */
 void machine_fingerprint(struct str *out, const struct machine *m);
 
 struct peak { double gflops_max, gflops_median; double seconds; };
 /* Runs gen_peak's loop on one core in the measuring child for about `seconds`. */
-bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c, struct peak *out, struct err *e);
+bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c,
+                  struct peak *out, struct err *e);
 #endif

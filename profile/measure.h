@@ -1,8 +1,9 @@
 /* Build, check, time and count one program: the only way a number gets into tilescope.
  *
- * The kernel runs in a child process (tilescope-runner) with time and memory limits on buffers fenced by guard pages.  It is
- * compared with the float64 reference on random data before it is timed; a wrong kernel is never timed.  Kernel and FMA ceiling are
- * sampled alternately in one process, so peak_fraction is a ratio of one run (PERF.md, noise). */
+ * The kernel runs in a child process (tilescope-runner) with time and memory limits on buffers
+ * fenced by guard pages.  It is compared with the float64 reference on random data before it is
+ * timed; a wrong kernel is never timed.  Kernel and FMA ceiling are sampled alternately in one
+ * process, so peak_fraction is a ratio of one run (PERF.md, noise). */
 #ifndef TS_PROFILE_MEASURE_H
 #define TS_PROFILE_MEASURE_H
 #include "kernels/program/program.h"
@@ -10,13 +11,17 @@
 #include "profile/machine.h"
 #include "profile/perfevent.h"
 
-enum outcome { OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
-               OUTCOME_CANCEL, OUTCOME_ENV, OUTCOME_LIMIT };
-extern const char *const outcome_name[];       /* "none" "ok" "compile error" "crash" "timeout" "wrong result" ... */
+enum outcome {
+    OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
+    OUTCOME_CANCEL, OUTCOME_ENV, OUTCOME_LIMIT
+};
+extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
 enum meter_mask { METER_CLOCK = 1, METER_SIM = 2, METER_PERF = 4 };
 
-struct latency { double median_ms, min_ms, max_ms, spread; int runs; };   /* spread: (q75 - q25) / median */
+/* Of one call.  runs: samples, each the mean of enough calls to fill 50 us.
+ * spread: (q75 - q25) / median. */
+struct latency { double median_ms, min_ms, max_ms, spread; int runs; };
 
 #define MEASURE_MAX_TENSORS 16
 struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses; };
@@ -30,44 +35,50 @@ struct sim_result {
 
 struct measurement {
     enum outcome outcome;
-    char reason[512];                          /* when not OK: one sentence, e.g. "crashed: SIGSEGV at a write 4 bytes behind Conv" */
-    bool verified;                             /* compared with the reference and within tolerance */
-    double max_rel_err, tolerance;             /* |got - ref| / max(|ref|, rms(ref)), maximum over all elements */
-    struct latency latency;                    /* runs == 0: not timed */
-    double gflops, peak_gflops, peak_fraction; /* minimum latency against the best ceiling sample of the same run; 0 = unknown */
+    /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
+    char reason[512];
+    bool verified;                       /* compared with the reference and within tolerance */
+    double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
+    struct latency latency;              /* runs == 0: not timed */
+    /* Minimum latency against the best ceiling sample of the same run; 0 = unknown. */
+    double gflops, peak_gflops, peak_fraction;
     struct sim_result sim;
     struct perf_result perf;
     char compiler[128]; int threads; double build_s, total_s; uint64_t seed;
 };
 
 struct measure_opts {
-    unsigned meters;                           /* METER_ bits; checking always happens */
-    int threads;                               /* 0 = 1 */
-    uint64_t seed;                             /* data */
-    double time_s;                             /* how long to sample (0 = 0.3) */
-    int min_runs;                              /* 0 = 10 */
-    double limit_s;                            /* of one kernel call (0 = 20) */
-    int64_t memory_bytes;                      /* limit of the child beyond the buffers (0 = 1 GiB) */
-    struct cache_geometry l1;                  /* size 0 = this host's */
-    const char *compiler;                      /* NULL = default */
-    const char *runner;                        /* path of tilescope-runner; NULL = beside this executable, $TILESCOPE_RUNNER first */
+    unsigned meters;                     /* METER_ bits; checking always happens */
+    int threads;                         /* 0 = 1 */
+    uint64_t seed;                       /* data */
+    double time_s;                       /* how long to sample (0 = 0.3) */
+    int min_runs;                        /* 0 = 10 */
+    double limit_s;                      /* of one kernel call (0 = 20) */
+    int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
+    struct cache_geometry l1;            /* size 0 = this host's */
+    const char *compiler;                /* NULL = default */
+    const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
 };
-/* Called from the measuring thread with what is going on ("compiling", "checking", "timing", "simulating") and 0..1. */
+/* Called from the measuring thread with what is going on ("compiling", "checking", "timing",
+ * "simulating") and 0..1. */
 struct progress { void (*report)(void *ctx, const char *what, double fraction); void *ctx; };
 
-/* Fills *m in every case (outcome and reason say how it went).  False only when the environment lacks something or on a
- * cancel, with *e; a bad candidate is a result, not an error. */
-bool measure_program(const struct program *p, const struct measure_opts *o, const struct progress *pr,
-                     const struct cancel *c, struct measurement *m, struct err *e);
+/* Fills *m in every case (outcome and reason say how it went).  False only when the environment
+ * lacks something or on a cancel, with *e; a bad candidate is a result, not an error. */
+bool measure_program(const struct program *p, const struct measure_opts *o,
+                     const struct progress *pr, const struct cancel *c, struct measurement *m,
+                     struct err *e);
 
 /* The generated C and its assembly, as measured (same target, same flags). */
 bool program_c_text(const struct program *p, struct str *out, struct err *e);
-bool program_asm_text(const struct program *p, const char *compiler, const struct cancel *c, struct str *out, struct err *e);
+bool program_asm_text(const struct program *p, const char *compiler, const struct cancel *c,
+                      struct str *out, struct err *e);
 
 /* The meters, each with an honest probe: `tilescope meters`. */
 struct meter_info { const char *name, *what; bool available; char reason[256]; };
 int meters_probe(struct meter_info *out, int max);
 
-/* The body of the tilescope-runner executable: serves one parent over the inherited descriptor. Returns its exit code. */
+/* The body of the tilescope-runner executable: serves one parent over the inherited descriptor.
+ * Returns its exit code. */
 int runner_main(int argc, char **argv);
 #endif

@@ -358,6 +358,6 @@ int main(void)
     };
     const char *s = getenv("TS_SEED");
     seed = s ? strtoull(s, NULL, 10) : seed;
-    printf("seed %llu\n", (unsigned long long)seed);
+    printf("# seed %llu\n", (unsigned long long)seed);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
