@@ -53,8 +53,11 @@ static bool put_loop(struct model *m, struct str *out, char what)
         str_add(out, s->name);
     if (what == 'D')
         str_add(out, s->axis[axis].name);
+    const struct graph *g = model_program(m)->graph;
     if (what == 'C')
         str_add(out, neighbour_stage(model_program(m), s));
+    if (what == 'R' && g->node[s->node].data_in >= 0)
+        str_add(out, g->tensor[g->node[s->node].data_in].name);
     for (int i = 0; what == 'A' && i < s->n_axes; i++)
         str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
     return true;
@@ -103,7 +106,7 @@ static void put_file(const struct model *m, struct str *out)
 static bool put_blank(struct model *m, struct str *out, char what)
 {
     switch (what) {
-    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C':
+    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R':
         return put_loop(m, out, what);
     case 'L': case 'O': case 'Q':
         return put_layout(m, out, what);

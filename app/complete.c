@@ -43,7 +43,8 @@ static void offer_files(struct words *w)
         offer(w, path, folder ? "folder" : "");
     }
     closedir(d);
-    qsort(w->found.data, (size_t)w->found.len, sizeof *w->found.data, by_word);
+    if (w->found.len > 0)
+        qsort(w->found.data, (size_t)w->found.len, sizeof *w->found.data, by_word);
 }
 
 static void offer_each(struct words *w, const char *const *word, int n)

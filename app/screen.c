@@ -34,18 +34,29 @@ static int clamp(int v, int lo, int hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* The message as rows of at most w columns. */
+static int wrapped_rows(const char *text, int w)
+{
+    int rows = 0;
+    for (const char *p = text; *p; rows++) {
+        p += text_break(p, w);
+        p += strspn(p, " ");
+    }
+    return rows;
+}
+
+/* How many rows the message, or the reminder above the prompt, wants. */
 static int message_rows(const struct model *m, int w)
 {
-    const char *part[] = {str_text(&m->message.text), str_text(&m->message.fix)};
-    int rows = 0;
+    struct str hint = {0};
+    int rows = wrapped_rows(str_text(&m->message.text), w - 2);
+    if (rows == 0 && m->prompt.open && m->prompt.mark == ':') {
+        command_hint(str_text(&m->prompt.line), &hint);
+        rows = wrapped_rows(str_text(&hint), w - 2);
+        str_free(&hint);
+    }
     if (m->message.kind == MESSAGE_ERROR && m->message.echo.len > 0 && !m->prompt.open)
         rows++;
-    for (int i = 0; i < 2; i++)
-        for (const char *p = part[i]; *p; rows++) {
-            p += text_break(p, w - 2 - (i == 1 ? 5 : 0));
-            p += strspn(p, " ");
-        }
+    rows += wrapped_rows(str_text(&m->message.fix), w - 7);
     return rows > 0 ? rows : 1;
 }
 
@@ -330,18 +341,29 @@ static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum st
     return y;
 }
 
+/* One line about what the cursor is on, or what the prompt is about to do. */
+static void put_hint(const struct model *m, struct str *s)
+{
+    if (m->prompt.open && m->prompt.mark == ':')
+        command_hint(str_text(&m->prompt.line), s);
+    else if (m->overlay == OVERLAY_HELP)
+        view_help_hint(m, s);
+    else if (!m->session && m->overlay == OVERLAY_NONE)
+        view_start_hint(m, s);
+    else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
+        view_ledger_hint(m, s);
+    else if (m->session && m->overlay == OVERLAY_NONE && view_ops[m->view[m->focus]].hint)
+        view_ops[m->view[m->focus]].hint(m, s);
+}
+
 static void draw_hint(const struct model *m, struct grid *g, struct rect r)
 {
     struct str s = {0};
-    if (m->prompt.open && m->prompt.mark == ':')
-        command_hint(str_text(&m->prompt.line), &s);
-    else if (!m->session && m->overlay == OVERLAY_NONE)
-        view_start_hint(m, &s);
-    else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
-        view_ledger_hint(m, &s);
-    else if (m->session && m->overlay == OVERLAY_NONE && view_ops[m->view[m->focus]].hint)
-        view_ops[m->view[m->focus]].hint(m, &s);
-    grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
+    put_hint(m, &s);
+    if (r.h > 1)
+        draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, str_text(&s));
+    else
+        grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
     str_free(&s);
 }
 
@@ -355,7 +377,8 @@ static void draw_message(const struct model *m, struct grid *g)
         grid_fit(g, r.x + 1, y, r.w - 2, STYLE_STRONG, "Save the changes first?");
         return;
     }
-    if (!text[0] && (m->message.kind != MESSAGE_ECHO || m->prompt.open)) {
+    bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO;
+    if (!text[0] && hinted) {
         draw_hint(m, g, r);
         return;
     }

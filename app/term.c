@@ -4,6 +4,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 /* Beyond what curses uses: the marks around a paste. */
 #define KEY_PASTE_BEGIN 01777
 #define KEY_PASTE_END 01776
+#define KEY_MOUSE_SGR 01775              /* what follows is "BUTTON;X;YM" */
 #define COPY_MAX 74000                   /* bytes that terminals take in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
 
@@ -74,7 +76,8 @@ static void choose_looks(struct terminal *t, bool colour)
         t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
 }
 
-/* A private sequence, straight to the terminal. */
+/* A private sequence, straight to the terminal.  The mouse goes this way too: curses blocks in the middle of an
+ * event that its mask does not want, and knows the modern coordinates only for some values of TERM. */
 static void send(const char *s)
 {
     fflush(stdout);
@@ -87,13 +90,15 @@ static void send(const char *s)
     }
 }
 
-static void paste_marks(const struct terminal *t, bool on)
+static void private_modes(const struct terminal *t, bool on)
 {
     if (t->fancy)
         send(on ? "\033[?2004h" : "\033[?2004l");
+    if (t->fancy && t->mouse)
+        send(on ? "\033[?1000h\033[?1006h" : "\033[?1006l\033[?1000l");
 }
 
-static void set_modes(struct terminal *t)
+static void set_modes(void)
 {
     raw();
     noecho();
@@ -103,10 +108,7 @@ static void set_modes(struct terminal *t)
     set_escdelay(25);
     define_key("\033[200~", KEY_PASTE_BEGIN);
     define_key("\033[201~", KEY_PASTE_END);
-    if (t->mouse) {
-        mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
-        mouseinterval(0);
-    }
+    define_key("\033[<", KEY_MOUSE_SGR);
 }
 
 /* Without cursor addressing there is nothing to draw on. */
@@ -142,8 +144,8 @@ bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
     t->mouse = !o->no_mouse;
     t->fancy = tigetnum("colors") >= 8;
     choose_looks(t, !o->no_color);
-    set_modes(t);
-    paste_marks(t, true);
+    set_modes();
+    private_modes(t, true);
     open_term = t;
     fail_set_hook(restore);
     *out = t;
@@ -154,7 +156,7 @@ void term_close(struct terminal *t)
 {
     if (!t)
         return;
-    paste_marks(t, false);
+    private_modes(t, false);
     endwin();
     delscreen(t->screen);
     open_term = NULL;
@@ -222,26 +224,32 @@ static int special_key(int code)
     return code >= KEY_F(1) && code <= KEY_F(12) ? K_F1 + code - KEY_F(1) : K_NONE;
 }
 
+/* "0;16;6M": button, column, row, press or release.  False when it is nothing we use. */
 static bool read_mouse(struct terminal *t, struct term_event *ev)
 {
-    MEVENT me;
-    if (getmouse(&me) != OK)
+    char text[24] = "";
+    int button = -1, x = 0, y = 0;
+    char end = 0;
+    wint_t ch;
+    timeout(50);
+    for (size_t n = 0; n + 1 < sizeof text && get_wch(&ch) == OK; n++) {
+        text[n] = (char)ch;
+        if (ch == 'M' || ch == 'm')
+            break;
+    }
+    nodelay(stdscr, TRUE);
+    if (sscanf(text, "%d;%d;%d%c", &button, &x, &y, &end) != 4 || end != 'M')
         return false;
     ev->kind = TERM_MOUSE;
-    ev->mouse = (struct mouse){.x = me.x, .y = me.y};
-    if (me.bstate & BUTTON4_PRESSED)
-        ev->mouse.wheel = -1;
-    else if (me.bstate & BUTTON5_PRESSED)
-        ev->mouse.wheel = 1;
-    else if (me.bstate & BUTTON1_PRESSED)
-        ev->mouse.press = true;
+    ev->mouse = (struct mouse){.x = x - 1, .y = y - 1, .press = button == 0};
+    ev->mouse.wheel = button == 64 ? -1 : button == 65 ? 1 : 0;
     if (ev->mouse.press) {
         double now = clock_s();
-        bool here = me.x == t->clicked_x && me.y == t->clicked_y;
+        bool here = ev->mouse.x == t->clicked_x && ev->mouse.y == t->clicked_y;
         ev->mouse.double_click = here && now - t->clicked_at < DOUBLE_CLICK_S;
         t->clicked_at = ev->mouse.double_click ? 0 : now;
-        t->clicked_x = me.x;
-        t->clicked_y = me.y;
+        t->clicked_x = ev->mouse.x;
+        t->clicked_y = ev->mouse.y;
     }
     return ev->mouse.press || ev->mouse.wheel;
 }
@@ -274,11 +282,11 @@ bool term_read(struct terminal *t, struct term_event *ev)
             ev->kind = TERM_RESIZE;
         else if (rc == KEY_CODE_YES && ch == KEY_PASTE_BEGIN)
             read_paste(ev);
-        else if (rc == KEY_CODE_YES && ch == KEY_MOUSE && !read_mouse(t, ev))
+        else if (rc == KEY_CODE_YES && ch == KEY_MOUSE_SGR && !read_mouse(t, ev))
             continue;
-        else if (rc == KEY_CODE_YES && ch != KEY_MOUSE)
+        else if (rc == KEY_CODE_YES)
             ev->key = special_key((int)ch);
-        else if (rc == OK)
+        else
             ev->key = ch == 8 ? K_BACKSPACE : (int)ch;
         if (ev->kind != TERM_KEY || ev->key != K_NONE)
             return true;
@@ -288,12 +296,12 @@ bool term_read(struct terminal *t, struct term_event *ev)
 
 void term_suspend(struct terminal *t)
 {
-    paste_marks(t, false);
+    private_modes(t, false);
     endwin();
     kill(0, SIGTSTP);
     clearok(curscr, TRUE);
     refresh();
-    paste_marks(t, true);
+    private_modes(t, true);
 }
 
 static void base64(struct str *out, const unsigned char *p, size_t n)

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "app/job.h"
 #include "app/model.h"
@@ -30,6 +32,7 @@ struct tui {
     struct grid grid;
     struct term_event event;
     int idle_fd;                         /* -1: nobody wants to know */
+    sigset_t waiting;                    /* the signal mask while waiting */
 };
 
 /* Starts what the model wishes for, cancels what it does not. True while anything runs. */
@@ -112,7 +115,8 @@ static bool wait_for_events(struct tui *t, bool busy)
     };
     if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
         t->idle_fd = -1;
-    int n = poll(p, 2, busy ? TICK_MS : -1);
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
+    int n = ppoll(p, 2, busy ? &tick : NULL, &t->waiting);
     if (n < 0 && errno != EINTR)
         return false;
     if (n == 0)
@@ -142,17 +146,26 @@ static int idle_descriptor(void)
     return valid ? (int)fd : -1;
 }
 
-static void catch_signals(void)
+/* Signals arrive only while the loop waits: one that came just before would be noticed at the next key. */
+static void catch_signals(sigset_t *waiting)
 {
     struct sigaction act = {.sa_handler = on_signal};
+    sigset_t ours;
     sigemptyset(&act.sa_mask);
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGHUP, &act, NULL);
     sigaction(SIGINT, &act, NULL);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
 
-static int refuse(struct session *s, const struct err *e)
+static int refuse(struct tui *t, struct session *s, const struct err *e)
 {
+    pthread_sigmask(SIG_SETMASK, &t->waiting, NULL);
     fprintf(stderr, "tilescope: %s\n", e->text);
     if (e->fix[0])
         fprintf(stderr, "  %s\n", e->fix);
@@ -166,12 +179,12 @@ int tui_run(struct session *s, const struct tui_opts *o)
     struct err e;
     if (t.idle_fd >= 0)
         fcntl(t.idle_fd, F_SETFD, FD_CLOEXEC);
-    catch_signals();
+    catch_signals(&t.waiting);
     if (!term_open(o, &t.term, &e))
-        return refuse(s, &e);
+        return refuse(&t, s, &e);
     if (!jobs_open(&t.jobs, &e)) {
         term_close(t.term);
-        return refuse(s, &e);
+        return refuse(&t, s, &e);
     }
     bool unicode = term_unicode(t.term);
     t.model = model_new(s, o, unicode);
@@ -183,5 +196,6 @@ int tui_run(struct session *s, const struct tui_opts *o)
     model_free(t.model);
     grid_close(&t.grid);
     str_free(&t.event.text);
+    pthread_sigmask(SIG_SETMASK, &t.waiting, NULL);
     return 0;
 }

@@ -42,6 +42,7 @@ const char *view_branches_name(const struct model *m);   /* the selected branch;
 void view_help_build(struct model *m, struct pane_doc *p, int width);
 int view_help_rows(const struct model *m);               /* of the menu of actions */
 void view_help_title(const struct model *m, struct str *out);
+void view_help_hint(const struct model *m, struct str *out);     /* the selected row in full */
 void view_help_key(struct model *m, int key);
 /* The rows of command_help(), taken apart: "loop split" of "loop split T D F1 [F2 ...]", and what
  * it does. */

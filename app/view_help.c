@@ -185,6 +185,48 @@ static void edit_filter(struct model *m, int key)
     m->pane[DOC_HELP].stamp = 0;
 }
 
+/* The line that a key stands for, without the marks of what is filled in. */
+static void put_pattern(struct str *out, const char *line)
+{
+    for (const char *p = line; *p; p++)
+        if (*p != '%')
+            str_add_char(out, *p);
+}
+
+static void hint_for(int id, struct str *out)
+{
+    struct str text = {0};
+    struct command_row row;
+    if (id >= ID_APP) {
+        const struct app_info *a = app_info((enum app_command)(id - ID_APP));
+        str_printf(out, "%s %s: %s", a->name, a->syntax, a->help);
+        return;
+    }
+    command_help(&text);
+    const char *p = str_text(&text);
+    for (int i = ID_COMMAND; i <= id; i++)
+        if (command_row_next(&p, &row) && i == id)
+            str_printf(out, "%s: %s", row.left, row.help);
+    str_free(&text);
+}
+
+void view_help_hint(const struct model *m, struct str *out)
+{
+    const struct line *l = doc_at(&m->pane[DOC_HELP].doc, &m->pane[DOC_HELP].scroll);
+    if (!l || l->id < 0)
+        return;
+    if (l->id >= ID_COMMAND) {
+        hint_for(l->id, out);
+        return;
+    }
+    const struct binding *b = binding_get(l->id - ID_BINDING);
+    if (b->line[0]) {
+        binding_key(out, b);
+        str_add(out, b->action == ACTION_ASK ? " begins  :" : " is  :");
+        put_pattern(out, b->line);
+    }
+}
+
 /* In the menu of actions a key does at once what its row says. */
 static bool menu_key(struct model *m, int key)
 {

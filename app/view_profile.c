@@ -49,8 +49,8 @@ static void empty(struct model *m, struct doc *d, int width)
     }
     doc_line(d, STYLE_PLAIN, "Not measured yet.");
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "m compiles the kernel, checks its result, times it and counts its "
-             "cache misses. A does so after every step.", width - 2, 0);
+    doc_wrap(d, STYLE_DIM, "Press m to compile the kernel, check its result, time it and count its "
+             "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
 static void failed(struct doc *d, const struct measurement *r, int width)
@@ -60,7 +60,7 @@ static void failed(struct doc *d, const struct measurement *r, int width)
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_PLAIN, r->reason, width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "u undoes the step. m measures again.", width - 2, 0);
+    doc_wrap(d, STYLE_DIM, "Press u to undo the step, m to measure again.", width - 2, 0);
 }
 
 static void put_time(struct doc *d, const struct measurement *r, int width)
