@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FENCE_BYTES ((size_t)1 << 20)
+#define FENCE_BYTES ((size_t)16 << 20)
 #define ALIGN_BYTES 64
 #define CANARY 0x7fc5a5c3u                /* a quiet NaN */
 

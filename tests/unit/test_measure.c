@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 #include "kernels/ops/reference.h"
 #include "profile/measure.h"
 #include "profile/oracle.h"
@@ -198,6 +199,58 @@ static void cancelled_in_every_stage(void **state)
     }
 }
 
+/* --- Kernels spoilt by a compiler that edits what it compiles --------------------------------- */
+
+struct spoilt { const char *edit; enum outcome outcome; const char *part; };
+
+static void spoiling_compiler(const char *edit, char *path, size_t n)
+{
+    struct str script = {0};
+    struct err e;
+    snprintf(path, n, "%s/spoiler", getenv("XDG_CACHE_HOME"));
+    str_printf(&script, "#!/bin/sh\ncase \"$1\" in --version) echo spoiler 1.0; exit;; esac\n"
+                        "for a; do case \"$a\" in *.c) sed -i '%s' \"$a\";; esac; done\n"
+                        "exec cc \"$@\"\n", edit);
+    assert_true(file_write_atomic(path, str_text(&script), script.len, &e));
+    assert_int_equal(chmod(path, 0755), 0);
+    str_free(&script);
+}
+
+static void wrong_kernels_are_never_timed(void **state)
+{
+    static const struct spoilt table[] = {
+        { "s/ += / -= /", OUTCOME_WRONG, "% of elements" },
+        { "s/long m = 0/long m = 1/", OUTCOME_WRONG, "C[0][0] was never written, reference " },
+        { "s/C\\[8\\*m + n\\]/C[9*m + n]/", OUTCOME_CRASH, "a write just behind C" },
+        { "s/C\\[8\\*m + n\\]/C[8*m + n + 500000]/", OUTCOME_CRASH, "behind C" },
+        { "s/C\\[8\\*m + n\\]/C[8*m + n - 70]/", OUTCOME_WRONG, "before C" },
+        { "s/B\\[8\\*k + n\\]/((float *)B)[0]++/", OUTCOME_CRASH,
+          "of B, which the kernel may only read" },
+        { "s/ += .*;/ +;/", OUTCOME_COMPILE, "refused the generated code: line " },
+        { "s/c0 = 0.0f;/c0; for (;;) ((volatile float *)C)[0] = 1;/", OUTCOME_TIMEOUT, "0.3 s" },
+    };
+    const struct program *p = program_of("gmm m=8 n=8 k=8", NULL);
+    char path[300];
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct measure_opts o = quick(METER_CLOCK | METER_SIM);
+        struct measurement m;
+        struct err e;
+        spoiling_compiler(table[i].edit, path, sizeof path);
+        o.compiler = path;
+        o.limit_s = table[i].outcome == OUTCOME_TIMEOUT ? 0.3 : 20;
+        assert_true(measure_program(p, &o, NULL, NULL, &m, &e));
+        if (m.outcome != table[i].outcome)
+            fail_msg("%s: %s: %s", table[i].edit, outcome_name[m.outcome], m.reason);
+        assert_contains(m.reason, table[i].part);
+        assert_false(m.verified);
+        assert_int_equal(m.latency.runs, 0);
+        assert_true(m.gflops == 0);
+        assert_false(m.sim.available);
+        assert_true(m.sim.reason[0]);
+    }
+}
+
 /* --- The verdict, on outputs spoilt by hand
  * ----------------------------------------------------- */
 
@@ -351,6 +404,7 @@ int main(void)
         cmocka_unit_test(too_large_is_said_so),
         cmocka_unit_test(cancelled_at_once),
         cmocka_unit_test(cancelled_in_every_stage),
+        cmocka_unit_test(wrong_kernels_are_never_timed),
         cmocka_unit_test(first_wrong_element_is_named),
         cmocka_unit_test(references_are_kept),
         cmocka_unit_test(measuring_in_threads_is_fine),
