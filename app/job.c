@@ -243,7 +243,7 @@ void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
     *out = (struct job_progress){0};
     pthread_mutex_lock(&q->lock);
     const struct job *j = l->next ? l->next : cancelled(&l->cancel) ? NULL : l->now;
-    out->busy = l->next || l->now;
+    out->busy = l->next || l->now || q->finished.len > 0;
     if (j) {
         out->running = true;
         out->kind = j->kind;

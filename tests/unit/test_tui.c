@@ -42,11 +42,9 @@ static int in_private_folders(void **state)
     return file_write_atomic(examples, text, sizeof text - 1, &e) ? 0 : -1;
 }
 
-static struct tty start(const char *const *argv, int w, int h)
+static struct tty *start(const char *const *argv, int w, int h)
 {
-    struct tty t;
-    tty_start(&t, &(struct tty_opts){.w = w, .h = h, .argv = argv});
-    return t;
+    return tty_start(&(struct tty_opts){.w = w, .h = h, .argv = argv});
 }
 
 static void quit(struct tty *t)
@@ -63,9 +61,9 @@ static void test_sizes(void **state)
         {160, 30, "conv-160x30"}, {28, 5, "conv-28x5"},
     };
     for (int i = 0; i < 5; i++) {
-        struct tty t = start(on_conv, table[i].w, table[i].h);
-        tty_golden(&t, table[i].name);
-        quit(&t);
+        struct tty *t = start(on_conv, table[i].w, table[i].h);
+        tty_golden(t, table[i].name);
+        quit(t);
     }
 }
 
@@ -77,140 +75,140 @@ static void test_simple_terminals(void **state)
         {"linux", "C.UTF-8", "linux-utf8"},
     };
     for (int i = 0; i < 4; i++) {
-        struct tty t;
-        tty_start(&t, &(struct tty_opts){.w = 80, .h = 24, .argv = on_conv, .term = table[i].term,
-                                         .locale = table[i].locale});
-        tty_press(&t, "p");
-        tty_golden(&t, table[i].name);
-        quit(&t);
+        struct tty *t = tty_start(&(struct tty_opts){
+            .w = 80, .h = 24, .argv = on_conv, .term = table[i].term, .locale = table[i].locale,
+        });
+        tty_press(t, "p");
+        tty_golden(t, table[i].name);
+        quit(t);
     }
 }
 
 static void test_a_session(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_press(&t, "Right S 16 Enter");
-    tty_golden(&t, "split");
-    tty_press(&t, "v");
-    tty_golden(&t, "illegal");
-    tty_press(&t, "Right S-Down v");
-    tty_golden(&t, "vectorized");
-    tty_press(&t, "u u");
-    tty_golden(&t, "undone");
-    tty_press(&t, "C-r");
-    tty_assert_shows(&t, ":redo");
-    tty_press(&t, ": layout Space set Space C Space \"M/8 Space N Space 8m\" Enter");
-    tty_golden(&t, "layout-set");
-    tty_press(&t, "2");
-    tty_golden(&t, "access");
-    tty_press(&t, "3 Down");
-    tty_golden(&t, "layout");
-    tty_press(&t, "4");
-    tty_assert_shows(&t, "restrict");
-    tty_press(&t, "6");
-    tty_golden(&t, "profile-empty");
-    quit(&t);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, "Right S 16 Enter");
+    tty_golden(t, "split");
+    tty_press(t, "v");
+    tty_golden(t, "illegal");
+    tty_press(t, "Right S-Down v");
+    tty_golden(t, "vectorized");
+    tty_press(t, "u u");
+    tty_golden(t, "undone");
+    tty_press(t, "C-r");
+    tty_assert_shows(t, ":redo");
+    tty_press(t, ": layout Space set Space C Space \"M/8 Space N Space 8m\" Enter");
+    tty_golden(t, "layout-set");
+    tty_press(t, "2");
+    tty_golden(t, "access");
+    tty_press(t, "3 Down");
+    tty_golden(t, "layout");
+    tty_press(t, "4");
+    tty_assert_shows(t, "restrict");
+    tty_press(t, "6");
+    tty_golden(t, "profile-empty");
+    quit(t);
 }
 
 static void test_prompt(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_press(&t, ": loop Space Tab");
-    tty_golden(&t, "completion");
-    tty_press(&t, "Esc sp Tab C Space N Space 8");
-    tty_golden(&t, "prompt");
-    tty_press(&t, "Enter : Up");
-    tty_assert_shows(&t, ":loop split C N 8");
-    tty_press(&t, "C-u C-k C-c");
-    tty_bytes(&t, "\033[200~loop parallel C M\033[201~");
-    tty_assert_shows(&t, ":loop parallel C M");
-    tty_press(&t, "Enter");
-    tty_assert_shows(&t, "in parallel(64)");
-    quit(&t);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, ": loop Space Tab");
+    tty_golden(t, "completion");
+    tty_press(t, "Esc sp Tab C Space N Space 8");
+    tty_golden(t, "prompt");
+    tty_press(t, "Enter : Up");
+    tty_assert_shows(t, ":loop split C N 8");
+    tty_press(t, "C-u C-k C-c");
+    tty_bytes(t, "\033[200~loop parallel C M\033[201~");
+    tty_assert_shows(t, ":loop parallel C M");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "in parallel(64)");
+    quit(t);
 }
 
 static void test_help(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_press(&t, "?");
-    tty_golden(&t, "help");
-    tty_press(&t, "undo");
-    tty_golden(&t, "help-filter");
-    tty_press(&t, "Esc Enter");
-    tty_golden(&t, "menu");
-    quit(&t);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, "?");
+    tty_golden(t, "help");
+    tty_press(t, "undo");
+    tty_golden(t, "help-filter");
+    tty_press(t, "Esc Enter");
+    tty_golden(t, "menu");
+    quit(t);
 }
 
 static void test_start_screen(void **state)
 {
     (void)state;
-    struct tty t = start(on_nothing, 80, 24);
-    tty_golden(&t, "start");
-    tty_press(&t, "Enter");
-    tty_assert_shows(&t, "A tiled product");
-    tty_assert_shows(&t, "loop split C M 8");
-    tty_send(&t, "q");
-    assert_int_equal(tty_end(&t), 0);
+    struct tty *t = start(on_nothing, 80, 24);
+    tty_golden(t, "start");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "A tiled product");
+    tty_assert_shows(t, "loop split C M 8");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
 }
 
 static void test_resizing(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_resize(&t, 120, 30);
-    tty_assert_shows(&t, "┬");
-    tty_resize(&t, 20, 4);
-    tty_assert_shows(&t, "terminal too sma");
-    tty_resize(&t, 4, 2);
-    tty_resize(&t, 80, 24);
-    tty_golden(&t, "resized");
-    quit(&t);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_resize(t, 120, 30);
+    tty_assert_shows(t, "┬");
+    tty_resize(t, 20, 4);
+    tty_assert_shows(t, "terminal too sma");
+    tty_resize(t, 4, 2);
+    tty_resize(t, 80, 24);
+    tty_golden(t, "resized");
+    quit(t);
 }
 
 static void test_recovery(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_press(&t, "p");
-    tty_kill(&t, SIGKILL);
-    assert_int_equal(tty_end(&t), -1);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, "p");
+    tty_kill(t, SIGKILL);
+    assert_int_equal(tty_end(t), -1);
     t = start(on_nothing, 80, 24);
-    tty_assert_shows(&t, "Unsaved work");
-    tty_press(&t, "Enter");
-    tty_assert_shows(&t, "loop parallel C M");
-    tty_assert_shows(&t, "these changes are not saved yet");
-    tty_kill(&t, SIGTERM);
-    assert_int_equal(tty_end(&t), 0);
+    tty_assert_shows(t, "Unsaved work");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "loop parallel C M");
+    tty_assert_shows(t, "these changes are not saved yet");
+    tty_kill(t, SIGTERM);
+    assert_int_equal(tty_end(t), 0);
     t = start(on_nothing, 80, 24);
-    tty_assert_shows(&t, "Unsaved work");
-    tty_press(&t, "d d");
-    tty_send(&t, "q");
-    assert_int_equal(tty_end(&t), 0);
+    tty_assert_shows(t, "Unsaved work");
+    tty_press(t, "d d");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
 }
 
 static void test_asks_before_leaving(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    tty_press(&t, "p q");
-    tty_golden(&t, "ask");
-    tty_send(&t, "n");
-    assert_int_equal(tty_end(&t), 0);
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, "p q");
+    tty_golden(t, "ask");
+    tty_send(t, "n");
+    assert_int_equal(tty_end(t), 0);
 }
 
 static void test_mouse(void **state)
 {
     (void)state;
-    struct tty t = start(on_gmm, 80, 24);
-    const char *tab = strstr(tty_screen(&t), "2 access");
+    struct tty *t = start(on_gmm, 80, 24);
+    const char *tab = strstr(tty_screen(t), "2 access");
     assert_non_null(tab);
-    tty_bytes(&t, "\033[<0;16;6M");
-    tty_bytes(&t, "\033[<0;16;6m");
-    tty_assert_shows(&t, "logical");
-    quit(&t);
+    tty_bytes(t, "\033[<0;16;6M");
+    tty_bytes(t, "\033[<0;16;6m");
+    tty_assert_shows(t, "logical");
+    quit(t);
 }
 
 /* The one test that compiles, checks and times a kernel. */
@@ -218,15 +216,13 @@ static void test_measures(void **state)
 {
     (void)state;
     static const char *const argv[] = {GMM, NULL};
-    struct tty t;
-    memset(&t, 0, sizeof t);
-    tty_start(&t, &(struct tty_opts){.w = 80, .h = 24, .argv = argv});
-    tty_assert_shows(&t, "✓");
-    tty_assert_shows(&t, "the result is correct");
-    tty_press(&t, "6");
-    tty_assert_shows(&t, "Cache misses, simulated");
-    tty_send(&t, "q");
-    assert_int_equal(tty_end(&t), 0);
+    struct tty *t = start(argv, 80, 24);
+    tty_assert_shows(t, "✓");
+    tty_assert_shows(t, "the result is correct");
+    tty_press(t, "6");
+    tty_assert_shows(t, "Cache misses, simulated");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
 }
 
 /* A terminal that cannot move its cursor: our message, exit code 3. */
@@ -235,10 +231,11 @@ static void test_no_terminal(void **state)
     (void)state;
     static const char *const bad[] = {"no-such-terminal", "dumb", ""};
     for (int i = 0; i < 3; i++) {
-        struct tty t;
-        tty_start(&t, &(struct tty_opts){.w = 80, .h = 24, .argv = on_gmm, .term = bad[i]});
-        tty_assert_shows(&t, "cannot show a screen");
-        assert_int_equal(tty_end(&t), 3);
+        struct tty *t = tty_start(&(struct tty_opts){
+            .w = 80, .h = 24, .argv = on_gmm, .term = bad[i],
+        });
+        tty_assert_shows(t, "cannot show a screen");
+        assert_int_equal(tty_end(t), 3);
     }
 }
 

@@ -66,11 +66,11 @@ static _Noreturn void run_program(const struct tty_opts *o, int idle)
     _exit(127);
 }
 
-void tty_start(struct tty *t, const struct tty_opts *o)
+struct tty *tty_start(const struct tty_opts *o)
 {
+    struct tty *t = xcalloc(1, sizeof *t);
     struct winsize ws = {.ws_row = (unsigned short)o->h, .ws_col = (unsigned short)o->w};
     int idle[2];
-    memset(t, 0, sizeof *t);
     if (pipe(idle) != 0)
         fail_msg("no pipe");
     t->w = o->w;
@@ -89,6 +89,7 @@ void tty_start(struct tty *t, const struct tty_opts *o)
     vterm_screen_reset(t->screen, 1);
     vterm_output_set_callback(t->vt, to_program, t);
     tty_wait_idle(t, IDLE_LIMIT_S);
+    return t;
 }
 
 /* Takes what the program has written; false at its end. */
@@ -248,6 +249,7 @@ int tty_end(struct tty *t)
     close(t->idle_fd);
     vterm_free(t->vt);
     str_free(&t->text);
+    free(t);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -24,8 +24,8 @@ struct tty_opts {
     const char *const *argv;             /* behind the program's name; NULL-terminated */
 };
 
-/* Starts build/CONFIG/tilescope, the one beside this test binary's folder, and waits until it is idle. */
-void tty_start(struct tty *t, const struct tty_opts *o);
+/* Starts ../tilescope, seen from this test binary, and waits until it is idle.  tty_end frees it. */
+struct tty *tty_start(const struct tty_opts *o);
 /* Blank-separated key names, other words letter by letter; waits for idle behind each. */
 void tty_press(struct tty *t, const char *keys);
 /* The same without waiting behind the last key: for keys that end the program or start long work. */
