@@ -55,8 +55,8 @@ static void write_unit(const char *path, const char *source, const char *symbol,
 
 struct argv { const char **data; int len, cap; };
 
-static void compile(const char *cc, const struct target *t, const struct argv *files,
-                    const char *so)
+static void compile(const char *cc, const struct target *t, bool quick,
+                    const struct argv *files, const char *so)
 {
     struct argv argv = { 0 };
     bool is_clang = str_starts(cc, "clang");
@@ -65,6 +65,8 @@ static void compile(const char *cc, const struct target *t, const struct argv *f
     vec_push(&argv, cc);
     for (const char *const *flag = gen_cflags(t, is_clang); *flag; flag++)
         vec_push(&argv, *flag);
+    if (quick)
+        vec_push(&argv, "-O0");
     if (SANITIZE && !is_clang)
         vec_push(&argv, SANITIZE);
     for (int i = 0; i < COUNT_OF(fixed); i++)
@@ -83,8 +85,8 @@ static void compile(const char *cc, const struct target *t, const struct argv *f
     vec_free(&argv);
 }
 
-void kernel_compile(const char *cc, const struct target *t, const char *const *source, int n,
-                    const char *symbol, void **fn)
+static void compile_units(const char *cc, const struct target *t, bool quick,
+                          const char *const *source, int n, const char *symbol, void **fn)
 {
     char dir[] = "/tmp/tilescope-test-XXXXXX";
     struct arena *a = arena_new();
@@ -97,7 +99,7 @@ void kernel_compile(const char *cc, const struct target *t, const char *const *s
         vec_push(&files, path);
     }
     const char *so = arena_printf(a, "%s/all.so", dir);
-    compile(cc, t, &files, so);
+    compile(cc, t, quick, &files, so);
     void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         fail("%s", dlerror());
@@ -111,6 +113,18 @@ void kernel_compile(const char *cc, const struct target *t, const char *const *s
     rmdir(dir);
     vec_free(&files);
     arena_free(a);
+}
+
+void kernel_compile(const char *cc, const struct target *t, const char *const *source, int n,
+                    const char *symbol, void **fn)
+{
+    compile_units(cc, t, false, source, n, symbol, fn);
+}
+
+void kernel_compile_quick(const char *cc, const struct target *t, const char *const *source,
+                          int n, const char *symbol, void **fn)
+{
+    compile_units(cc, t, true, source, n, symbol, fn);
 }
 
 float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed)

@@ -103,13 +103,13 @@ static void check_all(const char *name, const int *lanes)
 static void values_gcc(void **state)
 {
     (void)state;
-    check_all("gcc", (const int[]){ 16, 4, 1, 0 });
+    check_all("gcc", (const int[]){ 16, 1, 0 });
 }
 
 static void values_clang(void **state)
 {
     (void)state;
-    check_all("clang", (const int[]){ 16, 8, 0 });
+    check_all("clang", (const int[]){ 8, 0 });
 }
 
 /* Every buffer of f, locals too. */
@@ -231,7 +231,7 @@ static void trace_is_the_code(void **state)
         trace[i] = trace_text(&u[i], &site[i]);
     }
     touch_compile(cxx, str_text(&cpp), n, run);
-    kernel_compile(cc, &host, trace, n, "ts_trace", symbol);
+    kernel_compile_quick(cc, &host, trace, n, "ts_trace", symbol);
     for (int i = 0; i < n; i++) {
         trace_fn *fn;
         memcpy(&fn, &symbol[i], sizeof fn);
