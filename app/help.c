@@ -46,15 +46,18 @@ static void topic_steps(struct str *out)
 
 static void topic_keys(struct str *out)
 {
-    str_add(out, "Every key stands for a line that could be typed at the `:` prompt.\n");
+    struct str all = {0};
     int context = -1;
+    str_add(&all, "Every key stands for a line that could be typed at the `:` prompt.\n");
     for (int i = 0; i < binding_count(); i++) {
         const struct binding *b = binding_get(i);
         if ((int)b->context != context)
-            str_printf(out, "\n%s\n", key_context_title[b->context]);
+            str_printf(&all, "\n%s\n", key_context_title[b->context]);
         context = (int)b->context;
-        str_printf(out, "  %-14s %s\n", b->keys, b->help);
+        str_printf(&all, "  %-14s %s\n", b->keys, b->help);
     }
+    add_wrapped(out, str_text(&all), 17);
+    str_free(&all);
 }
 
 static void topic_meters(struct str *out)

@@ -83,6 +83,8 @@ report() {
     [ "$fail" = 0 ] && return
     if grep -q '^not ok' "$out"; then
         grep -v -E '^(ok |1\.\.)' "$out" | head -n 30 | sed 's/^/    /'
+    elif grep -q -E 'Sanitizer|runtime error' "$out"; then
+        grep -m 1 -A 15 -E 'ERROR: |runtime error' "$out" | sed 's/^/    /'
     else
         tail -n 25 "$out" | sed 's/^/    /'
     fi
