@@ -220,7 +220,8 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
     switch (rng_range(r, 0, 8)) {
     case 8: {
         static const char *const dims[] = { "K", "I", "KH", "KW" };
-        str_printf(&s, "loop rfactor %s %s %d", name, dims[rng_range(r, 0, 3)], (int)rng_range(r, 2, 4));
+        str_printf(&s, "loop rfactor %s %s %d", name, dims[rng_range(r, 0, 3)],
+                   (int)rng_range(r, 2, 4));
         break;
     }
     case 7:
