@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define STACK_FLOATS 65536                /* a larger local array lives in thread-local storage */
+#define STACK_FLOATS 65536                /* a larger local array does not go on the stack */
 
 static void print_block(struct emit *m, const struct block *b);
 
@@ -226,6 +226,31 @@ static void print_if(struct emit *m, const struct code *c)
     names_reset(m->names, mark);
 }
 
+static bool holds_parallel(const struct block *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if ((b->item[i]->kind == CODE_FOR && b->item[i]->ann == LOOP_PARALLEL) ||
+            holds_parallel(&b->item[i]->body))
+            return true;
+    return false;
+}
+
+/* A small array lives on the stack, a large one in static memory: one per thread, unless threads
+ * are to share it. */
+static void print_array(struct emit *m, const struct code *scope)
+{
+    const struct buffer *b = &m->u->func->buffer[scope->buffer];
+    bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
+    m->buffer[scope->buffer] = names_claim(m->names, b->name);
+    emit_indent(m);
+    if (b->elems > STACK_FLOATS)
+        str_add(m->out, shared ? "static " : "static _Thread_local ");
+    str_printf(m->out, "float %s[%lld] __attribute__((aligned(64)));    /* ",
+               m->buffer[scope->buffer], (long long)b->elems);
+    print_shape(m->out, b);
+    str_add(m->out, " */\n");
+}
+
 /* Braces only where something else stands beside the scope. */
 static void print_scope(struct emit *m, const struct code *c, bool alone)
 {
@@ -234,16 +259,8 @@ static void print_scope(struct emit *m, const struct code *c, bool alone)
         emit_line(m, "{");
         m->depth++;
     }
-    if (c->buffer >= 0) {
-        const struct buffer *b = &m->u->func->buffer[c->buffer];
-        m->buffer[c->buffer] = names_claim(m->names, b->name);
-        emit_indent(m);
-        str_printf(m->out, "%sfloat %s[%lld] __attribute__((aligned(64)));    /* ",
-                   b->elems > STACK_FLOATS ? "static _Thread_local " : "", m->buffer[c->buffer],
-                   (long long)b->elems);
-        print_shape(m->out, b);
-        str_add(m->out, " */\n");
-    }
+    if (c->buffer >= 0)
+        print_array(m, c);
     print_block(m, &c->body);
     if (!alone) {
         m->depth--;

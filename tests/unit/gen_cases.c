@@ -312,6 +312,80 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "    T_tile[0] = A[m]\n"
       "    C[m] = A[m] - 1\n",
       NULL },
+    { "tile set under conditions",
+      "in A[4]\nout C[4]\n"
+      "for m 4\n"
+      "  tile T[1]\n"
+      "    if m < 2: T[0] = A[m] + 1\n"
+      "    if m >= 2: T[0] = A[m] - 1\n"
+      "    C[m] = T[0] * 2\n",
+      NULL },
+    { "tile set lane by lane",
+      "in A[3][16]\nout C[3][16]\n"
+      "for m 3\n"
+      "  tile T[16]\n"
+      "    for n 16 vectorize\n"
+      "      if n < 11: T[n] = A[m][n]\n"
+      "    for n 16 vectorize\n"
+      "      if n >= 11: T[n] = 5\n"
+      "    for n 16 vectorize\n"
+      "      C[m][n] = T[n] * 2\n",
+      NULL },
+    { "lanes that add up in one place",
+      "in A[3][16]\nout C[3]\n"
+      "for m 3\n"
+      "  C[m] = 0\n"
+      "  for k 16 vectorize\n"
+      "    C[m] += A[m][k]\n",
+      NULL },
+    { "lanes that read what the lane before wrote",
+      "inout A[17]\n"
+      "for n 16 vectorize\n"
+      "  A[n + 1] = A[n] + 1\n",
+      NULL },
+    { "an unrolled loop inside the lanes",
+      "in A[2][16]\nout C[2][16]\n"
+      "for n 16 vectorize\n"
+      "  for m 2 unroll\n"
+      "    C[m][n] = A[1 - m][n] + 1\n",
+      NULL },
+    { "a tile of more pieces than are named",
+      "in A[300]\nout C[300]\n"
+      "tile T[300]\n"
+      "  for n 300 unroll\n"
+      "    T[n] = A[n] * 2\n"
+      "  for n 300 unroll\n"
+      "    C[n] = T[299 - n]\n",
+      NULL },
+    { "a tile that is too large for the stack, filled in parallel",
+      "in A[70]\nout C[70]\n"
+      "tile T[70][1000]\n"
+      "  for m 70 parallel\n"
+      "    for n 1000\n"
+      "      T[m][n] = A[m]\n"
+      "  for m 70\n"
+      "    C[m] = T[m][999]\n",
+      NULL },
+    { "a tile per thread that is too large for the stack",
+      "in A[3]\nout C[3]\n"
+      "for m 3 parallel\n"
+      "  tile T[70000]\n"
+      "    for n 70000\n"
+      "      T[n] = A[m]\n"
+      "    C[m] = T[69999]\n",
+      NULL },
+    { "reduction that may be empty, with nothing set before",
+      "in A[11]\ninout C[8]\n"
+      "for h 8\n"
+      "  for k 3 reduce from min(h, 3) to 3\n"
+      "    C[h] += A[h + k]\n",
+      NULL },
+    { "a condition on the reduction variable",
+      "in A[8]\ninout C[4]\n"
+      "for m 4\n"
+      "  for k 8 reduce\n"
+      "    if k < 5: C[m] += A[k]\n",
+      NULL },
 };
 
 /* A .in file: comment lines, the operator, then steps. */

@@ -59,9 +59,11 @@ struct unit_text { struct str *out; const struct func *f; int *declared; };
 static void array_line(struct unit_text *u, const char *line)
 {
     int found = -1;
+    const char *at = strstr(line, "float ") + strlen("float ");
     for (int b = u->f->n_params; b < u->f->n_buffers; b++) {
-        const char *name = u->f->buffer[b].name, *at = strstr(line, name);
-        if (at && at[strlen(name)] == '[' && (found < 0 || u->declared[b] < u->declared[found]))
+        const char *name = u->f->buffer[b].name;
+        if (str_starts(at, name) && at[strlen(name)] == '[' &&
+            (found < 0 || u->declared[b] < u->declared[found]))
             found = b;
     }
     if (found < 0)
