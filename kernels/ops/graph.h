@@ -107,8 +107,9 @@ int graph_add_node(struct graph *g, const struct node *n);
  * node indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
-/* The same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim D.0 of `factor` partial
- * results, each over D.1 = extent / factor, and NAME combines them.  factor divides the extent; rank < MAX_RANK. */
+/* The same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim D.0 of
+ * `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor divides
+ * the extent; rank < MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 
