@@ -82,15 +82,15 @@ static bool put_layout(struct model *m, struct str *out, char what)
 static bool put_row(struct model *m, struct str *out, char what)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
-    struct ledger_row rows[512];
-    int n = history_ledger(m->session->history, rows, COUNT_OF(rows));
-    if (!l || l->id < 0 || l->id >= n || l->id >= COUNT_OF(rows))
-        return refuse(m, "the cursor is not on a step", "");
-    if (what == 'S')
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    bool valid = l && l->id >= 0 && l->id < n;
+    if (valid && what == 'S')
         str_printf(out, "%d", l->id);
-    else
+    else if (valid)
         str_add(out, rows[l->id].step);
-    return true;
+    free(rows);
+    return valid || refuse(m, "the cursor is not on a step", "");
 }
 
 /* "c2d.yaml", or the name the session has. */

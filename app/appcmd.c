@@ -138,11 +138,9 @@ static void copy_doc(struct model *m)
 
 static void show_view(struct model *m, enum view v)
 {
-    enum pane p = m->last_view, other = p == PANE_MAIN ? PANE_SIDE : PANE_MAIN;
-    if (m->view[other] == v)
-        m->view[other] = m->view[p];
-    m->view[p] = v;
-    m->focus = p;
+    if (v != VIEW_NEST)
+        m->view[PANE_SIDE] = v;
+    m->focus = m->last_view = v == VIEW_NEST ? PANE_MAIN : PANE_SIDE;
 }
 
 static bool change_view(struct model *m, const char *name)
@@ -167,15 +165,14 @@ static bool change_focus(struct model *m, const char *name)
     if (!need_session(m))
         return false;
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
-    bool has_side = m->frame.pane[PANE_SIDE].h > 0 || (m->zoom && m->w >= FRAME_WIDE);
     if (streq(name, "steps")) {
         m->focus = PANE_LEDGER;
     } else if (streq(name, "view")) {
         m->focus = m->last_view;
-    } else if (streq(name, "next") || streq(name, "prev")) {
+    } else if ((streq(name, "next") || streq(name, "prev")) && m->w >= FRAME_WIDE) {
         m->focus = (enum pane)((m->focus + dir) % PANE_COUNT);
-        if (m->focus == PANE_SIDE && !has_side)
-            m->focus = (enum pane)((m->focus + dir) % PANE_COUNT);
+    } else if (streq(name, "next") || streq(name, "prev")) {
+        m->focus = m->focus == PANE_LEDGER ? m->last_view : PANE_LEDGER;
     } else {
         model_say_error(m, "there is no such pane", "next, prev, steps or view");
         return false;
@@ -261,8 +258,10 @@ static bool open_file(struct model *m, const char *path)
 
 static bool quit_now(struct model *m)
 {
-    if (m->session)
+    if (m->session) {
         session_autosave_drop(m->session);
+        m->session->dirty = false;
+    }
     m->out.quit = true;
     return true;
 }

@@ -140,6 +140,16 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
     return n;
 }
 
+struct ledger_row *model_ledger(const struct model *m, int *n)
+{
+    const struct history *h = m->session->history;
+    int at;
+    history_path(h, history_branch_index(h), n, &at);
+    struct ledger_row *rows = xcalloc((size_t)*n, sizeof *rows);
+    history_ledger(h, rows, *n);
+    return rows;
+}
+
 /* messages */
 
 static void set_text(struct str *s, const char *text)
@@ -347,6 +357,7 @@ static void key_ask(struct model *m, int key)
         model_give_up(m);
     } else if (key == 'n') {
         session_autosave_drop(m->session);
+        m->session->dirty = false;
         model_after(m);
     } else if (m->session->path[0]) {
         model_run(m, "w");

@@ -55,8 +55,8 @@ struct model {
     struct session *session;             /* NULL: the start screen */
     struct pane_doc pane[DOC_COUNT];
     enum pane focus;
-    enum pane last_view;                 /* MAIN or SIDE: which one `view` changes */
-    enum view view[PANE_COUNT];          /* shown in MAIN and SIDE */
+    enum pane last_view;                 /* MAIN or SIDE: the one to show where only one fits */
+    enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
     enum overlay overlay;
     struct frame frame;
@@ -121,6 +121,8 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
 void model_refresh(struct model *m);                    /* screen.c: rebuilds what is out of date */
 void model_changed(struct model *m);                                 /* the program state changed */
+/* The rows of the ledger, all of them; to be freed. */
+struct ledger_row *model_ledger(const struct model *m, int *n);
 int model_tag(const struct model *m);                  /* names the current state across sessions */
 const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
 void model_echo(struct model *m, const char *line);

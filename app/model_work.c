@@ -1,5 +1,6 @@
 /* The model's side of background work: what should be running, and what to do with a result. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "app/model.h"
 #include "app/text.h"
@@ -64,14 +65,15 @@ static void say_measured(struct model *m, const struct measurement *r)
                         "u undoes the step");
         return;
     }
-    struct ledger_row rows[512];
-    int n = history_ledger(m->session->history, rows, COUNT_OF(rows));
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
     struct str s = {0};
     text_ms(&s, r->latency.median_ms);
-    for (int i = 0; i < n && i < COUNT_OF(rows); i++)
+    for (int i = 0; i < n; i++)
         if (rows[i].here && rows[i].has_change && rows[i].change != 0)
-            str_printf(&s, ", %.0f %% %s than before", fabs(rows[i].change) * 100,
+            str_printf(&s, ", %.0f %% %s time than before", fabs(rows[i].change) * 100,
                        rows[i].change < 0 ? "less" : "more");
+    free(rows);
     str_clear(&m->message.echo);
     model_info(m, "measured: %s%s", str_text(&s), r->verified ? "; the result is correct" : "");
     str_free(&s);

@@ -237,24 +237,28 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&file);
 }
 
-/* The tabs of a view pane; just the open one where there is no room for all. */
+/* The tabs of a view pane; just the open one in words where there is no room for all.  With three
+ * panes the nest has its own. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
-    int wanted = 2, x = r.x + 1;
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
-    for (int i = 0; i < VIEW_COUNT; i++)
+    bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
+    int first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST;
+    int last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_PROFILE;
+    int wanted = 2, x = r.x + 1;
+    for (int i = first; i <= last; i++)
         wanted += (int)strlen(view_ops[i].name) + 3;
-    bool all = wanted <= r.w, airy = wanted + 2 * VIEW_COUNT <= r.w;
+    bool all = wanted <= r.w, airy = wanted + 2 * (last - first + 1) <= r.w;
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    for (int i = 0; i < VIEW_COUNT; i++) {
+    for (int i = first; i <= last; i++) {
         bool on = m->view[pane] == (enum view)i;
+        const char *end = airy || i == last || on ? " " : "";
         char text[32];
         snprintf(text, sizeof text, all || on ? " %d %s%s" : " %d%.0s%s", i + 1, view_ops[i].name,
-                 airy || i == VIEW_COUNT - 1 || on ? " " : "");
+                 end);
         int from = x;
         x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
-        if (pane == m->last_view)
-            add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
+        add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
         x += airy;
     }
 }

@@ -40,7 +40,7 @@ static void colour_words(const char *text, unsigned char *style, const struct wo
 void colour_nest(const char *text, unsigned char *style, int *state)
 {
     static const struct words words[] = {
-        {STYLE_WORD, " for in if range tile "},
+        {STYLE_DIM, " for in if range tile "},
         {STYLE_NOTE, " parallel vectorize unroll "},
         {STYLE_PLAIN, NULL},
     };

@@ -76,8 +76,9 @@ static void choose_looks(struct terminal *t, bool colour)
         t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
 }
 
-/* A private sequence, straight to the terminal.  The mouse goes this way too: curses blocks in the middle of an
- * event that its mask does not want, and knows the modern coordinates only for some values of TERM. */
+/* A private sequence, straight to the terminal.  The mouse goes this way too: curses blocks in the
+ * middle of an event that its mask does not want, and knows the modern coordinates only for some
+ * values of TERM. */
 static void send(const char *s)
 {
     fflush(stdout);

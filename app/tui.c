@@ -13,9 +13,11 @@
 #include "app/job.h"
 #include "app/model.h"
 #include "app/term.h"
+#include "kernels/base/file.h"
 
 #define EXIT_ENVIRONMENT 3
 #define TICK_MS 100
+#define PROMPT_FILE_MAX 100000           /* bytes */
 
 static volatile sig_atomic_t told_to_stop;
 
@@ -146,7 +148,8 @@ static int idle_descriptor(void)
     return valid ? (int)fd : -1;
 }
 
-/* Signals arrive only while the loop waits: one that came just before would be noticed at the next key. */
+/* Signals arrive only while the loop waits: one that came just before would be noticed at the next
+ * key. */
 static void catch_signals(sigset_t *waiting)
 {
     struct sigaction act = {.sa_handler = on_signal};
@@ -161,6 +164,41 @@ static void catch_signals(sigset_t *waiting)
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGWINCH);
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
+}
+
+/* Lines typed at the prompt are kept between sessions. */
+static bool history_path_of(struct str *out)
+{
+    struct err ignored;
+    bool ok = dir_state(out, &ignored);
+    str_add(out, "/prompt");
+    return ok;
+}
+
+static void load_prompt(struct prompt *p)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    char *rest = NULL;
+    if (history_path_of(&path) && file_read(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
+        char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
+        for (; line; line = strtok_r(NULL, "\n", &rest))
+            prompt_remember(p, line);
+    }
+    str_free(&path);
+    str_free(&text);
+}
+
+static void save_prompt(const struct prompt *p)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    for (int i = 0; i < p->history.len; i++)
+        str_printf(&text, "%s\n", p->history.data[i]);
+    if (text.len > 0 && history_path_of(&path))
+        file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
+    str_free(&path);
+    str_free(&text);
 }
 
 static int refuse(struct tui *t, struct session *s, const struct err *e)
@@ -190,8 +228,12 @@ int tui_run(struct session *s, const struct tui_opts *o)
     t.model = model_new(s, o, unicode);
     grid_open(&t.grid, 80, 24, unicode);
     resize(&t);
+    load_prompt(&t.model->prompt);
     loop(&t);
     term_close(t.term);
+    save_prompt(&t.model->prompt);
+    if (t.model->session && t.model->session->dirty)
+        fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
     jobs_close(t.jobs);
     model_free(t.model);
     grid_close(&t.grid);

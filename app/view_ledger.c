@@ -1,9 +1,8 @@
 /* The ledger: one row per step with what it bought. */
+#include <stdlib.h>
 #include <string.h>
 #include "app/text.h"
 #include "app/view.h"
-
-#define ROWS_MAX 512
 
 /* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
 struct columns { int number, step, latency, change, misses, mark; };
@@ -122,12 +121,13 @@ static void put_advice(struct doc *d, int width)
 
 void view_ledger_build(struct model *m, struct pane_doc *p, int width)
 {
-    struct ledger_row rows[ROWS_MAX];
-    int n = history_ledger(m->session->history, rows, ROWS_MAX);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
     struct columns c = columns_for(width);
     doc_clear(&p->doc);
-    for (int i = 0; i < n && i < ROWS_MAX; i++)
+    for (int i = 0; i < n; i++)
         put_row(m, &p->doc, &rows[i], i, c);
+    free(rows);
     if (n == 1)
         put_advice(&p->doc, width);
 }
@@ -159,15 +159,9 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     str_free(&cols);
 }
 
-void view_ledger_hint(const struct model *m, struct str *out)
+static void describe_row(const struct model *m, const struct ledger_row *r, int i, struct str *out)
 {
-    struct ledger_row rows[ROWS_MAX];
-    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
-    int n = history_ledger(m->session->history, rows, ROWS_MAX);
-    if (!l || l->id < 0 || l->id >= n || l->id >= ROWS_MAX)
-        return;
-    const struct ledger_row *r = &rows[l->id];
-    str_printf(out, "%d: %s", l->id, l->id == 0 ? history_spec(m->session->history) : r->step);
+    str_printf(out, "%d: %s", i, i == 0 ? history_spec(m->session->history) : r->step);
     if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])
@@ -175,4 +169,14 @@ void view_ledger_hint(const struct model *m, struct str *out)
     else if (r->m && r->m->latency.runs > 0)
         str_printf(out, " (median of %d runs, spread %.0f %%)", r->m->latency.runs,
                    r->m->latency.spread * 100);
+}
+
+void view_ledger_hint(const struct model *m, struct str *out)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    if (l && l->id >= 0 && l->id < n)
+        describe_row(m, &rows[l->id], l->id, out);
+    free(rows);
 }

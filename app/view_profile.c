@@ -67,8 +67,8 @@ static void put_time(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "time");
     put_ms(d, STYLE_STRONG, r->latency.median_ms);
-    doc_printf(d, STYLE_PLAIN, "  median of %d runs", r->latency.runs);
-    if (width >= 60) {
+    doc_printf(d, STYLE_PLAIN, width >= 50 ? "  median of %d runs" : "  %d runs", r->latency.runs);
+    if (width >= 66) {
         doc_put(d, STYLE_DIM, ", ");
         put_ms(d, STYLE_DIM, r->latency.min_ms);
         doc_put(d, STYLE_DIM, " to ");
@@ -93,6 +93,16 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
     doc_end(d);
 }
 
+/* "gcc (Debian 12.2.0-14) 12.2.0" without what stands in parentheses. */
+static void put_compiler(struct doc *d, const char *name)
+{
+    const char *open = strstr(name, " ("), *close = open ? strchr(open, ')') : NULL;
+    if (close)
+        doc_printf(d, STYLE_PLAIN, "%.*s%s", (int)(open - name), name, close + 1);
+    else
+        doc_put(d, STYLE_PLAIN, name);
+}
+
 static void put_check(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "result");
@@ -104,7 +114,7 @@ static void put_check(struct doc *d, const struct measurement *r, int width)
         doc_printf(d, STYLE_DIM, ", error %.1e of %.1e", r->max_rel_err, r->tolerance);
     doc_end(d);
     put_label(d, "built by");
-    doc_printf(d, STYLE_PLAIN, "%s", r->compiler);
+    put_compiler(d, r->compiler);
     doc_printf(d, STYLE_DIM, ", %d thread%s", r->threads, r->threads == 1 ? "" : "s");
     doc_end(d);
 }

@@ -173,7 +173,7 @@ static void test_undo_redo_and_counts(void **state)
     assert_string_equal(step_of(m), "loop reorder C N.0 M");
     press(m, "02 u");
     assert_string_equal(step_of(m), "loop parallel C M");
-    assert_int_equal(m->view[PANE_MAIN], VIEW_NEST);
+    assert_int_equal(m->view[m->last_view], VIEW_NEST);
     assert_shows(m, "  3 loop reorder C N.0 M");
     press(m, "02 C-r");
     assert_string_equal(step_of(m), "loop reorder C N.0 M");
@@ -233,7 +233,7 @@ static void test_views(void **state)
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct model *m = model_on(GMM);
         press(m, table[i].keys);
-        assert_int_equal(m->view[PANE_MAIN], table[i].view);
+        assert_int_equal(m->view[m->last_view], table[i].view);
         screen_of(m);
         model_free(m);
     }
@@ -255,7 +255,7 @@ static void test_layout_keys(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "3");
-    assert_int_equal(m->view[PANE_MAIN], VIEW_LAYOUT);
+    assert_int_equal(m->view[m->last_view], VIEW_LAYOUT);
     press(m, "j k");
     assert_shows(m, "tensor C, stored as");
     press(m, "e");
@@ -305,9 +305,15 @@ static void test_zoom_and_focus(void **state)
     model_resize(m, 160, 40);
     press(m, "Tab Tab");
     assert_int_equal(m->focus, PANE_SIDE);
+    assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
     press(m, "1");
-    assert_int_equal(m->view[PANE_SIDE], VIEW_NEST);
-    assert_int_equal(m->view[PANE_MAIN], VIEW_PROFILE);
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "3");
+    assert_int_equal(m->focus, PANE_SIDE);
+    assert_shows(m, "for m, n in");
+    assert_shows(m, "3 layout");
+    press(m, "Tab");
+    assert_int_equal(m->focus, PANE_LEDGER);
     model_free(m);
 }
 
@@ -665,13 +671,13 @@ static void test_mouse(void **state)
             model_mouse(m, &e);
             break;
         }
-    assert_int_equal(m->view[PANE_MAIN], VIEW_PROFILE);
+    assert_int_equal(m->view[m->last_view], VIEW_PROFILE);
     struct mouse ledger = {.x = 10, .y = m->frame.pane[PANE_LEDGER].y + 1, .press = true};
     model_mouse(m, &ledger);
     assert_int_equal(m->focus, PANE_LEDGER);
-    struct mouse wheel = {.x = 10, .y = m->frame.pane[PANE_MAIN].y + 2, .wheel = 1};
+    struct mouse wheel = {.x = 10, .y = m->frame.pane[PANE_SIDE].y + 2, .wheel = 1};
     model_mouse(m, &wheel);
-    assert_int_equal(m->focus, PANE_MAIN);
+    assert_int_equal(m->focus, PANE_SIDE);
     model_free(m);
 }
 

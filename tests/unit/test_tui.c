@@ -1,4 +1,5 @@
-/* The whole program on a terminal: what reaches the screen, and what the terminal does to the program. */
+/* The whole program on a terminal: what reaches the screen, and what the terminal does to the
+ * program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +72,8 @@ static void test_simple_terminals(void **state)
 {
     (void)state;
     static const struct { const char *term, *locale, *name; } table[] = {
-        {"vt100", "C.UTF-8", "vt100-utf8"}, {"vt100", "C", "vt100-c"}, {"xterm-256color", "C", "xterm-c"},
-        {"linux", "C.UTF-8", "linux-utf8"},
+        {"vt100", "C.UTF-8", "vt100-utf8"}, {"vt100", "C", "vt100-c"},
+        {"xterm-256color", "C", "xterm-c"}, {"linux", "C.UTF-8", "linux-utf8"},
     };
     for (int i = 0; i < 4; i++) {
         struct tty *t = tty_start(&(struct tty_opts){
