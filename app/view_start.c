@@ -242,6 +242,25 @@ void view_detail_build(struct model *m, struct pane_doc *p, int width)
         describe_file(&p->doc, e->kind == ENTRY_AUTOSAVE ? e->autosave.path : e->path, width);
 }
 
+/* A copy without a file name: saving asks for one, and the example stays as it is. */
+static void open_example(struct model *m, const char *path)
+{
+    struct session *s = NULL;
+    struct str text = {0};
+    struct err e;
+    bool ok = file_read(path, 1u << 20, &text, &e)
+           && session_parse(path, str_text(&text), text.len, &s, &e);
+    str_free(&text);
+    if (!ok) {
+        model_error(m, &e);
+        return;
+    }
+    s->path[0] = 0;
+    s->dirty = false;
+    model_set_session(m, s);
+    model_info(m, "a copy of the example %s; s saves it under a name of yours", base_name(path));
+}
+
 void view_start_open(struct model *m)
 {
     const struct start_entry *e = selected(m);
@@ -262,6 +281,9 @@ void view_start_open(struct model *m)
     if (e->kind == ENTRY_OPERATOR) {
         snprintf(line, sizeof line, "new %s", e->op->example);
         prompt_open(&m->prompt, ':', line);
+    } else if (e->kind == ENTRY_EXAMPLE) {
+        snprintf(line, sizeof line, "%s", e->path);
+        open_example(m, line);
     } else {
         snprintf(line, sizeof line, "e %s", e->path);
         model_run(m, line);

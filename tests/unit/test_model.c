@@ -732,6 +732,52 @@ static void test_random_keys(void **state)
         random_keys(seed, 1500);
 }
 
+/* A step made of words that completion offers. */
+static void random_line(struct model *m, struct rng *r, struct str *line)
+{
+    static const char *const first[] = {"loop", "loop", "loop", "layout", "layout", "set"};
+    struct arena *a = arena_new();
+    str_clear(line);
+    str_printf(line, "%s ", first[rng_range(r, 0, COUNT_OF(first) - 1)]);
+    m->prompt.mark = ':';
+    for (int i = 0; i < 8; i++) {
+        struct completions c = {0};
+        model_complete(m, a, str_text(line), &c);
+        if (c.n == 0 || (i > 2 && rng_range(r, 0, 4) == 0))
+            break;
+        const char *word = c.item[rng_range(r, 0, c.n - 1)].word;
+        str_printf(line, "%s%s", word, str_ends(word, "=") ? "4 " : " ");
+    }
+    arena_free(a);
+}
+
+/* Programs of all shapes: every view can show every state that steps lead to. */
+static void test_random_steps(void **state)
+{
+    (void)state;
+    static const char *const views[] = {"1", "2", "3", "6", "Tab"};
+    int applied = 0;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct rng r = rng_seed(seed);
+        struct model *m = model_on(seed % 2 ? C2D : GMM);
+        struct str line = {0};
+        model_resize(m, seed % 3 ? 80 : 160, 30);
+        for (int i = 0; i < 120; i++) {
+            random_line(m, &r, &line);
+            applied += model_command(m, str_text(&line));
+            model_refresh(m);
+            press(m, views[rng_range(&r, 0, COUNT_OF(views) - 1)]);
+            press(m, rng_range(&r, 0, 9) ? "Right Down" : "u u u");
+            screen_of(m);
+        }
+        str_free(&line);
+        session_autosave_drop(m->session);
+        model_free(m);
+    }
+    print_message("%d of 720 random steps applied\n", applied);
+    assert_true(applied > 60);
+}
+
 static int in_private_folders(void **state)
 {
     (void)state;
@@ -776,6 +822,7 @@ int main(void)
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_every_size),
         cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_random_steps),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
 }
