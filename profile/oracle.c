@@ -181,6 +181,14 @@ int oracle_base_tensor(const struct program *p, int tensor)
     UNREACHABLE();
 }
 
+static float *logical_data(const struct program *p, int tensor, uint64_t seed)
+{
+    const struct tensor *t = &p->base->tensor[oracle_base_tensor(p, tensor)];
+    float *logical = xmalloc((size_t)tensor_elems(t) * sizeof *logical);
+    reference_fill(t, seed, logical);
+    return logical;
+}
+
 void oracle_fill(const struct program *p, int tensor, uint64_t seed, int64_t elems, float *physical)
 {
     const uint32_t poison = POISON;
@@ -189,11 +197,15 @@ void oracle_fill(const struct program *p, int tensor, uint64_t seed, int64_t ele
             memcpy(&physical[i], &poison, sizeof poison);
         return;
     }
-    const struct tensor *t = &p->base->tensor[oracle_base_tensor(p, tensor)];
-    float *logical = xmalloc((size_t)tensor_elems(t) * sizeof *logical);
-    reference_fill(t, seed, logical);
+    float *logical = logical_data(p, tensor, seed);
     layout_pack(p->layout[tensor], logical, physical);
     free(logical);
+    for (int guest = 0; guest < p->graph->n_tensors; guest++)
+        if (p->host[guest] == tensor) {               /* store_at: kept in the same buffer */
+            logical = logical_data(p, guest, seed);
+            layout_place(p->pool, p->layout[guest], logical, physical);
+            free(logical);
+        }
 }
 
 static bool is_poison(float x)

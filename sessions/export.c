@@ -178,6 +178,8 @@ static void add_layout_functions(struct str *out, const struct export *x)
         const struct tensor *tensor = &p->graph->tensor[t];
         if (is_given(tensor) && param_of(x, t))
             export_pack(&text, p->pool, p->layout[t]);
+        if (p->host[t] >= 0)
+            export_place(&text, p->pool, p->layout[t]);
         if (tensor->role == TENSOR_OUTPUT)
             export_unpack(&text, p->pool, p->layout[t]);
     }
@@ -207,6 +209,10 @@ static void add_tensors(struct str *out, const struct export *x)
                 str_printf(out, "    pack_%s(%s_exact, %s_stored);\n", name, name, name);
         }
     }
+    for (int t = 0; t < g->n_tensors; t++)
+        if (x->program->host[t] >= 0)
+            str_printf(out, "    place_%s(%s_exact, %s_stored);\n", g->tensor[t].name,
+                       g->tensor[t].name, g->tensor[x->program->host[t]].name);
 }
 
 static void add_call(struct str *out, const struct export *x, const char *indent)

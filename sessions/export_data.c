@@ -127,6 +127,19 @@ void export_pack(struct str *out, struct exprs *p, const struct layout *l)
     str_add(out, l->guard ? "] : 0;\n}\n\n" : "];\n}\n\n");
 }
 
+void export_place(struct str *out, struct exprs *p, const struct layout *l)
+{
+    int rank = l->tensor->rank;
+    str_printf(out, "static void place_%s(const double *logical, float *stored)\n{\n"
+                    "    long at = 0;\n", l->tensor->name);
+    for (int d = 0; d < rank; d++)
+        open_loop(out, d + 1, l->logical[d]);
+    str_repeat(out, ' ', 4 * (rank + 1));
+    str_add(out, "stored[");
+    print_expr(out, stored_offset(p, l), PREC_AND);
+    str_add(out, "] = (float)logical[at++];\n}\n\n");
+}
+
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l)
 {
     int rank = l->tensor->rank;

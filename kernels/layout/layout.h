@@ -131,6 +131,16 @@ bool layout_covers(const struct layout *l, const struct expr *const *idx, struct
  * elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
+/* store_at (SPEC A.7): src, plain and constant, becomes one more slice of another constant along
+ * its physical dim `dim`.  with_slice is the host's layout with that dim one longer (pad after=1).
+ * *out is src's layout inside the host's buffer:
+ *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
+ * where src may leave out 1-sized dims of the host. E_ATTACH when the shapes do not fit.  Later primitives of the host apply to *out as well. */
+bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
+                     const struct tensor *src, const struct layout **out, struct err *e);
+/* Puts the elements of an attached tensor into its host's buffer; the rest of it is left alone. */
+void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys);
+
 /* Moves data: pack fills phys (elems) by rule I3 (padding is 0); unpack reads the canonical copies
  * and puts 0 where an element is not stored.  A few nanoseconds an element; safe in any thread. */
 void layout_pack(const struct layout *l, const float *logical, float *phys);

@@ -182,6 +182,10 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
         return false;
     }
     int p = g->tensor[t].producer;
+    for (int i = 0; in->host && i < g->n_tensors; i++)
+        if (in->host[i] >= 0 && (i == t || in->host[i] == t))
+            return err_set(e, ERR_STEP, "%s is stored together with %s: it cannot be cached alone",
+                           g->tensor[t].name, g->tensor[i == t ? in->host[i] : i].name);
     if (p >= 0 && (in->stage[p]->inlined || in->stage[p]->attach == node)) {
         err_set(e, ERR_STEP, "%s has no memory to be copied from: it is %s", g->tensor[t].name,
                 in->stage[p]->inlined ? "inlined" : "computed inside these loops");

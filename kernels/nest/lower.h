@@ -14,6 +14,7 @@ struct lowering {
     const struct graph *graph;
     const struct layout *const *layout;      /* per tensor */
     const struct stage *const *stage;        /* per node */
+    const int *host;        /* per tensor: whose buffer holds it (store_at), or -1; may be NULL */
 };
 
 /* ERR_STEP when a local tile would be too large or an attached node cannot be placed. */

@@ -51,6 +51,11 @@ static bool lives_in_memory(const struct lowering *in, int t)
     return s->attach >= 0 ? readers != 1 : readers == 0;
 }
 
+static int host_of(const struct lowering *in, int t)
+{
+    return in->host ? in->host[t] : -1;
+}
+
 static struct buffer param_of(const struct lowering *in, int t)
 {
     const struct layout *l = in->layout[t];
@@ -73,11 +78,14 @@ void low_open(struct low *w)
     w->bound = ARENA_ARRAY(w->arena, struct binding, g->n_tensors);
     for (int t = 0; t < g->n_tensors; t++) {
         w->param[t] = -1;
-        if (lives_in_memory(w->in, t)) {
+        if (host_of(w->in, t) < 0 && lives_in_memory(w->in, t)) {
             struct buffer b = param_of(w->in, t);
             w->param[t] = low_buffer(w, &b);
         }
     }
+    for (int t = 0; t < g->n_tensors; t++)
+        if (host_of(w->in, t) >= 0)
+            w->param[t] = w->param[host_of(w->in, t)];
     low_unbind(w, -1);
 }
 
@@ -188,7 +196,11 @@ static const struct val *point_load(void *ctx, const struct val *load)
         return b->value;
     if (producer >= 0 && w->in->stage[producer]->inlined)
         return inlined_value(pt, producer, load->idx);
-    layout_rewrite(p, l, load->idx, pt->reduce_axis, pt->n_reduce, idx);
+    if (host_of(w->in, load->source) >= 0)
+        for (int d = 0; d < l->rank; d++)
+            idx[d] = expr_simplify(p, expr_subst(p, l->rho[d], l->logical, load->idx, load->rank));
+    else
+        layout_rewrite(p, l, load->idx, pt->reduce_axis, pt->n_reduce, idx);
     if (b->tile >= 0)
         for (int d = 0; d < l->rank; d++)
             idx[d] = expr_simplify(p, expr_sub(p, idx[d], b->origin[d]));

@@ -16,6 +16,7 @@
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
+struct attached;
 struct layout_choice;                     /* program_impl.h */
 
 struct program {
@@ -37,6 +38,9 @@ struct program {
                                            * default off */
     int n_choices;                        /* tensors whose layout was set by a step */
     const struct layout_choice *choice;
+    int n_attached;                       /* constants stored inside others (store_at) */
+    const struct attached *attached;
+    const int *host;                      /* per tensor of graph: whose buffer holds it, or -1 */
     int n_rfactors;                       /* reductions that steps factored */
     const struct rfactor *rfactor;
     int n_steps;

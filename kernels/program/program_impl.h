@@ -9,7 +9,15 @@
 /* The primitive sequence that steps gave a tensor (from the identity). */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
+/* src lives in dst's buffer; the slice is primitive `at` of dst's sequence. */
+struct attached { const char *src, *dst; int at; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
+
+const struct layout_choice *program_choice(const struct program *p, const char *tensor);
+void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
+bool program_attach_step(struct program *draft, const struct step *s, struct err *e);
+/* Drops what is stored inside a tensor whose sequence starts anew. */
+void program_detach_from(struct program *draft, const char *dst);
 
 /* Points the error at a word of the step. */
 bool blame_word(struct err *e, const struct step_word *w);
@@ -26,7 +34,7 @@ bool program_derive(struct program *draft, struct err *e);
 static inline struct lowering program_lowering(const struct program *p)
 {
     return (struct lowering){ .pool = p->pool, .graph = p->graph, .layout = p->layout,
-            .stage = p->stage };
+            .stage = p->stage, .host = p->host };
 }
 static inline bool step_is_loop(const struct step *s)
 {

@@ -1,10 +1,9 @@
-/* Layout steps, and what follows from layouts: conversions of graph inputs, propagation to
- * element-wise consumers. */
+/* Layout steps: names to dims and factors, one primitive appended to a tensor's sequence. */
 #include "kernels/program/program_impl.h"
 
 #include <string.h>
 
-static const struct layout_choice *choice_of(const struct program *p, const char *tensor)
+const struct layout_choice *program_choice(const struct program *p, const char *tensor)
 {
     for (int i = 0; i < p->n_choices; i++)
         if (strcaseeq(p->choice[i].tensor, tensor))
@@ -12,7 +11,7 @@ static const struct layout_choice *choice_of(const struct program *p, const char
     return NULL;
 }
 
-static void set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n)
+void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n)
 {
     struct layout_choice *list =
         ARENA_ARRAY(draft->arena, struct layout_choice, draft->n_choices + 1);
@@ -24,116 +23,6 @@ static void set_choice(struct program *draft, const char *tensor, const struct p
         list[count++] = (struct layout_choice){ tensor, n, ARENA_DUP(draft->arena, prims, n) };
     draft->choice = list;
     draft->n_choices = count;
-}
-
-/* SPEC A.8: inputs with a layout of their own get a conversion in front, unless they arrive that
- * way; an output with one gets a conversion behind it when the caller wants the original. */
-static const struct graph *with_conversions(struct program *draft)
-{
-    const struct graph *g = draft->base;
-    draft->n_conversions = 0;
-    for (int i = 0; i < draft->n_rfactors; i++) {
-        const struct rfactor *f = &draft->rfactor[i];
-        int node = graph_node_of(g, f->tensor);
-        g = graph_with_rfactor(draft->arena, g, node, node_reduction(&g->node[node], f->dim),
-                               f->factor);
-    }
-    for (int i = 0; i < draft->n_choices; i++) {
-        int t = graph_tensor(g, draft->choice[i].tensor);
-        if (t < 0)
-            continue;
-        enum tensor_role role = g->tensor[t].role;
-        if ((role == TENSOR_INPUT && !draft->input_given) ||
-            (role == TENSOR_OUTPUT && draft->output_original)) {
-            g = graph_with_conversion(draft->arena, g, t);
-            draft->n_conversions++;
-        }
-    }
-    return g;
-}
-
-/* SPEC C.2 for one tensor: an element-wise node's output takes the sequence of its data input, when
- * that has no non-trivial advanced primitive and no consumer is complex. */
-static bool takes_layout(const struct program *draft, const struct graph *g, int node,
-                         const struct layout *from)
-{
-    const struct node *n = &g->node[node];
-    const struct tensor *t = &g->tensor[n->out], *src = from->tensor;
-    if (!draft->propagate || !n->elementwise || from->n_prims == 0 || from->advanced ||
-        t->rank != src->rank)
-        return false;
-    if (t->role == TENSOR_OUTPUT && draft->output_original)
-        return false;
-    for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] != src->shape[d] || !streq(t->dim[d], src->dim[d]))
-            return false;
-    for (int c = 0; c < g->n_nodes; c++)
-        if (g->node[c].complex && graph_reads(g, c, n->out))
-            return false;
-    return true;
-}
-
-/* A trimmed layout must still hold everything that is read, and all of an output (layout_covers).
- */
-struct coverage {
-    const struct layout *const *layout;
-    bool ok;
-    struct err *e;
-};
-
-static void check_load(void *ctx, const struct val *load)
-{
-    struct coverage *c = ctx;
-    c->ok = c->ok && layout_covers(c->layout[load->source], load->idx, c->e);
-}
-
-static bool all_covered(const struct graph *g, const struct layout *const *layout, struct err *e)
-{
-    struct coverage c = { layout, true, e };
-    for (int n = 0; n < g->n_nodes && c.ok; n++) {
-        val_each_load(g->node[n].body, check_load, &c);
-        int out = g->node[n].out;
-        if (c.ok && g->tensor[out].role == TENSOR_OUTPUT)
-            c.ok = layout_covers(layout[out], g->node[n].spatial, e);
-    }
-    return c.ok;
-}
-
-bool program_derive(struct program *draft, struct err *e)
-{
-    const struct graph *g = with_conversions(draft);
-    struct arena *a = draft->arena;
-    const struct layout **layout = ARENA_ARRAY(a, const struct layout *, g->n_tensors);
-    enum layout_source *source = ARENA_ARRAY(a, enum layout_source, g->n_tensors);
-    int *from = ARENA_ARRAY(a, int, g->n_tensors);
-    const struct stage **stage = ARENA_ARRAY(a, const struct stage *, g->n_nodes);
-    draft->graph = g;
-    for (int t = 0; t < g->n_tensors; t++) {
-        const struct layout_choice *c = choice_of(draft, g->tensor[t].name);
-        from[t] = -1;
-        source[t] = c ? LAYOUT_EXPLICIT : LAYOUT_PLAIN;
-        if (!layout_apply_all(draft->pool, &g->tensor[t], c ? c->prims : NULL, c ? c->n : 0,
-                              &layout[t], e))
-            return false;
-    }
-    for (int n = 0; n < g->n_nodes; n++) {
-        int t = g->node[n].out, s = g->node[n].data_in;
-        if (source[t] == LAYOUT_PLAIN && s >= 0 && takes_layout(draft, g, n, layout[s])) {
-            if (!layout_apply_all(draft->pool, &g->tensor[t], layout[s]->prims, layout[s]->n_prims,
-                                  &layout[t], e))
-                return false;
-            source[t] = LAYOUT_PROPAGATED;
-            from[t] = s;
-        }
-        stage[n] = stage_new(draft->pool, g, n, layout[t]);
-    }
-    if (!all_covered(g, layout, e))
-        return false;
-    draft->layout = layout;
-    draft->source = source;
-    draft->source_tensor = from;
-    draft->stage = stage;
-    return true;
 }
 
 static bool find_tensor(const struct program *p, const struct step *s, int *t, struct err *e)
@@ -299,12 +188,23 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
 {
     int t, n = 0;
     struct prim prims[MAX_PRIMS + 1];
+    if (s->kind == STEP_LAYOUT_STORE_AT || s->kind == STEP_LAYOUT_DECOUPLE_AT)
+        return program_attach_step(draft, s, e);
     if (!find_tensor(draft, s, &t, e))
         return false;
     const struct layout *l = draft->layout[t], *next;
     const char *name = draft->graph->tensor[t].name;
+    if (draft->host[t] >= 0) {
+        err_set(e, ERR_ATTACH, "%s is stored inside %s and moves with it", name,
+                draft->graph->tensor[draft->host[t]].name);
+        err_fix(e, "lay out %s, or: layout decouple_at %s",
+                draft->graph->tensor[draft->host[t]].name, name);
+        return blame_target(e, s);
+    }
+    if (s->kind == STEP_LAYOUT_RESET || s->kind == STEP_LAYOUT_SET)
+        program_detach_from(draft, name);
     if (s->kind == STEP_LAYOUT_RESET) {
-        set_choice(draft, name, NULL, 0);
+        program_set_choice(draft, name, NULL, 0);
         return true;
     }
     if (s->kind == STEP_LAYOUT_SET) {
@@ -313,7 +213,7 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
             e->source[0] = '\0'; /* the column is one of the line from here on */
             return err_at(e, s->arg[0].col + col - (s->arg[0].quoted ? 0 : 1), e->at.len);
         }
-        set_choice(draft, name, prims, n);
+        program_set_choice(draft, name, prims, n);
         return true;
     }
     if (l->n_prims >= MAX_PRIMS)
@@ -325,6 +225,6 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
         return false;
     if (!layout_apply(draft->pool, l, &prims[n], &next, e))
         return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
-    set_choice(draft, name, prims, n + 1);
+    program_set_choice(draft, name, prims, n + 1);
     return true;
 }

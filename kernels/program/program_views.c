@@ -87,7 +87,10 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_printf(out, "  %-10s %-12s ", x->name, role_name[x->role]);
     print_shape(out, l->rank, l->dim, l->shape);
     if (p->source[t] == LAYOUT_PLAIN) {
-        str_add(out, "  plain\n");
+        if (p->host[t] >= 0)
+            str_printf(out, "  stored inside %s\n", p->graph->tensor[p->host[t]].name);
+        else
+            str_add(out, "  plain\n");
         return;
     }
     str_printf(out, "  %s", class_name[l->klass]);

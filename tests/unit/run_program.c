@@ -56,6 +56,9 @@ double program_interpret_error(const struct program *p, uint64_t seed)
         int t = f->buffer[b].tensor;
         if (g->tensor[t].producer < 0)
             layout_pack(p->layout[t], logical[t], phys[b]);
+        for (int guest = 0; guest < g->n_tensors; guest++)
+            if (p->host[guest] == t)
+                layout_place(p->pool, p->layout[guest], logical[guest], phys[b]);
     }
     func_interpret(f, phys);
     for (int b = 0; b < f->n_params; b++) {

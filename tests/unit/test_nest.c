@@ -137,6 +137,19 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop cache_read Conv Bias", "does not read", "it reads Inp, Ker" },
     { CONV, "loop cache_read BiasAdd Conv at=W", "loop compute_at BiasAdd Conv W",
       "a schedule of its own", "undo" },
+    { CONV, "", "layout store_at Conv Ker I", "not a constant", "packed offline" },
+    { CONV, "", "layout store_at Bias Ker I", "no slice of Ker along I: that has 8 x 3 x 3",
+      "lacks" },
+    { CONV, "", "layout store_at Bias Kerr I", "no tensor Kerr", "" },
+    { CONV, "", "layout decouple_at Bias", "not stored inside", "" },
+    { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "layout split Bias N 3",
+      "moves with it",
+      "decouple_at Bias" },
+    { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K;layout split B K 5 1",
+      "layout decouple_at Bias", "would not apply", "layout reset B" },
+    { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "loop cache_read C B at=M",
+      "stored together", "" },
+    { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "layout unpad B K after=1", "", "" },
     { CONV, "", "set propagate maybe", "on or off", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
     { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
@@ -182,6 +195,35 @@ static void illegal_steps_say_why(void **state)
     }
 }
 
+/* SPEC A.7: W[k][j] = 10k + j stored N K with b[j] = 100 + j behind each column. */
+static void stored_at_the_end_of_each_column(void **state)
+{
+    (void)state;
+    static const float want[15] = { 0, 10, 20, 30, 100, 1, 11, 21, 31, 101, 2, 12, 22, 32, 102 };
+    struct arena *a = arena_new();
+    const struct program *p = apply_all(a, "gmm m=2 k=4 n=3 bias=1",
+                                        "layout reorder B N K;layout store_at Bias B K");
+    int w = graph_tensor(p->graph, "B"), b = graph_tensor(p->graph, "Bias");
+    float weight[12], bias[3] = { 100, 101, 102 }, memory[15];
+    for (int i = 0; i < 12; i++)
+        weight[i] = (float)(10 * (i / 3) + i % 3);
+    assert_int_equal(p->host[b], w);
+    assert_int_equal(p->layout[w]->elems, 15);
+    layout_pack(p->layout[w], weight, memory);
+    layout_place(p->pool, p->layout[b], bias, memory);
+    for (int i = 0; i < 15; i++)
+        assert_true(memory[i] == want[i]);
+    const struct func *f;
+    struct err e;
+    assert_true(program_lower(p, &f, &e));
+    assert_int_equal(f->n_params, 4);
+    p = apply_all(a, "gmm m=2 k=4 n=3 bias=1",
+                  "layout reorder B N K;layout store_at Bias B K;layout decouple_at Bias");
+    assert_int_equal(p->host[b], -1);
+    assert_int_equal(p->layout[w]->elems, 12);
+    arena_free(a);
+}
+
 /* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal
  * draws are refused and must leave the program as it was. */
 static const char *random_spec(struct arena *a, struct rng *r)
@@ -217,7 +259,15 @@ static const char *random_layout_step(struct arena *a, struct rng *r, const stru
     const char *name = p->graph->tensor[t].name;
     int d = (int)rng_range(r, 0, l->rank - 1), other = (int)rng_range(r, 0, l->rank - 1);
     struct str s = { 0 };
-    switch (rng_range(r, 0, 8)) {
+    switch (rng_range(r, 0, 9)) {
+    case 9: {
+        const struct tensor *x = &p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)];
+        if (rng_range(r, 0, 3))
+            str_printf(&s, "layout store_at Bias %s %s", name, l->dim[d]);
+        else
+            str_printf(&s, "layout decouple_at %s", x->name);
+        break;
+    }
     case 8: {
         static const char *const dims[] = { "K", "I", "KH", "KW" };
         str_printf(&s, "loop rfactor %s %s %d", name, dims[rng_range(r, 0, 3)],
@@ -342,6 +392,7 @@ int main(void)
         cmocka_unit_test(golden_nests),
         cmocka_unit_test(papers_figures_have_no_div_or_mod),
         cmocka_unit_test(illegal_steps_say_why),
+        cmocka_unit_test(stored_at_the_end_of_each_column),
         cmocka_unit_test(random_schedules_equal_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,121 @@
+/* store_at and decouple_at: a constant kept inside another one's buffer (SPEC A.7). */
+#include "kernels/program/program_impl.h"
+
+#include <string.h>
+
+static bool constant(const struct program *p, const char *name, int *t, struct err *e)
+{
+    *t = graph_tensor(p->graph, name);
+    if (*t < 0)
+        return err_set(e, ERR_NAME, "there is no tensor %s", name);
+    if (p->graph->tensor[*t].role == TENSOR_CONST)
+        return true;
+    err_set(e, ERR_ATTACH, "%s is not a constant", p->graph->tensor[*t].name);
+    return err_fix(e, "constants are packed offline, so only they can share a buffer");
+}
+
+static int attached_index(const struct program *p, const char *src)
+{
+    for (int i = 0; i < p->n_attached; i++)
+        if (strcaseeq(p->attached[i].src, src))
+            return i;
+    return -1;
+}
+
+static void keep_all_but(struct program *draft, const char *src, const char *dst, int extra)
+{
+    struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached + extra);
+    int n = 0;
+    for (int i = 0; i < draft->n_attached; i++)
+        if (!(src && streq(draft->attached[i].src, src)) &&
+            !(dst && streq(draft->attached[i].dst, dst)))
+            list[n++] = draft->attached[i];
+    draft->attached = list;
+    draft->n_attached = n;
+}
+
+void program_detach_from(struct program *draft, const char *dst)
+{
+    keep_all_but(draft, NULL, dst, 1);
+}
+
+static bool store_at(struct program *draft, const struct step *s, int src, struct err *e)
+{
+    const struct graph *g = draft->graph;
+    int dst;
+    if (!constant(draft, s->arg[0].text, &dst, e))
+        return blame_word(e, &s->arg[0]);
+    const struct tensor *from = &g->tensor[src], *to = &g->tensor[dst];
+    const struct layout *l = draft->layout[dst], *with_slice, *unused;
+    if (src == dst || draft->source[src] != LAYOUT_PLAIN || attached_index(draft, to->name) >= 0) {
+        err_set(e, ERR_ATTACH,
+                src == dst ? "%s cannot be stored inside itself%s"
+                : draft->source[src] != LAYOUT_PLAIN
+                    ? "%s has a layout of its own%s"
+                    : "%s: %s is itself stored inside another tensor",
+                from->name, src != dst && draft->source[src] == LAYOUT_PLAIN ? to->name : "");
+        return err_fix(e, "layout reset %s", from->name);
+    }
+    struct prim prims[MAX_PRIMS + 1];
+    int n = l->n_prims, dim = layout_dim(l, s->arg[1].text);
+    if (dim < 0) {
+        err_set(e, ERR_NAME, "%s has no dimension %s", to->name, s->arg[1].text);
+        return blame_word(e, &s->arg[1]);
+    }
+    if (n >= MAX_PRIMS)
+        return err_set(e, ERR_RANK, "%s has %d layout primitives already", to->name, n);
+    if (n > 0)
+        memcpy(prims, l->prims, sizeof *prims * (size_t)n);
+    prims[n] = (struct prim){ .kind = PRIM_PAD, .dim = dim, .after = 1 };
+    if (!layout_apply(draft->pool, l, &prims[n], &with_slice, e) ||
+        !layout_store_at(draft->pool, with_slice, dim, from, &unused, e))
+        return blame_word(e, &s->arg[1]);
+    keep_all_but(draft, from->name, NULL, 1);
+    struct attached *list = ARENA_DUP(draft->arena, draft->attached, draft->n_attached + 1);
+    list[draft->n_attached++] = (struct attached){ from->name, to->name, n };
+    draft->attached = list;
+    program_set_choice(draft, to->name, prims, n + 1);
+    return true;
+}
+
+/* The host's sequence without the slice; what stood behind it must still apply. */
+static bool decouple(struct program *draft, int i, struct err *e)
+{
+    struct attached x = draft->attached[i];
+    const struct layout_choice *c = program_choice(draft, x.dst);
+    const struct layout *unused;
+    struct prim prims[MAX_PRIMS];
+    int n = 0;
+    for (int k = 0; k < c->n; k++)
+        if (k != x.at)
+            prims[n++] = c->prims[k];
+    int dst = graph_tensor(draft->graph, x.dst);
+    struct err why;
+    if (!layout_apply_all(draft->pool, &draft->graph->tensor[dst], prims, n, &unused, &why)) {
+        err_set(e, ERR_NOINV, "without %s the layout of %s would not apply: %s", x.src, x.dst,
+                why.text);
+        return err_fix(e, "undo, or layout reset %s", x.dst);
+    }
+    keep_all_but(draft, x.src, NULL, 0);
+    struct attached *list = ARENA_DUP(draft->arena, draft->attached, draft->n_attached);
+    for (int k = 0; k < draft->n_attached; k++)
+        if (streq(list[k].dst, x.dst) && list[k].at > x.at)
+            list[k].at--;
+    draft->attached = list;
+    program_set_choice(draft, x.dst, prims, n);
+    return true;
+}
+
+bool program_attach_step(struct program *draft, const struct step *s, struct err *e)
+{
+    int src;
+    if (!constant(draft, s->target, &src, e))
+        return blame_target(e, s);
+    int i = attached_index(draft, draft->graph->tensor[src].name);
+    if (s->kind == STEP_LAYOUT_STORE_AT)
+        return store_at(draft, s, src, e) || (!e->at.col && blame_target(e, s));
+    if (i >= 0)
+        return decouple(draft, i, e) || blame_target(e, s);
+    err_set(e, ERR_ATTACH, "%s is not stored inside another tensor", s->target);
+    return blame_target(e, s);
+}
