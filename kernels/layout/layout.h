@@ -135,7 +135,8 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
  * its physical dim `dim`.  with_slice is the host's layout with that dim one longer (pad after=1).
  * *out is src's layout inside the host's buffer:
  *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
- * where src may leave out 1-sized dims of the host. E_ATTACH when the shapes do not fit.  Later primitives of the host apply to *out as well. */
+ * where src may leave out 1-sized dims of the host.  E_ATTACH when the shapes do not fit.  Later
+ * primitives of the host apply to *out as well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
 /* Puts the elements of an attached tensor into its host's buffer; the rest of it is left alone. */
