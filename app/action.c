@@ -325,8 +325,8 @@ static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
         m->overlay = OVERLAY_NONE;
-    } else if (m->measure_wanted) {
-        m->measure_wanted = false;
+    } else if (m->measure_wanted || m->measure_all) {
+        m->measure_wanted = m->measure_all = false;
         m->data_stamp++;
         model_info(m, "measuring cancelled; m measures again");
     } else if (m->search.len > 0) {

@@ -198,6 +198,20 @@ static bool set_auto(struct model *m, const char *arg)
     return true;
 }
 
+static bool measure_all(struct model *m)
+{
+    struct wish w;
+    if (!need_session(m))
+        return false;
+    m->measure_all = true;
+    m->data_stamp++;
+    if (model_wish(m, LANE_MEASURE, &w))
+        return true;
+    m->measure_all = false;
+    model_info(m, "every step has its numbers already; m measures the current one again");
+    return true;
+}
+
 static bool set_threads(struct model *m, const char *arg)
 {
     long long n;
@@ -300,6 +314,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;
     case APP_AUTO:       return set_auto(m, arg);
     case APP_THREADS:    return set_threads(m, arg);
+    case APP_MEASURE_ALL: return measure_all(m);
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);
     case APP_EXPORT:     return export_kernel(m, arg);

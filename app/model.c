@@ -57,7 +57,7 @@ void model_set_session(struct model *m, struct session *s)
     m->func = NULL;
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
-    m->measure_wanted = false;
+    m->measure_wanted = m->measure_all = false;
     m->last_view = m->focus = s ? PANE_MAIN : PANE_LEDGER;
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;

@@ -82,7 +82,8 @@ struct model {
 
     bool autosave_failed;                /* said so once already */
     bool autorun;                        /* measure after every step */
-    bool measure_wanted;
+    bool measure_wanted;                 /* of the current state */
+    bool measure_all;                    /* then of the rest of the branch */
     int threads;
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct job_progress progress[LANE_COUNT];
@@ -123,6 +124,7 @@ void model_refresh(struct model *m);                    /* screen.c: rebuilds wh
 void model_changed(struct model *m);                                 /* the program state changed */
 /* The rows of the ledger, all of them; to be freed. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
+int model_measuring(const struct model *m);              /* the state being measured; -1 none */
 int model_tag(const struct model *m);                  /* names the current state across sessions */
 const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
 void model_echo(struct model *m, const char *line);

@@ -8,11 +8,31 @@
 
 #define STATES_MAX (1 << 20)                             /* of one session: the low bits of a tag */
 
+static int tag_of(const struct model *m, int state)
+{
+    return (m->generation % 1000) * STATES_MAX + state;
+}
+
 int model_tag(const struct model *m)
 {
-    if (!m->session)
-        return -1;
-    return (m->generation % 1000) * STATES_MAX + history_current(m->session->history)->id;
+    return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
+}
+
+/* The first state of the current branch without numbers; -1 when all have some. */
+static int first_unmeasured(const struct history *h)
+{
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    for (int i = 0; i < n; i++)
+        if (!history_state(h, path[i])->measured)
+            return path[i];
+    return -1;
+}
+
+int model_measuring(const struct model *m)
+{
+    struct wish w;
+    return model_wish(m, LANE_MEASURE, &w) ? w.tag % STATES_MAX : -1;
 }
 
 static bool view_shown(const struct model *m, enum view v)
@@ -30,7 +50,10 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
     out->tag = model_tag(m);
     if (lane == LANE_MEASURE) {
         out->kind = JOB_MEASURE;
-        return m->measure_wanted;
+        int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
+        if (!m->measure_wanted && state >= 0)
+            out->tag = tag_of(m, state);
+        return m->measure_wanted || state >= 0;
     }
     for (int i = 0; i < COUNT_OF(m->code); i++) {
         bool current = m->code[i].have && m->code[i].tag == out->tag;
@@ -44,7 +67,7 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
 
 struct job *model_job(const struct model *m, const struct wish *w)
 {
-    const struct program *p = model_program(m);
+    const struct program *p = history_state(m->session->history, w->tag % STATES_MAX)->program;
     struct str recipe = {0};
     str_add(&recipe, history_spec(m->session->history));
     for (int i = 0; i < p->n_steps; i++)
@@ -88,7 +111,7 @@ static void measured(struct model *m, const struct job *j)
     if (current)
         m->measure_wanted = false;
     if (!j->ok) {
-        m->autorun = false;
+        m->autorun = m->measure_all = false;
         model_error(m, &j->e);
         str_printf(&m->message.fix, "%smeasuring is off now; A turns it on again",
                    m->message.fix.len ? "; " : "");
@@ -100,6 +123,10 @@ static void measured(struct model *m, const struct job *j)
         session_autosave(m->session, &e);
     if (current)
         say_measured(m, &j->m);
+    if (m->measure_all && first_unmeasured(m->session->history) < 0) {
+        m->measure_all = false;
+        model_info(m, "every step has its numbers");
+    }
 }
 
 static void coded(struct model *m, struct job *j)

@@ -4,15 +4,17 @@
 #include "app/text.h"
 #include "app/view.h"
 
+#define NOISE 0.03                       /* changes below this are not coloured */
+
 /* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
 struct columns { int number, step, latency, change, misses, mark; };
 
 static struct columns columns_for(int width)
 {
-    struct columns c = {.number = 5, .latency = 9, .mark = 3};
-    if (width >= 44)
+    struct columns c = {.number = 4, .latency = 8, .mark = 3};
+    if (width >= 40)
         c.change = 7;
-    if (width >= 52)
+    if (width >= 46)
         c.misses = 7;
     c.step = width - 1 - c.number - c.latency - c.change - c.misses - c.mark;
     return c;
@@ -43,7 +45,7 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
     } else if (r->m) {
         style = STYLE_BAD;
         str_add(&s, short_outcome(r->m->outcome));
-    } else if (r->here && m->measure_wanted) {
+    } else if (r->state == model_measuring(m)) {
         style = STYLE_DIM;
         str_add(&s, "running");
     } else {
@@ -60,9 +62,9 @@ static void put_change(struct doc *d, const struct ledger_row *r, int width)
     enum style style = STYLE_DIM;
     if (r->has_change) {
         text_change(&s, r->change);
-        if (!r->ahead && r->change <= -0.005)
+        if (!r->ahead && r->change <= -NOISE)
             style = STYLE_GOOD;
-        if (!r->ahead && r->change >= 0.005)
+        if (!r->ahead && r->change >= NOISE)
             style = STYLE_BAD;
     }
     put_right(d, style, str_text(&s), width);
@@ -98,7 +100,7 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
         text += strlen("loop ");
     text_fit(&step, text, c.step > 0 ? c.step : 1);
     doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
-    doc_printf(d, STYLE_DIM, "%3d ", i);
+    doc_printf(d, STYLE_DIM, "%2d ", i);
     doc_put(d, style, str_text(&step));
     put_latency(m, d, r, c.latency);
     put_change(d, r, c.change);

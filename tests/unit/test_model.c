@@ -44,7 +44,7 @@ static void test_split_by_key(void **state)
     assert_string_equal(step_of(m), "loop split C N 16");
     assert_string_equal(loop_of(m), "N.0");
     assert_shows(m, "for m, n.0, n.1 in range(64, 3, 16):");
-    assert_shows(m, "  1 loop split C N 16");
+    assert_shows(m, " 1 loop split C N 16");
     assert_shows(m, ":loop split C N 16");
     assert_shows(m, "(not saved)");
     model_free(m);
@@ -174,7 +174,7 @@ static void test_undo_redo_and_counts(void **state)
     press(m, "02 u");
     assert_string_equal(step_of(m), "loop parallel C M");
     assert_int_equal(m->view[m->last_view], VIEW_NEST);
-    assert_shows(m, "  3 loop reorder C N.0 M");
+    assert_shows(m, " 3 loop reorder C N.0 M");
     press(m, "02 C-r");
     assert_string_equal(step_of(m), "loop reorder C N.0 M");
     press(m, "9 u");
@@ -591,6 +591,26 @@ static void test_measuring(void **state)
     model_free(m);
 }
 
+static void test_measuring_all(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct wish w;
+    press(m, "p U u M");
+    for (int i = 0; i < 3; i++)
+        deliver(m, finished(m, LANE_MEASURE, 8 - i, true));
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_shows(m, "every step has its numbers");
+    assert_shows(m, "8.00 ms");
+    assert_shows(m, "7.00 ms  -12 %");
+    assert_shows(m, "6.00 ms  -14 %");
+    press(m, "M");
+    assert_shows(m, "every step has its numbers already");
+    press(m, "C-r p M Esc");
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    model_free(m);
+}
+
 static void test_stale_results(void **state)
 {
     (void)state;
@@ -816,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),
+        cmocka_unit_test(test_measuring_all),
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
