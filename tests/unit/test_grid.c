@@ -46,8 +46,8 @@ static void test_fit(void **state)
 {
     (void)state;
     static const struct { const char *text; int width; const char *want; } table[] = {
-        {"abc", 5, "abc  "}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
-        {"漢字", 3, "漢…"}, {"漢字", 2, "… "}, {"", 2, "  "},
+        {"abc", 5, "abc  "}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"},
+        {"abcd", 0, ""}, {"漢字", 3, "漢…"}, {"漢字", 2, "… "}, {"", 2, "  "},
     };
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct str s = {0};

@@ -217,7 +217,7 @@ static void test_measures(void **state)
 {
     (void)state;
     static const char *const argv[] = {GMM, NULL};
-    struct tty *t = start(argv, 80, 24);
+    struct tty *t = tty_start(&(struct tty_opts){.w = 80, .h = 24, .argv = argv, .limit_s = 60});
     tty_assert_shows(t, "✓");
     tty_assert_shows(t, "the result is correct");
     tty_press(t, "6");

@@ -88,7 +88,7 @@ struct tty *tty_start(const struct tty_opts *o)
     vterm_screen_enable_altscreen(t->screen, 1);
     vterm_screen_reset(t->screen, 1);
     vterm_output_set_callback(t->vt, to_program, t);
-    tty_wait_idle(t, IDLE_LIMIT_S);
+    tty_wait_idle(t, o->limit_s > 0 ? o->limit_s : IDLE_LIMIT_S);
     return t;
 }
 

@@ -1,7 +1,8 @@
-/* Driving the real program on a pseudo-terminal, with a terminal emulator (libvterm) on the other side.
+/* Driving the real program on a pseudo-terminal, with a terminal emulator (libvterm) on the other
+ * side.
  *
- * Nothing sleeps: the program says on a pipe (TILESCOPE_IDLE_FD) when it has handled its input, drawn the
- * screen and finished its background work. */
+ * Nothing sleeps: the program says on a pipe (TILESCOPE_IDLE_FD) when it has handled its input,
+ * drawn the screen and finished its background work. */
 #ifndef TS_TEST_TTY_H
 #define TS_TEST_TTY_H
 #include <stdbool.h>
@@ -22,13 +23,16 @@ struct tty_opts {
     int w, h;
     const char *term, *locale;           /* NULL = xterm-256color, C.UTF-8 */
     const char *const *argv;             /* behind the program's name; NULL-terminated */
+    int limit_s;                         /* for getting idle at the start; 0 = 10 */
 };
 
-/* Starts ../tilescope, seen from this test binary, and waits until it is idle.  tty_end frees it. */
+/* Starts ../tilescope, seen from this test binary, and waits until it is idle.  tty_end frees
+ * it. */
 struct tty *tty_start(const struct tty_opts *o);
 /* Blank-separated key names, other words letter by letter; waits for idle behind each. */
 void tty_press(struct tty *t, const char *keys);
-/* The same without waiting behind the last key: for keys that end the program or start long work. */
+/* The same without waiting behind the last key: for keys that end the program or start long
+ * work. */
 void tty_send(struct tty *t, const char *keys);
 void tty_bytes(struct tty *t, const char *bytes);
 void tty_wait_idle(struct tty *t, int limit_s);
