@@ -171,6 +171,29 @@ bool command_row_next(const char **text, struct command_row *row)
     return true;
 }
 
+void command_nearest(const char *line, struct str *out)
+{
+    VEC(const char *) names = {0};
+    struct arena *a = arena_new();
+    struct str text = {0};
+    struct command_row row;
+    line += strspn(line, " ");
+    const char *word = arena_strndup(a, line, strcspn(line, " "));
+    command_help(&text);
+    for (const char *p = str_text(&text); command_row_next(&p, &row);)
+        vec_push(&names, arena_strndup(a, row.name, strcspn(row.name, " ")));
+    for (int i = 0; i < APP_COUNT; i++)
+        vec_push(&names, app_info((enum app_command)i)->name);
+    const char *near = str_nearest(word, names.data, names.len);
+    if (near)
+        str_printf(out, "did you mean %s?", near);
+    else
+        str_add(out, "? lists them all, Tab completes");
+    vec_free(&names);
+    str_free(&text);
+    arena_free(a);
+}
+
 /* Does line start with these words, as words? */
 static bool begins(const char *line, const char *words)
 {

@@ -244,7 +244,10 @@ bool model_command(struct model *m, const char *line)
         return false;
     }
     if (effect == EFFECT_APP) {
-        model_say_error(m, "there is no such step or command", "? lists them; Tab completes");
+        struct str fix = {0};
+        command_nearest(line, &fix);
+        model_say_error(m, "there is no such step or command", str_text(&fix));
+        str_free(&fix);
         return false;
     }
     after_effect(m, effect);

@@ -48,6 +48,8 @@ void view_help_key(struct model *m, int key);
  * it does. */
 struct command_row { char name[64], left[160], help[256]; };
 bool command_row_next(const char **text, struct command_row *row);
+/* "did you mean undo?", or where to look, for a line that begins with no command. */
+void command_nearest(const char *line, struct str *out);
 /* Syntax and help of the command that line begins with; nothing when there is none. */
 void command_hint(const char *line, struct str *out);
 

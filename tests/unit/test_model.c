@@ -78,7 +78,11 @@ static void test_error_keeps_the_line(void **state)
     assert_int_equal(m->prompt.at, strlen("loop split C "));
     press(m, "Del N Enter");
     assert_string_equal(step_of(m), "loop split C N 8");
-    press(m, ": bogus Enter Esc");
+    press(m, ": bogus Enter");
+    assert_shows(m, "there is no such step or command");
+    press(m, "C-e C-u udno Enter");
+    assert_shows(m, "Fix: did you mean undo?");
+    press(m, "Esc");
     assert_false(m->prompt.open);
     model_free(m);
 }
