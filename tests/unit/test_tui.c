@@ -226,6 +226,20 @@ static void test_measures(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+static void test_cancels(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"--no-auto", "gmm m=2048 k=2048 n=2048", NULL};
+    struct tty *t = start(argv, 80, 24);
+    tty_send(t, "m");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "measuring cancelled");
+    tty_assert_shows(t, "0 as given                                                 -");
+    tty_send(t, "m");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
+}
+
 /* A terminal that cannot move its cursor: our message, exit code 3. */
 static void test_no_terminal(void **state)
 {
@@ -254,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_asks_before_leaving),
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_cancels),
         cmocka_unit_test(test_no_terminal),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
