@@ -364,7 +364,7 @@ void model_perform(struct model *m, const struct binding *b)
     if (move_action(m, b->action))
         return;
     switch ((int)b->action) {
-    case ACTION_RUN: case ACTION_VIEW: run_line(m, b->line); break;
+    case ACTION_RUN:       run_line(m, b->line); break;
     case ACTION_ASK:       ask_line(m, b->line); break;
     case ACTION_TOGGLE:    toggle(m, b->line); break;
     case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;

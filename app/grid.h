@@ -12,8 +12,8 @@ enum style {
     STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,        /* RULE: lines and inactive titles */
     STYLE_TITLE, STYLE_TAB,                   /* TITLE: the focused pane's; TAB: the selected tab */
     STYLE_KEY,                                               /* a key to press, in bars and help */
-    STYLE_GOOD, STYLE_BAD, STYLE_WARN,
-    STYLE_WORD, STYLE_NOTE, STYLE_NUMBER,               /* keywords, annotations, numbers of code */
+    STYLE_GOOD, STYLE_BAD,
+    STYLE_WORD, STYLE_NOTE,                              /* of code: keywords, what stands out */
     STYLE_MATCH,                                             /* found by a search */
     STYLE_COUNT,
     STYLE_REVERSE = 0x80                                     /* or-ed to any: the cursor */

@@ -6,7 +6,6 @@
 struct model *model_new(struct session *s, const struct tui_opts *o, bool unicode)
 {
     struct model *m = xcalloc(1, sizeof *m);
-    m->opts = *o;
     m->unicode = unicode;
     for (int i = 0; i < DOC_COUNT; i++)
         doc_open(&m->pane[i].doc);

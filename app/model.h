@@ -1,6 +1,6 @@
 /* The state of the user interface without a terminal: what is open, where the cursor is, what the
  * prompt says, what should be running in the background.  Keys come in as integers, the screen goes
- * out as a grid, background work goes out as wishes (model_wants) and comes back as results
+ * out as a grid, background work goes out as wishes (model_wish) and comes back as results
  * (model_done).  tui.c connects this to a terminal and to threads; tests connect it to nothing. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
@@ -49,7 +49,6 @@ struct mouse { int x, y; bool press, double_click; int wheel; };        /* wheel
 struct outbox { bool quit, suspend, repaint; struct str copy; };
 
 struct model {
-    struct tui_opts opts;
     bool unicode;
     int w, h;
     struct session *session;             /* NULL: the start screen */
