@@ -14,7 +14,7 @@ struct line {
     const char *text;
     const unsigned char *style;                          /* enum style per byte of text */
     int id;                                     /* what it stands for in its document; -1 nothing */
-    const char *stage;                                   /* the stage or tensor it belongs to, or NULL */
+    const char *stage;                       /* the stage or tensor it belongs to, or NULL */
     int n_items;
     const struct item *item;
 };
