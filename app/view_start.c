@@ -135,7 +135,9 @@ static const char *base_name(const char *path)
 
 static void put_age(struct str *out, double s)
 {
-    if (s < 90 * 60)
+    if (s < 60)
+        str_add(out, "just now");
+    else if (s < 90 * 60)
         str_printf(out, "%.0f min ago", s / 60);
     else if (s < 36 * 3600)
         str_printf(out, "%.0f h ago", s / 3600);
@@ -146,11 +148,10 @@ static void put_age(struct str *out, double s)
 static void put_entry(struct doc *d, const struct start_entry *e, int id, int width)
 {
     struct str left = {0}, cell = {0};
-    int name = width >= 60 ? 24 : 12;
-    if (e->kind == ENTRY_OPERATOR)
-        str_add(&left, e->op->name);
-    else
-        str_add(&left, e->path[0] ? base_name(e->path) : "never saved");
+    int name = width >= 60 ? 24 : width >= 40 ? 18 : 12;
+    const char *what = e->op ? e->op->name : e->path[0] ? base_name(e->path) : "never saved";
+    int n = (int)strlen(what) - (str_ends(what, ".yaml") ? (int)strlen(".yaml") : 0);
+    str_printf(&left, "%.*s", n, what);
     text_fit(&cell, str_text(&left), name);
     doc_printf(d, STYLE_PLAIN, "  %s  ", str_text(&cell));
     str_clear(&cell);
