@@ -131,9 +131,45 @@ static bool is_part(const struct expr *e)
     return e->kind == EXPR_VAR && strchr(e->name, '.');
 }
 
+static int sign(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int order_vars(const struct expr *a, const struct expr *b)
+{
+    int order = sign((int64_t)strlen(a->name), (int64_t)strlen(b->name));
+    if (!order)
+        order = strcmp(a->name, b->name);
+    if (!order)
+        order = sign(a->lo, b->lo);
+    return order ? order : sign(a->hi, b->hi);
+}
+
+/* Of "x < 5" and "5 < x" what is compared: x. */
+static const struct expr *compared(const struct expr *e)
+{
+    return e->kind == EXPR_LT && e->a->kind == EXPR_CONST ? e->b : e->a;
+}
+
+int expr_order(const struct expr *a, const struct expr *b)
+{
+    int order = sign(a->kind, b->kind);
+    if (a == b || order)
+        return order;
+    if (a->kind == EXPR_CONST)
+        return sign(a->value, b->value);
+    if (a->kind == EXPR_VAR)
+        return order_vars(a, b);
+    order = expr_order(compared(a), compared(b));
+    if (!order)
+        order = expr_order(a->a, b->a);
+    return order ? order : expr_order(a->b, b->b);
+}
+
 /* Larger strides first; among equals the parts of a split ("h.1") before whole variables, as
- * the papers write "ih + rh": the place in a tile, then the offset of the window; then the
- * older. */
+ * the papers write "ih + rh": the place in a tile, then the offset of the window; then by
+ * text, so that a sum looks the same whatever the pool was used for before. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;
@@ -142,7 +178,7 @@ static int by_stride(const void *x, const void *y)
         return ma > mb ? -1 : 1;
     if (is_part(a->e) != is_part(b->e))
         return is_part(a->e) ? -1 : 1;
-    return a->e->id < b->e->id ? -1 : a->e->id > b->e->id;
+    return expr_order(a->e, b->e);
 }
 
 const struct expr *lin_expr(const struct lin *l)

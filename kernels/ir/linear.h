@@ -22,6 +22,9 @@ int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 
 struct range lin_range(const struct lin *l);
 int64_t lin_gcd(const struct lin *l);                    /* of the coefficients; 0 without any */
 bool lin_divisible(const struct lin *l, int64_t c);      /* every coefficient and the rest */
-/* Canonical: larger |coefficient| first, then id order, the constant last. */
+/* A total order by structure: variables by the length of their names, then alphabetically;
+ * comparisons by what they compare with a constant. */
+int expr_order(const struct expr *a, const struct expr *b);
+/* Canonical: larger |coefficient| first, then expr_order, the constant last. */
 const struct expr *lin_expr(const struct lin *l);
 #endif

@@ -22,7 +22,7 @@ const struct expr *rule_minmax_bounds(struct redex *r)
 const struct expr *rule_minmax_order(struct redex *r)
 {
     bool a_const = r->a->kind == EXPR_CONST, b_const = r->b->kind == EXPR_CONST;
-    if (b_const || (!a_const && r->a->id <= r->b->id))
+    if (b_const || (!a_const && expr_order(r->a, r->b) <= 0))
         return NULL;
     return expr_bin(r->p, r->e->kind, r->b, r->a);
 }
@@ -180,8 +180,8 @@ const struct expr *rule_and_const(struct redex *r)
     return is_true(r->b) && is_truth(r->a) ? r->a : NULL;
 }
 
-/* The conditions of a conjunction as terms of a linear form: sorted by age, each once, without
- * those that always hold. */
+/* The conditions of a conjunction as terms of a linear form: each once, without those that
+ * always hold. */
 static void add_conditions(struct lin *list, const struct expr *e)
 {
     if (e->kind == EXPR_AND) {
@@ -192,9 +192,17 @@ static void add_conditions(struct lin *list, const struct expr *e)
     }
 }
 
-/* A number that is no truth value is one as `x && 1`. */
-static const struct expr *conjunction(const struct lin *list)
+static int by_order(const void *x, const void *y)
 {
+    const struct term *a = x, *b = y;
+    return expr_order(a->e, b->e);
+}
+
+/* A number that is no truth value is one as `x && 1`. */
+static const struct expr *conjunction(struct lin *list)
+{
+    if (list->n > 1)
+        qsort(list->t, (size_t)list->n, sizeof *list->t, by_order);
     const struct expr *all = list->n ? list->t[0].e : expr_const(list->p, 1);
     if (list->n == 1 && !is_truth(all))
         return expr_and(list->p, all, expr_const(list->p, 1));

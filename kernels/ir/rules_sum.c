@@ -64,7 +64,7 @@ const struct expr *rule_mul_content(struct redex *r)
 
 const struct expr *rule_mul_order(struct redex *r)
 {
-    return is_product(r->e) && r->b->id < r->a->id ? expr_mul(r->p, r->b, r->a) : NULL;
+    return is_product(r->e) && expr_order(r->b, r->a) < 0 ? expr_mul(r->p, r->b, r->a) : NULL;
 }
 
 /* x * y when that is at most MAX_DIVISOR in size: the divisors that rules make stay far from

@@ -262,7 +262,7 @@ static void test_accesses(void **state)
         { "X H=8", "pad H before=1 after=1; unfold H tile=6 stride=4", "h=7 | kh=2", "h + kh",
           "(h + 1) / 4, kh + (h + 1) % 4" },
         /* The last window starts in a tile that does not exist: the clamp of the canonical map. */
-        { "X H=10", "unfold H tile=6 stride=4", "h=10", "h", "min(h / 4, 1), max(h % 4, h - 4)" },
+        { "X H=10", "unfold H tile=6 stride=4", "h=10", "h", "min(h / 4, 1), max(h - 4, h % 4)" },
         /* A reversed window (backward data): r counts down. */
         { "X H=10", "unfold H tile=6 stride=4", "h.0=2 h.1=4 | kh=3", "4*h.0 + h.1 - kh + 2",
           "h.0, h.1 - kh + 2" },
