@@ -77,7 +77,8 @@ static bool check_consumer(const struct lowering *in, int node, int at, const ch
     return true;
 }
 
-static bool check_producer(const struct lowering *in, int node, int at, struct err *e)
+static bool check_producer(const struct lowering *in, int node, int at, const char *axis,
+                           struct err *e)
 {
     const struct graph *g = in->graph;
     const struct node *n = &g->node[node];
@@ -98,6 +99,13 @@ static bool check_producer(const struct lowering *in, int node, int at, struct e
     if (g->tensor[n->out].role == TENSOR_OUTPUT)
         return err_set(e, ERR_STEP, "cannot compute %s at %s: it is an output", me,
                        name_of(in, at));
+    const struct stage *host = in->stage[at];
+    for (int i = 0; i <= stage_axis(host, axis); i++)
+        if (host->axis[i].ann == LOOP_VECTORIZE) {
+            err_set(e, ERR_STEP, "cannot compute %s at loop %s of %s: lanes of the vectorized loop "
+                    "%s cannot share its tile", me, axis, host->name, host->axis[i].name);
+            return err_fix(e, "compute it at a loop outside of %s", host->axis[i].name);
+        }
     return true;
 }
 
@@ -134,7 +142,8 @@ bool lower_attach_check(const struct lowering *in, int node, int at, const char 
         if (in->stage[i]->attach == node)
             return err_set(e, ERR_STEP, "cannot compute %s at %s: %s is computed at %s", own->name,
                            host->name, name_of(in, i), own->name);
-    return node > at ? check_consumer(in, node, at, axis, e) : check_producer(in, node, at, e);
+    return node > at ? check_consumer(in, node, at, axis, e)
+                     : check_producer(in, node, at, axis, e);
 }
 
 bool lower_inline_check(const struct lowering *in, int node, struct err *e)

@@ -161,7 +161,7 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
             pt->with[pt->n_vars++] = s->reduce[r];
         }
     for (int i = 0; i < s->n_axes; i++)
-        if (s->axis[i].reduce)
+        if (s->axis[i].reduce && !axis_is_fixed(&s->axis[i]))
             pt->reduce_axis[pt->n_reduce++] = s->axis[i].var;
     *guard = l->guard ? expr_simplify(p, expr_subst(p, l->guard, l->phys, index, l->rank)) : NULL;
 }
@@ -260,15 +260,16 @@ static void region_dim(struct region *r, const struct layout *l, int d, const st
     struct exprs *p = r->pt.w->in->pool;
     const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
     int n = 0;
-    for (int i = r->pos; i < r->s->n_axes; i++, n++) {
-        inner[n] = r->s->axis[i].var;
-        zero[n] = expr_const(p, 0);
-    }
+    for (int i = r->pos; i < r->s->n_axes; i++)
+        if (!axis_is_fixed(&r->s->axis[i])) {
+            inner[n] = r->s->axis[i].var;
+            zero[n++] = expr_const(p, 0);
+        }
     const struct expr *origin = expr_simplify(p, expr_subst(p, access, inner, zero, n));
     const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
     bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0;
     for (int i = 0; i < r->pos; i++)
-        exact = exact && !expr_uses(reach, r->s->axis[i].var);
+        exact = exact && (axis_is_fixed(&r->s->axis[i]) || !expr_uses(reach, r->s->axis[i].var));
     r->origin[d] = exact ? origin : expr_const(p, 0);
     r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
 }

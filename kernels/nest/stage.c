@@ -13,11 +13,9 @@
 
 static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
 {
-    char lower[256];
-    size_t i = 0;
-    for (; name[i] && i < sizeof lower - 1; i++)
-        lower[i] = (char)tolower((unsigned char)name[i]);
-    lower[i] = '\0';
+    char *lower = arena_strdup(exprs_arena(p), name);
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
     return expr_var(p, lower, 0, extent - 1);
 }
 
@@ -91,11 +89,11 @@ static struct stage *stage_replace(struct exprs *p, const struct stage *s,
     return t;
 }
 
-/* "1 2 4 8 16 32", for messages. */
+/* "1 2 4 8 16 32", for messages; a prime of 10^12 is not worth waiting for. */
 static void list_divisors(struct str *out, int64_t extent)
 {
     int shown = 0;
-    for (int64_t f = 1; f <= extent && shown < 24; f++)
+    for (int64_t f = 1; f <= extent && f <= 1 << 20 && shown < 24; f++)
         if (extent % f == 0)
             str_printf(out, "%s%lld", shown++ ? " " : "", (long long)f);
 }
@@ -117,21 +115,21 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
                           struct err *e)
 {
     int64_t product = 1;
-    int inferred = n == 1 ? 0 : -1, parts = n == 1 ? 2 : n;
+    int inferred = -1, parts = n == 1 ? 2 : n;
     for (int i = 0; i < parts; i++) {
         f[i] = n == 1 ? (i ? factor[0] : 0) : factor[i];
-        if (f[i] == 0 && inferred <= 0 && (inferred < 0 || n == 1)) {
+        if (f[i] == 0 && inferred < 0) {
             inferred = i;
         } else if (f[i] < 1 || f[i] > x->extent) {
             err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
                     (long long)f[i], (long long)x->extent, x->name);
             return err_fix(e, "one factor may be 0: it is inferred");
-        } else if (product <= x->extent) {
-            product *= f[i];
+        } else if (product <= x->extent && __builtin_mul_overflow(product, f[i], &product)) {
+            product = INT64_MAX;
         }
     }
     if (inferred >= 0) {
-        f[inferred] = (x->extent + product - 1) / product;
+        f[inferred] = (x->extent - 1) / product + 1;
         product *= f[inferred];
     }
     if (product < x->extent)
@@ -212,16 +210,24 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     return true;
 }
 
+static bool in_range(int i, int first, int n)
+{
+    return first <= i && i < first + n;
+}
+
 /* The name of a fused loop: "N_H.0", or "O" again when O.0 O.1 (all its parts) are fused. */
 static const char *fused_name(struct arena *a, const struct stage *s, int first, int n)
 {
     const char *dot = strrchr(s->axis[first].name, '.');
     if (dot && streq(dot, ".0")) {
         char *base = arena_strndup(a, s->axis[first].name, (size_t)(dot - s->axis[first].name));
+        const char *part = arena_printf(a, "%s.", base);
         bool whole = true;
         for (int i = 0; i < n; i++)
-            whole = whole && streq(s->axis[first + i].name, arena_printf(a, "%s.%d", base, i));
-        if (whole && stage_axis(s, arena_printf(a, "%s.%d", base, n)) < 0)
+            whole = whole && streq(s->axis[first + i].name, arena_printf(a, "%s%d", part, i));
+        for (int i = 0; i < s->n_axes; i++)
+            whole = whole && (in_range(i, first, n) || !str_starts(s->axis[i].name, part));
+        if (whole)
             return base;
     }
     struct str name = { 0 };
@@ -331,6 +337,8 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
     t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
     t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
     t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
     *out = t;
     return true;
 }

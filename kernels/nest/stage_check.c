@@ -111,6 +111,31 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
+/* A tile inside of the vectorized loop would be one for all lanes. */
+static bool check_lanes(const struct stage *s, const char *tile, const char *axis, struct err *e)
+{
+    for (int i = 0; i <= stage_axis(s, axis); i++) {
+        const struct axis *x = &s->axis[i];
+        if (x->ann != LOOP_VECTORIZE)
+            continue;
+        err_set(e, ERR_STEP, "the tile of %s at loop %s of %s would be inside the vectorized loop "
+                "%s: its lanes cannot share it", tile, axis, s->name, x->name);
+        return i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
+                      : err_fix(e, "put the tile at %s", s->axis[i - 1].name);
+    }
+    return true;
+}
+
+static bool check_tiles_outside_lanes(const struct stage *s, struct err *e)
+{
+    if (s->cache_at && !check_lanes(s, "cache_write", s->cache_at, e))
+        return false;
+    for (int r = 0; r < s->n_reads; r++)
+        if (!check_lanes(s, s->read[r].tensor, s->read[r].axis, e))
+            return false;
+    return true;
+}
+
 bool stage_check(const struct stage *s, struct err *e)
 {
     for (int i = 0; i < s->n_axes; i++) {
@@ -119,5 +144,5 @@ bool stage_check(const struct stage *s, struct err *e)
         if (s->axis[i].ann == LOOP_PARALLEL && !check_parallel(s, i, e))
             return false;
     }
-    return check_unrolled(s, e) && check_tile(s, e);
+    return check_unrolled(s, e) && check_tile(s, e) && check_tiles_outside_lanes(s, e);
 }

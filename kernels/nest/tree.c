@@ -151,9 +151,8 @@ void func_print(struct str *out, const struct func *f)
 
 struct verifier {
     const struct func *f;
-    const struct tree *path[64];
-    int depth;
-    bool in_scope[256];
+    VEC(const struct tree *) path;
+    bool *in_scope;                       /* per buffer */
     bool guarded;
 };
 
@@ -183,8 +182,8 @@ static void verify_val(struct verifier *v, const struct val *x, bool guarded)
 
 static void verify_loop(struct verifier *v, const struct tree *t)
 {
-    for (int i = 0; i < v->depth; i++)
-        if (v->path[i]->kind == TREE_LOOP && v->path[i]->var == t->var)
+    for (int i = 0; i < v->path.len; i++)
+        if (v->path.data[i]->kind == TREE_LOOP && v->path.data[i]->var == t->var)
             fail("loop variable %s is bound twice on one path", t->var->name);
     for (int i = 0; i < t->n_kids; i++)
         if (t->ann == LOOP_VECTORIZE && t->kid[i]->kind == TREE_LOOP &&
@@ -205,10 +204,10 @@ static void verify(struct verifier *v, const struct tree *t)
     else
         verify_loop(v, t);
     v->guarded = guarded || t->begin; /* a narrowed loop: its bounds are the guard */
-    v->path[v->depth++] = t;
+    vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);
-    v->depth--;
+    (void)vec_pop(&v->path);
     v->guarded = guarded;
     if (t->kind == TREE_SCOPE)
         v->in_scope[t->buffer] = false;
@@ -217,6 +216,9 @@ static void verify(struct verifier *v, const struct tree *t)
 void tree_verify(const struct func *f)
 {
     struct verifier v = { .f = f };
+    v.in_scope = xcalloc((size_t)f->n_buffers, sizeof *v.in_scope);
     for (int i = 0; i < f->n_roots; i++)
         verify(&v, f->root[i]);
+    vec_free(&v.path);
+    free(v.in_scope);
 }

@@ -334,6 +334,11 @@ static bool rfactor_ok(struct program *d, const struct step *st, int node, int64
     }
     if (t->rank + 1 > MAX_RANK)
         return err_set(e, ERR_RANK, "%s_rf would have more than %d dimensions", t->name, MAX_RANK);
+    const char *partial = arena_printf(d->arena, "%s_rf", t->name);
+    if (graph_tensor(d->graph, partial) >= 0) {
+        err_set(e, ERR_STEP, "%s has partial results already: %s", t->name, partial);
+        return err_fix(e, "factor a reduction of %s", partial);
+    }
     *factor = f;
     return true;
 }

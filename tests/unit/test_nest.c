@@ -84,6 +84,7 @@ static void papers_figures_have_no_div_or_mod(void **state)
 
 struct refusal { const char *spec, *steps, *bad, *says, *fix; };
 #define CONV "c2d n=1 i=4 h=10 w=10 o=8 k=3 bias=1 relu=1"
+#define GEMM "gmm m=8 k=8 n=8"
 static const struct refusal refusals[] = {
     { CONV, "", "loop split Conv O 3 2", "multiply to less than 8", "divisors of 8: 1 2 4 8" },
     { CONV, "", "loop split Conv O 4 3", "a whole outermost iteration more than 8",
@@ -150,6 +151,19 @@ static const struct refusal refusals[] = {
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "loop cache_read C B at=M",
       "stored together", "" },
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "layout unpad B K after=1", "", "" },
+    { GEMM, "", "loop split C M 0", "factor 0 is not between 1 and 8", "" },
+    { "gmm m=1048576 k=1 n=1048576", "loop fuse C M N",
+      "loop split C M_N 1099511627776 16777217", "a whole outermost iteration more", "" },
+    { GEMM, "loop rfactor C K 4", "loop rfactor C K.0 2", "partial results already: C_rf",
+      "a reduction of C_rf" },
+    { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_write C at=N",
+      "inside the vectorized loop N", "put the tile at K" },
+    { GEMM, "loop reorder C M K N;loop cache_read C B at=N", "loop vectorize C N",
+      "the tile of B at loop N of C", "put the tile at K" },
+    { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_read C A at=N",
+      "the tile of A at loop N of C", "put the tile at K" },
+    { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "loop reorder Conv I KH KW W;loop vectorize Conv W",
+      "loop compute_at Inp Conv W", "lanes of the vectorized loop W", "outside of W" },
     { CONV, "", "set propagate maybe", "on or off", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
     { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
@@ -222,6 +236,57 @@ static void stored_at_the_end_of_each_column(void **state)
     assert_int_equal(p->host[b], -1);
     assert_int_equal(p->layout[w]->elems, 12);
     arena_free(a);
+}
+
+/* Legal, if odd: names of loops that come back, names longer than any line, very many tiles. */
+#define ONES "1 1 1 1 1 1 1 1 1 1 1 1 1 1 "
+#define PARTS_14 " M.1 M.2 M.3 M.4 M.5 M.6 M.7 M.8 M.9 M.10 M.11 M.12 M.13 M.14"
+#define LONG "M.1_M.2_M.3_M.4_M.5_M.6_M.7_M.8_M.9_M.10_M.11_M.12_M.13_M.14"
+#define LONGER LONG ".0_" LONG ".1_" LONG ".2_" LONG ".3_" LONG ".4"
+static const struct { const char *spec, *steps; } accepted[] = {
+    { "gmm m=16 k=8 n=8", "loop split C M 2 2 4;loop split C M.2 2;loop fuse C M.0 M.1;"
+                          "loop split C M.0_M.1 1 2 2;loop fuse C M.2.0 M.2.1" },
+    { GEMM, "loop split C M " ONES "8;loop fuse C" PARTS_14 ";loop split C " LONG " 1 1 1 1 4 2;"
+            "loop fuse C " LONG ".0 " LONG ".1 " LONG ".2 " LONG ".3 " LONG ".4;"
+            "loop split C " LONGER " 2 2" },
+    { "c2d n=3 i=3 o=3 h=5 w=5 k=3",
+      "loop split Conv N 2;loop split Conv O 2;loop split Conv H 2;loop split Conv W 2;"
+      "loop split Conv I 2;loop split Conv KH 2;loop split Conv KW 2;"
+      "loop cache_read Conv Inp at=KW.1;loop cache_read Conv Ker at=KW.1;"
+      "loop cache_write Conv at=KW.1" },
+};
+
+static void odd_schedules_equal_the_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(accepted); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = apply_all(a, accepted[i].spec, accepted[i].steps);
+        double d = program_interpret_error(p, seed);
+        if (!(d < TOLERANCE))
+            fail_msg("row %d: max rel err %g", i, d);
+        arena_free(a);
+    }
+}
+
+/* What a program prints does not depend on what else its pool was used for. */
+static void refused_steps_leave_no_trace(void **state)
+{
+    (void)state;
+    static const char *const refused[] = { "", "layout unfold C M tile=1 stride=1 size=2" };
+    struct str nest[COUNT_OF(refused)] = { { 0 } };
+    for (int i = 0; i < COUNT_OF(refused); i++) {
+        struct arena *a = arena_new();
+        struct err e;
+        const struct program *p = apply_all(a, "gmm m=17 k=17 n=10", "");
+        assert_true(!refused[i][0] || !program_apply_line(p, refused[i], &p, &e));
+        assert_true(program_apply_line(p, "loop split C M 1", &p, &e));
+        program_print_nest(&nest[i], p);
+        arena_free(a);
+    }
+    assert_string_equal(str_text(&nest[0]), str_text(&nest[1]));
+    str_free(&nest[0]);
+    str_free(&nest[1]);
 }
 
 /* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal
@@ -393,6 +458,8 @@ int main(void)
         cmocka_unit_test(papers_figures_have_no_div_or_mod),
         cmocka_unit_test(illegal_steps_say_why),
         cmocka_unit_test(stored_at_the_end_of_each_column),
+        cmocka_unit_test(odd_schedules_equal_the_reference),
+        cmocka_unit_test(refused_steps_leave_no_trace),
         cmocka_unit_test(random_schedules_equal_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
