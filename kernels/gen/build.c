@@ -352,12 +352,25 @@ static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begi
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
 }
 
+/* Lanes run side by side through stores and unrolled loops only: a tile or a loop in there
+ * belongs to one lane at a time. */
+static bool fits_lanes(const struct tree *t)
+{
+    for (int i = 0; i < t->n_kids; i++) {
+        const struct tree *k = t->kid[i];
+        if (k->kind == TREE_SCOPE || (k->kind == TREE_LOOP && k->ann != LOOP_UNROLL) ||
+            !fits_lanes(k))
+            return false;
+    }
+    return true;
+}
+
 static void build_loop(struct build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
-                 b->u->opts->target.vector_floats > 1;
+                 b->u->opts->target.vector_floats > 1 && fits_lanes(t);
     bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1);
     if (!lanes && !unroll) {
         build_for(b, t, out);

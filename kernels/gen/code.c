@@ -17,6 +17,13 @@ void block_add(struct unit *u, struct block *b, struct code *c)
     b->item[b->n++] = c;
 }
 
+int block_line_end(const struct block *b, int i)
+{
+    while (i < b->n && (b->item[i]->kind == CODE_SET || b->item[i]->kind == CODE_NOTE))
+        i++;
+    return i;
+}
+
 struct code *code_new(struct unit *u, enum code_kind kind)
 {
     struct code *c = ARENA_NEW(u->arena, struct code);

@@ -3,9 +3,10 @@
  * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops
  * out and turns vector loops into statements on lanes; tidy moves conditions out of loops;
  * promote turns local buffers into named registers; hoist keeps what a loop updates in
- * registers; share names every load of a straight line once. Two printers then read the
- * result: print_c.c writes it as C, print_trace.c writes down the memory it touches.  So the trace
- * cannot drift from the code: both are text of the same statements. */
+ * registers, combine what a straight line updates; share names every load of a line once. Two
+ * printers then read the result: print_c.c writes it as C, print_trace.c writes down the
+ * memory it touches.  So the trace cannot drift from the code: both are text of the same
+ * statements. */
 #ifndef TS_GEN_CODE_H
 #define TS_GEN_CODE_H
 #include "kernels/base/vec.h"
@@ -83,6 +84,8 @@ bool code_build(struct unit *u, struct err *e);
 void code_tidy(struct unit *u);
 void code_promote(struct unit *u);
 void code_hoist(struct unit *u);
+void code_combine(struct unit *u);
+void code_drop_dead(struct unit *u);
 void code_share(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
@@ -92,6 +95,8 @@ void code_print_trace(struct unit *u, struct str *out);
 
 /* Construction and questions (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);
+/* The end of the straight line (statements and notes) that starts at item i. */
+int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
 struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct term *value);
 struct term *term_new(struct unit *u, enum term_kind kind, int lanes);

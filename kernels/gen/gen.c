@@ -9,6 +9,8 @@ static bool prepare(struct unit *u, const struct func *f, const struct gen_opts 
     code_tidy(u);
     code_promote(u);
     code_hoist(u);
+    code_combine(u);
+    code_drop_dead(u);
     code_share(u);
     code_declare(u);
     return true;

@@ -141,52 +141,7 @@ static void promote_block(struct unit *u, struct block *b)
     *b = out;
 }
 
-static void note_read(bool *read, const struct term *t)
-{
-    if (t->kind == TERM_REG)
-        read[t->reg] = true;
-    if (t->a)
-        note_read(read, t->a);
-    if (t->b)
-        note_read(read, t->b);
-    for (int i = 0; t->part && i < t->lanes; i++)
-        note_read(read, t->part[i]);
-}
-
-static void find_read(const struct block *b, bool *read)
-{
-    for (int i = 0; i < b->n; i++) {
-        find_read(&b->item[i]->body, read);
-        if (b->item[i]->kind == CODE_SET)
-            note_read(read, b->item[i]->value);
-    }
-}
-
-/* Drops what is computed into registers that nobody reads; true when something was. */
-static bool drop_unread(struct unit *u, struct block *b, const bool *read)
-{
-    struct block out = { 0 };
-    bool dropped = false;
-    for (int i = 0; i < b->n; i++) {
-        struct code *c = b->item[i];
-        dropped |= drop_unread(u, &c->body, read);
-        bool dead = c->kind == CODE_SET ? c->reg >= 0 && !read[c->reg] :
-                                          c->kind != CODE_NOTE && c->body.n == 0;
-        if (!dead)
-            block_add(u, &out, c);
-        dropped |= dead;
-    }
-    *b = out;
-    return dropped;
-}
-
 void code_promote(struct unit *u)
 {
-    bool more = true;
     promote_block(u, &u->body);
-    while (more) {
-        bool *read = ARENA_ARRAY(u->arena, bool, u->regs.len + 1);
-        find_read(&u->body, read);
-        more = drop_unread(u, &u->body, read);
-    }
 }

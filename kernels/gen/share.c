@@ -1,6 +1,6 @@
 /* In a straight line of statements every distinct load happens once: a load that is used again
  * gets a name, right before its first use.  A store ends the life of the names it may
- * overwrite; what was stored from a register is read from it.
+ * overwrite.
  *
  * Names live in vector registers, and those are few.  Where a line needs more of them than
  * there are (accumulators of a large tile, and inputs that its taps share), the name whose
@@ -23,7 +23,6 @@ struct read_value {
     VEC(int) time;
     int n_past;                           /* how many of these are over */
     struct loaded *now;                   /* NULL: not at hand */
-    int stored;                           /* the register it was just stored from, or -1 */
     int again;                            /* pointer it was last loaded through; -1: never */
     struct read_value *next;
 };
@@ -55,7 +54,7 @@ static struct read_value *value_new(struct share *s, const struct place *at)
 {
     struct read_value *v = ARENA_NEW(s->u->arena, struct read_value), **slot = bucket_of(s, at);
     v->at = *at;
-    v->again = v->stored = -1;
+    v->again = -1;
     v->next = *slot;
     *slot = v;
     vec_push(&s->all, v);
@@ -78,34 +77,27 @@ static void note_read(void *ctx, struct term *load, bool in_select)
     s->time++;
 }
 
-/* After c, what it may overwrite is another value when it is read next; a register that was
- * stored is that value. */
-static void note_set(struct share *s, const struct code *c)
+/* What may be overwritten is another value when it is read next. */
+static void note_store(struct share *s, const struct place *stored)
 {
     for (int i = 0; i < N_BUCKETS; i++)
         for (struct read_value **v = &s->bucket[i]; *v;) {
-            if (c->reg >= 0 ? (*v)->stored != c->reg : place_apart(&(*v)->at, &c->at))
+            if (place_apart(&(*v)->at, stored))
                 v = &(*v)->next;
             else
                 *v = (*v)->next;
         }
-    const struct term *t = c->value;
-    if (c->reg < 0 && c->how == STORE_SET && t->kind == TERM_REG && t->lane < 0 &&
-        t->lanes == c->at.lanes)
-        value_new(s, &c->at)->stored = t->reg;
 }
 
 static void note_line(struct share *s, const struct block *b, int from, int to)
 {
-    bool any = false;
     for (int i = from; i < to; i++) {
         struct code *c = b->item[i];
         if (c->kind != CODE_SET)
             continue;
         term_each_load(c->value, note_read, s);
-        any = any || s->all.len > 0;
-        if (c->reg < 0 || any)
-            note_set(s, c);
+        if (c->reg < 0)
+            note_store(s, &c->at);
     }
     s->time = 0;
 }
@@ -179,10 +171,6 @@ static void share_read(void *ctx, struct term *load, bool in_select)
     if (!v)
         return;
     v->n_past++;
-    if (v->stored >= 0) {
-        to_register(load, v->stored);
-        return;
-    }
     if (v->now) {
         struct loaded *l = v->now;
         if (l->reg < 0) {
@@ -298,18 +286,14 @@ static void share_line(struct unit *u, const struct block *b, int from, int to,
 static void share_block(struct unit *u, struct block *b, const bool *stored)
 {
     struct block out = { 0 };
-    int i = 0;
-    while (i < b->n) {
-        int end = i;
-        while (end < b->n && (b->item[end]->kind == CODE_SET || b->item[end]->kind == CODE_NOTE))
-            end++;
+    for (int i = 0, end; i < b->n; i = end) {
+        end = block_line_end(b, i);
         share_line(u, b, i, end, stored, &out);
         if (end < b->n) {
             struct code *c = b->item[end++];
             share_block(u, &c->body, b == &u->body ? code_stored(u, &c->body) : stored);
             block_add(u, &out, c);
         }
-        i = end;
     }
     *b = out;
 }

@@ -15,8 +15,8 @@
 #include "tests/unit/gen_cases.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/kernel_run.h"
-#include "tests/unit/touch.h"
 #include "tests/unit/tree_text.h"
+#include "tests/unit/unit_check.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -25,16 +25,6 @@ static struct arena *arena;
 static const struct gen_case *cases;
 static int n_cases;
 
-/* A case for a number of lanes. */
-struct unit { const struct gen_case *c; int lanes; const char *what; };
-
-static struct gen_opts options(int lanes)
-{
-    struct gen_opts o = { .target = target_host(), .openmp = true, .name = "ts_entry_kernel" };
-    o.target.vector_floats = lanes;
-    return o;
-}
-
 /* Every case for each of the numbers of lanes (ended by 0). */
 static struct unit *all_units(const int *lanes, int *n)
 {
@@ -42,7 +32,7 @@ static struct unit *all_units(const int *lanes, int *n)
     for (int i = 0; i < n_cases; i++)
         for (const int *l = lanes; *l; l++) {
             const char *what = arena_printf(arena, "%s, %d lanes", cases[i].name, *l);
-            vec_push(&u, (struct unit){ &cases[i], *l, what });
+            vec_push(&u, (struct unit){ cases[i].f, *l, what });
         }
     struct unit *copy = ARENA_DUP(arena, u.data, u.len);
     *n = u.len;
@@ -50,194 +40,28 @@ static struct unit *all_units(const int *lanes, int *n)
     return copy;
 }
 
-static const char *c_text(const struct func *f, const struct gen_opts *o)
-{
-    struct str out = { 0 };
-    struct err e;
-    if (!gen_c(f, o, &out, &e))
-        fail_msg("%s", e.text);
-    const char *text = arena_strdup(arena, str_text(&out));
-    str_free(&out);
-    return text;
-}
-
-/* Runs fn and the interpreter on equal data; fails at the first difference. */
-static void check_equal(const struct func *f, void *fn, const char *what)
-{
-    struct arena *a = arena_new();
-    float **got = kernel_buffers(a, f, seed), **want = kernel_buffers(a, f, seed);
-    void (*entry)(float *const *) = NULL;
-    memcpy(&entry, &fn, sizeof entry);
-    entry(got);
-    func_interpret(f, want);
-    for (int b = 0; b < f->n_params; b++) {
-        for (int64_t i = 0; i < f->buffer[b].elems; i++)
-            if (memcmp(&got[b][i], &want[b][i], sizeof(float)) && !(got[b][i] == want[b][i]))
-                fail_msg("%s: %s[%lld] is %g, not %g", what, f->buffer[b].name, (long long)i,
-                         (double)got[b][i], (double)want[b][i]);
-        free(got[b]);
-        free(want[b]);
-    }
-    arena_free(a);
-}
-
-static void check_all(const char *name, const int *lanes)
-{
-    const char *cc = kernel_compiler(name);
-    if (!cc)
-        skip();
-    int n;
-    struct unit *u = all_units(lanes, &n);
-    const char **source = ARENA_ARRAY(arena, const char *, n);
-    void **fn = ARENA_ARRAY(arena, void *, n);
-    struct target host = target_host();
-    for (int i = 0; i < n; i++) {
-        struct gen_opts o = options(u[i].lanes);
-        source[i] = c_text(u[i].c->f, &o);
-    }
-    kernel_compile(cc, &host, source, n, "ts_entry", fn);
-    for (int i = 0; i < n; i++)
-        check_equal(u[i].c->f, fn[i], u[i].what);
-}
-
 static void values_gcc(void **state)
 {
     (void)state;
-    check_all("gcc", (const int[]){ 16, 1, 0 });
+    int n;
+    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
+    unit_check_values(arena, "gcc", u, n, seed);
 }
 
 static void values_clang(void **state)
 {
     (void)state;
-    check_all("clang", (const int[]){ 8, 0 });
-}
-
-/* Every buffer of f, locals too. */
-static float **all_buffers(struct arena *a, const struct func *f)
-{
-    float **params = kernel_buffers(a, f, seed), **all = ARENA_ARRAY(a, float *, f->n_buffers);
-    for (int b = 0; b < f->n_buffers; b++)
-        all[b] = b < f->n_params ? params[b] :
-                                   xcalloc((size_t)f->buffer[b].elems, sizeof(float));
-    return all;
-}
-
-static int by_place(const void *x, const void *y)
-{
-    const struct touch *a = x, *b = y;
-    if (a->at != b->at)
-        return a->at < b->at ? -1 : 1;
-    return (int)a->bytes - (int)b->bytes;
-}
-
-/* Which of the loads between two stores comes first is the compiler's choice. */
-static void sort_loads(struct touch *t, long n)
-{
-    for (long i = 0, from = 0; i <= n; i++)
-        if (i == n || t[i].is_store) {
-            qsort(t + from, (size_t)(i - from), sizeof *t, by_place);
-            from = i + 1;
-        }
-}
-
-#define MAX_TOUCHES (1 << 20)
-struct trace_log {
-    struct touch *to;
-    long n, cap;
-    const struct site *site;
-    struct ts_rec *buf;
-};
-
-static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
-{
-    struct trace_log *log = ctx;
-    assert_true(end - log->buf <= log->cap);
-    for (struct ts_rec *r = log->buf; r < end; r++) {
-        assert_true(log->n < MAX_TOUCHES);
-        struct touch t = { .is_store = log->site[r->site].is_store, .bytes = r->bytes };
-        memcpy(&t.at, &r->addr, sizeof t.at);
-        log->to[log->n++] = t;
-    }
-    return log->buf;
-}
-
-typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
-                      struct ts_rec *(*flush)(void *, struct ts_rec *), void *ctx);
-
-static long run_trace(const struct func *f, trace_fn *fn, const struct site *site,
-                      float *const *data, struct touch *to)
-{
-    static struct ts_rec buf[100];
-    unsigned long long base[16];
-    struct trace_log log = { to, 0, COUNT_OF(buf), site, buf };
-    for (int b = 0; b < f->n_buffers; b++)
-        base[b] = (unsigned long long)(uintptr_t)data[b];
-    fn(base, buf, COUNT_OF(buf), take_records, &log);
-    return log.n;
-}
-
-static void check_trace(const struct func *f, trace_fn *trace, const struct site *site,
-                        touch_fn *run, const char *what)
-{
-    static struct touch want[MAX_TOUCHES], got[MAX_TOUCHES];
-    struct arena *a = arena_new();
-    float **data = all_buffers(a, f);
-    long n_got = run_trace(f, trace, site, data, got);
-    long n_want = run(data, want);
-    if (n_got != n_want)
-        fail_msg("%s: %ld records for %ld accesses", what, n_got, n_want);
-    sort_loads(want, n_want);
-    sort_loads(got, n_got);
-    for (long i = 0; i < n_want; i++)
-        if (by_place(&want[i], &got[i]) || want[i].is_store != got[i].is_store)
-            fail_msg("%s: record %ld differs", what, i);
-    for (int b = 0; b < f->n_buffers; b++)
-        free(data[b]);
-    arena_free(a);
-}
-
-static const char *trace_text(const struct unit *u, const struct site **site)
-{
-    struct gen_opts o = options(u->lanes);
-    struct str out = { 0 };
-    struct err e;
     int n;
-    if (!gen_trace(u->c->f, &o, &out, site, &n, &e))
-        fail_msg("%s: %s", u->what, e.text);
-    const char *text = arena_strdup(arena, str_text(&out));
-    str_free(&out);
-    return text;
+    const struct unit *u = all_units((const int[]){ 8, 0 }, &n);
+    unit_check_values(arena, "clang", u, n, seed);
 }
 
-/* The records of the trace are the accesses of the C text. */
 static void trace_is_the_code(void **state)
 {
     (void)state;
-    const char *cc = kernel_compiler("gcc"), *cxx = kernel_compiler("g++");
-    if (!cc || !cxx)
-        skip();
     int n;
-    struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
-    struct str cpp = { 0 };
-    const char **trace = ARENA_ARRAY(arena, const char *, n);
-    const struct site **site = ARENA_ARRAY(arena, const struct site *, n);
-    void **symbol = ARENA_ARRAY(arena, void *, n);
-    touch_fn **run = ARENA_ARRAY(arena, touch_fn *, n);
-    struct target host = target_host();
-    str_add(&cpp, touch_prologue);
-    for (int i = 0; i < n; i++) {
-        struct gen_opts o = options(u[i].lanes);
-        touch_unit(&cpp, u[i].c->f, c_text(u[i].c->f, &o), i);
-        trace[i] = trace_text(&u[i], &site[i]);
-    }
-    touch_compile(cxx, str_text(&cpp), n, run);
-    kernel_compile_quick(cc, &host, trace, n, "ts_trace", symbol);
-    for (int i = 0; i < n; i++) {
-        trace_fn *fn;
-        memcpy(&fn, &symbol[i], sizeof fn);
-        check_trace(u[i].c->f, fn, site[i], run[i], u[i].what);
-    }
-    str_free(&cpp);
+    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
+    unit_check_traces(arena, u, n, seed);
 }
 
 static void golden_c(void **state)
@@ -245,9 +69,15 @@ static void golden_c(void **state)
     (void)state;
     for (int i = 0; i < n_cases; i++) {
         struct gen_opts o = { .target = target_named("avx512"), .openmp = true };
+        struct str out = { 0 };
+        struct err e;
         o.header = cases[i].name;
-        if (cases[i].golden)
-            golden_check(cases[i].golden, c_text(cases[i].f, &o));
+        if (!cases[i].golden)
+            continue;
+        if (!gen_c(cases[i].f, &o, &out, &e))
+            fail_msg("%s", e.text);
+        golden_check(cases[i].golden, str_text(&out));
+        str_free(&out);
     }
 }
 
@@ -263,7 +93,7 @@ static void trace_names_sites(void **state)
     static const struct { const char *text; bool is_store; int count; } want[] = {
         { "C[m.0]", true, 4 }, { "A[m.0][k]", false, 32 }, { "C[m.0]", false, 0 },
     };
-    struct gen_opts o = options(1);
+    struct gen_opts o = unit_options(1);
     struct str out = { 0 };
     struct err e;
     const struct site *site;
@@ -285,7 +115,7 @@ static void too_large_a_body(void **state)
                                           "for m 100 unroll\n"
                                           "  for n 50 unroll\n"
                                           "    C[m][n] = 0\n");
-    struct gen_opts o = options(16);
+    struct gen_opts o = unit_options(16);
     struct str out = { 0 };
     struct err e;
     assert_false(gen_c(f, &o, &out, &e));

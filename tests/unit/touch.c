@@ -32,9 +32,12 @@ const char touch_prologue[] =
     "    ref operator[](long i) const { return ref{p + i}; }\n"
     "};\n"
     "#define OP(op) \\\n"
-    "    template <class V> static V operator op(const ref &r, const V &v) { return float(r) op v; } \\\n"
-    "    template <class V> static V operator op(const V &v, const ref &r) { return v op float(r); } \\\n"
-    "    static inline float operator op(const ref &r, const ref &q) { return float(r) op float(q); }\n"
+    "    template <class V> static V operator op(const ref &r, const V &v) \\\n"
+    "    { return float(r) op v; } \\\n"
+    "    template <class V> static V operator op(const V &v, const ref &r) \\\n"
+    "    { return v op float(r); } \\\n"
+    "    static inline float operator op(const ref &r, const ref &q) \\\n"
+    "    { return float(r) op float(q); }\n"
     "OP(+) OP(-) OP(*) OP(/)\n"
     "#define VEC(n) \\\n"
     "    typedef float v##n __attribute__((vector_size(4 * n))); \\\n"
@@ -53,33 +56,28 @@ static bool is_replaced(const char *line)
     return str_starts(line, "static inline v") && load && load < brace;
 }
 
-struct unit_text { struct str *out; const struct func *f; int *declared; };
-
-/* "float C_acc[64] __attribute__(...);": the text declares buffers of one name in their order. */
-static void array_line(struct unit_text *u, const char *line)
+/* "float C_acc[64] __attribute__(...);" */
+static void array_line(struct str *out, const struct func *f, const char *line)
 {
-    int found = -1;
     const char *at = strstr(line, "float ") + strlen("float ");
-    for (int b = u->f->n_params; b < u->f->n_buffers; b++) {
-        const char *name = u->f->buffer[b].name;
-        if (str_starts(at, name) && at[strlen(name)] == '[' &&
-            (found < 0 || u->declared[b] < u->declared[found]))
-            found = b;
+    for (int b = f->n_params; b < f->n_buffers; b++) {
+        const char *name = f->buffer[b].name;
+        if (str_starts(at, name) && at[strlen(name)] == '[') {
+            str_printf(out, "ptr %s(base[%d]);\n", name, b);
+            return;
+        }
     }
-    if (found < 0)
-        fail("no buffer for: %s", line);
-    u->declared[found]++;
-    str_printf(u->out, "ptr %s(base[%d]);\n", u->f->buffer[found].name, found);
+    fail("no buffer for: %s", line);
 }
 
-static void add_line(struct unit_text *u, const char *line)
+static void add_line(struct str *out, const struct func *f, const char *line)
 {
     static const char *const pointer[] = { "const float *restrict ", "float *restrict ",
                                            "const float *" };
     if (is_replaced(line))
         return;
     if (strstr(line, "__attribute__((aligned(64)))")) {
-        array_line(u, line);
+        array_line(out, f, line);
         return;
     }
     while (*line) {
@@ -87,26 +85,24 @@ static void add_line(struct unit_text *u, const char *line)
         while (i < COUNT_OF(pointer) && !str_starts(line, pointer[i]))
             i++;
         if (i < COUNT_OF(pointer) && !str_starts(line, "const float *p)")) {
-            str_add(u->out, "ptr ");
+            str_add(out, "ptr ");
             line += strlen(pointer[i]);
         } else {
-            str_add_char(u->out, *line++);
+            str_add_char(out, *line++);
         }
     }
-    str_add_char(u->out, '\n');
+    str_add_char(out, '\n');
 }
 
 void touch_unit(struct str *out, const struct func *f, const char *c_text, int i)
 {
     char *text = xstrdup(c_text), *rest = NULL;
-    struct unit_text u = { out, f, xcalloc((size_t)f->n_buffers, sizeof *u.declared) };
     str_printf(out, "namespace n%d {\n", i);
     for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest))
-        add_line(&u, l);
+        add_line(out, f, l);
     str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n", i);
     str_printf(out, "{ to = out; base = b; n%d::ts_entry(b); return to - out; }\n", i);
     free(text);
-    free(u.declared);
 }
 
 void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn)

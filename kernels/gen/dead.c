@@ -1,0 +1,68 @@
+/* Drops what is computed into registers and local buffers that nobody reads. */
+#include "kernels/gen/code.h"
+
+struct dead { struct unit *u; bool *reg_read, *buffer_read; };
+
+static void note_term(struct dead *d, const struct term *t)
+{
+    if (t->kind == TERM_REG)
+        d->reg_read[t->reg] = true;
+    if (t->kind == TERM_LOAD)
+        d->buffer_read[t->at.buffer] = true;
+    if (t->a)
+        note_term(d, t->a);
+    if (t->b)
+        note_term(d, t->b);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        note_term(d, t->part[i]);
+}
+
+static void note_block(struct dead *d, const struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        note_block(d, &b->item[i]->body);
+        if (b->item[i]->kind == CODE_SET)
+            note_term(d, b->item[i]->value);
+    }
+}
+
+static bool is_dead(const struct dead *d, const struct code *c)
+{
+    if (c->kind == CODE_NOTE)
+        return false;
+    if (c->kind != CODE_SET)
+        return c->body.n == 0;
+    if (c->reg >= 0)
+        return !d->reg_read[c->reg];
+    int b = c->at.buffer;
+    return d->u->func->buffer[b].scope == BUFFER_LOCAL && !d->buffer_read[b];
+}
+
+/* True when something was dropped. */
+static bool drop(struct dead *d, struct block *b)
+{
+    struct block out = { 0 };
+    bool dropped = false;
+    for (int i = 0; i < b->n; i++) {
+        struct code *c = b->item[i];
+        dropped |= drop(d, &c->body);
+        if (c->kind == CODE_SCOPE && c->buffer >= 0 && !d->buffer_read[c->buffer])
+            c->buffer = -1;
+        if (is_dead(d, c))
+            dropped = true;
+        else
+            block_add(d->u, &out, c);
+    }
+    *b = out;
+    return dropped;
+}
+
+void code_drop_dead(struct unit *u)
+{
+    struct dead d = { .u = u };
+    do {
+        d.reg_read = ARENA_ARRAY(u->arena, bool, u->regs.len + 1);
+        d.buffer_read = ARENA_ARRAY(u->arena, bool, u->func->n_buffers + 1);
+        note_block(&d, &u->body);
+    } while (drop(&d, &u->body));
+}

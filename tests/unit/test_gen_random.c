@@ -1,0 +1,145 @@
+/* Generated C of randomly scheduled programs: equal to the interpreter, and its trace equal to
+ * its accesses.  TS_SEED chooses the programs, TS_COUNT how many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "kernels/program/program.h"
+#include "tests/unit/kernel_run.h"
+#include "tests/unit/unit_check.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static uint64_t seed;
+static int count;
+
+static const char *const specs[] = {
+    "gmm m=12 k=10 n=16",
+    "gmm m=6 k=7 n=33",
+    "c2d n=1 i=3 h=9 w=11 o=8 k=3 p=1 bias=1 relu=1",
+    "c2d n=2 i=4 h=8 w=8 o=6 k=3 s=2 p=1 relu=1",
+    "c2d n=1 i=2 h=6 w=6 o=16 k=1 bias=1",
+};
+static const char *const layouts[] = {
+    "layout set Conv \"N H W O\"", "layout set Inp \"N H W I\"", "layout set Conv \"N O/2 H W 2o\"",
+    "layout set Ker \"KH KW I O\"", "layout set A \"K M\"", "layout set C \"N M\"",
+    "layout set B \"N K\"", "layout pad Conv O after=3", "layout split C N 4 allow_pad=1",
+    "layout set C \"M/3 N 3m\"", "set propagate off", "set input_layout given",
+    "layout split Conv W 4 allow_pad=1", "layout unfold Inp W tile=5 stride=3",
+};
+
+/* A random primitive of a random stage; many are refused. */
+static void random_step(struct rng *r, const struct program *p, struct str *line)
+{
+    int node = (int)rng_range(r, 0, p->graph->n_nodes - 1);
+    if (rng_range(r, 0, 2))
+        node = p->graph->main_node;
+    const struct stage *s = p->stage[node];
+    const struct axis *last = &s->axis[s->n_axes - 1];
+    const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)];
+    const char *other = p->stage[rng_range(r, 0, p->graph->n_nodes - 1)]->name;
+    switch (rng_range(r, 0, 9)) {
+    case 0: case 1:
+        str_printf(line, "loop split %s %s %d", s->name, x->name, (int)rng_range(r, 2, 16));
+        return;
+    case 2: case 3:
+        str_printf(line, "loop reorder %s", s->name);
+        for (int i = 0, first = (int)rng_range(r, 0, s->n_axes - 1); i < s->n_axes; i++)
+            str_printf(line, " %s", s->axis[(first + i * (s->n_axes - 1)) % s->n_axes].name);
+        return;
+    case 4:
+        str_printf(line, "loop vectorize %s %s", s->name, last->name);
+        return;
+    case 5: case 6:
+        str_printf(line, "loop unroll %s %s", s->name, x->name);
+        return;
+    case 7:
+        str_printf(line, "loop parallel %s %s", s->name, s->axis[0].name);
+        return;
+    case 8:
+        str_printf(line, "loop cache_write %s at=%s", s->name, x->name);
+        return;
+    default:
+        str_printf(line, "loop compute_at %s %s %s", other, s->name, x->name);
+    }
+}
+
+static const struct program *random_program(struct rng *r, struct arena *a, struct str *text)
+{
+    const struct program *p;
+    struct err e;
+    const char *spec = specs[rng_range(r, 0, COUNT_OF(specs) - 1)];
+    if (!program_new(a, spec, &p, &e))
+        fail_msg("%s", e.text);
+    str_printf(text, "%s\n", spec);
+    int n_layouts = (int)rng_range(r, 0, 3), n_steps = n_layouts + (int)rng_range(r, 0, 14);
+    for (int i = 0; i < n_steps; i++) {
+        struct str line = { 0 };
+        if (i < n_layouts)
+            str_add(&line, layouts[rng_range(r, 0, COUNT_OF(layouts) - 1)]);
+        else
+            random_step(r, p, &line);
+        if (program_apply_line(p, str_text(&line), &p, &e))
+            str_printf(text, "%s\n", str_text(&line));
+        str_free(&line);
+    }
+    return p;
+}
+
+/* Programs whose unrolled body is too large have no code. */
+static bool has_code(const struct func *f, int lanes)
+{
+    struct gen_opts o = unit_options(lanes);
+    struct str out = { 0 };
+    struct err e;
+    bool ok = gen_c(f, &o, &out, &e);
+    if (!ok)
+        assert_int_equal(e.code, ERR_STEP);
+    str_free(&out);
+    return ok;
+}
+
+static void random_programs(void **state)
+{
+    (void)state;
+    static const int lanes[] = { 16, 8, 4, 1 };
+    if (!kernel_compiler("gcc") || !kernel_compiler("g++"))
+        skip();
+    struct arena *a = arena_new();
+    struct rng r = rng_seed(seed);
+    VEC(struct unit) units = { 0 };
+    for (int i = 0; units.len < count && i < 10 * count; i++) {
+        struct str text = { 0 };
+        const struct program *p = random_program(&r, a, &text);
+        const struct func *f;
+        struct err e;
+        if (!program_lower(p, &f, &e))
+            fail_msg("%s\n%s", e.text, str_text(&text));
+        int l = lanes[rng_range(&r, 0, COUNT_OF(lanes) - 1)];
+        str_printf(&text, "at %d lanes", l);
+        if (has_code(f, l))
+            vec_push(&units, (struct unit){ f, l, arena_strdup(a, str_text(&text)) });
+        str_free(&text);
+    }
+    unit_check_values(a, "gcc", units.data, units.len, seed);
+    unit_check_traces(a, units.data, units.len, seed);
+    vec_free(&units);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED"), *n = getenv("TS_COUNT");
+    seed = given ? strtoull(given, NULL, 0) : 20261101;
+    count = n ? atoi(n) : 24;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+#include "tests/unit/unit_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/kernel_run.h"
+#include "tests/unit/touch.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+struct gen_opts unit_options(int lanes)
+{
+    struct gen_opts o = { .target = target_host(), .openmp = true, .name = "ts_entry_kernel" };
+    o.target.vector_floats = lanes;
+    return o;
+}
+
+const char *unit_c(struct arena *a, const struct unit *u)
+{
+    struct gen_opts o = unit_options(u->lanes);
+    struct str out = { 0 };
+    struct err e;
+    if (!gen_c(u->f, &o, &out, &e))
+        fail_msg("%s: %s", u->what, e.text);
+    const char *text = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+/* Runs fn and the interpreter on equal data; fails at the first difference. */
+static void check_equal(const struct unit *u, void *fn, uint64_t seed)
+{
+    struct arena *a = arena_new();
+    const struct func *f = u->f;
+    float **got = kernel_buffers(a, f, seed), **want = kernel_buffers(a, f, seed);
+    void (*entry)(float *const *) = NULL;
+    memcpy(&entry, &fn, sizeof entry);
+    entry(got);
+    func_interpret(f, want);
+    for (int b = 0; b < f->n_params; b++) {
+        for (int64_t i = 0; i < f->buffer[b].elems; i++)
+            if (memcmp(&got[b][i], &want[b][i], sizeof(float)) && !(got[b][i] == want[b][i]))
+                fail_msg("%s: %s[%lld] is %g, not %g", u->what, f->buffer[b].name, (long long)i,
+                         (double)got[b][i], (double)want[b][i]);
+        free(got[b]);
+        free(want[b]);
+    }
+    arena_free(a);
+}
+
+void unit_check_values(struct arena *a, const char *cc, const struct unit *u, int n,
+                       uint64_t seed)
+{
+    const char **source = ARENA_ARRAY(a, const char *, n);
+    void **fn = ARENA_ARRAY(a, void *, n);
+    struct target host = target_host();
+    if (!kernel_compiler(cc))
+        skip();
+    for (int i = 0; i < n; i++)
+        source[i] = unit_c(a, &u[i]);
+    kernel_compile(cc, &host, source, n, "ts_entry", fn);
+    for (int i = 0; i < n; i++)
+        check_equal(&u[i], fn[i], seed);
+}
+
+/* Every buffer of f.  Locals of one name are one: the text does not tell them apart. */
+static float **all_buffers(struct arena *a, const struct func *f, uint64_t seed)
+{
+    float **params = kernel_buffers(a, f, seed), **all = ARENA_ARRAY(a, float *, f->n_buffers);
+    for (int b = 0; b < f->n_buffers; b++) {
+        int64_t elems = f->buffer[b].elems;
+        all[b] = b < f->n_params ? params[b] : NULL;
+        for (int c = f->n_params; c < f->n_buffers && !all[b]; c++) {
+            if (c < b && streq(f->buffer[c].name, f->buffer[b].name))
+                all[b] = all[c];
+            else if (streq(f->buffer[c].name, f->buffer[b].name) && f->buffer[c].elems > elems)
+                elems = f->buffer[c].elems;
+        }
+        if (!all[b])
+            all[b] = ARENA_ARRAY(a, float, elems);
+    }
+    return all;
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const struct touch *a = x, *b = y;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return (int)a->bytes - (int)b->bytes;
+}
+
+/* Which of the loads between two stores comes first is the compiler's choice. */
+static void sort_loads(struct touch *t, long n)
+{
+    for (long i = 0, from = 0; i <= n; i++)
+        if (i == n || t[i].is_store) {
+            qsort(t + from, (size_t)(i - from), sizeof *t, by_place);
+            from = i + 1;
+        }
+}
+
+#define MAX_TOUCHES (1 << 20)
+struct trace_log {
+    struct touch *to;
+    long n, cap;
+    const struct site *site;
+    struct ts_rec *buf;
+};
+
+static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
+{
+    struct trace_log *log = ctx;
+    assert_true(end - log->buf <= log->cap);
+    for (struct ts_rec *r = log->buf; r < end; r++) {
+        struct touch t = { .is_store = log->site[r->site].is_store, .bytes = r->bytes };
+        memcpy(&t.at, &r->addr, sizeof t.at);
+        if (log->n < MAX_TOUCHES)
+            log->to[log->n] = t;
+        log->n++;
+    }
+    return log->buf;
+}
+
+typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
+                      struct ts_rec *(*flush)(void *, struct ts_rec *), void *ctx);
+
+static long run_trace(const struct func *f, trace_fn *fn, const struct site *site,
+                      float *const *data, struct touch *to)
+{
+    static struct ts_rec buf[100];
+    unsigned long long *base = xcalloc((size_t)f->n_buffers + 1, sizeof *base);
+    struct trace_log log = { to, 0, COUNT_OF(buf), site, buf };
+    for (int b = 0; b < f->n_buffers; b++)
+        base[b] = (unsigned long long)(uintptr_t)data[b];
+    fn(base, buf, COUNT_OF(buf), take_records, &log);
+    free(base);
+    return log.n;
+}
+
+static void check_trace(const struct unit *u, trace_fn *trace, const struct site *site,
+                        touch_fn *run, uint64_t seed)
+{
+    static struct touch want[MAX_TOUCHES], got[MAX_TOUCHES];
+    struct arena *a = arena_new();
+    float **data = all_buffers(a, u->f, seed);
+    long n_got = run_trace(u->f, trace, site, data, got);
+    bool fits = n_got <= MAX_TOUCHES;
+    if (!fits)
+        print_message("%s: too many accesses to compare\n", u->what);
+    long n_want = fits ? run(data, want) : 0;
+    if (fits && n_got != n_want)
+        fail_msg("%s: %ld records for %ld accesses", u->what, n_got, n_want);
+    sort_loads(want, n_want);
+    sort_loads(got, n_want);
+    for (long i = 0; i < n_want; i++)
+        if (by_place(&want[i], &got[i]) || want[i].is_store != got[i].is_store)
+            fail_msg("%s: record %ld differs", u->what, i);
+    for (int b = 0; b < u->f->n_params; b++)
+        free(data[b]);
+    arena_free(a);
+}
+
+static const char *trace_text(struct arena *a, const struct unit *u, const struct site **site)
+{
+    struct gen_opts o = unit_options(u->lanes);
+    struct str out = { 0 };
+    struct err e;
+    int n;
+    if (!gen_trace(u->f, &o, &out, site, &n, &e))
+        fail_msg("%s: %s", u->what, e.text);
+    const char *text = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t seed)
+{
+    struct str cpp = { 0 };
+    const char **trace = ARENA_ARRAY(a, const char *, n);
+    const struct site **site = ARENA_ARRAY(a, const struct site *, n);
+    void **symbol = ARENA_ARRAY(a, void *, n);
+    touch_fn **run = ARENA_ARRAY(a, touch_fn *, n);
+    struct target host = target_host();
+    if (!kernel_compiler("gcc") || !kernel_compiler("g++"))
+        skip();
+    str_add(&cpp, touch_prologue);
+    for (int i = 0; i < n; i++) {
+        touch_unit(&cpp, u[i].f, unit_c(a, &u[i]), i);
+        trace[i] = trace_text(a, &u[i], &site[i]);
+    }
+    touch_compile("g++", str_text(&cpp), n, run);
+    kernel_compile_quick("gcc", &host, trace, n, "ts_trace", symbol);
+    for (int i = 0; i < n; i++) {
+        trace_fn *fn;
+        memcpy(&fn, &symbol[i], sizeof fn);
+        check_trace(&u[i], fn, site[i], run[i], seed);
+    }
+    str_free(&cpp);
+}
