@@ -30,6 +30,13 @@ static bool show_nest(const struct cli *c, struct opened *o, struct str *out, st
     return true;
 }
 
+static bool show_graph(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_graph(out, current(o));
+    return true;
+}
+
 static bool show_access(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     (void)c, (void)e;
@@ -129,8 +136,9 @@ static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 } view[] = {
-    {"nest", show_nest}, {"access", show_access}, {"layout", show_layout}, {"c", show_c},
-    {"asm", show_asm}, {"steps", show_steps}, {"yaml", show_yaml}, {"cuda", show_cuda},
+    { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
+    { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
+    { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
 };
 
 static int find_view(const char *name)
@@ -149,7 +157,8 @@ int cmd_show(const struct cli *c)
     const char *what = args_value(c->args, OPT_WHAT);
     int v = find_view(what ? what : "nest");
     if (v < 0)
-        return cli_usage(c, "--what %s: expected nest, access, layout, c, asm, steps or yaml",
+        return cli_usage(c,
+                         "--what %s: expected nest, access, graph, layout, c, asm, steps or yaml",
                          what);
     int code = cli_open(c, &o);
     if (code != EXIT_FINE)

@@ -6,8 +6,8 @@
 
 /* "static void pack_Inp(const double *logical, float *stored) {...}": padding becomes 0. */
 void export_pack(struct str *out, struct exprs *p, const struct layout *l);
-/* "static void place_Bias(const double *logical, float *stored) {...}": store_at, into the buffer of
- * the tensor that it is stored inside. */
+/* "static void place_Bias(const double *logical, float *stored) {...}": store_at, into the buffer
+ * of the tensor that it is stored inside. */
 void export_place(struct str *out, struct exprs *p, const struct layout *l);
 /* "static void unpack_Conv(const float *stored, double *logical) {...}" */
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l);

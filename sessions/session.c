@@ -51,7 +51,7 @@ bool session_open(const char *arg, struct session **out, struct err *e)
 {
     char first[64];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(arg, " \t"), arg);
-    if (ops_find(first))
+    if (ops_find(first) || graph_is_composition(arg))
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx")) {
         err_set(e, ERR_IO, "ONNX models cannot be read by this version of tilescope");

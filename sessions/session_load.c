@@ -238,20 +238,36 @@ static bool copy_text(struct loader *l, const struct ynode *root, const char *ke
     return true;
 }
 
+/* The operator: one line, or the statements of a graph in a block, `operator: |`. */
+static bool load_operator(struct loader *l, const struct ynode *op, struct session **out)
+{
+    const char *spec;
+    bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
+    if (!ynode_text(&l->doc, op, "operator", block ? FILE_MAX_BYTES : 4096, block, &spec, l->e))
+        return false;
+    if (session_new(spec, out, l->e))
+        return true;
+    if (op->line == op->end_line)
+        return ydoc_at_text(&l->doc, op, l->e);
+    int line = op->line + 1 + l->e->at.line, len = l->e->at.len;     /* the block starts below */
+    const char *text = l->doc.text;
+    for (int i = 1; i < line && strchr(text, '\n'); i++)
+        text = strchr(text, '\n') + 1;
+    err_where(l->e, l->doc.name, line, l->e->at.col + (int)strspn(text, " "), text);
+    return err_at(l->e, l->e->at.col, len);
+}
+
 static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
                                         "branches", "steps", "at", "measured", "machine", NULL };
     const struct ynode *op, *note = ymap_get(root, "note");
-    const char *spec, *text = "";
+    const char *text = "";
     struct session *s;
     if (!check_version(l, root) || !ymap_check(&l->doc, root, "a session", NULL, 0, keys, l->e)
         || (note && !ynode_text(&l->doc, note, "note", FILE_MAX_BYTES, true, &text, l->e))
-        || !ymap_need(&l->doc, root, "operator", &op, l->e)
-        || !ynode_text(&l->doc, op, "operator", 4096, false, &spec, l->e))
+        || !ymap_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
         return false;
-    if (!session_new(spec, &s, l->e))
-        return ydoc_at_text(&l->doc, op, l->e);
     l->h = s->history;
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)

@@ -120,6 +120,24 @@ static void write_line(struct ywriter *w, const char *key, const char *text)
     free(line);
 }
 
+/* The statements of a graph, a line each. */
+static void write_operator(struct ywriter *w, const char *spec)
+{
+    struct str lines = {0};
+    if (!graph_is_composition(spec)) {
+        write_line(w, "operator", spec);
+        return;
+    }
+    for (const char *s = spec; *s; s++) {
+        bool ends = s[0] == ';' && s[1] == ' ';
+        str_add_char(&lines, ends ? '\n' : *s);
+        s += ends;
+    }
+    str_add_char(&lines, '\n');
+    write_lines(w, "operator", str_text(&lines));
+    str_free(&lines);
+}
+
 void session_yaml(const struct session *s, struct str *out)
 {
     const struct history *h = s->history;
@@ -133,7 +151,7 @@ void session_yaml(const struct session *s, struct str *out)
     ywrite_int(w, SESSION_VERSION);
     write_line(w, "title", s->title);
     write_lines(w, "note", str_text(&s->note));
-    write_line(w, "operator", history_spec(h));
+    write_operator(w, history_spec(h));
     if (n == 1 && streq(history_branch(h, 0)->name, "main"))
         write_steps(w, h, &paths[0], 0);
     else

@@ -412,3 +412,18 @@ void expr_verify(struct exprs *p, const struct expr *e)
     expr_verify(p, e->a);
     expr_verify(p, e->b);
 }
+
+const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,
+                               const struct expr *const *to, int n)
+{
+    if (e->kind == EXPR_CONST)
+        return expr_const(p, e->value);
+    if (e->kind == EXPR_VAR) {
+        for (int i = 0; i < n; i++)
+            if (streq(from[i], e->name))
+                return to[i];
+        return expr_var(p, e->name, e->lo, e->hi);
+    }
+    const struct expr *a = expr_import(p, e->a, from, to, n);
+    return expr_bin(p, e->kind, a, expr_import(p, e->b, from, to, n));
+}

@@ -76,6 +76,10 @@ const struct expr *expr_subst(struct exprs *p, const struct expr *e,
                               const struct expr *const *vars, const struct expr *const *with,
                               int n);
 
+/* e, which may belong to another pool, rebuilt in p; a variable called from[i] becomes to[i]. */
+const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,
+                               const struct expr *const *to, int n);
+
 /* The value of e where variable v has value vals[v->var]. Floor semantics. */
 int64_t expr_eval(const struct expr *e, const int64_t *vals);
 

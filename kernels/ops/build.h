@@ -6,6 +6,9 @@
 /* The families: one file each, listed in ops.c. */
 extern const struct op_family c2d_family, gmm_family;
 
+/* The graph that statements make (compose.c). */
+bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e);
+
 /* An empty graph over a fresh pool in a. */
 struct graph *graph_new(struct arena *a, const char *op);
 

@@ -170,7 +170,10 @@ static bool build(struct graph *g, const int64_t *v, struct err *e)
     return true;
 }
 
+static const char *const data_params[] = { "n", "i", "h", "w", NULL };
+
 const struct op_family c2d_family = {
+    .data_params = data_params,
     .name = "c2d",
     .title = "2-D convolution",
     .example = "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1",

@@ -35,7 +35,10 @@ static bool build(struct graph *g, const int64_t *v, struct err *e)
     return true;
 }
 
+static const char *const data_params[] = { "m", "k", NULL };
+
 const struct op_family gmm_family = {
+    .data_params = data_params,
     .name = "gmm",
     .title = "matrix multiplication",
     .example = "gmm m=512 k=512 n=512",

@@ -214,6 +214,15 @@ static void convert_node(struct graph *g, int from, int to)
     graph_add_node(g, &n);
 }
 
+static struct graph *graph_like(struct arena *a, const struct graph *g)
+{
+    struct graph *to = ARENA_NEW(a, struct graph);
+    to->pool = g->pool;
+    to->spec = g->spec;
+    to->op = g->op;
+    return to;
+}
+
 static int first_reader(const struct graph *g, int t)
 {
     int i = 0;
@@ -227,10 +236,7 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
     bool input = g->tensor[t].role == TENSOR_INPUT;
     if (!input && g->tensor[t].role != TENSOR_OUTPUT)
         fail("no conversion of %s: neither input nor output", g->tensor[t].name);
-    struct graph *to = ARENA_NEW(a, struct graph);
-    to->pool = g->pool;
-    to->spec = g->spec;
-    to->op = g->op;
+    struct graph *to = graph_like(a, g);
     const char *caller = arena_printf(a, "%s%s", g->tensor[t].name, input ? "_in" : "_out");
     struct remap m = { to, input ? t : t + 1 };
     for (int i = 0; i < g->n_tensors; i++) {
@@ -247,6 +253,45 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
             convert_node(to, t, t + 1);
         if (i < g->n_nodes)
             copy_node(&m, &g->node[i]);
+    }
+    return to;
+}
+
+struct edge {
+    struct remap m;
+    int t;
+};
+
+static const struct val *move_edge(void *ctx, const struct val *load)
+{
+    const struct edge *x = ctx;
+    int to = load->source == x->t ? x->t + 1 : moved(&x->m, load->source);
+    return val_load(arena_of(x->m.g), to, load->rank, load->idx);
+}
+
+const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
+                                               int node)
+{
+    struct graph *to = graph_like(a, g);
+    struct edge x = { { to, t + 1 }, t };
+    for (int i = 0; i < g->n_tensors; i++) {
+        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
+        if (i == t)
+            copy_tensor(to, &g->tensor[i],
+                        arena_printf(a, "%s_Inp", g->tensor[g->node[node].out].name), TENSOR_INTER);
+    }
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (i != node) {
+            copy_node(&x.m, &g->node[i]);
+            continue;
+        }
+        struct val_map map = { .ctx = &x, .load = move_edge };
+        struct node n = g->node[i];
+        convert_node(to, t, t + 1);
+        n.out = moved(&x.m, n.out);
+        n.data_in = n.data_in == t ? t + 1 : moved(&x.m, n.data_in);
+        n.body = val_rebuild(a, n.body, &map);
+        graph_add_node(to, &n);
     }
     return to;
 }
@@ -299,10 +344,7 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
 {
     const struct node *n = &g->node[node];
     const struct tensor *t = &g->tensor[n->out];
-    struct graph *to = ARENA_NEW(a, struct graph);
-    to->pool = g->pool;
-    to->spec = g->spec;
-    to->op = g->op;
+    struct graph *to = graph_like(a, g);
     struct remap m = { to, n->out };
     const char *outer = arena_printf(a, "%s.0", n->reduce_dim[r]);
     const char *inner = arena_printf(a, "%s.1", n->reduce_dim[r]);

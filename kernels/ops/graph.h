@@ -60,6 +60,7 @@ struct op_family {
     const char *name, *title;             /* "c2d", "2-D convolution" */
     const char *example;                  /* "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
     const char *help;                     /* a paragraph: formula, tensors and dims */
+    const char *const *data_params;       /* the parameters that are the first tensor's shape */
     int n_params;
     const struct op_param *params;
     /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no
@@ -77,7 +78,22 @@ const struct op_family *ops_find(const char *name);
 /* "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1" -> graph, all in arena a.
  * Unknown operator or parameter, duplicate, missing or out-of-range value: the error points at the
  * word and suggests the nearest name. */
+/* Several operators make a graph: statements separated by ; or line ends,
+ *
+ *     x  = input n=1 i=64 h=56 w=56
+ *     c1 = c2d(x) o=64 k=3 p=1 relu=1
+ *     c2 = c2d(c1) o=64 k=1
+ *     y  = add(c2, x)
+ *     output y
+ *
+ * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
+ * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., what it computes on the way
+ * NAME_Conv, ..., and its result NAME.  Parameters that say the shape of the first tensor may be
+ * left out.  `NAME = const o=64 i=64` is a constant of its own.  Without `output`, what nobody
+ * reads is the output. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
+/* Does the text start like a statement, NAME = ...? */
+bool graph_is_composition(const char *text);
 
 int graph_tensor(const struct graph *g, const char *name);       /* index or -1; case-insensitive */
 int graph_node_of(const struct graph *g, const char *tensor_name);   /* node producing it, or -1 */
@@ -107,9 +123,14 @@ int graph_add_node(struct graph *g, const struct node *n);
  * node indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
+/* The same graph with a "convert" node between tensor t and one of its readers: only `node` reads
+ * the new tensor, called NAME_Inp after the node's output, which stands just after t (SPEC C.2). */
+const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
+                                               int node);
+
 /* The same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim D.0 of
- * `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor divides
- * the extent; rank < MAX_RANK. */
+ * `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor
+ * divides the extent; rank < MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 

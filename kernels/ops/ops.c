@@ -249,6 +249,8 @@ static bool parse_spec(struct parse *p, struct err *e)
 
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e)
 {
+    if (graph_is_composition(spec))
+        return graph_compose(a, spec, out, e);
     struct parse p = { .a = a, .spec = spec };
     if (!parse_spec(&p, e))
         return false;

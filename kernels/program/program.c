@@ -40,43 +40,64 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
     return lower(&in, out, e);
 }
 
-/* set KEY VALUE */
+/* set KEY VALUE: a value is one of a few words. */
+static const char *const on_off[] = { "off", "on", NULL };
+static const char *const output_words[] = { "propagated", "original", NULL };
+static const char *const input_words[] = { "original", "given", NULL };
+static const char *const variant_words[] = {
+    "alt", "wp", "ol", "fp", "bp", NULL
+}; /* ORDER VARIANT */
 struct setting {
-    const char *key, *values[2];
-    size_t offset;
-    bool first_is_true;
+    const char *key;
+    const char *const *words;
 };
 static const struct setting settings[] = {
-    { "propagate", { "on", "off" }, offsetof(struct program, propagate), true },
-    { "output_layout",
-      { "original", "propagated" },
-      offsetof(struct program, output_original),
-      true },
-    { "input_layout", { "given", "original" }, offsetof(struct program, input_given), true },
+    { "propagate", on_off },
+    { "output_layout", output_words },
+    { "input_layout", input_words },
+    { "variant", variant_words },
 };
+
+static void assign(struct program *draft, int setting, int value)
+{
+    switch (setting) {
+    case 0: draft->propagate = value; break;
+    case 1: draft->output_original = value; break;
+    case 2: draft->input_given = value; break;
+    default: draft->variant = value; break;
+    }
+}
+
+static bool bad_value(const struct setting *x, const struct step *s, struct err *e)
+{
+    struct str all = { 0 };
+    for (int v = 0; x->words[v]; v++)
+        str_printf(&all, "%s%s", v ? ", " : "", x->words[v]);
+    err_set(e, ERR_RANGE, "%s is one of %s", x->key, str_text(&all));
+    str_free(&all);
+    return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
+}
 
 static bool set_step(struct program *draft, const struct step *s, struct err *e)
 {
     const char *keys[COUNT_OF(settings)];
     for (int i = 0; i < COUNT_OF(settings); i++) {
-        const struct setting *x = &settings[i];
-        keys[i] = x->key;
-        if (!streq(s->target, x->key))
+        keys[i] = settings[i].key;
+        if (!streq(s->target, keys[i]))
             continue;
-        for (int v = 0; v < 2; v++)
-            if (s->n_args == 1 && streq(s->arg[0].text, x->values[v])) {
-                *(bool *)(void *)((char *)draft + x->offset) = v == 0;
+        for (int v = 0; settings[i].words[v]; v++)
+            if (s->n_args == 1 && streq(s->arg[0].text, settings[i].words[v])) {
+                assign(draft, i, v);
                 return true;
             }
-        err_set(e, ERR_RANGE, "%s is %s or %s", x->key, x->values[0], x->values[1]);
-        return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
+        return bad_value(&settings[i], s, e);
     }
     const char *near = str_nearest(s->target, keys, COUNT_OF(settings));
     err_set(e, ERR_NAME, "there is no setting %s", s->target);
     if (near)
         err_fix(e, "did you mean %s?", near);
     else
-        err_fix(e, "settings: propagate, output_layout, input_layout");
+        err_fix(e, "settings: propagate, output_layout, input_layout, variant");
     return blame_target(e, s);
 }
 

@@ -12,6 +12,11 @@
 #include "kernels/nest/stage.h"
 #include "kernels/program/step.h"
 
+/* How layouts may move in a graph (ALT 7.2, SPEC C.5): ALT; WP without downstream propagation; OL
+ * without layout steps, all channels last; FP and BP for two complex operators in a row: the first
+ * one's output layout, or the second one's input layout, is used on both sides. */
+enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
+
 /* What decided a tensor's layout (for the views). */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
@@ -29,7 +34,10 @@ struct program {
     const struct layout *const *layout;   /* per tensor of graph */
     const enum layout_source *source;     /* per tensor of graph */
     const int *source_tensor;             /* PROPAGATED: from which tensor; else -1 */
+    const char *const *stop;              /* per node: why the layout that it reads goes no
+                                           * further; NULL = it does, or there is none */
     const struct stage *const *stage;     /* per node of graph */
+    int variant;                          /* enum variant */
     bool propagate;                       /* element-wise consumers take their producer's layout
                                            * (SPEC C.2); default on */
     bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8);
@@ -71,6 +79,9 @@ void program_print_nest(struct str *out, const struct program *p);
 /* Per node the tensor expression before (logical) and after (physical), and per tensor shape,
  * class, expansion, where its layout came from, and each inserted conversion. */
 void program_print_access(struct str *out, const struct program *p);
+/* The graph, a node per line: what it reads, its output's layout and where that came from, where a
+ * layout goes no further and why, each conversion with its bytes. */
+void program_print_graph(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
                            int width);   /* NULL = all */
 #endif

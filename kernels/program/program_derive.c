@@ -4,51 +4,123 @@
 
 #include <string.h>
 
-/* SPEC A.8: inputs with a layout of their own get a conversion in front, unless they arrive that
- * way; an output with one gets a conversion behind it when the caller wants the original. */
-static const struct graph *with_conversions(struct program *draft)
+/* "c2.Inp": the data operand of node c2; -1 when the name is not of this form. */
+int program_operand_node(const struct graph *g, const char *name)
 {
-    const struct graph *g = draft->base;
+    const char *dot = strchr(name, '.');
+    char node[128];
+    if (!dot || dot == name || (size_t)(dot - name) >= sizeof node)
+        return -1;
+    memcpy(node, name, (size_t)(dot - name));
+    node[dot - name] = '\0';
+    int n = graph_node_of(g, node);
+    return n >= 0 && g->node[n].data_in >= 0 ? n : -1;
+}
+
+static bool is_complex(const struct graph *g, int node)
+{
+    return node >= 0 && g->node[node].complex;
+}
+
+static bool other_complex_reader(const struct graph *g, int t, int node)
+{
+    for (int n = 0; n < g->n_nodes; n++)
+        if (n != node && g->node[n].complex && graph_reads(g, n, t))
+            return true;
+    return false;
+}
+
+/* Where the layout of operand c2.Inp goes (SPEC C.3, C.5): to the tensor itself when a simple node
+ * can write it that way, or under BP; to a new tensor behind a conversion when the producer is
+ * complex; nowhere under FP. */
+static const char *operand_tensor(struct program *draft, const char *operand)
+{
+    const struct graph *g = draft->graph;
+    int node = program_operand_node(g, operand);
+    if (node < 0)
+        return NULL;
+    int t = g->node[node].data_in;
+    bool shared = is_complex(g, g->tensor[t].producer);
+    if (shared && draft->variant == VARIANT_FP)
+        return NULL;
+    if ((shared && draft->variant != VARIANT_BP) || other_complex_reader(g, t, node)) {
+        draft->graph = graph_with_edge_conversion(draft->arena, g, t, node);
+        draft->n_conversions++;
+        return draft->graph->tensor[t + 1].name;
+    }
+    return g->tensor[t].name;
+}
+
+static void convert_if_owned(struct program *draft, const char *tensor)
+{
+    const struct graph *g = draft->graph;
+    int t = graph_tensor(g, tensor);
+    if (t < 0)
+        return;
+    enum tensor_role role = g->tensor[t].role;
+    if ((role == TENSOR_INPUT && !draft->input_given) ||
+        (role == TENSOR_OUTPUT && draft->output_original)) {
+        draft->graph = graph_with_conversion(draft->arena, g, t);
+        draft->n_conversions++;
+    }
+}
+
+/* The graph with factored reductions and conversions: of operands between complex nodes, of inputs
+ * with a layout of their own unless they arrive that way, of an output with one when the caller
+ * wants the original (SPEC A.8).  target[i] is the tensor that choice i applies to, NULL for none.
+ */
+static void derive_graph(struct program *draft, const char **target)
+{
+    draft->graph = draft->base;
     draft->n_conversions = 0;
     for (int i = 0; i < draft->n_rfactors; i++) {
         const struct rfactor *f = &draft->rfactor[i];
-        int node = graph_node_of(g, f->tensor);
-        g = graph_with_rfactor(draft->arena, g, node, node_reduction(&g->node[node], f->dim),
-                               f->factor);
+        int node = graph_node_of(draft->graph, f->tensor);
+        int r = node_reduction(&draft->graph->node[node], f->dim);
+        draft->graph = graph_with_rfactor(draft->arena, draft->graph, node, r, f->factor);
     }
     for (int i = 0; i < draft->n_choices; i++) {
-        int t = graph_tensor(g, draft->choice[i].tensor);
-        if (t < 0)
-            continue;
-        enum tensor_role role = g->tensor[t].role;
-        if ((role == TENSOR_INPUT && !draft->input_given) ||
-            (role == TENSOR_OUTPUT && draft->output_original)) {
-            g = graph_with_conversion(draft->arena, g, t);
-            draft->n_conversions++;
-        }
+        const char *name = draft->choice[i].tensor;
+        target[i] = draft->variant == VARIANT_OL ? NULL
+                    : strchr(name, '.')          ? operand_tensor(draft, name)
+                                                 : name;
+        if (target[i])
+            convert_if_owned(draft, target[i]);
     }
-    return g;
 }
 
-/* SPEC C.2 for one tensor: an element-wise node's output takes the sequence of its data input, when
- * that has no non-trivial advanced primitive and no consumer is complex. */
-static bool takes_layout(const struct program *draft, const struct graph *g, int node,
-                         const struct layout *from)
+static bool same_dims(const struct tensor *a, const struct tensor *b)
 {
+    bool same = a->rank == b->rank;
+    for (int d = 0; same && d < a->rank; d++)
+        same = a->shape[d] == b->shape[d] && streq(a->dim[d], b->dim[d]);
+    return same;
+}
+
+/* SPEC C.2 for one node: NULL when its output takes the sequence of its data input, else why
+ * propagation stops here. */
+static const char *stops(const struct program *draft, int node, const struct layout *from)
+{
+    const struct graph *g = draft->graph;
     const struct node *n = &g->node[node];
-    const struct tensor *t = &g->tensor[n->out], *src = from->tensor;
-    if (!draft->propagate || !n->elementwise || from->n_prims == 0 || from->advanced ||
-        t->rank != src->rank)
-        return false;
+    const struct tensor *t = &g->tensor[n->out];
+    if (!n->elementwise)
+        return n->complex ? "it is complex: its layouts are chosen by themselves"
+                          : "it is not element-wise";
+    if (!draft->propagate)
+        return "propagate is off";
+    if (draft->variant == VARIANT_WP)
+        return "variant wp does not propagate downstream";
+    if (from->advanced)
+        return "the layout has holes or copies";
+    if (!same_dims(t, from->tensor))
+        return "its output has another shape";
     if (t->role == TENSOR_OUTPUT && draft->output_original)
-        return false;
-    for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] != src->shape[d] || !streq(t->dim[d], src->dim[d]))
-            return false;
+        return "the output keeps the caller's layout";
     for (int c = 0; c < g->n_nodes; c++)
         if (g->node[c].complex && graph_reads(g, c, n->out))
-            return false;
-    return true;
+            return "a complex operator reads it: it writes what that wants";
+    return NULL;
 }
 
 /* A trimmed layout must still hold everything that is read, and all of an output (layout_covers).
@@ -79,13 +151,12 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
 
 /* The layout that steps gave tensor t, and of the constants stored inside it: the primitives behind
  * their slice move them along. */
-static bool apply_choice(struct program *draft, int t, const struct layout **layout, int *host,
-                         struct err *e)
+static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
+                         const struct layout **layout, int *host, struct err *e)
 {
     const struct graph *g = draft->graph;
-    const struct layout_choice *c = program_choice(draft, g->tensor[t].name);
     const struct layout *l = layout_identity(draft->pool, &g->tensor[t]);
-    for (int i = 0; c && i < c->n; i++) {
+    for (int i = 0; i < c->n; i++) {
         if (!layout_apply(draft->pool, l, &c->prims[i], &l, e))
             return false;
         for (int k = 0; k < draft->n_attached; k++) {
@@ -104,38 +175,76 @@ static bool apply_choice(struct program *draft, int t, const struct layout **lay
     return true;
 }
 
+/* Variant OL: what a complex operator reads and writes has its channels last, N H W O. */
+static bool channels_last(struct program *draft, int t, const struct layout **layout, struct err *e)
+{
+    const struct tensor *x = &draft->graph->tensor[t];
+    struct prim p = { .kind = PRIM_REORDER, .n = x->rank };
+    p.perm[x->rank - 1] = 1;
+    for (int d = 1; d < x->rank - 1; d++)
+        p.perm[d] = d + 1;
+    return x->rank < 3 || x->producer < 0 ||
+           layout_apply(draft->pool, layout_identity(draft->pool, x), &p, &layout[t], e);
+}
+
+static bool fixed_layouts(struct program *draft, const struct layout **layout,
+                          enum layout_source *source, struct err *e)
+{
+    const struct graph *g = draft->graph;
+    for (int n = 0; n < g->n_nodes; n++)
+        for (int side = 0; side < 2 && g->node[n].complex; side++) {
+            int t = side ? g->node[n].out : g->node[n].data_in;
+            if (!channels_last(draft, t, layout, e))
+                return false;
+            if (layout[t]->n_prims > 0)
+                source[t] = LAYOUT_EXPLICIT;
+        }
+    return true;
+}
+
 /* Layouts of all tensors before propagation. */
-static bool chosen_layouts(struct program *draft, const struct layout **layout,
-                           enum layout_source *source, int *host, struct err *e)
+static bool chosen_layouts(struct program *draft, const char *const *target,
+                           const struct layout **layout, enum layout_source *source, int *host,
+                           struct err *e)
 {
     const struct graph *g = draft->graph;
     for (int t = 0; t < g->n_tensors; t++) {
         layout[t] = layout_identity(draft->pool, &g->tensor[t]);
-        source[t] = program_choice(draft, g->tensor[t].name) ? LAYOUT_EXPLICIT : LAYOUT_PLAIN;
+        source[t] = LAYOUT_PLAIN;
         host[t] = -1;
     }
-    for (int t = 0; t < g->n_tensors; t++)
-        if (source[t] == LAYOUT_EXPLICIT && !apply_choice(draft, t, layout, host, e))
+    for (int i = 0; i < draft->n_choices; i++) {
+        int t = target[i] ? graph_tensor(g, target[i]) : -1;
+        if (t >= 0 && !apply_choice(draft, t, &draft->choice[i], layout, host, e))
             return false;
-    return true;
+        if (t >= 0)
+            source[t] = LAYOUT_EXPLICIT;
+    }
+    return draft->variant != VARIANT_OL || fixed_layouts(draft, layout, source, e);
 }
 
 bool program_derive(struct program *draft, struct err *e)
 {
-    const struct graph *g = draft->graph = with_conversions(draft);
     struct arena *a = draft->arena;
+    const char **target = ARENA_ARRAY(a, const char *, draft->n_choices + 1);
+    derive_graph(draft, target);
+    const struct graph *g = draft->graph;
     const struct layout **layout = ARENA_ARRAY(a, const struct layout *, g->n_tensors);
     enum layout_source *source = ARENA_ARRAY(a, enum layout_source, g->n_tensors);
     int *from = ARENA_ARRAY(a, int, g->n_tensors);
     int *host = ARENA_ARRAY(a, int, g->n_tensors);
+    const char **stop = ARENA_ARRAY(a, const char *, g->n_nodes);
     const struct stage **stage = ARENA_ARRAY(a, const struct stage *, g->n_nodes);
-    if (!chosen_layouts(draft, layout, source, host, e))
+    if (!chosen_layouts(draft, target, layout, source, host, e))
         return false;
     for (int t = 0; t < g->n_tensors; t++)
         from[t] = -1;
     for (int n = 0; n < g->n_nodes; n++) {
         int t = g->node[n].out, s = g->node[n].data_in;
-        if (source[t] == LAYOUT_PLAIN && s >= 0 && takes_layout(draft, g, n, layout[s])) {
+        if (s >= 0 && layout[s]->n_prims > 0)
+            stop[n] = source[t] == LAYOUT_EXPLICIT ? "it has a layout of its own"
+                                                   : stops(draft, n, layout[s]);
+        if (s >= 0 && layout[s]->n_prims > 0 && !stop[n]) {
             if (!layout_apply_all(draft->pool, &g->tensor[t], layout[s]->prims, layout[s]->n_prims,
                                   &layout[t], e))
                 return false;
@@ -149,6 +258,7 @@ bool program_derive(struct program *draft, struct err *e)
     draft->layout = layout;
     draft->source = source;
     draft->source_tensor = from;
+    draft->stop = stop;
     draft->stage = stage;
     draft->host = host;
     return true;

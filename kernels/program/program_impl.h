@@ -13,6 +13,7 @@ struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 struct attached { const char *src, *dst; int at; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
+int program_operand_node(const struct graph *g, const char *name);
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
 bool program_attach_step(struct program *draft, const struct step *s, struct err *e);

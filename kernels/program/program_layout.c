@@ -25,10 +25,30 @@ void program_set_choice(struct program *draft, const char *tensor, const struct 
     draft->n_choices = count;
 }
 
-static bool find_tensor(const struct program *p, const struct step *s, int *t, struct err *e)
+/* c2.Inp: the tensor whose layout it is now, under the name that the choice is kept by. */
+static bool find_operand(const struct program *p, const struct step *s, int *t, const char **key,
+                         struct err *e)
+{
+    int node = program_operand_node(p->graph, s->target);
+    if (node < 0) {
+        err_set(e, ERR_NAME, "there is no operand %s", s->target);
+        err_fix(e, "NODE.Inp is what the node reads first, for example %s.Inp",
+                p->graph->tensor[p->graph->node[p->graph->main_node].out].name);
+        return blame_target(e, s);
+    }
+    *t = p->graph->node[node].data_in;
+    *key = arena_printf(p->arena, "%s.Inp", p->graph->tensor[p->graph->node[node].out].name);
+    return true;
+}
+
+static bool find_tensor(const struct program *p, const struct step *s, int *t, const char **key,
+                        struct err *e)
 {
     const struct graph *g = p->graph;
+    if (strchr(s->target, '.'))
+        return find_operand(p, s, t, key, e);
     *t = graph_tensor(g, s->target);
+    *key = *t >= 0 ? g->tensor[*t].name : NULL;
     if (*t < 0) {
         const char *names[64];
         int n = 0;
@@ -186,14 +206,14 @@ static bool prim_from_step(const struct layout *l, const struct step *s, struct 
 
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e)
 {
-    int t, n = 0;
+    int t = 0, n = 0;
     struct prim prims[MAX_PRIMS + 1];
     if (s->kind == STEP_LAYOUT_STORE_AT || s->kind == STEP_LAYOUT_DECOUPLE_AT)
         return program_attach_step(draft, s, e);
-    if (!find_tensor(draft, s, &t, e))
+    const char *name = NULL;
+    if (!find_tensor(draft, s, &t, &name, e))
         return false;
     const struct layout *l = draft->layout[t], *next;
-    const char *name = draft->graph->tensor[t].name;
     if (draft->host[t] >= 0) {
         err_set(e, ERR_ATTACH, "%s is stored inside %s and moves with it", name,
                 draft->graph->tensor[draft->host[t]].name);

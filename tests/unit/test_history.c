@@ -338,7 +338,7 @@ static void test_completion(void **state)
         { "l", "layout loop @0" },
         { "  lo", "loop @2" },
         { "s", "set switch save @0" },
-        { "layout ", "split reorder fuse unfold fold pad unpad set reset @7" },
+        { "layout ", "split reorder fuse unfold fold pad unpad store_at decouple_at set reset @7" },
         { "layout un", "unfold unpad @7" },
         { "layout split ", "Inp_in Inp Ker Conv Bias BiasAdd ReLU @13" },
         { "layout split b", "Bias BiasAdd @13" },

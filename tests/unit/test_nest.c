@@ -164,7 +164,7 @@ static const struct refusal refusals[] = {
       "the tile of A at loop N of C", "put the tile at K" },
     { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "loop reorder Conv I KH KW W;loop vectorize Conv W",
       "loop compute_at Inp Conv W", "lanes of the vectorized loop W", "outside of W" },
-    { CONV, "", "set propagate maybe", "on or off", "" },
+    { CONV, "", "set propagate maybe", "one of off, on", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
     { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
       "elements, more than", "deeper loop" },

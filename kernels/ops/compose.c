@@ -1,0 +1,434 @@
+/* Graphs of several operators from text.  Every statement is built as a graph of its own by its
+ * family, then spliced in: its inputs and constants are bound to tensors that exist or renamed
+ * after the statement, its expressions rebuilt in the graph's pool. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/ir/simplify.h"
+#include "kernels/ops/build.h"
+
+#define MAX_STATEMENT 4096
+#define MAX_ARGS 64
+#define MAX_NODES 4000
+
+struct compose {
+    struct arena *a;
+    struct graph *g;
+    const char *text; /* the statement at hand, and its line, for errors */
+    int line;
+    struct err *e;
+    struct str spec;           /* canonical text so far */
+    int n_outputs, output[64]; /* named by `output` */
+};
+
+/* NAME = OP(ARGS) PARAMS */
+struct statement {
+    const char *name, *op, *params;
+    int name_col, op_col, params_col;
+    int n_args, arg[MAX_ARGS]; /* tensors of the graph */
+};
+
+bool graph_is_composition(const char *text)
+{
+    const char *s = text + strspn(text, " \t\r\n");
+    size_t word = 0;
+    while (*s == '#') {
+        s += strcspn(s, "\n");
+        s += strspn(s, " \t\r\n");
+    }
+    while (isalnum((unsigned char)s[word]) || s[word] == '_')
+        word++;
+    const char *after = s + word + strspn(s + word, " \t");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)word, s);
+    return word > 0 && !ops_find(name) && *after == '=' && after > s + word;
+}
+
+static bool at(struct compose *c, int col, int len)
+{
+    err_where(c->e, NULL, c->line, col, c->text);
+    return err_at(c->e, col, len);
+}
+
+static bool is_name_char(char ch)
+{
+    return isalnum((unsigned char)ch) || ch == '_';
+}
+
+/* The word at *s (letters, digits, _), skipping blanks before and after it. */
+static const char *take_name(struct compose *c, const char **s, int *col)
+{
+    *s += strspn(*s, " \t");
+    const char *start = *s;
+    while (is_name_char(**s))
+        (*s)++;
+    *col = (int)(start - c->text) + 1;
+    const char *name = arena_strndup(c->a, start, (size_t)(*s - start));
+    *s += strspn(*s, " \t");
+    return name;
+}
+
+static bool known(struct compose *c, const char *name, int col, int *t)
+{
+    *t = graph_tensor(c->g, name);
+    if (*t >= 0)
+        return true;
+    const char *names[256];
+    int n = 0;
+    for (; n < c->g->n_tensors && n < COUNT_OF(names); n++)
+        names[n] = c->g->tensor[n].name;
+    const char *near = str_nearest(name, names, n);
+    err_set(c->e, ERR_NAME, "no tensor %s is defined before this", name);
+    if (near)
+        err_fix(c->e, "did you mean %s?", near);
+    return at(c, col, (int)strlen(name));
+}
+
+static bool parse_args(struct compose *c, const char **s, struct statement *st)
+{
+    if (**s != '(')
+        return true;
+    do {
+        int col;
+        (*s)++;
+        const char *name = take_name(c, s, &col);
+        if (st->n_args == MAX_ARGS) {
+            err_set(c->e, ERR_RANGE, "more than %d tensors", MAX_ARGS);
+            return at(c, col, 1);
+        }
+        if (!known(c, name, col, &st->arg[st->n_args++]))
+            return false;
+    } while (**s == ',');
+    if (**s != ')') {
+        err_set(c->e, ERR_SYNTAX, "expected , or ) after the tensor");
+        return at(c, (int)(*s - c->text) + 1, 1);
+    }
+    (*s)++;
+    return true;
+}
+
+static bool new_name(struct compose *c, const struct statement *st)
+{
+    bool ok = st->name[0] && isalpha((unsigned char)st->name[0]);
+    if (ok && graph_tensor(c->g, st->name) < 0)
+        return true;
+    if (ok)
+        err_set(c->e, ERR_NAME, "there is a tensor %s already", st->name);
+    else
+        err_set(c->e, ERR_SYNTAX, "a statement is NAME = OPERATOR(TENSORS) PARAMETERS");
+    return at(c, st->name_col, (int)strlen(st->name));
+}
+
+static bool parse_statement(struct compose *c, struct statement *st)
+{
+    const char *s = c->text;
+    *st = (struct statement){ 0 };
+    st->name = take_name(c, &s, &st->name_col);
+    if (*s != '=') {
+        err_set(c->e, ERR_SYNTAX, "expected = after %s", st->name[0] ? st->name : "a name");
+        err_fix(c->e, "a statement is NAME = OPERATOR(TENSORS) PARAMETERS");
+        return at(c, (int)(s - c->text) + 1, 1);
+    }
+    s++;
+    st->op = take_name(c, &s, &st->op_col);
+    if (!new_name(c, st) || !parse_args(c, &s, st))
+        return false;
+    s += strspn(s, " \t");
+    st->params = s;
+    st->params_col = (int)(s - c->text) + 1;
+    return true;
+}
+
+/* `input n=1 i=64` and `const o=64`: a tensor with these dims. */
+static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
+{
+    const char *dims[MAX_RANK];
+    int64_t shape[MAX_RANK];
+    int rank = 0;
+    for (const char *s = st->params; *s;) {
+        int col;
+        char number[32];
+        long long v = 0;
+        char *dim = (char *)(uintptr_t)take_name(c, &s, &col);
+        size_t n = *s == '=' ? strcspn(s + 1, " \t") : 0;
+        snprintf(number, sizeof number, "%.*s", (int)n, n ? s + 1 : "");
+        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, (long long)1 << 40, &v)) {
+            err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
+            err_fix(c->e, "for example n=1 i=64 h=56 w=56");
+            return at(c, col, (int)strlen(dim));
+        }
+        for (char *ch = dim; *ch; ch++)
+            *ch = (char)toupper((unsigned char)*ch);
+        dims[rank] = dim;
+        shape[rank++] = v;
+        s += 1 + n;
+        s += strspn(s, " \t");
+    }
+    struct tensor_def def = { st->name, rank, dims, shape, role };
+    graph_add_tensor(c->g, &def);
+    return true;
+}
+
+/* Words for the shape parameters that were left out, from the first tensor. */
+static void infer(struct str *out, const struct compose *c, const struct op_family *f,
+                  const struct statement *st)
+{
+    if (!f->data_params || st->n_args == 0)
+        return;
+    const struct tensor *t = &c->g->tensor[st->arg[0]];
+    for (int d = 0; d < t->rank && f->data_params[d]; d++) {
+        char word[64];
+        snprintf(word, sizeof word, "%s=", f->data_params[d]);
+        const char *given = st->params;
+        bool found = false;
+        for (const char *s = given; (s = strstr(s, word)); s++)
+            found = found || s == given || isspace((unsigned char)s[-1]);
+        if (!found)
+            str_printf(out, " %s%lld", word, (long long)t->shape[d]);
+    }
+}
+
+struct splice {
+    struct compose *c;
+    const struct graph *sub;
+    const struct statement *st;
+    int *tensor; /* sub tensor -> tensor of the graph */
+    int n_renamed;
+    const char *from[MAX_RANK];
+    const struct expr *to[MAX_RANK];
+};
+
+static const struct expr *splice_index(void *ctx, const struct expr *e)
+{
+    struct splice *s = ctx;
+    struct exprs *p = s->c->g->pool;
+    return expr_simplify(p, expr_import(p, e, s->from, s->to, s->n_renamed));
+}
+
+static const struct val *splice_load(void *ctx, const struct val *load)
+{
+    struct splice *s = ctx;
+    return val_load(s->c->a, s->tensor[load->source], load->rank, load->idx);
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    for (int d = 0; d < a->rank; d++)
+        if (a->rank != b->rank || a->shape[d] != b->shape[d])
+            return false;
+    return a->rank == b->rank;
+}
+
+static void print_shape(struct str *out, const struct tensor *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, "%s%s:%lld", d ? " " : "", t->dim[d], (long long)t->shape[d]);
+}
+
+static bool bind(struct splice *s, int sub, int arg)
+{
+    struct compose *c = s->c;
+    const struct tensor *want = &s->sub->tensor[sub], *have = &c->g->tensor[s->st->arg[arg]];
+    s->tensor[sub] = s->st->arg[arg];
+    if (same_shape(want, have))
+        return true;
+    struct str w = { 0 }, h = { 0 };
+    print_shape(&w, want);
+    print_shape(&h, have);
+    err_set(c->e, ERR_RANGE, "%s of %s is %s, but %s is %s", want->name, s->st->op, str_text(&w),
+            have->name, str_text(&h));
+    str_free(&w);
+    str_free(&h);
+    return at(c, s->st->op_col, (int)strlen(s->st->op));
+}
+
+/* The tensors of the operator, given ones first in order: bound to arguments, else new. */
+static bool splice_tensors(struct splice *s)
+{
+    struct compose *c = s->c;
+    int arg = 0;
+    for (int t = 0; t < s->sub->n_tensors; t++) {
+        const struct tensor *x = &s->sub->tensor[t];
+        if (x->producer < 0 && arg < s->st->n_args) {
+            if (!bind(s, t, arg++))
+                return false;
+            continue;
+        }
+        const char *name = x->role == TENSOR_OUTPUT
+                               ? s->st->name
+                               : arena_printf(c->a, "%s_%s", s->st->name, x->name);
+        const char *dims[MAX_RANK];
+        for (int d = 0; d < x->rank; d++)
+            dims[d] = arena_strdup(c->a, x->dim[d]);
+        struct tensor_def def = { name, x->rank, dims, x->shape,
+                                  x->producer < 0 ? x->role : TENSOR_INTER };
+        s->tensor[t] = graph_add_tensor(c->g, &def);
+    }
+    if (arg == s->st->n_args)
+        return true;
+    err_set(c->e, ERR_RANGE, "%s takes %d tensors, %d are given", s->st->op, arg, s->st->n_args);
+    return at(c, s->st->op_col, (int)strlen(s->st->op));
+}
+
+/* An element-wise node keeps the names of the dims that it reads, so that layouts can follow. */
+static void rename_dims(struct splice *s, const struct node *n)
+{
+    struct graph *g = s->c->g;
+    struct tensor *out = &g->tensor[s->tensor[n->out]];
+    const struct tensor *in = &g->tensor[s->tensor[n->data_in]];
+    s->n_renamed = 0;
+    if (!n->elementwise || !same_shape(out, in))
+        return;
+    for (int d = 0; d < out->rank; d++) {
+        char *lower = arena_strdup(s->c->a, in->dim[d]);
+        for (char *ch = lower; *ch; ch++)
+            *ch = (char)tolower((unsigned char)*ch);
+        out->dim[d] = in->dim[d];
+        s->from[d] = n->spatial[d]->name;
+        s->to[d] = expr_var(g->pool, lower, 0, out->shape[d] - 1);
+        s->n_renamed++;
+    }
+}
+
+static void splice_node(struct splice *s, const struct node *from)
+{
+    struct compose *c = s->c;
+    struct val_map map = { s, splice_load, splice_index };
+    struct node n = *from;
+    rename_dims(s, from);
+    n.out = s->tensor[from->out];
+    n.data_in = s->tensor[from->data_in];
+    for (int d = 0; d < n.n_spatial; d++)
+        n.spatial[d] = splice_index(s, from->spatial[d]);
+    for (int r = 0; r < n.n_reduce; r++) {
+        n.reduce[r] = splice_index(s, from->reduce[r]);
+        n.reduce_dim[r] = arena_strdup(c->a, from->reduce_dim[r]);
+    }
+    n.body = val_rebuild(c->a, from->body, &map);
+    graph_add_node(c->g, &n);
+}
+
+static bool add_operator(struct compose *c, const struct statement *st)
+{
+    const struct op_family *f = ops_find(st->op);
+    struct str spec = { 0 };
+    const struct graph *sub;
+    str_printf(&spec, "%s %s", st->op, st->params);
+    int typed = (int)spec.len;
+    if (f)
+        infer(&spec, c, f, st);
+    bool ok = graph_from_spec(c->a, str_text(&spec), &sub, c->e);
+    if (!ok) {
+        int col = c->e->at.col, len = c->e->at.len, shift = (int)strlen(st->op) + 1;
+        if (col > shift && col <= typed)
+            at(c, st->params_col + col - shift - 1, len);
+        else
+            at(c, st->op_col, (int)strlen(st->op));
+    } else {
+        struct splice s = { .c = c, .sub = sub, .st = st };
+        s.tensor = ARENA_ARRAY(c->a, int, sub->n_tensors);
+        ok = splice_tensors(&s);
+        for (int n = 0; ok && n < sub->n_nodes; n++)
+            splice_node(&s, &sub->node[n]);
+    }
+    str_free(&spec);
+    return ok;
+}
+
+static bool add_outputs(struct compose *c, const char *s)
+{
+    while (*s) {
+        int col, t;
+        const char *name = take_name(c, &s, &col);
+        if (!*name || !known(c, name, col, &t))
+            return *name ? false
+                         : (err_set(c->e, ERR_SYNTAX, "output takes tensor names"), at(c, col, 1));
+        if (c->g->tensor[t].producer < 0 || c->n_outputs == COUNT_OF(c->output)) {
+            err_set(c->e, ERR_RANGE, "%s is not computed by this graph", name);
+            return at(c, col, (int)strlen(name));
+        }
+        c->output[c->n_outputs++] = t;
+        s += *s == ',';
+    }
+    return true;
+}
+
+/* The statement with single blanks. */
+static void add_canonical(struct compose *c)
+{
+    bool blank = false;
+    if (c->spec.len)
+        str_add(&c->spec, "; ");
+    for (const char *s = c->text; *s; s++) {
+        if (isspace((unsigned char)*s)) {
+            blank = true;
+            continue;
+        }
+        if (blank && c->spec.len && str_text(&c->spec)[c->spec.len - 1] != ' ')
+            str_add_char(&c->spec, ' ');
+        blank = false;
+        str_add_char(&c->spec, *s);
+    }
+}
+
+static bool add_statement(struct compose *c, const char *text)
+{
+    struct statement st;
+    c->text = text + strspn(text, " \t\r");
+    if (!*c->text || *c->text == '#')
+        return true;
+    add_canonical(c);
+    if (c->g->n_nodes > MAX_NODES) {
+        err_set(c->e, ERR_RANGE, "a graph of more than %d nodes", MAX_NODES);
+        return at(c, 1, 1);
+    }
+    if (str_starts(c->text, "output ") || streq(c->text, "output"))
+        return add_outputs(c, c->text + 6);
+    if (!parse_statement(c, &st))
+        return false;
+    if (strcaseeq(st.op, "input") || strcaseeq(st.op, "const"))
+        return declare(c, &st, strcaseeq(st.op, "input") ? TENSOR_INPUT : TENSOR_CONST);
+    return add_operator(c, &st);
+}
+
+/* What `output` names; without it, what nobody reads. */
+static bool finish(struct compose *c)
+{
+    struct graph *g = c->g;
+    for (int i = 0; i < c->n_outputs; i++)
+        g->tensor[c->output[i]].role = TENSOR_OUTPUT;
+    for (int t = 0; t < g->n_tensors && c->n_outputs == 0; t++) {
+        bool read = g->tensor[t].producer < 0;
+        for (int n = 0; n < g->n_nodes && !read; n++)
+            read = graph_reads(g, n, t);
+        if (!read)
+            g->tensor[t].role = TENSOR_OUTPUT;
+    }
+    for (int n = g->n_nodes - 1; n >= 0; n--)
+        if (g->node[n].complex)
+            g->main_node = n;
+    g->spec = arena_strdup(c->a, str_text(&c->spec));
+    return g->n_nodes > 0 || err_set(c->e, ERR_SYNTAX, "a graph without operators");
+}
+
+bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e)
+{
+    struct compose c = { .a = a, .e = e, .line = 1, .g = graph_new(a, "graph") };
+    char *copy = arena_strdup(a, text);
+    bool ok = true;
+    for (char *s = copy; s && ok;) {
+        char *end = strpbrk(s, ";\n");
+        bool line_ends = end && *end == '\n';
+        if (end)
+            *end = '\0';
+        ok = add_statement(&c, s);
+        c.line += line_ends;
+        s = end ? end + 1 : NULL;
+    }
+    ok = ok && finish(&c);
+    str_free(&c.spec);
+    if (ok)
+        *out = c.g;
+    return ok;
+}

@@ -1,0 +1,195 @@
+/* Graphs of several operators: their text, layouts that move along them (SPEC C.5), variants. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+#include "tests/unit/run_program.h"
+#undef fail /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define TOLERANCE 1e-4
+static uint64_t seed = 20261121;
+
+static const struct program *load(struct arena *a, const char *spec, const char *steps)
+{
+    const struct program *p;
+    struct err e;
+    if (!program_new(a, spec, &p, &e))
+        fail_msg("%s: %s", spec, e.text);
+    char *copy = arena_strdup(a, steps), *rest = NULL;
+    for (char *s = strtok_r(copy, ";", &rest); s; s = strtok_r(NULL, ";", &rest))
+        if (!program_apply_line(p, s, &p, &e))
+            fail_msg("%s: %s", s, e.text);
+    return p;
+}
+
+/* Two convolutions in a row, as in alt.fig12, with a layout for every tensor. */
+#define FIG12 "x = input n=1 i=8 h=7 w=7; c1 = c2d(x) o=8 k=3 p=1; c2 = c2d(c1) o=16 k=1"
+#define FIG12_LAYOUTS \
+    "layout set c1_Inp \"N H/1 W/1 I 3h 3w\";layout set c1 \"N O/4 H W 4o\";" \
+    "layout set c2.Inp \"N O/2 H W 2o\";layout set c2 NHWO"
+#define RESIDUAL "x = input n=1 i=4 h=5 w=5; c1 = c2d(x) o=4 k=1 relu=1; c2 = c2d(c1) o=4 k=1"
+
+struct row {
+    const char *name, *spec, *steps;
+    int conversions;
+    const char *tensor, *layout;
+};
+static const struct row rows[] = {
+    { "alt converts between two complex operators", FIG12, FIG12_LAYOUTS, 1, "c2_Inp",
+      "N O/2 H W 2o" },
+    { "wp does as well", FIG12, "set variant wp;" FIG12_LAYOUTS, 1, "c1", "N O/4 H W 4o" },
+    { "ol has one fixed layout", FIG12, "set variant ol;" FIG12_LAYOUTS, 0, "c1", "N H W O" },
+    { "fp takes the first one's output", FIG12, "set variant fp;" FIG12_LAYOUTS, 0, "c1",
+      "N O/4 H W 4o" },
+    { "bp takes the second one's input", FIG12, "set variant bp;" FIG12_LAYOUTS, 0, "c1",
+      "N O/2 H W 2o" },
+    { "relu between absorbs (C.5 iii)", RESIDUAL,
+      "layout set c1_Conv \"N O/2 H W 2o\";layout set c2.Inp NHWO", 0, "c1", "N H W O" },
+    { "the layout of the first stops at relu", RESIDUAL, "layout set c1_Conv NHWO", 0, "c1",
+      "N O H W" },
+    { "pad absorbs overlapping tiles (C.5 iv)", "c2d i=2 h=8 w=8 o=4 k=3 p=1",
+      "layout set Inp \"N H/4 W/4 I 6h 6w\"", 0, "Inp", "N H/4 W/4 I 6h 6w" },
+    { "bias and relu follow (C.5 i)", "c2d i=2 h=8 w=8 o=4 k=3 bias=1 relu=1",
+      "layout set Conv NHWO", 0, "ReLU", "N H W O" },
+    { "wp: relu keeps its own (C.5 vi)", "c2d i=2 h=8 w=8 o=4 k=3 bias=1 relu=1",
+      "set variant wp;layout set Conv NHWO", 0, "ReLU", "N O H W" },
+    { "an input is converted", "gmm m=8 k=4 n=8", "layout set A \"M/4 K 4m\"", 1, "A", "M/4 K 4m" },
+};
+
+static void layouts_move_as_the_paper_says(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        const struct row *r = &rows[i];
+        struct arena *a = arena_new();
+        const struct program *p = load(a, r->spec, r->steps);
+        struct str got = { 0 };
+        int t = graph_tensor(p->graph, r->tensor);
+        if (t < 0 || !layout_notation(p->layout[t], &got) || !streq(str_text(&got), r->layout) ||
+            p->n_conversions != r->conversions)
+            fail_msg("%s: %d conversions, %s is %s", r->name, p->n_conversions, r->tensor,
+                     str_text(&got));
+        double d = program_interpret_error(p, seed);
+        if (!(d < TOLERANCE))
+            fail_msg("%s: max rel err %g", r->name, d);
+        str_free(&got);
+        arena_free(a);
+    }
+}
+
+struct bad {
+    const char *text, *says;
+    int col;
+};
+static const struct bad bads[] = {
+    { "x = input n=1 i=4 h=6 w=6; c = c2d(y) o=8 k=3", "no tensor y is defined", 9 },
+    { "x = input n=1 i=4 h=6 w=6; c = c2d(x o=8 k=3", "expected , or )", 11 },
+    { "x = input n=1 i=4 h=6 w=6; c = c2d(x) o=8 q=3", "no parameter \"q\"", 16 },
+    { "x = input n=1 i=4 h=6 w=6; c = cd2(x) o=8", "unknown operator \"cd2\"", 5 },
+    { "x = input n=1 i=4 h=6 w=6; x = c2d(x) o=8 k=1", "a tensor x already", 1 },
+    { "x = input n=1 i=4 h=6 w=6; c = gmm(x) n=4", "A of gmm is M:1 K:4, but x is N:1 I:4 H:6 W:6",
+      5 },
+    { "x = input n=0", "DIM=SIZE", 11 },
+    { "x = input n=4", "a graph without operators", 0 },
+    { "a = gmm m=2 k=2 n=2; output b", "no tensor b", 8 },
+    { "a = gmm m=2 k=2 n=2; output a_A", "not computed", 8 },
+    { "a = gmm m=2 k=2 n=2; b gmm", "expected = after b", 3 },
+    { "x = input m=2 k=2; y = input m=2 k=2; a = gmm(x, y, x, x) n=2",
+      "takes 2 tensors, 4 are given", 5 },
+};
+
+static void bad_graphs_say_where(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(bads); i++) {
+        struct arena *a = arena_new();
+        const struct graph *g = NULL;
+        struct err e = { 0 };
+        if (graph_from_spec(a, bads[i].text, &g, &e))
+            fail_msg("accepted: %s", bads[i].text);
+        if (g || !strstr(e.text, bads[i].says) || e.at.col != bads[i].col)
+            fail_msg("%s: \"%s\" col %d", bads[i].text, e.text, e.at.col);
+        arena_free(a);
+    }
+}
+
+static void canonical_text_is_the_same_graph(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct graph *g, *again;
+    struct err e;
+    struct str x = { 0 }, y = { 0 };
+    assert_true(graph_from_spec(a,
+                                "# a comment\nx = input n=1   i=4 h=6 w=6\n\n  c1=c2d( x )  o=8 "
+                                "k=3;c2 = c2d(c1) o=2 k=1\noutput c2",
+                                &g, &e));
+    assert_true(graph_from_spec(a, g->spec, &again, &e));
+    assert_string_equal(g->spec, again->spec);
+    graph_print(&x, g);
+    graph_print(&y, again);
+    assert_string_equal(str_text(&x), str_text(&y));
+    str_free(&x);
+    str_free(&y);
+    arena_free(a);
+}
+
+/* Random layouts on every tensor and operand of small graphs, under every variant. */
+static void random_layouts_of_graphs(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        FIG12,
+        RESIDUAL,
+        "x = input m=4 k=8; a = gmm(x) n=8 relu=1; b = gmm(a) n=4; c = gmm(a) n=4; output b c",
+    };
+    static const char *const variants[] = { "alt", "wp", "ol", "fp", "bp" };
+    static const char *const notations[] = { "NHWO", "NHWI",      "N O/2 H W 2o", "N I/2 H W 2i",
+                                             "N K",  "M/2 N 2m",  "N M",          "M K/4 4k",
+                                             "K M",  "O I KH KW", "I O KH KW",    "K N/4 4n" };
+    struct rng r = rng_seed(seed);
+    int applied = 0;
+    for (int round = 0; round < 300; round++) {
+        struct arena *a = arena_new();
+        const struct program *p =
+            load(a, specs[round % COUNT_OF(specs)],
+                 arena_printf(a, "set variant %s", variants[rng_range(&r, 0, 4)]));
+        for (int i = 0; i < 8; i++) {
+            struct err e;
+            const char *name = p->graph->tensor[rng_range(&r, 0, p->graph->n_tensors - 1)].name;
+            const char *line =
+                arena_printf(a, "layout set %s%s \"%s\"", name, rng_range(&r, 0, 2) ? "" : ".Inp",
+                             notations[rng_range(&r, 0, COUNT_OF(notations) - 1)]);
+            applied += program_apply_line(p, line, &p, &e);
+        }
+        double d = program_interpret_error(p, seed + (uint64_t)round);
+        if (!(d < TOLERANCE)) {
+            for (int i = 0; i < p->n_steps; i++)
+                print_message("%s\n", p->steps[i]);
+            fail_msg("%s: max rel err %g", p->base->spec, d);
+        }
+        arena_free(a);
+    }
+    print_message("random layouts of graphs: %d steps applied\n", applied);
+    assert_true(applied > 300);
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED");
+    seed = given ? strtoull(given, NULL, 10) : seed;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layouts_move_as_the_paper_says),
+        cmocka_unit_test(bad_graphs_say_where),
+        cmocka_unit_test(canonical_text_is_the_same_graph),
+        cmocka_unit_test(random_layouts_of_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
