@@ -373,7 +373,7 @@ static void test_completion(void **state)
         { "loop compute_at ReLU ", "Inp Conv BiasAdd @21" },
         { "loop compute_at ReLU Conv ", "N O H W I KH KW @26" },
         { "loop compute_at ReLU Conv H ", "@28" },
-        { "set ", "propagate output_layout input_layout @4" },
+        { "set ", "propagate output_layout input_layout variant @4" },
         { "set propagate ", "on off @14" },
         { "set output_layout o", "original @18" },
         { "set propagate on ", "@17" },
