@@ -123,7 +123,9 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
         } else if (f[i] < 1 || f[i] > x->extent) {
             err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
                     (long long)f[i], (long long)x->extent, x->name);
-            return err_fix(e, "one factor may be 0: it is inferred");
+            return n == 1 ? err_fix(e, "%s splits into ceil(%lld / F) x F", x->name,
+                                    (long long)x->extent)
+                          : err_fix(e, "one factor may be 0: it is inferred");
         } else if (product <= x->extent && __builtin_mul_overflow(product, f[i], &product)) {
             product = INT64_MAX;
         }
