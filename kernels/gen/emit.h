@@ -20,6 +20,7 @@ struct emit {
     bool *touched;                        /* the text uses this buffer */
     const char **again;                   /* names of the copies of pointers */
     const char *prefix;                   /* of the names of index helpers */
+    struct str statics;                   /* functions of the unit's own arrays */
     int depth;                            /* of indentation */
     bool in_parallel;
 };

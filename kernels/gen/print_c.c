@@ -235,18 +235,33 @@ static bool holds_parallel(const struct block *b)
     return false;
 }
 
+/* Where a thread's own large array lives.  A function that no compiler looks through: no loop may
+ * have the call for thread-local storage in it, because clang 14 keeps vectors in registers
+ * across such a call that the callee may overwrite. */
+static void print_thread_array(struct emit *m, const struct buffer *b, const char *name)
+{
+    const char *of_thread = names_claim(m->names, arena_printf(m->u->arena, "%s_of_thread", name));
+    str_printf(&m->statics, "static __attribute__((noinline)) float *%s(void)\n{\n", of_thread);
+    str_printf(&m->statics, "    static _Thread_local float memory[%lld] ", (long long)b->elems);
+    str_add(&m->statics, "__attribute__((aligned(64)));\n    float *p = memory;\n"
+                         "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n");
+    str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
+}
+
 /* A small array lives on the stack, a large one in static memory: one per thread, unless threads
  * are to share it. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
+    bool large = b->elems > STACK_FLOATS;
     bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
-    m->buffer[scope->buffer] = names_claim(m->names, b->name);
+    const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
     emit_indent(m);
-    if (b->elems > STACK_FLOATS)
-        str_add(m->out, shared ? "static " : "static _Thread_local ");
-    str_printf(m->out, "float %s[%lld] __attribute__((aligned(64)));    /* ",
-               m->buffer[scope->buffer], (long long)b->elems);
+    if (large && !shared)
+        print_thread_array(m, b, name);
+    else
+        str_printf(m->out, "%sfloat %s[%lld] __attribute__((aligned(64)));    /* ",
+                   large ? "static " : "", name, (long long)b->elems);
     print_shape(m->out, b);
     str_add(m->out, " */\n");
 }
@@ -369,6 +384,7 @@ void code_print_c(struct unit *u, struct str *out)
     if (u->opts->header)
         emit_comment(out, u->opts->header);
     emit_helpers(&m, out);
+    str_add(out, str_text(&m.statics));
     print_shapes(&m, name);
     print_signature(&m, name);
     str_add(out, "\n{\n");
@@ -379,5 +395,6 @@ void code_print_c(struct unit *u, struct str *out)
     str_add(out, "}\n");
     print_entry(&m, name);
     str_free(&body);
+    str_free(&m.statics);
     emit_close(&m);
 }

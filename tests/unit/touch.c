@@ -12,6 +12,7 @@
 const char touch_prologue[] =
     "#include <cstring>\n"
     "#define restrict\n"
+    "#define _Thread_local thread_local\n"
     "struct touch { const float *at; unsigned is_store, bytes; };\n"
     "static touch *to;\n"
     "static float *const *base;\n"
@@ -56,13 +57,14 @@ static bool is_replaced(const char *line)
     return str_starts(line, "static inline v") && load && load < brace;
 }
 
-/* "float C_acc[64] __attribute__(...);" */
+/* "float C_acc[64] __attribute__(...);" or "float *C_acc = C_acc_of_thread();" */
 static void array_line(struct str *out, const struct func *f, const char *line)
 {
     const char *at = strstr(line, "float ") + strlen("float ");
+    at += *at == '*';
     for (int b = f->n_params; b < f->n_buffers; b++) {
         const char *name = f->buffer[b].name;
-        if (str_starts(at, name) && at[strlen(name)] == '[') {
+        if (str_starts(at, name) && strchr("[ ", at[strlen(name)])) {
             str_printf(out, "ptr %s(base[%d]);\n", name, b);
             return;
         }
@@ -76,7 +78,8 @@ static void add_line(struct str *out, const struct func *f, const char *line)
                                            "const float *" };
     if (is_replaced(line))
         return;
-    if (strstr(line, "__attribute__((aligned(64)))")) {
+    if (str_starts(line, " ") && !strstr(line, " memory[") &&
+        (strstr(line, "__attribute__((aligned(64)))") || strstr(line, "_of_thread()"))) {
         array_line(out, f, line);
         return;
     }
