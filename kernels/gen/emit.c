@@ -24,6 +24,27 @@ void emit_indent(struct emit *m)
     str_repeat(m->out, ' ', 4 * m->depth);
 }
 
+void emit_signature(struct emit *m, const char *name, const char *const *type)
+{
+    struct str *out = m->out;
+    int n = m->u->func->n_params;
+    size_t line = out->len;
+    str_printf(out, "void %s(", name);
+    int indent = (int)(out->len - line);
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? "," : "");
+        if (i && out->len - line + strlen(type[i]) + strlen(m->buffer[i]) > MAX_COLUMNS - 3) {
+            str_add_char(out, '\n');
+            line = out->len;
+            str_repeat(out, ' ', indent);
+        } else if (i) {
+            str_add_char(out, ' ');
+        }
+        str_printf(out, "%s%s", type[i], m->buffer[i]);
+    }
+    str_add(out, n ? ")\n" : "void)\n");
+}
+
 void emit_line(struct emit *m, const char *fmt, ...)
 {
     va_list ap;
@@ -150,4 +171,49 @@ void emit_comment(struct str *out, const char *text)
             str_add_char(out, ' ');
     }
     str_add(out, " */\n");
+}
+
+/* The last blank of s[0, room] after an operator or comma, inside the fewest brackets; 0: none. */
+static size_t find_break(const char *s, size_t n, size_t room)
+{
+    size_t best = 0;
+    int depth = 0, best_depth = 0;
+    for (size_t i = 1; i < n && i <= room; i++) {
+        depth += (strchr("([{", s[i]) != NULL) - (strchr(")]}", s[i]) != NULL);
+        if (s[i] == ' ' && strchr(",+-*/?:=&", s[i - 1]) && (!best || depth <= best_depth)) {
+            best = i;
+            best_depth = depth;
+        }
+    }
+    return best;
+}
+
+static void wrap_line(struct str *out, const char *line, size_t n)
+{
+    size_t indent = strspn(line, " "), margin = indent, at;
+    const char *s = line + indent, *end = line + n;
+    bool statement = indent > 0 && *s != '/' && *s != '#';
+    while (statement && margin + (size_t)(end - s) > MAX_COLUMNS &&
+           (at = find_break(s, (size_t)(end - s), MAX_COLUMNS - margin)) > 0) {
+        str_repeat(out, ' ', (int)margin);
+        str_add_n(out, s, at);
+        str_add_char(out, '\n');
+        s += at + 1;
+        margin = indent + 8;
+    }
+    str_repeat(out, ' ', (int)margin);
+    str_add_n(out, s, (size_t)(end - s));
+}
+
+void emit_wrapped(struct str *out, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        wrap_line(out, text, n);
+        text += n;
+        if (*text) {
+            str_add_char(out, '\n');
+            text++;
+        }
+    }
 }

@@ -28,6 +28,8 @@ struct emit {
 /* Claims the names of the parameters. */
 void emit_open(struct emit *m, struct unit *u, struct str *out);
 void emit_close(struct emit *m);
+/* "void NAME(TYPE Inp, TYPE Conv)": the parameters with these types. */
+void emit_signature(struct emit *m, const char *name, const char *const *type);
 void emit_line(struct emit *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void emit_indent(struct emit *m);
 /* e + plus as C, for use as an operand of min_prec: 0 condition, 4 sum, 5 product, 6 primary. */
@@ -39,6 +41,9 @@ void emit_value(struct emit *m, const struct term *t, int lanes);
 void emit_place(struct emit *m, const struct place *at);              /* "C[8*n + 3]" */
 /* Typedefs and helper functions for what m needed, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
+/* Appends C text with lines of more than MAX_COLUMNS broken after an operator or comma. */
+#define MAX_COLUMNS 100
+void emit_wrapped(struct str *out, const char *text);
 /* A comment block; text that is already one is copied. */
 void emit_comment(struct str *out, const char *text);
 #endif

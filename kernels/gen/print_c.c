@@ -2,8 +2,6 @@
  * named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
-#include <string.h>
-
 #define STACK_FLOATS 65536                /* a larger local array does not go on the stack */
 
 static void print_block(struct emit *m, const struct block *b);
@@ -345,22 +343,10 @@ static void print_shapes(struct emit *m, const char *name)
 static void print_signature(struct emit *m, const char *name)
 {
     const struct func *f = m->u->func;
-    size_t line = m->out->len;
-    str_printf(m->out, "void %s(", name);
-    int indent = (int)(m->out->len - line);
-    for (int i = 0; i < f->n_params; i++) {
-        const char *type = f->buffer[i].written ? "float *restrict" : "const float *restrict";
-        str_add(m->out, i ? "," : "");
-        if (i && m->out->len - line + strlen(type) + strlen(m->buffer[i]) > 96) {
-            str_add_char(m->out, '\n');
-            line = m->out->len;
-            str_repeat(m->out, ' ', indent);
-        } else if (i) {
-            str_add_char(m->out, ' ');
-        }
-        str_printf(m->out, "%s %s", type, m->buffer[i]);
-    }
-    str_add(m->out, f->n_params ? ")" : "void)");
+    const char **type = ARENA_ARRAY(m->u->arena, const char *, f->n_params + 1);
+    for (int i = 0; i < f->n_params; i++)
+        type[i] = f->buffer[i].written ? "float *restrict " : "const float *restrict ";
+    emit_signature(m, name, type);
 }
 
 static void print_entry(struct emit *m, const char *name)
@@ -387,11 +373,11 @@ void code_print_c(struct unit *u, struct str *out)
     str_add(out, str_text(&m.statics));
     print_shapes(&m, name);
     print_signature(&m, name);
-    str_add(out, "\n{\n");
+    str_add(out, "{\n");
     for (int i = 0; i < u->func->n_params; i++)
         if (!m.touched[i])
             str_printf(out, "    (void)%s;\n", m.buffer[i]);
-    str_add(out, str_text(&body));
+    emit_wrapped(out, str_text(&body));
     str_add(out, "}\n");
     print_entry(&m, name);
     str_free(&body);

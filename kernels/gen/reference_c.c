@@ -12,7 +12,7 @@ struct reference {
     bool max, min;
 };
 
-static void print_value(struct reference *r, const struct val *v);
+static void print_value(struct reference *r, const struct val *v, bool operand);
 
 static void print_load(struct reference *r, int tensor, const struct expr *const *idx)
 {
@@ -22,13 +22,35 @@ static void print_load(struct reference *r, int tensor, const struct expr *const
     emit_place(&r->m, &at);
 }
 
-static void print_pair(struct reference *r, const char *open, const struct val *v, const char *op)
+/* "a + b", in parentheses where it is an operand. */
+static void print_pair(struct reference *r, const struct val *v, const char *op, bool operand)
 {
-    str_add(r->m.out, open);
-    print_value(r, v->a);
+    str_add(r->m.out, operand ? "(" : "");
+    print_value(r, v->a, true);
     str_add(r->m.out, op);
-    print_value(r, v->b);
+    print_value(r, v->b, true);
+    str_add(r->m.out, operand ? ")" : "");
+}
+
+static void print_extremum(struct reference *r, const struct val *v)
+{
+    *(v->kind == VAL_MAX ? &r->max : &r->min) = true;
+    str_add(r->m.out, v->kind == VAL_MAX ? "ref_max(" : "ref_min(");
+    print_value(r, v->a, false);
+    str_add(r->m.out, ", ");
+    print_value(r, v->b, false);
     str_add_char(r->m.out, ')');
+}
+
+static void print_select(struct reference *r, const struct val *v, bool operand)
+{
+    str_add(r->m.out, operand ? "(" : "");
+    emit_index(&r->m, v->cond, 0, 0);
+    str_add(r->m.out, " ? ");
+    print_value(r, v->a, true);
+    str_add(r->m.out, " : ");
+    print_value(r, v->b, true);
+    str_add(r->m.out, operand ? ")" : "");
 }
 
 static void print_number(struct str *out, double v)
@@ -41,24 +63,17 @@ static void print_number(struct str *out, double v)
         str_printf(out, v < 0 ? "(%.17g)" : "%.17g", v);
 }
 
-static void print_value(struct reference *r, const struct val *v)
+static void print_value(struct reference *r, const struct val *v, bool operand)
 {
-    struct str *out = r->m.out;
     switch (v->kind) {
-    case VAL_CONST: print_number(out, v->value); return;
+    case VAL_CONST: print_number(r->m.out, v->value); return;
     case VAL_LOAD: print_load(r, v->source, v->idx); return;
-    case VAL_ADD: print_pair(r, "(", v, " + "); return;
-    case VAL_SUB: print_pair(r, "(", v, " - "); return;
-    case VAL_MUL: print_pair(r, "(", v, " * "); return;
-    case VAL_DIV: print_pair(r, "(", v, " / "); return;
-    case VAL_MAX: r->max = true; print_pair(r, "ref_max(", v, ", "); return;
-    case VAL_MIN: r->min = true; print_pair(r, "ref_min(", v, ", "); return;
-    case VAL_SELECT:
-        str_add_char(out, '(');
-        emit_index(&r->m, v->cond, 0, 0);
-        str_add(out, " ? ");
-        print_pair(r, "", v, " : ");
-        return;
+    case VAL_ADD: print_pair(r, v, " + ", operand); return;
+    case VAL_SUB: print_pair(r, v, " - ", operand); return;
+    case VAL_MUL: print_pair(r, v, " * ", operand); return;
+    case VAL_DIV: print_pair(r, v, " / ", operand); return;
+    case VAL_MAX: case VAL_MIN: print_extremum(r, v); return;
+    case VAL_SELECT: print_select(r, v, operand); return;
     case VAL_KIND_COUNT: default:
         UNREACHABLE();
     }
@@ -96,7 +111,7 @@ static void print_body(struct reference *r, const struct node *n)
         emit_indent(m);
         str_add(m->out, n->combine == COMBINE_SUM ? "sum += " : "sum = ref_max(sum, ");
         r->max |= n->combine == COMBINE_MAX;
-        print_value(r, n->body);
+        print_value(r, n->body, false);
         str_add(m->out, n->combine == COMBINE_SUM ? ";\n" : ");\n");
         close_loops(r, n->n_reduce);
     }
@@ -106,7 +121,7 @@ static void print_body(struct reference *r, const struct node *n)
     if (n->combine != COMBINE_NONE)
         str_add(m->out, "sum");
     else
-        print_value(r, n->body);
+        print_value(r, n->body, false);
     str_add(m->out, ";\n");
 }
 
@@ -131,7 +146,7 @@ static void print_node(struct reference *r, int node)
     names_reset(r->m.names, mark);
 }
 
-static void print_extremum(struct str *out, const char *name, char op)
+static void print_helper(struct str *out, const char *name, char op)
 {
     str_printf(out, "static inline double ref_%s(double a, double b) ", name);
     str_printf(out, "{ return a %c b ? a : b; }\n", op);
@@ -140,6 +155,7 @@ static void print_extremum(struct str *out, const char *name, char op)
 static void print_all(struct reference *r, const char *name, struct str *out)
 {
     struct str body = { 0 };
+    const char **type = ARENA_ARRAY(r->m.u->arena, const char *, r->g->n_tensors + 1);
     r->m.out = &body;
     r->m.depth = 1;
     r->m.prefix = "ref_";
@@ -148,14 +164,18 @@ static void print_all(struct reference *r, const char *name, struct str *out)
         print_node(r, i);
     emit_helpers(&r->m, out);
     if (r->max)
-        print_extremum(out, "max", '>');
+        print_helper(out, "max", '>');
     if (r->min)
-        print_extremum(out, "min", '<');
-    str_printf(out, "void %s(", name);
+        print_helper(out, "min", '<');
+    if (r->max || r->min)
+        str_add_char(out, '\n');
     for (int t = 0; t < r->g->n_tensors; t++)
-        str_printf(out, "%s%sdouble *%s", t ? ", " : "",
-                   r->g->tensor[t].producer < 0 ? "const " : "", r->m.buffer[t]);
-    str_printf(out, ")\n{\n%s}\n", str_text(&body));
+        type[t] = r->g->tensor[t].producer < 0 ? "const double *" : "double *";
+    r->m.out = out;
+    emit_signature(&r->m, name, type);
+    str_add(out, "{\n");
+    emit_wrapped(out, str_text(&body));
+    str_add(out, "}\n");
     str_free(&body);
 }
 

@@ -36,7 +36,8 @@ void kernel(const float *restrict Inp_in, const float *restrict Ker, const float
     for (long h = 0; h < 8; h++) {
         for (long w = 0; w < 16; w++) {
             for (long i = 0; i < 2; i++) {
-                Inp[32*h + 2*w + i] = h >= 1 && h < 7 && w >= 1 && w < 15 ? Inp_in[84*i + 14*h + w - 15] : 0.0f;
+                Inp[32*h + 2*w + i] = h >= 1 && h < 7 && w >= 1 && w < 15 ?
+                        Inp_in[84*i + 14*h + w - 15] : 0.0f;
             }
         }
     }
