@@ -178,6 +178,21 @@ static bool add_limit(struct stage *s, struct limit l, struct err *e)
     return true;
 }
 
+static bool in_range(int i, int first, int n)
+{
+    return first <= i && i < first + n;
+}
+
+/* The name, or NAME_2 and so on where a loop that stays has it. */
+static const char *free_name(struct arena *a, const struct stage *s, int first, int n,
+                             const char *name)
+{
+    const char *free = name;
+    for (int k = 2; stage_axis(s, free) >= 0 && !in_range(stage_axis(s, free), first, n); k++)
+        free = arena_printf(a, "%s_%d", name, k);
+    return free;
+}
+
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
                  const struct stage **out, struct err *e)
 {
@@ -194,7 +209,8 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     const struct expr *value = NULL;
     memcpy(list, s->axis, sizeof *list * (size_t)axis);
     for (int i = 0; i < parts; i++) {
-        list[axis + i] = axis_make(p, arena_printf(a, "%s.%d", x->name, i), f[i], x->reduce);
+        const char *name = free_name(a, s, axis, 1, arena_printf(a, "%s.%d", x->name, i));
+        list[axis + i] = axis_make(p, name, f[i], x->reduce);
         value = i ? expr_add(p, expr_mulc(p, value, f[i]), list[axis + i].var) : list[axis].var;
     }
     value = expr_simplify(p, value);
@@ -210,11 +226,6 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
         return false;
     *out = t;
     return true;
-}
-
-static bool in_range(int i, int first, int n)
-{
-    return first <= i && i < first + n;
 }
 
 /* The name of a fused loop: "N_H.0", or "O" again when O.0 O.1 (all its parts) are fused. */
@@ -264,7 +275,8 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
         }
         extent *= x[i].extent;
     }
-    struct axis fused = axis_make(p, fused_name(a, s, first, n), extent, x->reduce);
+    const char *name = free_name(a, s, first, n, fused_name(a, s, first, n));
+    struct axis fused = axis_make(p, name, extent, x->reduce);
     int64_t inner = 1;
     for (int i = n - 1; i >= 0; i--) {
         from[i] = x[i].var;

@@ -160,14 +160,22 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
         }
         for (char *ch = dim; *ch; ch++)
             *ch = (char)toupper((unsigned char)*ch);
+        for (int d = 0; d < rank; d++)
+            if (streq(dims[d], dim)) {
+                err_set(c->e, ERR_NAME, "%s has two dimensions %s", st->name, dim);
+                return at(c, col, (int)strlen(dim));
+            }
         dims[rank] = dim;
         shape[rank++] = v;
         s += 1 + n;
         s += strspn(s, " \t");
     }
     struct tensor_def def = { st->name, rank, dims, shape, role };
-    graph_add_tensor(c->g, &def);
-    return true;
+    int t = graph_add_tensor(c->g, &def);
+    if (tensor_elems(&c->g->tensor[t]) <= (int64_t)1 << 40)
+        return true;
+    err_set(c->e, ERR_OVERFLOW, "tensor %s has more than 2^40 elements", st->name);
+    return at(c, st->name_col, (int)strlen(st->name));
 }
 
 /* Words for the shape parameters that were left out, from the first tensor. */
@@ -258,6 +266,11 @@ static bool splice_tensors(struct splice *s)
         const char *name = x->role == TENSOR_OUTPUT
                                ? s->st->name
                                : arena_printf(c->a, "%s_%s", s->st->name, x->name);
+        if (graph_tensor(c->g, name) >= 0) {
+            err_set(c->e, ERR_NAME, "there is a tensor %s already", name);
+            err_fix(c->e, "%s brings its own: give one of them another name", s->st->name);
+            return at(c, s->st->name_col, (int)strlen(s->st->name));
+        }
         const char *dims[MAX_RANK];
         for (int d = 0; d < x->rank; d++)
             dims[d] = arena_strdup(c->a, x->dim[d]);

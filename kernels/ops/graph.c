@@ -214,6 +214,16 @@ static void convert_node(struct graph *g, int from, int to)
     graph_add_node(g, &n);
 }
 
+/* base + suffix, with _ behind it where a tensor has that name: graphs from text may use any. */
+static const char *free_name(struct arena *a, const struct graph *g, const char *base,
+                             const char *suffix)
+{
+    const char *name = arena_printf(a, "%s%s", base, suffix);
+    while (graph_tensor(g, name) >= 0)
+        name = arena_printf(a, "%s_", name);
+    return name;
+}
+
 static struct graph *graph_like(struct arena *a, const struct graph *g)
 {
     struct graph *to = ARENA_NEW(a, struct graph);
@@ -237,7 +247,7 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
     if (!input && g->tensor[t].role != TENSOR_OUTPUT)
         fail("no conversion of %s: neither input nor output", g->tensor[t].name);
     struct graph *to = graph_like(a, g);
-    const char *caller = arena_printf(a, "%s%s", g->tensor[t].name, input ? "_in" : "_out");
+    const char *caller = free_name(a, g, g->tensor[t].name, input ? "_in" : "_out");
     struct remap m = { to, input ? t : t + 1 };
     for (int i = 0; i < g->n_tensors; i++) {
         const struct tensor *old = &g->tensor[i];
@@ -278,7 +288,7 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
         copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
         if (i == t)
             copy_tensor(to, &g->tensor[i],
-                        arena_printf(a, "%s_Inp", g->tensor[g->node[node].out].name), TENSOR_INTER);
+                        free_name(a, g, g->tensor[g->node[node].out].name, "_Inp"), TENSOR_INTER);
     }
     for (int i = 0; i < g->n_nodes; i++) {
         if (i != node) {

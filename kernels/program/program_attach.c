@@ -111,6 +111,8 @@ bool program_attach_step(struct program *draft, const struct step *s, struct err
     int src;
     if (!constant(draft, s->target, &src, e))
         return blame_target(e, s);
+    if (!program_own_layouts(draft, s, e))
+        return false;
     int i = attached_index(draft, draft->graph->tensor[src].name);
     if (s->kind == STEP_LAYOUT_STORE_AT)
         return store_at(draft, s, src, e) || (!e->at.col && blame_target(e, s));

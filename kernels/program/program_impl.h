@@ -20,6 +20,9 @@ bool program_attach_step(struct program *draft, const struct step *s, struct err
 /* Drops what is stored inside a tensor whose sequence starts anew. */
 void program_detach_from(struct program *draft, const char *dst);
 
+/* Refused under variant ol, where tensors do not have the layouts that steps gave them. */
+bool program_own_layouts(const struct program *p, const struct step *s, struct err *e);
+
 /* Points the error at a word of the step. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);

@@ -204,6 +204,15 @@ static bool prim_from_step(const struct layout *l, const struct step *s, struct 
     return find_dim(l, &s->arg[0], &p->dim, e);
 }
 
+bool program_own_layouts(const struct program *p, const struct step *s, struct err *e)
+{
+    if (p->variant != VARIANT_OL)
+        return true;
+    err_set(e, ERR_STEP, "variant ol fixes every layout: there is none to go on from");
+    err_fix(e, "set variant alt first; layout set works");
+    return blame_target(e, s);
+}
+
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e)
 {
     int t = 0, n = 0;
@@ -222,7 +231,9 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
         return blame_target(e, s);
     }
     if (s->kind == STEP_LAYOUT_RESET || s->kind == STEP_LAYOUT_SET)
-        program_detach_from(draft, name);
+        program_detach_from(draft, draft->graph->tensor[t].name);
+    else if (!program_own_layouts(draft, s, e))
+        return false;
     if (s->kind == STEP_LAYOUT_RESET) {
         program_set_choice(draft, name, NULL, 0);
         return true;

@@ -59,6 +59,14 @@ static const struct row rows[] = {
       "layout set Conv NHWO", 0, "ReLU", "N H W O" },
     { "wp: relu keeps its own (C.5 vi)", "c2d i=2 h=8 w=8 o=4 k=3 bias=1 relu=1",
       "set variant wp;layout set Conv NHWO", 0, "ReLU", "N O H W" },
+    { "names of conversions are free ones", "x_in = const k=2; x = input m=8 k=4; c = gmm(x) n=4",
+      "layout set x \"M/4 K 4m\"", 1, "x_in_", "M K" },
+    { "the operand of a bias, though another is called so",
+      "x = input n=1 i=2 h=6 w=7; c = c2d(x) o=6 k=2 p=1 bias=1", "layout set c.Inp NHWO", 1,
+      "c_Inp_", "N H W O" },
+    { "a new layout ends what is stored inside it", "x = const m=6 k=6; c = gmm(x) n=6 bias=1",
+      "layout store_at c_Bias x M;layout set c_C.Inp \"K M\"", 0, "c_Bias",
+      "N" },
     { "an input is converted", "gmm m=8 k=4 n=8", "layout set A \"M/4 K 4m\"", 1, "A", "M/4 K 4m" },
 };
 
@@ -96,6 +104,9 @@ static const struct bad bads[] = {
     { "x = input n=1 i=4 h=6 w=6; c = gmm(x) n=4", "A of gmm is M:1 K:4, but x is N:1 I:4 H:6 W:6",
       5 },
     { "x = input n=0", "DIM=SIZE", 11 },
+    { "x = input m=4 m=4; c = gmm(x) n=4", "x has two dimensions M", 15 },
+    { "x = input m=1048576 n=1048577; c = gmm m=2 k=2 n=2", "more than 2^40", 1 },
+    { "c_B = const m=4; c = gmm m=2 k=2 n=2", "there is a tensor c_B already", 1 },
     { "x = input n=4", "a graph without operators", 0 },
     { "a = gmm m=2 k=2 n=2; output b", "no tensor b", 8 },
     { "a = gmm m=2 k=2 n=2; output a_A", "not computed", 8 },
@@ -103,6 +114,27 @@ static const struct bad bads[] = {
     { "x = input m=2 k=2; y = input m=2 k=2; a = gmm(x, y, x, x) n=2",
       "takes 2 tensors, 4 are given", 5 },
 };
+
+/* Under ol a step has no layout to go on from. */
+static void fixed_layouts_stay(void **state)
+{
+    (void)state;
+    static const char *const refused[] = { "layout reorder B N K", "layout decouple_at Bias",
+                                           "layout store_at Bias B K" };
+    struct arena *a = arena_new();
+    const struct program *p =
+        load(a, "gmm m=4 k=6 n=6 bias=1", "layout store_at Bias B K;set variant ol");
+    for (int i = 0; i < COUNT_OF(refused); i++) {
+        struct err e;
+        assert_false(program_apply_line(p, refused[i], &p, &e));
+        assert_non_null(strstr(e.text, "variant ol fixes every layout"));
+        assert_int_not_equal(e.at.col, 0);
+    }
+    struct err e;
+    assert_true(program_apply_line(p, "set variant alt", &p, &e));
+    assert_true(program_interpret_error(p, seed) < TOLERANCE);
+    arena_free(a);
+}
 
 static void bad_graphs_say_where(void **state)
 {
@@ -187,6 +219,7 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_move_as_the_paper_says),
+        cmocka_unit_test(fixed_layouts_stay),
         cmocka_unit_test(bad_graphs_say_where),
         cmocka_unit_test(canonical_text_is_the_same_graph),
         cmocka_unit_test(random_layouts_of_graphs),
