@@ -289,7 +289,7 @@ static void select_row(const struct row_ctx *c, const struct row_val *v, int64_t
         if (v->test[t].linear)
             narrow(c, &v->test[t], &lo, &hi);
     lo = lo < end ? lo : end;
-    hi = hi < lo ? lo : hi;
+    hi = hi < lo ? lo : hi < end ? hi : end;
     if (lo > i0)
         val_row(c, v->b, i0, lo - i0, out);
     bool runs = has_crooked_test(v);

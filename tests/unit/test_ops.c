@@ -182,6 +182,20 @@ static void fast_equals_slow(void **state)
     }
 }
 
+/* Blocks of a row that lie in the padding as a whole. */
+static void wide_padding(void **state)
+{
+    (void)state;
+    static const char *const specs[] = { "c2d i=1 h=1 w=8 o=1 kh=1 kw=3 ph=0 pw=300",
+                                         "c2d i=1 h=8 o=1 k=3 p=300" };
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < COUNT_OF(specs); i++) {
+        struct bench b = bench_open(specs[i], &r);
+        check_fast_is_slow(&b, specs[i]);
+        bench_close(&b);
+    }
+}
+
 /* Nodes that the families do not make: whatever the expressions are, rows must evaluate them. */
 
 static struct graph *one_input(struct arena *a, int64_t c, int64_t w)
@@ -579,7 +593,7 @@ int main(void)
         cmocka_unit_test(spec_rubbish),      cmocka_unit_test(resnet18_macs),
         cmocka_unit_test(printed_graphs),    cmocka_unit_test(lookups),
         cmocka_unit_test(conversions),       cmocka_unit_test(reference_data),
-        cmocka_unit_test(reference_cancels),
+        cmocka_unit_test(reference_cancels),  cmocka_unit_test(wide_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
