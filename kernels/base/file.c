@@ -27,18 +27,15 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     }
 }
 
-/* O_NONBLOCK: a fifo in the place of a file must not hang the open. */
-static int open_regular(const char *path, size_t max_bytes, struct err *e)
+static int open_readable(const char *path, size_t max_bytes, struct err *e)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
         err_set(e, ERR_IO, "cannot open %s: %s", path, strerror(errno));
     } else if (S_ISDIR(st.st_mode)) {
         err_set(e, ERR_IO, "%s is a directory", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        err_set(e, ERR_IO, "%s is not a regular file", path);
-    } else if (st.st_size > 0 && (unsigned long long)st.st_size > max_bytes) {
+    } else if (S_ISREG(st.st_mode) && st.st_size > 0 && (unsigned long long)st.st_size > max_bytes) {
         err_set(e, ERR_IO, "%s is larger than %zu bytes", path, max_bytes);
     } else {
         return fd;
@@ -52,7 +49,7 @@ bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *
 {
     bool is_stdin = streq(path, "-");
     struct str buf = {0};
-    int fd = is_stdin ? STDIN_FILENO : open_regular(path, max_bytes, e);
+    int fd = is_stdin ? STDIN_FILENO : open_readable(path, max_bytes, e);
     if (fd < 0)
         return false;
     bool ok = read_all(fd, is_stdin ? "standard input" : path, max_bytes, &buf, e);
@@ -74,7 +71,7 @@ bool file_exists(const char *path)
 }
 
 /* Where the data must really go: path itself, or what it links to when that is a regular file,
- * so that a link stays a link.  Directories, devices, fifos and dangling links are refused.
+ * so that a link stays a link.  Directories and dangling links are refused.
  * *mode gets the permissions of the existing file, or -1. */
 static bool resolve_target(const char *path, struct str *target, int *mode, struct err *e)
 {
@@ -171,10 +168,31 @@ static bool write_beside(const char *target, int mode, const char *data, size_t 
     return ok || err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(why));
 }
 
+/* What can only be written to as it is. */
+static bool is_stream(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode));
+}
+
+static bool write_stream(const char *path, const char *data, size_t n, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    bool ok = fd >= 0 && write_all(fd, data, n);
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(why));
+}
+
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e)
 {
     struct str target = {0};
     int mode;
+    if (is_stream(path))
+        return write_stream(path, data, n, e);
     bool ok = resolve_target(path, &target, &mode, e)
            && write_beside(str_text(&target), mode, data, n, e);
     str_free(&target);

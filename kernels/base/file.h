@@ -6,10 +6,11 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* Reads a whole regular file of at most max_bytes ("-" is standard input). ERR_IO says why not. */
+/* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input). ERR_IO says why
+ * not. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
 /* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or
- * the new. */
+ * the new.  A pipe or a device ("/dev/stdout") is written to as it is. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
