@@ -15,6 +15,18 @@ bool blame_target(struct err *e, const struct step *s)
     return err_at(e, s->target_col, (int)strlen(s->target));
 }
 
+bool blame_factor(struct err *e, const struct step_word *w)
+{
+    const char *digits = w->text + (w->text[0] == '-' || w->text[0] == '+');
+    bool whole = *digits && strspn(digits, "0123456789") == strlen(digits);
+    bool positive = w->text[0] != '-';
+    if (whole && positive)
+        err_set(e, ERR_RANGE, "factor %s is too large", w->text);
+    else
+        err_set(e, ERR_TYPE, "a factor is a whole number, not %s", w->text);
+    return blame_word(e, w);
+}
+
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e)
 {
     struct program *p = ARENA_NEW(a, struct program);
@@ -94,7 +106,10 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     }
     const char *near = str_nearest(s->target, keys, COUNT_OF(settings));
     err_set(e, ERR_NAME, "there is no setting %s", s->target);
-    if (near)
+    if (streq(s->target, "threads"))
+        err_fix(e, "threads belong to a measurement: `:threads %s` on the screen, run --threads %s",
+                s->n_args ? s->arg[0].text : "2", s->n_args ? s->arg[0].text : "2");
+    else if (near)
         err_fix(e, "did you mean %s?", near);
     else
         err_fix(e, "settings: propagate, output_layout, input_layout, variant");

@@ -26,6 +26,8 @@ bool program_own_layouts(const struct program *p, const struct step *s, struct e
 /* Points the error at a word of the step. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);
+/* The word is no factor: not a whole number, or one beyond all bounds. */
+bool blame_factor(struct err *e, const struct step_word *w);
 
 /* Each fills the draft (a shallow copy of the program before the step) or refuses. */
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);

@@ -100,10 +100,8 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;
-    if (!str_to_int64(w->text, INT64_MIN, INT64_MAX, &v)) {
-        err_set(e, ERR_TYPE, "a factor is a whole number, not %s", w->text);
-        return blame_word(e, w);
-    }
+    if (!str_to_int64(w->text, INT64_MIN, INT64_MAX, &v))
+        return blame_factor(e, w);
     *out = v;
     return true;
 }
@@ -116,10 +114,24 @@ static int64_t option(const struct step *s, const char *key, int64_t otherwise)
     return otherwise;
 }
 
+/* allow_pad=0 or 1. */
+static bool find_allow_pad(const struct step *s, bool *out, struct err *e)
+{
+    for (int i = 0; i < s->n_opts; i++)
+        if (streq(s->opt[i].key, "allow_pad") && s->opt[i].value != 0 && s->opt[i].value != 1) {
+            struct step_word w = { s->opt[i].text, s->opt[i].col, s->opt[i].len, false };
+            err_set(e, ERR_RANGE, "allow_pad is 0 or 1, not %lld", (long long)s->opt[i].value);
+            return blame_word(e, &w);
+        }
+    *out = option(s, "allow_pad", 0) == 1;
+    return true;
+}
+
 static bool prim_split(const struct layout *l, const struct step *s, struct prim *p, struct err *e)
 {
     p->kind = PRIM_SPLIT;
-    p->allow_pad = option(s, "allow_pad", 0) != 0;
+    if (!find_allow_pad(s, &p->allow_pad, e))
+        return false;
     if (s->n_args - 1 > MAX_DIMS - 1)
         return err_set(e, ERR_RANK, "too many factors");
     if (!find_dim(l, &s->arg[0], &p->dim, e))

@@ -51,10 +51,8 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
         return err_set(e, ERR_RANK, "too many factors");
     for (int i = 1; i < st->n_args; i++) {
         long long f;
-        if (!str_to_int64(st->arg[i].text, 0, (long long)1 << 40, &f)) {
-            err_set(e, ERR_TYPE, "a factor is a whole number, not %s", st->arg[i].text);
-            return blame_word(e, &st->arg[i]);
-        }
+        if (!str_to_int64(st->arg[i].text, 0, (long long)1 << 40, &f))
+            return blame_factor(e, &st->arg[i]);
         factor[i - 1] = f;
     }
     return stage_split(d->pool, s, axis, factor, st->n_args - 1, out, e) ||
@@ -78,6 +76,29 @@ static bool find_axes(const struct stage *s, const struct step *st, int *axis, s
     return true;
 }
 
+static bool among(int x, const int *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == x)
+            return true;
+    return false;
+}
+
+/* The order of all loops that puts the n named ones, in the order named, where the first one is. */
+static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
+{
+    struct str order = { 0 };
+    for (int i = 0; i < s->n_axes; i++) {
+        if (i == axis[0])
+            for (int j = 0; j < n; j++)
+                str_printf(&order, " %s", s->axis[axis[j]].name);
+        else if (!among(i, axis, n))
+            str_printf(&order, " %s", s->axis[i].name);
+    }
+    err_fix(e, "reorder first: loop reorder %s%s", s->name, str_text(&order));
+    str_free(&order);
+}
+
 static bool step_fuse(struct program *d, const struct stage *s, const struct step *st,
                       const struct stage **out, struct err *e)
 {
@@ -88,8 +109,7 @@ static bool step_fuse(struct program *d, const struct stage *s, const struct ste
         if (axis[i] != axis[0] + i) {
             err_set(e, ERR_DIM, "loops %s and %s are not adjacent in this order",
                     st->arg[i - 1].text, st->arg[i].text);
-            err_fix(e, "reorder first: loop reorder %s %s %s", s->name, st->arg[i - 1].text,
-                    st->arg[i].text);
+            fix_adjacent(s, axis, st->n_args, e);
             return blame_word(e, &st->arg[i]);
         }
     return stage_fuse(d->pool, s, axis[0], st->n_args, out, e);
@@ -201,8 +221,13 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
                         : st->kind == STEP_LOOP_UNROLL   ? LOOP_UNROLL
                         : st->kind == STEP_LOOP_PARALLEL ? LOOP_PARALLEL
                                                          : LOOP_SERIAL;
-    return find_axis(s, &st->arg[0], &axis, e) &&
-           (stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]));
+    if (!find_axis(s, &st->arg[0], &axis, e))
+        return false;
+    if (ann == LOOP_SERIAL && s->axis[axis].ann == LOOP_SERIAL) {
+        err_set(e, ERR_STEP, "loop %s of %s is already a plain loop", s->axis[axis].name, s->name);
+        return blame_word(e, &st->arg[0]);
+    }
+    return stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]);
 }
 
 static bool change_stage(struct program *d, const struct step *st, int node,

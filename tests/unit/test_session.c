@@ -250,9 +250,8 @@ static void test_huge(void **state)
     check_refused_fast(text.data, text.len, "more than 100000 values");
     str_clear(&text);
     str_add(&text, HEAD "steps:\n");
-    for (int i = 0; i < 2001; i++)
-        str_add(&text, "- loop serial C M\n");
-    str_add(&text, "- loop serial C M\n");
+    for (int i = 0; i < 1001; i++)
+        str_add(&text, "- loop parallel C M\n- loop serial C M\n");
     struct session *s = NULL;
     struct err e;
     if (!parse_text(text.data, text.len, &s, &e) && !strstr(e.text, "more than 2000 steps"))
@@ -733,7 +732,7 @@ static void test_kill_while_saving(void **state)
         if (child == 0)
             for (;;) {
                 enum command_effect effect;
-                command_run(s->history, "loop serial C M", &effect, &e);
+                command_run(s->history, "loop parallel C M", &effect, &e);
                 command_run(s->history, "undo", &effect, &e);
                 if (!session_save(s, str_text(&path), &e))
                     _exit(1);
