@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/appcmd.h"
 #include "app/help.h"
 #include "app/tui.h"
 #include "kernels/base/file.h"
@@ -45,6 +46,27 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
     return true;
 }
 
+/* The first word is no step and no command of the history. */
+static bool no_such_step(const char *line, struct err *e)
+{
+    char word[40];
+    const char *first = line + strspn(line, " \t");
+    int len = (int)strcspn(first, " \t#\"");
+    snprintf(word, sizeof word, "%.*s", len, first);
+    for (int i = 0; i < APP_COUNT; i++)
+        if (streq(app_info((enum app_command)i)->name, word)) {
+            err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
+            return err_at(e, 1 + (int)(first - line), len);
+        }
+    const char *near = command_meant(word);
+    err_set(e, ERR_NAME, "there is no step \"%s\"", word);
+    if (near)
+        err_fix(e, "did you mean %s?", near);
+    else
+        err_fix(e, "tilescope help steps");
+    return err_at(e, 1 + (int)(first - line), len);
+}
+
 /* One line of a script; name, n and line only for the error. */
 static bool script_line(struct opened *o, const char *name, int n, const char *line, struct err *e)
 {
@@ -55,12 +77,20 @@ static bool script_line(struct opened *o, const char *name, int n, const char *l
             vec_push(&o->marked, history_current(h)->id);
         if (effect != EFFECT_APP)
             return true;
-        err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
-        err_at(e, 1 + (int)strspn(line, " \t"), 1);
+        no_such_step(line, e);
     }
     struct where at = e->at;
     err_where(e, name, n, at.col > 0 ? at.col : 1, line);
     e->at.len = at.len;
+    return false;
+}
+
+/* Scripts are lines of steps; a session is YAML. */
+static bool is_session(const char *text)
+{
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        if (*text != '#' && text[strspn(text, " \t\r")] != '\n' && !str_starts(text, "---"))
+            return str_starts(text, "tilescope:");
     return false;
 }
 
@@ -71,6 +101,10 @@ static bool run_script(struct opened *o, const char *path, struct err *e)
     bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
     if (ok && memchr(str_text(&text), '\0', text.len))
         ok = err_set(e, ERR_SYNTAX, "%s holds NUL bytes: not a file of step lines", name);
+    if (ok && is_session(str_text(&text))) {
+        ok = err_set(e, ERR_SYNTAX, "%s is a session file, not a file of step lines", name);
+        err_fix(e, "run it as `tilescope run %s`", path);
+    }
     char *line = text.data;
     for (int n = 1; ok && line && line < text.data + text.len; n++) {
         size_t len = strcspn(line, "\n");
@@ -220,7 +254,8 @@ static int cmd_help(const struct cli *c)
 static int cmd_studies(const struct cli *c)
 {
     struct str out = {0};
-    str_add(&out, args_has(c->args, OPT_JSON) ? "[]\n" : "There are no studies in this version.\n");
+    str_add(&out, args_has(c->args, OPT_JSON) ? "{\n  \"studies\": []\n}\n"
+                                              : "There are no studies in this version.\n");
     cli_put(&out);
     return EXIT_FINE;
 }

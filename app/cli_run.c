@@ -195,6 +195,15 @@ static bool save(const struct run *r, struct opened *o, const struct measurement
     return cli_go_home(o, e) && session_save(s, r->output ? r->output : s->path, e);
 }
 
+/* With no step that could be at fault, an operator that does not fit is this machine's limit. */
+static int exit_code(const struct run *r, const struct measurement *m, int asserted)
+{
+    bool bare = history_current(r->history)->program->n_steps == 0;
+    if (m->outcome == OUTCOME_LIMIT && bare)
+        return EXIT_LACKS;
+    return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
+}
+
 static int run_opened(struct run *r, struct opened *o)
 {
     struct err e = {0};
@@ -211,7 +220,7 @@ static int run_opened(struct run *r, struct opened *o)
     str_free(&json);
     if ((r->save || r->output) && !save(r, o, &m, &e))
         return cli_fail(r->cli, &e);
-    return good ? code : EXIT_CHECK;
+    return exit_code(r, &m, code);
 }
 
 int cmd_run(const struct cli *c)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "app/appcmd.h"
 #include "app/key.h"
 #include "explorer/command.h"
 #include "kernels/ops/graph.h"
@@ -40,6 +41,14 @@ static void topic_steps(struct str *out)
         "O.0, O.1. A # starts a comment.\n\n");
     struct str all = {0};
     command_help(&all);
+    str_add(&all, "\nThe screen's own commands, typed at its `:` prompt only:\n\n");
+    for (int i = 0; i < APP_COUNT; i++) {
+        const struct app_info *c = app_info((enum app_command)i);
+        int n = (int)strlen(c->name) + 1 + (int)strlen(c->syntax);
+        str_printf(&all, "%s %s", c->name, c->syntax);
+        str_repeat(&all, ' ', n < STEP_HELP_COLUMN ? STEP_HELP_COLUMN - n : 2);
+        str_printf(&all, "%s\n", c->help);
+    }
     add_wrapped(out, str_text(&all), STEP_HELP_COLUMN);
     str_free(&all);
 }

@@ -53,14 +53,16 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-static void failed(struct doc *d, const struct measurement *r, int width)
+static void failed(const struct model *m, struct doc *d, const struct measurement *r, int width)
 {
     doc_printf(d, STYLE_BAD, "Not usable: %s", outcome_name[r->outcome]);
     doc_end(d);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_PLAIN, r->reason, width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "Press u to undo the step, m to measure again.", width - 2, 0);
+    bool bare = history_current(m->session->history)->parent < 0;
+    doc_wrap(d, STYLE_DIM, bare ? "Press m to measure again."
+                                : "Press u to undo the step, m to measure again.", width - 2, 0);
 }
 
 static void put_time(struct doc *d, const struct measurement *r, int width)
@@ -232,7 +234,7 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
         return;
     }
     if (r->outcome != OUTCOME_OK && r->latency.runs == 0) {
-        failed(d, r, width);
+        failed(m, d, r, width);
         return;
     }
     put_time(d, r, width);

@@ -136,6 +136,17 @@ bool command_run(struct history *h, const char *line, enum command_effect *effec
     return ok;
 }
 
+const char *command_meant(const char *word)
+{
+    const char *candidate[STEP_KIND_COUNT + COMMAND_COUNT];
+    int n = 0;
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        candidate[n++] = step_info((enum step_kind)k)->room;
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        candidate[n++] = infos[c].name;
+    return str_nearest(word, candidate, n);
+}
+
 static void help_row(struct str *out, const char *left, const char *help)
 {
     size_t n = strlen(left);

@@ -17,6 +17,9 @@ enum command_effect {
  * alone. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
+/* The room of steps or the command that a misspelt first word was meant to be, or NULL. */
+const char *command_meant(const char *word);
+
 /* Completion at the end of a partial line: full words that may stand there, with a short help. */
 struct completion { const char *word, *help; };
 /* replace_from: byte offset in line where the word starts. */

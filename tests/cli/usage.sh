@@ -66,8 +66,12 @@ t 3 'the CUDA generator is not in this version' show "$gmm" --what cuda
 t 3 'the papi meter is not in this version' run "$gmm" --meters clock,papi
 t 3 'the cachegrind meter is not in this version' run "$gmm" --meters cachegrind
 t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
+printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
+chmod +x "$dir/silent"
+t 3 'the compiler wrote no object' run "$gmm" --meters none --compiler "$dir/silent"
+t 3 'GiB of memory and .* GiB are free' run 'gmm m=200000 k=2 n=200000' --meters none
 t 0 '^There are no studies in this version.$' studies
-t 0 '^\[\]$' studies --json
+t 0 '^  "studies": \[\]$' studies --json
 
 t 0 'for' show -- "$gmm"
 t 0 'for' --no-color show "$gmm" --what=nest
@@ -81,6 +85,16 @@ t 2 '^       \^' show "$gmm" --steps "$dir/bad.steps"
 t 2 '^<stdin>:1:1: error: ' show "$gmm" --steps - <<< 'q!'
 t 2 '^<stdin>:2:[0-9]+: error: .*\[E_' show "$gmm" --steps - <<< $'# fine\r\nloop split C Q 5\r'
 t 2 'E_IO' show "$gmm" --steps "$dir/none.steps"
+t 2 'there is no step "layuot"' show "$gmm" --steps - <<< 'layuot set C "N M"'
+t 2 'fix: did you mean layout\?' show "$gmm" --steps - <<< 'layuot set C "N M"'
+t 2 'fix: did you mean undo\?' show "$gmm" --steps - <<< 'udno'
+t 2 '<stdin>:1:1: .*a command of the screen' show "$gmm" --steps - <<< 'threads 2'
+t 2 'fix: .*--threads 2' show "$gmm" --steps - <<< 'set threads 2'
+printf '# mine\n\ntilescope: 1\noperator: %s\n' "$gmm" > "$dir/session.yaml"
+t 2 'is a session file' show "$gmm" --steps "$dir/session.yaml"
+t 2 'fix: run it as `tilescope run .*session.yaml`' show "$gmm" --steps "$dir/session.yaml"
+t 0 'for' show "$gmm" --steps <(echo 'loop parallel C M')
+t 0 'for' show <(cat "$dir/session.yaml")
 t 2 'NUL' show "$gmm" --steps - < <(printf 'loop\0split')
 t 2 'cannot both come from standard input' run - --steps -
 

@@ -69,6 +69,7 @@ t 0 'for' show 'c2d i=64 h=66 w=66 o=64 k=3' --steps "$dir/help.steps"
 
 t 0 'layout split' help steps
 t 0 'undo' help steps
+t 0 'measure_all' help steps
 t 0 '^gmm ' ops
 t 0 '"gmm"' ops --json
 t 0 '^clock ' meters
