@@ -19,6 +19,7 @@ struct run {
     bool json, check, save;
     const char *output;                 /* session file to write, or NULL */
     struct history *history;
+    struct str machine;                 /* fingerprint of this one */
     int n_checked, n_bad;
 };
 
@@ -53,6 +54,16 @@ static bool parse_meters(const char *text, unsigned *bits, struct err *e)
     }
 }
 
+/* A typing mistake must not cost a measurement. */
+static bool check_asserts(const struct args *a, struct err *e)
+{
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == OPT_ASSERT
+            && !report_assert_check(a->given.data[i].value, e))
+            return false;
+    return true;
+}
+
 static bool read_options(struct run *r, struct err *e)
 {
     const struct args *a = r->cli->args;
@@ -68,6 +79,7 @@ static bool read_options(struct run *r, struct err *e)
     if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
+        !check_asserts(a, e) ||
         (meters && !parse_meters(meters, &r->opts.meters, e)) ||
         (cache && !cache_geometry_parse(cache, &r->opts.l1, e)))
         return false;
@@ -167,16 +179,17 @@ static int run_asserts(const struct run *r, const struct str *json, bool good)
             continue;
         bool holds = false;
         struct err e = {0};
+        struct str values = {0};
         const char *expr = a->given.data[i].value;
-        if (!report_assert(str_text(json), expr, &holds, &e)) {
-            if (!good)
-                continue;
-            return cli_fail(r->cli, &e);
-        }
-        if (!holds) {
-            fprintf(stderr, "assertion failed: %s\n", expr);
+        bool ok = report_assert(str_text(json), expr, &holds, &values, &e);
+        if (ok && !holds) {
+            fprintf(stderr, values.len ? "assertion failed: %s (%s)\n" : "assertion failed: %s%s\n",
+                    expr, str_text(&values));
             code = EXIT_CHECK;
         }
+        str_free(&values);
+        if (!ok && good)
+            return cli_fail(r->cli, &e);
     }
     return code;
 }
@@ -185,13 +198,8 @@ static int run_asserts(const struct run *r, const struct str *json, bool good)
 static bool save(const struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
-    struct machine machine;
-    struct str print = {0};
     history_set_measured(r->history, history_current(r->history)->id, m);
-    machine_read(&machine);
-    machine_fingerprint(&print, &machine);
-    snprintf(s->machine, sizeof s->machine, "%s", str_text(&print));
-    str_free(&print);
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
     return cli_go_home(o, e) && session_save(s, r->output ? r->output : s->path, e);
 }
 
@@ -213,7 +221,7 @@ static int run_opened(struct run *r, struct opened *o)
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};
-    report_run_json(&json, o->session, &m, r->opts.meters);
+    report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine));
     print_result(r, o, &m, &json);
     bool good = is_good(&m) && r->n_bad == 0;
     int code = run_asserts(r, &json, good);
@@ -233,10 +241,14 @@ int cmd_run(const struct cli *c)
     int code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
+    struct machine machine;
+    machine_read(&machine);
+    machine_fingerprint(&r.machine, &machine);
     if (r.save && !r.output && !o.session->path[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
     else
         code = run_opened(&r, &o);
+    str_free(&r.machine);
     cli_close(&o);
     return code;
 }

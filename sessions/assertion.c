@@ -39,6 +39,7 @@ struct evaluator {
     int at;
     bool skipping;                        /* the value does not matter: nothing is looked up */
     int depth;
+    struct str *values;                   /* "PATH is VALUE, ..." of what was looked up, or NULL */
     struct err *e;
 };
 
@@ -143,7 +144,15 @@ static const json_t *step_into(const json_t *node, const char *name)
     long long i;
     if (json_is_array(node))
         return str_to_int64(name, 0, INT32_MAX, &i) ? json_array_get(node, (size_t)i) : NULL;
-    return json_object_get(node, name);
+    const json_t *member = json_object_get(node, name);
+    if (member || !strchr(name, '_'))
+        return member;
+    char *dashed = xstrdup(name);         /* perf_sw is "perf-sw": a path has no room for a minus */
+    for (char *c = dashed; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    member = json_object_get(node, dashed);
+    free(dashed);
+    return member;
 }
 
 static bool value_of(struct evaluator *v, const json_t *node, const char *path, struct value *out)
@@ -170,6 +179,51 @@ static bool value_of(struct evaluator *v, const json_t *node, const char *path, 
     return true;
 }
 
+/* The group that a path leads into is there, but was not counted: "perf is not available: ...". */
+static bool not_available(struct evaluator *v, const json_t *group, const char *name, int from,
+                          int to)
+{
+    const char *reason = json_string_value(json_object_get(group, "reason"));
+    if (!json_is_false(json_object_get(group, "available")) || !reason)
+        return false;
+    err_set(v->e, ERR_TYPE, "%s is not available: %s", name, reason);
+    fails(v, from, to);
+    return true;
+}
+
+/* The node at the end of a path, NULL with *e when there is none. */
+static const json_t *look_up(struct evaluator *v, const char *path, int from, int to)
+{
+    char *names = xstrdup(path), *rest = NULL, *group = names;
+    const json_t *node = v->root, *inside = node;
+    char *name = strtok_r(names, ".", &rest);
+    for (; name && node; name = strtok_r(NULL, ".", &rest)) {
+        inside = node;
+        node = step_into(node, name);
+        group = node ? name : group;
+    }
+    if (!node && !not_available(v, inside, group, from, to))
+        unknown_path(v, path, from, to);
+    free(names);
+    return node;
+}
+
+static void note_value(struct evaluator *v, const char *path, const struct value *got)
+{
+    struct str text = {0};
+    if (!v->values)
+        return;
+    str_printf(&text, "%s is ", path);
+    if (got->type == VALUE_NUMBER)
+        str_printf(&text, "%.6g", got->number);
+    else
+        str_printf(&text, got->type == VALUE_TEXT ? "\"%s\"" : "%s",
+                   got->type == VALUE_TEXT ? got->text : got->truth ? "true" : "false");
+    if (!strstr(str_text(v->values), str_text(&text)))
+        str_printf(v->values, "%s%s", v->values->len ? ", " : "", str_text(&text));
+    str_free(&text);
+}
+
 static bool parse_path(struct evaluator *v, struct value *out)
 {
     int from = v->at;
@@ -181,14 +235,12 @@ static bool parse_path(struct evaluator *v, struct value *out)
     out->to = v->at;
     if (v->skipping)
         return true;
-    char *path = xstrdup(v->expr + from), *rest = NULL;
+    char *path = xstrdup(v->expr + from);
     path[v->at - from] = '\0';
-    char *names = xstrdup(path);
-    const json_t *node = v->root;
-    for (char *name = strtok_r(names, ".", &rest); name && node; name = strtok_r(NULL, ".", &rest))
-        node = step_into(node, name);
-    bool ok = node ? value_of(v, node, path, out) : unknown_path(v, path, from, v->at);
-    free(names);
+    const json_t *node = look_up(v, path, from, v->at);
+    bool ok = node && value_of(v, node, path, out);
+    if (ok)
+        note_value(v, path, out);
     free(path);
     return ok;
 }
@@ -462,7 +514,15 @@ static bool evaluate(struct evaluator *v, bool *holds)
     return true;
 }
 
-bool report_assert(const char *json, const char *expr, bool *holds, struct err *e)
+bool report_assert_check(const char *expr, struct err *e)
+{
+    struct evaluator v = { .expr = expr, .skipping = true, .e = e };
+    bool ignored;
+    return evaluate(&v, &ignored);
+}
+
+bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
+                   struct err *e)
 {
     json_error_t je;
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &je);
@@ -470,7 +530,7 @@ bool report_assert(const char *json, const char *expr, bool *holds, struct err *
         err_set(e, ERR_SYNTAX, "malformed JSON: %s", je.text);
         return err_where(e, "<json>", je.line, je.column, "");
     }
-    struct evaluator v = { .root = root, .expr = expr, .e = e };
+    struct evaluator v = { .root = root, .expr = expr, .values = values, .e = e };
     bool ok = evaluate(&v, holds);
     json_decref(root);
     return ok;

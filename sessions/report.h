@@ -4,16 +4,21 @@
 #define TS_SESSIONS_REPORT_H
 #include "sessions/session.h"
 
-/* `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
+/* machine: the fingerprint of where m was measured; NULL = nowhere.
+ * `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
  * peak_fraction, baselines, counters... */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
-                     unsigned meters);
+                     unsigned meters, const char *machine);
 void report_machine_json(struct str *out, const struct machine *m, const struct peak *peak);
 void report_meters_json(struct str *out, const struct meter_info *m, int n);
 void report_ops_json(struct str *out);
 
+/* The syntax of EXPR alone: before anything is measured. */
+bool report_assert_check(const char *expr, struct err *e);
 /* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses),
  * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses.  *holds is its truth; a
- * path that does not exist is an error with column. */
-bool report_assert(const char *json, const char *expr, bool *holds, struct err *e);
+ * path that does not exist is an error with column.  values (may be NULL) gets what the paths
+ * were: "gflops is 97.5, verified is true". */
+bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
+                   struct err *e);
 #endif

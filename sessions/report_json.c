@@ -175,7 +175,7 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
 }
 
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
-                     unsigned meters)
+                     unsigned meters, const char *machine)
 {
     static const struct measurement nothing;
     const struct program *p = history_current(s->history)->program;
@@ -188,7 +188,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "branch", text_of(history_branch(s->history, history_branch_index(s->history))->name));
     put(o, "steps", steps_json(p));
     put_result(o, m, meters);
-    put(o, "machine", text_or_null(s->machine));
+    put(o, "machine", text_or_null(machine ? machine : ""));
     put(o, "compiler", text_or_null(m->compiler));
     put(o, "threads", integer_if(m->threads > 0, m->threads));
     put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));

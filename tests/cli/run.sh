@@ -36,7 +36,12 @@ t 0 '' run "$gmm" --meters sim --assert 'counters.sim.loads > 0 && counters.sim.
 t 0 '' run "$gmm" --meters sim --assert 'counters.sim.by_tensor.A.l1_misses > 0'
 t 1 'assertion failed: latency_ms.median < 0' run "$gmm" "${quick[@]}" \
     --assert 'latency_ms.median < 0' --assert verified
-t 2 'error: ' run "$gmm" "${quick[@]}" --assert 'latency_ms.median <'
+t 1 'assertion failed: verified && gflops < 0 \(verified is true, gflops is [0-9.]+\)' \
+    run "$gmm" "${quick[@]}" --assert 'verified && gflops < 0'
+t 2 'sim is not available: not asked for' run "$gmm" --meters none \
+    --assert 'counters.sim.loads > 0'
+t 2 'error: ' run "$gmm" --time 500 --assert 'latency_ms.median <'
+t 2 'error: ' run "$gmm" --time 500 --assert verified --assert '(gflops > 1'
 t 2 'error: ' run "$gmm" "${quick[@]}" --assert 'latency.median < 1'
 t 0 '"verified": ?true' run "$gmm" --json --meters none
 same 'JSON is all there is on stdout' '{}' \

@@ -235,6 +235,12 @@ static void test_run_json(void **state)
         check_key(j, key[i].path, key[i].type);
     assert_string_equal(json_string_value(json_object_get(j, "operator")), "gmm");
     assert_true(json_is_true(json_object_get(j, "verified")));
+    struct machine here;
+    struct str print = {0};
+    machine_read(&here);
+    machine_fingerprint(&print, &here);
+    assert_string_equal(json_string_value(json_object_get(j, "machine")), str_text(&print));
+    str_free(&print);
     json_decref(j);
 }
 

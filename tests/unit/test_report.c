@@ -56,8 +56,8 @@ static void test_run_json(void **state)
     struct session *s = must_open("gmm m=32 k=16 n=32", steps);
     struct str out = {0};
     snprintf(s->title, sizeof s->title, "a \"title\"");
-    snprintf(s->machine, sizeof s->machine, "AMD EPYC | avx512");
-    report_run_json(&out, s, &good, ALL_METERS);
+    snprintf(s->machine, sizeof s->machine, "where the file was measured");
+    report_run_json(&out, s, &good, ALL_METERS, "AMD EPYC | avx512");
     golden_check("tests/golden/run.json", str_text(&out));
     session_free(s);
     str_free(&out);
@@ -67,7 +67,7 @@ static json_t *run_json(const struct measurement *m, unsigned meters)
 {
     struct session *s = must_open("gmm m=32 k=16 n=32", NULL);
     struct str out = {0};
-    report_run_json(&out, s, m, meters);
+    report_run_json(&out, s, m, meters, NULL);
     json_error_t je;
     json_t *root = json_loads(str_text(&out), JSON_REJECT_DUPLICATES, &je);
     if (!root)
@@ -254,7 +254,7 @@ static void test_assert(void **state)
     for (int i = 0; i < COUNT_OF(table); i++) {
         bool holds = !table[i].want;
         struct err e = {0};
-        bool ok = report_assert(json, table[i].expr, &holds, &e);
+        bool ok = report_assert(json, table[i].expr, &holds, NULL, &e);
         if (streq(table[i].expr, "falsey == 1 || true")) {
             assert_false(ok);
             continue;
@@ -287,18 +287,18 @@ static void test_assert_refused(void **state)
     bool holds = false;
     struct err e = {0};
     for (int i = 0; i < COUNT_OF(table); i++) {
-        if (report_assert(json, table[i], &holds, &e))
+        if (report_assert(json, table[i], &holds, NULL, &e))
             fail_msg("\"%s\" is accepted", table[i]);
         err_print(&out, &e);
     }
     golden_check("tests/golden/err/assert.txt", str_text(&out));
     str_repeat(&deep, '(', 100000);
-    assert_false(report_assert(json, str_text(&deep), &holds, &e));
+    assert_false(report_assert(json, str_text(&deep), &holds, NULL, &e));
     str_clear(&deep);
     str_repeat(&deep, '-', 100000);
-    assert_false(report_assert(json, str_text(&deep), &holds, &e));
-    assert_false(report_assert("{\"a\": 1, \"a\": 2}", "a == 1", &holds, &e));
-    assert_false(report_assert("nonsense", "true", &holds, &e));
+    assert_false(report_assert(json, str_text(&deep), &holds, NULL, &e));
+    assert_false(report_assert("{\"a\": 1, \"a\": 2}", "a == 1", &holds, NULL, &e));
+    assert_false(report_assert("nonsense", "true", &holds, NULL, &e));
     str_free(&out);
     str_free(&deep);
 }
@@ -320,7 +320,7 @@ static void test_assert_random(void **state)
             str_printf(&expr, "%s ", words[rng_range(&r, 0, COUNT_OF(words) - 1)]);
         const char *text = str_text(&expr);
         if (!report_assert("{\"verified\": true, \"latency_ms\": {\"min\": 1}, \"gflops\": null, "
-                           "\"operator\": \"c2d\"}", text, &holds, &e)
+                           "\"operator\": \"c2d\"}", text, &holds, NULL, &e)
             && (!e.text[0] || e.at.col < 1 || e.at.col > (int)strlen(text) + 1))
             fail_msg("%s: error \"%s\" at column %d", text, e.text, e.at.col);
         str_free(&expr);
