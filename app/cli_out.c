@@ -87,7 +87,9 @@ static void show_progress(void *ctx, const char *what, double fraction)
         return;
     last = now;
     char text[96];
-    int n = snprintf(text, sizeof text, "%s %3.0f %%", what, 100 * fmin(fmax(fraction, 0), 1));
+    int n = snprintf(text, sizeof text, "%.60s", what);
+    if (fraction >= 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, " %3.0f %%", 100 * fmin(fraction, 1));
     fprintf(stderr, "\r%-*s\r%.*s", PROGRESS_WIDTH, "", n < (int)sizeof text ? n : 0, text);
 }
 

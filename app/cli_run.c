@@ -9,7 +9,8 @@
 #include "sessions/report.h"
 
 static const struct { const char *name; unsigned bit; } meter_name[] = {
-    {"clock", METER_CLOCK}, {"sim", METER_SIM}, {"perf", METER_PERF}, {"none", 0},
+    {"clock", METER_CLOCK}, {"sim", METER_SIM}, {"perf", METER_PERF},
+    {"perf-sw", METER_PERF_SW}, {"none", 0},
 };
 static const char *const promised_meter[] = {"papi", "cachegrind", "cupti"};
 
@@ -79,6 +80,7 @@ static bool read_options(struct run *r, struct err *e)
     if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
+        !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
         !check_asserts(a, e) ||
         (meters && !parse_meters(meters, &r->opts.meters, e)) ||
         (cache && !cache_geometry_parse(cache, &r->opts.l1, e)))

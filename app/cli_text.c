@@ -31,6 +31,18 @@ static void add_heading(struct str *out, const struct cli *c, const struct sessi
     str_add(out, "\n");
 }
 
+static void add_notes(struct str *out, const struct program *p)
+{
+    struct str notes = {0};
+    program_print_notes(&notes, p);
+    char *rest = NULL, *line = notes.len ? strtok_r(notes.data, "\n", &rest) : NULL;
+    for (; line; line = strtok_r(NULL, "\n", &rest)) {
+        label(out, "note:");
+        str_printf(out, "%s\n", line);
+    }
+    str_free(&notes);
+}
+
 static void add_verified(struct str *out, const struct cli *c, const struct measurement *m)
 {
     label(out, "verified:");
@@ -65,6 +77,8 @@ static void add_clock(struct str *out, const struct measurement *m)
     if (m->peak_fraction > 0)
         str_printf(out, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);
+    else if (m->peak_reason[0])
+        str_printf(out, "; no share of a ceiling: %s", m->peak_reason);
     str_add(out, "\n");
 }
 
@@ -134,9 +148,9 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
     add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
 }
 
-static void add_perf(struct str *out, const struct perf_result *p)
+static void add_perf(struct str *out, const char *name, const struct perf_result *p)
 {
-    label(out, "perf:");
+    label(out, name);
     if (!p->available)
         str_printf(out, "not available: %s", p->reason);
     for (int i = 0; p->available && i < p->n; i++) {
@@ -150,6 +164,7 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
                       const struct measurement *m, unsigned meters)
 {
     add_heading(out, c, s);
+    add_notes(out, history_current(s->history)->program);
     add_verified(out, c, m);
     if (!m->verified)
         return;
@@ -165,7 +180,9 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     if (meters & METER_SIM)
         add_sim(out, c, &m->sim);
     if (meters & METER_PERF)
-        add_perf(out, &m->perf);
+        add_perf(out, "perf:", &m->perf);
+    if (meters & METER_PERF_SW)
+        add_perf(out, "perf-sw:", &m->perf_sw);
 }
 
 void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,

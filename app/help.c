@@ -73,7 +73,7 @@ static void topic_meters(struct str *out)
 {
     str_add(out,
         "A meter answers with numbers or with the reason why it has none; it never shows\n"
-        "a zero that nobody counted. Choose with `run --meters clock,sim,perf`.\n"
+        "a zero that nobody counted. Choose with `run --meters clock,sim`.\n"
         "On this machine:\n\n");
     struct meter_info meter[16];
     int n = meters_probe(meter, COUNT_OF(meter));

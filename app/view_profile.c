@@ -91,7 +91,10 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
     int bar = width - LABEL_WIDTH - 30;
     put_bar(d, STYLE_GOOD, r->peak_fraction, bar < 8 ? 8 : bar > 40 ? 40 : bar);
     doc_printf(d, STYLE_PLAIN, " %.0f %%", r->peak_fraction * 100);
-    doc_printf(d, STYLE_DIM, " of this core's %.0f", r->peak_gflops);
+    if (r->threads > 1)
+        doc_printf(d, STYLE_DIM, " of %d threads' %.0f", r->threads, r->peak_gflops);
+    else
+        doc_printf(d, STYLE_DIM, " of this core's %.0f", r->peak_gflops);
     doc_end(d);
 }
 

@@ -296,7 +296,8 @@ static bool compile(const struct compiler *cc, const struct flags *f,
     } else if (res.exit_code != 0) {
         ok = refuse(cc, slot->temp_c, str_text(&res.out), e);
     } else if (!file_exists(slot->temp_so)) {
-        err_set(e, ERR_ENV, "the compiler wrote no object: \"%.200s\" ended as if it had", cc->path);
+        err_set(e, ERR_ENV, "the compiler wrote no object: \"%.200s\" only ended well",
+                cc->path);
         ok = err_fix(e, "--compiler gcc or --compiler clang");
     }
     str_free(&res.out);

@@ -31,6 +31,7 @@ struct child {
     int socket, memory, log;                              /* -1 = closed */
     struct shared *shared;
     size_t shared_bytes;
+    int round;                                            /* 1 while sampling once more */
     double copy_s;                                        /* allowance for moving the buffers */
 };
 
@@ -307,10 +308,12 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
         }
         if (clock_s() > end) {
             kill_child(c);
-            return err_set(e, ERR_TIMEOUT, "did not end within %.3g s", c->opts.limit_s);
+            return err_set(e, ERR_TIMEOUT,
+                           "did not end within %.3g s (run --limit SECONDS allows more)",
+                           c->opts.limit_s);
         }
         if (c->opts.tick)
-            c->opts.tick(c->opts.ctx, 1e-3 * atomic_load(&c->shared->permille));
+            c->opts.tick(c->opts.ctx, c->round + 1e-3 * atomic_load(&c->shared->permille));
     }
 }
 
@@ -322,6 +325,7 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
         return err_set(e, ERR_CANCEL, "cancelled");
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
+    atomic_store(&c->shared->permille, 0);
     /* A runner that has died meanwhile shows as a closed connection below. */
     (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
     if (!await(c, limit_s, out, e))
@@ -426,9 +430,9 @@ bool child_check(struct child *c, double *seconds, struct err *e)
 }
 
 /* How many samples there are, whatever the runner says. */
-static int count_samples(const struct child *c, enum slot slot)
+static int count_samples(const struct child *c, enum series which)
 {
-    int n = c->shared->n_samples[slot];
+    int n = c->shared->n_samples[which];
     return n < 0 ? 0 : n > PROTOCOL_MAX_SAMPLES ? PROTOCOL_MAX_SAMPLES : n;
 }
 
@@ -440,29 +444,35 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
         .time_s = what->time_s, .most_s = c->opts.limit_s, .min_runs = what->min_runs,
     };
     double limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
-    double *kernel = c->shared->sample[SLOT_KERNEL], *ceiling = c->shared->sample[SLOT_CEILING];
+    double *kernel = c->shared->sample[SERIES_KERNEL];
+    double *ceiling = c->shared->sample[SERIES_CEILING];
     if (!ask(c, &q, limit, &reply, e))
         return false;
-    int n = count_samples(c, SLOT_KERNEL);
+    int n = count_samples(c, SERIES_KERNEL);
     if (sampling_summary(kernel, n).spread > WIDE_SPREAD) {
         q.append = true;
-        if (!ask(c, &q, limit, &reply, e))
+        c->round = 1;
+        bool ok = ask(c, &q, limit, &reply, e);
+        c->round = 0;
+        if (!ok)
             return false;
-        n = count_samples(c, SLOT_KERNEL);
+        n = count_samples(c, SERIES_KERNEL);
     }
-    int n_ceiling = count_samples(c, SLOT_CEILING);
+    int n_ceiling = count_samples(c, SERIES_CEILING);
     *out = (struct samples){
         .n_kernel = n, .n_ceiling = n_ceiling, .kernel = kernel, .ceiling = ceiling,
         .of_kernel = sampling_summary(kernel, n),
         .of_ceiling = sampling_summary(ceiling, n_ceiling),
+        .of_one_core = sampling_summary(c->shared->sample[SERIES_ONE_CORE],
+                                        count_samples(c, SERIES_ONE_CORE)),
     };
     return true;
 }
 
-bool child_count(struct child *c, struct perf_result *out, struct err *e)
+bool child_count(struct child *c, bool software, struct perf_result *out, struct err *e)
 {
     struct reply reply;
-    struct request q = { .command = COMMAND_PERF };
+    struct request q = { .command = COMMAND_PERF, .software = software };
     if (!ask(c, &q, 3 * c->opts.limit_s + c->copy_s, &reply, e))
         return false;
     *out = c->shared->perf;

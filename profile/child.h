@@ -17,7 +17,8 @@ struct child_opts {
     const struct child_buffer *buffer;    /* names must outlive the child */
     int n_sites, n_trace_buffers;         /* of the tracing twin; 0 = none */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
-    void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work */
+    void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work,
+                                           * 1..2 when it is sampled a second time */
     void *ctx;
 };
 
@@ -49,11 +50,12 @@ struct samples {
     int n_kernel, n_ceiling;
     const double *kernel, *ceiling;
     struct summary of_kernel, of_ceiling;
+    struct summary of_one_core;           /* the ceiling on one thread; all 0 when threads is 1 */
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
-/* Hardware counts per call, on one thread. */
-bool child_count(struct child *c, struct perf_result *out, struct err *e);
+/* The hardware's counts per call, or the kernel's (software), on one thread. */
+bool child_count(struct child *c, bool software, struct perf_result *out, struct err *e);
 
 /* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts:
  * n_sites of them. */

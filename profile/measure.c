@@ -14,6 +14,7 @@
 #define DEFAULT_MIN_RUNS 10
 #define DEFAULT_LIMIT_S 20.0
 #define MAX_THREADS 1024
+#define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
 #define MEMORY_SHARE 0.8                  /* of what is available */
 #define FIRST_ADDRESS 0x10000000ull
 #define PAGE_BYTES 4096ull
@@ -41,7 +42,14 @@ struct job {
     int n_sites;
     struct child *child;
     const char *doing;
+    double since;                        /* when that began */
 };
+
+static struct machine this_machine;
+static void read_this_machine(void)
+{
+    machine_read(&this_machine);
+}
 
 static void report(const struct job *j, const char *what, double fraction)
 {
@@ -52,13 +60,22 @@ static void report(const struct job *j, const char *what, double fraction)
 static void begin(struct job *j, const char *what)
 {
     j->doing = what;
-    report(j, what, 0);
+    j->since = clock_s();
+    report(j, what, -1);
 }
 
-static void tick(void *ctx, double fraction)
+/* Samples are counted; of anything else only the time that it has taken so far is known. */
+static void tick(void *ctx, double done)
 {
     const struct job *j = ctx;
-    report(j, j->doing, fraction);
+    char text[32];
+    double elapsed = clock_s() - j->since;
+    if (streq(j->doing, "timing")) {
+        report(j, done < 1 ? "timing" : "timing again", done < 1 ? done : done - 1);
+        return;
+    }
+    snprintf(text, sizeof text, elapsed < 1 ? "%s" : "%s, %.0f s", j->doing, elapsed);
+    report(j, text, -1);
 }
 
 /* --- Code --------------------------------------------------------------------------------------
@@ -131,7 +148,6 @@ static bool build_all(struct job *j, struct err *e)
         return false;
     if ((j->opts.meters & METER_SIM) && !build_twin(j, e))
         return false;
-    report(j, "compiling", 1);
     return true;
 }
 
@@ -206,6 +222,22 @@ static bool check(struct job *j, struct err *e)
     return ok;
 }
 
+/* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
+static void take_peak(struct job *j, double peak)
+{
+    struct measurement *m = j->m;
+    if (peak > 0 && m->gflops <= MOST_FRACTION * peak) {
+        m->peak_gflops = peak;
+        m->peak_fraction = m->gflops / peak;
+    } else if (peak > 0) {
+        snprintf(m->peak_reason, sizeof m->peak_reason,
+                 "the sampled FMA ceiling (%.1f) is below the kernel: something else keeps the"
+                 " cores busy", peak);
+    } else {
+        snprintf(m->peak_reason, sizeof m->peak_reason, "the FMA ceiling could not be sampled");
+    }
+}
+
 static void take_latency(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
@@ -215,10 +247,9 @@ static void take_latency(struct job *j, const struct samples *s)
         .spread = k->spread, .runs = s->n_kernel,
     };
     m->gflops = 1e-9 * j->program->base->flops / k->min;
-    if (s->of_ceiling.min > 0)
-        m->peak_gflops = 1e-9 * j->ceiling_flops * j->opts.threads / s->of_ceiling.min;
-    if (m->peak_gflops > 0)
-        m->peak_fraction = m->gflops / m->peak_gflops;
+    take_peak(j, 1e-9 * j->ceiling_flops
+                     * sampling_ceiling(&s->of_ceiling, &s->of_one_core, j->opts.threads,
+                                        this_machine.cores));
 }
 
 static bool time_kernel(struct job *j, struct err *e)
@@ -301,7 +332,8 @@ static bool simulate(struct job *j, struct err *e)
         take_counts(j, &s);
     else if (e->code == ERR_TIMEOUT)
         snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
-                 "stopped after %.3g s: too many accesses to simulate", j->opts.limit_s);
+                 "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
+                 " more)", j->opts.limit_s);
     else
         ok = sim_refused(j, e);
     arena_free(pass);
@@ -323,7 +355,9 @@ static bool run(struct job *j, struct err *e)
         return false;
     if ((meters & METER_CLOCK) && !time_kernel(j, e))
         return false;
-    if ((meters & METER_PERF) && !child_count(j->child, &j->m->perf, e))
+    begin(j, "counting");
+    if (((meters & METER_PERF) && !child_count(j->child, false, &j->m->perf, e))
+        || ((meters & METER_PERF_SW) && !child_count(j->child, true, &j->m->perf_sw, e)))
         return false;
     return !j->has_twin || simulate(j, e);
 }
@@ -349,12 +383,8 @@ static void give_reasons(struct measurement *m, unsigned meters)
         snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
     if (!m->perf.available && !m->perf.reason[0])
         snprintf(m->perf.reason, sizeof m->perf.reason, "%s", why[(meters & METER_PERF) != 0]);
-}
-
-static struct machine this_machine;
-static void read_this_machine(void)
-{
-    machine_read(&this_machine);
+    if (!m->perf_sw.available && !m->perf_sw.reason[0] && (meters & METER_PERF_SW))
+        snprintf(m->perf_sw.reason, sizeof m->perf_sw.reason, "%s", why[1]);
 }
 
 static struct measure_opts with_defaults(const struct measure_opts *o)

@@ -17,7 +17,7 @@ enum outcome {
 };
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
-enum meter_mask { METER_CLOCK = 1, METER_SIM = 2, METER_PERF = 4 };
+enum meter_mask { METER_CLOCK = 1, METER_SIM = 2, METER_PERF = 4, METER_PERF_SW = 8 };
 
 /* Of one call.  runs: samples, each the mean of enough calls to fill 50 us.
  * spread: (q75 - q25) / median. */
@@ -40,10 +40,12 @@ struct measurement {
     bool verified;                       /* compared with the reference and within tolerance */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
     struct latency latency;              /* runs == 0: not timed */
-    /* Minimum latency against the best ceiling sample of the same run; 0 = unknown. */
+    /* Minimum latency against the best ceiling sample of the same run, of all threads together;
+     * 0 = unknown. */
     double gflops, peak_gflops, peak_fraction;
+    char peak_reason[160];               /* timed, and still no ceiling to compare with */
     struct sim_result sim;
-    struct perf_result perf;
+    struct perf_result perf, perf_sw;    /* the hardware's and the kernel's (system) counts */
     char compiler[128]; int threads; double build_s, total_s; uint64_t seed;
 };
 
@@ -60,7 +62,8 @@ struct measure_opts {
     const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
 };
 /* Called from the measuring thread with what is going on ("compiling", "checking", "timing",
- * "simulating") and 0..1. */
+ * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1; below 0: nobody
+ * knows.  Within a phase it never goes back. */
 struct progress { void (*report)(void *ctx, const char *what, double fraction); void *ctx; };
 
 /* Fills *m in every case (outcome and reason say how it went).  False only when the environment

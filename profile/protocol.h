@@ -20,6 +20,9 @@
 /* The kernel; the FMA ceiling; the kernel's tracing twin. */
 enum slot { SLOT_KERNEL, SLOT_CEILING, SLOT_TRACE, SLOT_COUNT };
 
+/* What is timed: the kernel, the ceiling on as many threads as the kernel has, and on one. */
+enum series { SERIES_KERNEL, SERIES_CEILING, SERIES_ONE_CORE, SERIES_COUNT };
+
 enum runner_command {
     COMMAND_LOAD = 1, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE
 };
@@ -28,6 +31,7 @@ struct request {
     uint32_t command, slot;
     char path[512];                       /* LOAD */
     bool kernel, ceiling, append;         /* TIME: what to sample; keep what is there */
+    bool software;                        /* PERF: the kernel's events, not the hardware's */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
     int32_t min_runs;
     struct cache_geometry l1;             /* SIMULATE */
@@ -62,8 +66,8 @@ struct shared {
     /* Written by the runner. */
     atomic_int permille;                  /* of the command in progress */
     struct fault fault;
-    int32_t n_samples[2];
-    double sample[2][PROTOCOL_MAX_SAMPLES];         /* seconds a call: SLOT_KERNEL, SLOT_CEILING */
+    int32_t n_samples[SERIES_COUNT];
+    double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];     /* seconds a call */
     struct perf_result perf;
     int64_t writebacks;
 };

@@ -171,11 +171,15 @@ static bool sample(struct runner *r, const struct request *q, struct err *e)
     static float *scratch_data[PROTOCOL_MAX_BUFFERS];
     for (int i = 0; i < PROTOCOL_MAX_BUFFERS; i++)
         scratch_data[i] = scratch;
-    struct work kernel = { .run = q->kernel ? r->entry[SLOT_KERNEL] : NULL,
-                           .buffers = fence_data(r->fence) };
-    struct work ceiling = { .run = q->ceiling ? r->entry[SLOT_CEILING] : NULL,
-                            .buffers = scratch_data, .team = r->shared->threads };
-    if ((q->kernel && !kernel.run) || (q->ceiling && !ceiling.run))
+    int threads = r->shared->threads;
+    kernel_fn *ceiling = q->ceiling ? r->entry[SLOT_CEILING] : NULL;
+    struct work work[SERIES_COUNT] = {
+        [SERIES_KERNEL] = { .run = q->kernel ? r->entry[SLOT_KERNEL] : NULL,
+                            .buffers = fence_data(r->fence) },
+        [SERIES_CEILING] = { .run = ceiling, .buffers = scratch_data, .team = threads },
+        [SERIES_ONE_CORE] = { .run = threads > 1 ? ceiling : NULL, .buffers = scratch_data },
+    };
+    if ((q->kernel && !work[SERIES_KERNEL].run) || (q->ceiling && !ceiling))
         return err_set(e, ERR_BUG, "nothing is loaded to be timed");
     if (!q->append) {
         pin(r->shared);
@@ -183,7 +187,7 @@ static bool sample(struct runner *r, const struct request *q, struct err *e)
             return false;
     }
     double start = clock_s();
-    sampling_run(&kernel, &ceiling, q, r->shared);
+    sampling_run(work, q, r->shared);
     r->reply.seconds = clock_s() - start;
     return check_fence(r, e);
 }
@@ -199,13 +203,13 @@ static void alone(struct runner *r)
 }
 
 /* Counts per call, over enough calls that starting and stopping does not show. */
-static bool count_events(struct runner *r, struct err *e)
+static bool count_events(struct runner *r, const struct request *q, struct err *e)
 {
     struct perf_result *out = &r->shared->perf;
     kernel_fn *run = r->entry[SLOT_KERNEL];
     if (!run)
         return err_set(e, ERR_BUG, "no kernel is loaded");
-    struct perf *p = perf_open(true, out);
+    struct perf *p = perf_open(!q->software, out);
     if (!p)
         return true;
     if (!fence_place(r->fence, false, e)) {
@@ -268,7 +272,7 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
     case COMMAND_LOAD: return load(r, q, e);
     case COMMAND_CHECK: return check(r, e);
     case COMMAND_TIME: return sample(r, q, e);
-    case COMMAND_PERF: return count_events(r, e);
+    case COMMAND_PERF: return count_events(r, q, e);
     case COMMAND_SIMULATE: return simulate(r, q, e);
     default: return err_set(e, ERR_BUG, "no command %u", q->command);
     }

@@ -49,34 +49,43 @@ static void calibrate(struct work *w, double sample_s)
     }
 }
 
-static void take_sample(const struct work *w, struct shared *sh, enum slot slot)
+static void take_sample(const struct work *w, struct shared *sh, int series)
 {
-    if (w->run && sh->n_samples[slot] < PROTOCOL_MAX_SAMPLES)
-        sh->sample[slot][sh->n_samples[slot]++] = time_batch(w);
+    if (w->run && sh->n_samples[series] < PROTOCOL_MAX_SAMPLES)
+        sh->sample[series][sh->n_samples[series]++] = time_batch(w);
 }
 
-void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q,
-                  struct shared *sh)
+void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh)
 {
     double begin = clock_s();
     double sample_s = 4 * q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
-    if (!q->append)
-        sh->n_samples[SLOT_KERNEL] = sh->n_samples[SLOT_CEILING] = 0;
-    calibrate(kernel, sample_s);
-    calibrate(ceiling, sample_s);
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        if (!q->append)
+            sh->n_samples[i] = 0;
+        calibrate(&work[i], sample_s);
+    }
     double start = clock_s(), now = start;
     int runs = 0;
     do {
-        take_sample(kernel, sh, SLOT_KERNEL);
-        take_sample(ceiling, sh, SLOT_CEILING);
+        for (int i = 0; i < SERIES_COUNT; i++)
+            take_sample(&work[i], sh, i);
         runs++;
         now = clock_s();
         double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
         atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
     } while (now - begin < q->most_s && runs < PROTOCOL_MAX_SAMPLES
              && (now - start < q->time_s || runs < q->min_runs));
+}
+
+double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
+                        int cores)
+{
+    int busy = threads < cores ? threads : cores;
+    double together = team->min > 0 ? threads / team->min : 0;
+    double alone = one_core->min > 0 ? busy / one_core->min : 0;
+    return alone > together ? alone : together;
 }
 
 static int by_value(const void *a, const void *b)

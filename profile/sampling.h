@@ -9,12 +9,17 @@ typedef void kernel_fn(float *const *buffers);
  * this one only). */
 struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
 
-/* Warms up, then samples both works in turns into sh->sample until request->time_s is over and
- * there are min_runs of each, or most_s is over. */
-void sampling_run(struct work *kernel, struct work *ceiling, const struct request *q,
-                  struct shared *sh);
+/* Warms up, then samples the works, one for each enum series, in turns into sh->sample until
+ * request->time_s is over and there are min_runs of each, or most_s is over. */
+void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh);
 
 /* Order statistics of n samples, all 0 when there are none; sorts them. */
 struct summary { double min, median, max, spread; };      /* spread: (q75 - q25) / median */
 struct summary sampling_summary(double *sample, int n);
+
+/* How many calls of the ceiling a second `threads` of them can make on `cores`: what the team did,
+ * or what one core did so many times over when that is more (a team on a busy machine waits for its
+ * slowest thread).  0: not sampled. */
+double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
+                        int cores);
 #endif

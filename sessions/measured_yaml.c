@@ -14,6 +14,7 @@ static const struct field result_fields[] = {
     M(DOUBLE, gflops, ZERO_LEFT_OUT),
     M(DOUBLE, peak_gflops, ZERO_LEFT_OUT),
     M(DOUBLE, peak_fraction, ZERO_LEFT_OUT),
+    M(TEXT, peak_reason, ZERO_LEFT_OUT),
     M(TEXT, compiler, ZERO_LEFT_OUT),
     M(INT, threads, ZERO_LEFT_OUT),
     M(UINT64, seed, ZERO_KEPT),
@@ -99,9 +100,9 @@ static void write_sim(struct ywriter *w, const struct sim_result *sim)
     ywrite_map_end(w);
 }
 
-static void write_perf(struct ywriter *w, const struct perf_result *perf)
+static void write_perf(struct ywriter *w, const char *key, const struct perf_result *perf)
 {
-    ywrite_text(w, "perf");
+    ywrite_text(w, key);
     ywrite_map(w, true);
     fields_write(w, WITH_COUNT(perf_fields), perf);
     if (perf->n > 0) {
@@ -138,7 +139,9 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
     if (m->perf.available || m->perf.reason[0])
-        write_perf(w, &m->perf);
+        write_perf(w, "perf", &m->perf);
+    if (m->perf_sw.available || m->perf_sw.reason[0])
+        write_perf(w, "perf-sw", &m->perf_sw);
     ywrite_map_end(w);
 }
 
@@ -242,7 +245,7 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
                    struct measurement *m, struct err *e)
 {
     static const char *const more[] = { "branch", "step", "key", "outcome", "latency_ms", "sim",
-                                        "perf", NULL };
+                                        "perf", "perf-sw", NULL };
     const struct ynode *outcome;
     *m = (struct measurement){0};
     if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
@@ -251,9 +254,11 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         || !fields_read(d, node, WITH_COUNT(result_fields), m, e))
         return false;
     const struct ynode *latency = ymap_get(node, "latency_ms"), *sim = ymap_get(node, "sim"),
-                       *perf = ymap_get(node, "perf");
+                       *perf = ymap_get(node, "perf"),
+                       *perf_sw = ymap_get(node, "perf-sw");
     if (latency && (!ymap_check(d, latency, "latency_ms", WITH_COUNT(latency_fields), NULL, e)
                     || !fields_read(d, latency, WITH_COUNT(latency_fields), &m->latency, e)))
         return false;
-    return (!sim || read_sim(d, sim, &m->sim, e)) && (!perf || read_perf(d, perf, &m->perf, e));
+    return (!sim || read_sim(d, sim, &m->sim, e)) && (!perf || read_perf(d, perf, &m->perf, e))
+        && (!perf_sw || read_perf(d, perf_sw, &m->perf_sw, e));
 }

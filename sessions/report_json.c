@@ -115,10 +115,12 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-static json_t *perf_json(const struct perf_result *p, bool asked)
+static json_t *perf_json(const struct perf_result *p, bool asked, const char *meter)
 {
+    char why[64];
+    snprintf(why, sizeof why, "not asked for (--meters %s)", meter);
     if (!asked)
-        return unavailable("not asked for (--meters perf)");
+        return unavailable(why);
     if (!p->available)
         return unavailable(p->reason[0] ? p->reason : "not measured");
     json_t *o = json_object();
@@ -155,6 +157,19 @@ static json_t *steps_json(const struct program *p)
     return list;
 }
 
+/* A text per line. */
+static json_t *notes_json(const struct program *p)
+{
+    json_t *list = json_array();
+    struct str notes = {0};
+    program_print_notes(&notes, p);
+    char *rest = NULL, *line = notes.len ? strtok_r(notes.data, "\n", &rest) : NULL;
+    for (; line; line = strtok_r(NULL, "\n", &rest))
+        json_array_append_new(list, text_of(line));
+    str_free(&notes);
+    return list;
+}
+
 static void put_result(json_t *o, const struct measurement *m, unsigned meters)
 {
     bool compared = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG;
@@ -168,9 +183,11 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));
     put(o, "peak_gflops", real_if(m->peak_gflops > 0, m->peak_gflops));
     put(o, "peak_fraction", real_if(m->peak_fraction > 0, m->peak_fraction));
+    put(o, "peak_reason", text_or_null(m->peak_reason));
     put(o, "baselines", json_object());
     put(counters, "sim", sim_json(&m->sim, meters & METER_SIM));
-    put(counters, "perf", perf_json(&m->perf, meters & METER_PERF));
+    put(counters, "perf", perf_json(&m->perf, meters & METER_PERF, "perf"));
+    put(counters, "perf-sw", perf_json(&m->perf_sw, meters & METER_PERF_SW, "perf-sw"));
     put(o, "counters", counters);
 }
 
@@ -187,6 +204,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "title", text_or_null(s->title));
     put(o, "branch", text_of(history_branch(s->history, history_branch_index(s->history))->name));
     put(o, "steps", steps_json(p));
+    put(o, "notes", notes_json(p));
     put_result(o, m, meters);
     put(o, "machine", text_or_null(machine ? machine : ""));
     put(o, "compiler", text_or_null(m->compiler));

@@ -35,7 +35,7 @@ static int open_readable(const char *path, size_t max_bytes, struct err *e)
         err_set(e, ERR_IO, "cannot open %s: %s", path, strerror(errno));
     } else if (S_ISDIR(st.st_mode)) {
         err_set(e, ERR_IO, "%s is a directory", path);
-    } else if (S_ISREG(st.st_mode) && st.st_size > 0 && (unsigned long long)st.st_size > max_bytes) {
+    } else if (S_ISREG(st.st_mode) && (unsigned long long)st.st_size > max_bytes) {
         err_set(e, ERR_IO, "%s is larger than %zu bytes", path, max_bytes);
     } else {
         return fd;

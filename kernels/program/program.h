@@ -79,6 +79,8 @@ void program_print_nest(struct str *out, const struct program *p);
 /* Per node the tensor expression before (logical) and after (physical), and per tensor shape,
  * class, expansion, where its layout came from, and each inserted conversion. */
 void program_print_access(struct str *out, const struct program *p);
+/* What is legal and rarely meant, a line each: an output that is stored more than once. */
+void program_print_notes(struct str *out, const struct program *p);
 /* The graph, a node per line: what it reads, its output's layout and where that came from, where a
  * layout goes no further and why, each conversion with its bytes. */
 void program_print_graph(struct str *out, const struct program *p);

@@ -101,6 +101,20 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_add_char(out, '\n');
 }
 
+/* Tiles that overlap are for what is read; an output with them is computed and stored twice. */
+void program_print_notes(struct str *out, const struct program *p)
+{
+    for (int t = 0; t < p->graph->n_tensors; t++) {
+        const struct layout *l = p->layout[t];
+        if (p->graph->tensor[t].role != TENSOR_OUTPUT || l->klass != LAYOUT_DUPLICATING)
+            continue;
+        str_printf(out, "the tiles of the output %s overlap: it is stored as ", l->tensor->name);
+        print_shape(out, l->rank, l->dim, l->shape);
+        str_printf(out, ", %.2f times its %lld elements\n", l->expansion,
+                   (long long)tensor_elems(l->tensor));
+    }
+}
+
 void program_print_access(struct str *out, const struct program *p)
 {
     const struct graph *g = p->graph;

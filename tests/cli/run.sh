@@ -48,6 +48,18 @@ same 'JSON is all there is on stdout' '{}' \
     "$("$TILESCOPE" run "$gmm" --json --meters none --check 2> /dev/null \
        | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
 
+# Meters, limits, and what is legal but hardly meant.
+t 0 '^perf-sw:  +(task-clock|not available)' run "$gmm" "${quick[@]}" --meters clock,perf-sw
+t 0 '"perf-sw": \{' run "$gmm" --json --meters perf-sw
+t 0 '^note: +the tiles of the output C overlap: it is stored as M:24 N.0:2 N.1:17, 1.06 times' \
+    run "$gmm" --meters none --steps - <<< 'layout set C "M N/16 17n"'
+t 0 '"the tiles of the output C overlap' run "$gmm" --json --meters none \
+    --steps - <<< 'layout set C "M N/16 17n"'
+same 'nothing to note' 0 "$("$TILESCOPE" run "$gmm" --meters none | grep -c '^note:')"
+t 1 'did not end within 0.01 s \(run --limit SECONDS allows more\)' \
+    run 'gmm m=900 k=900 n=900' --meters none --limit 0.01
+t 2 '--limit 0: expected a number' run "$gmm" --limit 0
+
 # --save and -o: the numbers are in the file, the rest of it is as it was.
 t 0 '^verified: true' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock \
     -o "$dir/s.yaml"

@@ -57,7 +57,7 @@ static void must_be_right(const char *spec, const char *const *steps, int thread
     assert_true(m.verified && m.max_rel_err >= 0 && m.max_rel_err <= m.tolerance);
     assert_true(m.latency.runs >= 3 && m.latency.min_ms > 0);
     assert_true(m.latency.min_ms <= m.latency.median_ms && m.latency.median_ms <= m.latency.max_ms);
-    assert_true(m.gflops > 0 && m.peak_gflops > 0 && m.peak_fraction > 0);
+    assert_true(m.gflops > 0 && m.peak_gflops > 0 && m.peak_fraction > 0 && !m.peak_reason[0]);
     if (!m.sim.available)
         fail_msg("%s: %s", spec, m.sim.reason);
     assert_true(m.sim.loads > 0 && m.sim.stores > 0 && m.sim.l1_misses > 0);
@@ -169,12 +169,16 @@ static void cancelled_at_once(void **state)
 }
 
 /* Raises the cancel flag the first time a stage reports. */
-struct spy { struct cancel cancel; const char *at; int seen; };
+struct spy { struct cancel cancel; const char *at; int seen; char what[32]; double done; };
 
 static void spy_report(void *ctx, const char *what, double fraction)
 {
     struct spy *s = ctx;
-    assert_true(fraction >= 0 && fraction <= 1);
+    assert_true(fraction <= 1);            /* below 0: unknown */
+    if (fraction >= 0 && streq(what, s->what))
+        assert_true(fraction >= s->done);
+    snprintf(s->what, sizeof s->what, "%s", what);
+    s->done = fraction;
     s->seen += streq(what, s->at);
     if (streq(what, s->at))
         atomic_store(&s->cancel.raised, 1);

@@ -150,6 +150,32 @@ static void sampling_gives_sorted_times(void **state)
     str_free(&peak);
 }
 
+static void a_busy_team_is_not_the_ceiling(void **state)
+{
+    (void)state;
+    struct summary team = { .min = 2 }, one = { .min = 1 }, none = { 0 };
+    assert_float_equal(sampling_ceiling(&team, &none, 1, 4), 0.5, 1e-9);
+    assert_float_equal(sampling_ceiling(&team, &one, 2, 4), 2, 1e-9);
+    assert_float_equal(sampling_ceiling(&one, &team, 2, 4), 2, 1e-9);
+    assert_float_equal(sampling_ceiling(&team, &one, 8, 4), 4, 1e-9);
+    assert_float_equal(sampling_ceiling(&none, &none, 2, 4), 0, 1e-9);
+    /* In the child: the one-core series is there when there are several threads. */
+    for (int threads = 1; threads <= 2; threads++) {
+        struct samples s;
+        struct err e;
+        struct str peak = {0};
+        gen_peak(&host, &peak);
+        struct build b = built(str_text(&peak), false);
+        struct child *c = opened(10, NULL, threads);
+        struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
+        assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
+        assert_true(child_time(c, &what, &s, &e));
+        assert_true((s.of_one_core.min > 0) == (threads > 1));
+        child_close(c);
+        str_free(&peak);
+    }
+}
+
 static const char team[] =
     "int omp_get_num_threads(void);\n"
     "void ts_entry(float *const *buffers)\n{\n"
@@ -719,7 +745,7 @@ static void counters_count_or_say_why_not(void **state)
             assert_int_equal(r[i].n, 0);
         }
     }
-    assert_true(child_count(c, &in_child, &e));
+    assert_true(child_count(c, false, &in_child, &e));
     assert_int_equal(in_child.available, in_child.n > 0);
     assert_int_equal(in_child.available, in_child.reason[0] == 0);
     child_close(c);
@@ -780,6 +806,7 @@ int main(void)
         cmocka_unit_test(good_kernel_runs),
         cmocka_unit_test(buffers_start_on_cache_lines),
         cmocka_unit_test(sampling_gives_sorted_times),
+        cmocka_unit_test(a_busy_team_is_not_the_ceiling),
         cmocka_unit_test(team_size_is_what_was_asked_for),
         cmocka_unit_test(mishaps_become_sentences),
         cmocka_unit_test(hang_is_ended),
