@@ -38,6 +38,29 @@ static bool is_dead(const struct dead *d, const struct code *c)
     return d->u->func->buffer[b].scope == BUFFER_LOCAL && !d->buffer_read[b];
 }
 
+static void note_load(void *ctx, const struct access *a)
+{
+    struct dead *d = ctx;
+    if (a->load)
+        d->buffer_read[a->at->buffer] = true;
+}
+
+static bool drop(struct dead *d, struct block *b);
+
+/* Copies of a scope (of an unrolled loop) are buffers of their own: each counts its own reads. */
+static bool drop_in_scope(struct dead *d, struct code *c)
+{
+    bool read = d->buffer_read[c->buffer];
+    d->buffer_read[c->buffer] = false;
+    code_each_access(&c->body, note_load, d);
+    bool dropped = drop(d, &c->body);
+    if (!d->buffer_read[c->buffer])
+        c->buffer = -1;
+    else
+        d->buffer_read[c->buffer] = read;
+    return dropped;
+}
+
 /* True when something was dropped. */
 static bool drop(struct dead *d, struct block *b)
 {
@@ -45,9 +68,8 @@ static bool drop(struct dead *d, struct block *b)
     bool dropped = false;
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
-        dropped |= drop(d, &c->body);
-        if (c->kind == CODE_SCOPE && c->buffer >= 0 && !d->buffer_read[c->buffer])
-            c->buffer = -1;
+        bool scope = c->kind == CODE_SCOPE && c->buffer >= 0;
+        dropped |= scope ? drop_in_scope(d, c) : drop(d, &c->body);
         if (is_dead(d, c))
             dropped = true;
         else

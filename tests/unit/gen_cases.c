@@ -312,6 +312,16 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "    T_tile[0] = A[m]\n"
       "    C[m] = A[m] - 1\n",
       NULL },
+    { "a tile that only one copy of an unrolled loop reads",
+      "in A[4]\nout C[2]\n"
+      "for m 2 unroll\n"
+      "  tile T_tile[3]\n"
+      "    for i 3\n"
+      "      T_tile[i] = A[m + i]\n"
+      "    if m < 1: C[m] = 0\n"
+      "    for i 3\n"
+      "      if m < 1: C[m] += T_tile[i]\n",
+      NULL },
     { "tile set under conditions",
       "in A[4]\nout C[4]\n"
       "for m 4\n"
