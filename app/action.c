@@ -112,9 +112,6 @@ static bool put_blank(struct model *m, struct str *out, char what)
         return put_layout(m, out, what);
     case 'S': case 'I':
         return put_row(m, out, what);
-    case 'F':
-        put_file(m, out);
-        return true;
     case 'N':
         if (m->count > 0)
             str_printf(out, "%ld", m->count);
@@ -167,7 +164,10 @@ static void ask_line(struct model *m, const char *line)
 
 void model_save_as(struct model *m)
 {
-    ask_line(m, m->then == AFTER_QUIT ? "wq %F" : "w %F");
+    struct str file = {0};
+    put_file(m, &file);
+    prompt_open(&m->prompt, PROMPT_SAVE, str_text(&file));
+    str_free(&file);
 }
 
 /* A key that annotates an annotated loop takes the annotation away. */
@@ -374,6 +374,7 @@ void model_perform(struct model *m, const struct binding *b)
     case ACTION_FIND_NEXT: find_again(m, 1); break;
     case ACTION_FIND_PREV: find_again(m, -1); break;
     case ACTION_OPEN:      view_start_open(m); break;
+    case ACTION_SAVE_AS:   model_save_as(m); break;
     case ACTION_DISCARD:   view_start_discard(m); break;
     case ACTION_BACK:      back(m); break;
     case ACTION_CANCEL:    cancel(m); break;

@@ -45,6 +45,33 @@ static bool need_session(struct model *m)
     return m->session != NULL;
 }
 
+/* Writing over somebody's work needs a second Enter on the same file. */
+static bool may_overwrite(struct model *m, const char *path, const char *why)
+{
+    bool again = streq(str_text(&m->overwrite), path);
+    str_clear(&m->overwrite);
+    if (again)
+        return true;
+    str_add(&m->overwrite, path);
+    m->confirm = true;
+    model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
+    return false;
+}
+
+/* Is what path holds ours, as far as we know? */
+static bool may_save(struct model *m, const char *path)
+{
+    struct str why = {0};
+    bool other = path[0] && !streq(path, m->session->path);
+    if (other && file_exists(path))
+        str_add(&why, "that file exists already");
+    else if (!other && session_changed_on_disk(m->session))
+        str_printf(&why, "%s changed on disk", m->session->path);
+    bool ok = why.len == 0 || may_overwrite(m, other ? path : m->session->path, str_text(&why));
+    str_free(&why);
+    return ok;
+}
+
 static bool write_session(struct model *m, const char *path)
 {
     struct err e;
@@ -54,14 +81,8 @@ static bool write_session(struct model *m, const char *path)
         model_save_as(m);
         return true;
     }
-    bool other = path[0] && !streq(path, m->session->path);
-    if (other && file_exists(path) && !streq(str_text(&m->overwrite), path)) {
-        str_clear(&m->overwrite);
-        str_add(&m->overwrite, path);
-        model_say_error(m, "that file exists already", "Enter again overwrites it");
+    if (!may_save(m, path))
         return false;
-    }
-    str_clear(&m->overwrite);
     if (!session_save(m->session, path[0] ? path : m->session->path, &e)) {
         model_error(m, &e);
         return false;
@@ -79,6 +100,8 @@ static bool write_text(struct model *m, const char *path, const char *usage, con
         model_say_error(m, "a file name is missing", usage);
         return false;
     }
+    if (file_exists(path) && !may_overwrite(m, path, "that file exists already"))
+        return false;
     if (!file_write_atomic(path, str_text(text), text->len, &e)) {
         model_error(m, &e);
         return false;
@@ -266,6 +289,7 @@ static bool open_file(struct model *m, const char *path)
         model_error(m, &e);
         return false;
     }
+    session_remember(s);
     model_ask_save(m, AFTER_OPEN, s);
     return true;
 }

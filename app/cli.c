@@ -215,6 +215,8 @@ static int cmd_screen(const struct cli *c)
     };
     struct session *s = o.session;
     o.session = NULL;
+    if (s)
+        session_remember(s);
     cli_close(&o);
     return tui_run(s, &opts);
 }

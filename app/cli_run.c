@@ -202,7 +202,12 @@ static bool save(const struct run *r, struct opened *o, const struct measurement
     struct session *s = o->session;
     history_set_measured(r->history, history_current(r->history)->id, m);
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
-    return cli_go_home(o, e) && session_save(s, r->output ? r->output : s->path, e);
+    const char *path = r->output ? r->output : s->path;
+    if (streq(path, s->path) && session_changed_on_disk(s)) {
+        err_set(e, ERR_IO, "%.300s changed on disk while this ran; nothing was saved", s->path);
+        return err_fix(e, "run it again on the file as it is now");
+    }
+    return cli_go_home(o, e) && session_save(s, path, e);
 }
 
 /* With no step that could be at fault, an operator that does not fit is this machine's limit. */

@@ -118,6 +118,14 @@ static void add_help(struct completions *c)
     }
 }
 
+static void put_words(struct words *w, int from, struct completions *out)
+{
+    out->n = w->found.len;
+    out->item = w->found.len > 0 ? ARENA_DUP(w->a, w->found.data, w->found.len) : NULL;
+    out->replace_from = from;
+    vec_free(&w->found);
+}
+
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out)
 {
     struct model *m = ctx;
@@ -128,6 +136,12 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     int id = start[n] == ' ' ? app_find(start, n) : -1;
     for (int i = 0; i < APP_COUNT; i++)
         names[i] = app_info((enum app_command)i)->name;
+    if (m->prompt.mark == PROMPT_SAVE) {
+        struct words files = {.a = a, .prefix = line};
+        offer_files(&files);
+        put_words(&files, 0, out);
+        return;
+    }
     if (m->prompt.mark != ':')
         return;
     if (id < 0 && m->session) {
@@ -141,10 +155,7 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     else if (start[n] == 0)
         for (int i = 0; i < APP_COUNT; i++)
             offer(&w, names[i], app_info((enum app_command)i)->help);
-    out->n = w.found.len;
-    out->item = w.found.len > 0 ? ARENA_DUP(a, w.found.data, w.found.len) : NULL;
-    out->replace_from = (int)(word - line);
-    vec_free(&w.found);
+    put_words(&w, (int)(word - line), out);
 }
 
 /* Does a word end right before text[n]? */

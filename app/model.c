@@ -253,10 +253,21 @@ bool model_command(struct model *m, const char *line)
     return true;
 }
 
+/* Puts a refused line back on the prompt that it came from. */
+static void open_prompt_again(struct model *m, const char *line)
+{
+    bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
+    prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
+}
+
 bool model_run(struct model *m, const char *line)
 {
     model_echo(m, line);
-    return model_command(m, line);
+    m->confirm = false;
+    bool ok = model_command(m, line);
+    if (m->confirm && !m->prompt.open)
+        open_prompt_again(m, line);
+    return ok;
 }
 
 /* searching */
@@ -285,18 +296,34 @@ static void search_typed(struct model *m, bool entered)
 
 /* the prompt */
 
+/* The line on the prompt, without blanks at its end; what "save as" stands for comes first. */
+static char *entered_line(const struct model *m)
+{
+    struct str s = {0};
+    if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
+        str_add(&s, "w ");
+    str_add(&s, str_text(&m->prompt.line));
+    char *line = xstrdup(str_text(&s));
+    for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
+        line[--n] = 0;
+    str_free(&s);
+    return line;
+}
+
 static void enter_command(struct model *m)
 {
-    char *line = xstrdup(str_text(&m->prompt.line));
+    char *line = entered_line(m);
     size_t n = strlen(line);
-    while (n > 0 && line[n - 1] == ' ')
-        line[--n] = 0;
+    bool nameless = m->prompt.mark == PROMPT_SAVE && n < 2;
     prompt_close(&m->prompt);
-    if (n > 0) {
+    if (nameless) {
+        model_give_up(m);
+        model_info(m, "not saved: no file name was given");
+    } else if (n > 0) {
         prompt_remember(&m->prompt, line);
         m->error_col = 0;
         if (!model_run(m, line) && !m->prompt.open) {
-            prompt_open(&m->prompt, ':', line);
+            open_prompt_again(m, line);
             if (m->error_col > 0 && (size_t)m->error_col <= n)
                 m->prompt.at = (size_t)m->error_col - 1;
         }
@@ -309,6 +336,7 @@ static void prompt_left(struct model *m)
     bool search = m->prompt.mark == '/';
     prompt_close(&m->prompt);
     model_give_up(m);
+    str_clear(&m->overwrite);
     clear_message(m);
     if (search) {
         str_clear(&m->search);
@@ -325,6 +353,8 @@ static void key_prompt(struct model *m, int key)
         search_typed(m, false);
     else if (ev == PROMPT_EDITED)
         clear_message(m);
+    if (ev == PROMPT_EDITED)
+        str_clear(&m->overwrite);
     if (ev == PROMPT_LEFT)
         prompt_left(m);
     if (ev != PROMPT_ENTERED)
@@ -362,7 +392,8 @@ static void key_ask(struct model *m, int key)
         m->session->dirty = false;
         model_after(m);
     } else if (m->session->path[0]) {
-        model_run(m, "w");
+        if (!model_run(m, "w") && !m->prompt.open)
+            model_give_up(m);
     } else {
         model_save_as(m);
     }

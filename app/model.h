@@ -77,7 +77,8 @@ struct model {
 
     enum after_ask then;                 /* what the question, or the save it led to, was for */
     struct session *next;                /* OPEN: what is opened then; NULL = the start screen */
-    struct str overwrite;                /* a file that was refused once because it exists */
+    struct str overwrite;                /* a file that was refused once: Enter again writes it */
+    bool confirm;                        /* the last line was refused only for that */
 
     bool autosave_failed;                /* said so once already */
     bool autorun;                        /* measure after every step */

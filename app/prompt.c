@@ -218,6 +218,11 @@ static bool erase(struct prompt *p, int key)
     }
 }
 
+static bool is_history_key(int key)
+{
+    return key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n');
+}
+
 enum prompt_event prompt_key(struct prompt *p, int key)
 {
     if (key == K_TAB || key == K_BACKTAB) {
@@ -230,9 +235,10 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         return PROMPT_ENTERED;
     if (key == K_ESC && listed)
         return PROMPT_NOTHING;
-    bool rubbed_out = (key == K_BACKSPACE || key == K_CTRL('h')) && p->line.len == 0;
-    if (key == K_ESC || key == K_CTRL('c') || key == K_CTRL('g') || rubbed_out)
+    if (key == K_ESC || key == K_CTRL('c') || key == K_CTRL('g'))
         return PROMPT_LEFT;
+    if (p->mark == PROMPT_SAVE && is_history_key(key))
+        return PROMPT_NOTHING;
     if (key == K_UP || key == K_CTRL('p')) {
         walk_history(p, -1);
         return PROMPT_EDITED;
@@ -255,14 +261,17 @@ enum prompt_event prompt_key(struct prompt *p, int key)
 void prompt_draw(const struct prompt *p, struct grid *g, struct rect r)
 {
     const char *line = str_text(&p->line);
-    int cursor = text_width_n(line, p->at), room = r.w - 2;
+    char mark[] = {p->mark, 0};
+    const char *label = p->mark == PROMPT_SAVE ? "save as: " : mark;
+    int before = text_width(label), cursor = text_width_n(line, p->at);
+    int room = r.w - 1 - before > 1 ? r.w - 1 - before : 1;
     int from = cursor > room ? cursor - room : 0;
     struct rect old = grid_clip(g, r);
     grid_fill(g, r, STYLE_PLAIN, ' ');
-    grid_text(g, r.x - from + 1, r.y, STYLE_PLAIN, line);
-    grid_char(g, r.x, r.y, STYLE_KEY, (unsigned char)p->mark);
+    grid_text(g, r.x - from + before, r.y, STYLE_PLAIN, line);
+    grid_text(g, r.x, r.y, STYLE_KEY, label);
     grid_unclip(g, old);
-    g->cursor_x = r.x + 1 + cursor - from;
+    g->cursor_x = r.x + before + cursor - from;
     g->cursor_y = r.y;
 }
 

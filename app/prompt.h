@@ -9,9 +9,11 @@
 /* Words that may stand at the end of `line`; everything allocated in a. */
 typedef void prompt_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
+#define PROMPT_SAVE 'w'                  /* shown as "save as: "; takes a file name */
+
 struct prompt {
     bool open;
-    char mark;                           /* ':' or '/', shown before the line */
+    char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
     VEC(char *) history;                 /* oldest first */

@@ -10,8 +10,9 @@
 #include "kernels/base/file.h"
 
 #define SHOWN_MAX 12                     /* of each kind */
+#define RECENT_MAX 6                     /* so that there is room for operators below */
 
-enum entry_kind { ENTRY_AUTOSAVE, ENTRY_RECENT, ENTRY_EXAMPLE, ENTRY_OPERATOR };
+enum entry_kind { ENTRY_AUTOSAVE, ENTRY_RECENT, ENTRY_OPERATOR, ENTRY_EXAMPLE };
 struct start_entry {
     enum entry_kind kind;
     char path[512], title[256];
@@ -110,7 +111,7 @@ static void read_examples(struct model *m)
 void view_start_read(struct model *m)
 {
     static struct autosave saved[SHOWN_MAX];
-    static char recent[SHOWN_MAX][512];
+    static char recent[RECENT_MAX][512];
     view_start_free(m);
     int n = session_autosaves(saved, SHOWN_MAX);
     for (int i = 0; i < n; i++) {
@@ -118,12 +119,12 @@ void view_start_read(struct model *m)
         e->autosave = saved[i];
         snprintf(e->title, sizeof e->title, "%s", saved[i].title);
     }
-    n = session_recent(recent, SHOWN_MAX);
+    n = session_recent(recent, RECENT_MAX);
     for (int i = 0; i < n; i++)
         read_title(add_entry(m, ENTRY_RECENT, recent[i]));
-    read_examples(m);
     for (int i = 0; i < ops_count(); i++)
         add_entry(m, ENTRY_OPERATOR, "")->op = ops_get(i);
+    read_examples(m);
     m->data_stamp++;
 }
 
@@ -171,7 +172,7 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
 void view_start_build(struct model *m, struct pane_doc *p, int width)
 {
     static const char *const heading[] = {
-        "Unsaved work", "Recent sessions", "Examples", "Start on an operator",
+        "Unsaved work", "Recent sessions", "Start on an operator", "Examples",
     };
     struct doc *d = &p->doc;
     doc_clear(d);
@@ -295,7 +296,7 @@ void view_start_hint(const struct model *m, struct str *out)
 {
     static const char *const hint[] = {
         "Enter takes this work up again, d forgets it.", "Enter opens this session.",
-        "Enter opens this example.", "Enter, then change the sizes and press Enter again.",
+        "Enter, then change the sizes and press Enter again.", "Enter opens this example.",
     };
     const struct start_entry *e = selected(m);
     if (e)

@@ -4,6 +4,7 @@
  *     # autosave of process 4711 912345
  *     # original: /home/me/conv.yaml
  *     # title: ...
+ *     # file: 0123456789abcdef          (what the original held when it was read; may be missing)
  * The process is its id and start time, so that a later process with the same id is not taken for
  * it. */
 #include <ctype.h>
@@ -25,6 +26,7 @@
 #define HEAD "# autosave of process "
 #define ORIGINAL "# original: "
 #define TITLE "# title: "
+#define ON_DISK "# file: "
 #define RECENT_MAX 20
 
 /* processes */
@@ -125,6 +127,7 @@ bool session_autosave(struct session *s, struct err *e)
     str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), start_time(getpid()));
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
+    str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
     session_yaml(s, &text);
     bool ok = autosave_path(s, &path, e)
            && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
@@ -161,7 +164,7 @@ static bool read_head(const char *path, struct autosave *out)
     FILE *f = fopen(path, "r");
     char line[1024];
     long pid = 0;
-    unsigned long long started = 0;
+    unsigned long long started = 0, on_disk = 0;
     struct stat st;
     if (!f)
         return false;
@@ -171,6 +174,8 @@ static bool read_head(const char *path, struct autosave *out)
            && take_line(line, ORIGINAL, out->original, sizeof out->original)
            && fgets(line, sizeof line, f) && take_line(line, TITLE, out->title, sizeof out->title)
            && fstat(fileno(f), &st) == 0;
+    if (ok && fgets(line, sizeof line, f) && sscanf(line, ON_DISK "%16llx", &on_disk) == 1)
+        out->on_disk = on_disk;
     fclose(f);
     if (!ok || is_alive(pid, started))
         return false;
@@ -225,6 +230,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     if (!ok)
         return false;
     snprintf(s->path, sizeof s->path, "%s", from->original);
+    s->on_disk = from->on_disk;
     s->dirty = true;
     if (!session_autosave(s, e)) {
         session_free(s);
@@ -278,6 +284,12 @@ done:
     str_free(&file);
     str_free(&text);
     str_free(&old);
+}
+
+void session_remember(const struct session *s)
+{
+    if (s->path[0])
+        recent_remember(s->path);
 }
 
 int session_recent(char (*out)[512], int max)

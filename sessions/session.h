@@ -32,6 +32,7 @@ struct session {
     struct history *history;
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;                         /* changed since load or save */
+    uint64_t on_disk;                   /* hash of the file as last loaded or saved; 0 = unknown */
 };
 
 bool session_new(const char *spec, struct session **out, struct err *e);
@@ -42,6 +43,9 @@ bool session_parse(const char *name, const char *text, size_t n, struct session 
                    struct err *e);
 /* Atomic; sets path and dirty. */
 bool session_save(struct session *s, const char *path, struct err *e);
+/* True when the file of s is no longer what was loaded or saved last: saving would undo somebody
+ * else's work.  A file that is gone has not changed. */
+bool session_changed_on_disk(const struct session *s);
 void session_yaml(const struct session *s, struct str *out);
 /* What the command line takes where SESSION.yaml stands: a file, or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);
@@ -51,10 +55,12 @@ bool session_open(const char *arg, struct session **out, struct err *e);
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Autosaves that outlived their process, newest first: crash recovery on the start screen. */
-struct autosave { char path[512], title[256], original[512]; double age_s; };
+struct autosave { char path[512], title[256], original[512]; uint64_t on_disk; double age_s; };
 int session_autosaves(struct autosave *out, int max);
 /* Loads one; path becomes the original's, dirty is set, the autosave is now this session's own. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent session files, newest first; session_save and session_load remember theirs. */
+/* Recent session files, newest first: those that were saved, and those that session_remember was
+ * told of because somebody opened them to work on. */
+void session_remember(const struct session *s);
 int session_recent(char (*out)[512], int max);
 #endif

@@ -4,6 +4,10 @@
 #include "sessions/session.h"
 
 #define SESSION_VERSION 1
+#define SESSION_MAX_BYTES (4u << 20)
+
+/* Names the content of a session file; never 0. */
+uint64_t file_hash(const struct str *text);
 
 /* state_key of the state behind step n of a path. */
 void history_key(char out[20], const struct history *h, const int *path, int n);

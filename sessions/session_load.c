@@ -10,7 +10,6 @@
 #include "sessions/session.h"
 #include "sessions/session_impl.h"
 
-#define FILE_MAX_BYTES (4u << 20)
 #define STEPS_MAX 2000
 #define BRANCHES_MAX 256
 
@@ -243,7 +242,7 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
 {
     const char *spec;
     bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
-    if (!ynode_text(&l->doc, op, "operator", block ? FILE_MAX_BYTES : 4096, block, &spec, l->e))
+    if (!ynode_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
         return false;
     if (session_new(spec, out, l->e))
         return true;
@@ -265,7 +264,7 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     const char *text = "";
     struct session *s;
     if (!check_version(l, root) || !ymap_check(&l->doc, root, "a session", NULL, 0, keys, l->e)
-        || (note && !ynode_text(&l->doc, note, "note", FILE_MAX_BYTES, true, &text, l->e))
+        || (note && !ynode_text(&l->doc, note, "note", SESSION_MAX_BYTES, true, &text, l->e))
         || !ymap_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
         return false;
     l->h = s->history;
@@ -284,8 +283,8 @@ static bool parse(struct arena *a, const char *name, const char *text, size_t n,
                   struct session **out, struct err *e)
 {
     struct loader l = { .a = a, .e = e };
-    if (n > FILE_MAX_BYTES) {
-        err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, FILE_MAX_BYTES);
+    if (n > SESSION_MAX_BYTES) {
+        err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, SESSION_MAX_BYTES);
         return err_where(e, name, 0, 0, "");
     }
     if (!yaml_read(a, name, text, n, &l.doc, e))
@@ -321,14 +320,15 @@ bool session_load(const char *path, struct session **out, struct err *e)
                 sizeof s->path - 1);
         return false;
     }
-    bool ok = file_read(path, FILE_MAX_BYTES, &text, e)
+    bool ok = file_read(path, SESSION_MAX_BYTES, &text, e)
            && session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s, e);
+    uint64_t hash = file_hash(&text);
     str_free(&text);
     if (!ok)
         return false;
     if (!is_stdin) {
         memcpy(s->path, path, strlen(path) + 1);
-        recent_remember(path);
+        s->on_disk = hash;
     }
     *out = s;
     return true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "sessions/measured_yaml.h"
 #include "sessions/session.h"
@@ -165,6 +166,24 @@ void session_yaml(const struct session *s, struct str *out)
     free(paths);
 }
 
+uint64_t file_hash(const struct str *text)
+{
+    uint64_t hash = hash_bytes(str_text(text), text->len, 1);
+    return hash ? hash : 1;
+}
+
+bool session_changed_on_disk(const struct session *s)
+{
+    struct str text = {0};
+    struct err ignored;
+    if (!s->path[0] || s->on_disk == 0 || !file_exists(s->path))
+        return false;
+    bool readable = file_read(s->path, SESSION_MAX_BYTES, &text, &ignored);
+    bool same = readable && file_hash(&text) == s->on_disk;
+    str_free(&text);
+    return !same;
+}
+
 bool session_save(struct session *s, const char *path, struct err *e)
 {
     struct str text = {0};
@@ -174,9 +193,11 @@ bool session_save(struct session *s, const char *path, struct err *e)
     }
     session_yaml(s, &text);
     bool ok = file_write_atomic(path, str_text(&text), text.len, e);
+    uint64_t hash = file_hash(&text);
     str_free(&text);
     if (!ok)
         return false;
+    s->on_disk = hash;
     session_autosave_drop(s);
     memmove(s->path, path, strlen(path) + 1);
     s->dirty = false;

@@ -93,4 +93,13 @@ began=$SECONDS
 wait $child
 same 'SIGINT: exit 130' 130 $?
 [ $((SECONDS - began)) -le 3 ] && pass 'SIGINT: at once' || flunk 'SIGINT: at once'
+
+# Somebody edits the file while the kernel is being built: --save leaves that alone.
+cp "$dir/s.yaml" "$dir/shared.yaml"
+printf '#!/bin/sh\necho "# edited" >> "%s/shared.yaml"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
+chmod +x "$dir/slow-cc"
+t 2 'changed on disk while this ran; nothing was saved' \
+    run "$dir/shared.yaml" --meters none --compiler "$dir/slow-cc" --save
+same 'the edit is still there' '# edited' "$(tail -n 1 "$dir/shared.yaml")"
+
 finish

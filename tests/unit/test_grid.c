@@ -420,7 +420,8 @@ static void test_prompt_events(void **state)
     assert_int_equal(type(&p, "Esc"), PROMPT_LEFT);
     assert_int_equal(type(&p, "C-c"), PROMPT_LEFT);
     prompt_open(&p, ':', "");
-    assert_int_equal(type(&p, "Backspace"), PROMPT_LEFT);
+    assert_int_equal(type(&p, "Backspace"), PROMPT_EDITED);
+    assert_true(p.open);
     prompt_insert(&p, "two\nlines\t\033");
     assert_string_equal(str_text(&p.line), "two lines  ");
     prompt_free(&p);

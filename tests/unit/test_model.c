@@ -407,7 +407,7 @@ static void test_save(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "p s");
-    assert_shows(m, ":w gmm.yaml");
+    assert_shows(m, "save as: gmm.yaml");
     press(m, "Enter");
     assert_shows(m, "saved to gmm.yaml");
     assert_true(file_exists("gmm.yaml"));
@@ -418,7 +418,7 @@ static void test_save(void **state)
     assert_false(m->session->dirty);
     press(m, ": title Space My Space tile Enter");
     assert_shows(m, "My tile");
-    press(m, "w C-u w Space other.yaml Enter");
+    press(m, "w C-u Backspace Backspace other.yaml Enter");
     assert_true(file_exists("other.yaml"));
     model_free(m);
     m = model_on(GMM);
@@ -429,6 +429,58 @@ static void test_save(void **state)
     model_free(m);
     unlink("gmm.yaml");
     unlink("other.yaml");
+}
+
+static const char other_text[] = "tilescope: 1\noperator: " GMM "\n";
+
+static void test_changed_on_disk(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct err e;
+    press(m, "p s Enter U");
+    assert_true(file_write_atomic("gmm.yaml", other_text, strlen(other_text), &e));
+    press(m, "s");
+    assert_shows(m, "gmm.yaml changed on disk");
+    assert_shows(m, "Enter again overwrites it, Esc keeps it");
+    press(m, "Esc");
+    assert_true(m->session->dirty);
+    press(m, "q y");
+    assert_shows(m, "gmm.yaml changed on disk");
+    press(m, "Esc");
+    assert_false(m->out.quit);
+    press(m, ": wq Enter");
+    assert_shows(m, "gmm.yaml changed on disk");
+    press(m, "Enter");
+    assert_true(m->out.quit);
+    assert_false(m->session->dirty);
+    unlink("gmm.yaml");
+    model_free(m);
+}
+
+static void test_save_as(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct err e;
+    assert_true(file_write_atomic("taken.yaml", other_text, strlen(other_text), &e));
+    press(m, "p s C-u Enter");
+    assert_shows(m, "no file name was given");
+    press(m, "s C-u Backspace tak Tab");
+    assert_shows(m, "save as: taken.yaml");
+    press(m, "Enter");
+    assert_shows(m, "exists already");
+    assert_shows(m, "save as: taken.yaml");
+    press(m, "Esc w C-u taken.yaml Enter");
+    assert_shows(m, "exists already");
+    press(m, "Enter");
+    assert_shows(m, "saved to taken.yaml");
+    press(m, ": export Space taken.yaml Enter");
+    assert_shows(m, "exists already");
+    press(m, "Enter");
+    assert_shows(m, "C file written to taken.yaml");
+    unlink("taken.yaml");
+    model_free(m);
 }
 
 static void test_quit(void **state)
@@ -445,7 +497,7 @@ static void test_quit(void **state)
     assert_hides(m, "Save the changes");
     assert_false(m->out.quit);
     press(m, "q y");
-    assert_shows(m, ":wq gmm.yaml");
+    assert_shows(m, "save as: gmm.yaml");
     press(m, "Esc s Esc");
     assert_false(m->out.quit);
     press(m, "q y Enter");
@@ -834,6 +886,8 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_menu_runs_keys),
         cmocka_unit_test(test_save),
+        cmocka_unit_test(test_changed_on_disk),
+        cmocka_unit_test(test_save_as),
         cmocka_unit_test(test_quit),
         cmocka_unit_test(test_dump_and_export),
         cmocka_unit_test(test_start),

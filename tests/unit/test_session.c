@@ -581,6 +581,34 @@ static void test_files(void **state)
     str_free(&path);
 }
 
+/* Somebody else's save, or an editor, behind the back of an open session. */
+static void test_changed_on_disk(void **state)
+{
+    (void)state;
+    struct session *s = NULL, *t = NULL;
+    struct str path = {0};
+    struct err e;
+    str_printf(&path, "%s/shared.yaml", state_dir);
+    assert_true(session_new(GMM, &s, &e));
+    assert_false(session_changed_on_disk(s));
+    assert_true(session_save(s, str_text(&path), &e));
+    assert_true(session_load(str_text(&path), &t, &e));
+    assert_true(session_save(s, str_text(&path), &e));
+    assert_false(session_changed_on_disk(t));
+    assert_true(history_apply(s->history, "loop parallel C M", &e));
+    assert_true(session_save(s, str_text(&path), &e));
+    assert_false(session_changed_on_disk(s));
+    assert_true(session_changed_on_disk(t));
+    assert_true(session_save(t, str_text(&path), &e));
+    assert_false(session_changed_on_disk(t));
+    assert_true(session_changed_on_disk(s));
+    unlink(str_text(&path));
+    assert_false(session_changed_on_disk(s));
+    session_free(s);
+    session_free(t);
+    str_free(&path);
+}
+
 static void test_open(void **state)
 {
     (void)state;
@@ -625,10 +653,18 @@ static void test_recent(void **state)
             assert_string_not_equal(recent[i], recent[k]);
     assert_int_equal(session_recent(recent, 3), 3);
     unlink(recent[0]);
-    char second[512];
+    char second[512], third[512];
     snprintf(second, sizeof second, "%s", recent[1]);
+    snprintf(third, sizeof third, "%s", recent[2]);
     session_recent(recent, 3);
     assert_string_equal(recent[0], second);
+    session_free(s);
+    assert_true(session_load(third, &s, &e));
+    session_recent(recent, 3);
+    assert_string_equal(recent[0], second);
+    session_remember(s);
+    session_recent(recent, 3);
+    assert_string_equal(recent[0], third);
     session_free(s);
     str_free(&path);
 }
@@ -782,6 +818,7 @@ int main(void)
         cmocka_unit_test(test_stale_measurements),
         cmocka_unit_test(test_format),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_changed_on_disk),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_recent),
         cmocka_unit_test(test_autosave),
