@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <term.h>
+#include <termios.h>
 #include <unistd.h>
 #include "app/key.h"
 #include "kernels/base/arena.h"
@@ -29,12 +31,101 @@ struct terminal {
     int clicked_x, clicked_y;
 };
 
-static struct terminal *open_term;           /* for the hook of fail() */
+/* What gives the terminal back, prepared while all is well: a signal handler may only write it. */
+static struct {
+    volatile sig_atomic_t armed;
+    struct termios cooked;
+    char bytes[512];
+    size_t n;
+} rescue;
 
+/* A capability with constant parameters, without the padding that hardware terminals wanted. */
+static void add_rescue(const char *s)
+{
+    while (s && s != (const char *)-1 && *s && rescue.n + 1 < sizeof rescue.bytes) {
+        if (s[0] == '$' && s[1] == '<' && strchr(s, '>'))
+            s = strchr(s, '>') + 1;
+        else
+            rescue.bytes[rescue.n++] = *s++;
+    }
+}
+
+static const char *capability(const char *name)
+{
+    char copy[16];
+    snprintf(copy, sizeof copy, "%s", name);
+    const char *s = tigetstr(copy);
+    return s && s != (const char *)-1 ? s : NULL;
+}
+
+static void prepare_rescue(const struct terminal *t)
+{
+    static const char *const last[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
+    rescue.armed = 0;
+    rescue.n = 0;
+    if (t->fancy)
+        add_rescue("\033[?2004l");
+    if (t->fancy && t->mouse)
+        add_rescue("\033[?1006l\033[?1000l");
+    if (!capability("rmcup") && capability("cup")) {
+        add_rescue(tiparm(capability("cup"), LINES - 1, 0));
+        add_rescue(capability("el"));
+    }
+    for (int i = 0; i < COUNT_OF(last); i++)
+        add_rescue(capability(last[i]));
+    rescue.armed = 1;
+}
+
+/* Safe in a signal handler; only the first call does anything. */
 static void restore(void)
 {
-    if (open_term)
-        endwin();
+    if (!rescue.armed)
+        return;
+    rescue.armed = 0;
+    for (size_t at = 0; at < rescue.n;) {
+        ssize_t n = write(STDOUT_FILENO, rescue.bytes + at, rescue.n - at);
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    tcsetattr(STDIN_FILENO, TCSANOW, &rescue.cooked);
+}
+
+/* crashes */
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+static struct sigaction old_action[COUNT_OF(crashes)];
+
+/* The terminal back, then what would have happened without us. */
+static void on_crash(int sig)
+{
+    static const char text[] = "tilescope crashed.  Unsaved changes are offered at the next start.\n";
+    bool first = rescue.armed;
+    restore();
+    if (first && write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        first = false;
+    for (int i = 0; i < COUNT_OF(crashes); i++)
+        if (crashes[i] == sig)
+            sigaction(sig, &old_action[i], NULL);
+    raise(sig);
+}
+
+/* On a stack of its own: a stack overflow is a crash too. */
+static void catch_crashes(void)
+{
+    static char stack[64 * 1024];
+    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction act = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    sigaltstack(&own, NULL);
+    sigemptyset(&act.sa_mask);
+    for (int i = 0; i < COUNT_OF(crashes); i++)
+        sigaction(crashes[i], &act, &old_action[i]);
+}
+
+static void leave_crashes(void)
+{
+    for (int i = 0; i < COUNT_OF(crashes); i++)
+        sigaction(crashes[i], &old_action[i], NULL);
 }
 
 /* ORDER STYLE.  Middle tones of the 256: they read on black and on white. -1 is the terminal's own
@@ -113,9 +204,7 @@ static void set_modes(void)
 /* Without cursor addressing there is nothing to draw on. */
 static bool can_address(void)
 {
-    char name[] = "cup";
-    const char *sequence = tigetstr(name);
-    return sequence && sequence != (char *)-1;
+    return capability("cup") != NULL;
 }
 
 bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
@@ -127,6 +216,7 @@ bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
         return err_fix(e, "without one, `tilescope run` and `tilescope show` do the same work");
     }
     struct terminal *t = xcalloc(1, sizeof *t);
+    tcgetattr(STDIN_FILENO, &rescue.cooked);
     t->screen = newterm(NULL, stdout, stdin);
     if (!t->screen || !can_address()) {
         if (t->screen) {
@@ -145,20 +235,33 @@ bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
     choose_looks(t, !o->no_color);
     set_modes();
     private_modes(t, true);
-    open_term = t;
+    prepare_rescue(t);
+    catch_crashes();
     fail_set_hook(restore);
     *out = t;
     return true;
+}
+
+/* Without a second screen to leave, the shell goes on in the last line: it must be empty. */
+static void leave_screen(struct terminal *t)
+{
+    private_modes(t, false);
+    if (!capability("rmcup")) {
+        move(LINES - 1, 0);
+        clrtoeol();
+        refresh();
+    }
+    endwin();
+    rescue.armed = 0;
 }
 
 void term_close(struct terminal *t)
 {
     if (!t)
         return;
-    private_modes(t, false);
-    endwin();
+    leave_screen(t);
     delscreen(t->screen);
-    open_term = NULL;
+    leave_crashes();
     fail_set_hook(NULL);
     free(t);
 }
@@ -168,9 +271,10 @@ bool term_unicode(const struct terminal *t)
     return t->unicode;
 }
 
-void term_size(int *w, int *h)
+void term_size(const struct terminal *t, int *w, int *h)
 {
     getmaxyx(stdscr, *h, *w);
+    prepare_rescue(t);
 }
 
 static void draw_cell(const struct terminal *t, int x, int y, const struct cell *c)
@@ -295,12 +399,12 @@ bool term_read(struct terminal *t, struct term_event *ev)
 
 void term_suspend(struct terminal *t)
 {
-    private_modes(t, false);
-    endwin();
+    leave_screen(t);
     kill(0, SIGTSTP);
     clearok(curscr, TRUE);
     refresh();
     private_modes(t, true);
+    prepare_rescue(t);
 }
 
 static void base64(struct str *out, const unsigned char *p, size_t n)

@@ -16,10 +16,11 @@ struct term_event {
 
 struct terminal;
 /* ERR_ENV when there is no terminal, or one that cannot move its cursor. */
+/* From here to term_close a crash, or fail(), gives the terminal back before the process ends. */
 bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e);
 void term_close(struct terminal *t);
 bool term_unicode(const struct terminal *t);         /* it shows more than ASCII */
-void term_size(int *w, int *h);
+void term_size(const struct terminal *t, int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);
 void term_repaint(struct terminal *t);               /* trust nothing that is on the screen */
 /* never waits; false when nothing is there */

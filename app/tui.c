@@ -69,7 +69,7 @@ static void take_results(struct tui *t)
 static void resize(struct tui *t)
 {
     int w, h;
-    term_size(&w, &h);
+    term_size(t->term, &w, &h);
     grid_resize(&t->grid, w, h);
     model_resize(t->model, w, h);
     model_refresh(t->model);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <vterm.h>
 #include "kernels/base/file.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -148,7 +149,7 @@ static void test_start_screen(void **state)
     (void)state;
     struct tty *t = start(on_nothing, 80, 24);
     tty_golden(t, "start");
-    tty_press(t, "Enter");
+    tty_press(t, "G Enter");
     tty_assert_shows(t, "A tiled product");
     tty_assert_shows(t, "loop split C M 8");
     tty_send(t, "q");
@@ -254,6 +255,45 @@ static void test_no_terminal(void **state)
     }
 }
 
+/* However it ends, the shell gets its terminal back. */
+static void test_crashes(void **state)
+{
+    (void)state;
+    static const int sig[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS};
+    static const char *const undone[] = {"\033[?1000l", "\033[?2004l", "\033[?1049l", "\033[?25h"};
+    for (int i = 0; i < 4; i++) {
+        struct tty *t = start(on_gmm, 80, 24);
+        assert_false(tty_is_cooked(t));
+        tty_kill(t, sig[i]);
+        int status = tty_wait_end(t);
+        bool known = status == -sig[i] || status == 70 || status == 99;      /* 99: the sanitizer */
+        if (!known)
+            fail_msg("signal %d: status %d", sig[i], status);
+        for (int k = 0; k < 4; k++)
+            if (!strstr(str_text(&t->bytes), undone[k]))
+                fail_msg("signal %d: ESC%s is missing", sig[i], undone[k] + 1);
+        assert_true(tty_is_cooked(t));
+        tty_free(t);
+    }
+}
+
+/* vt100 has one screen only: the shell's prompt must not land in the key bar. */
+static void test_leaves_an_empty_line(void **state)
+{
+    (void)state;
+    struct tty *t = tty_start(&(struct tty_opts){.w = 80, .h = 24, .argv = on_gmm, .term = "vt100"});
+    tty_assert_shows(t, "q quit");
+    tty_send(t, "q");
+    assert_int_equal(tty_wait_end(t), 0);
+    if (strstr(tty_screen(t), "q quit"))
+        fail_msg("the key bar is still there:\n%s", tty_screen(t));
+    VTermPos at;
+    vterm_state_get_cursorpos(vterm_obtain_state(t->vt), &at);
+    assert_int_equal(at.row, 23);
+    assert_int_equal(at.col, 0);
+    tty_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_cancels),
         cmocka_unit_test(test_no_terminal),
+        cmocka_unit_test(test_crashes),
+        cmocka_unit_test(test_leaves_an_empty_line),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
 }

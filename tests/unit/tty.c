@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include <vterm.h>
 #include "app/key.h"
@@ -102,6 +103,7 @@ static bool take_output(struct tty *t, int timeout_ms)
         if (n <= 0)
             return false;
         vterm_input_write(t->vt, buf, (size_t)n);
+        str_add_n(&t->bytes, buf, (size_t)n);
         timeout_ms = 0;
     }
     return true;
@@ -233,7 +235,7 @@ void tty_golden(struct tty *t, const char *name)
     golden_check(path, tty_screen(t));
 }
 
-int tty_end(struct tty *t)
+int tty_wait_end(struct tty *t)
 {
     int status = 0;
     double limit = clock_s() + IDLE_LIMIT_S;
@@ -245,15 +247,34 @@ int tty_end(struct tty *t)
         take_output(t, 20);
     }
     take_output(t, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void tty_free(struct tty *t)
+{
     close(t->master);
     close(t->idle_fd);
     vterm_free(t->vt);
     str_free(&t->text);
+    str_free(&t->bytes);
     free(t);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int tty_end(struct tty *t)
+{
+    int status = tty_wait_end(t);
+    tty_free(t);
+    return status < 0 ? -1 : status;
+}
+
+bool tty_is_cooked(const struct tty *t)
+{
+    struct termios now;
+    return tcgetattr(t->master, &now) == 0 && (now.c_lflag & (ICANON | ECHO)) == (ICANON | ECHO);
 }
 
 void tty_kill(struct tty *t, int sig)
 {
+    str_clear(&t->bytes);
     kill(t->pid, sig);
 }

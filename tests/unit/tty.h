@@ -17,6 +17,7 @@ struct tty {
     struct VTerm *vt;
     struct VTermScreen *screen;
     struct str text;                     /* of the screen, for tty_screen */
+    struct str bytes;                    /* what the program wrote since tty_kill */
 };
 
 struct tty_opts {
@@ -43,5 +44,9 @@ void tty_assert_shows(struct tty *t, const char *text);
 void tty_golden(struct tty *t, const char *name);        /* tests/golden/screen/NAME.txt */
 /* Waits for the end of the program and returns its exit status, -1 when a signal ended it. */
 int tty_end(struct tty *t);
+/* The same in two parts: -SIG when a signal ended it. */
+int tty_wait_end(struct tty *t);
+void tty_free(struct tty *t);
+bool tty_is_cooked(const struct tty *t);             /* echoes, and takes whole lines */
 void tty_kill(struct tty *t, int sig);
 #endif
