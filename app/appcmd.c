@@ -174,7 +174,8 @@ static bool change_view(struct model *m, const char *name)
     int v = streq(name, "next") ? (now + 1) % VIEW_COUNT
           : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : view_find(name);
     if (v < 0) {
-        model_say_error(m, "there is no such view", "nest, access, layout, C, asm or profile");
+        model_say_error(m, "there is no such view",
+                        "nest, access, layout, C, asm, profile or graph");
         return false;
     }
     show_view(m, (enum view)v);

@@ -82,6 +82,11 @@ static void add_clock(struct str *out, const struct measurement *m)
     str_add(out, "\n");
 }
 
+static int threads_of(const struct measurement *m)
+{
+    return m->threads > 1 ? m->threads : 1;
+}
+
 /* What the session file remembers about the same step. */
 static void add_before(struct str *out, const struct session *s, const struct measurement *m)
 {
@@ -89,9 +94,12 @@ static void add_before(struct str *out, const struct session *s, const struct me
     if (!old || old->latency.runs == 0 || m->latency.runs == 0)
         return;
     label(out, "before:");
-    str_ms(out, old->latency.median_ms);
-    double change = m->latency.median_ms / old->latency.median_ms - 1;
-    str_printf(out, " in the session file, now %+.1f %%", 100 * change);
+    str_ms(out, old->latency.min_ms);
+    str_add(out, " min in the session file");
+    if (threads_of(old) != threads_of(m))
+        str_printf(out, ", with %d thread%s", threads_of(old), threads_of(old) == 1 ? "" : "s");
+    else
+        str_printf(out, ", now %+.1f %%", 100 * (m->latency.min_ms / old->latency.min_ms - 1));
     if (s->machine[0])
         str_printf(out, " (%s)", s->machine);
     str_add(out, "\n");
@@ -195,7 +203,7 @@ void text_check_line(struct str *out, const struct cli *c, int position, const s
     str_printf(out, "  err %.1e", m->max_rel_err);
     if (m->latency.runs > 0) {
         str_add(out, "  ");
-        str_ms(out, m->latency.median_ms);
+        str_ms(out, m->latency.min_ms);
     }
     str_printf(out, "  %s\n", st->step[0] ? st->step : "(the bare operator)");
     if (!good && m->reason[0])

@@ -12,7 +12,7 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
-    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE};
+    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH};
     for (int i = 0; i < COUNT_OF(texts); i++)
         m->pane[texts[i]].doc.is_pager = true;
     prompt_init(&m->prompt, model_complete, m);
@@ -224,6 +224,15 @@ static void after_effect(struct model *m, enum command_effect effect)
     }
 }
 
+static void say_note(struct model *m)
+{
+    struct str note = {0};
+    model_note(m, &note);
+    if (note.len > 0 && m->message.kind != MESSAGE_ERROR)
+        model_info(m, "%s", str_text(&note));
+    str_free(&note);
+}
+
 bool model_command(struct model *m, const char *line)
 {
     bool known = false;
@@ -250,6 +259,8 @@ bool model_command(struct model *m, const char *line)
         return false;
     }
     after_effect(m, effect);
+    if (effect == EFFECT_STATE)
+        say_note(m);
     return true;
 }
 
@@ -401,7 +412,7 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* 1 to 6 choose views, so a count starts with another digit: 9j, 05j, 012G. */
+/* 1 to 7 choose views, so a count starts with another digit: 9j, 05j, 012G. */
 static bool key_digit(struct model *m, int key)
 {
     bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);

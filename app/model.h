@@ -11,8 +11,10 @@
 #include "app/tui.h"
 #include "sessions/session.h"
 
-/* ORDER VIEW: keys 1..6 and the tabs. */
-enum view { VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_COUNT };
+/* ORDER VIEW: keys 1..7 and the tabs. */
+enum view {
+    VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH, VIEW_COUNT
+};
 /* Every pane and list is a document; the views come first. */
 enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
 enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
@@ -85,6 +87,7 @@ struct model {
     bool measure_wanted;                 /* of the current state */
     bool measure_all;                    /* then of the rest of the branch */
     int threads;
+    int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct job_progress progress[LANE_COUNT];
     int spin;
@@ -127,6 +130,8 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
 int model_measuring(const struct model *m);              /* the state being measured; -1 none */
 int model_tag(const struct model *m);                  /* names the current state across sessions */
 const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
+/* What to know of the current program besides its numbers, behind what out says already. */
+void model_note(struct model *m, struct str *out);
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void model_error(struct model *m, const struct err *e);

@@ -1,5 +1,4 @@
 /* The model's side of background work: what should be running, and what to do with a result. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model.h"
@@ -77,6 +76,41 @@ struct job *model_job(const struct model *m, const struct wish *w)
     return j;
 }
 
+static bool has_parallel_loop(const struct program *p)
+{
+    for (int i = 0; i < p->graph->n_nodes; i++)
+        for (int a = 0; a < p->stage[i]->n_axes; a++)
+            if (p->stage[i]->axis[a].ann == LOOP_PARALLEL && p->stage[i]->axis[a].extent > 1)
+                return true;
+    return false;
+}
+
+/* "ReLU is stored 1.06 times: tiles overlap", for what operators write: an input in overlapping
+ * tiles is what unfold is for. */
+static void note_copies(const struct program *p, struct str *out)
+{
+    for (int i = p->graph->main_node; i < p->graph->n_nodes; i++) {
+        const struct layout *l = p->layout[p->graph->node[i].out];
+        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1)
+            str_printf(out, "%s%s is stored %.2f times: tiles overlap", out->len ? "; " : "",
+                       l->tensor->name, l->expansion);
+    }
+}
+
+void model_note(struct model *m, struct str *out)
+{
+    const struct program *p = model_program(m);
+    if (str_starts(history_current(m->session->history)->step, "layout "))
+        note_copies(p, out);
+    if (m->threads > 1 || !has_parallel_loop(p))
+        return;
+    if (m->parallel_said == 0)
+        m->parallel_said = model_tag(m) + 1;
+    if (m->parallel_said == model_tag(m) + 1)
+        str_printf(out, "%sparallel, but measuring with 1 thread: :threads 2",
+                   out->len ? "; " : "");
+}
+
 /* Tells the result of measuring the current state, in one line. */
 static void say_measured(struct model *m, const struct measurement *r)
 {
@@ -91,14 +125,20 @@ static void say_measured(struct model *m, const struct measurement *r)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     struct str s = {0};
-    text_ms(&s, r->latency.median_ms);
+    str_add(&s, "best ");
+    text_ms(&s, r->latency.min_ms);
+    if (r->threads > 1)
+        str_printf(&s, " with %d threads", r->threads);
     for (int i = 0; i < n; i++)
-        if (rows[i].here && rows[i].has_change && rows[i].change != 0)
-            str_printf(&s, ", %.0f %% %s time than before", fabs(rows[i].change) * 100,
-                       rows[i].change < 0 ? "less" : "more");
+        if (rows[i].here && rows[i].has_change) {
+            str_add(&s, ", change ");
+            text_change(&s, rows[i].change);
+        }
     free(rows);
+    str_add(&s, r->verified ? "; the result is correct" : "");
+    model_note(m, &s);
     str_clear(&m->message.echo);
-    model_info(m, "measured: %s%s", str_text(&s), r->verified ? "; the result is correct" : "");
+    model_info(m, "measured: %s", str_text(&s));
     str_free(&s);
 }
 

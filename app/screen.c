@@ -17,6 +17,7 @@ const struct view_ops view_ops[VIEW_COUNT] = {
     [VIEW_C] = {"C", KEYS_VIEW, true, view_c_build, NULL},
     [VIEW_ASM] = {"asm", KEYS_VIEW, true, view_asm_build, NULL},
     [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, view_profile_build, NULL},
+    [VIEW_GRAPH] = {"graph", KEYS_VIEW, false, view_graph_build, NULL},
 };
 
 int view_find(const char *name)
@@ -48,7 +49,9 @@ static int wrapped_rows(const char *text, int w)
 static int message_rows(const struct model *m, int w)
 {
     struct str hint = {0};
-    int rows = wrapped_rows(str_text(&m->message.text), w - 2);
+    int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
+    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report stands behind its line */
+    int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':') {
         command_hint(str_text(&m->prompt.line), &hint);
         rows = wrapped_rows(str_text(&hint), w - 2);
@@ -237,40 +240,76 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&file);
 }
 
-/* The tabs of a view pane; just the open one in words where there is no room for all.  With three
- * panes the nest has its own. */
+/* How the heading of a view pane is set out: what fits, the tabs before the position. */
+struct tabs { int first, last; bool names, airy; char at[32]; };
+
+static int tabs_width(const struct tabs *t, enum view open)
+{
+    int w = 1;
+    for (int i = t->first; i <= t->last; i++) {
+        bool on = open == (enum view)i, end = t->airy || on || i == t->last;
+        w += 2 + (t->names || on ? 1 + (int)strlen(view_ops[i].name) : 0) + end + t->airy;
+    }
+    return w;
+}
+
+/* Where the reader is: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all is in sight. */
+static void put_position(const struct pane_doc *p, bool brief, char *out, size_t size)
+{
+    int n = p->doc.lines.len, last = p->scroll.top + p->height;
+    out[0] = 0;
+    if (n <= p->height)
+        return;
+    if (brief)
+        snprintf(out, size, " %d/%d ", p->scroll.top + 1, n);
+    else
+        snprintf(out, size, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
+}
+
+static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane pane)
+{
+    static const struct { bool names, airy, at, brief; } ways[] = {
+        {true, true, true, false}, {true, true, true, true}, {true, false, true, false},
+        {true, false, true, true}, {true, false, false, false}, {false, false, true, false},
+        {false, false, true, true},
+    };
+    bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
+    struct tabs t = {.first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST,
+                     .last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_COUNT - 1};
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        t.names = ways[i].names;
+        t.airy = ways[i].airy;
+        t.at[0] = 0;
+        if (ways[i].at)
+            put_position(&m->pane[m->view[pane]], ways[i].brief, t.at, sizeof t.at);
+        if (tabs_width(&t, m->view[pane]) + (int)strlen(t.at) + 1 <= r.w)
+            return t;
+    }
+    t.at[0] = 0;
+    return t;
+}
+
+/* With three panes the nest has its own heading. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
-    bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
-    int first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST;
-    int last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_PROFILE;
-    int wanted = 2, x = r.x + 1;
-    for (int i = first; i <= last; i++)
-        wanted += (int)strlen(view_ops[i].name) + 3;
-    bool all = wanted <= r.w, airy = wanted + 2 * (last - first + 1) <= r.w;
+    struct tabs t = choose_tabs(m, r, pane);
+    int x = r.x + 1;
+    struct rect old = grid_clip(g, r);
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    for (int i = first; i <= last; i++) {
+    for (int i = t.first; i <= t.last; i++) {
         bool on = m->view[pane] == (enum view)i;
-        const char *end = airy || i == last || on ? " " : "";
+        const char *end = t.airy || i == t.last || on ? " " : "";
         char text[32];
-        snprintf(text, sizeof text, all || on ? " %d %s%s" : " %d%.0s%s", i + 1, view_ops[i].name,
-                 end);
+        snprintf(text, sizeof text, t.names || on ? " %d %s%s" : " %d%.0s%s", i + 1,
+                 view_ops[i].name, end);
         int from = x;
         x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
         add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
-        x += airy;
+        x += t.airy;
     }
-}
-
-static void draw_scroll_mark(struct grid *g, struct rect r, const struct pane_doc *p)
-{
-    int n = p->doc.lines.len, last = p->scroll.top + p->height;
-    char text[32];
-    if (n <= p->height || r.w < 60)
-        return;
-    snprintf(text, sizeof text, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
-    grid_text(g, r.x + r.w - (int)strlen(text) - 1, r.y, STYLE_DIM, text);
+    grid_text(g, r.x + r.w - (int)strlen(t.at) - 1, r.y, STYLE_DIM, t.at);
+    grid_unclip(g, old);
 }
 
 /* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too. */
@@ -296,12 +335,10 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
     if (r.h == 0)
         return;
     struct pane_doc *p = pane == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[pane]];
-    if (pane == PANE_LEDGER) {
+    if (pane == PANE_LEDGER)
         view_ledger_heading(m, g, r, focused);
-    } else {
+    else
         draw_tabs(m, g, r, pane);
-        draw_scroll_mark(g, r, p);
-    }
     char word[64];
     struct doc_look look = {.focused = focused};
     if (pane != PANE_LEDGER) {

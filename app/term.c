@@ -99,7 +99,8 @@ static struct sigaction old_action[COUNT_OF(crashes)];
 /* The terminal back, then what would have happened without us. */
 static void on_crash(int sig)
 {
-    static const char text[] = "tilescope crashed.  Unsaved changes are offered at the next start.\n";
+    static const char text[] =
+        "tilescope crashed.  Unsaved changes are offered at the next start.\n";
     bool first = rescue.armed;
     restore();
     if (first && write(STDERR_FILENO, text, sizeof text - 1) < 0)

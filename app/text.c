@@ -210,10 +210,8 @@ void text_change(struct str *out, double change)
 {
     if (fabs(change) < 0.005)
         str_add(out, "same");
-    else if (change >= 99)
-        str_printf(out, "x%.0f", change + 1);
-    else if (change >= 1.995)
-        str_printf(out, "x%.1f", change + 1);
+    else if (change >= 99.995)
+        str_add(out, ">9999 %");
     else
         str_printf(out, "%+.0f %%", change * 100);
 }

@@ -29,7 +29,7 @@ size_t text_break(const char *s, int width);
 void text_ms(struct str *out, double ms);
 /* "950", "12.3k", "1.24M", "3.1G". */
 void text_count(struct str *out, int64_t n);
-/* A change of 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "x4.0"; "same" within half a percent. */
+/* A change of 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within half a percent. */
 void text_change(struct str *out, double change);
 /* A bar of `width` columns, `fraction` of it full. */
 void text_bar(struct str *out, double fraction, int width);

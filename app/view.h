@@ -25,6 +25,7 @@ void view_layout_hint(const struct model *m, struct str *out);
 void view_c_build(struct model *m, struct pane_doc *p, int width);
 void view_asm_build(struct model *m, struct pane_doc *p, int width);
 void view_profile_build(struct model *m, struct pane_doc *p, int width);
+void view_graph_build(struct model *m, struct pane_doc *p, int width);
 
 /* The lists. */
 void view_ledger_build(struct model *m, struct pane_doc *p, int width);

@@ -7,16 +7,27 @@
 #define NOISE 0.03                       /* changes below this are not coloured */
 
 /* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
-struct columns { int number, step, latency, change, misses, mark; };
+struct columns { int number, step, latency, threads, change, misses, mark; };
 
-static struct columns columns_for(int width)
+/* How many threads row r was timed with; 0 when it was not. */
+static int threads_of(const struct ledger_row *r)
+{
+    if (!r->m || r->m->latency.runs == 0)
+        return 0;
+    return r->m->threads > 1 ? r->m->threads : 1;
+}
+
+static struct columns columns_for(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {.number = 4, .latency = 8, .mark = 3};
+    for (int i = 0; i < n; i++)
+        if (threads_of(&rows[i]) > 1)
+            c.threads = 4;
     if (width >= 40)
-        c.change = 7;
+        c.change = 8;
     if (width >= 46)
         c.misses = 7;
-    c.step = width - 1 - c.number - c.latency - c.change - c.misses - c.mark;
+    c.step = width - 1 - c.number - c.latency - c.threads - c.change - c.misses - c.mark;
     return c;
 }
 
@@ -41,7 +52,7 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
     struct str s = {0};
     enum style style = r->ahead ? STYLE_DIM : STYLE_PLAIN;
     if (r->m && r->m->latency.runs > 0) {
-        text_ms(&s, r->m->latency.median_ms);
+        text_ms(&s, r->m->latency.min_ms);
     } else if (r->m) {
         style = STYLE_BAD;
         str_add(&s, short_outcome(r->m->outcome));
@@ -53,6 +64,15 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
         str_add(&s, "-");
     }
     put_right(d, style, str_text(&s), width);
+    str_free(&s);
+}
+
+static void put_threads(struct doc *d, const struct ledger_row *r, int width)
+{
+    struct str s = {0};
+    if (threads_of(r) > 0)
+        str_printf(&s, "%dt", threads_of(r));
+    put_right(d, STYLE_DIM, str_text(&s), width);
     str_free(&s);
 }
 
@@ -103,6 +123,7 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     doc_printf(d, STYLE_DIM, "%2d ", i);
     doc_put(d, style, str_text(&step));
     put_latency(m, d, r, c.latency);
+    put_threads(d, r, c.threads);
     put_change(d, r, c.change);
     put_misses(d, r, c.misses);
     put_mark(d, r);
@@ -125,7 +146,7 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
 {
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
-    struct columns c = columns_for(width);
+    struct columns c = columns_for(rows, n, width);
     doc_clear(&p->doc);
     for (int i = 0; i < n; i++)
         put_row(m, &p->doc, &rows[i], i, c);
@@ -136,7 +157,9 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
 
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused)
 {
-    struct columns c = columns_for(r.w);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    struct columns c = columns_for(rows, n, r.w);
     const struct history *h = m->session->history;
     const char *branch = history_branch(h, history_branch_index(h))->name;
     bool named = history_n_branches(h) > 1 || !streq(branch, "main");
@@ -144,7 +167,8 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
     str_printf(&title, " Steps%s%s ", named ? ": " : "", named ? branch : "");
     int x = grid_text(g, r.x + 1, r.y, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
-    text_right(&cols, " time", c.latency);
+    text_right(&cols, " best", c.latency);
+    str_repeat(&cols, ' ', c.threads);
     if (c.change)
         text_right(&cols, "change", c.change);
     if (c.misses)
@@ -159,6 +183,17 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     }
     str_free(&title);
     str_free(&cols);
+    free(rows);
+}
+
+static void describe_time(const struct ledger_row *r, struct str *out)
+{
+    str_printf(out, " (best of %d runs", r->m->latency.runs);
+    if (threads_of(r) > 1)
+        str_printf(out, " with %d threads", threads_of(r));
+    str_add(out, ", median ");
+    text_ms(out, r->m->latency.median_ms);
+    str_printf(out, ", spread %.0f %%)", r->m->latency.spread * 100);
 }
 
 static void describe_row(const struct model *m, const struct ledger_row *r, int i, struct str *out)
@@ -169,8 +204,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     else if (r->m && !r->m->verified && r->m->reason[0])
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
-        str_printf(out, " (median of %d runs, spread %.0f %%)", r->m->latency.runs,
-                   r->m->latency.spread * 100);
+        describe_time(r, out);
 }
 
 void view_ledger_hint(const struct model *m, struct str *out)

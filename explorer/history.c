@@ -349,8 +349,13 @@ static bool timed(const struct measurement *m)
     return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
 }
 
-/* What the step bought against the nearest timed step before it.  By the minimum: the median moves
- * with whatever else the machine does. */
+static int threads_of(const struct measurement *m)
+{
+    return m->threads > 1 ? m->threads : 1;
+}
+
+/* What the step bought against the nearest step before it that was timed with as many threads.  By
+ * the minimum: the median moves with whatever else the machine does. */
 static void add_change(struct ledger_row *row, const struct measurement *before)
 {
     if (!before || !timed(row->m))
@@ -362,18 +367,24 @@ static void add_change(struct ledger_row *row, const struct measurement *before)
         row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
 }
 
+/* The nearest row before row i that was timed with as many threads; NULL if none. */
+static const struct measurement *comparable(const struct ledger_row *row, int i)
+{
+    for (int k = i - 1; k >= 0 && timed(row[i].m); k--)
+        if (timed(row[k].m) && threads_of(row[k].m) == threads_of(row[i].m))
+            return row[k].m;
+    return NULL;
+}
+
 int history_ledger(const struct history *h, struct ledger_row *out, int max)
 {
     int n, at;
     const int *path = history_path(h, h->current, &n, &at);
-    const struct measurement *before = NULL;
     for (int i = 0; i < n && i < max; i++) {
         const struct state *s = h->states.data[path[i]];
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .m = s->measured,
                                       .here = i == at, .ahead = i > at };
-        add_change(&out[i], before);
-        if (timed(s->measured))
-            before = s->measured;
+        add_change(&out[i], comparable(out, i));
     }
     return n;
 }

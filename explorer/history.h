@@ -49,7 +49,8 @@ struct ledger_row {
     bool here;                          /* the current state */
     bool ahead;                         /* undone: ahead of the current state */
     const struct measurement *m;        /* may be NULL */
-    bool has_change; double change;     /* minimum latency / that of the previous timed row - 1 */
+    /* minimum latency / that of the nearest row before with as many threads - 1 */
+    bool has_change; double change;
     bool has_misses_change; int64_t misses_change;   /* simulated L1 misses, against the same row */
 };
 /* Fills up to max rows; returns how many there are. */

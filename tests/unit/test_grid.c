@@ -80,7 +80,7 @@ static void test_numbers(void **state)
     };
     static const struct { double change; const char *want; } changes[] = {
         {0, "same"}, {0.004, "same"}, {-0.42, "-42 %"}, {0.1, "+10 %"}, {1.2, "+120 %"},
-        {2.5, "x3.5"}, {150, "x151"},
+        {2.5, "+250 %"}, {15.08, "+1508 %"}, {150, ">9999 %"},
     };
     struct str s = {0};
     for (int i = 0; i < COUNT_OF(times); i++, str_clear(&s)) {

@@ -231,7 +231,7 @@ static void test_views(void **state)
     (void)state;
     static const struct { const char *keys; enum view view; } table[] = {
         {"1", VIEW_NEST}, {"2", VIEW_ACCESS}, {"3", VIEW_LAYOUT}, {"4", VIEW_C}, {"5", VIEW_ASM},
-        {"6", VIEW_PROFILE}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_PROFILE},
+        {"6", VIEW_PROFILE}, {"7", VIEW_GRAPH}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_GRAPH},
         {": view Space layout Enter", VIEW_LAYOUT}, {"6 3 j", VIEW_LAYOUT}, {"02 j", VIEW_NEST},
     };
     for (int i = 0; i < COUNT_OF(table); i++) {
@@ -241,6 +241,62 @@ static void test_views(void **state)
         screen_of(m);
         model_free(m);
     }
+}
+
+/* The heading of a view: whole tabs, then nothing but the position, at every width. */
+static void assert_clean_heading(struct model *m, int w)
+{
+    struct grid g;
+    grid_open(&g, m->w, m->h, true);
+    model_draw(m, &g);
+    for (int i = 0; i < m->hits.len; i++) {
+        struct rect r = m->hits.data[i].r;
+        bool last = i + 1 == m->hits.len || m->hits.data[i + 1].r.y != r.y
+            || m->hits.data[i + 1].r.x < r.x;
+        if (r.y == m->frame.bar.y)
+            continue;
+        assert_int_equal(grid_at(&g, r.x + 1, r.y)->ch, (uint32_t)m->hits.data[i].key);
+        int numbers = 0, end = r.x + r.w;
+        for (int x = end; last && x < m->w && grid_at(&g, x, r.y)->ch != 0x252C; x++) {
+            uint32_t ch = grid_at(&g, x, r.y)->ch, before = grid_at(&g, x - 1, r.y)->ch;
+            bool digit = ch >= '0' && ch <= '9';
+            numbers += digit && (x == end || before < '0' || before > '9');
+            if (!digit && ch != ' ' && ch != 0x2500 && ch != '-' && ch != '/' && ch != 'o'
+                && ch != 'f')
+                fail_msg("width %d: tabs and position collide:\n%s", w, screen_of(m));
+        }
+        if (last && numbers != 0 && numbers != 2 && numbers != 3)
+            fail_msg("width %d: half a position:\n%s", w, screen_of(m));
+    }
+    grid_close(&g);
+}
+
+static void test_headings_at_every_width(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    static const char *const views[] = {"1", "2", "3", "6", "7"};
+    for (int w = 80; w <= 200; w++)
+        for (int v = 0; v < COUNT_OF(views); v++) {
+            model_resize(m, w, 14);
+            press(m, views[v]);
+            assert_clean_heading(m, w);
+        }
+    model_resize(m, 80, 24);
+    press(m, "1");
+    assert_shows(m, "─ 7 graph ");
+    assert_shows(m, "/22 ");
+    model_free(m);
+}
+
+static void test_graph_view(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    press(m, "7");
+    assert_shows(m, "relu(BiasAdd)");
+    assert_shows(m, "N O H W");
+    model_free(m);
 }
 
 static void test_access_follows_the_layout(void **state)
@@ -631,7 +687,7 @@ static void test_measuring(void **state)
     deliver(m, finished(m, LANE_MEASURE, 10, true));
     assert_shows(m, "10.0 ms");
     assert_shows(m, "✓");
-    assert_shows(m, "measured: 10.0 ms; the result is correct");
+    assert_shows(m, "measured: best 10.0 ms; the result is correct");
     assert_false(model_wish(m, LANE_MEASURE, &w));
     assert_false(m->session->dirty);
     press(m, "A p");
@@ -658,12 +714,52 @@ static void test_measuring_all(void **state)
     assert_false(model_wish(m, LANE_MEASURE, &w));
     assert_shows(m, "every step has its numbers");
     assert_shows(m, "8.00 ms");
-    assert_shows(m, "7.00 ms  -12 %");
-    assert_shows(m, "6.00 ms  -14 %");
+    assert_shows(m, "7.00 ms   -12 %");
+    assert_shows(m, "6.00 ms   -14 %");
     press(m, "M");
     assert_shows(m, "every step has its numbers already");
     press(m, "C-r p M Esc");
     assert_false(model_wish(m, LANE_MEASURE, &w));
+    model_free(m);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "A m");
+    deliver(m, finished(m, LANE_MEASURE, 8, true));
+    press(m, "p");
+    deliver(m, finished(m, LANE_MEASURE, 4, true));
+    assert_shows(m, "measuring with 1 thread: :threads 2");
+    press(m, "Right U");
+    deliver(m, finished(m, LANE_MEASURE, 4.2, true));
+    assert_hides(m, "measuring with 1 thread");
+    assert_shows(m, "best 4.20 ms, change +5 %");
+    press(m, ": threads Space 2 Enter Right");
+    press(m, ": loop Space serial Space C Space N Enter");
+    struct job *j = finished(m, LANE_MEASURE, 2, true);
+    assert_int_equal(j->threads, 2);
+    j->m.threads = 2;
+    deliver(m, j);
+    assert_shows(m, "best 2.00 ms with 2 threads; the result");
+    assert_shows(m, "2.00 ms  2t  ");
+    assert_shows(m, "4.20 ms  1t    +5 %");
+    assert_hides(m, "-52 %");
+    model_free(m);
+}
+
+static void test_copies_are_told(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    press(m, ": layout Space unfold Space ReLU Space H Space tile=4 Space stride=2 Enter");
+    assert_shows(m, "ReLU is stored 1.71 times: tiles");
+    assert_shows(m, " overlap");
+    press(m, "p");
+    assert_shows(m, "parallel, but measuring with 1 thread");
+    press(m, "p p");
+    assert_hides(m, "measuring with 1 thread");
     model_free(m);
 }
 
@@ -877,6 +973,8 @@ int main(void)
         cmocka_unit_test(test_ledger_goes_to_a_step),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_headings_at_every_width),
+        cmocka_unit_test(test_graph_view),
         cmocka_unit_test(test_access_follows_the_layout),
         cmocka_unit_test(test_layout_keys),
         cmocka_unit_test(test_panes_by_size),
@@ -895,6 +993,8 @@ int main(void)
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),
         cmocka_unit_test(test_measuring_all),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_copies_are_told),
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),

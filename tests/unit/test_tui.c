@@ -235,7 +235,7 @@ static void test_cancels(void **state)
     tty_send(t, "m");
     tty_press(t, "Esc");
     tty_assert_shows(t, "measuring cancelled");
-    tty_assert_shows(t, "0 as given                                                 -");
+    tty_assert_shows(t, "0 as given                                                -");
     tty_send(t, "m");
     tty_send(t, "q");
     assert_int_equal(tty_end(t), 0);
@@ -281,7 +281,9 @@ static void test_crashes(void **state)
 static void test_leaves_an_empty_line(void **state)
 {
     (void)state;
-    struct tty *t = tty_start(&(struct tty_opts){.w = 80, .h = 24, .argv = on_gmm, .term = "vt100"});
+    struct tty *t = tty_start(&(struct tty_opts){
+        .w = 80, .h = 24, .argv = on_gmm, .term = "vt100",
+    });
     tty_assert_shows(t, "q quit");
     tty_send(t, "q");
     assert_int_equal(tty_wait_end(t), 0);
