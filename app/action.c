@@ -1,5 +1,6 @@
 /* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
  * filling them in is the larger part of this file. */
+#include <stdlib.h>
 #include <string.h>
 #include "app/model.h"
 #include "app/view.h"
@@ -39,6 +40,20 @@ static const char *neighbour_stage(const struct program *p, const struct stage *
     return "";
 }
 
+/* %C and %R: what is computed, or read, next to stage s. */
+static bool put_other(struct model *m, struct str *out, const struct stage *s, char what)
+{
+    const struct program *p = model_program(m);
+    int operand = p->graph->node[s->node].data_in;
+    const char *name = what == 'C' ? neighbour_stage(p, s)
+                     : operand >= 0 ? p->graph->tensor[operand].name : "";
+    if (!name[0])
+        return refuse(m, what == 'C' ? "no other stage can be computed inside this loop"
+                                     : "this stage reads nothing that could be copied", "");
+    str_add(out, name);
+    return true;
+}
+
 static bool put_loop(struct model *m, struct str *out, char what)
 {
     const struct stage *s;
@@ -53,11 +68,8 @@ static bool put_loop(struct model *m, struct str *out, char what)
         str_add(out, s->name);
     if (what == 'D')
         str_add(out, s->axis[axis].name);
-    const struct graph *g = model_program(m)->graph;
-    if (what == 'C')
-        str_add(out, neighbour_stage(model_program(m), s));
-    if (what == 'R' && g->node[s->node].data_in >= 0)
-        str_add(out, g->tensor[g->node[s->node].data_in].name);
+    if (what == 'C' || what == 'R')
+        return put_other(m, out, s, what);
     for (int i = 0; what == 'A' && i < s->n_axes; i++)
         str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
     return true;
@@ -171,7 +183,7 @@ void model_save_as(struct model *m)
 }
 
 /* A key that annotates an annotated loop takes the annotation away. */
-static void toggle(struct model *m, const char *line)
+static const char *toggled(const struct model *m, const char *line)
 {
     const struct stage *s;
     int axis;
@@ -180,7 +192,7 @@ static void toggle(struct model *m, const char *line)
         if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
             line = "loop serial %T %D";
     }
-    run_line(m, line);
+    return line;
 }
 
 /* moving loops */
@@ -352,11 +364,54 @@ static void find_again(struct model *m, int dir)
         model_search(m, dir, model_focused(m)->scroll.cursor);
 }
 
+/* Lines that are only begun: what they lack decides whether they are legal. */
+static bool needs_typing(const struct binding *b)
+{
+    size_t n = strlen(b->line);
+    bool open = n > 0 && (b->line[n - 1] == ' ' || b->line[n - 1] == '"');
+    return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
+}
+
+/* Why b cannot run where the cursor is, by trying it on the program; NULL when it can. */
+static char *refusal(struct model *m, const struct binding *b)
+{
+    const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
+    const struct program *ignored;
+    struct str line = {0};
+    struct err e;
+    char *why = NULL;
+    if (!fill_in(m, pattern, &line))
+        why = xstrdup(str_text(&m->message.text));
+    else if (!needs_typing(b)
+             && !program_apply_line(model_program(m), str_text(&line), &ignored, &e))
+        why = xstrdup(e.text);
+    str_free(&line);
+    return why;
+}
+
+void model_forget_menu(struct model *m)
+{
+    for (int i = 0; i < m->menu_why.len; i++)
+        free(m->menu_why.data[i]);
+    vec_free(&m->menu_why);
+}
+
 static void open_menu(struct model *m)
 {
+    struct message kept = m->message;
+    m->message = (struct message){0};
     model_open_help(m, "");
     m->help_n = 1;
     m->help_menu = true;
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        bool deed = b->context == m->help_chain[0] && b->line[0];
+        vec_push(&m->menu_why, deed ? refusal(m, b) : NULL);
+    }
+    str_free(&m->message.echo);
+    str_free(&m->message.text);
+    str_free(&m->message.fix);
+    m->message = kept;
 }
 
 void model_perform(struct model *m, const struct binding *b)
@@ -366,7 +421,7 @@ void model_perform(struct model *m, const struct binding *b)
     switch ((int)b->action) {
     case ACTION_RUN:       run_line(m, b->line); break;
     case ACTION_ASK:       ask_line(m, b->line); break;
-    case ACTION_TOGGLE:    toggle(m, b->line); break;
+    case ACTION_TOGGLE:    run_line(m, toggled(m, b->line)); break;
     case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;
     case ACTION_MOVE_IN:   move_loop(m, b->line, true); break;
     case ACTION_MENU:      open_menu(m); break;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "app/appcmd.h"
+#include "app/help.h"
 #include "app/model.h"
 #include "app/view.h"
 
@@ -86,6 +87,10 @@ static void offer_argument(struct words *w, enum app_command id, const char *bef
     case APP_VIEW:
         for (int i = 0; i < VIEW_COUNT; i++)
             offer(w, view_ops[i].name, "");
+        break;
+    case APP_HELP:
+        for (int i = 0; help_topic_name(i); i++)
+            offer(w, help_topic_name(i), help_topic_summary(i));
         break;
     case APP_FOCUS:
         offer_each(w, focus, COUNT_OF(focus));

@@ -1,5 +1,6 @@
 #include "app/model.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "app/view.h"
 
@@ -36,6 +37,7 @@ void model_free(struct model *m)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);
     vec_free(&m->hits);
+    model_forget_menu(m);
     view_start_free(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         str_free(&m->code[i].text);
@@ -224,6 +226,14 @@ static void after_effect(struct model *m, enum command_effect effect)
     }
 }
 
+/* The nest shows what a loop step changed, wherever the cursor was. */
+static void look_at_step(struct model *m)
+{
+    const char *step = history_current(m->session->history)->step;
+    if (sscanf(step, "loop %*s %63s %63s", m->step_stage, m->step_axis) < 2)
+        m->step_stage[0] = m->step_axis[0] = 0;
+}
+
 static void say_note(struct model *m)
 {
     struct str note = {0};
@@ -246,6 +256,7 @@ bool model_command(struct model *m, const char *line)
     }
     struct err e;
     enum command_effect effect = EFFECT_NONE;
+    int states = history_n_states(m->session->history);
     if (!command_run(m->session->history, line, &effect, &e)) {
         model_error(m, &e);
         m->error_col = e.at.col;
@@ -259,6 +270,8 @@ bool model_command(struct model *m, const char *line)
         return false;
     }
     after_effect(m, effect);
+    if (history_n_states(m->session->history) > states)
+        look_at_step(m);
     if (effect == EFFECT_STATE)
         say_note(m);
     return true;

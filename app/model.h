@@ -73,6 +73,9 @@ struct model {
     int search_from;                     /* where an incremental search began */
     /* what the keys meant when help was opened */
     enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;
+    VEC(char *) menu_why;                /* of the menu: per binding why not to run it, or NULL */
+    char topic[32];                      /* the topic that help shows; "" = the list */
+    char step_stage[64], step_axis[64];  /* what the nest should go to: a step typed a moment ago */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits go into the count, not to the views */
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
@@ -142,7 +145,8 @@ void model_ask_save(struct model *m, enum after_ask then, struct session *next /
 void model_save_as(struct model *m);                                    /* prompt for a file name */
 void model_after(struct model *m);                              /* does what the question was for */
 void model_give_up(struct model *m);                                     /* forgets it */
-void model_open_help(struct model *m, const char *filter);
+void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
+void model_forget_menu(struct model *m);
 void model_perform(struct model *m, const struct binding *b);        /* action.c: what a key does */
 bool model_app_command(struct model *m, const char *line, bool *known);  /* appcmd.c */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);

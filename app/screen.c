@@ -496,6 +496,9 @@ static void draw_bottom(struct model *m, struct grid *g)
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
+    static const char *const topic[] = {
+        "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
+    };
     struct rect r = m->frame.bar;
     if (m->prompt.open) {
         int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
@@ -504,7 +507,7 @@ static void draw_bottom(struct model *m, struct grid *g)
     } else if (m->overlay == OVERLAY_ASK) {
         draw_text_bar(g, r, ask);
     } else if (m->overlay == OVERLAY_HELP) {
-        draw_text_bar(g, r, help);
+        draw_text_bar(g, r, m->topic[0] ? topic : help);
     } else {
         draw_bar(m, g);
     }

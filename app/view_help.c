@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "app/appcmd.h"
+#include "app/help.h"
 #include "app/text.h"
 #include "app/view.h"
 
-/* Ids of rows: bindings, rows of command_help, app commands. */
-enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000 };
+/* Ids of rows: bindings, rows of command_help, app commands, topics. */
+enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000, ID_TOPIC = 3000 };
 
 static bool passes(const struct model *m, const char *a, const char *b, const char *c)
 {
@@ -16,15 +17,22 @@ static bool passes(const struct model *m, const char *a, const char *b, const ch
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-static void put_row(struct doc *d, const char *left, int left_width, const char *help, int width,
-                    int id)
+/* Why a row of the menu cannot run; NULL when it can, and in the list of all keys. */
+static const char *why_not(const struct model *m, int id)
 {
+    return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
+}
+
+static void put_row(const struct model *m, struct doc *d, const char *left, int left_width,
+                    const char *help, int width, int id)
+{
+    const char *why = why_not(m, id);
     struct str cell = {0};
     text_fit(&cell, left, left_width);
-    doc_put(d, STYLE_KEY, str_text(&cell));
+    doc_put(d, why ? STYLE_DIM : STYLE_KEY, str_text(&cell));
     str_clear(&cell);
-    text_fit(&cell, help, width - left_width - 3);
-    doc_printf(d, STYLE_PLAIN, " %s", str_text(&cell));
+    text_fit(&cell, why ? why : help, width - left_width - 3);
+    doc_printf(d, why ? STYLE_DIM : STYLE_PLAIN, " %s", str_text(&cell));
     doc_end(d)->id = id;
     str_free(&cell);
 }
@@ -57,7 +65,9 @@ void view_help_title(const struct model *m, struct str *out)
 {
     const struct stage *s;
     int axis, t = layout_tensor(m);
-    if (!m->help_menu)
+    if (m->topic[0])
+        str_printf(out, "Help: %s", m->topic);
+    else if (!m->help_menu)
         str_add(out, "Keys and commands");
     else if (m->help_chain[0] == KEYS_NEST && nest_loop(m, &s, &axis))
         str_printf(out, "Loop %s of %s", s->axis[axis].name, s->name);
@@ -78,7 +88,7 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
             continue;
         if (!m->help_menu)
             put_heading(d, key_context_title[c], &heading);
-        put_row(d, b->keys, 14, b->help, width, ID_BINDING + i);
+        put_row(m, d, b->keys, 14, b->help, width, ID_BINDING + i);
     }
 }
 
@@ -101,7 +111,7 @@ static void put_commands(const struct model *m, struct doc *d, int width)
         if (!passes(m, row.left, row.help, ""))
             continue;
         put_heading(d, "Steps and commands, typed behind :", &heading);
-        put_row(d, row.left, left, row.help, width, ID_COMMAND + i);
+        put_row(m, d, row.left, left, row.help, width, ID_COMMAND + i);
     }
     str_free(&text);
     for (int k = 0; k < APP_COUNT; k++) {
@@ -111,14 +121,59 @@ static void put_commands(const struct model *m, struct doc *d, int width)
         if (!passes(m, name, a->help, ""))
             continue;
         put_heading(d, "Steps and commands, typed behind :", &heading);
-        put_row(d, name, left, a->help, width, ID_APP + k);
+        put_row(m, d, name, left, a->help, width, ID_APP + k);
     }
+}
+
+/* The topics of `tilescope help`: their names, or the rows that the filter asks for. */
+static void put_topics(const struct model *m, struct doc *d, int width)
+{
+    struct str names = {0};
+    bool heading = false;
+    str_add(&names, "Topics, to read with :help NAME:");
+    for (int i = 0; help_topic_name(i); i++) {
+        str_printf(&names, " %s", help_topic_name(i));
+        if (m->filter.len == 0 || !passes(m, help_topic_name(i), help_topic_summary(i), ""))
+            continue;
+        put_heading(d, "Topics", &heading);
+        put_row(m, d, help_topic_name(i), 14, help_topic_summary(i), width, ID_TOPIC + i);
+    }
+    for (int i = 0; i < ops_count(); i++)
+        str_printf(&names, " %s", ops_get(i)->name);
+    if (m->filter.len == 0)
+        doc_wrap(d, STYLE_DIM, str_text(&names), width - 2, 2);
+    str_free(&names);
+}
+
+static void put_topic(const struct model *m, struct doc *d, int width)
+{
+    struct str text = {0};
+    struct err ignored;
+    if (help_topic(&text, m->topic, &ignored))
+        doc_source(d, str_text(&text), NULL, width - 2);
+    str_free(&text);
+}
+
+static bool is_topic(const char *word)
+{
+    for (int i = 0; help_topic_name(i); i++)
+        if (streq(help_topic_name(i), word))
+            return true;
+    return ops_find(word) != NULL;
 }
 
 void view_help_build(struct model *m, struct pane_doc *p, int width)
 {
     struct doc *d = &p->doc;
     doc_clear(d);
+    d->is_pager = m->topic[0] != 0;
+    d->is_list = !d->is_pager;
+    if (d->is_pager) {
+        put_topic(m, d, width);
+        return;
+    }
+    if (!m->help_menu)
+        put_topics(m, d, width);
     for (int i = 0; i < m->help_n; i++)
         put_context(m, d, m->help_chain[i], width);
     for (int c = 0; c < KEYS_COUNT && !m->help_menu; c++)
@@ -130,16 +185,24 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-void model_open_help(struct model *m, const char *filter)
+static void show_topic(struct model *m, const char *name)
 {
+    snprintf(m->topic, sizeof m->topic, "%s", name);
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+void model_open_help(struct model *m, const char *what)
+{
+    bool topic = is_topic(what);
+    model_forget_menu(m);
     m->overlay = OVERLAY_NONE;
     m->help_n = model_contexts(m, m->help_chain);
     m->help_menu = false;
     m->overlay = OVERLAY_HELP;
     str_clear(&m->filter);
-    str_add(&m->filter, filter);
-    m->pane[DOC_HELP].scroll = (struct scroll){0};
-    m->pane[DOC_HELP].stamp = 0;
+    str_add(&m->filter, topic ? "" : what);
+    show_topic(m, topic ? what : "");
 }
 
 /* A key runs if it means something where help was opened; a command goes to the prompt, to be
@@ -148,6 +211,14 @@ static void run_row(struct model *m, int id)
 {
     struct str line = {0}, text = {0};
     struct command_row row;
+    if (id >= ID_TOPIC) {
+        show_topic(m, help_topic_name(id - ID_TOPIC));
+        return;
+    }
+    if (why_not(m, id)) {
+        model_say_error(m, why_not(m, id), "");
+        return;
+    }
     m->overlay = OVERLAY_NONE;
     if (id < ID_COMMAND) {
         const struct binding *b = binding_get(id - ID_BINDING);
@@ -197,6 +268,11 @@ static void hint_for(int id, struct str *out)
 {
     struct str text = {0};
     struct command_row row;
+    if (id >= ID_TOPIC) {
+        str_printf(out, "help %s: %s", help_topic_name(id - ID_TOPIC),
+                   help_topic_summary(id - ID_TOPIC));
+        return;
+    }
     if (id >= ID_APP) {
         const struct app_info *a = app_info((enum app_command)(id - ID_APP));
         str_printf(out, "%s %s: %s", a->name, a->syntax, a->help);
@@ -219,6 +295,10 @@ void view_help_hint(const struct model *m, struct str *out)
         hint_for(l->id, out);
         return;
     }
+    if (why_not(m, l->id)) {
+        str_add(out, why_not(m, l->id));
+        return;
+    }
     const struct binding *b = binding_get(l->id - ID_BINDING);
     if (b->line[0]) {
         binding_key(out, b);
@@ -239,9 +319,27 @@ static bool menu_key(struct model *m, int key)
     return true;
 }
 
+/* A topic is read, not searched: false for the keys that it shares with the list. */
+static bool topic_key(struct model *m, int key)
+{
+    struct pane_doc *p = &m->pane[DOC_HELP];
+    if (!m->topic[0])
+        return false;
+    if (key == K_BACKSPACE || key == K_LEFT || key == K_CTRL('h'))
+        show_topic(m, "");
+    else if (key == 'j' || key == 'k')
+        scroll_by(&p->doc, &p->scroll, key == 'j' ? 1 : -1, p->height);
+    else if (key == ' ')
+        scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
+    else
+        return key >= ' ' && key < K_UP && key != 'q' && key != '?';
+    return true;
+}
+
 void view_help_key(struct model *m, int key)
 {
-    if (menu_key(m, key))
+    model_info(m, "%s", "");
+    if (topic_key(m, key) || menu_key(m, key))
         return;
     struct pane_doc *p = &m->pane[DOC_HELP];
     int page = p->height > 1 ? p->height - 1 : 1;

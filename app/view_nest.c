@@ -57,18 +57,17 @@ static bool is_worth_a_look(const struct program *prog, const char *stage, const
     return a >= 0 && prog->stage[s]->axis[a].extent > 1;
 }
 
-/* On the first look the cursor starts at the operator itself, not at its padding, on a loop that
- * does loop; what is above it is scrolled away if the rest fills the pane. */
-static void first_place(struct pane_doc *p, const struct program *prog)
+/* To the first loop of a stage that does loop; what is above it is scrolled away if the rest fills
+ * the pane. */
+static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
 {
-    const char *main_stage = prog->stage[prog->graph->main_node]->name;
     for (int i = 0; i < p->doc.lines.len; i++) {
         const struct line *l = &p->doc.lines.data[i];
-        if (l->n_items == 0 || !l->stage || !streq(l->stage, main_stage))
+        if (l->n_items == 0 || !l->stage || !streq(l->stage, stage))
             continue;
         p->scroll = (struct scroll){.cursor = i, .top = i};
         while (p->scroll.item + 1 < l->n_items
-               && !is_worth_a_look(prog, main_stage, l->item[p->scroll.item].name))
+               && !is_worth_a_look(prog, stage, l->item[p->scroll.item].name))
             p->scroll.item++;
         return;
     }
@@ -130,6 +129,19 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     }
 }
 
+/* A step was typed for another stage than the cursor's: there, on the loop it names if there is
+ * one. */
+static void go_to_step(const struct model *m, struct pane_doc *p)
+{
+    struct place at = {.line = p->scroll.cursor};
+    snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
+    snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
+    restore_place(p, &at);
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (!l || !l->stage || !streq(l->stage, at.stage))
+        first_place(p, model_program(m), at.stage);
+}
+
 void view_nest_build(struct model *m, struct pane_doc *p, int width)
 {
     struct err e;
@@ -144,10 +156,15 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     struct tree_lines lines = func_lines(p->doc.arena, f);
     for (int i = 0; i < lines.n; i++)
         add_line(m, &p->doc, &lines, i, width);
-    if (first)
-        first_place(p, model_program(m));
-    else
+    if (first) {                         /* the operator itself, not its padding */
+        const struct program *prog = model_program(m);
+        first_place(p, prog, prog->stage[prog->graph->main_node]->name);
+    } else if (m->step_stage[0] && !streq(m->step_stage, at.stage)) {
+        go_to_step(m, p);
+    } else {
         restore_place(p, &at);
+    }
+    m->step_stage[0] = 0;
 }
 
 bool nest_loop(const struct model *m, const struct stage **stage, int *axis)

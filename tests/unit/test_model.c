@@ -126,6 +126,26 @@ static void test_moves_join(void **state)
     model_free(m);
 }
 
+/* A step that is typed may be about another stage than the cursor's. */
+static void test_cursor_goes_to_the_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    const struct stage *s;
+    int axis;
+    press(m, ": loop Space split Space BiasAdd Space O Space 8 Enter");
+    assert_true(nest_loop(m, &s, &axis));
+    assert_string_equal(s->name, "BiasAdd");
+    assert_string_equal(s->axis[axis].name, "O.0");
+    press(m, ": loop Space vectorize Space ReLU Space W Enter");
+    assert_true(nest_loop(m, &s, &axis));
+    assert_string_equal(s->name, "ReLU");
+    press(m, ": layout Space reorder Space Conv Space N Space H Space W Space O Enter u");
+    assert_true(nest_loop(m, &s, &axis));
+    assert_string_equal(s->name, "ReLU");
+    model_free(m);
+}
+
 static void test_moves_stop_at_the_ends(void **state)
 {
     (void)state;
@@ -453,6 +473,53 @@ static void test_menu_runs_keys(void **state)
     assert_string_equal(step_of(m), "loop parallel C M");
     press(m, "Enter Down Down Enter");
     assert_string_equal(step_of(m), "loop unroll C M");
+    model_free(m);
+}
+
+static void test_menu_tells_what_is_illegal(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "Enter");
+    assert_shows(m, "v              cannot vectorize loop M of C");
+    assert_shows(m, "a              no other stage can be computed inside this loop");
+    assert_shows(m, "K S-Up         this is the outermost loop of C already");
+    assert_shows(m, "p              share this loop among threads");
+    press(m, "Down Enter");
+    assert_int_equal(m->overlay, OVERLAY_HELP);
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_int_equal(history_n_states(m->session->history), 1);
+    press(m, "Up Enter");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    assert_shows(m, ":loop split C M");
+    press(m, "Esc Right Enter Down Down Enter");
+    assert_string_equal(step_of(m), "loop unroll C N");
+    model_free(m);
+}
+
+static void test_help_topics(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "?");
+    assert_shows(m, "Topics, to read with :help NAME: steps layouts loops");
+    press(m, "loops");
+    assert_shows(m, "how to schedule a loop nest");
+    press(m, "Enter");
+    assert_shows(m, "Help: loops");
+    assert_shows(m, "Loops belong to the tensor they compute");
+    press(m, "End");
+    assert_shows(m, "reason and, where there is one, the fix.");
+    press(m, "Backspace");
+    assert_shows(m, "Keys and commands");
+    press(m, "Esc : help Space layouts Enter");
+    assert_shows(m, "A layout says in which order");
+    press(m, "q : help Space gmm Enter");
+    assert_shows(m, "matrix multiplication");
+    press(m, "q");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    press(m, "?");
+    assert_shows(m, "On a loop");
     model_free(m);
 }
 
@@ -966,6 +1033,7 @@ int main(void)
         cmocka_unit_test(test_error_keeps_the_line),
         cmocka_unit_test(test_annotations_toggle),
         cmocka_unit_test(test_moves_join),
+        cmocka_unit_test(test_cursor_goes_to_the_step),
         cmocka_unit_test(test_moves_stop_at_the_ends),
         cmocka_unit_test(test_other_loop_keys),
         cmocka_unit_test(test_not_on_a_loop),
@@ -983,6 +1051,8 @@ int main(void)
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_menu_runs_keys),
+        cmocka_unit_test(test_menu_tells_what_is_illegal),
+        cmocka_unit_test(test_help_topics),
         cmocka_unit_test(test_save),
         cmocka_unit_test(test_changed_on_disk),
         cmocka_unit_test(test_save_as),
