@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/cli.h"
@@ -174,19 +175,29 @@ int cmd_show(const struct cli *c)
     return code;
 }
 
+/* What is said about a file must not run into it: /dev/stdout. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && !str_starts(path, "/dev/");
+}
+
 static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
 {
     const char *path = args_value(c->args, OPT_OUTPUT);
-    struct str out = {0};
-    bool ok = export_c(o->session, &out, e);
+    struct export_opts opts = {path, args_value(c->args, OPT_COMPILER)};
+    struct str out = {0}, command = {0};
+    bool ok = export_c(o->session, &opts, &out, e) &&
+              export_command(o->session, &opts, &command, e);
     if (ok && (!path || streq(path, "-"))) {
         cli_put(&out);
     } else if (ok) {
         ok = file_write_atomic(path, str_text(&out), out.len, e);
-        if (ok)
-            printf("%s: try `cc -O2 -march=native %s -lm -o kernel && ./kernel`\n", path, path);
+        if (ok && is_plain_file(path))
+            printf("%s: compile and run it with\n%s\n", path, str_text(&command));
     }
     str_free(&out);
+    str_free(&command);
     return ok;
 }
 

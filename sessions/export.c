@@ -2,6 +2,7 @@
  * text around the few functions and calls that depend on the tensors. */
 #include "sessions/export.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "profile/oracle.h"
@@ -15,11 +16,15 @@ struct export {
     const struct func *func;
     struct target target;
     uint64_t seed;                        /* of the data */
+    int threads;
     bool parallel;
 };
 
 static const char includes_text[] =
-    "#define _POSIX_C_SOURCE 199309L\n"
+    "#if !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
+    "#error \"this is C99: compile with -std=c99 or later\"\n"
+    "#endif\n"
+    "#define _POSIX_C_SOURCE 200112L\n"
     "#include <math.h>\n"
     "#include <stdint.h>\n"
     "#include <stdio.h>\n"
@@ -36,8 +41,8 @@ static const char data_text[] =
     "static void *allocate(long n, long size)\n"
     "{\n"
     "    size_t bytes = ((size_t)n * (size_t)size + 63) / 64 * 64;\n"
-    "    void *p = aligned_alloc(64, bytes);\n"
-    "    if (!p) {\n"
+    "    void *p;\n"
+    "    if (posix_memalign(&p, 64, bytes)) {\n"
     "        fprintf(stderr, \"out of memory\\n\");\n"
     "        exit(1);\n"
     "    }\n"
@@ -92,6 +97,13 @@ static const char data_text[] =
     "    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;\n"
     "}\n"
     "\n"
+    "/* The unit that fits. */\n"
+    "static void print_time(const char *what, double ms)\n"
+    "{\n"
+    "    double v = ms >= 0.1 ? ms : ms >= 1e-4 ? 1e3 * ms : 1e6 * ms;\n"
+    "    printf(\"%s %.3f %s  \", what, v, ms >= 0.1 ? \"ms\" : ms >= 1e-4 ? \"us\" : \"ns\");\n"
+    "}\n"
+    "\n"
     "static int ascending(const void *a, const void *b)\n"
     "{\n"
     "    double x = *(const double *)a, y = *(const double *)b;\n"
@@ -111,7 +123,7 @@ static void add_commented(struct str *out, const char *text)
     }
 }
 
-static void add_head(struct str *out, const struct export *x)
+static void add_head(struct str *out, const struct export *x, const char *command)
 {
     const struct program *p = x->program;
     str_add(out, "/* ");
@@ -126,11 +138,9 @@ static void add_head(struct str *out, const struct export *x)
         str_add_char(out, '\n');
     }
     str_add(out, p->n_steps ? "" : " *     none\n");
-    str_add(out, " *\n * Compile and run:\n *     cc");
-    for (const char *const *f = gen_cflags(&x->target, true); *f; f++)
-        str_printf(out, " %s", *f);
-    str_printf(out, "%s kernel.c -o kernel -lm && ./kernel\n", x->parallel ? " -fopenmp" : "");
-    str_add(out, " *\n"
+    str_add(out, " *\n * Compile and run:\n *     ");
+    add_commented(out, command);
+    str_add(out, "\n *\n"
                  " * It checks the kernel against a reference in double precision, then times it.\n"
                  " * Exit code 1: the results differ.  Written by tilescope. */\n");
 }
@@ -140,11 +150,50 @@ static void add_title(struct str *out, const char *text)
     str_printf(out, "/* ---- %s ---- */\n\n", text);
 }
 
+/* gcc's -f flags, in the file too: without the first one a plain `gcc -O2` spills accumulators. */
+static void add_optimize(struct str *out, const struct export *x)
+{
+    int n = 0;
+    str_add(out, "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize (");
+    for (const char *const *f = gen_cflags(&x->target, false); *f; f++)
+        if (str_starts(*f, "-f"))
+            str_printf(out, "%s\"%s\"", n++ ? ", " : "", *f + 2);
+    str_add(out, ")\n#endif\n\n");
+}
+
+/* The helpers that take vectors become macros: a vector that the machine lacks must not cross a
+ * call, or gcc has a word to say about its ABI.  *next: the line behind the helper. */
+static bool add_macro(struct str *out, const char *line, const char **next)
+{
+    int v, lanes;
+    char name[8];
+    const char *end = strchr(line, '\n');
+    if (!end)
+        return false;
+    if (sscanf(line, "static inline v%d load%d(const", &v, &lanes) == 2)
+        str_printf(out, "#define load%d(p) (*(const u%d *)(p))\n", lanes, lanes);
+    else if (sscanf(line, "static inline void store%d(float *p, v%d", &lanes, &v) == 2)
+        str_printf(out, "#define store%d(p, x) (*(u%d *)(p) = (x))\n", lanes, lanes);
+    else if (sscanf(line, "static inline v%d %3[minax]%d(v", &v, name, &lanes) == 3
+             && (streq(name, "max") || streq(name, "min")) && strstr(line, "\n}\n")) {
+        char op = name[1] == 'a' ? '>' : '<';
+        str_printf(out, "#define %s%d(a, b) \\\n    ((v%d)(((i%d)(a) & ((a) %c (b))) | "
+                        "((i%d)(b) & ~((a) %c (b)))))\n", name, lanes, lanes, lanes, op, lanes, op);
+        end = strstr(line, "\n}\n") + 2;
+    } else {
+        return false;
+    }
+    *next = end + 1;
+    return true;
+}
+
 /* The kernel without the entry point that only tilescope calls, and with OpenMP pragmas only where
  * OpenMP is on: elsewhere they are warnings. */
 static void add_kernel(struct str *out, const char *code)
 {
     for (const char *line = code; *line && !str_starts(line, "void ts_entry(");) {
+        if (add_macro(out, line, &line))
+            continue;
         size_t n = strnlen(line, strcspn(line, "\n") + 1);
         bool pragma = str_starts(line + strspn(line, " "), "#pragma omp");
         str_add(out, pragma ? "#ifdef _OPENMP\n" : "");
@@ -249,19 +298,28 @@ static void add_check(struct str *out, const struct export *x)
                  "        return 1;\n\n");
 }
 
+/* A sample is as many calls as the clock needs, at least 50 us. */
 static void add_timing(struct str *out, const struct export *x)
 {
     str_add(out, "    static double ms[1000];\n"
                  "    int runs = 0;\n"
+                 "    long batch = 1;\n"
                  "    double start = now_ms();\n"
                  "    while (runs < 1000 && (runs < 5 || now_ms() - start < 300)) {\n"
-                 "        double before = now_ms();\n");
-    add_call(out, x, "        ");
-    str_add(out, "        ms[runs++] = now_ms() - before;\n"
+                 "        double before = now_ms();\n"
+                 "        for (long i = 0; i < batch; i++)\n");
+    add_call(out, x, "            ");
+    str_add(out, "        double took = now_ms() - before;\n"
+                 "        if (took < 0.05 && batch < 1000000)\n"
+                 "            batch *= 2;                 /* and no sample: too short to tell */\n"
+                 "        else\n"
+                 "            ms[runs++] = took / (double)batch;\n"
                  "    }\n"
-                 "    qsort(ms, (size_t)runs, sizeof *ms, ascending);\n");
-    str_printf(out, "    printf(\"min %%.3f ms  median %%.3f ms  %%.1f GFLOP/s\\n\", ms[0],\n"
-                    "           ms[runs / 2], %.0f / ms[0] * 1e-6);\n", x->program->base->flops);
+                 "    qsort(ms, (size_t)runs, sizeof *ms, ascending);\n"
+                 "    print_time(\"min\", ms[0]);\n"
+                 "    print_time(\"median\", ms[runs / 2]);\n");
+    str_printf(out, "    printf(\"%%.1f GFLOP/s\\n\", %.0f / ms[0] * 1e-6);\n",
+               x->program->base->flops);
 }
 
 static void add_frees(struct str *out, const struct export *x)
@@ -287,30 +345,105 @@ static void add_main(struct str *out, const struct export *x)
     str_add(out, "    return 0;\n}\n");
 }
 
-bool export_c(const struct session *s, struct str *out, struct err *e)
+/* The words of a shell: quoted only when they must be. */
+static void add_word(struct str *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./";
+    if (!text[strspn(text, plain)]) {
+        str_add(out, text);
+        return;
+    }
+    str_add_char(out, '\'');
+    for (const char *c = text; *c; c++)
+        str_printf(out, *c == '\'' ? "'\\''" : "%c", *c);
+    str_add_char(out, '\'');
+}
+
+/* Without a compiler here, gcc's flags: whoever compiles it has one. */
+static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
+                        struct err *e)
+{
+    struct compiler cc = { .path = "gcc" };
+    struct err ignored;
+    bool named = o->file && !streq(o->file, "-");
+    struct str file = {0}, binary = {0};
+    if (!compiler_find(o->compiler, &cc, o->compiler ? e : &ignored) && o->compiler)
+        return false;
+    str_add(&file, named ? o->file : "kernel.c");
+    str_printf(&binary, "%s%s", str_text(&file)[0] == '/' ? "" : "./", str_text(&file));
+    if (str_ends(str_text(&binary), ".c"))
+        binary.data[binary.len -= 2] = '\0';
+    else
+        str_add(&binary, ".out");
+    str_add(out, cc.path);
+    for (const char *const *f = gen_cflags(&x->target, cc.is_clang); *f; f++)
+        str_printf(out, " %s", *f);
+    str_add(out, x->parallel ? " -fopenmp " : " ");
+    add_word(out, str_text(&file));
+    str_add(out, " -o ");
+    add_word(out, str_text(&binary));
+    str_add(out, " -lm && ");
+    if (x->parallel)
+        str_printf(out, "OMP_NUM_THREADS=%d ", x->threads);
+    add_word(out, str_text(&binary));
+    str_free(&file);
+    str_free(&binary);
+    return true;
+}
+
+/* What is exported, and its kernel's code. */
+static bool prepare(const struct session *s, struct export *x, struct str *kernel, struct err *e)
 {
     const struct state *here = history_current(s->history);
-    struct export x = { .session = s, .program = here->program, .target = target_host() };
-    struct str kernel = {0};
+    *x = (struct export){ .session = s, .program = here->program, .target = target_host(),
+                          .threads = 1 };
     if (here->measured)
-        x.seed = here->measured->seed;
-    struct gen_opts opts = { .target = x.target, .name = "kernel", .openmp = true };
-    if (!program_lower(x.program, &x.func, e) || !gen_c(x.func, &opts, &kernel, e)) {
-        str_free(&kernel);
+        x->seed = here->measured->seed;
+    if (here->measured && here->measured->threads > 1)
+        x->threads = here->measured->threads;
+    struct gen_opts opts = { .target = x->target, .name = "kernel", .openmp = true };
+    if (!program_lower(x->program, &x->func, e) || !gen_c(x->func, &opts, kernel, e))
         return false;
-    }
-    x.parallel = strstr(str_text(&kernel), "#pragma omp") != NULL;
-    add_head(out, &x);
+    x->parallel = strstr(str_text(kernel), "#pragma omp") != NULL;
+    return true;
+}
+
+bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
+                    struct err *e)
+{
+    struct export x;
+    struct str kernel = {0};
+    bool ok = prepare(s, &x, &kernel, e) && add_command(out, &x, o, e);
+    str_free(&kernel);
+    return ok;
+}
+
+static void add_file(struct str *out, const struct export *x, const char *command,
+                     const char *kernel)
+{
+    add_head(out, x, command);
     str_add(out, includes_text);
     add_title(out, "the kernel");
-    add_kernel(out, str_text(&kernel));
+    add_optimize(out, x);
+    add_kernel(out, kernel);
     add_title(out, "the reference: the operator as it is defined, in double precision");
-    gen_reference(x.program->graph, "reference", out);
+    gen_reference(x->program->graph, "reference", out);
     str_add_char(out, '\n');
     add_title(out, "data: how each tensor is stored for the kernel");
-    add_layout_functions(out, &x);
+    add_layout_functions(out, x);
     str_add(out, data_text);
-    add_main(out, &x);
+    add_main(out, x);
+}
+
+bool export_c(const struct session *s, const struct export_opts *o, struct str *out, struct err *e)
+{
+    struct export x;
+    struct str kernel = {0}, command = {0};
+    bool ok = prepare(s, &x, &kernel, e) && add_command(&command, &x, o, e);
+    if (ok)
+        add_file(out, &x, str_text(&command), str_text(&kernel));
     str_free(&kernel);
-    return true;
+    str_free(&command);
+    return ok;
 }

@@ -51,6 +51,19 @@ if cc -O2 -march=native -Wall -Werror "$dir/kernel.c" -o "$dir/kernel" -lm 2> "$
 else
     flunk 'the exported file compiles without warnings' "$(head -n 12 "$dir/cc")"
 fi
+# The line that export says is the one in the file, and it works.
+said=$("$TILESCOPE" export "$conv" --steps "$dir/tiled.steps" -o "$dir/said.c" | tail -n 1)
+same 'the line is in the file' "$said" "$(grep -m 1 -F "$dir/said.c" "$dir/said.c" | cut -c 8-)"
+same 'the line works' 1 "$(sh -c "$said" 2>&1 | grep -c 'ok$')"
+if cc -std=c99 -O2 -Wall -Werror -pedantic "$dir/said.c" -o "$dir/c99" -lm > "$dir/cc" 2>&1; then
+    same 'C99 and no vector unit: not a word' '' "$(cat "$dir/cc")"
+else
+    flunk 'C99 compiles it' "$(head -n 12 "$dir/cc")"
+fi
+"$TILESCOPE" export 'gmm m=2 k=2 n=2' > "$dir/tiny.c" && cc -O2 "$dir/tiny.c" -o "$dir/tiny" -lm
+same 'tiny kernels take some ns' 1 "$("$dir/tiny" | grep -cE '^min [1-9][0-9.]* ns')"
+same 'a device is a file' "$(cat "$dir/tiny.c" | wc -l)" \
+    "$("$TILESCOPE" export 'gmm m=2 k=2 n=2' -o /dev/stdout | cat | wc -l)"
 t 2 'E_IO' export "$conv" -o "$dir/none/kernel.c"
 
 for topic in steps layouts loops sessions json keys meters gmm c2d; do

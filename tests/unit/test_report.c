@@ -381,7 +381,7 @@ static void export_to(const struct exported *x, const char *path, const char *fr
     struct str text = {0}, edited = {0};
     struct err e;
     snprintf(s->title, sizeof s->title, "tricky */ title");
-    if (!export_c(s, &text, &e))
+    if (!export_c(s, &(struct export_opts){ .file = path }, &text, &e))
         fail_msg("%s: %s", x->name, e.text);
     const char *at = from ? strstr(str_text(&text), from) : NULL;
     if (from)
