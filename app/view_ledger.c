@@ -25,7 +25,7 @@ static struct columns columns_for(const struct ledger_row *rows, int n, int widt
             c.threads = 4;
     if (width >= 40)
         c.change = 8;
-    if (width >= 46)
+    if (width >= 52)
         c.misses = 7;
     c.step = width - 1 - c.number - c.latency - c.threads - c.change - c.misses - c.mark;
     return c;
