@@ -174,6 +174,9 @@ static void print_all(struct reference *r, const char *name, struct str *out)
     r->m.out = out;
     emit_signature(&r->m, name, type);
     str_add(out, "{\n");
+    for (int t = 0; t < r->g->n_tensors; t++)
+        if (!r->m.touched[t])
+            str_printf(out, "    (void)%s;\n", r->m.buffer[t]);
     emit_wrapped(out, str_text(&body));
     str_add(out, "}\n");
     str_free(&body);
