@@ -2,6 +2,7 @@
 #   make            build the program              make run        install what is missing, build,
 #   make test       every test (< 5 min)                           open the demo session
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
+#   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
 #   make install    to PREFIX (/usr/local)         make golden-update   accept what is printed now
@@ -29,6 +30,10 @@ ifeq ($(CONFIG),asan)
 OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
            -fno-omit-frame-pointer
 endif
+ifeq ($(CONFIG),fuzz)
+OPT     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+           -fno-omit-frame-pointer
+endif
 PKGS    := ncursesw yaml-0.1 jansson
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
 LDLIBS  := -lm -ldl -lpthread
@@ -49,10 +54,15 @@ APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
               $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+# The bodies of the fuzz targets are replayed by a unit test as well.
+FUZZ    := yaml command spec notation
+FUZZ_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
+TEST_LIB += $(FUZZ_LIB)
+FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan clang valgrind layers width lines golden-update install deps clean \
-        help FORCE
+.PHONY: all run tests test asan fuzz fuzzers clang valgrind layers width lines golden-update \
+        install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -97,6 +107,21 @@ asan: deps
 	@tests/run.sh build/asan
 clang: deps
 	@$(MAKE) --no-print-directory CC=clang CONFIG=clang EXTRA=-Werror all tests
+FUZZ_RUNS ?= 20000
+FUZZ_SECONDS ?= 60
+FUZZ_ONLY ?= $(FUZZ)
+fuzz: deps
+	@$(MAKE) --no-print-directory CC=clang CONFIG=fuzz fuzzers
+	@tests/fuzz/run.sh build/fuzz $(FUZZ_RUNS) $(FUZZ_SECONDS) $(FUZZ_ONLY)
+fuzzers: $(FUZZ:%=$(B)/fuzz/%)
+$(B)/fuzz/%.o: tests/fuzz/main.c $(B)/flags
+	$(call say,cc)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -DFUZZ_TARGET=fuzz_$* -c $< -o $@
+$(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o
+$(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(UI_LIBS) $(LDLIBS)
 golden-update:
 	@$(MAKE) --no-print-directory all tests
 	@for t in $$(grep -l golden_check tests/unit/test_*.c); do \

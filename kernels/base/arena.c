@@ -5,6 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Under AddressSanitizer what is not allocated is poisoned, and a gap follows each allocation. */
+#if defined __has_feature
+#if __has_feature(address_sanitizer)
+#define ARENA_ASAN
+#endif
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined ARENA_ASAN
+#include <sanitizer/asan_interface.h>
+#define GAP ALIGN
+#else
+#define ASAN_POISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#define GAP ((size_t)0)
+#endif
+
 #define ALIGN ((size_t)16)
 #define FIRST_BLOCK_BYTES ((size_t)64 * 1024)
 #define MAX_BLOCK_BYTES ((size_t)4 * 1024 * 1024)
@@ -27,6 +42,7 @@ static struct block *block_new(size_t cap, struct block *older)
     b->older = older;
     b->cap = cap;
     b->used = 0;
+    ASAN_POISON_MEMORY_REGION(b->data, cap);
     return b;
 }
 
@@ -37,16 +53,6 @@ struct arena *arena_new(void)
     return a;
 }
 
-/* Under the sanitizers a stale pointer into a reset arena must read rubbish, not the old value. */
-static void poison(struct block *b)
-{
-#ifdef __SANITIZE_ADDRESS__
-    memset(b->data, 0xa5, b->used);
-#else
-    (void)b;
-#endif
-}
-
 void arena_reset(struct arena *a)
 {
     while (a->head->older) {
@@ -54,7 +60,7 @@ void arena_reset(struct arena *a)
         free(a->head);
         a->head = older;
     }
-    poison(a->head);
+    ASAN_POISON_MEMORY_REGION(a->head->data, a->head->cap);
     a->head->used = 0;
     a->older_used = 0;
 }
@@ -88,12 +94,13 @@ void *arena_alloc(struct arena *a, size_t size_bytes)
 {
     if (size_bytes > SIZE_MAX / 2)
         fail("out of memory");
-    size_t need = (size_bytes + ALIGN - 1) & ~(ALIGN - 1);
+    size_t need = ((size_bytes + ALIGN - 1) & ~(ALIGN - 1)) + GAP;
     if (need > a->head->cap - a->head->used)
         grow(a, need);
     void *p = a->head->data + a->head->used;
     a->head->used += need;
-    memset(p, 0, need);
+    ASAN_UNPOISON_MEMORY_REGION(p, size_bytes);
+    memset(p, 0, size_bytes);
     return p;
 }
 

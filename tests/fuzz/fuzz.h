@@ -1,0 +1,35 @@
+/* The bodies of the fuzz targets: each takes any bytes, returns 0, and ends the process when
+ * something does not hold that must.  `make fuzz` runs them under libFuzzer (main.c),
+ * tests/unit/test_fuzz_corpus.c replays the corpora through them. */
+#ifndef TS_TESTS_FUZZ_H
+#define TS_TESTS_FUZZ_H
+#include <stddef.h>
+#include <stdint.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
+
+struct history;
+
+/* A session file: read, written, read again; both sessions and both texts are the same. */
+int fuzz_yaml(const uint8_t *data, size_t n);
+/* A letter picks a small operator; the rest are lines, typed at its history; then every view of
+ * the last state, its loop nest and its C. */
+int fuzz_command(const uint8_t *data, size_t n);
+struct history *fuzz_command_history(uint8_t letter);      /* at that operator, no line typed */
+/* The text of an operator or a graph; its canonical text means the same; on tiny graphs both
+ * references agree. */
+int fuzz_spec(const uint8_t *data, size_t n);
+/* A letter picks a tensor; each line is a layout notation and an index expression: what is
+ * printed is read back as the same. */
+int fuzz_notation(const uint8_t *data, size_t n);
+
+/* A line in memory of its own, so that reading past its end is noticed.  free() it. */
+char *fuzz_text(const uint8_t *data, size_t n);
+/* The next line of *data (up to a newline or its end), likewise; NULL after the last one. */
+char *fuzz_line(const uint8_t **data, size_t *n);
+/* An error says something and prints. */
+void fuzz_error(const struct err *e);
+
+#define FUZZ_CHECK(holds, ...) ((holds) ? (void)0 : fail(__VA_ARGS__))
+#endif

@@ -1,0 +1,98 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/ops/reference.h"
+#include "kernels/program/program.h"
+#include "tests/fuzz/fuzz.h"
+
+#define TINY_ELEMS 2000
+#define TINY_FLOPS 40000
+
+static bool tiny(const struct graph *g)
+{
+    for (int t = 0; t < g->n_tensors; t++)
+        if (tensor_elems(&g->tensor[t]) > TINY_ELEMS)
+            return false;
+    return g->flops <= TINY_FLOPS && g->n_tensors <= 40;
+}
+
+static double **new_data(struct arena *a, const struct graph *g)
+{
+    double **data = ARENA_ARRAY(a, double *, g->n_tensors);
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = tensor_elems(&g->tensor[t]);
+        float *values = ARENA_ARRAY(a, float, n);
+        data[t] = ARENA_ARRAY(a, double, n);
+        reference_fill(&g->tensor[t], 1, values);
+        for (int64_t i = 0; i < n && g->tensor[t].producer < 0; i++)
+            data[t][i] = (double)values[i];
+    }
+    return data;
+}
+
+static void check_references(const struct graph *g)
+{
+    struct arena *a = arena_new();
+    double **fast = new_data(a, g), **slow = new_data(a, g);
+    struct err e = {0};
+    FUZZ_CHECK(reference_eval(g, fast, NULL, &e), "%s", e.text);
+    reference_eval_slow(g, slow);
+    for (int t = 0; t < g->n_tensors; t++)
+        for (int64_t i = 0; i < tensor_elems(&g->tensor[t]); i++) {
+            double x = fast[t][i], y = slow[t][i];
+            FUZZ_CHECK(fabs(x - y) <= 1e-9 * (1 + fabs(y)), "%s[%lld]: %g, not %g",
+                       g->tensor[t].name, (long long)i, x, y);
+        }
+    arena_free(a);
+}
+
+/* The canonical text of g is canonical, and the same graph. */
+static void check_canonical(struct arena *a, const struct graph *g)
+{
+    const struct graph *again;
+    struct str text = {0}, text_again = {0};
+    struct err e = {0};
+    if (!graph_from_spec(a, g->spec, &again, &e))
+        fail("the canonical \"%s\" is refused: %s", g->spec, e.text);
+    graph_print(&text, g);
+    graph_print(&text_again, again);
+    FUZZ_CHECK(streq(g->spec, again->spec), "\"%s\" is not canonical", g->spec);
+    FUZZ_CHECK(streq(str_text(&text), str_text(&text_again)), "\"%s\" is another graph", g->spec);
+    str_free(&text);
+    str_free(&text_again);
+}
+
+static void check_program(struct arena *a, const char *spec)
+{
+    const struct program *p;
+    const struct func *f;
+    struct str out = {0};
+    struct err e = {0};
+    if (!program_new(a, spec, &p, &e))
+        fail("\"%s\" makes a graph, but no program: %s", spec, e.text);
+    if (!program_lower(p, &f, &e))
+        fail("\"%s\" has no loop nest: %s", spec, e.text);
+    program_print_graph(&out, p);
+    func_print(&out, f);
+    str_free(&out);
+}
+
+int fuzz_spec(const uint8_t *data, size_t n)
+{
+    char *text = fuzz_text(data, n);
+    struct arena *a = arena_new();
+    const struct graph *g = NULL;
+    struct err e = {0};
+    if (graph_from_spec(a, text, &g, &e)) {
+        check_canonical(a, g);
+        check_program(a, g->spec);
+        if (tiny(g))
+            check_references(g);
+    } else {
+        FUZZ_CHECK(!g, "a graph with an error");
+        fuzz_error(&e);
+    }
+    arena_free(a);
+    free(text);
+    return 0;
+}
