@@ -162,7 +162,7 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
 /* --- Compiling
  * --------------------------------------------------------------------------------------- */
 
-struct flags { const char *arg[MAX_ARGS]; int n; const char *link; struct str extra; };
+struct flags { const char *arg[MAX_ARGS]; int n; const char *link, *math; struct str extra; };
 
 static void add_flag(struct flags *f, const char *arg)
 {
@@ -170,13 +170,13 @@ static void add_flag(struct flags *f, const char *arg)
         f->arg[f->n++] = arg;
 }
 
-/* Without OpenMP a kernel needs nothing but memcpy and memset, which the runner has, and linking
+/* Without OpenMP most kernels need nothing but memcpy and memset, which the runner has, and linking
  * against nothing takes a quarter off the time of a build.  libgcc is static and costs nothing. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
-                          bool openmp)
+                          bool openmp, bool math)
 {
     const char *extra = getenv("TILESCOPE_CFLAGS");
-    *f = (struct flags){ .link = openmp ? NULL : "-lgcc" };
+    *f = (struct flags){ .link = openmp ? NULL : "-lgcc", .math = math ? "-lm" : NULL };
     for (const char *const *p = gen_cflags(t, cc->is_clang); *p; p++)
         add_flag(f, *p);
     add_flag(f, "-shared");
@@ -284,6 +284,8 @@ static bool compile(const struct compiler *cc, const struct flags *f,
     argv[n++] = "-o";
     argv[n++] = slot->temp_so;
     argv[n++] = slot->temp_c;
+    if (f->math)
+        argv[n++] = f->math;
     argv[n++] = f->link;
     argv[n] = NULL;
     bool ok = subprocess_run(argv, COMPILE_LIMIT_S, c, &res, e);
@@ -312,7 +314,7 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
     struct flags flags;
     struct objcache_slot slot;
     bool hit = false;
-    collect_flags(&flags, cc, t, openmp);
+    collect_flags(&flags, cc, t, openmp, gen_calls_libm(c_source));
     key_text(&text, c_source, cc, &flags);
     bool ok = objcache_slot(&text, &slot, e);
     if (ok) {

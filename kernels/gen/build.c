@@ -138,6 +138,14 @@ static struct term *build_term(struct build *b, const struct val *v)
         t = term_new(b->u, TERM_BIN, x->lanes > y->lanes ? x->lanes : y->lanes);
         t->op = v->kind;
         break;
+    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+        x = build_term(b, v->a);
+        y = NULL;
+        if (!x)
+            return NULL;
+        t = term_new(b->u, TERM_CALL, x->lanes);
+        t->op = v->kind;
+        break;
     case VAL_KIND_COUNT: default:
         UNREACHABLE();
     }

@@ -138,6 +138,9 @@ static void each_load(struct term *t, bool in_select, void (*f)(void *, struct t
         each_load(t->a, in_select, f, ctx);
         each_load(t->b, in_select, f, ctx);
         return;
+    case TERM_CALL:
+        each_load(t->a, in_select, f, ctx);
+        return;
     case TERM_SELECT:
         each_load(t->a, true, f, ctx);
         each_load(t->b, true, f, ctx);

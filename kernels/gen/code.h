@@ -20,7 +20,9 @@
  * through which copy of the pointer (0: itself). */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
-enum term_kind { TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_SELECT, TERM_GATHER };
+enum term_kind {
+    TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_CALL, TERM_SELECT, TERM_GATHER
+};
 
 /* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every
  * lane. */
@@ -30,9 +32,9 @@ struct term {
     double value;                         /* CONST */
     struct place at; int site;            /* LOAD */
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
-    enum val_kind op;                     /* BIN */
+    enum val_kind op;                     /* BIN, CALL */
     const struct expr *cond;              /* SELECT: cond ? a : b */
-    struct term *a, *b;                   /* BIN, SELECT */
+    struct term *a, *b;                   /* BIN, SELECT; CALL: a */
     struct term **part;                   /* GATHER: `lanes` scalars */
 };
 

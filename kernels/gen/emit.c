@@ -1,6 +1,7 @@
 /* What both printers need around the statements: names, lines, loops, helpers. */
 #include "kernels/gen/emit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void emit_open(struct emit *m, struct unit *u, struct str *out)
@@ -92,6 +93,14 @@ static void helper_extremum(struct str *out, const char *name, char op, int lane
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
+/* The compiler makes a vector instruction of it where there is one (sqrt). */
+static void helper_call(struct str *out, const char *name, int lanes)
+{
+    str_printf(out, "static inline v%d %s%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
+                    "        x[l] = __builtin_%sf(x[l]);\n    return x;\n}\n",
+               lanes, name, lanes, lanes, lanes, name);
+}
+
 static void helper_vectors(struct str *out, const struct needs *n, int lanes)
 {
     if (n->load[lanes])
@@ -103,6 +112,9 @@ static void helper_vectors(struct str *out, const struct needs *n, int lanes)
     if (n->splat[lanes])
         str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes,
                    lanes, lanes);
+    for (int k = 0; k < VAL_KIND_COUNT; k++)
+        if (n->call[k][lanes])
+            helper_call(out, val_name((enum val_kind)k), lanes);
     if (n->max[lanes])
         helper_extremum(out, "max", '>', lanes);
     if (n->min[lanes])
@@ -153,6 +165,17 @@ void emit_helpers(struct emit *m, struct str *out)
         str_add(out, rolled_macro);
     if (out->len > start)
         str_add_char(out, '\n');
+}
+
+bool gen_calls_libm(const char *source)
+{
+    for (int k = 0; k < VAL_KIND_COUNT; k++) {
+        char call[32];
+        snprintf(call, sizeof call, "__builtin_%sf(", val_name((enum val_kind)k));
+        if (val_is_function((enum val_kind)k) && strstr(source, call))
+            return true;
+    }
+    return false;
 }
 
 void emit_comment(struct str *out, const char *text)

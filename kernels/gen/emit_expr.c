@@ -227,6 +227,19 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
     close_paren(m, prec < min_prec);
 }
 
+/* __builtin_expf(x), or exp16(x): lane by lane. */
+static void emit_call_float(struct emit *m, const struct term *t)
+{
+    if (t->lanes == 1) {
+        str_printf(m->out, "__builtin_%sf(", val_name(t->op));
+    } else {
+        m->needs.call[t->op][t->lanes] = true;
+        str_printf(m->out, "%s%d(", val_name(t->op), t->lanes);
+    }
+    emit_term(m, t->a, 0);
+    str_add_char(m->out, ')');
+}
+
 static void emit_gather(struct emit *m, const struct term *t)
 {
     m->needs.type[t->lanes] = true;
@@ -258,6 +271,9 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
             emit_extremum(m, t);
         else
             emit_arithmetic(m, t, min_prec);
+        return;
+    case TERM_CALL:
+        emit_call_float(m, t);
         return;
     case TERM_SELECT:
         open_paren(m, min_prec > 0);

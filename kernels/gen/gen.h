@@ -31,6 +31,9 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 
+/* Does text from gen_c call functions of the mathematical library (link with -lm)? */
+bool gen_calls_libm(const char *source);
+
 /* The tracing twin: the same loops; for every load and store that gen_c's code does to memory
  * (named registers do none) one record, in program order.  A vector access is one record of
  * its width.  Exports

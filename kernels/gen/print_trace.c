@@ -56,6 +56,9 @@ static void print_reads(struct trace *t, const struct term *v)
     case TERM_LOAD:
         print_record(t, &v->at, v->site);
         return;
+    case TERM_CALL:
+        print_reads(t, v->a);
+        return;
     case TERM_BIN:
         print_reads(t, v->a);
         print_reads(t, v->b);

@@ -42,6 +42,13 @@ static void print_extremum(struct reference *r, const struct val *v)
     str_add_char(r->m.out, ')');
 }
 
+static void print_call(struct reference *r, const struct val *v)
+{
+    str_printf(r->m.out, "__builtin_%s(", val_name(v->kind));
+    print_value(r, v->a, false);
+    str_add_char(r->m.out, ')');
+}
+
 static void print_select(struct reference *r, const struct val *v, bool operand)
 {
     str_add(r->m.out, operand ? "(" : "");
@@ -73,6 +80,9 @@ static void print_value(struct reference *r, const struct val *v, bool operand)
     case VAL_MUL: print_pair(r, v, " * ", operand); return;
     case VAL_DIV: print_pair(r, v, " / ", operand); return;
     case VAL_MAX: case VAL_MIN: print_extremum(r, v); return;
+    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+        print_call(r, v);
+        return;
     case VAL_SELECT: print_select(r, v, operand); return;
     case VAL_KIND_COUNT: default:
         UNREACHABLE();

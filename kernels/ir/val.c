@@ -22,14 +22,25 @@ const struct val *val_load(struct arena *a, int source, int rank, const struct e
     return n;
 }
 
-const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x,
-                          const struct val *y)
+static const struct val *operation(struct arena *a, enum val_kind kind, int arity,
+                                   const struct val *x, const struct val *y)
 {
-    if (kinds[kind].arity != 2)
-        fail("%s takes no two operands", kinds[kind].text);
+    if (kinds[kind].arity != arity || kind == VAL_SELECT)
+        fail("%s is no function of %d floats", kinds[kind].text, arity);
     struct val *n = ARENA_NEW(a, struct val);
     *n = (struct val){ .kind = kind, .a = x, .b = y };
     return n;
+}
+
+const struct val *val_un(struct arena *a, enum val_kind kind, const struct val *x)
+{
+    return operation(a, kind, 1, x, NULL);
+}
+
+const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x,
+                          const struct val *y)
+{
+    return operation(a, kind, 2, x, y);
 }
 
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
@@ -38,6 +49,29 @@ const struct val *val_select(struct arena *a, const struct expr *cond, const str
     struct val *n = ARENA_NEW(a, struct val);
     *n = (struct val){ .kind = VAL_SELECT, .cond = cond, .a = x, .b = y };
     return n;
+}
+
+const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
+                           const struct val *y)
+{
+    if (v->kind == VAL_SELECT)
+        return val_select(a, v->cond, x, y);
+    return operation(a, v->kind, y ? 2 : 1, x, y);
+}
+
+const char *val_name(enum val_kind kind)
+{
+    return kinds[kind].text;
+}
+
+bool val_is_function(enum val_kind kind)
+{
+    return kinds[kind].arity == 1;
+}
+
+bool val_is_const(const struct val *v, double value)
+{
+    return v->kind == VAL_CONST && v->value == value;
 }
 
 static const struct expr *map_index(const struct val_map *map, const struct expr *e)
@@ -64,10 +98,10 @@ const struct val *val_rebuild(struct arena *a, const struct val *v, const struct
         return v;
     if (v->kind == VAL_LOAD)
         return rebuild_load(a, v, map);
-    const struct val *x = val_rebuild(a, v->a, map), *y = val_rebuild(a, v->b, map);
+    const struct val *x = val_rebuild(a, v->a, map), *y = v->b ? val_rebuild(a, v->b, map) : NULL;
     if (v->kind == VAL_SELECT)
         return val_select(a, map_index(map, v->cond), x, y);
-    return val_bin(a, v->kind, x, y);
+    return val_with(a, v, x, y);
 }
 
 struct subst { struct exprs *pool; const struct expr *var, *with; };
@@ -90,17 +124,17 @@ void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *l
 {
     if (v->kind == VAL_LOAD)
         f(ctx, v);
-    if (!v->a)
-        return;
-    val_each_load(v->a, f, ctx);
-    val_each_load(v->b, f, ctx);
+    if (v->a)
+        val_each_load(v->a, f, ctx);
+    if (v->b)
+        val_each_load(v->b, f, ctx);
 }
 
 int val_flops(const struct val *v)
 {
     if (!v->a)
         return 0;
-    int x = val_flops(v->a), y = val_flops(v->b);
+    int x = val_flops(v->a), y = v->b ? val_flops(v->b) : 0;
     if (v->kind == VAL_SELECT)
         return x > y ? x : y;
     return x + y + 1;
@@ -135,8 +169,10 @@ static void print_call(struct str *out, const struct val *v, const char *const *
         str_add(out, ", ");
     }
     print(out, v->a, names, PREC_SUM);
-    str_add(out, ", ");
-    print(out, v->b, names, PREC_SUM);
+    if (v->b) {
+        str_add(out, ", ");
+        print(out, v->b, names, PREC_SUM);
+    }
     str_add_char(out, ')');
 }
 

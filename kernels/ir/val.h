@@ -11,6 +11,8 @@
     VAL(CONST, 0, "const") VAL(LOAD, 0, "load") \
     VAL(ADD, 2, "+") VAL(SUB, 2, "-") VAL(MUL, 2, "*") VAL(DIV, 2, "/") \
     VAL(MAX, 2, "max") VAL(MIN, 2, "min") \
+    VAL(EXP, 1, "exp") VAL(LOG, 1, "log") VAL(TANH, 1, "tanh") VAL(ERF, 1, "erf") \
+    VAL(SQRT, 1, "sqrt") \
     VAL(SELECT, 2, "select")              /* cond ? a : b; only the chosen side is evaluated */
 
 enum val_kind {
@@ -23,7 +25,7 @@ enum val_kind {
 struct val {
     enum val_kind kind;
     double value;                         /* CONST */
-    const struct val *a, *b;
+    const struct val *a, *b;              /* operands; b is NULL for the functions of one float */
     const struct expr *cond;              /* SELECT */
     int source;                           /* LOAD: tensor (in a graph) or buffer (when lowered) */
     int rank;
@@ -32,10 +34,18 @@ struct val {
 
 const struct val *val_const(struct arena *a, double v);
 const struct val *val_load(struct arena *a, int source, int rank, const struct expr *const *idx);
+const struct val *val_un(struct arena *a, enum val_kind kind, const struct val *x);
 const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val *x,
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
+/* The operation of v (which has operands) on other operands; y is NULL where v->b is. */
+const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
+                           const struct val *y);
+/* "+" "max" "exp": as it is printed; the functions of one float are named as in C. */
+const char *val_name(enum val_kind kind);
+bool val_is_function(enum val_kind kind);                /* of one float */
+bool val_is_const(const struct val *v, double value);
 
 /* Rebuilds v with every LOAD passed through map (NULL keeps it) and every index and condition
  * through idx_map (NULL keeps it). */
@@ -51,7 +61,8 @@ const struct val *val_subst(struct exprs *p, const struct val *v, const struct e
                             const struct expr *with);
 /* Calls f on every LOAD, left to right. */
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
-/* Float operations to evaluate v once (each arithmetic node 1; SELECT costs its dearer side). */
+/* Float operations to evaluate v once (each arithmetic node and function 1; SELECT costs its dearer
+ * side). */
 int val_flops(const struct val *v);
 /* Text as the paper writes it: Inp[n][i][h + kh] * Ker[o][i][kh]; names[source] names the
  * tensors. */

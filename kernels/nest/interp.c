@@ -2,6 +2,7 @@
  * program order. */
 #include "kernels/nest/tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,11 @@ static float value(struct interp *in, const struct val *v)
         float x = value(in, v->a), y = value(in, v->b);
         return x < y ? x : y;
     }
+    case VAL_EXP: return expf(value(in, v->a));
+    case VAL_LOG: return logf(value(in, v->a));
+    case VAL_TANH: return tanhf(value(in, v->a));
+    case VAL_ERF: return erff(value(in, v->a));
+    case VAL_SQRT: return sqrtf(value(in, v->a));
     case VAL_SELECT: return expr_eval(v->cond, in->vals) ? value(in, v->a) : value(in, v->b);
     case VAL_KIND_COUNT: break;
     }

@@ -37,6 +37,8 @@ static double val_at(const struct graph *g, const struct val *v, double *const *
     case VAL_SELECT: return val_at(g, expr_eval(v->cond, env) ? v->a : v->b, data, env);
     case VAL_ADD: case VAL_SUB: case VAL_MUL: case VAL_DIV: case VAL_MAX: case VAL_MIN:
         return arith(v->kind, val_at(g, v->a, data, env), val_at(g, v->b, data, env));
+    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+        return arith(v->kind, val_at(g, v->a, data, env), 0);
     case VAL_KIND_COUNT: break;
     }
     UNREACHABLE();

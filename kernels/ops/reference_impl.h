@@ -6,6 +6,7 @@
  * reference*.c include this. */
 #ifndef TS_OPS_REFERENCE_IMPL_H
 #define TS_OPS_REFERENCE_IMPL_H
+#include <math.h>
 #include "kernels/ops/reference.h"
 
 /* rest + sum of coef * term; the terms are variables and non-linear subexpressions, repeats
@@ -74,6 +75,7 @@ void each_task(const struct row_plan *p, int64_t n, double work,
 bool reference_next_point(const struct expr *const *vars, int n, int64_t *env);
 void first_point(const struct expr *const *vars, int n, int64_t *env);
 
+/* y is ignored by the functions of one float. */
 static inline double arith(enum val_kind kind, double x, double y)
 {
     switch (kind) {
@@ -83,6 +85,11 @@ static inline double arith(enum val_kind kind, double x, double y)
     case VAL_DIV: return x / y;
     case VAL_MAX: return x > y ? x : y;
     case VAL_MIN: return x < y ? x : y;
+    case VAL_EXP: return exp(x);
+    case VAL_LOG: return log(x);
+    case VAL_TANH: return tanh(x);
+    case VAL_ERF: return erf(x);
+    case VAL_SQRT: return sqrt(x);
     case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
     }
     UNREACHABLE();

@@ -319,7 +319,7 @@ static void load_row(const struct row_ctx *c, const struct row_val *v, int64_t i
     }
 }
 
-/* out[i] = out[i] OP right[i], the switch outside the loop */
+/* out[i] = out[i] OP right[i], or f(out[i]); the switch outside the loop */
 static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const double *right)
 {
 #define ROW(k) \
@@ -327,10 +327,17 @@ static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const
         for (int64_t i = 0; i < n; i++) \
             out[i] = arith(k, out[i], right[i]); \
         return;
+#define MAP(k) \
+    case k: \
+        for (int64_t i = 0; i < n; i++) \
+            out[i] = arith(k, out[i], 0); \
+        return;
     switch (kind) {
     ROW(VAL_ADD) ROW(VAL_SUB) ROW(VAL_MUL) ROW(VAL_DIV) ROW(VAL_MAX) ROW(VAL_MIN)
+    MAP(VAL_EXP) MAP(VAL_LOG) MAP(VAL_TANH) MAP(VAL_ERF) MAP(VAL_SQRT)
     case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
     }
+#undef MAP
 #undef ROW
     UNREACHABLE();
 }
@@ -349,7 +356,8 @@ static void val_row(const struct row_ctx *c, const struct row_val *v, int64_t i0
     } else {
         double right[SEGMENT];
         val_row(c, v->a, i0, n, out);
-        val_row(c, v->b, i0, n, right);
+        if (v->b)
+            val_row(c, v->b, i0, n, right);
         arith_row(v->kind, n, out, right);
     }
 }

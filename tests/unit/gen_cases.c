@@ -359,6 +359,23 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "  for m 2 unroll\n"
       "    C[m][n] = A[1 - m][n] + 1\n",
       NULL },
+    { "functions of floats and of lanes",
+      "in A[3][20]\nout C[3][20]\nout D[3]\n"
+      "for m 3\n"
+      "  for n 20 vectorize\n"
+      "    C[m][n] = exp(A[m][n] / 8) - tanh(A[m][n]) - erf(max(A[m][n], 0))\n"
+      "for m 3\n"
+      "  D[m] = sqrt(log(A[m][0] * A[m][1] * A[m][0] * A[m][1] + 3))\n",
+      "tests/golden/c/functions.c" },
+    { "a function of one number for all lanes, and under a condition",
+      "in A[4][16]\nout C[4][16]\nout exp16[4][16]\n"
+      "for m 4\n"
+      "  for n 16 vectorize\n"
+      "    C[m][n] = A[m][n] + exp(A[m][0])\n"
+      "for m 4\n"
+      "  for n 16 vectorize\n"
+      "    exp16[m][n] = select(m < 2, tanh(A[m][n]), sqrt(C[m][n] * C[m][n]))\n",
+      NULL },
     { "a tile of more pieces than are named",
       "in A[300]\nout C[300]\n"
       "tile T[300]\n"

@@ -74,6 +74,7 @@ static void compile(const char *cc, const struct target *t, bool quick,
     vec_push(&argv, so);
     for (int i = 0; i < files->len; i++)
         vec_push(&argv, files->data[i]);
+    vec_push(&argv, "-lm");
     vec_push(&argv, NULL);
     struct subprocess_result res = { 0 };
     struct err e;

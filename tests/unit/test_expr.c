@@ -375,6 +375,21 @@ static void value_parentheses(void **state)
                         "1 / (2 * 3)");
 }
 
+static void value_functions(void **state)
+{
+    (void)state;
+    const struct val *a = val_const(arena, 1), *b = val_load(arena, 0, 0, NULL);
+    const struct val *e = val_un(arena, VAL_EXP, val_bin(arena, VAL_SUB, a, b));
+    const struct val *v = val_bin(arena, VAL_DIV, a, val_un(arena, VAL_SQRT, e));
+    assert_string_equal(val_text(v), "1 / sqrt(exp(1 - Inp))");
+    assert_int_equal(val_flops(v), 4);
+    struct val_map map = {0};
+    assert_string_equal(val_text(val_rebuild(arena, v, &map)), val_text(v));
+    assert_string_equal(val_text(val_with(arena, e, b, NULL)), "exp(Inp)");
+    assert_string_equal(val_text(val_with(arena, v, b, e)), "Inp / exp(1 - Inp)");
+    assert_true(val_is_function(VAL_ERF) && !val_is_function(VAL_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,7 +401,7 @@ int main(void)
         cmocka_unit_test(printed_as_read), cmocka_unit_test(read_generously),
         cmocka_unit_test(errors_point_at_the_word), cmocka_unit_test(errors_suggest),
         cmocka_unit_test(hostile_text_is_refused), cmocka_unit_test(values),
-        cmocka_unit_test(value_parentheses),
+        cmocka_unit_test(value_parentheses), cmocka_unit_test(value_functions),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -97,6 +97,20 @@ static int indices(struct reader *r, const struct expr **idx)
     return n;
 }
 
+/* "exp(x)"; NULL when no function of one float starts here. */
+static const struct val *call(struct reader *r)
+{
+    for (int k = 0; k < VAL_KIND_COUNT; k++) {
+        if (!val_is_function((enum val_kind)k) ||
+            !eat(r, arena_printf(r->a, "%s(", val_name((enum val_kind)k))))
+            continue;
+        const struct val *x = sum(r);
+        need(r, ")");
+        return val_un(r->a, (enum val_kind)k, x);
+    }
+    return NULL;
+}
+
 static const struct val *atom(struct reader *r)
 {
     const struct expr *idx[MAX_DIMS];
@@ -129,6 +143,9 @@ static const struct val *atom(struct reader *r)
         need(r, ")");
         return val_select(r->a, cond, x, y);
     }
+    const struct val *v = call(r);
+    if (v)
+        return v;
     int b = find_buffer(r, word(r));
     int n = indices(r, idx);
     return val_load(r->a, b, n, idx);
