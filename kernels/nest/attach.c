@@ -34,6 +34,39 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
+/* Does tensor t have all its values wherever stage `at` runs, or does the place at its axis give
+ * them? */
+struct readiness { const struct lowering *in; int at; const char *axis; int late; };
+
+static void check_ready(void *ctx, const struct val *load)
+{
+    struct readiness *r = ctx;
+    const struct graph *g = r->in->graph;
+    int p = g->tensor[load->source].producer;
+    if (p < 0 || p == r->at)
+        return;
+    const struct stage *s = r->in->stage[p];
+    if (s->inlined)
+        val_each_load(g->node[p].body, check_ready, r);
+    else if (s->attach == r->at && p > r->at && streq(s->attach_axis, r->axis))
+        return;
+    else if ((s->attach >= 0 ? s->attach : p) >= r->at)
+        r->late = load->source;
+}
+
+static bool check_operands(const struct lowering *in, int node, int at, const char *axis,
+                           struct err *e)
+{
+    struct readiness r = { in, at, axis, -1 };
+    val_each_load(in->graph->node[node].body, check_ready, &r);
+    if (r.late < 0)
+        return true;
+    const char *late = in->graph->tensor[r.late].name;
+    err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s, which is computed after %s",
+            name_of(in, node), name_of(in, at), late, name_of(in, at));
+    return err_fix(e, "%s needs all of %s first", name_of(in, node), late);
+}
+
 static bool check_consumer(const struct lowering *in, int node, int at, const char *axis,
                            struct err *e)
 {
@@ -62,6 +95,8 @@ static bool check_consumer(const struct lowering *in, int node, int at, const ch
         return err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me,
                        host->name, me);
     }
+    if (!check_operands(in, node, at, axis, e))
+        return false;
     int pos = stage_axis(host, axis);
     for (int i = 0; i <= pos; i++)
         if (host->axis[i].reduce) {

@@ -138,7 +138,7 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
     const struct expr *inside = stage_inside(w->in->pool, st->s, false);
     if (what == LEAF_INIT)
         vec_push(kids, place_store(w, st->s, &st->target, STORE_SET,
-                                   val_const(w->arena, st->n->init), inside));
+                                   low_init(w, st->s->node, st->s->index), inside));
     else if (what == LEAF_FILL)
         vec_push(kids,
                  place_store(w, st->s, &st->target, STORE_SET, place_load(w, &st->home), inside));
@@ -172,6 +172,7 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
+/* NULL: there is nothing to add. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
@@ -179,6 +180,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     if (st->n->combine == COMBINE_NONE)
         return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), inside);
     enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX;
+    if (how == STORE_ADD && val_is_const(v = low_summand(w, v, &guard), 0))
+        return NULL;
     if (guard)
         inside = expr_simplify(w->in->pool, expr_and(w->in->pool, inside, guard));
     return place_store(w, st->s, &st->target, how, v, inside);
@@ -231,9 +234,10 @@ static void body_inside(struct low *w, const struct nest_state *st, int depth, s
     else if (reduces &&
              (opens || (depth == reduction && (st->tile_from < 0 || st->tile_from > depth))))
         spatial_nest(w, st, depth, depth, LEAF_INIT, kids);
-    if (depth == st->s->n_axes)
-        vec_push(kids, update_store(w, st));
-    else
+    const struct tree *update = depth == st->s->n_axes ? update_store(w, st) : NULL;
+    if (update)
+        vec_push(kids, update);
+    else if (depth < st->s->n_axes)
         main_loop(w, st, depth, kids);
     if (has_epilogue(w, st, depth))
         spatial_nest(w, st, depth, depth, LEAF_EPILOGUE, kids);
@@ -284,14 +288,6 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     body(w, &st, 0, roots);
 }
 
-static void add_peeled(struct exprs *p, const struct tree *t, struct kids *out)
-{
-    const struct tree *piece[TREE_PIECES];
-    int n = tree_peel(p, t, piece);
-    for (int i = 0; i < n; i++)
-        vec_push(out, piece[i]);
-}
-
 bool lower(const struct lowering *in, const struct func **out, struct err *e)
 {
     struct low w = { .in = in, .arena = exprs_arena(in->pool), .e = e, .ok = true };
@@ -303,7 +299,7 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
     if (w.ok) {
         struct kids peeled = { 0 };
         for (int i = 0; i < roots.len; i++)
-            add_peeled(in->pool, roots.data[i], &peeled);
+            tree_peel(in->pool, roots.data[i], &peeled);
         *out = low_func(&w, &peeled);
         tree_verify(*out);
         vec_free(&peeled);

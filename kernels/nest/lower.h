@@ -34,9 +34,4 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
  * is attached to), with physical accesses; loads carry tensor indices.  For the access view. */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
-
-/* Cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges with no condition left.  The
- * pieces of t go to out (room for TREE_PIECES); returns how many. */
-#define TREE_PIECES 3
-int tree_peel(struct exprs *p, const struct tree *t, const struct tree **out);
 #endif

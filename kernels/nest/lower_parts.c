@@ -225,7 +225,7 @@ static const struct val *fold_selects(struct exprs *p, const struct val *v)
     const struct val *x = fold_selects(p, v->a), *y = v->b ? fold_selects(p, v->b) : NULL;
     if (v->kind == VAL_SELECT && x->kind == VAL_SELECT && same_const(x->b, y))
         return val_select(a, expr_simplify(p, expr_and(p, v->cond, x->cond)), x->a, y);
-    return v->kind == VAL_SELECT ? val_select(a, v->cond, x, y) : val_bin(a, v->kind, x, y);
+    return val_with(a, v, x, y);
 }
 
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard)
@@ -233,6 +233,25 @@ const struct val *low_guarded(struct low *w, const struct val *v, const struct e
     if (!guard || expr_is_const(guard, 1))
         return v;
     return fold_selects(w->in->pool, val_select(w->arena, guard, v, val_const(w->arena, 0)));
+}
+
+const struct val *low_init(struct low *w, int node, const struct expr *const *index)
+{
+    struct exprs *p = w->in->pool;
+    const struct node *n = &w->in->graph->node[node];
+    const struct layout *l = w->in->layout[n->out];
+    const struct val *init = val_const(w->arena, n->init);
+    if (!l->guard || n->init == 0)
+        return init;
+    return low_guarded(w, init, expr_simplify(p, expr_subst(p, l->guard, l->phys, index, l->rank)));
+}
+
+const struct val *low_summand(struct low *w, const struct val *v, const struct expr **guard)
+{
+    struct exprs *p = w->in->pool;
+    for (; v->kind == VAL_SELECT && val_is_const(v->b, 0); v = v->a)
+        *guard = *guard ? expr_simplify(p, expr_and(p, *guard, v->cond)) : v->cond;
+    return v;
 }
 
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
@@ -419,6 +438,8 @@ static void producer_stores(struct low *w, const struct tile *x, const struct st
         return;
     }
     struct exprs *p = w->in->pool;
+    if (n->combine == COMBINE_SUM)
+        v = low_summand(w, v, &guard);
     guard = guard ? expr_simplify(p, expr_and(p, guard, x->inside)) : x->inside;
     const struct tree *t = low_store(w, own->node, x->buffer, x->var, rank,
                                      n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX, v, guard);
@@ -426,8 +447,9 @@ static void producer_stores(struct low *w, const struct tile *x, const struct st
         if (own->axis[i].reduce)
             t = own_loop(w, own->node, own->axis[i].name, own->axis[i].var, true, &t, 1);
     vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET,
-                             val_const(w->arena, n->init), NULL));
-    vec_push(body, t);
+                             low_init(w, own->node, x->index), NULL));
+    if (n->combine != COMBINE_SUM || !val_is_const(v, 0))
+        vec_push(body, t);
 }
 
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids)

@@ -7,6 +7,10 @@
 
 struct kids { const struct tree **data; int len, cap; };
 
+/* Cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges with no condition left; appends
+ * the pieces of t to out. */
+void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
+
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {
     const struct val *value;              /* element-wise: the load is this value (already at the
@@ -66,6 +70,14 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
                            const struct stage *s,
                            const struct expr **guard);
+
+/* What the sums or maxima of node start from at physical output position `index`: 0 where its
+ * layout has a hole. */
+const struct val *low_init(struct low *w, int node, const struct expr *const *index);
+
+/* In a sum, select(c, x, 0) is x where c holds: c joins *guard (NULL: always), so that nothing is
+ * done for what adds nothing.  Transposed convolutions skip three of four taps that way. */
+const struct val *low_summand(struct low *w, const struct val *v, const struct expr **guard);
 
 /* v where guard holds, else 0: what a layout's holes contain (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);

@@ -1,12 +1,11 @@
-/* Peeling: a loop nest around one store of select(c1 && c2 ..., x, constant) is cut into ranges so
+/* Peeling: a loop nest around one store of select(c1 && c2 ..., x, y) is cut into ranges so
  * that the conditions hold by construction, as a person writes padding: zero the border, copy the
  * middle.
  *
  * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
  *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c)
  * + 1  when c < 0 */
-#include "kernels/nest/lower.h"
-#include "kernels/base/vec.h"
+#include "kernels/nest/lower_parts.h"
 #include "kernels/ir/simplify.h"
 
 #define MAX_CONDS 32
@@ -93,20 +92,16 @@ static bool empty(const struct expr *lo, const struct expr *hi)
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
 }
 
-struct pieces {
-    int n;
-    const struct tree *t[3];
-};
-
-/* Cuts one loop; the pieces replace it. False when no condition bounds it. */
+/* Cuts one loop; the pieces replace it.  False when no condition bounds it. */
 static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store,
-                struct pieces *out)
+                struct kids *out)
 {
     struct arena *a = exprs_arena(p);
     const struct val *sel = store->value;
     struct conds all = { 0 };
-    const struct expr *zero = expr_const(p, 0), *extent = expr_const(p, loop->extent);
-    const struct expr *lo = zero, *hi = extent, *rest = expr_const(p, 1);
+    const struct expr *first = loop->begin ? loop->begin : expr_const(p, 0);
+    const struct expr *last = loop->end ? loop->end : expr_const(p, loop->extent);
+    const struct expr *lo = first, *hi = last, *rest = expr_const(p, 1);
     bool any = false;
     if (!collect(sel->cond, &all))
         return false;
@@ -118,64 +113,48 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     }
     if (!any)
         return false;
-    lo = expr_simplify(p, expr_min(p, lo, extent));
+    lo = expr_simplify(p, expr_min(p, lo, last));
     hi = expr_simplify(p, expr_max(p, hi, lo));
     rest = expr_simplify(p, rest);
     const struct val *middle =
         expr_is_const(rest, 1) ? sel->a : val_select(a, rest, sel->a, sel->b);
     const struct tree *border = with_value(a, loop->kid[0], sel->b);
-    out->n = 0;
-    if (!empty(zero, lo))
-        out->t[out->n++] = ranged(a, loop, zero, lo, border);
+    if (!empty(first, lo))
+        vec_push(out, ranged(a, loop, first, lo, border));
     if (!empty(lo, hi))
-        out->t[out->n++] = ranged(a, loop, lo, hi, with_value(a, loop->kid[0], middle));
-    if (!empty(hi, extent))
-        out->t[out->n++] = ranged(a, loop, hi, extent, border);
+        vec_push(out, ranged(a, loop, lo, hi, with_value(a, loop->kid[0], middle)));
+    if (!empty(hi, last))
+        vec_push(out, ranged(a, loop, hi, last, border));
     return true;
 }
 
+/* A serial loop around a select, whose bounds are numbers (cut again: the third of three tensors
+ * that are put one after the other). */
 static bool peelable(const struct tree *t, const struct tree *store)
 {
-    return store && t->ann == LOOP_SERIAL && !t->begin && store->value->kind == VAL_SELECT &&
-           store->value->b->kind == VAL_CONST && store->how == STORE_SET;
+    bool known = !t->begin || (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST);
+    return store && t->ann == LOOP_SERIAL && known && store->value->kind == VAL_SELECT &&
+           store->how == STORE_SET;
 }
 
-static void peel_kids(struct exprs *p, const struct tree *t, struct tree *copy);
-
-/* Appends t, cut where possible, to out. */
-static void peel_into(struct exprs *p, const struct tree *t, const struct tree **out, int *n)
+void tree_peel(struct exprs *p, const struct tree *t, struct kids *out)
 {
-    struct pieces cut_up;
+    struct kids inner = { 0 };
+    const struct tree *store = t->kind == TREE_LOOP ? perfect_store(t) : NULL;
     if (t->kind == TREE_STORE) {
-        out[(*n)++] = t;
+        vec_push(out, t);
         return;
     }
-    if (t->kind == TREE_LOOP && peelable(t, perfect_store(t)) &&
-        cut(p, t, perfect_store(t), &cut_up)) {
-        for (int i = 0; i < cut_up.n; i++) {
-            struct tree *copy = ARENA_DUP(exprs_arena(p), cut_up.t[i], 1);
-            peel_kids(p, cut_up.t[i], copy);
-            out[(*n)++] = copy;
-        }
-        return;
+    if (t->kind == TREE_LOOP && peelable(t, store) && cut(p, t, store, &inner)) {
+        for (int i = 0; i < inner.len; i++)
+            tree_peel(p, inner.data[i], out);
+    } else {
+        struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
+        for (int i = 0; i < t->n_kids; i++)
+            tree_peel(p, t->kid[i], &inner);
+        copy->n_kids = inner.len;
+        copy->kid = ARENA_DUP(exprs_arena(p), inner.data, inner.len);
+        vec_push(out, copy);
     }
-    struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
-    peel_kids(p, t, copy);
-    out[(*n)++] = copy;
-}
-
-static void peel_kids(struct exprs *p, const struct tree *t, struct tree *copy)
-{
-    const struct tree **kid = ARENA_ARRAY(exprs_arena(p), const struct tree *, 3 * t->n_kids);
-    copy->n_kids = 0;
-    for (int i = 0; i < t->n_kids; i++)
-        peel_into(p, t->kid[i], kid, &copy->n_kids);
-    copy->kid = kid;
-}
-
-int tree_peel(struct exprs *p, const struct tree *t, const struct tree **out)
-{
-    int n = 0;
-    peel_into(p, t, out, &n);
-    return n;
+    vec_free(&inner);
 }
