@@ -12,12 +12,14 @@ static void add_params(struct str *out, const struct op_family *op)
 {
     for (int i = 0; i < op->n_params; i++) {
         const struct op_param *p = &op->params[i];
-        if (p->def == OP_REQUIRED)
+        if (p->def == OP_REQUIRED) {
             str_printf(out, " %s", p->name);
-        else if (p->def == OP_UNSET)
+        } else if (p->def == OP_UNSET) {
             str_printf(out, " [%s]", p->name);
-        else
-            str_printf(out, " %s=%lld", p->name, (long long)p->def);
+        } else {
+            str_printf(out, " %s=", p->name);
+            op_param_print(out, p, p->def);
+        }
     }
 }
 
@@ -32,7 +34,8 @@ int cmd_ops(const struct cli *c)
     for (int i = 0; i < ops_count(); i++) {
         const struct op_family *op = ops_get(i);
         str_paint(&out, c->color_out, PAINT_BOLD, op->name);
-        str_printf(&out, "%*s%s\n      parameters", (int)(6 - strlen(op->name)), "", op->title);
+        str_printf(&out, "%*s%s\n      parameters", (int)(10 - strlen(op->name)), "",
+                   op->title);
         add_params(&out, op);
         str_printf(&out, "\n      example    %s\n", op->example);
     }

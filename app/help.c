@@ -155,12 +155,21 @@ void help_command(struct str *out, enum cmd cmd)
 
 static void print_param(struct str *out, const struct op_param *p)
 {
-    str_printf(out, "  %-4s %s", p->name, p->help);
-    if (p->def == OP_REQUIRED)
-        str_add(out, "; required");
-    else if (p->def != OP_UNSET)
-        str_printf(out, "; default %lld", (long long)p->def);
-    str_printf(out, " (%lld to %lld)\n", (long long)p->min, (long long)p->max);
+    struct str line = {0};
+    str_printf(&line, "  %-5s %s", p->name, p->help);
+    if (p->def == OP_REQUIRED) {
+        str_add(&line, "; required");
+    } else if (p->def != OP_UNSET) {
+        str_add(&line, "; default ");
+        op_param_print(&line, p, p->def);
+    }
+    if (!p->words)
+        str_printf(&line, " (%lld to %lld)", (long long)p->min, (long long)p->max);
+    for (int i = 0; p->words && p->words[i]; i++)
+        str_printf(&line, "%s%s", i ? " " : " (", p->words[i]);
+    str_add(&line, p->words ? ")\n" : "\n");
+    add_wrapped(out, str_text(&line), 8);
+    str_free(&line);
 }
 
 static void print_operator(struct str *out, const struct op_family *op)
@@ -179,10 +188,13 @@ static void print_list(struct str *out)
     str_add(out, "\ntopics (`tilescope help TOPIC`):\n");
     for (int i = 0; i < COUNT_OF(topics); i++)
         str_printf(out, "  %-9s %s\n", topics[i].name, topics[i].summary);
-    str_add(out, "\noperators (`tilescope help OPERATOR`):\n ");
+    str_add(out, "\noperators (`tilescope help OPERATOR`):\n");
+    struct str names = {0};
     for (int i = 0; i < ops_count(); i++)
-        str_printf(out, " %s", ops_get(i)->name);
-    str_add(out, "\n");
+        str_printf(&names, "%s%s", i ? " " : "  ", ops_get(i)->name);
+    str_add(&names, "\n");
+    add_wrapped(out, str_text(&names), 2);
+    str_free(&names);
 }
 
 static bool no_topic(const char *word, struct err *e)

@@ -211,20 +211,23 @@ static void describe_file(struct doc *d, const char *path, int width)
 
 static void describe_operator(struct doc *d, const struct op_family *op, int width)
 {
-    char param[160];
     doc_line(d, STYLE_STRONG, op->title);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_PLAIN, op->help, width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     for (int i = 0; i < op->n_params; i++) {
         const struct op_param *q = &op->params[i];
-        char def[40] = "";
-        if (q->def == OP_REQUIRED)
-            snprintf(def, sizeof def, " (needed)");
-        else if (q->def != OP_UNSET)
-            snprintf(def, sizeof def, " (%lld)", (long long)q->def);
-        snprintf(param, sizeof param, "%-5s %s%s", q->name, q->help, def);
-        doc_wrap(d, STYLE_DIM, param, width - 2, 6);
+        struct str line = {0};
+        str_printf(&line, "%-5s %s", q->name, q->help);
+        if (q->def == OP_REQUIRED) {
+            str_add(&line, " (needed)");
+        } else if (q->def != OP_UNSET) {
+            str_add(&line, " (");
+            op_param_print(&line, q, q->def);
+            str_add_char(&line, ')');
+        }
+        doc_wrap(d, STYLE_DIM, str_text(&line), width - 2, 6);
+        str_free(&line);
     }
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_PLAIN, op->example, width - 2, 2);

@@ -269,6 +269,12 @@ static json_t *param_json(const struct op_param *p)
     put(o, "min", json_integer(p->min));
     put(o, "max", json_integer(p->max));
     put(o, "help", text_of(p->help ? p->help : ""));
+    if (p->words) {
+        json_t *words = json_array();
+        for (int i = 0; p->words[i]; i++)
+            json_array_append_new(words, text_of(p->words[i]));
+        put(o, "words", words);
+    }
     return o;
 }
 

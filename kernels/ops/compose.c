@@ -289,9 +289,11 @@ static void rename_dims(struct splice *s, const struct node *n)
 {
     struct graph *g = s->c->g;
     struct tensor *out = &g->tensor[s->tensor[n->out]];
-    const struct tensor *in = &g->tensor[s->tensor[n->data_in]];
     s->n_renamed = 0;
-    if (!n->elementwise || !same_shape(out, in))
+    if (!n->elementwise)
+        return;
+    const struct tensor *in = &g->tensor[s->tensor[n->data_in]];
+    if (!same_shape(out, in))
         return;
     for (int d = 0; d < out->rank; d++) {
         char *lower = arena_strdup(s->c->a, in->dim[d]);
@@ -311,7 +313,7 @@ static void splice_node(struct splice *s, const struct node *from)
     struct node n = *from;
     rename_dims(s, from);
     n.out = s->tensor[from->out];
-    n.data_in = s->tensor[from->data_in];
+    n.data_in = from->data_in < 0 ? -1 : s->tensor[from->data_in];
     for (int d = 0; d < n.n_spatial; d++)
         n.spatial[d] = splice_index(s, from->spatial[d]);
     for (int r = 0; r < n.n_reduce; r++) {

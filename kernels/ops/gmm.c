@@ -1,18 +1,20 @@
 /* General matrix multiplication: C[m][n] = sum over k of A[m][k] * B[k][n]. */
-#include "kernels/ops/build.h"
+#include "kernels/ops/params.h"
 
 /* ORDER GMM: the enum numbers the rows of the table. */
-enum { P_M, P_K, P_N, P_BIAS, P_RELU, N_PARAMS };
+enum { P_M, P_K, P_N };
 
-#define MAX_SIZE (1 << 20)
-
-static const struct op_param params[N_PARAMS] = {
-    [P_M]    = { "m", OP_REQUIRED, 1, MAX_SIZE, "rows of A and C" },
-    [P_K]    = { "k", OP_REQUIRED, 1, MAX_SIZE, "columns of A, rows of B" },
-    [P_N]    = { "n", OP_REQUIRED, 1, MAX_SIZE, "columns of B and C" },
-    [P_BIAS] = { "bias", 0, 0, 1, "1: add a bias per column" },
-    [P_RELU] = { "relu", 0, 0, 1, "1: finish with max(x, 0)" },
+static const struct op_param params[] = {
+    [P_M] = ROW_SIZE("m", "rows of A and C"),
+    [P_K] = ROW_SIZE("k", "columns of A, rows of B"),
+    [P_N] = ROW_SIZE("n", "columns of B and C"),
+    ROW_BIAS("1: add a bias per column"), ROW_RELU, ROW_ACT,
 };
+
+static bool canonical(int64_t *v, struct err *e)
+{
+    return finish_canonical(&gmm_family, v, e);
+}
 
 static bool build(struct graph *g, const int64_t *v, struct err *e)
 {
@@ -31,7 +33,7 @@ static bool build(struct graph *g, const int64_t *v, struct err *e)
     const struct expr *at_a[] = { n.spatial[0], k }, *at_b[] = { k, n.spatial[1] };
     n.body = val_bin(exprs_arena(g->pool), VAL_MUL, load_at(g, a, at_a), load_at(g, b, at_b));
     graph_add_node(g, &n);
-    finish_with(g, c, 1, v[P_BIAS], v[P_RELU]);
+    finish_with(g, c, 1, &gmm_family, v);
     return true;
 }
 
@@ -44,8 +46,10 @@ const struct op_family gmm_family = {
     .example = "gmm m=512 k=512 n=512",
     .help = "C[m][n] = sum over k of A[m][k] * B[k][n].  "
             "A (M K) is the input, B (K N) a constant, C is M N.  "
-            "bias=1 adds Bias (N), relu=1 finishes with ReLU.",
-    .n_params = N_PARAMS,
+            "bias=1 adds Bias (N), relu=1 finishes with ReLU, act= with that or another "
+            "function.",
+    .n_params = COUNT_OF(params),
     .params = params,
     .build = build,
+    .canonical = canonical,
 };

@@ -206,6 +206,14 @@ static void copy_node(struct remap *m, const struct node *from)
     graph_add_node(m->g, &n);
 }
 
+/* The main node of a graph without a complex one: what computes the same tensor. */
+static void keep_main(struct graph *to, const struct graph *g)
+{
+    const struct node *n = &g->node[g->main_node];
+    if (!n->complex)
+        to->main_node = graph_node_of(to, g->tensor[n->out].name);
+}
+
 static void convert_node(struct graph *g, int from, int to)
 {
     struct node n = { .op = "convert", .data_in = from };
@@ -264,6 +272,7 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
         if (i < g->n_nodes)
             copy_node(&m, &g->node[i]);
     }
+    keep_main(to, g);
     return to;
 }
 
@@ -344,7 +353,6 @@ static void rfactor_node(struct remap *m, const struct node *n, int r, int parti
     to.reduce[r] = inner;
     to.reduce_dim[r] = inner_dim;
     to.elementwise = false;
-    to.flops = 0;
     to.body = val_subst(g->pool, val_rebuild(arena_of(g), n->body, &move), n->reduce[r], k);
     graph_add_node(g, &to);
 }
@@ -379,6 +387,7 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
         rfactor_node(&m, n, r, n->out, part, inner, (n->reduce[r]->hi + 1) / factor);
         rfactor_sum(to, n, n->out, part, outer);
     }
+    keep_main(to, g);
     return to;
 }
 
@@ -411,21 +420,32 @@ void node_print(struct str *out, const struct graph *g, int node)
     free(names);
 }
 
-static void tensor_print(struct str *out, const struct tensor *t)
+static void tensor_print(struct str *out, const struct tensor *t, int width)
 {
-    str_printf(out, "  %-8s %-6s", t->name, role_name[t->role]);
+    str_printf(out, "  %-*s %-6s", width, t->name, role_name[t->role]);
     for (int d = 0; d < t->rank; d++)
         str_printf(out, " %s(%lld)", t->dim[d], (long long)t->shape[d]);
     str_add_char(out, '\n');
 }
 
+static int wider(int width, const char *name)
+{
+    int n = (int)strlen(name);
+    return n > width ? n : width;
+}
+
 void graph_print(struct str *out, const struct graph *g)
 {
+    int width = 8;
+    for (int t = 0; t < g->n_tensors; t++)
+        width = wider(width, g->tensor[t].name);
+    for (int i = 0; i < g->n_nodes; i++)
+        width = wider(width, g->node[i].op);
     str_printf(out, "%s\n", g->spec);
     for (int t = 0; t < g->n_tensors; t++)
-        tensor_print(out, &g->tensor[t]);
+        tensor_print(out, &g->tensor[t], width);
     for (int i = 0; i < g->n_nodes; i++) {
-        str_printf(out, "  %-8s ", g->node[i].op);
+        str_printf(out, "  %-*s ", width, g->node[i].op);
         node_print(out, g, i);
         for (int r = 0; r < g->node[i].n_reduce; r++)
             str_printf(out, "%s %s(%lld)", r ? "" : "  over", g->node[i].reduce_dim[r],

@@ -52,7 +52,14 @@ struct graph {
 };
 
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
-struct op_param { const char *name; int64_t def, min, max; const char *help; };
+struct op_param {
+    const char *name;
+    int64_t def, min, max;                /* min, max: of a number; 0 and the last word's index */
+    const char *help;
+    const char *const *words;             /* NULL: a number; else the value is the index of one of
+                                           * these words, NULL at the end */
+};
+void op_param_print(struct str *out, const struct op_param *p, int64_t v);      /* "3", "gelu" */
 #define OP_REQUIRED INT64_MIN             /* a def: must be given */
 #define OP_UNSET (INT64_MIN + 1)          /* a def: optional, the builder derives it */
 

@@ -10,7 +10,10 @@
 #define MAX_PARAMS 64
 #define MAX_ELEMS (INT64_C(1) << 40)
 
-static const struct op_family *const families[] = { &c2d_family, &gmm_family };
+static const struct op_family *const families[] = {
+    &c2d_family, &gmm_family, &c1d_family, &c3d_family, &grp_family, &dep_family, &dil_family,
+    &t2d_family, &t3d_family, &bmm_family,
+};
 
 int ops_count(void)
 {
@@ -116,6 +119,43 @@ static bool looks_integer(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
+/* value as a whole number in [min, max], or as one of the parameter's words. */
+static bool read_value(const struct op_param *param, const char *value, long long *v)
+{
+    if (!param->words)
+        return str_to_int64(value, param->min, param->max, v);
+    for (*v = 0; *v <= param->max; ++*v)
+        if (strcaseeq(param->words[*v], value))
+            return true;
+    return false;
+}
+
+static bool bad_word(const struct op_param *param, const char *value, struct err *e)
+{
+    struct str all = {0};
+    int n = (int)param->max + 1;
+    for (int i = 0; i < n; i++)
+        str_printf(&all, "%s%s", i ? " " : "", param->words[i]);
+    const char *near = str_nearest(value, param->words, n);
+    err_set(e, ERR_NAME, "%s= takes no \"%.40s\"", param->name, value);
+    if (near)
+        err_fix(e, "did you mean %s=%s? (all: %s)", param->name, near, str_text(&all));
+    else
+        err_fix(e, "%s (%s) is one of %s", param->name, param->help, str_text(&all));
+    str_free(&all);
+    return false;
+}
+
+static bool bad_number(const struct op_param *param, const char *value, struct err *e)
+{
+    if (looks_integer(value))
+        err_set(e, ERR_RANGE, "%s=%.40s is out of range", param->name, value);
+    else
+        err_set(e, ERR_TYPE, "%s= wants a whole number, not \"%.40s\"", param->name, value);
+    return err_fix(e, "%s (%s) takes %lld to %lld", param->name, param->help,
+                   (long long)param->min, (long long)param->max);
+}
+
 static bool set_param(struct parse *p, int i, const char *value, const struct word *w,
                       struct err *e)
 {
@@ -130,16 +170,12 @@ static bool set_param(struct parse *p, int i, const char *value, const struct wo
     }
     if (!*value) {
         err_set(e, ERR_SYNTAX, "%s= has no value", param->name);
-        err_fix(e, "write %s=NUMBER, with no blank around the =", param->name);
+        err_fix(e, "write %s=%s, with no blank around the =", param->name,
+                param->words ? param->words[0] : "NUMBER");
         return point_at(p, w, e);
     }
-    if (!str_to_int64(value, param->min, param->max, &v)) {
-        if (looks_integer(value))
-            err_set(e, ERR_RANGE, "%s=%.40s is out of range", param->name, value);
-        else
-            err_set(e, ERR_TYPE, "%s= wants a whole number, not \"%.40s\"", param->name, value);
-        err_fix(e, "%s (%s) takes %lld to %lld", param->name, param->help, (long long)param->min,
-                (long long)param->max);
+    if (!read_value(param, value, &v)) {
+        (param->words ? bad_word : bad_number)(param, value, e);
         return point_at(p, &at, e);
     }
     p->values[i] = v;
@@ -215,14 +251,25 @@ static bool check_sizes(const struct parse *p, const struct graph *g, struct err
     return true;
 }
 
+void op_param_print(struct str *out, const struct op_param *p, int64_t v)
+{
+    if (p->words)
+        str_add(out, p->words[v]);
+    else
+        str_printf(out, "%lld", (long long)v);
+}
+
 static const char *canonical_spec(const struct parse *p)
 {
     struct str s = {0};
     str_add(&s, p->family->name);
     for (int i = 0; i < p->family->n_params; i++) {
         const struct op_param *param = &p->family->params[i];
-        if (p->values[i] != param->def && p->values[i] != OP_UNSET)
-            str_printf(&s, " %s=%lld", param->name, (long long)p->values[i]);
+        int64_t v = p->values[i];
+        if (v == param->def || v == OP_UNSET)
+            continue;
+        str_printf(&s, " %s=", param->name);
+        op_param_print(&s, param, v);
     }
     const char *text = arena_strdup(p->a, str_text(&s));
     str_free(&s);

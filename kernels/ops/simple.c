@@ -2,8 +2,7 @@
 #include "kernels/ir/simplify.h"
 #include "kernels/ops/build.h"
 
-/* A tensor shaped like x. */
-static int tensor_like(struct graph *g, int x, const char *name)
+int tensor_like(struct graph *g, int x, const char *name)
 {
     const struct tensor t = g->tensor[x];
     return graph_add_tensor(g, &(struct tensor_def){ name, t.rank, t.dim, t.shape, TENSOR_INTER });
@@ -15,7 +14,8 @@ static const struct expr *also(struct exprs *p, const struct expr *cond, const s
     return cond ? expr_and(p, cond, more) : more;
 }
 
-int pad_node(struct graph *g, int x, const char *out, const int64_t *before, const int64_t *after)
+int pad_node(struct graph *g, int x, const char *out, const int64_t *before, const int64_t *after,
+             double value)
 {
     const struct tensor t = g->tensor[x];
     int64_t shape[MAX_RANK];
@@ -38,7 +38,7 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
     n.body = load_at(g, x, idx);
     if (cond)
         n.body = val_select(exprs_arena(p), expr_simplify(p, cond), n.body,
-                            val_const(exprs_arena(p), 0));
+                            val_const(exprs_arena(p), value));
     graph_add_node(g, &n);
     return n.out;
 }
@@ -54,23 +54,4 @@ int bias_node(struct graph *g, int x, int channel_dim)
                      load_at(g, bias, &n.spatial[channel_dim]));
     graph_add_node(g, &n);
     return n.out;
-}
-
-int relu_node(struct graph *g, int x)
-{
-    struct arena *a = exprs_arena(g->pool);
-    struct node n = { .op = "relu", .elementwise = true, .data_in = x };
-    node_spatial(g, &n, tensor_like(g, x, "ReLU"));
-    n.body = val_bin(a, VAL_MAX, load_at(g, x, n.spatial), val_const(a, 0));
-    graph_add_node(g, &n);
-    return n.out;
-}
-
-void finish_with(struct graph *g, int x, int channel_dim, bool bias, bool relu)
-{
-    if (bias)
-        x = bias_node(g, x, channel_dim);
-    if (relu)
-        x = relu_node(g, x);
-    graph_set_output(g, x);
 }

@@ -1,0 +1,154 @@
+/* Rows of a family's table by name, and their canonical forms. */
+#include "kernels/ops/params.h"
+
+int param_row(const struct op_family *f, const char *name)
+{
+    for (int i = 0; i < f->n_params; i++)
+        if (streq(f->params[i].name, name))
+            return i;
+    return -1;
+}
+
+int64_t param_value(const struct op_family *f, const int64_t *v, const char *name,
+                    int64_t otherwise)
+{
+    int row = param_row(f, name);
+    return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
+}
+
+/* " and kh= and kw=": the parts. */
+static void list_parts(struct str *out, const struct op_family *f, const struct param_group *group)
+{
+    for (int i = 0; i < group->n; i++)
+        str_printf(out, "%s%s=", i ? " and " : "", f->params[group->part[i]].name);
+}
+
+bool param_clash(const struct op_family *f, const int64_t *v, int part, int all, struct err *e)
+{
+    return err_set(e, ERR_SYNTAX, "%s= sets what %s=%lld sets already", f->params[part].name,
+                   f->params[all].name, (long long)v[all]);
+}
+
+static int first_part(const struct param_group *group, const int64_t *v, bool set)
+{
+    for (int i = 0; i < group->n; i++)
+        if (param_is_set(v[group->part[i]]) == set)
+            return group->part[i];
+    return -1;
+}
+
+static bool check_parts(const struct op_family *f, const int64_t *v,
+                        const struct param_group *group, struct err *e)
+{
+    int have = first_part(group, v, true), lack = first_part(group, v, false);
+    if (have >= 0 && v[group->all] != f->params[group->all].def) {
+        struct str parts = {0};
+        list_parts(&parts, f, group);
+        param_clash(f, v, have, group->all, e);
+        err_fix(e, "give either %s= or %s", f->params[group->all].name, str_text(&parts));
+        str_free(&parts);
+        return false;
+    }
+    if (have >= 0 && lack >= 0 && f->params[group->all].def == OP_REQUIRED) {
+        err_set(e, ERR_SYNTAX, "%s= needs %s= too", f->params[have].name, f->params[lack].name);
+        return err_fix(e, "give %s, or %s= for equal ones", group->n > 2 ? "all of them" : "both",
+                       f->params[group->all].name);
+    }
+    return true;
+}
+
+bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
+                    struct err *e)
+{
+    int64_t def = f->params[group->all].def, base = def == OP_UNSET ? 0 : def;
+    bool equal = !group->apart;
+    if (first_part(group, v, true) < 0)
+        return true;
+    if (!check_parts(f, v, group, e))
+        return false;
+    int64_t first = param_is_set(v[group->part[0]]) ? v[group->part[0]] : base;
+    for (int i = 1; i < group->n; i++)
+        equal = equal && (param_is_set(v[group->part[i]]) ? v[group->part[i]] : base) == first;
+    v[group->all] = equal ? first : def == OP_REQUIRED ? OP_UNSET : def;
+    for (int i = 0; i < group->n; i++)
+        if (equal || v[group->part[i]] == base)
+            v[group->part[i]] = OP_UNSET;
+    return true;
+}
+
+const char *const dims_params[] = { "n", "c", "h", "w", "x", NULL };
+const char *const lines_params[] = { "m", "n", "k", "l", NULL };
+
+/* A dim is only there when the one before it is. */
+static bool check_gaps(const struct op_family *f, const int64_t *v, const char *const *names,
+                       struct err *e)
+{
+    for (int i = 2; names[i]; i++) {
+        int before = param_row(f, names[i - 1]), row = param_row(f, names[i]);
+        if (!param_is_set(v[row]) || v[before] != OP_UNSET)
+            continue;
+        err_set(e, ERR_SYNTAX, "%s= needs %s= too", names[i], names[i - 1]);
+        return err_fix(e, "give %s=, or leave out %s=", names[i - 1], names[i]);
+    }
+    return true;
+}
+
+static int add_input(struct graph *g, const struct op_family *f, const int64_t *v,
+                     const char *const *names, const char *const *dims)
+{
+    int64_t shape[MAX_RANK];
+    int rank = 0;
+    for (; names[rank] && (rank < 2 || param_value(f, v, names[rank], 0) > 0); rank++)
+        shape[rank] = param_value(f, v, names[rank], 1);
+    return graph_add_tensor(g, &(struct tensor_def){ "Inp", rank, dims, shape, TENSOR_INPUT });
+}
+
+bool dims_canonical(const struct op_family *f, int64_t *v, struct err *e)
+{
+    int n = param_row(f, "n");
+    if (v[n] == OP_UNSET)
+        v[n] = 1;
+    return check_gaps(f, v, dims_params, e);
+}
+
+int dims_input(struct graph *g, const struct op_family *f, const int64_t *v)
+{
+    static const char *const dims[] = { "N", "C", "H", "W", "X" };
+    return add_input(g, f, v, dims_params, dims);
+}
+
+bool lines_canonical(const struct op_family *f, int64_t *v, struct err *e)
+{
+    return check_gaps(f, v, lines_params, e);
+}
+
+int lines_input(struct graph *g, const struct op_family *f, const int64_t *v)
+{
+    static const char *const dims[] = { "M", "N", "K", "L" };
+    return add_input(g, f, v, lines_params, dims);
+}
+
+bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e)
+{
+    int relu = param_row(f, "relu"), act = param_row(f, "act");
+    if (v[relu] && v[act] != ACT_NONE && v[act] != ACT_RELU) {
+        param_clash(f, v, act, relu, e);
+        return err_fix(e, "leave out relu=1, or act=%s", act_words[v[act]]);
+    }
+    v[relu] = v[relu] || v[act] == ACT_RELU;
+    v[act] = v[act] == ACT_RELU ? ACT_NONE : v[act];
+    return true;
+}
+
+void finish_with(struct graph *g, int x, int channel_dim, const struct op_family *f,
+                 const int64_t *v)
+{
+    int64_t act = param_value(f, v, "act", ACT_NONE);
+    if (param_value(f, v, "bias", 0))
+        x = bias_node(g, x, channel_dim);
+    if (param_value(f, v, "relu", 0))
+        act = ACT_RELU;
+    if (act != ACT_NONE)
+        x = act_node(g, x, (enum act)act, NULL);
+    graph_set_output(g, x);
+}

@@ -1,0 +1,172 @@
+/* Spatial axes: canonical parameters, sizes, and the data with its padding. */
+#include "kernels/ops/window.h"
+
+#include <stdio.h>
+
+/* ORDER AXES: outermost first. */
+static const struct window axes[MAX_AXES] = {
+    { .dim = "D", .k_dim = "KD", .letter = "d", .size = "depth", .what = "planes" },
+    { .dim = "H", .k_dim = "KH", .letter = "h", .size = "h", .what = "rows" },
+    { .dim = "W", .k_dim = "KW", .letter = "w", .size = "w", .what = "columns" },
+};
+
+/* The row of `what` with the axis' letter and a suffix: "ph0"; -1: there is none. */
+static int part_row(const struct op_family *f, const char *what, const struct window *w,
+                    const char *suffix)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s%s%s", what, w->letter, suffix);
+    return param_row(f, name);
+}
+
+int window_row(const struct op_family *f, const int64_t *v, const char *what,
+               const struct window *w)
+{
+    int part = part_row(f, what, w, "");
+    return part >= 0 && param_is_set(v[part]) ? part : param_row(f, what);
+}
+
+static int64_t axis_value(const struct op_family *f, const int64_t *v, const char *what,
+                          const struct window *w, int64_t otherwise)
+{
+    int row = window_row(f, v, what, w);
+    return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
+}
+
+/* ph0= and ph1= to ph= (or p= of the only axis); *apart: they differ on some axis. */
+static bool collapse_sides(const struct op_family *f, int64_t *v, bool *apart, struct err *e)
+{
+    for (int i = 0; i < MAX_AXES; i++) {
+        int part[] = { part_row(f, "p", &axes[i], "0"), part_row(f, "p", &axes[i], "1") };
+        int both = part_row(f, "p", &axes[i], ""), all = param_row(f, "p");
+        if (part[0] < 0)
+            continue;
+        if (!param_collapse(f, v, &(struct param_group){ both < 0 ? all : both, 2, part, false },
+                            e))
+            return false;
+        int left = param_is_set(v[part[0]]) ? part[0] : part[1];
+        *apart = *apart || param_is_set(v[left]);
+        if (param_is_set(v[left]) && v[all] != f->params[all].def) {
+            param_clash(f, v, left, all, e);
+            return err_fix(e, "give either %s= or the sides one by one", f->params[all].name);
+        }
+    }
+    return true;
+}
+
+static bool collapse_axes(const struct op_family *f, int64_t *v, const char *what, bool apart,
+                          struct err *e)
+{
+    struct param_group group = { .all = param_row(f, what), .apart = apart };
+    int part[MAX_AXES];
+    for (int i = 0; i < MAX_AXES; i++) {
+        part[group.n] = part_row(f, what, &axes[i], "");
+        group.n += part[group.n] >= 0;
+    }
+    group.part = part;
+    return group.all < 0 || group.n == 0 || param_collapse(f, v, &group, e);
+}
+
+bool window_canonical(const struct op_family *f, int64_t *v, struct err *e)
+{
+    static const char *const groups[] = { "k", "s", "p", "op", "d" };
+    int n = param_row(f, "n"), h = param_row(f, "h"), w = param_row(f, "w");
+    bool apart = false;
+    if (v[n] == OP_UNSET)
+        v[n] = 1;
+    if (h >= 0 && v[w] == OP_UNSET && param_is_set(v[h]))
+        v[w] = v[h];
+    if (!collapse_sides(f, v, &apart, e))
+        return false;
+    for (int i = 0; i < COUNT_OF(groups); i++)
+        if (!collapse_axes(f, v, groups[i], apart && streq(groups[i], "p"), e))
+            return false;
+    return param_row(f, "act") < 0 || finish_canonical(f, v, e);
+}
+
+void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struct window *w)
+{
+    for (int i = 0; i < n_axes; i++) {
+        w[i] = axes[MAX_AXES - n_axes + i];
+        int before = part_row(f, "p", &w[i], "0"), after = part_row(f, "p", &w[i], "1");
+        bool sides = param_is_set(v[before]) || param_is_set(v[after]);
+        int64_t p = axis_value(f, v, "p", &w[i], 0);
+        w[i].in = param_value(f, v, w[i].size, 1);
+        w[i].k = axis_value(f, v, "k", &w[i], 1);
+        w[i].stride = axis_value(f, v, "s", &w[i], 1);
+        w[i].dilation = axis_value(f, v, "d", &w[i], 1);
+        w[i].before = !sides ? p : param_is_set(v[before]) ? v[before] : 0;
+        w[i].after = !sides ? p : param_is_set(v[after]) ? v[after] : 0;
+    }
+}
+
+/* "h=6 + 2*1", "h=6 + 1 + 2": the padded input. */
+static void print_room(struct str *out, const struct window *w)
+{
+    str_printf(out, "%s=%lld + ", w->size, (long long)w->in);
+    if (w->before == w->after)
+        str_printf(out, "2*%lld", (long long)w->before);
+    else
+        str_printf(out, "%lld + %lld", (long long)w->before, (long long)w->after);
+}
+
+static bool too_large(const struct op_family *f, const int64_t *v, const struct window *w,
+                      int64_t room, int64_t span, struct err *e)
+{
+    bool dilated = w->k <= room;          /* without dilation it would fit */
+    const char *name = f->params[window_row(f, v, dilated ? "d" : "k", w)].name;
+    int64_t fits = dilated ? (room - 1) / (w->k - 1) : (room - 1) / w->dilation + 1;
+    int after = part_row(f, "p", w, "1"), pad = window_row(f, v, "p", w);
+    int64_t more = (w->before + w->after + span - room + 1) / 2;
+    if (w->before != w->after) {
+        pad = after;
+        more = w->after + span - room;
+    }
+    struct str sum = {0};
+    print_room(&sum, w);
+    err_set(e, ERR_RANGE,
+            "%s=%lld makes the kernel span %lld %s, but the padded input has %lld (%s)", name,
+            (long long)(dilated ? w->dilation : w->k), (long long)span, w->what, (long long)room,
+            str_text(&sum));
+    str_free(&sum);
+    return err_fix(e, "%s=%lld is the largest that fits; or pad more: %s=%lld", name,
+                   (long long)fits, f->params[pad].name, (long long)more);
+}
+
+bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
+                 struct err *e)
+{
+    for (int i = 0; i < n_axes; i++) {
+        int64_t room = w[i].in + w[i].before + w[i].after;
+        int64_t span = w[i].dilation * (w[i].k - 1) + 1;
+        if (span > room)
+            return too_large(f, v, &w[i], room, span, e);
+        w[i].out = (room - span) / w[i].stride + 1;
+    }
+    return true;
+}
+
+const struct expr *window_at(struct graph *g, const struct window *w, const struct expr *x,
+                             const struct expr *k)
+{
+    return expr_add(g->pool, expr_mulc(g->pool, x, w->stride), expr_mulc(g->pool, k, w->dilation));
+}
+
+int window_input(struct graph *g, const struct window_data *data, int n_axes,
+                 const struct window *w, const int64_t *before, const int64_t *after)
+{
+    const char *dims[MAX_RANK] = { "N", data->channel_dim };
+    int64_t shape[MAX_RANK] = { data->n, data->channels };
+    int64_t first[MAX_RANK] = { 0 }, last[MAX_RANK] = { 0 };
+    bool padded = false;
+    for (int i = 0; i < n_axes; i++) {
+        dims[2 + i] = w[i].dim;
+        shape[2 + i] = w[i].in;
+        first[2 + i] = before[i];
+        last[2 + i] = after[i];
+        padded = padded || before[i] || after[i];
+    }
+    int in = graph_add_tensor(g, &(struct tensor_def){ padded ? "Inp_in" : "Inp", 2 + n_axes,
+                                                       dims, shape, TENSOR_INPUT });
+    return padded ? pad_node(g, in, "Inp", first, last, data->value) : in;
+}

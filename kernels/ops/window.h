@@ -1,0 +1,88 @@
+/* The spatial axes of convolutions and pools: rows of their parameter tables, sizes, padding.
+ * Only kernels/ops includes this.
+ *
+ * Parameters: size depth h w; kernel k (kd kh kw); stride s (sd sh sw); zeros p on every side
+ * (pd ph pw), before and after an axis (pd0 pd1 ph0 ph1 pw0 pw1); dilation d (dd dh dw).  A family
+ * with one axis has k, s, p, d alone, and pw0 and pw1. */
+#ifndef TS_OPS_WINDOW_H
+#define TS_OPS_WINDOW_H
+#include "kernels/ops/params.h"
+
+#define MAX_AXES 3
+
+/* One axis. */
+struct window {
+    const char *dim, *k_dim;              /* "H" "KH" */
+    const char *letter, *size, *what;     /* "h" "h" "rows" */
+    int64_t in, k, stride, dilation, before, after, out;
+};
+
+/* n, w, and the groups k, s, p, d; then the activation where there is one. */
+bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
+/* The last n_axes of D H W from canonical values; all but `out`. */
+void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struct window *w);
+/* out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1 */
+bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
+                 struct err *e);
+/* The row that says the `what` ("k", "s"...) of an axis: its own or the common one. */
+int window_row(const struct op_family *f, const int64_t *v, const char *what,
+               const struct window *w);
+
+/* stride*x + dilation*k */
+const struct expr *window_at(struct graph *g, const struct window *w, const struct expr *x,
+                             const struct expr *k);
+/* The caller's data, N x channels x sizes, with before[i] and after[i] elements of `value` around
+ * axis i: Inp, written by a pad node from Inp_in where there are any. */
+struct window_data { int64_t n, channels; const char *channel_dim; double value; };
+int window_input(struct graph *g, const struct window_data *data, int n_axes,
+                 const struct window *w, const int64_t *before, const int64_t *after);
+
+/* Rows of their tables. */
+#define ROW_STEP(name, def, least, text) { name, def, least, MAX_STEP, text, NULL }
+#define ROW_N { "n", OP_UNSET, 1, MAX_SIZE, "batch, 1 unless given", NULL }
+#define ROW_W ROW_PART_OF("w", "input columns, before padding; as h unless given")
+#define ROWS_HW ROW_SIZE("h", "input rows, before padding"), ROW_W
+#define ROWS_DHW ROW_SIZE("depth", "input planes, before padding"), ROWS_HW
+
+#define ROW_KW ROW_PART_OF("kw", "kernel columns")
+#define ROW_KH ROW_PART_OF("kh", "kernel rows")
+#define ROWS_K1 ROW_SIZE("k", "kernel size")
+#define ROWS_K2 ROW_SIZE("k", "kernel size, both kh and kw"), ROW_KH, ROW_KW
+#define ROWS_K3 \
+    ROW_SIZE("k", "kernel size, all of kd, kh and kw"), ROW_PART_OF("kd", "kernel planes"), \
+    ROW_KH, ROW_KW
+
+#define ROW_SW ROW_STEP("sw", OP_UNSET, 1, "stride over columns")
+#define ROW_SH ROW_STEP("sh", OP_UNSET, 1, "stride over rows")
+#define ROWS_S1(def) ROW_STEP("s", def, 1, "stride")
+#define ROWS_S2(def) ROW_STEP("s", def, 1, "stride, both sh and sw"), ROW_SH, ROW_SW
+#define ROWS_S3(def) \
+    ROW_STEP("s", def, 1, "stride, all of sd, sh and sw"), \
+    ROW_STEP("sd", OP_UNSET, 1, "stride over planes"), ROW_SH, ROW_SW
+
+#define ROWS_PW01 \
+    ROW_STEP("pw0", OP_UNSET, 0, "zero columns on the left"), \
+    ROW_STEP("pw1", OP_UNSET, 0, "zero columns on the right")
+#define ROWS_PH01 \
+    ROW_STEP("ph0", OP_UNSET, 0, "zero rows above"), \
+    ROW_STEP("ph1", OP_UNSET, 0, "zero rows below")
+#define ROWS_PHW \
+    ROW_STEP("ph", OP_UNSET, 0, "zero rows above and below"), \
+    ROW_STEP("pw", OP_UNSET, 0, "zero columns left and right")
+#define ROWS_P1 ROW_STEP("p", 0, 0, "zeros on both sides"), ROWS_PW01
+#define ROWS_P2 \
+    ROW_STEP("p", 0, 0, "zeros on every side, both ph and pw"), ROWS_PHW, ROWS_PH01, ROWS_PW01
+#define ROWS_P3 \
+    ROW_STEP("p", 0, 0, "zeros on every side, all of pd, ph and pw"), \
+    ROW_STEP("pd", OP_UNSET, 0, "zero planes in front and behind"), ROWS_PHW, \
+    ROW_STEP("pd0", OP_UNSET, 0, "zero planes in front"), \
+    ROW_STEP("pd1", OP_UNSET, 0, "zero planes behind"), ROWS_PH01, ROWS_PW01
+
+#define ROW_DW ROW_STEP("dw", OP_UNSET, 1, "dilation over columns")
+#define ROW_DH ROW_STEP("dh", OP_UNSET, 1, "dilation over rows")
+#define ROWS_D1(def) ROW_STEP("d", def, 1, "dilation")
+#define ROWS_D2(def) ROW_STEP("d", def, 1, "dilation, both dh and dw"), ROW_DH, ROW_DW
+#define ROWS_D3(def) \
+    ROW_STEP("d", def, 1, "dilation, all of dd, dh and dw"), \
+    ROW_STEP("dd", OP_UNSET, 1, "dilation over planes"), ROW_DH, ROW_DW
+#endif
