@@ -12,7 +12,9 @@
 
 static const struct op_family *const families[] = {
     &c2d_family, &gmm_family, &c1d_family, &c3d_family, &grp_family, &dep_family, &dil_family,
-    &t2d_family, &t3d_family, &bmm_family,
+    &t2d_family, &t3d_family, &bmm_family, &act_family, &add_family, &mul_family, &bn_family,
+    &maxpool_family, &avgpool_family, &gpool_family, &softmax_family, &ln_family, &reduce_family,
+    &transpose_family, &reshape_family, &concat_family, &slice_family,
 };
 
 int ops_count(void)

@@ -156,6 +156,8 @@ static void reference_is_the_reference(void **state)
     static const char *const specs[] = {
         "c2d n=1 i=3 h=9 w=8 o=4 k=3 s=2 p=1 bias=1 relu=1", "gmm m=5 k=7 n=6",
         "unread = const n=2; c = gmm m=2 k=3 n=4",
+        "t2d i=2 h=3 o=2 k=3 s=2 p=1 act=gelu", "maxpool c=2 h=5 k=3 p=1", "softmax m=3 n=9",
+        "ln m=3 n=9", "act c=7 f=softplus", "act c=7 f=gelu_tanh", "avgpool c=1 h=4 k=3 p=1",
     };
     const char *cc = kernel_compiler("gcc"), *source[COUNT_OF(specs)];
     const struct graph *g[COUNT_OF(specs)];

@@ -24,6 +24,14 @@ static const char *const specs[] = {
     "c2d n=1 i=3 h=9 w=11 o=8 k=3 p=1 bias=1 relu=1",
     "c2d n=2 i=4 h=8 w=8 o=6 k=3 s=2 p=1 relu=1",
     "c2d n=1 i=2 h=6 w=6 o=16 k=1 bias=1",
+    "t2d n=1 i=2 h=4 w=4 o=8 k=3 s=2 p=1",
+    "grp n=1 i=4 h=6 w=6 o=8 g=2 k=3 p=1 relu=1",
+    "dep n=1 c=8 h=7 w=8 k=3 p=1 bias=1",
+    "c1d n=2 i=3 w=13 o=8 k=3 s=2 p=1",
+    "maxpool n=1 c=4 h=7 w=7 k=3 p=1",
+    "avgpool n=1 c=4 h=6 w=6 k=3 p=1 count_pad=0",
+    "concat n=1 c=2 h=3 w=8 c2=3 c3=1",
+    "softmax m=6 n=16",
 };
 static const char *const layouts[] = {
     "layout set Conv \"N H W O\"", "layout set Inp \"N H W I\"", "layout set Conv \"N O/2 H W 2o\"",

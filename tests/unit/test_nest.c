@@ -14,6 +14,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/random_ops.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -173,6 +174,8 @@ static const struct refusal refusals[] = {
       "loop compute_at Inp Conv W", "lanes of the vectorized loop W", "outside of W" },
     { CONV, "", "set propagate maybe", "one of off, on", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
+    { "x = input m=4 k=4; a = gmm(x) n=4; b = gmm(x) n=4; y = add(a, b)", "",
+      "loop compute_at y a N", "it reads b, which is computed after a", "y needs all of b" },
     { "gmm m=64 k=8192 n=8192", "loop reorder C K M N", "loop cache_write C at=K",
       "elements, more than", "deeper loop" },
     { "c2d n=1 i=64 h=100 w=100 o=8 k=3 p=1", "", "loop compute_at Inp Conv N",
@@ -296,24 +299,8 @@ static void refused_steps_leave_no_trace(void **state)
     str_free(&nest[1]);
 }
 
-/* Random programs: shapes with many divisors, random layout steps, then random loop steps; illegal
- * draws are refused and must leave the program as it was. */
-static const char *random_spec(struct arena *a, struct rng *r)
-{
-    static const int ch[] = { 1, 2, 3, 4, 6, 8, 16 };
-    if (rng_range(r, 0, 2) == 0)
-        return arena_printf(a, "gmm m=%d k=%d n=%d bias=%d relu=%d", (int)rng_range(r, 1, 3) * 4,
-                            ch[rng_range(r, 0, 6)],
-                            ch[rng_range(r, 0, 6)] * 2, (int)rng_range(r, 0, 1), (int)rng_range(r,
-                                         0, 1));
-    int k = (int)rng_range(r, 1, 3), s = (int)rng_range(r, 1, 2), d = (int)rng_range(r, 1, 2);
-    return arena_printf(a, "c2d n=%d i=%d h=%d w=%d o=%d k=%d s=%d d=%d p=%d bias=%d relu=%d",
-                        (int)rng_range(r, 1, 2),
-                        ch[rng_range(r, 0, 4)], (int)rng_range(r, 6, 9), (int)rng_range(r, 6, 10),
-                                     ch[rng_range(r, 0, 6)],
-                        k, s, d, (int)rng_range(r, 0, 2), (int)rng_range(r, 0, 1),
-                                  (int)rng_range(r, 0, 1));
-}
+/* Random programs of every family: random layout steps, then random loop steps; illegal draws are
+ * refused and must leave the program as it was. */
 
 static int64_t random_divisor(struct rng *r, int64_t n)
 {
@@ -425,12 +412,12 @@ static void random_schedules_equal_the_reference(void **state)
     (void)state;
     struct rng r = rng_seed(seed);
     const char *rounds = getenv("TS_ROUNDS");
-    int n = rounds ? atoi(rounds) : 400, applied = 0, refused = 0;
+    int n = rounds ? atoi(rounds) : 1500, applied = 0, refused = 0;
     for (int round = 0; round < n; round++) {
         struct arena *a = arena_new();
         const struct program *p;
         struct err e;
-        if (!program_new(a, random_spec(a, &r), &p, &e)) {
+        if (!program_new(a, random_operator(a, &r, random_family(&r)), &p, &e)) {
             arena_free(a);
             continue;
         }
