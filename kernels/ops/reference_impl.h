@@ -61,9 +61,11 @@ const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, cons
                                     double *const *data, const struct cancel *c);
 /* Evaluates any node. */
 void row_eval(const struct row_plan *p);
-/* Sums of products of two loads whose offsets are one part over the spatial variables plus one over
- * the reductions (convolutions, matrix products).  False: not of that form, nothing done. */
+/* Sums of products of two loads, perhaps under a test: convolutions of every kind, matrix products.
+ * False: not of that form, nothing done. */
 bool mac_eval(const struct row_plan *p);
+/* The product of such a sum, or NULL. */
+const struct val *mac_product(const struct node *n);
 
 /* Sets the outer variables in env to point number i; returns the offset of its output row. */
 int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);

@@ -162,12 +162,13 @@ static double stride_cost(int64_t stride)
     return stride < 0 || stride > 7 ? 3 : cost[stride];
 }
 
-static double val_cost(const struct row_val *v, const struct expr *row)
+/* bent: the cost of a load that is not linear in the row variable. */
+static double val_cost(const struct row_val *v, const struct expr *row, double bent)
 {
     int64_t stride;
-    double cost = (v->a ? val_cost(v->a, row) : 0) + (v->b ? val_cost(v->b, row) : 0);
+    double cost = (v->a ? val_cost(v->a, row, bent) : 0) + (v->b ? val_cost(v->b, row, bent) : 0);
     if (v->kind == VAL_LOAD)
-        cost += sum_coef(&v->flat, row, &stride) ? stride_cost(stride) : 20;
+        cost += sum_coef(&v->flat, row, &stride) ? stride_cost(stride) : bent;
     return cost;
 }
 
@@ -196,11 +197,11 @@ static void take_row(struct row_plan *p, int row)
 static int cheapest_row(const struct row_plan *p, const struct row_val *body)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
-    double best_cost = 0;
+    double best_cost = 0, bent = mac_product(p->n) ? 3 : 20;      /* rows of one phase are linear */
     int best = 0;
     int64_t stride = 1;
     for (int d = p->n->n_spatial - 1; d >= 0; d--) {
-        double cost = stride_cost(stride) + val_cost(body, p->n->spatial[d]) +
+        double cost = stride_cost(stride) + val_cost(body, p->n->spatial[d], bent) +
                       10.0 / (double)out->shape[d];
         if (d == p->n->n_spatial - 1 || cost < best_cost) {
             best = d;
