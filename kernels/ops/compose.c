@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
-#include "kernels/ops/build.h"
+#include "kernels/ops/compose_ops.h"
 
 #define MAX_STATEMENT 4096
 #define MAX_ARGS 64
@@ -324,11 +324,44 @@ static void splice_node(struct splice *s, const struct node *from)
     graph_add_node(c->g, &n);
 }
 
+/* An operator on tensors of any rank, built in a graph of its own over inputs like the arguments.
+ */
+static bool any_rank_operator(struct compose *c, const struct statement *st,
+                              const struct graph **sub)
+{
+    struct call call = { .op = st->op, .params = st->params, .n_in = st->n_args, .e = c->e };
+    struct graph *g = call.g = graph_new(c->a, "call");
+    for (int i = 0; i < st->n_args; i++) {
+        const struct tensor *t = &c->g->tensor[st->arg[i]];
+        struct tensor_def def = { arena_printf(c->a, "In%d", i), t->rank, t->dim, t->shape,
+                                  TENSOR_INPUT };
+        call.in[i] = graph_add_tensor(g, &def);
+    }
+    int out = compose_op_build(&call);
+    if (out < 0)
+        return at(c, st->op_col, (int)strlen(st->op));
+    graph_set_output(g, out);
+    *sub = g;
+    return true;
+}
+
+static bool splice_in(struct compose *c, const struct statement *st, const struct graph *sub)
+{
+    struct splice s = { .c = c, .sub = sub, .st = st };
+    s.tensor = ARENA_ARRAY(c->a, int, sub->n_tensors);
+    bool ok = splice_tensors(&s);
+    for (int n = 0; ok && n < sub->n_nodes; n++)
+        splice_node(&s, &sub->node[n]);
+    return ok;
+}
+
 static bool add_operator(struct compose *c, const struct statement *st)
 {
     const struct op_family *f = ops_find(st->op);
     struct str spec = { 0 };
     const struct graph *sub;
+    if (st->n_args > 0 && compose_op_known(st->op))
+        return any_rank_operator(c, st, &sub) && splice_in(c, st, sub);
     str_printf(&spec, "%s %s", st->op, st->params);
     int typed = (int)spec.len;
     if (f)
@@ -341,11 +374,7 @@ static bool add_operator(struct compose *c, const struct statement *st)
         else
             at(c, st->op_col, (int)strlen(st->op));
     } else {
-        struct splice s = { .c = c, .sub = sub, .st = st };
-        s.tensor = ARENA_ARRAY(c->a, int, sub->n_tensors);
-        ok = splice_tensors(&s);
-        for (int n = 0; ok && n < sub->n_nodes; n++)
-            splice_node(&s, &sub->node[n]);
+        ok = splice_in(c, st, sub);
     }
     str_free(&spec);
     return ok;

@@ -96,8 +96,9 @@ const struct op_family *ops_find(const char *name);
  * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
  * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., what it computes on the way
  * NAME_Conv, ..., and its result NAME.  Parameters that say the shape of the first tensor may be
- * left out.  `NAME = const o=64 i=64` is a constant of its own.  Without `output`, what nobody
- * reads is the output. */
+ * left out.  compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y),
+ * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own.
+ * Without `output`, what nobody reads is the output. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Does the text start like a statement, NAME = ...? */
 bool graph_is_composition(const char *text);

@@ -2,12 +2,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/rng.h"
+#include "kernels/ops/reference.h"
 #include "tests/unit/run_program.h"
 #undef fail /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -65,8 +67,7 @@ static const struct row rows[] = {
       "x = input n=1 i=2 h=6 w=7; c = c2d(x) o=6 k=2 p=1 bias=1", "layout set c.Inp NHWO", 1,
       "c_Inp_", "N H W O" },
     { "a new layout ends what is stored inside it", "x = const m=6 k=6; c = gmm(x) n=6 bias=1",
-      "layout store_at c_Bias x M;layout set c_C.Inp \"K M\"", 0, "c_Bias",
-      "N" },
+      "layout store_at c_Bias x M;layout set c_C.Inp \"K M\"", 0, "c_Bias", "N" },
     { "an input is converted", "gmm m=8 k=4 n=8", "layout set A \"M/4 K 4m\"", 1, "A", "M/4 K 4m" },
 };
 
@@ -212,6 +213,107 @@ static void random_layouts_of_graphs(void **state)
     assert_true(applied > 300);
 }
 
+/* Statement operators on a small input, against values worked out by hand (numpy's semantics). */
+struct value {
+    const char *statement;
+    int at;
+    double want;
+};
+static const struct value values[] = {
+    /* x[m][k] = m*3 + k - 2 over 2 x 3: -2 -1 0 | 1 2 3 */
+    { "relu(x)", 0, 0 },
+    { "relu(x)", 5, 3 },
+    { "abs(x)", 0, 2 },
+    { "neg(x)", 5, -3 },
+    { "exp(x)", 2, 1 },
+    { "exp(x)", 3, 2.718281828 },
+    { "reciprocal(x)", 4, 0.5 },
+    { "identity(x)", 1, -1 },
+    { "clip(x) min=-1 max=2", 0, -1 },
+    { "clip(x) min=-1 max=2", 5, 2 },
+    { "leaky(x) alpha=0.1", 0, -0.2 },
+    { "elu(x) alpha=2", 0, 2 * (0.1353352832 - 1) },
+    { "hardsigmoid(x)", 3, 0.7 },
+    { "sigmoid(x)", 2, 0.5 },
+    { "tanh(x)", 3, 0.761594156 },
+    { "erf(x)", 3, 0.8427007929 },
+    { "softplus(x)", 2, 0.6931471806 },
+    { "silu(x)", 4, 1.761594156 },
+    { "hardswish(x)", 5, 3 },
+    { "gelu(x)", 3, 0.8413447461 },
+    { "relu6(x)", 5, 3 },
+    { "add(x, x)", 5, 6 },
+    { "sub(x, v)", 5, 1 },
+    { "mul(v, x)", 3, 0 },
+    { "div(x, x)", 0, 1 },
+    { "max(x, v)", 0, 0 },
+    { "min(x, v)", 5, 2 },
+    { "add(v, w)", 7, 2 },
+    { "matmul(x, w)", 0, -2 },
+    { "matmul(x, w)", 3, 7 },
+    { "matmul(x, v)", 1, 8 },
+    { "gemm(x, x) transb=1 alpha=2", 3, 28 },
+    { "gemm(x, w, b) beta=3", 3, 7 + 3 },
+    { "softmax(x) axis=1", 2, 0.6652409558 },
+    { "softmax(x) axis=0", 0, 0.0474258732 },
+    { "logsoftmax(x)", 2, -0.4076059644 },
+    { "reduce_sum(x) axes=0 keep=0", 2, 3 },
+    { "reduce_sum(x)", 0, 3 },
+    { "reduce_mean(x) axes=1", 1, 2 },
+    { "reduce_max(x) axes=1 keep=0", 0, 0 },
+    { "reduce_min(x) axes=-1", 1, 1 },
+    { "transpose(x)", 1, 1 },
+    { "transpose(x) perm=1,0", 4, 0 },
+    { "reshape(x) shape=3,2", 3, 1 },
+    { "concat(x, x) axis=1", 3, -2 },
+    { "concat(x, x, x)", 17, 3 },
+    { "slice(x) axis=1 from=1", 1, 0 },
+    { "slice(x) axis=1 from=2 to=-1 step=-2", 0, 0 },
+    { "slice(x) axis=1 from=2 to=-1 step=-2", 1, -2 },
+    { "pad(x) before=1,0 after=0,1 value=7", 0, 7 },
+    { "pad(x) before=1,0 after=0,1 value=7", 4, -2 },
+    { "expand(v) shape=4,3", 10, 1 },
+    { "layernorm(x)", 0, -1.2247356859 },
+    { "batchnorm(x, v, v, v, u)", 5, (3 - 2) / 1.000005 * 2 + 2 },
+};
+
+static double given_value(const char *name, int i)
+{
+    return streq(name, "x") ? i - 2 : streq(name, "v") ? i : streq(name, "w") ? i % 3 : 1;
+}
+
+static void statement_operators_compute_what_numpy_does(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(values); i++) {
+        struct arena *a = arena_new();
+        const struct graph *g;
+        struct err e;
+        const char *spec = arena_printf(a,
+                                        "x = input m=2 k=3; v = input k=3; w = input k=3 n=2; "
+                                        "b = input n=2; u = input k=3; y = %s; output y",
+                                        values[i].statement);
+        /* w is read as 3 x 2 by matmul; for add(v, w) it has to be 2 x 3 */
+        if (strstr(values[i].statement, "(v, w)"))
+            spec = arena_printf(a, "v = input k=3; w = input m=3 k=3; y = %s", values[i].statement);
+        if (!graph_from_spec(a, spec, &g, &e))
+            fail_msg("%s: %s", values[i].statement, e.text);
+        double **data = ARENA_ARRAY(a, double *, g->n_tensors);
+        for (int t = 0; t < g->n_tensors; t++) {
+            int n = (int)tensor_elems(&g->tensor[t]);
+            data[t] = ARENA_ARRAY(a, double, n);
+            for (int k = 0; k < n && g->tensor[t].producer < 0; k++)
+                data[t][k] = given_value(g->tensor[t].name, k);
+        }
+        assert_true(reference_eval(g, data, NULL, &e));
+        double got = data[graph_tensor(g, "y")][values[i].at];
+        if (!(fabs(got - values[i].want) < 1e-4))
+            fail_msg("%s [%d] is %.9g, expected %.9g", values[i].statement, values[i].at, got,
+                     values[i].want);
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -223,6 +325,7 @@ int main(void)
         cmocka_unit_test(bad_graphs_say_where),
         cmocka_unit_test(canonical_text_is_the_same_graph),
         cmocka_unit_test(random_layouts_of_graphs),
+        cmocka_unit_test(statement_operators_compute_what_numpy_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
