@@ -360,7 +360,7 @@ static bool add_operator(struct compose *c, const struct statement *st)
     const struct op_family *f = ops_find(st->op);
     struct str spec = { 0 };
     const struct graph *sub;
-    if (st->n_args > 0 && compose_op_known(st->op))
+    if (st->n_args > 0 && compose_op_known(st->op, st->params))
         return any_rank_operator(c, st, &sub) && splice_in(c, st, sub);
     str_printf(&spec, "%s %s", st->op, st->params);
     int typed = (int)spec.len;

@@ -589,7 +589,7 @@ static int build_reshape(struct call *c)
 static int build_concat(struct call *c)
 {
     const struct tensor *x = arg(c, 0);
-    int d = axis_of(c, param_int(c, "axis", 0), x->rank);
+    int d = axis_of(c, param_int(c, "axis", x->rank > 1), x->rank);
     if (d < 0)
         return -1;
     for (int i = 1; i < c->n_in; i++) {
@@ -608,7 +608,7 @@ static int build_concat(struct call *c)
 static int build_slice(struct call *c)
 {
     const struct tensor t = *arg(c, 0);
-    int d = axis_of(c, param_int(c, "axis", 0), t.rank);
+    int d = axis_of(c, param_int(c, "axis", t.rank > 1), t.rank);
     if (d < 0)
         return -1;
     int64_t step = param_int(c, "step", 1), from = param_int(c, "from", 0),
@@ -673,51 +673,80 @@ static int build_expand(struct call *c)
     return n.out;
 }
 
+/* The parameters that the operators of a row take. */
 static const struct row {
-    const char *names;
+    const char *names, *params;
     int min, max;
     int (*build)(struct call *c);
 } table[] = {
     { "relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt erf neg abs "
-      "reciprocal identity "
-      "clip leaky elu hardsigmoid",
-      1, 1, build_unary },
-    { "add sub mul div max min", 2, 2, build_binary },
-    { "matmul", 2, 2, build_matmul },
-    { "gemm", 2, 3, build_gemm },
-    { "batchnorm", 5, 5, build_batchnorm },
-    { "layernorm", 1, 3, build_layernorm },
-    { "softmax logsoftmax", 1, 1, build_softmax },
-    { "reduce_sum reduce_max reduce_min reduce_mean", 1, 1, build_reduce },
-    { "transpose", 1, 1, build_transpose },
-    { "reshape", 1, 1, build_reshape },
-    { "concat", 1, 64, build_concat },
-    { "slice", 1, 1, build_slice },
-    { "pad", 1, 1, build_pad },
-    { "expand", 1, 1, build_expand },
+      "reciprocal identity",
+      "", 1, 1, build_unary },
+    { "clip", "min max", 1, 1, build_unary },
+    { "leaky elu", "alpha", 1, 1, build_unary },
+    { "hardsigmoid", "alpha beta", 1, 1, build_unary },
+    { "add sub mul div max min", "", 2, 2, build_binary },
+    { "matmul", "", 2, 2, build_matmul },
+    { "gemm", "transa transb alpha beta", 2, 3, build_gemm },
+    { "batchnorm", "eps", 5, 5, build_batchnorm },
+    { "layernorm", "axis eps", 1, 3, build_layernorm },
+    { "softmax logsoftmax", "axis", 1, 1, build_softmax },
+    { "reduce_sum reduce_max reduce_min reduce_mean", "axes keep", 1, 1, build_reduce },
+    { "transpose", "perm", 1, 1, build_transpose },
+    { "reshape", "shape", 1, 1, build_reshape },
+    { "concat", "axis", 1, 64, build_concat },
+    { "slice", "axis from to step", 1, 1, build_slice },
+    { "pad", "before after value", 1, 1, build_pad },
+    { "expand", "shape", 1, 1, build_expand },
 };
+
+static bool has_word(const char *words, const char *word, size_t n)
+{
+    for (const char *s = words; *s; s += strspn(s, " ")) {
+        size_t len = strcspn(s, " ");
+        if (len == n && strncmp(s, word, n) == 0)
+            return true;
+        s += len;
+    }
+    return false;
+}
 
 static const struct row *find(const char *name)
 {
-    size_t n = strlen(name);
     for (int i = 0; i < COUNT_OF(table); i++)
-        for (const char *s = table[i].names; *s; s += strspn(s, " ")) {
-            size_t word = strcspn(s, " ");
-            if (word == n && strncmp(s, name, n) == 0)
-                return &table[i];
-            s += word;
-        }
+        if (name[0] && has_word(table[i].names, name, strlen(name)))
+            return &table[i];
     return NULL;
 }
 
-bool compose_op_known(const char *name)
+/* The first word of the parameters that the row does not know, or NULL. */
+static const char *unknown_param(const struct row *r, const char *params)
 {
-    return name[0] && find(name);
+    for (const char *s = params + strspn(params, " \t"); *s; s += strspn(s, " \t")) {
+        if (!has_word(r->params, s, strcspn(s, "= \t")))
+            return s;
+        s += strcspn(s, " \t");
+    }
+    return NULL;
+}
+
+/* A family may have the same name and other parameters: concat(x, y) c2=2. */
+bool compose_op_known(const char *name, const char *params)
+{
+    const struct row *r = find(name);
+    return r && (!ops_find(name) || !unknown_param(r, params));
 }
 
 int compose_op_build(struct call *c)
 {
     const struct row *r = find(c->op);
+    const char *unknown = unknown_param(r, c->params);
+    if (unknown) {
+        err_set(c->e, ERR_NAME, "%s has no parameter \"%.*s\"", c->op,
+                (int)strcspn(unknown, "= \t"), unknown);
+        err_fix(c->e, r->params[0] ? "its parameters: %s" : "it has none%s", r->params);
+        return -1;
+    }
     if (c->n_in >= r->min && c->n_in <= r->max)
         return r->build(c);
     err_set(c->e, ERR_RANGE, "%s takes %d%s tensors, %d are given", c->op, r->min,

@@ -11,7 +11,7 @@ struct call {
     struct err *e;
 };
 
-bool compose_op_known(const char *name);
+bool compose_op_known(const char *name, const char *params);
 /* Adds the nodes of the call; returns the tensor of its result, or -1 with *c->e. */
 int compose_op_build(struct call *c);
 #endif

@@ -112,6 +112,8 @@ static const struct bad bads[] = {
     { "a = gmm m=2 k=2 n=2; output b", "no tensor b", 8 },
     { "a = gmm m=2 k=2 n=2; output a_A", "not computed", 8 },
     { "a = gmm m=2 k=2 n=2; b gmm", "expected = after b", 3 },
+    { "x = input m=2 k=2; a = relu(x) slope=3", "relu has no parameter \"slope\"", 5 },
+    { "x = input m=2 k=2; a = softmax(x) axis=2", "axis 2 of a tensor with 2 dimensions", 5 },
     { "x = input m=2 k=2; y = input m=2 k=2; a = gmm(x, y, x, x) n=2",
       "takes 2 tensors, 4 are given", 5 },
 };
@@ -266,7 +268,7 @@ static const struct value values[] = {
     { "transpose(x) perm=1,0", 4, 0 },
     { "reshape(x) shape=3,2", 3, 1 },
     { "concat(x, x) axis=1", 3, -2 },
-    { "concat(x, x, x)", 17, 3 },
+    { "concat(x, x, x) axis=0", 17, 3 },
     { "slice(x) axis=1 from=1", 1, 0 },
     { "slice(x) axis=1 from=2 to=-1 step=-2", 0, 0 },
     { "slice(x) axis=1 from=2 to=-1 step=-2", 1, -2 },
