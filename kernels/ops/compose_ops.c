@@ -730,11 +730,12 @@ static const char *unknown_param(const struct row *r, const char *params)
     return NULL;
 }
 
-/* A family may have the same name and other parameters: concat(x, y) c2=2. */
+/* A family may have the same name and other parameters: concat(x, y) c2=2, transpose(x) perm=213. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);
-    return r && (!ops_find(name) || !unknown_param(r, params));
+    bool digits = str_starts(params, "perm=") && !strchr(params, ',');
+    return r && (!ops_find(name) || !(digits || unknown_param(r, params)));
 }
 
 int compose_op_build(struct call *c)
