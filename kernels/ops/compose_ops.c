@@ -730,7 +730,7 @@ static const char *unknown_param(const struct row *r, const char *params)
     return NULL;
 }
 
-/* A family may have the same name and other parameters: concat(x, y) c2=2, transpose(x) perm=213. */
+/* A family of the same name may take other parameters: concat(x, y) c2=2, transpose(x) perm=213. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);
