@@ -39,6 +39,9 @@ CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
 LDLIBS  := -lm -ldl -lpthread
 UI_LIBS  = $(shell pkg-config --libs $(PKGS))
 UI_CFLAGS = $(shell pkg-config --cflags $(PKGS))
+# Without isl, its test says so and skips.
+ISL     := $(shell pkg-config --exists isl 2> /dev/null && echo -lisl)
+CFLAGS  += $(ISL:-lisl=-DTS_ISL)
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -88,7 +91,7 @@ $(B)/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP -c $< -o $@
 $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 	$(call say,link)
-	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm -lisl -lutil $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)

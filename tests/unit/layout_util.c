@@ -113,6 +113,25 @@ const struct layout *layout_noted(struct exprs *p, const char *tensor, const cha
     return l;
 }
 
+static void print_prims(struct str *out, const struct layout *l)
+{
+    if (!l->prev)
+        return;
+    print_prims(out, l->prev);
+    str_add(out, l->n_prims > 1 ? "; " : "");
+    prim_print(out, l->prev, &l->prims[l->n_prims - 1]);
+}
+
+void layout_text(struct str *out, const struct layout *l)
+{
+    str_printf(out, "\"%s", l->tensor->name);
+    for (int k = 0; k < l->tensor->rank; k++)
+        str_printf(out, " %s=%lld", l->tensor->dim[k], (long long)l->tensor->shape[k]);
+    str_add(out, "\", \"");
+    print_prims(out, l);
+    str_add(out, "\"");
+}
+
 int64_t rho_at(struct exprs *p, const struct layout *l, const int64_t *idx, int64_t *out)
 {
     int64_t *env = xcalloc((size_t)exprs_n_vars(p), sizeof *env), flat = 0;

@@ -15,6 +15,9 @@ const struct layout *layout_of(struct exprs *p, const char *tensor, const char *
 /* The layout of a notation; a failure ends the test. */
 const struct layout *layout_noted(struct exprs *p, const char *tensor, const char *notation);
 
+/* The arguments that make layout_of return l: "Inp N=1 I=3", "split I 3 1", with their quotes. */
+void layout_text(struct str *out, const struct layout *l);
+
 /* rho at idx: physical indices; returns the flat offset. */
 int64_t rho_at(struct exprs *p, const struct layout *l, const int64_t *idx, int64_t *out);
 /* phi at a physical point: false for padding. */

@@ -4,110 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/base/rng.h"
 #include "kernels/ir/simplify.h"
+#include "tests/unit/layout_gen.h"
 #include "tests/unit/layout_util.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-enum { N_CASES = 10000, MAX_STEPS = 6, MAX_LOGICAL = 4096, MAX_PHYSICAL = 20000 };
+enum { N_CASES = 10000, MAX_LOGICAL = 4096, MAX_PHYSICAL = 20000 };
 
 static uint64_t seed = 1;
 static struct { long n, padded, duplicating, trimmed, noted; } seen;
-
-struct trial {
-    struct arena *a;
-    struct exprs *p;
-    const struct tensor *t;
-    int n;
-    struct prim prim[MAX_STEPS];
-};
-
-/* --- making cases ---------------------------------------------------------------------------- */
-
-static const struct tensor *random_tensor(struct rng *r, struct arena *a)
-{
-    static const char *const names[] = { "N", "O", "H", "W", "KH" };
-    struct tensor *t = ARENA_NEW(a, struct tensor);
-    int64_t left = rng_range(r, 1, 4) == 1 ? MAX_LOGICAL : 200;
-    t->name = "T";
-    t->rank = (int)rng_range(r, 1, 5);
-    t->producer = -1;
-    for (int k = 0; k < t->rank; k++) {
-        t->dim[k] = names[k];
-        t->shape[k] = rng_range(r, 1, left < 16 ? left : 16);
-        left /= t->shape[k];
-    }
-    return t;
-}
-
-static int64_t random_divisor(struct rng *r, int64_t n)
-{
-    int64_t d;
-    do
-        d = rng_range(r, 1, n);
-    while (n % d);
-    return d;
-}
-
-static void random_split(struct rng *r, int64_t size, struct prim *pr)
-{
-    pr->n = (int)rng_range(r, 2, 3);
-    pr->allow_pad = rng_range(r, 0, 3) == 0;
-    int64_t rest = size;
-    for (int j = pr->n - 1; j > 0; j--) {
-        pr->factor[j] = pr->allow_pad ? rng_range(r, 1, 5) : random_divisor(r, rest);
-        rest = rest / pr->factor[j] ? rest / pr->factor[j] : 1;
-    }
-}
-
-static struct prim random_prim(struct rng *r, const struct layout *l)
-{
-    struct prim pr = { .kind = (enum prim_kind)rng_range(r, PRIM_SPLIT, PRIM_UNPAD) };
-    pr.dim = (int)rng_range(r, 0, l->rank - 1);
-    const int64_t size = l->shape[pr.dim];
-    if (pr.kind == PRIM_SPLIT)
-        random_split(r, size, &pr);
-    if (pr.kind == PRIM_FUSE)
-        pr.n = (int)rng_range(r, 2, 3);
-    if (pr.kind == PRIM_REORDER) {
-        pr.n = l->rank;
-        for (int j = 0; j < l->rank; j++) {
-            const int at = (int)rng_range(r, 0, j);
-            pr.perm[j] = pr.perm[at];
-            pr.perm[at] = j;
-        }
-    }
-    if (pr.kind == PRIM_UNFOLD) {
-        pr.tile = rng_range(r, 1, size + 2 < 8 ? size + 2 : 8);
-        pr.stride = rng_range(r, 1, pr.tile);
-        pr.size = rng_range(r, 0, 3) ? 0 : rng_range(r, 1, size);
-    }
-    if (pr.kind == PRIM_PAD || pr.kind == PRIM_UNPAD) {
-        pr.before = rng_range(r, 0, 2);
-        pr.after = rng_range(r, 0, 3);
-    }
-    return pr;
-}
-
-static void random_trial(struct rng *r, struct trial *c)
-{
-    const struct layout *l = layout_identity(c->p, c->t), *next;
-    const int n = (int)rng_range(r, 1, MAX_STEPS);
-    struct err e;
-    for (int tries = 0; c->n < n && tries < 4 * MAX_STEPS; tries++) {
-        const struct prim pr = random_prim(r, l);
-        if (!layout_apply(c->p, l, &pr, &next, &e)) {
-            if (strncmp(e.text, "primitive ", 10) != 0 || e.code == ERR_NONE)
-                fail_msg("an error without a place: %s", e.text);
-            continue;
-        }
-        if (next->elems > MAX_PHYSICAL)
-            continue;
-        c->prim[c->n++] = pr;
-        l = next;
-    }
-}
 
 /* --- checking one ------------------------------------------------------------------------------
  * */
@@ -243,7 +149,7 @@ static const char *check_data(struct facts *f)
 static const char *check_inverse(const struct trial *c, const struct layout *l)
 {
     const struct layout *identity = layout_identity(c->p, c->t);
-    struct prim inverse[2 * MAX_STEPS];
+    struct prim inverse[2 * TRIAL_STEPS];
     struct err e;
     int n;
     bool trimmed = false;
@@ -307,31 +213,19 @@ static const char *check_notation(const struct trial *c, const struct layout *l)
 static const char *check_rewrite(const struct trial *c, const struct layout *l, struct rng *r)
 {
     const int rank = c->t->rank;
-    const struct expr *at[MAX_RANK], *reduce[MAX_RANK], *out[MAX_DIMS], *var[2 * MAX_RANK];
-    int64_t extent[2 * MAX_RANK], point[2 * MAX_RANK] = { 0 }, idx[MAX_RANK], phys[MAX_DIMS];
-    for (int k = 0; k < rank; k++) {
-        const int64_t window = rng_range(r, 1, l->stored[k] < 4 ? l->stored[k] : 4);
-        const int64_t step = rng_range(r, 1, 3), n = (l->stored[k] - window) / step + 1;
-        const int64_t start = rng_range(r, 0, l->stored[k] - window - step * (n - 1));
-        char name[2][16];
-        snprintf(name[0], sizeof name[0], "i%d", k);
-        snprintf(name[1], sizeof name[1], "r%d", k);
-        var[k] = expr_var(c->p, name[0], 0, n - 1);
-        var[rank + k] = reduce[k] = expr_var(c->p, name[1], 0, window - 1);
-        extent[k] = n;
-        extent[rank + k] = window;
-        at[k] = expr_addc(c->p, expr_add(c->p, expr_mulc(c->p, var[k], step), reduce[k]), start);
-    }
-    layout_rewrite(c->p, l, at, reduce, rank, out);
+    const struct access at = random_access(r, c->p, l);
+    const struct expr *out[MAX_DIMS];
+    int64_t point[2 * MAX_RANK] = { 0 }, idx[MAX_RANK], phys[MAX_DIMS];
+    layout_rewrite(c->p, l, at.idx, at.var + rank, rank, out);
     struct facts f = { .l = l, .env = xcalloc((size_t)exprs_n_vars(c->p), sizeof *f.env) };
     const char *wrong = NULL;
     int points = 0;
     do {
         int64_t want[MAX_RANK];
-        for (int k = 0; k < 2 * rank; k++)
-            f.env[var[k]->var] = point[k];
+        for (int k = 0; k < at.n; k++)
+            f.env[at.var[k]->var] = point[k];
         for (int k = 0; k < rank; k++)
-            want[k] = expr_eval(at[k], f.env);
+            want[k] = expr_eval(at.idx[k], f.env);
         for (int j = 0; j < l->rank; j++) {
             phys[j] = expr_eval(out[j], f.env);
             if (phys[j] < 0 || phys[j] >= l->shape[j])
@@ -343,7 +237,7 @@ static const char *check_rewrite(const struct trial *c, const struct layout *l, 
             wrong = wrong ? wrong : "a rewritten access reads padding";
         if (!wrong && memcmp(idx, want, (size_t)rank * sizeof *idx))
             wrong = "a rewritten access reads another element";
-    } while (!wrong && ++points < 500 && step_point(point, extent, 2 * rank));
+    } while (!wrong && ++points < 500 && step_point(point, at.extent, at.n));
     free(f.env);
     return wrong;
 }
@@ -394,20 +288,13 @@ static const char *shrink(struct trial *c, const char *wrong)
 static void report(struct trial *c, const char *wrong)
 {
     struct str s = {0};
+    const struct layout *l;
     struct err e;
     wrong = shrink(c, wrong);
-    str_printf(&s, "%s: layout_of(pool, \"%s", wrong, c->t->name);
-    for (int k = 0; k < c->t->rank; k++)
-        str_printf(&s, " %s=%lld", c->t->dim[k], (long long)c->t->shape[k]);
-    str_add(&s, "\", \"");
-    const struct layout *l = layout_identity(c->p, c->t);
-    for (int i = 0; i < c->n; i++) {
-        str_add(&s, i ? "; " : "");
-        prim_print(&s, l, &c->prim[i]);
-        if (!layout_apply(c->p, l, &c->prim[i], &l, &e))
-            break;
-    }
-    str_add(&s, "\")");
+    str_printf(&s, "%s: layout_of(pool, ", wrong);
+    if (layout_apply_all(c->p, c->t, c->prim, c->n, &l, &e))
+        layout_text(&s, l);
+    str_add(&s, ")");
     fail_msg("%s", str_text(&s));
 }
 
@@ -418,9 +305,8 @@ static void test_invariants(void **state)
     for (uint64_t i = 0; i < N_CASES; i++) {
         struct rng r = rng_seed(seed * N_CASES + i);
         arena_reset(a);
-        struct trial c = { .a = a, .p = exprs_new(a) };
-        c.t = random_tensor(&r, a);
-        random_trial(&r, &c);
+        struct trial c = { .p = exprs_new(a) };
+        trial_make(&r, &c, MAX_LOGICAL, MAX_PHYSICAL);
         const char *wrong = check(&c);
         if (wrong)
             report(&c, wrong);
