@@ -3,6 +3,7 @@
 #   make test       every test (< 5 min)                           open the demo session
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
+#   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
 #   make install    to PREFIX (/usr/local)         make golden-update   accept what is printed now
@@ -12,7 +13,8 @@
 
 # What a Debian needs to build and test; nothing else is used.
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
-            libjansson-dev libcmocka-dev libvterm-dev libisl-dev tmux valgrind
+            libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
+            libcmocka-dev libvterm-dev libisl-dev tmux valgrind
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -34,7 +36,7 @@ ifeq ($(CONFIG),fuzz)
 OPT     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
            -fno-omit-frame-pointer
 endif
-PKGS    := ncursesw yaml-0.1 jansson
+PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
 LDLIBS  := -lm -ldl -lpthread
 UI_LIBS  = $(shell pkg-config --libs $(PKGS))
@@ -52,7 +54,9 @@ say      = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 ROOMS   := kernels profile explorer sessions
 LIB_SRC := $(shell find $(ROOMS) -name '*.c' 2>/dev/null)
 APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
+ONNX_PROTO := /usr/include/onnx/onnx.proto
+ONNX_C  := $(B)/onnx/onnx.pb-c.c
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o)
 APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
@@ -64,8 +68,8 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan fuzz fuzzers clang valgrind layers width lines golden-update \
-        install deps clean help FORCE
+.PHONY: all run tests test asan conformance fuzz fuzzers clang valgrind layers width lines \
+        golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -90,6 +94,20 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(UI_CFLAGS) -MMD -MP -c $< -o $@
 $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
+# The ONNX format: its header is seen by one file (and the tests that build models).
+$(ONNX_C): $(ONNX_PROTO)
+	$(call say,proto)
+	@mkdir -p $(@D)
+	$(Q)protoc-c --c_out=$(@D) -I$(dir $(ONNX_PROTO)) $(notdir $(ONNX_PROTO))
+$(ONNX_C:.c=.o): $(ONNX_C) $(B)/flags
+	$(call say,cc)
+	$(Q)$(CC) -std=gnu17 -w $(OPT) -I$(@D) $(UI_CFLAGS) -c $< -o $@
+$(B)/sessions/onnx_read.o $(B)/tests/unit/test_onnx.o: $(ONNX_C)
+$(B)/sessions/onnx_read.o $(B)/tests/unit/test_onnx.o: UI_CFLAGS += -I$(B)/onnx
+$(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a \
+                  $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.
@@ -125,6 +143,9 @@ $(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o
 $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(UI_LIBS) $(LDLIBS)
+conformance: deps
+	@$(MAKE) --no-print-directory $(B)/conformance
+	@$(B)/conformance
 golden-update:
 	@$(MAKE) --no-print-directory all tests
 	@for t in $$(grep -l golden_check tests/unit/test_*.c); do \

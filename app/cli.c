@@ -160,8 +160,6 @@ static bool open_all(const struct args *a, struct opened *out, struct err *e)
     struct str name = {0};
     const char *steps = args_value(a, OPT_STEPS);
     bool ok = session_name(a, &name, e);
-    if (ok && str_ends(str_text(&name), ".onnx"))
-        ok = err_set(e, ERR_ENV, "ONNX import is not in this version");
     if (ok && steps && streq(steps, "-") && streq(str_text(&name), "-"))
         ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
     ok = ok && session_open(str_text(&name), &out->session, e) && move(a, out, e);
@@ -194,7 +192,10 @@ static int cmd_screen(const struct cli *c)
     struct err e = {0};
     if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e))
         return cli_fail(c, &e);
-    int code = c->args->word.len ? cli_open(c, &o) : EXIT_FINE;
+    int code = EXIT_FINE;
+    if (cli_onnx_shown(c, &code))
+        return code;
+    code = c->args->word.len ? cli_open(c, &o) : EXIT_FINE;
     if (code != EXIT_FINE)
         return code;
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
@@ -285,7 +286,7 @@ static int dispatch(const struct cli *c)
     case CMD_STUDIES: return cmd_studies(c);
     case CMD_TUNE: return cli_not_yet("the auto-tuner");
     case CMD_STUDY: return cli_not_yet("running studies");
-    case CMD_IMPORT: return cli_not_yet("ONNX import");
+    case CMD_IMPORT: return cmd_import(c);
     case CMD_HELP: return cmd_help(c);
     case CMD_COUNT: break;
     }
@@ -295,7 +296,7 @@ static int dispatch(const struct cli *c)
 /* Commands that this version does not have take any option. */
 static bool is_promised(enum cmd cmd)
 {
-    return cmd == CMD_TUNE || cmd == CMD_STUDY || cmd == CMD_IMPORT;
+    return cmd == CMD_TUNE || cmd == CMD_STUDY;
 }
 
 static int start(struct cli *c, bool parsed, const struct err *e)

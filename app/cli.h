@@ -38,9 +38,14 @@ int cli_main(int argc, char **argv);
 int cmd_run(const struct cli *c);
 int cmd_show(const struct cli *c);
 int cmd_export(const struct cli *c);
+int cmd_import(const struct cli *c);
 int cmd_ops(const struct cli *c);
 int cmd_meters(const struct cli *c);
 int cmd_machine(const struct cli *c);
+
+/* An ONNX model with nodes that are not supported is still shown, as a list of nodes: true when the
+ * operand was one, and the list is printed. */
+bool cli_onnx_shown(const struct cli *c, int *code);
 
 /* Prints the error on stderr; the exit code that belongs to it. */
 int cli_fail(const struct cli *c, const struct err *e);

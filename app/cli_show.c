@@ -163,7 +163,10 @@ int cmd_show(const struct cli *c)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, layout, c, asm, steps or yaml",
                          what);
-    int code = cli_open(c, &o);
+    int code = EXIT_FINE;
+    if (view[v].show == show_graph && cli_onnx_shown(c, &code))
+        return code;
+    code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
     if (view[v].show(c, &o, &out, &e))

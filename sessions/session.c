@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "sessions/onnx.h"
 
 bool session_new(const char *spec, struct session **out, struct err *e)
 {
@@ -53,11 +54,8 @@ bool session_open(const char *arg, struct session **out, struct err *e)
     snprintf(first, sizeof first, "%.*s", (int)strcspn(arg, " \t"), arg);
     if (ops_find(first) || graph_is_composition(arg))
         return session_new(arg, out, e);
-    if (str_ends(arg, ".onnx")) {
-        err_set(e, ERR_IO, "ONNX models cannot be read by this version of tilescope");
-        return err_fix(e, "a session file (.yaml), or an operator like \"%s\"",
-                       ops_get(0)->example);
-    }
+    if (str_ends(arg, ".onnx"))
+        return onnx_session(arg, out, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);

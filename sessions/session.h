@@ -47,7 +47,8 @@ bool session_save(struct session *s, const char *path, struct err *e);
  * else's work.  A file that is gone has not changed. */
 bool session_changed_on_disk(const struct session *s);
 void session_yaml(const struct session *s, struct str *out);
-/* What the command line takes where SESSION.yaml stands: a file, or an operator ("c2d n=1 ..."). */
+/* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
+ * nodes are all supported), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);
 
 /* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change, removed on a clean

@@ -174,6 +174,13 @@ static const struct val *f_elu(const struct call *c, const struct val *x)
                bin(c, VAL_MUL, num(c, param_float(c, "alpha", 1)), e));
 }
 
+/* mul * x + add */
+static const struct val *f_affine(const struct call *c, const struct val *x)
+{
+    const struct val *scaled = bin(c, VAL_MUL, x, num(c, param_float(c, "mul", 1)));
+    return bin(c, VAL_ADD, scaled, num(c, param_float(c, "add", 0)));
+}
+
 /* min(max(alpha * x + beta, 0), 1) */
 static const struct val *f_hardsigmoid(const struct call *c, const struct val *x)
 {
@@ -198,6 +205,7 @@ static const struct {
     { "clip", f_clip },
     { "leaky", f_leaky },
     { "elu", f_elu },
+    { "affine", f_affine },
     { "hardsigmoid", f_hardsigmoid },
 };
 
@@ -685,6 +693,7 @@ static const struct row {
     { "clip", "min max", 1, 1, build_unary },
     { "leaky elu", "alpha", 1, 1, build_unary },
     { "hardsigmoid", "alpha beta", 1, 1, build_unary },
+    { "affine", "mul add", 1, 1, build_unary },
     { "add sub mul div max min", "", 2, 2, build_binary },
     { "matmul", "", 2, 2, build_matmul },
     { "gemm", "transa transb alpha beta", 2, 3, build_gemm },

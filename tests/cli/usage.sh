@@ -60,8 +60,12 @@ t 2 '' show "$gmm" --branch other
 
 t 3 '^tilescope: the auto-tuner is not in this version$' tune "$gmm" --budget 100 --seed 3
 t 3 '^tilescope: running studies is not in this version$' study alt.fig9 --scale 0.1
-t 3 '^tilescope: ONNX import is not in this version$' import model.onnx
-t 3 'ONNX import is not in this version' run model.onnx
+t 2 'model.onnx' import model.onnx
+t 2 'model.onnx' run model.onnx
+t 2 'which model' import
+printf 'no model' > "$dir/damaged.onnx"
+t 2 'damaged.onnx is no ONNX model' import "$dir/damaged.onnx"
+t 2 'damaged.onnx is no ONNX model' show "$dir/damaged.onnx" --what graph
 t 3 'the CUDA generator is not in this version' show "$gmm" --what cuda
 t 3 'the papi meter is not in this version' run "$gmm" --meters clock,papi
 t 3 'the cachegrind meter is not in this version' run "$gmm" --meters cachegrind

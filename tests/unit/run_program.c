@@ -39,38 +39,52 @@ static double worst(const double *ref, const float *got, int64_t n)
     return max;
 }
 
-double program_interpret_error(const struct program *p, uint64_t seed)
+/* Buffer b with what its tensor, and the guests of that, hold. */
+static float *fill(const struct program *p, const struct buffer *b, float *const *logical)
 {
-    const struct graph *g = p->graph;
+    size_t bytes = (size_t)b->elems * sizeof(float);
+    float *phys = memset(xmalloc(bytes), 0xff, bytes);
+    if (p->graph->tensor[b->tensor].producer < 0)
+        layout_pack(p->layout[b->tensor], logical[b->tensor], phys);
+    for (int guest = 0; guest < p->graph->n_tensors; guest++)
+        if (p->host[guest] == b->tensor)
+            layout_place(p->pool, p->layout[guest], logical[guest], phys);
+    return phys;
+}
+
+bool program_interpret(const struct program *p, float *const *logical, struct err *e)
+{
     const struct func *f;
-    struct err e;
-    double **data = xcalloc((size_t)g->n_tensors, sizeof *data), max = 0;
-    float **logical = xcalloc((size_t)g->n_tensors, sizeof *logical);
-    float *phys[64] = { 0 };
-    if (!program_lower(p, &f, &e))
-        fail("lower: %s", e.text);
-    reference_of(g, seed, data, logical);
-    for (int b = 0; b < f->n_params; b++) {
-        phys[b] = xmalloc((size_t)f->buffer[b].elems * sizeof(float));
-        memset(phys[b], 0xff, (size_t)f->buffer[b].elems * sizeof(float));
-        int t = f->buffer[b].tensor;
-        if (g->tensor[t].producer < 0)
-            layout_pack(p->layout[t], logical[t], phys[b]);
-        for (int guest = 0; guest < g->n_tensors; guest++)
-            if (p->host[guest] == t)
-                layout_place(p->pool, p->layout[guest], logical[guest], phys[b]);
-    }
+    if (!program_lower(p, &f, e))
+        return false;
+    float **phys = xcalloc((size_t)f->n_params, sizeof *phys);
+    for (int b = 0; b < f->n_params; b++)
+        phys[b] = fill(p, &f->buffer[b], logical);
     func_interpret(f, phys);
     for (int b = 0; b < f->n_params; b++) {
         int t = f->buffer[b].tensor;
-        if (g->tensor[t].role == TENSOR_OUTPUT) {
+        if (p->graph->tensor[t].role == TENSOR_OUTPUT)
             layout_unpack(p->layout[t], phys[b], logical[t]);
+        free(phys[b]);
+    }
+    free(phys);
+    return true;
+}
+
+double program_interpret_error(const struct program *p, uint64_t seed)
+{
+    const struct graph *g = p->graph;
+    struct err e;
+    double **data = xcalloc((size_t)g->n_tensors, sizeof *data), max = 0;
+    float **logical = xcalloc((size_t)g->n_tensors, sizeof *logical);
+    reference_of(g, seed, data, logical);
+    if (!program_interpret(p, logical, &e))
+        fail("lower: %s", e.text);
+    for (int t = 0; t < g->n_tensors; t++) {
+        if (g->tensor[t].role == TENSOR_OUTPUT) {
             double d = worst(data[t], logical[t], tensor_elems(&g->tensor[t]));
             max = isnan(d) || isnan(max) ? NAN : fmax(max, d);
         }
-        free(phys[b]);
-    }
-    for (int t = 0; t < g->n_tensors; t++) {
         free(data[t]);
         free(logical[t]);
     }

@@ -8,4 +8,8 @@
  * outputs and returns max |got - ref| / max(|ref|, rms(ref)) over all outputs; NaN when an element
  * was never written. */
 double program_interpret_error(const struct program *p, uint64_t seed);
+
+/* The same with data: logical[t] per tensor of p->graph, row-major; inputs and constants are given,
+ * outputs are written.  False when the program cannot be lowered. */
+bool program_interpret(const struct program *p, float *const *logical, struct err *e);
 #endif

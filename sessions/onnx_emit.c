@@ -1,0 +1,212 @@
+/* Statements of the imported graph, with the shapes of what they compute. */
+#include "sessions/onnx_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct shape *shape_of(const struct imp *im, int s)
+{
+    return &im->stmt.data[s].shape;
+}
+
+int64_t shape_elems(const struct shape *s)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->rank; d++)
+        if (s->dim[d] > 0 && n > ((int64_t)1 << 40) / s->dim[d])
+            return (int64_t)1 << 41;
+        else
+            n *= s->dim[d];
+    return n;
+}
+
+struct shape at_least_1d(const struct shape *s)
+{
+    return s->rank > 0 ? *s : (struct shape){ 1, { 1 } };
+}
+
+const char *list_text(struct imp *im, const int64_t *v, int n)
+{
+    struct str out = { 0 };
+    for (int i = 0; i < n; i++)
+        str_printf(&out, "%s%lld", i ? "," : "", (long long)v[i]);
+    const char *text = arena_strdup(im->a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+const char *shape_text(struct imp *im, const struct shape *s, const char *sep)
+{
+    struct str out = { 0 };
+    for (int i = 0; i < s->rank; i++)
+        str_printf(&out, "%s%lld", i ? sep : "", (long long)s->dim[i]);
+    if (s->rank == 0)
+        str_add(&out, "scalar");
+    const char *text = arena_strdup(im->a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+int emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
+         const char *fmt, ...)
+{
+    struct stmt s = { .op = op, .n_in = n_in, .shape = *shape, .node = im->node };
+    va_list ap;
+    va_start(ap, fmt);
+    s.params = arena_vprintf(im->a, fmt, ap);
+    va_end(ap);
+    s.in = n_in ? ARENA_DUP(im->a, in, n_in) : NULL;
+    vec_push(&im->stmt, s);
+    return im->stmt.len - 1;
+}
+
+int emit1(struct imp *im, const char *op, int x)
+{
+    struct shape shape = *shape_of(im, x);
+    return emit(im, op, &x, 1, &shape, "%s", "");
+}
+
+int emit_affine(struct imp *im, int x, double mul, double add)
+{
+    struct shape shape = *shape_of(im, x);
+    return emit(im, "affine", &x, 1, &shape, "mul=%.9g add=%.9g", mul, add);
+}
+
+static bool broadcast(struct imp *im, const struct shape *x, const struct shape *y,
+                      struct shape *out)
+{
+    int rank = x->rank > y->rank ? x->rank : y->rank;
+    *out = (struct shape){ .rank = rank };
+    for (int d = 0; d < rank; d++) {
+        int dx = d - (rank - x->rank), dy = d - (rank - y->rank);
+        int64_t nx = dx >= 0 ? x->dim[dx] : 1, ny = dy >= 0 ? y->dim[dy] : 1;
+        if (nx != ny && nx != 1 && ny != 1)
+            return refuse(im, "%s cannot be broadcast with %s", shape_text(im, x, "x"),
+                          shape_text(im, y, "x"));
+        out->dim[d] = nx > ny ? nx : ny;
+    }
+    return true;
+}
+
+bool emit2(struct imp *im, const char *op, int x, int y, int *out)
+{
+    struct shape shape;
+    if (!broadcast(im, shape_of(im, x), shape_of(im, y), &shape))
+        return false;
+    *out = emit(im, op, (int[]){ x, y }, 2, &shape, "%s", "");
+    return true;
+}
+
+int emit_expand(struct imp *im, int x, const struct shape *to)
+{
+    struct shape shape = at_least_1d(to);
+    return emit(im, "expand", &x, 1, &shape, "shape=%s", list_text(im, shape.dim, shape.rank));
+}
+
+static bool same_shape(const struct shape *a, const struct shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) == 0;
+}
+
+/* A constant is declared once more in the other shape; its data are the same. */
+bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
+{
+    struct shape shape = at_least_1d(to);
+    const struct stmt from = im->stmt.data[x];
+    *out = x;
+    if (same_shape(&from.shape, &shape))
+        return true;
+    if (shape.rank > MAX_RANK)
+        return refuse(im, "a tensor of %d dimensions, at most %d are possible", shape.rank,
+                      MAX_RANK);
+    if (shape_elems(&from.shape) != shape_elems(&shape))
+        return refuse(im, "%s cannot be reshaped to %s", shape_text(im, &from.shape, "x"),
+                      shape_text(im, &shape, "x"));
+    if (streq(from.op, "const")) {
+        *out = emit(im, "const", NULL, 0, &shape, "%s", "");
+        struct stmt *s = &im->stmt.data[*out];
+        s->want = from.want;
+        s->value = from.value;
+        s->data = from.data;
+        return true;
+    }
+    *out = emit(im, "reshape", &x, 1, &shape, "shape=%s", list_text(im, shape.dim, shape.rank));
+    return true;
+}
+
+int emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n)
+{
+    struct shape shape = *shape_of(im, x);
+    int64_t to = from + step * (n - 1) + (step > 0 ? 1 : -1);
+    if (from == 0 && step == 1 && n == shape.dim[axis])
+        return x;
+    shape.dim[axis] = n;
+    return emit(im, "slice", &x, 1, &shape, "axis=%d from=%lld to=%lld step=%lld", axis,
+                (long long)from, (long long)to, (long long)step);
+}
+
+int emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep)
+{
+    struct shape from = *shape_of(im, x), shape = { 0 };
+    int64_t axes[ONNX_MAX_RANK];
+    int n = 0;
+    for (int d = 0; d < from.rank; d++)
+        if (dims >> d & 1)
+            axes[n++] = d;
+    for (int d = 0; d < from.rank; d++)
+        if (keep || !(dims >> d & 1))
+            shape.dim[shape.rank++] = dims >> d & 1 ? 1 : from.dim[d];
+    shape = at_least_1d(&shape);
+    return emit(im, op, &x, 1, &shape, "axes=%s keep=%d", list_text(im, axes, n), keep);
+}
+
+int emit_transpose(struct imp *im, int x, const int *perm)
+{
+    struct shape from = *shape_of(im, x), shape = { .rank = from.rank };
+    int64_t list[ONNX_MAX_RANK];
+    bool moves = false;
+    for (int d = 0; d < from.rank; d++) {
+        list[d] = perm[d];
+        shape.dim[d] = from.dim[perm[d]];
+        moves = moves || perm[d] != d;
+    }
+    if (!moves)
+        return x;
+    return emit(im, "transpose", &x, 1, &shape, "perm=%s", list_text(im, list, from.rank));
+}
+
+bool emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
+{
+    enum { AT_ONCE = 32 };                /* a statement takes no more */
+    *out = x[0];
+    for (int i = 1; i < n;) {
+        int part[AT_ONCE + 1] = { *out }, count = 1;
+        struct shape shape = *shape_of(im, *out);
+        for (; i < n && count <= AT_ONCE; i++) {
+            const struct shape *y = shape_of(im, x[i]);
+            for (int d = 0; d < shape.rank; d++)
+                if (y->rank != shape.rank || (d != axis && y->dim[d] != shape.dim[d]))
+                    return refuse(im, "%s cannot be joined with %s along axis %d",
+                                  shape_text(im, &shape, "x"), shape_text(im, y, "x"), axis);
+            shape.dim[axis] += y->dim[axis];
+            part[count++] = x[i];
+        }
+        *out = emit(im, "concat", part, count, &shape, "axis=%d", axis);
+    }
+    return true;
+}
+
+int emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value)
+{
+    struct shape shape = *shape_of(im, x);
+    bool any = false;
+    for (int d = 0; d < shape.rank; d++) {
+        any = any || before[d] || after[d];
+        shape.dim[d] += before[d] + after[d];
+    }
+    if (!any)
+        return x;
+    return emit(im, "pad", &x, 1, &shape, "before=%s after=%s value=%.9g",
+                list_text(im, before, shape.rank), list_text(im, after, shape.rank), value);
+}

@@ -1,0 +1,589 @@
+/* ONNX model -> statements of a composed graph: values, names, the order of things. */
+#include "sessions/onnx_impl.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+
+#define MAX_RESULT ((int64_t)1 << 40)
+
+bool refuse(struct imp *im, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    im->reason = arena_vprintf(im->a, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+/* Values by name. */
+
+static struct value *find_value(struct imp *im, const char *name)
+{
+    int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
+    for (int i = *head; i >= 0; i = im->next[i])
+        if (streq(im->value.data[i].name, name))
+            return &im->value.data[i];
+    return NULL;
+}
+
+static struct value *add_value(struct imp *im, const char *name)
+{
+    int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
+    vec_push(&im->value, (struct value){ .name = name, .stmt = -1, .port = -1, .blocked = -1 });
+    im->next[im->value.len - 1] = *head;
+    *head = im->value.len - 1;
+    return &im->value.data[im->value.len - 1];
+}
+
+static void index_values(struct imp *im)
+{
+    const struct onnx_model *m = im->m;
+    int most = m->n_init + m->n_in;
+    for (int i = 0; i < m->n_nodes; i++)
+        most += m->node[i].n_out;
+    im->n_buckets = most + 1;
+    im->bucket = ARENA_ARRAY(im->a, int, im->n_buckets);
+    im->next = ARENA_ARRAY(im->a, int, most + 1);
+    for (int i = 0; i < im->n_buckets; i++)
+        im->bucket[i] = -1;
+}
+
+static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
+{
+    if (find_value(im, t->name))
+        return err_set(e, ERR_NAME, "initializer %.80s is there twice", t->name);
+    struct value *v = add_value(im, t->name);
+    v->data = t;
+    v->type = t->type;
+    v->shape.rank = t->rank;
+    memcpy(v->shape.dim, t->dims, sizeof t->dims);
+    return true;
+}
+
+static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *given, int n_given,
+                      struct err *e)
+{
+    const struct onnx_port *p = &im->m->in[i];
+    if (find_value(im, p->name))
+        return err_set(e, ERR_NAME, "input %.80s is there twice", p->name);
+    struct value *v = add_value(im, p->name);
+    v->port = i;
+    v->type = p->type;
+    v->shape.rank = p->rank;
+    memcpy(v->shape.dim, p->dims, sizeof p->dims);
+    for (int d = 0; d < p->rank; d++)
+        if (p->dims[d] < 0 && d == 0) {
+            v->shape.dim[d] = 1;
+            str_printf(&im->out->notes, "The first dimension of %s is open: taken as 1.\n",
+                       p->name);
+        } else if (p->dims[d] < 0) {
+            v->shape.rank = -1;
+        }
+    for (int k = 0; k < n_given; k++)
+        if (given[k] && streq(given[k]->name, p->name) && given[k]->type == p->type) {
+            v->shape.rank = given[k]->rank;
+            memcpy(v->shape.dim, given[k]->dims, sizeof given[k]->dims);
+            v->data = given[k]->i ? given[k] : NULL;
+        }
+    return true;
+}
+
+static bool add_outputs(struct imp *im, struct err *e)
+{
+    const struct onnx_node *n = im->n;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k][0]) {
+            if (find_value(im, n->out[k]))
+                return err_set(e, ERR_NAME, "node %.80s (%.40s): output %.80s is computed twice",
+                               n->name, n->op, n->out[k]);
+            add_value(im, n->out[k]);
+        }
+    return true;
+}
+
+/* The node's inputs. */
+
+bool has_in(const struct imp *im, int i)
+{
+    return i < im->n->n_in && im->n->in[i][0];
+}
+
+struct value *in_value(struct imp *im, int i)
+{
+    struct value *v = has_in(im, i) ? find_value(im, im->n->in[i]) : NULL;
+    if (!v)
+        refuse(im, "input %d is missing", i);
+    return v;
+}
+
+static int declare(struct imp *im, const struct value *v)
+{
+    struct shape shape = at_least_1d(&v->shape);
+    bool input = v->port >= 0;
+    int s = emit(im, input ? "input" : "const", NULL, 0, &shape, "%s", "");
+    im->stmt.data[s].want = im->stmt.data[s].value = v->name;
+    im->stmt.data[s].data = v->data;
+    return s;
+}
+
+bool value_stmt(struct imp *im, struct value *v, int *s)
+{
+    if (v->type != TYPE_FLOAT)
+        return refuse(im, "%s is of type %s; only float tensors are computed", v->name,
+                      onnx_type_name(v->type));
+    if (v->shape.rank < 0)
+        return refuse(im, "the shape of %s is not known", v->name);
+    if (v->shape.rank > MAX_RANK)
+        return refuse(im, "%s has %d dimensions, at most %d are possible", v->name, v->shape.rank,
+                      MAX_RANK);
+    if (shape_elems(&v->shape) == 0 || shape_elems(&v->shape) > MAX_RESULT)
+        return refuse(im, "%s is empty, or too large", v->name);
+    if (v->stmt < 0)
+        v->stmt = declare(im, v);
+    *s = v->stmt;
+    return true;
+}
+
+bool in_stmt(struct imp *im, int i, int *s)
+{
+    struct value *v = in_value(im, i);
+    return v && value_stmt(im, v, s);
+}
+
+bool in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
+{
+    const struct value *v = in_value(im, i);
+    if (!v)
+        return false;
+    if (!v->data || !v->data->i)
+        return refuse(im, "its input %s has to be a constant of integers", v->name);
+    if (v->data->elems > max)
+        return refuse(im, "its input %s has more than %d numbers", v->name, max);
+    *n = (int)v->data->elems;
+    for (int k = 0; k < *n; k++)
+        out[k] = v->data->i[k];
+    return true;
+}
+
+bool in_float(struct imp *im, int i, double *out)
+{
+    const struct value *v = in_value(im, i);
+    if (!v)
+        return false;
+    if (!v->data || !v->data->f || v->data->elems != 1)
+        return refuse(im, "its input %s has to be one constant number", v->name);
+    *out = (double)v->data->f[0];
+    return true;
+}
+
+/* Attributes. */
+
+const struct onnx_attr *attr(const struct imp *im, const char *name)
+{
+    for (int i = 0; i < im->n->n_attr; i++)
+        if (streq(im->n->attr[i].name, name))
+            return &im->n->attr[i];
+    return NULL;
+}
+
+int64_t attr_int(const struct imp *im, const char *name, int64_t otherwise)
+{
+    const struct onnx_attr *a = attr(im, name);
+    return a && a->kind == ATTR_INT ? a->i : otherwise;
+}
+
+double attr_float(const struct imp *im, const char *name, double otherwise)
+{
+    const struct onnx_attr *a = attr(im, name);
+    return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
+}
+
+const char *attr_text(const struct imp *im, const char *name)
+{
+    const struct onnx_attr *a = attr(im, name);
+    return a ? a->text : "";
+}
+
+bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n)
+{
+    const struct onnx_attr *a = attr(im, name);
+    *n = 0;
+    if (!a)
+        return true;
+    if (a->kind != ATTR_INTS || a->n > max)
+        return refuse(im, "attribute %s: expected at most %d integers", name, max);
+    for (int i = 0; i < a->n; i++)
+        out[i] = a->ints[i];
+    *n = a->n;
+    return true;
+}
+
+bool axis_in(struct imp *im, int64_t axis, int rank, int *out)
+{
+    if (axis < -rank || axis >= rank)
+        return refuse(im, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return true;
+}
+
+/* Results. */
+
+static struct value *out_value(struct imp *im, int k)
+{
+    return k < im->n->n_out && im->n->out[k][0] ? find_value(im, im->n->out[k]) : NULL;
+}
+
+bool wants_out(const struct imp *im, int k)
+{
+    return k < im->n->n_out && im->n->out[k][0];
+}
+
+void set_out(struct imp *im, int k, int s, const struct shape *shape)
+{
+    struct value *v = out_value(im, k);
+    if (!v)
+        return;
+    if (shape_elems(shape) > MAX_RESULT)
+        refuse(im, "a result of %s is too large", shape_text(im, shape, "x"));
+    v->type = TYPE_FLOAT;
+    v->stmt = s;
+    v->shape = *shape;
+    if (!im->stmt.data[s].want)
+        im->stmt.data[s].want = v->name;
+}
+
+/* Of nothing but scalars the result is one too. */
+bool done(struct imp *im, int s)
+{
+    struct shape shape = *shape_of(im, s);
+    bool scalars = shape.rank == 1 && shape.dim[0] == 1;
+    for (int i = 0; i < im->n->n_in && scalars; i++) {
+        const struct value *v = has_in(im, i) ? in_value(im, i) : NULL;
+        scalars = !v || v->shape.rank == 0;
+    }
+    shape.rank = scalars ? 0 : shape.rank;
+    set_out(im, 0, s, &shape);
+    return true;
+}
+
+void set_const(struct imp *im, int k, const struct onnx_tensor *t)
+{
+    struct value *v = out_value(im, k);
+    if (!v)
+        return;
+    v->data = t;
+    v->type = t->type;
+    v->shape.rank = t->rank;
+    memcpy(v->shape.dim, t->dims, sizeof t->dims);
+}
+
+/* Nodes. */
+
+static const struct handler *find_handler(const struct onnx_node *n)
+{
+    const struct handler *const tables[] = { onnx_window_ops, onnx_math_ops, onnx_move_ops };
+    if (n->domain[0] && !streq(n->domain, "ai.onnx"))
+        return NULL;
+    for (int t = 0; t < COUNT_OF(tables); t++)
+        for (const struct handler *h = tables[t]; h->op; h++)
+            if (streq(h->op, n->op))
+                return h;
+    return NULL;
+}
+
+/* Inputs must exist; the node that blocks one of them, or -1. */
+static bool check_inputs(struct imp *im, int *blocked, struct err *e)
+{
+    const struct onnx_node *n = im->n;
+    *blocked = -1;
+    for (int i = 0; i < n->n_in; i++) {
+        const struct value *v = n->in[i][0] ? find_value(im, n->in[i]) : NULL;
+        if (n->in[i][0] && !v) {
+            err_set(e, ERR_NAME, "node %.80s (%.40s): input %.80s is nothing that an earlier node, "
+                    "an input or an initializer gives", n->name, n->op, n->in[i]);
+            return err_fix(e, "nodes have to be in order; a cycle has no order");
+        }
+        if (v && v->blocked >= 0)
+            *blocked = v->blocked;
+    }
+    return true;
+}
+
+static void block_outputs(struct imp *im, int by)
+{
+    for (int k = 0; k < im->n->n_out; k++) {
+        struct value *v = out_value(im, k);
+        if (v)
+            v->blocked = by;
+    }
+}
+
+/* Outputs that no handler set (the mask of a Dropout) block whoever reads them. */
+static void settle_outputs(struct imp *im)
+{
+    for (int k = 0; k < im->n->n_out; k++) {
+        struct value *v = out_value(im, k);
+        if (v && v->stmt < 0 && !v->data)
+            v->blocked = im->node;
+    }
+}
+
+static void run_node(struct imp *im, int blocked)
+{
+    struct onnx_graph *g = im->out;
+    const struct handler *h = find_handler(im->n);
+    im->reason = NULL;
+    if (blocked >= 0) {
+        block_outputs(im, blocked);
+        g->reason[im->node] = arena_printf(im->a, "waits for node %s", im->m->node[blocked].name);
+        return;
+    }
+    bool ok = fold(im);
+    if (!ok && !im->reason)
+        ok = h ? h->run(im)
+               : refuse(im, im->n->domain[0] ? "operators of other domains are unknown"
+                                             : "no statement for this operator");
+    if (ok && !im->reason) {
+        settle_outputs(im);
+        const struct value *v = out_value(im, 0);
+        if (v && v->blocked < 0)
+            g->shape[im->node] = shape_text(im, &v->shape, "x");
+        return;
+    }
+    g->reason[im->node] = im->reason;
+    g->n_unsupported++;
+    block_outputs(im, im->node);
+}
+
+/* Names: identifiers, unique without regard to case, and no operator's. */
+
+static bool name_taken(const struct imp *im, const char *name, int before)
+{
+    static const char *const words[] = { "input", "const", "output" };
+    for (int i = 0; i < COUNT_OF(words); i++)
+        if (strcaseeq(words[i], name))
+            return true;
+    char lower[64];
+    snprintf(lower, sizeof lower, "%s", name);
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (ops_find(lower))
+        return true;
+    for (int i = 0; i < before; i++)
+        if (im->stmt.data[i].live && strcaseeq(im->stmt.data[i].name, name))
+            return true;
+    return false;
+}
+
+static const char *pretty(struct imp *im, int i)
+{
+    const struct stmt *s = &im->stmt.data[i];
+    char stem[40], name[64];
+    int n = 0;
+    const char *from = s->want ? s->want : s->op;
+    if (strlen(from) > sizeof stem - 2)          /* long names differ at the end */
+        from += strlen(from) - (sizeof stem - 2);
+    if (!isalpha((unsigned char)*from))
+        stem[n++] = 'v';
+    for (; *from && n < COUNT_OF(stem) - 1; from++)
+        stem[n++] = (char)(isalnum((unsigned char)*from) ? *from : '_');
+    stem[n] = '\0';
+    snprintf(name, sizeof name, "%s", stem);
+    for (int k = 2; name_taken(im, name, i); k++)
+        snprintf(name, sizeof name, "%s_%d", stem, k);
+    return arena_strdup(im->a, name);
+}
+
+static void mark_live(struct imp *im)
+{
+    for (int i = im->stmt.len - 1; i >= 0; i--)
+        for (int k = 0; im->stmt.data[i].live && k < im->stmt.data[i].n_in; k++)
+            im->stmt.data[im->stmt.data[i].in[k]].live = true;
+}
+
+static void print_stmt(struct imp *im, const struct stmt *s)
+{
+    struct str *out = &im->out->text;
+    str_printf(out, "%s = %s", s->name, s->op);
+    for (int k = 0; k < s->n_in; k++)
+        str_printf(out, "%s%s", k ? ", " : "(", im->stmt.data[s->in[k]].name);
+    if (s->n_in)
+        str_add(out, ")");
+    if (s->params[0])
+        str_printf(out, " %s", s->params);
+    for (int d = 0; d < s->shape.rank && !s->n_in; d++)
+        str_printf(out, " d%d=%lld", d, (long long)s->shape.dim[d]);
+    str_add(out, "\n");
+}
+
+static void print_text(struct imp *im, bool plain)
+{
+    str_clear(&im->out->text);
+    vec_clear(&im->out->input);
+    vec_clear(&im->out->output);
+    for (int i = 0; i < im->stmt.len; i++) {
+        struct stmt *s = &im->stmt.data[i];
+        if (!s->live)
+            continue;
+        s->name = plain ? arena_printf(im->a, "t%d", i) : pretty(im, i);
+        print_stmt(im, s);
+        if (!s->n_in)
+            vec_push(&im->out->input,
+                     (struct onnx_binding){ s->name, s->value, s->data });
+    }
+    for (int k = 0; k < im->m->n_out; k++) {
+        const struct value *v = find_value(im, im->m->out[k].name);
+        const char *name = im->stmt.data[v->stmt].name;
+        str_printf(&im->out->text, "%s%s", k ? ", " : "output ", name);
+        vec_push(&im->out->output,
+                 (struct onnx_binding){ name, v->name, NULL });
+    }
+    str_add(&im->out->text, "\n");
+}
+
+/* The statements make a graph, of the shapes that the importer expects? */
+static bool compose(struct imp *im, struct err *e)
+{
+    struct arena *a = arena_new();
+    const struct graph *g;
+    bool ok = graph_from_spec(a, str_text(&im->out->text), &g, e);
+    for (int i = 0; ok && i < im->stmt.len; i++) {
+        const struct stmt *s = &im->stmt.data[i];
+        int t = s->live ? graph_tensor(g, s->name) : -1;
+        bool same = t < 0 || g->tensor[t].rank == s->shape.rank;
+        for (int d = 0; same && t >= 0 && d < s->shape.rank; d++)
+            same = g->tensor[t].shape[d] == s->shape.dim[d];
+        if (!same)
+            ok = err_set(e, ERR_BUG, "node %.80s (%.40s): %s has another shape than expected",
+                         im->m->node[s->node].name, im->m->node[s->node].op, s->name);
+    }
+    arena_free(a);
+    return ok;
+}
+
+/* A statement that cannot be composed makes its node unsupported. */
+static void blame(struct imp *im, const struct err *e)
+{
+    int line = 0;
+    for (int i = 0; i < im->stmt.len; i++) {
+        const struct stmt *s = &im->stmt.data[i];
+        line += s->live;
+        if (s->live && line == e->at.line) {
+            im->out->reason[s->node] = arena_strdup(im->a, e->text);
+            im->out->n_unsupported++;
+            break;
+        }
+    }
+    str_clear(&im->out->text);
+}
+
+/* Every output of the model as a statement of its own kind: a copy where it is an input. */
+static bool end_outputs(struct imp *im, struct err *e)
+{
+    for (int k = 0; k < im->m->n_out; k++) {
+        struct value *v = find_value(im, im->m->out[k].name);
+        const struct onnx_port *p = &im->m->out[k];
+        if (!v)
+            return err_set(e, ERR_NAME, "output %.80s is computed by no node", p->name);
+        if (v->blocked >= 0 || im->out->n_unsupported)
+            continue;
+        im->reason = NULL;
+        int s;
+        if (!value_stmt(im, v, &s)) {
+            err_set(e, ERR_ENV, "output %.80s: %s", p->name, im->reason);
+            return false;
+        }
+        bool same = p->rank < 0 || p->rank == v->shape.rank;
+        for (int d = 0; same && d < p->rank; d++)
+            same = p->dims[d] < 0 || p->dims[d] == v->shape.dim[d];
+        if (!same)
+            return err_set(e, ERR_RANGE, "output %.80s: shape: the nodes compute %s", p->name,
+                           shape_text(im, &v->shape, "x"));
+        if (im->stmt.data[s].n_in == 0) {
+            v->stmt = s = emit1(im, "identity", s);
+            im->stmt.data[s].want = v->name;
+        }
+        im->stmt.data[s].live = true;
+    }
+    return true;
+}
+
+static bool finish(struct imp *im, struct err *e)
+{
+    if (!end_outputs(im, e))
+        return false;
+    if (im->out->n_unsupported)
+        return true;
+    bool any = false;
+    for (int k = 0; k < im->m->n_out; k++) {
+        const struct value *v = find_value(im, im->m->out[k].name);
+        any = true;
+        if (v->blocked >= 0)
+            return err_set(e, ERR_ENV, "output %.80s: node %.80s does not compute it here",
+                           v->name, im->m->node[v->blocked].name);
+    }
+    if (!any)
+        return err_set(e, ERR_SYNTAX, "the graph has no outputs");
+    mark_live(im);
+    print_text(im, false);
+    bool ok = compose(im, e);
+    if (!ok && e->code == ERR_NAME) {
+        print_text(im, true);
+        ok = compose(im, e);
+    }
+    if (!ok)
+        blame(im, e);
+    return ok || im->out->n_unsupported;
+}
+
+static bool run_nodes(struct imp *im, struct err *e)
+{
+    for (int i = 0; i < im->m->n_nodes; i++) {
+        int blocked;
+        im->n = &im->m->node[i];
+        im->node = i;
+        if (!check_inputs(im, &blocked, e) || !add_outputs(im, e))
+            return false;
+        run_node(im, blocked);
+    }
+    return true;
+}
+
+bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
+                 struct onnx_graph *out, struct err *e)
+{
+    *out = (struct onnx_graph){ .arena = arena_new(), .n_nodes = m->n_nodes };
+    struct imp im = { .m = m, .a = out->arena, .out = out };
+    out->reason = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
+    out->shape = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
+    str_printf(&out->notes, "ONNX model %s, opset %lld%s%s.\n",
+               m->name[0] ? m->name : "without name", (long long)m->opset,
+               m->producer[0] ? ", made by " : "", m->producer);
+    index_values(&im);
+    bool ok = true;
+    for (int i = 0; ok && i < m->n_init; i++)
+        ok = add_constant(&im, &m->init[i], e);
+    for (int i = 0; ok && i < m->n_in; i++)
+        ok = add_input(&im, i, given, n_given, e);
+    ok = ok && run_nodes(&im, e) && finish(&im, e);
+    vec_free(&im.stmt);
+    vec_free(&im.value);
+    if (!ok)
+        onnx_graph_free(out);
+    return ok;
+}
+
+void onnx_graph_free(struct onnx_graph *g)
+{
+    str_free(&g->text);
+    str_free(&g->notes);
+    vec_free(&g->input);
+    vec_free(&g->output);
+    arena_free(g->arena);
+    *g = (struct onnx_graph){ 0 };
+}

@@ -1,0 +1,105 @@
+/* What the parts of the ONNX importer share.  Only sessions/onnx_*.c include this.
+ *
+ * Handlers turn a node into statements.  A statement is known by its index until the end, when
+ * those that no output needs are dropped and the others get their names.  A tensor of rank 0 is a
+ * statement of shape 1: values keep the rank of the model. */
+#ifndef TS_SESSIONS_ONNX_IMPL_H
+#define TS_SESSIONS_ONNX_IMPL_H
+#include "kernels/ops/graph.h"
+#include "sessions/onnx.h"
+
+enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
+enum { MAX_FOLD = 1 << 20 };              /* elements of a constant computed here */
+
+struct shape { int rank; int64_t dim[ONNX_MAX_RANK]; };
+
+struct stmt {
+    const char *op, *params;              /* "input" and "const" have no arguments */
+    int n_in;
+    const int *in;                        /* statements */
+    struct shape shape;
+    const char *want, *name;              /* the value it stands for, if any; its name in the end */
+    const char *value;                    /* input, const: what of the model */
+    const struct onnx_tensor *data;
+    int node;                             /* that it came from */
+    bool live;
+};
+
+struct value {
+    const char *name;
+    int type;
+    struct shape shape;
+    const struct onnx_tensor *data;       /* of constants */
+    int stmt;                             /* -1: none yet */
+    int port;                             /* an input of the model; else -1 */
+    int blocked;                          /* the node that is not supported; -1 */
+};
+
+struct imp {
+    const struct onnx_model *m;
+    struct arena *a;
+    struct onnx_graph *out;
+    VEC(struct stmt) stmt;
+    VEC(struct value) value;
+    int *bucket, *next, n_buckets;        /* values by name */
+    const struct onnx_node *n;            /* at hand */
+    int node;
+    const char *reason;                   /* why it is not supported */
+};
+
+/* False, so that `return refuse(...)` is one line. */
+bool refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The node's inputs: NULL with a reason when input i is missing. */
+bool has_in(const struct imp *im, int i);
+struct value *in_value(struct imp *im, int i);
+/* Input i as a float statement. */
+bool in_stmt(struct imp *im, int i, int *s);
+bool value_stmt(struct imp *im, struct value *v, int *s);
+/* Input i as constant integers; at most max. */
+bool in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
+/* Input i as one constant float. */
+bool in_float(struct imp *im, int i, double *out);
+
+/* Attributes. */
+const struct onnx_attr *attr(const struct imp *im, const char *name);
+int64_t attr_int(const struct imp *im, const char *name, int64_t otherwise);
+double attr_float(const struct imp *im, const char *name, double otherwise);
+const char *attr_text(const struct imp *im, const char *name);     /* "" when there is none */
+bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n);
+/* An axis of a tensor of this rank; negative ones count from the end. */
+bool axis_in(struct imp *im, int64_t axis, int rank, int *out);
+
+/* Statements. */
+int emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
+         const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+int emit1(struct imp *im, const char *op, int x);                  /* of the same shape */
+bool emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcast */
+int emit_affine(struct imp *im, int x, double mul, double add);
+bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out);
+int emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n);
+int emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep);
+int emit_transpose(struct imp *im, int x, const int *perm);
+int emit_expand(struct imp *im, int x, const struct shape *to);
+bool emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
+int emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
+const struct shape *shape_of(const struct imp *im, int s);
+const char *shape_text(struct imp *im, const struct shape *s, const char *sep);
+int64_t shape_elems(const struct shape *s);
+struct shape at_least_1d(const struct shape *s);
+/* A list of numbers as text: "1,2,3". */
+const char *list_text(struct imp *im, const int64_t *v, int n);
+
+/* Output k of the node is statement s (of that shape in the model), or a constant. */
+void set_out(struct imp *im, int k, int s, const struct shape *shape);
+bool done(struct imp *im, int s);                                   /* output 0, its own shape */
+void set_const(struct imp *im, int k, const struct onnx_tensor *t);
+bool wants_out(const struct imp *im, int k);
+
+/* Constants: true when the node was computed; false with a reason when it was its own and wrong,
+ * without when there is nothing to compute. */
+bool fold(struct imp *im);
+
+struct handler { const char *op; bool (*run)(struct imp *im); };
+extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[];  /* NULL ends */
+#endif

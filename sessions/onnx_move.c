@@ -1,0 +1,481 @@
+/* Operators that move data: shapes, slices, joins, padding. */
+#include "sessions/onnx_impl.h"
+
+#include <string.h>
+
+static bool identity(struct imp *im)
+{
+    int x;
+    const struct value *v = in_value(im, 0);
+    if (!v || !in_stmt(im, 0, &x))
+        return false;
+    set_out(im, 0, x, &v->shape);
+    return true;
+}
+
+static bool cast(struct imp *im)
+{
+    if (attr_int(im, "to", 0) != TYPE_FLOAT)
+        return refuse(im, "to %s: only float tensors are computed",
+                      onnx_type_name((int)(attr_int(im, "to", 0) & 0xff)));
+    return identity(im);
+}
+
+/* Inference only: nothing is dropped. */
+static bool dropout(struct imp *im)
+{
+    const struct value *training = has_in(im, 2) ? in_value(im, 2) : NULL;
+    if (training && (!training->data || !training->data->i || training->data->i[0]))
+        return refuse(im, "only inference: its input %s has to be the constant false",
+                      training->name);
+    if (im->m->opset < 7 && !attr_int(im, "is_test", 0) && wants_out(im, 1))
+        return refuse(im, "only inference: the mask is of training");
+    return identity(im);
+}
+
+static bool reshaped(struct imp *im, const struct shape *to)
+{
+    int x;
+    if (!in_stmt(im, 0, &x))
+        return false;
+    struct shape whole = *to;
+    if (!emit_reshape(im, x, &whole, &x))
+        return false;
+    set_out(im, 0, x, to);
+    return true;
+}
+
+/* 0 keeps a dim, -1 is what is left. */
+static bool reshape(struct imp *im)
+{
+    int64_t dims[ONNX_MAX_RANK], known = 1;
+    int n, open = -1;
+    const struct value *v = in_value(im, 0);
+    if (!v || !(im->n->n_in > 1 ? in_ints(im, 1, dims, ONNX_MAX_RANK, &n)
+                                : attr_ints(im, "shape", dims, ONNX_MAX_RANK, &n)))
+        return false;
+    struct shape to = { .rank = n };
+    for (int d = 0; d < n; d++) {
+        bool keep = dims[d] == 0 && !attr_int(im, "allowzero", 0);
+        if (dims[d] < -1 || (keep && d >= v->shape.rank) || (dims[d] == -1 && open >= 0))
+            return refuse(im, "its shape %s makes no sense", list_text(im, dims, n));
+        to.dim[d] = keep ? v->shape.dim[d] : dims[d];
+        if (dims[d] == -1)
+            open = d;
+        else if (to.dim[d] > 0 && known <= (int64_t)1 << 40)
+            known *= to.dim[d] > (int64_t)1 << 20 ? (int64_t)1 << 20 : to.dim[d];
+    }
+    if (open >= 0 && v->shape.rank >= 0)
+        to.dim[open] = shape_elems(&v->shape) / known;
+    for (int d = 0; d < n; d++)
+        if (to.dim[d] < 1)
+            return refuse(im, "its shape %s is empty", list_text(im, dims, n));
+    return reshaped(im, &to);
+}
+
+static bool flatten(struct imp *im)
+{
+    const struct value *v = in_value(im, 0);
+    int64_t axis = attr_int(im, "axis", 1);
+    struct shape to = { 2, { 1, 1 } };
+    if (!v || v->shape.rank < 0)
+        return v ? refuse(im, "the shape of %s is not known", v->name) : false;
+    int rank = v->shape.rank;
+    if (axis < -rank || axis > rank)
+        return refuse(im, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+    axis += axis < 0 ? rank : 0;
+    if (shape_elems(&v->shape) > (int64_t)1 << 40)
+        return refuse(im, "%s is too large", v->name);
+    for (int d = 0; d < rank; d++)
+        to.dim[d >= axis] *= v->shape.dim[d];
+    return reshaped(im, &to);
+}
+
+/* axes= or the second input, as a set over `rank` dims. */
+static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
+{
+    int64_t axes[ONNX_MAX_RANK];
+    int n = 0, d;
+    *given = has_in(im, 1) || attr(im, "axes");
+    *set = 0;
+    if (has_in(im, 1) ? !in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
+                      : !attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!axis_in(im, axes[i], rank, &d))
+            return false;
+        *set |= 1u << d;
+    }
+    return true;
+}
+
+static int count(unsigned set)
+{
+    return __builtin_popcount(set);
+}
+
+static bool squeeze(struct imp *im)
+{
+    const struct value *v = in_value(im, 0);
+    struct shape to = { 0 };
+    unsigned set;
+    bool given;
+    if (!v || !axes_of(im, v->shape.rank, &set, &given))
+        return false;
+    for (int d = 0; d < v->shape.rank; d++)
+        if (given ? !(set >> d & 1) : v->shape.dim[d] != 1)
+            to.dim[to.rank++] = v->shape.dim[d];
+        else if (v->shape.dim[d] != 1)
+            return refuse(im, "dimension %d of %s is not 1", d, shape_text(im, &v->shape, "x"));
+    return reshaped(im, &to);
+}
+
+static bool unsqueeze(struct imp *im)
+{
+    const struct value *v = in_value(im, 0);
+    const struct onnx_attr *a = attr(im, "axes");
+    int from = 0, more = a ? a->n : 0;
+    unsigned set;
+    bool given;
+    if (!v)
+        return false;
+    if (has_in(im, 1) && in_value(im, 1)->data)
+        more = (int)(in_value(im, 1)->data->elems & 0xff);
+    struct shape to = { .rank = v->shape.rank + more };
+    if (v->shape.rank < 0 || to.rank > ONNX_MAX_RANK)
+        return refuse(im, "a result of %d dimensions", to.rank);
+    if (!axes_of(im, to.rank, &set, &given))
+        return false;
+    if (count(set) != more)
+        return refuse(im, "axes: one of them is there twice");
+    for (int d = 0; d < to.rank; d++)
+        to.dim[d] = set >> d & 1 ? 1 : v->shape.dim[from++];
+    return reshaped(im, &to);
+}
+
+static bool transpose(struct imp *im)
+{
+    int64_t perm[ONNX_MAX_RANK];
+    int x, p[ONNX_MAX_RANK], n;
+    unsigned seen = 0;
+    if (!in_stmt(im, 0, &x) || !attr_ints(im, "perm", perm, ONNX_MAX_RANK, &n))
+        return false;
+    int rank = shape_of(im, x)->rank;
+    if (attr(im, "perm") && n != rank && !(n == 0 && rank == 1))
+        return refuse(im, "attribute perm: %d numbers for %d dimensions", n, rank);
+    for (int d = 0; d < rank; d++) {
+        int64_t from = n ? perm[d] : rank - 1 - d;
+        if (from < 0 || from >= rank || seen >> from & 1)
+            return refuse(im, "attribute perm: %s is no permutation", list_text(im, perm, n));
+        seen |= 1u << from;
+        p[d] = (int)from;
+    }
+    return done(im, emit_transpose(im, x, p));
+}
+
+static bool concat(struct imp *im)
+{
+    int axis, y, *x = ARENA_ARRAY(im->a, int, im->n->n_in + 1);
+    for (int i = 0; i < im->n->n_in; i++)
+        if (!in_stmt(im, i, &x[i]))
+            return false;
+    if (im->n->n_in == 0)
+        return refuse(im, "it has no inputs");
+    if (!axis_in(im, attr_int(im, "axis", 1), shape_of(im, x[0])->rank, &axis))
+        return false;
+    return emit_concat(im, x, im->n->n_in, axis, &y) && done(im, y);
+}
+
+static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* starts, ends, axes, steps: attributes before opset 10, then inputs. */
+static bool slice_list(struct imp *im, int i, const char *name, int64_t *v, int *n)
+{
+    *n = 0;
+    if (im->m->opset < 10)
+        return attr_ints(im, name, v, ONNX_MAX_RANK, n);
+    return has_in(im, i) ? in_ints(im, i, v, ONNX_MAX_RANK, n) : true;
+}
+
+static bool slice(struct imp *im)
+{
+    int64_t start[ONNX_MAX_RANK], end[ONNX_MAX_RANK], axes[ONNX_MAX_RANK], steps[ONNX_MAX_RANK];
+    int x, n, n_end, n_axes, n_steps;
+    if (!in_stmt(im, 0, &x) || !slice_list(im, 1, "starts", start, &n) ||
+        !slice_list(im, 2, "ends", end, &n_end) || !slice_list(im, 3, "axes", axes, &n_axes) ||
+        !slice_list(im, 4, "steps", steps, &n_steps))
+        return false;
+    if (n != n_end || (n_axes && n_axes != n) || (n_steps && n_steps != n))
+        return refuse(im, "starts, ends, axes and steps differ in number");
+    for (int i = 0; i < n; i++) {
+        int d;
+        if (!axis_in(im, n_axes ? axes[i] : i, shape_of(im, x)->rank, &d))
+            return false;
+        int64_t dim = shape_of(im, x)->dim[d], step = n_steps ? steps[i] : 1;
+        if (step == 0 || step < -(1 << 20) || step > 1 << 20)
+            return refuse(im, "a step of %lld", (long long)step);
+        int64_t from = start[i] < 0 ? clamp(start[i], -dim, 0) + dim : start[i];
+        int64_t to = end[i] < 0 ? clamp(end[i], -dim - 1, 0) + dim : end[i];
+        from = step > 0 ? clamp(from, 0, dim) : clamp(from, 0, dim - 1);
+        to = step > 0 ? clamp(to, 0, dim) : clamp(to, -1, dim - 1);
+        int64_t len = step > 0 ? (to - from + step - 1) / step : (to - from + step + 1) / step;
+        if (len < 1 || (step > 0 ? to <= from : to >= from))
+            return refuse(im, "nothing is left of axis %d", d);
+        x = emit_slice(im, x, d, from, step, len);
+    }
+    if (im->stmt.data[x].n_in == 0)
+        x = emit1(im, "identity", x);
+    return done(im, x);
+}
+
+/* Parts of split=, or equal ones. */
+static bool split(struct imp *im)
+{
+    enum { MAX_PARTS = 256 };
+    int64_t part[MAX_PARTS], at = 0;
+    int x, axis, n = 0;
+    if (!in_stmt(im, 0, &x))
+        return false;
+    struct shape s = *shape_of(im, x);
+    if (!axis_in(im, attr_int(im, "axis", 0), s.rank, &axis) ||
+        !(has_in(im, 1) ? in_ints(im, 1, part, MAX_PARTS, &n)
+                        : attr_ints(im, "split", part, MAX_PARTS, &n)))
+        return false;
+    if (n == 0) {
+        n = im->n->n_out;
+        if (n < 1 || n > MAX_PARTS || s.dim[axis] % n)
+            return refuse(im, "%d equal parts of %lld", n, (long long)s.dim[axis]);
+        for (int i = 0; i < n; i++)
+            part[i] = s.dim[axis] / n;
+    }
+    if (n != im->n->n_out)
+        return refuse(im, "%d parts and %d outputs", n, im->n->n_out);
+    for (int i = 0; i < n; at += part[i++]) {
+        if (part[i] < 1 || part[i] > s.dim[axis] - at)
+            return refuse(im, "a part of %lld", (long long)part[i]);
+        int y = emit_slice(im, x, axis, at, 1, part[i]);
+        struct shape shape = *shape_of(im, y);
+        set_out(im, i, y, &shape);
+    }
+    return true;
+}
+
+static bool expand(struct imp *im)
+{
+    struct shape to = { 0 };
+    int x;
+    if (!in_stmt(im, 0, &x) || !in_ints(im, 1, to.dim, ONNX_MAX_RANK, &to.rank))
+        return false;
+    struct shape from = *shape_of(im, x);
+    if (from.rank > to.rank) {
+        int more = from.rank - to.rank;
+        memmove(to.dim + more, to.dim, sizeof *to.dim * (size_t)to.rank);
+        for (int d = 0; d < more; d++)
+            to.dim[d] = 1;
+        to.rank = from.rank;
+    }
+    for (int d = 0; d < to.rank; d++) {
+        int f = d - (to.rank - from.rank);
+        int64_t have = f >= 0 ? from.dim[f] : 1;
+        if (to.dim[d] < 1 || (have != 1 && to.dim[d] != 1 && to.dim[d] != have))
+            return refuse(im, "%s cannot be expanded to %s", shape_text(im, &from, "x"),
+                          list_text(im, to.dim, to.rank));
+        to.dim[d] = have > to.dim[d] ? have : to.dim[d];
+    }
+    if (to.rank > MAX_RANK)
+        return refuse(im, "a result of %d dimensions", to.rank);
+    return done(im, emit_expand(im, x, &to));
+}
+
+/* Every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d. */
+static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
+{
+    struct shape s = *shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
+    for (int d = 0; d < s.rank; d++) {
+        if (n[d] < 1 || n[d] > 1 << 20)
+            return refuse(im, "%lld repeats of dimension %d", (long long)n[d], d);
+        for (int part = 0; part < 2; part++) {
+            bool repeats = part == inner;
+            if (repeats && n[d] == 1)
+                continue;
+            apart.dim[apart.rank++] = repeats ? 1 : s.dim[d];
+            wide.dim[wide.rank++] = repeats ? n[d] : s.dim[d];
+        }
+        out.dim[d] *= n[d];
+    }
+    if (apart.rank > MAX_RANK)
+        return refuse(im, "it needs a tensor of %d dimensions", apart.rank);
+    if (!emit_reshape(im, x, &apart, &x))
+        return false;
+    x = emit_expand(im, x, &wide);
+    return emit_reshape(im, x, &out, &x) && done(im, x);
+}
+
+static bool tile(struct imp *im)
+{
+    int64_t n[ONNX_MAX_RANK];
+    int x, count;
+    if (!in_stmt(im, 0, &x) || !in_ints(im, 1, n, ONNX_MAX_RANK, &count))
+        return false;
+    if (count != shape_of(im, x)->rank)
+        return refuse(im, "%d repeats for %d dimensions", count, shape_of(im, x)->rank);
+    return repeat(im, x, n, false);
+}
+
+/* Nearest with whole factors. */
+static bool upsample(struct imp *im)
+{
+    int64_t n[ONNX_MAX_RANK];
+    int x;
+    const struct value *scales = in_value(im, im->m->opset < 11 ? 1 : 2);
+    const char *mode = attr_text(im, "mode");
+    if (!in_stmt(im, 0, &x) || !scales)
+        return false;
+    struct shape s = *shape_of(im, x);
+    if ((mode[0] && !streq(mode, "nearest")) || !scales->data || !scales->data->f ||
+        scales->data->elems != s.rank || has_in(im, 3) ||
+        (streq(im->n->op, "Resize") &&
+         (!streq(attr_text(im, "coordinate_transformation_mode"), "asymmetric") ||
+          !streq(attr_text(im, "nearest_mode"), "floor"))))
+        return refuse(im, "only mode nearest (asymmetric, floor) with constant scales");
+    for (int d = 0; d < s.rank; d++) {
+        n[d] = (int64_t)(scales->data->f[d] > 4096 ? 4096 : scales->data->f[d] < 0
+                                                    ? 0 : scales->data->f[d]);
+        if ((float)n[d] != scales->data->f[d])
+            return refuse(im, "a scale of %g is no whole number", (double)scales->data->f[d]);
+    }
+    return repeat(im, x, n, true);
+}
+
+/* Mirrors or repeats the border of one axis. */
+static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
+                   int *out)
+{
+    struct shape s = *shape_of(im, x);
+    int64_t n = s.dim[axis];
+    int part[3], count = 0;
+    if (mirror && (before >= n || after >= n))
+        return refuse(im, "mirrored padding of %lld is not below the dimension", (long long)n);
+    if (before) {
+        s.dim[axis] = before;
+        part[count++] = mirror ? emit_slice(im, x, axis, before, -1, before)
+                               : emit_expand(im, emit_slice(im, x, axis, 0, 1, 1), &s);
+    }
+    part[count++] = x;
+    if (after) {
+        s.dim[axis] = after;
+        part[count++] = mirror ? emit_slice(im, x, axis, n - 2, -1, after)
+                               : emit_expand(im, emit_slice(im, x, axis, n - 1, 1, 1), &s);
+    }
+    return emit_concat(im, part, count, axis, out);
+}
+
+static bool pad(struct imp *im)
+{
+    int64_t pads[2 * ONNX_MAX_RANK], before[ONNX_MAX_RANK], after[ONNX_MAX_RANK];
+    const char *mode = attr_text(im, "mode"), *name = attr(im, "pads") ? "pads" : "paddings";
+    double value = attr_float(im, "value", 0);
+    int x, n;
+    if (!in_stmt(im, 0, &x) ||
+        !(im->m->opset >= 11 ? in_ints(im, 1, pads, 2 * ONNX_MAX_RANK, &n)
+                             : attr_ints(im, name, pads, 2 * ONNX_MAX_RANK, &n)) ||
+        (im->m->opset >= 11 && has_in(im, 2) && !in_float(im, 2, &value)))
+        return false;
+    int rank = shape_of(im, x)->rank;
+    if (n != 2 * rank || has_in(im, 3))
+        return refuse(im, "pads: %d numbers for %d dimensions", n, rank);
+    for (int d = 0; d < rank; d++) {
+        int64_t dim = shape_of(im, x)->dim[d], cut[2] = { 0, 0 };
+        int64_t p[2] = { pads[d], pads[d + rank] };
+        for (int k = 0; k < 2; k++) {
+            if (p[k] < -dim || p[k] > 1 << 20)
+                return refuse(im, "pads: %lld", (long long)p[k]);
+            cut[k] = p[k] < 0 ? -p[k] : 0;
+        }
+        if (cut[0] + cut[1] >= dim)
+            return refuse(im, "pads: nothing is left of dimension %d", d);
+        x = emit_slice(im, x, d, cut[0], 1, dim - cut[0] - cut[1]);
+        before[d] = p[0] > 0 ? p[0] : 0;
+        after[d] = p[1] > 0 ? p[1] : 0;
+    }
+    if (!mode[0] || streq(mode, "constant"))
+        return done(im, emit_pad(im, x, before, after, value));
+    if (!streq(mode, "reflect") && !streq(mode, "edge"))
+        return refuse(im, "attribute mode: %.40s", mode);
+    for (int d = 0; d < rank; d++)
+        if (!border(im, x, d, before[d], after[d], streq(mode, "reflect"), &x))
+            return false;
+    return done(im, x);
+}
+
+/* Blocks of b x b pixels and channels. */
+static bool depth(struct imp *im)
+{
+    int64_t b = attr_int(im, "blocksize", 0);
+    int x;
+    bool to_space = streq(im->n->op, "DepthToSpace"), crd = streq(attr_text(im, "mode"), "CRD");
+    if (!in_stmt(im, 0, &x))
+        return false;
+    struct shape s = *shape_of(im, x);
+    if (s.rank != 4 || b < 1 || b > 4096 || (to_space ? s.dim[1] % (b * b) : s.dim[2] % b ||
+                                             s.dim[3] % b))
+        return refuse(im, "blocks of %lld in %s", (long long)b, shape_text(im, &s, "x"));
+    int64_t n = s.dim[0], c = s.dim[1], h = s.dim[2], w = s.dim[3];
+    static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, column[] = { 0, 1, 4, 2, 5, 3 };
+    static const int packed[] = { 0, 3, 5, 1, 2, 4 };
+    struct shape in = crd ? (struct shape){ 6, { n, c / b / b, b, b, h, w } }
+                          : (struct shape){ 6, { n, b, b, c / b / b, h, w } };
+    struct shape out = { 4, { n, c / b / b, h * b, w * b } };
+    if (!to_space) {
+        in = (struct shape){ 6, { n, c, h / b, b, w / b, b } };
+        out = (struct shape){ 4, { n, c * b * b, h / b, w / b } };
+    }
+    if (!emit_reshape(im, x, &in, &x))
+        return false;
+    x = emit_transpose(im, x, !to_space ? packed : crd ? column : dcr);
+    return emit_reshape(im, x, &out, &x) && done(im, x);
+}
+
+/* Constant indices: a slice each, or one of a range. */
+static bool gather(struct imp *im)
+{
+    enum { MAX_PICKS = 64 };
+    int64_t at[MAX_PICKS];
+    int x, axis, n, part[MAX_PICKS];
+    const struct value *v = in_value(im, 1);
+    if (!v || !in_stmt(im, 0, &x) || !in_ints(im, 1, at, MAX_PICKS, &n))
+        return false;
+    struct shape s = *shape_of(im, x), out = { 0 };
+    if (!axis_in(im, attr_int(im, "axis", 0), s.rank, &axis))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (at[i] < -s.dim[axis] || at[i] >= s.dim[axis])
+            return refuse(im, "index %lld of %lld", (long long)at[i], (long long)s.dim[axis]);
+        part[i] = emit_slice(im, x, axis, at[i] < 0 ? at[i] + s.dim[axis] : at[i], 1, 1);
+    }
+    if (n == 0 || s.rank - 1 + v->shape.rank > MAX_RANK)
+        return refuse(im, "%d indices", n);
+    for (int d = 0; d < s.rank; d++)
+        if (d != axis)
+            out.dim[out.rank++] = s.dim[d];
+        else
+            for (int k = 0; k < v->shape.rank; k++)
+                out.dim[out.rank++] = v->shape.dim[k];
+    if (!emit_concat(im, part, n, axis, &x) || !emit_reshape(im, x, &out, &x))
+        return false;
+    set_out(im, 0, x, &out);
+    return true;
+}
+
+const struct handler onnx_move_ops[] = {
+    { "Identity", identity }, { "Cast", cast }, { "Dropout", dropout },
+    { "Reshape", reshape }, { "Flatten", flatten }, { "Squeeze", squeeze },
+    { "Unsqueeze", unsqueeze }, { "Transpose", transpose }, { "Concat", concat },
+    { "Slice", slice }, { "Split", split }, { "Expand", expand }, { "Tile", tile },
+    { "Upsample", upsample }, { "Resize", upsample }, { "Pad", pad },
+    { "DepthToSpace", depth }, { "SpaceToDepth", depth }, { "Gather", gather },
+    { NULL, NULL },
+};

@@ -1,0 +1,488 @@
+/* ONNX files -> plain, checked structures.  The only file that sees the protobuf code. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include <onnx.pb-c.h>
+#include "sessions/onnx.h"
+
+enum {
+    MAX_DEPTH = 32,                       /* of messages in messages */
+    MAX_NODES = 4000,
+    MAX_LIST = 1 << 20,                   /* entries of an attribute */
+    MAX_NAME = 512
+};
+#define MAX_ELEMS ((int64_t)1 << 31)
+
+struct reader { struct arena *a; const char *what; struct err *e; };
+
+static const char *const type_names[] = {
+    "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool",
+    "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16",
+};
+
+const char *onnx_type_name(int type)
+{
+    return type >= 0 && type < COUNT_OF(type_names) ? type_names[type] : "unknown";
+}
+
+/* The unpacker recurses, so nesting is checked on the bytes first. */
+
+static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+{
+    *v = 0;
+    for (int shift = 0; shift < 64 && *p < end; shift += 7) {
+        uint8_t byte = *(*p)++;
+        *v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+static const ProtobufCMessageDescriptor *submessage(const ProtobufCMessageDescriptor *d,
+                                                    uint64_t tag)
+{
+    const ProtobufCFieldDescriptor *f =
+        tag > UINT32_MAX ? NULL
+                         : protobuf_c_message_descriptor_get_field(d, (unsigned)tag);
+    return f && f->type == PROTOBUF_C_TYPE_MESSAGE ? f->descriptor : NULL;
+}
+
+static bool shallow(const ProtobufCMessageDescriptor *d, const uint8_t *p, const uint8_t *end,
+                    int depth)
+{
+    if (depth > MAX_DEPTH)
+        return false;
+    while (p < end) {
+        uint64_t key, len;
+        if (!varint(&p, end, &key))
+            return false;
+        int wire = (int)(key & 7);
+        if (wire == 0 && !varint(&p, end, &len))
+            return false;
+        if (wire == 3 || wire == 4 || wire > 5)
+            return false;
+        if (wire == 0)
+            continue;
+        if (wire == 1 || wire == 5)
+            len = wire == 1 ? 8 : 4;
+        else if (!varint(&p, end, &len))
+            return false;
+        if (len > (uint64_t)(end - p))
+            return false;
+        const ProtobufCMessageDescriptor *sub = wire == 2 ? submessage(d, key >> 3) : NULL;
+        if (sub && !shallow(sub, p, p + len, depth + 1))
+            return false;
+        p += len;
+    }
+    return true;
+}
+
+/* Text of the file: short, printable, valid. */
+
+static bool good_name(const char *s)
+{
+    size_t bad, n = strlen(s);
+    if (n > MAX_NAME || !utf8_valid(s, n, &bad))
+        return false;
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return false;
+    return true;
+}
+
+static const char *text_of(struct reader *r, const char *s)
+{
+    return s && good_name(s) ? arena_strdup(r->a, s) : "";
+}
+
+static bool names_of(struct reader *r, const char *node, const char *field, char *const *from,
+                     size_t n, const char *const **out)
+{
+    const char **name = ARENA_ARRAY(r->a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        if (!good_name(from[i]))
+            return err_set(r->e, ERR_SYNTAX, "%s: node %.80s: %s %zu has no proper name", r->what,
+                           node, field, i);
+        name[i] = arena_strdup(r->a, from[i]);
+    }
+    *out = name;
+    return true;
+}
+
+/* Tensors. */
+
+static size_t bytes_per(int type)
+{
+    switch (type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32: return 4;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return 8;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: return 1;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+        return 2;
+    default: return 0;
+    }
+}
+
+static bool wrong_tensor(struct reader *r, const struct onnx_tensor *t, const char *why)
+{
+    return err_set(r->e, ERR_SYNTAX, "%s: tensor %.80s: %s", r->what, t->name[0] ? t->name : "?",
+                   why);
+}
+
+static bool read_dims(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+{
+    if (p->n_dims > ONNX_MAX_RANK)
+        return wrong_tensor(r, t, "dims: too many");
+    t->elems = 1;
+    for (size_t d = 0; d < p->n_dims; d++) {
+        if (p->dims[d] < 0)
+            return wrong_tensor(r, t, "dims: a negative one");
+        if (p->dims[d] > 0 && t->elems > MAX_ELEMS / p->dims[d])
+            return wrong_tensor(r, t, "dims: more than 2^31 elements");
+        t->dims[d] = p->dims[d];
+        t->elems *= p->dims[d];
+    }
+    t->rank = (int)p->n_dims;
+    return true;
+}
+
+static int64_t raw_int(int type, const uint8_t *at)
+{
+    int64_t v = 0;
+    memcpy(&v, at, bytes_per(type));
+    switch (type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: return (int32_t)(uint32_t)v;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: return (int16_t)(uint16_t)v;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8: return (int8_t)(uint8_t)v;
+    default: return v;
+    }
+}
+
+/* Integers of raw_data, int64_data or (the small types) int32_data. */
+static bool read_ints(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+{
+    size_t n = (size_t)t->elems, each = bytes_per(t->type);
+    int64_t *out;
+    if (p->has_raw_data && p->raw_data.len > 0) {
+        if (p->raw_data.len != n * each)
+            return wrong_tensor(r, t, "raw_data: not as long as dims say");
+        out = ARENA_ARRAY(r->a, int64_t, n);
+        for (size_t k = 0; k < n; k++)
+            out[k] = raw_int(t->type, p->raw_data.data + k * each);
+    } else if (p->n_int64_data == n) {
+        out = ARENA_ARRAY(r->a, int64_t, n);
+        for (size_t k = 0; k < n; k++)
+            out[k] = p->int64_data[k];
+    } else if (p->n_int32_data == n) {
+        out = ARENA_ARRAY(r->a, int64_t, n);
+        for (size_t k = 0; k < n; k++)
+            out[k] = p->int32_data[k];
+    } else {
+        return wrong_tensor(r, t, "data: not as many elements as dims say");
+    }
+    t->i = out;
+    return true;
+}
+
+static bool read_floats(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+{
+    size_t n = (size_t)t->elems;
+    if (p->has_raw_data && p->raw_data.len > 0) {
+        if (p->raw_data.len != n * sizeof(float))
+            return wrong_tensor(r, t, "raw_data: not as long as dims say");
+        t->f = arena_copy(r->a, p->raw_data.data, n * sizeof(float));
+    } else if (p->n_float_data == n) {
+        t->f = n ? arena_copy(r->a, p->float_data, n * sizeof(float)) : arena_alloc(r->a, 4);
+    } else {
+        return wrong_tensor(r, t, "float_data: not as many elements as dims say");
+    }
+    return true;
+}
+
+static bool read_tensor(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+{
+    *t = (struct onnx_tensor){ .name = text_of(r, p->name), .type = p->data_type };
+    if (!p->has_data_type || !type_names[0] || p->data_type <= 0 ||
+        p->data_type >= COUNT_OF(type_names))
+        return wrong_tensor(r, t, "data_type: missing or unknown");
+    if (p->has_data_location && p->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
+        return wrong_tensor(r, t, "data_location: external data are not read");
+    if (p->segment)
+        return wrong_tensor(r, t, "segment: tensors in parts are not read");
+    if (!read_dims(r, p, t))
+        return false;
+    if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+        return read_floats(r, p, t);
+    if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE || bytes_per(t->type) == 0)
+        return true;                      /* other types: known by name only */
+    return read_ints(r, p, t);
+}
+
+/* Attributes and nodes. */
+
+static bool wrong_attr(struct reader *r, const struct onnx_node *n, const char *attr,
+                       const char *why)
+{
+    return err_set(r->e, ERR_SYNTAX, "%s: node %.80s (%.40s): attribute %.40s: %s", r->what,
+                   n->name, n->op, attr, why);
+}
+
+static enum onnx_attr_kind kind_of(const Onnx__AttributeProto *p)
+{
+    switch (p->has_type ? (int)p->type : 0) {
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT: return ATTR_FLOAT;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT: return ATTR_INT;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING: return ATTR_TEXT;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR: return ATTR_TENSOR;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS: return ATTR_INTS;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS: return ATTR_FLOATS;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED: break;
+    default: return ATTR_OTHER;
+    }
+    return p->has_i ? ATTR_INT : p->has_f ? ATTR_FLOAT : p->n_ints ? ATTR_INTS
+           : p->has_s ? ATTR_TEXT : p->t ? ATTR_TENSOR : ATTR_OTHER;
+}
+
+static bool read_attr(struct reader *r, const struct onnx_node *n, const Onnx__AttributeProto *p,
+                      struct onnx_attr *a)
+{
+    *a = (struct onnx_attr){ .name = text_of(r, p->name), .text = "", .kind = kind_of(p) };
+    a->i = p->has_i ? p->i : 0;
+    a->f = p->has_f ? (double)p->f : 0;
+    if (!a->name[0])
+        return wrong_attr(r, n, "?", "has no name");
+    if (p->has_s && a->kind == ATTR_TEXT) {
+        char *s = arena_strndup(r->a, (const char *)p->s.data, p->s.len > MAX_NAME ? 0 : p->s.len);
+        a->text = good_name(s) ? s : "";
+    }
+    if (a->kind == ATTR_FLOAT && !isfinite(a->f))
+        return wrong_attr(r, n, a->name, "not a finite number");
+    if (a->kind == ATTR_INTS) {
+        if (p->n_ints > MAX_LIST)
+            return wrong_attr(r, n, a->name, "too many numbers");
+        a->n = (int)p->n_ints;
+        a->ints = p->n_ints ? ARENA_DUP(r->a, p->ints, p->n_ints) : NULL;
+    }
+    if (a->kind != ATTR_TENSOR)
+        return true;
+    if (!p->t)
+        return wrong_attr(r, n, a->name, "has no tensor");
+    struct onnx_tensor *t = ARENA_NEW(r->a, struct onnx_tensor);
+    a->tensor = t;
+    return read_tensor(r, p->t, t);
+}
+
+static bool read_node(struct reader *r, const Onnx__NodeProto *p, int index, struct onnx_node *n)
+{
+    *n = (struct onnx_node){ .name = text_of(r, p->name), .op = text_of(r, p->op_type),
+                             .domain = text_of(r, p->domain) };
+    if (!n->name[0])
+        n->name = p->n_output && good_name(p->output[0]) && p->output[0][0]
+                      ? arena_strdup(r->a, p->output[0]) : arena_printf(r->a, "#%d", index);
+    if (!n->op[0])
+        return err_set(r->e, ERR_SYNTAX, "%s: node %.80s: op_type is missing", r->what, n->name);
+    if (p->n_input > MAX_LIST || p->n_output > MAX_LIST || p->n_attribute > 1000)
+        return err_set(r->e, ERR_RANGE, "%s: node %.80s (%.40s): too many inputs, outputs or "
+                       "attributes", r->what, n->name, n->op);
+    if (!names_of(r, n->name, "input", p->input, p->n_input, &n->in) ||
+        !names_of(r, n->name, "output", p->output, p->n_output, &n->out))
+        return false;
+    struct onnx_attr *attr = ARENA_ARRAY(r->a, struct onnx_attr, p->n_attribute + 1);
+    for (size_t k = 0; k < p->n_attribute; k++)
+        if (!read_attr(r, n, p->attribute[k], &attr[k]))
+            return false;
+    n->attr = attr;
+    n->n_in = (int)p->n_input;
+    n->n_out = (int)p->n_output;
+    n->n_attr = (int)p->n_attribute;
+    return true;
+}
+
+/* Inputs and outputs of the graph. */
+
+static bool read_port(struct reader *r, const Onnx__ValueInfoProto *p, struct onnx_port *port)
+{
+    *port = (struct onnx_port){ .name = text_of(r, p->name), .rank = -1 };
+    if (!port->name[0])
+        return err_set(r->e, ERR_SYNTAX, "%s: an input or output of the graph has no name",
+                       r->what);
+    if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        !p->type->tensor_type)
+        return true;                      /* a sequence or map: known by name only */
+    const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
+    port->type = t->has_elem_type ? t->elem_type : 0;
+    if (!t->shape)
+        return true;
+    if (t->shape->n_dim > ONNX_MAX_RANK)
+        return err_set(r->e, ERR_RANK, "%s: %.80s: shape: more than %d dimensions", r->what,
+                       port->name, ONNX_MAX_RANK);
+    for (size_t d = 0; d < t->shape->n_dim; d++) {
+        const Onnx__TensorShapeProto__Dimension *dim = t->shape->dim[d];
+        bool fixed = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        if (fixed && (dim->dim_value < 0 || dim->dim_value > MAX_ELEMS))
+            return err_set(r->e, ERR_RANGE, "%s: %.80s: shape: a dimension of %lld", r->what,
+                           port->name, (long long)dim->dim_value);
+        port->dims[d] = fixed ? dim->dim_value : -1;
+    }
+    port->rank = (int)t->shape->n_dim;
+    return true;
+}
+
+static bool is_initializer(const struct onnx_model *m, const char *name)
+{
+    for (int i = 0; i < m->n_init; i++)
+        if (streq(m->init[i].name, name))
+            return true;
+    return false;
+}
+
+static bool read_ports(struct reader *r, const struct onnx_model *m,
+                       Onnx__ValueInfoProto *const *from, size_t n, bool inputs,
+                       const struct onnx_port **out, int *n_out)
+{
+    struct onnx_port *port = ARENA_ARRAY(r->a, struct onnx_port, n + 1);
+    int count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!read_port(r, from[i], &port[count]))
+            return false;
+        count += !inputs || !is_initializer(m, port[count].name);
+    }
+    *out = port;
+    *n_out = count;
+    return true;
+}
+
+static bool read_initializers(struct reader *r, const Onnx__GraphProto *g, struct onnx_model *m)
+{
+    struct onnx_tensor *t = ARENA_ARRAY(r->a, struct onnx_tensor, g->n_initializer + 1);
+    if (g->n_sparse_initializer)
+        return err_set(r->e, ERR_TYPE, "%s: sparse_initializer: sparse tensors are not read",
+                       r->what);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        if (!read_tensor(r, g->initializer[i], &t[i]))
+            return false;
+        if (!t[i].name[0])
+            return err_set(r->e, ERR_SYNTAX, "%s: initializer %zu has no name", r->what, i);
+    }
+    m->init = t;
+    m->n_init = (int)g->n_initializer;
+    return true;
+}
+
+static bool read_opset(struct reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
+{
+    m->ir = p->has_ir_version ? p->ir_version : 0;
+    m->opset = 1;
+    for (size_t i = 0; i < p->n_opset_import; i++) {
+        const char *domain = p->opset_import[i]->domain;
+        if (domain && domain[0] && !streq(domain, "ai.onnx"))
+            continue;
+        m->opset = p->opset_import[i]->has_version ? p->opset_import[i]->version : 0;
+    }
+    if (m->opset >= 1 && m->opset <= 100)
+        return true;
+    return err_set(r->e, ERR_RANGE, "%s: opset_import: version %lld", r->what,
+                   (long long)m->opset);
+}
+
+static bool read_model(struct reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
+{
+    const Onnx__GraphProto *g = p->graph;
+    if (!g)
+        return err_set(r->e, ERR_SYNTAX, "%s: the model has no graph", r->what);
+    if (g->n_node == 0 || g->n_node > MAX_NODES || g->n_initializer > MAX_NODES ||
+        g->n_input > MAX_NODES || g->n_output > MAX_NODES)
+        return err_set(r->e, ERR_RANGE, "%s: graph: %zu nodes, %zu initializers, %zu inputs: "
+                       "expected 1 to %d nodes", r->what, g->n_node, g->n_initializer, g->n_input,
+                       MAX_NODES);
+    const char *by = text_of(r, p->producer_name), *version = text_of(r, p->producer_version);
+    m->name = text_of(r, g->name);
+    m->producer = version[0] ? arena_printf(r->a, "%s %s", by, version) : by;
+    if (!read_opset(r, p, m) || !read_initializers(r, g, m) ||
+        !read_ports(r, m, g->input, g->n_input, true, &m->in, &m->n_in) ||
+        !read_ports(r, m, g->output, g->n_output, false, &m->out, &m->n_out))
+        return false;
+    struct onnx_node *node = ARENA_ARRAY(r->a, struct onnx_node, g->n_node);
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!read_node(r, g->node[i], (int)i, &node[i]))
+            return false;
+    m->node = node;
+    m->n_nodes = (int)g->n_node;
+    return true;
+}
+
+static bool not_onnx(const char *what, struct err *e)
+{
+    err_set(e, ERR_SYNTAX, "%s is no ONNX model", what);
+    return err_fix(e, "the file is damaged, cut off, or of another kind");
+}
+
+bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
+               struct err *e)
+{
+    const uint8_t *p = data;
+    if (n == 0 || n > ONNX_MAX_BYTES || !shallow(&onnx__model_proto__descriptor, p, p + n, 0))
+        return not_onnx(what, e);
+    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, n, p);
+    if (!proto)
+        return not_onnx(what, e);
+    struct arena *a = arena_new();
+    struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
+    struct reader r = { a, what, e };
+    m->arena = a;
+    bool ok = read_model(&r, proto, m);
+    onnx__model_proto__free_unpacked(proto, NULL);
+    if (ok)
+        *out = m;
+    else
+        arena_free(a);
+    return ok;
+}
+
+bool onnx_load(const char *path, struct onnx_model **out, struct err *e)
+{
+    struct str data = { 0 };
+    bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) &&
+              onnx_read(path, str_text(&data), data.len, out, e);
+    str_free(&data);
+    return ok;
+}
+
+void onnx_free(struct onnx_model *m)
+{
+    if (m)
+        arena_free(m->arena);
+}
+
+static bool tensor_from(struct reader *r, const struct str *data, const struct onnx_tensor **out)
+{
+    const uint8_t *p = (const uint8_t *)str_text(data);
+    Onnx__TensorProto *proto =
+        shallow(&onnx__tensor_proto__descriptor, p, p + data->len, 0)
+            ? onnx__tensor_proto__unpack(NULL, data->len, p) : NULL;
+    struct onnx_tensor *t = ARENA_NEW(r->a, struct onnx_tensor);
+    if (!proto)
+        return err_set(r->e, ERR_SYNTAX, "%s is no ONNX tensor", r->what);
+    bool ok = read_tensor(r, proto, t);
+    onnx__tensor_proto__free_unpacked(proto, NULL);
+    if (ok)
+        *out = t;
+    return ok;
+}
+
+bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
+                      struct err *e)
+{
+    struct str data = { 0 };
+    struct reader r = { a, path, e };
+    bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) && tensor_from(&r, &data, out);
+    str_free(&data);
+    return ok;
+}

@@ -1,0 +1,79 @@
+/* ONNX files as sessions, and as a list of nodes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sessions/onnx.h"
+
+static void put_row(struct str *out, int width, const char *text)
+{
+    str_add(out, text);
+    str_repeat(out, ' ', width - (int)strlen(text) > 1 ? width - (int)strlen(text) : 1);
+}
+
+void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g)
+{
+    char head[64];
+    int blocked = 0;
+    for (int i = 0; i < m->n_nodes; i++)
+        blocked += g->reason[i] != NULL;
+    str_add(out, str_text(&g->notes));
+    str_printf(out, "%d nodes, %d not supported", m->n_nodes, g->n_unsupported);
+    if (blocked > g->n_unsupported)
+        str_printf(out, ", %d behind them", blocked - g->n_unsupported);
+    str_add(out, "\n\n");
+    for (int i = 0; i < m->n_nodes; i++) {
+        const struct onnx_node *n = &m->node[i];
+        snprintf(head, sizeof head, "%c %4d", g->reason[i] ? '!' : ' ', i);
+        put_row(out, 8, head);
+        put_row(out, 22, n->op);
+        put_row(out, 28, n->name);
+        str_add(out, g->reason[i] ? g->reason[i] : g->shape[i] ? g->shape[i] : "");
+        while (out->len > 0 && out->data[out->len - 1] == ' ')
+            out->data[--out->len] = '\0';
+        str_add(out, "\n");
+    }
+}
+
+static bool unsupported(const struct onnx_model *m, const struct onnx_graph *g, const char *path,
+                        struct err *e)
+{
+    struct str names = { 0 };
+    int shown = 0;
+    for (int i = 0; i < m->n_nodes; i++) {
+        if (!g->reason[i] || strncmp(g->reason[i], "waits for node ", 15) == 0 || shown++ >= 3)
+            continue;
+        str_printf(&names, "%s%.60s %.60s: %.120s", shown > 1 ? "; " : "", m->node[i].op,
+                   m->node[i].name, g->reason[i]);
+    }
+    err_set(e, ERR_ENV, "%.120s: %d of %d nodes cannot be computed here: %s%s", path,
+            g->n_unsupported, m->n_nodes, str_text(&names), shown > 3 ? "; ..." : "");
+    str_free(&names);
+    return err_fix(e, "tilescope show %.200s --what graph lists every node", path);
+}
+
+static void describe(struct session *s, const char *path, const struct onnx_model *m,
+                     const struct onnx_graph *g)
+{
+    const char *base = strrchr(path, '/');
+    snprintf(s->title, sizeof s->title, "%.200s", m->name[0] ? m->name : base ? base + 1 : path);
+    str_add(&s->note, str_text(&g->notes));
+    s->dirty = true;
+}
+
+bool onnx_session(const char *path, struct session **out, struct err *e)
+{
+    struct onnx_model *m;
+    struct onnx_graph g;
+    if (!onnx_load(path, &m, e))
+        return false;
+    bool ok = onnx_import(m, NULL, 0, &g, e);
+    if (ok) {
+        ok = g.n_unsupported ? unsupported(m, &g, path, e)
+                             : session_new(str_text(&g.text), out, e);
+        if (ok)
+            describe(*out, path, m, &g);
+        onnx_graph_free(&g);
+    }
+    onnx_free(m);
+    return ok;
+}

@@ -1,0 +1,229 @@
+#include "tests/unit/onnx_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "sessions/onnx.h"
+#include "tests/unit/random_steps.h"
+#include "tests/unit/run_program.h"
+
+enum { MAX_FILES = 64, MAX_SETS = 16 };
+
+struct test {
+    struct onnx_case *c;
+    struct arena *a;
+    const char *folder;
+    struct onnx_model *m;
+    struct onnx_graph g;
+    const struct onnx_tensor *in[MAX_FILES], *out[MAX_FILES];
+    int n_in, n_out;
+};
+
+static enum onnx_result say(struct test *t, enum onnx_result r, const char *text)
+{
+    str_clear(&t->c->why);
+    str_add(&t->c->why, text);
+    return r;
+}
+
+/* input_0.pb ...: named after the model's inputs, in order, where they have no name. */
+static bool read_files(struct test *t, int set, const char *kind, const struct onnx_tensor **out,
+                       int *n, struct err *e)
+{
+    for (*n = 0; *n < MAX_FILES; ++*n) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/test_data_set_%d/%s_%d.pb", t->folder, set, kind, *n);
+        if (!file_exists(path))
+            return true;
+        const struct onnx_tensor *x;
+        if (!onnx_tensor_load(t->a, path, &x, e))
+            return false;
+        struct onnx_tensor named = *x;
+        if (streq(kind, "input") && *n < t->m->n_in)
+            named.name = t->m->in[*n].name;
+        out[*n] = arena_copy(t->a, &named, sizeof named);
+    }
+    return true;
+}
+
+static const struct onnx_tensor *given(const struct test *t, const char *name)
+{
+    for (int i = 0; i < t->n_in; i++)
+        if (streq(t->in[i]->name, name))
+            return t->in[i];
+    return NULL;
+}
+
+/* The tensor of p->graph that holds the data of `name`: conversions move them to a
+ * neighbour. */
+static int outer_tensor(const struct program *p, const char *name, bool output)
+{
+    int t = graph_tensor(p->graph, name);
+    const struct tensor *x = p->graph->tensor;
+    while (output ? x[t].role != TENSOR_OUTPUT : x[t].producer >= 0)
+        t += output ? 1 : -1;
+    return t;
+}
+
+static bool fill_inputs(const struct test *t, const struct program *p, float **logical)
+{
+    for (int i = 0; i < t->g.input.len; i++) {
+        const struct onnx_binding *b = &t->g.input.data[i];
+        const struct onnx_tensor *x = b->data ? b->data : given(t, b->value);
+        int to = outer_tensor(p, b->tensor, false);
+        if (!x || !x->f || x->elems != tensor_elems(&p->graph->tensor[to]))
+            return false;
+        memcpy(logical[to], x->f, sizeof(float) * (size_t)x->elems);
+    }
+    return true;
+}
+
+static bool close_enough(float got, float want)
+{
+    if (isnan(want) || isinf(want))
+        return isnan(want) ? isnan(got) : got == want;
+    return fabsf(got - want) <= 1e-5f + 1e-3f * fabsf(want);
+}
+
+static bool compare(struct test *t, const struct program *p, float **logical)
+{
+    for (int i = 0; i < t->g.output.len && i < t->n_out; i++) {
+        const struct onnx_tensor *want = t->out[i];
+        int from = outer_tensor(p, t->g.output.data[i].tensor, true);
+        if (!want->f || want->elems != tensor_elems(&p->graph->tensor[from])) {
+            say(t, ONNX_FAILED, "another number of elements");
+            return false;
+        }
+        for (int64_t k = 0; k < want->elems; k++)
+            if (!close_enough(logical[from][k], want->f[k])) {
+                str_clear(&t->c->why);
+                str_printf(&t->c->why, "%s[%lld] is %g, expected %g", want->name, (long long)k,
+                           (double)logical[from][k], (double)want->f[k]);
+                return false;
+            }
+    }
+    return true;
+}
+
+static enum onnx_result run(struct test *t, const struct program *p)
+{
+    const struct graph *g = p->graph;
+    struct err e;
+    float **logical = xcalloc((size_t)g->n_tensors, sizeof *logical);
+    for (int i = 0; i < g->n_tensors; i++)
+        logical[i] = xcalloc((size_t)tensor_elems(&g->tensor[i]), sizeof(float));
+    enum onnx_result r = ONNX_PASSED;
+    if (!fill_inputs(t, p, logical))
+        r = say(t, ONNX_SKIPPED, "no test data for an input");
+    else if (!program_interpret(p, logical, &e))
+        r = say(t, ONNX_FAILED, e.text);
+    else if (!compare(t, p, logical))
+        r = ONNX_FAILED;
+    for (int i = 0; i < g->n_tensors; i++)
+        free(logical[i]);
+    free(logical);
+    return r;
+}
+
+/* Points of all loops. */
+static double work(const struct graph *g)
+{
+    double sum = 0;
+    for (int i = 0; i < g->n_nodes; i++) {
+        double points = (double)tensor_elems(&g->tensor[g->node[i].out]);
+        for (int r = 0; r < g->node[i].n_reduce; r++)
+            points *= (double)(g->node[i].reduce[r]->hi + 1);
+        sum += points;
+    }
+    return sum;
+}
+
+static enum onnx_result run_random(struct test *t, const struct program *p, struct rng *r)
+{
+    struct err e;
+    int layouts = (int)rng_range(r, 1, 6), loops = (int)rng_range(r, 0, 10);
+    for (int i = 0; i < layouts + loops; i++) {
+        const char *line = i < layouts ? random_layout_step(p->arena, r, p)
+                                       : random_loop_step(p->arena, r, p);
+        t->c->steps += program_apply_line(p, line, &p, &e);
+    }
+    enum onnx_result result = run(t, p);
+    if (result != ONNX_FAILED)
+        return result;
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&t->c->why, "%s%s", i ? "; " : " after ", p->steps[i]);
+    return result;
+}
+
+static enum onnx_result run_all(struct test *t)
+{
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct rng r = rng_seed(t->c->seed);
+    struct err e;
+    enum onnx_result result = ONNX_PASSED;
+    if (!program_new(a, str_text(&t->g.text), &p, &e))
+        result = say(t, ONNX_FAILED, e.text);
+    else if (work(p->graph) > t->c->most_work)
+        result = say(t, ONNX_SKIPPED, "too large to interpret");
+    else
+        result = run(t, p);
+    for (int i = 0; i < t->c->random && result == ONNX_PASSED; i++)
+        result = run_random(t, p, &r);
+    arena_free(a);
+    return result;
+}
+
+static const char *first_reason(const struct test *t)
+{
+    for (int i = 0; i < t->g.n_nodes; i++)
+        if (t->g.reason[i])
+            return arena_printf(t->a, "%s: %s", t->m->node[i].op, t->g.reason[i]);
+    return "";
+}
+
+static bool float_outputs(const struct test *t)
+{
+    for (int i = 0; i < t->n_out; i++)
+        if (!t->out[i]->f)
+            return false;
+    return true;
+}
+
+static enum onnx_result run_set(struct test *t, int set)
+{
+    struct err e;
+    if (!read_files(t, set, "input", t->in, &t->n_in, &e) ||
+        !read_files(t, set, "output", t->out, &t->n_out, &e))
+        return say(t, ONNX_SKIPPED, "no tensors in the test data");
+    if (!float_outputs(t))
+        return say(t, ONNX_SKIPPED, "an output is not float");
+    if (!onnx_import(t->m, t->in, t->n_in, &t->g, &e))
+        return say(t, e.code == ERR_ENV ? ONNX_SKIPPED : ONNX_FAILED, e.text);
+    enum onnx_result r = t->g.n_unsupported ? say(t, ONNX_SKIPPED, first_reason(t)) : run_all(t);
+    onnx_graph_free(&t->g);
+    return r;
+}
+
+enum onnx_result onnx_case_run(const char *folder, struct onnx_case *c)
+{
+    struct test t = { .c = c, .a = arena_new(), .folder = folder };
+    struct err e;
+    char path[1024];
+    enum onnx_result r = ONNX_PASSED;
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    if (!onnx_load(path, &t.m, &e))
+        r = say(&t, ONNX_SKIPPED, e.text);
+    for (int set = 0; set < MAX_SETS && r == ONNX_PASSED; set++) {
+        snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
+        if (set == 0 || file_exists(arena_printf(t.a, "%s/output_0.pb", path)))
+            r = run_set(&t, set);
+    }
+    onnx_free(t.m);
+    arena_free(t.a);
+    return r;
+}
