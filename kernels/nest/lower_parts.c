@@ -12,15 +12,26 @@
 #define MAX_VARS 64
 
 /* Does node n read tensor t, directly or through inlined nodes? */
+struct search {
+    const struct lowering *in;
+    int tensor;
+    bool found;
+};
+
+static void search_load(void *ctx, const struct val *load)
+{
+    struct search *s = ctx;
+    int m = s->in->graph->tensor[load->source].producer;
+    s->found = s->found || load->source == s->tensor;
+    if (!s->found && m >= 0 && s->in->stage[m]->inlined)
+        val_each_load(s->in->graph->node[m].body, search_load, s);
+}
+
 static bool reads_through(const struct lowering *in, int n, int t)
 {
-    const struct graph *g = in->graph;
-    if (graph_reads(g, n, t))
-        return true;
-    for (int m = 0; m < n; m++)
-        if (in->stage[m]->inlined && graph_reads(g, n, g->node[m].out) && reads_through(in, m, t))
-            return true;
-    return false;
+    struct search s = { in, t, false };
+    val_each_load(in->graph->node[n].body, search_load, &s);
+    return s.found;
 }
 
 /* A tensor lives in memory unless it is an intermediate that only attached nodes touch:
@@ -71,11 +82,19 @@ static struct buffer param_of(const struct lowering *in, int t)
     return b;
 }
 
+/* On the heap: per tensor, and there may be hundreds. */
+static void low_tables(struct low *w)
+{
+    w->param = xcalloc((size_t)w->in->graph->n_tensors, sizeof *w->param);
+    w->bound = xcalloc((size_t)w->in->graph->n_tensors, sizeof *w->bound);
+    for (int t = 0; t < w->in->graph->n_tensors; t++)
+        w->bound[t].tile = -1;
+}
+
 void low_open(struct low *w)
 {
     const struct graph *g = w->in->graph;
-    w->param = ARENA_ARRAY(w->arena, int, g->n_tensors);
-    w->bound = ARENA_ARRAY(w->arena, struct binding, g->n_tensors);
+    low_tables(w);
     for (int t = 0; t < g->n_tensors; t++) {
         w->param[t] = -1;
         if (host_of(w->in, t) < 0 && lives_in_memory(w->in, t)) {
@@ -86,12 +105,14 @@ void low_open(struct low *w)
     for (int t = 0; t < g->n_tensors; t++)
         if (host_of(w->in, t) >= 0)
             w->param[t] = w->param[host_of(w->in, t)];
-    low_unbind(w, -1);
 }
 
 void low_close(struct low *w)
 {
     vec_free(&w->buffers);
+    vec_free(&w->rebound);
+    free(w->param);
+    free(w->bound);
 }
 
 int low_buffer(struct low *w, const struct buffer *b)
@@ -100,16 +121,25 @@ int low_buffer(struct low *w, const struct buffer *b)
     return w->buffers.len - 1;
 }
 
+static struct binding *rebind(struct low *w, int tensor)
+{
+    vec_push(&w->rebound, tensor);
+    return &w->bound[tensor];
+}
+
 void low_bind(struct low *w, int tensor, const struct val *value)
 {
-    w->bound[tensor] = (struct binding){ .value = value, .tile = -1 };
+    *rebind(w, tensor) = (struct binding){ .value = value, .tile = -1 };
 }
 
 void low_unbind(struct low *w, int tensor)
 {
-    for (int t = 0; t < w->in->graph->n_tensors; t++)
-        if (tensor < 0 || t == tensor)
-            w->bound[t] = (struct binding){ .tile = -1 };
+    if (tensor >= 0)
+        w->bound[tensor] = (struct binding){ .tile = -1 };
+    for (int i = 0; tensor < 0 && i < w->rebound.len; i++)
+        w->bound[w->rebound.data[i]] = (struct binding){ .tile = -1 };
+    if (tensor < 0)
+        vec_clear(&w->rebound);
 }
 
 const struct func *low_func(struct low *w, const struct kids *roots)
@@ -401,7 +431,7 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     for (int i = 0; i < body->len; i++)
         vec_push(kids, body->data[i]);
     vec_free(body);
-    struct binding *b = &w->bound[x->r.tensor];
+    struct binding *b = rebind(w, x->r.tensor);
     *b = (struct binding){ .tile = x->buffer };
     memcpy(b->origin, x->r.origin, sizeof b->origin);
 }
@@ -482,10 +512,10 @@ const struct val *lower_access(const struct lowering *in, int node, const struct
                                const struct expr **guard)
 {
     struct low w = { .in = in, .arena = exprs_arena(in->pool) };
-    w.param = ARENA_ARRAY(w.arena, int, in->graph->n_tensors);
-    w.bound = ARENA_ARRAY(w.arena, struct binding, in->graph->n_tensors);
+    low_tables(&w);
     for (int t = 0; t < in->graph->n_tensors; t++)
         w.param[t] = t;
-    low_unbind(&w, -1);
-    return low_body(&w, node, loops->index, loops, guard);
+    const struct val *v = low_body(&w, node, loops->index, loops, guard);
+    low_close(&w);
+    return v;
 }

@@ -26,6 +26,7 @@ struct low {
     int *param;                           /* per tensor: its parameter buffer, or -1 (lives only in
                                            * tiles) */
     struct binding *bound;                /* per tensor */
+    VEC(int) rebound;                     /* tensors that were bound since low_unbind(-1) */
     bool ok;
     struct err *e;
 };
