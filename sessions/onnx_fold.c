@@ -10,6 +10,7 @@ static bool give(struct imp *im, const struct shape *shape, int type, const int6
     *t = (struct onnx_tensor){ .name = im->n->out[0], .type = type, .rank = shape->rank,
                                .elems = shape_elems(shape), .i = i, .f = f };
     memcpy(t->dims, shape->dim, sizeof t->dims);
+    im->folded += t->elems;
     set_const(im, 0, t);
     return true;
 }
@@ -239,6 +240,8 @@ bool fold(struct imp *im)
     };
     if (!wants_out(im, 0) || im->n->domain[0])
         return false;
+    if (im->folded > MAX_FOLDED)
+        return refuse(im, "the constants of the model are too large");
     for (int i = 0; i < COUNT_OF(always); i++)
         if (streq(always[i].op, im->n->op))
             return always[i].run(im);

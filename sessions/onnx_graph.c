@@ -343,7 +343,9 @@ static void run_node(struct imp *im, int blocked)
         g->reason[im->node] = arena_printf(im->a, "waits for node %s", im->m->node[blocked].name);
         return;
     }
-    bool ok = fold(im);
+    bool ok = im->stmt.len > MAX_STATEMENTS
+                  ? refuse(im, "the model needs more than %d statements", MAX_STATEMENTS)
+                  : fold(im);
     if (!ok && !im->reason)
         ok = h ? h->run(im)
                : refuse(im, im->n->domain[0] ? "operators of other domains are unknown"
@@ -394,7 +396,7 @@ static const char *pretty(struct imp *im, int i)
         stem[n++] = (char)(isalnum((unsigned char)*from) ? *from : '_');
     stem[n] = '\0';
     snprintf(name, sizeof name, "%s", stem);
-    for (int k = 2; name_taken(im, name, i); k++)
+    for (int k = 2; name_taken(im, name, i); k = k == 9 && i > 9 ? i : k + 1)
         snprintf(name, sizeof name, "%s_%d", stem, k);
     return arena_strdup(im->a, name);
 }

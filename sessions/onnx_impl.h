@@ -9,7 +9,11 @@
 #include "sessions/onnx.h"
 
 enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
-enum { MAX_FOLD = 1 << 20 };              /* elements of a constant computed here */
+enum {
+    MAX_FOLD = 1 << 20,                   /* elements of a constant computed here, */
+    MAX_FOLDED = 1 << 24,                 /* and of all of them */
+    MAX_STATEMENTS = 8000
+};
 
 struct shape { int rank; int64_t dim[ONNX_MAX_RANK]; };
 
@@ -42,6 +46,7 @@ struct imp {
     VEC(struct stmt) stmt;
     VEC(struct value) value;
     int *bucket, *next, n_buckets;        /* values by name */
+    int64_t folded;                       /* elements computed here so far */
     const struct onnx_node *n;            /* at hand */
     int node;
     const char *reason;                   /* why it is not supported */
