@@ -4,6 +4,7 @@
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
+#   make bench-engine what applying a step costs
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
@@ -69,7 +70,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan conformance appendix1 bench-engine fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -144,6 +145,11 @@ $(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o
 $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(UI_LIBS) $(LDLIBS)
+# What a step costs the engine (no kernel is run).
+$(B)/bench-engine: $(B)/tests/bench/engine.o $(B)/libtilescope.a
+	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+bench-engine: $(B)/bench-engine
+	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).
 appendix1: all
 	@tests/conformance/appendix1.sh

@@ -68,6 +68,15 @@ static const struct row rows[] = {
       "c_Inp_", "N H W O" },
     { "a new layout ends what is stored inside it", "x = const m=6 k=6; c = gmm(x) n=6 bias=1",
       "layout store_at c_Bias x M;layout set c_C.Inp \"K M\"", 0, "c_Bias", "N" },
+    { "and stop at the pool (C.5 i)",
+      "x = input n=1 i=2 h=8 w=8; c = c2d(x) o=4 k=3 bias=1 relu=1; p = maxpool(c) k=2 s=2",
+      "layout set c_Conv NHWO", 0, "p", "N C H W" },
+    { "they reach relu before it",
+      "x = input n=1 i=2 h=8 w=8; c = c2d(x) o=4 k=3 bias=1 relu=1; p = maxpool(c) k=2 s=2",
+      "layout set c_Conv NHWO", 0, "c", "N H W O" },
+    { "a residual add takes the first one's (C.5 v)",
+      "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=4 k=1; b = c2d(x) o=4 k=1; y = add(a, b)",
+      "layout set a NHWO;layout set b \"N O/2 H W 2o\"", 0, "y", "N H W O" },
     { "an input is converted", "gmm m=8 k=4 n=8", "layout set A \"M/4 K 4m\"", 1, "A", "M/4 K 4m" },
 };
 
