@@ -8,8 +8,7 @@
  * certain and keeps the trace honest.  A buffer qualifies in a loop when it is stored there
  * and every access to it in the loop is at one of a few places that do not move while the loop
  * runs.  The place must be legal whenever the loop is reached: an initial store before it
- * shows that, or a body that surely runs.  Conditions about anything else than the loop's own
- * variables rule it out.
+ * shows that, or a body that surely runs.
  *
  * Innermost loops also read once, before the loop, what they would read again in every
  * iteration. */
@@ -43,19 +42,6 @@ static bool holds(const struct block *b, enum code_kind kind, enum loop_ann ann)
             holds(&b->item[i]->body, kind, ann))
             return true;
     return false;
-}
-
-/* Every condition in b is about the loops' own variables. */
-static bool conditions_inside(const struct hoist *h, const struct block *b)
-{
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (c->kind == CODE_IF && !expr_vars_within(c->cond, h->vars.data, h->vars.len))
-            return false;
-        if (!conditions_inside(h, &c->body))
-            return false;
-    }
-    return true;
 }
 
 static void keep_access(void *ctx, const struct access *a)
@@ -188,7 +174,7 @@ static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, 
     int n = h->u->func->n_buffers;
     bool *stored = code_stored(h->u, &loop->body);
     forget_scopes(&loop->body, stored);
-    if (holds(&loop->body, CODE_FOR, LOOP_PARALLEL) || !conditions_inside(h, &loop->body))
+    if (holds(&loop->body, CODE_FOR, LOOP_PARALLEL))
         return;
     for (int b = 0; b < n; b++) {
         if (!stored[b])
