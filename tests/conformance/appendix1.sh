@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every configuration of appendix1.txt: layouts applied, result checked against the reference.
-# Prints a row each and a total; exit 1 when one is not verified.  `appendix1.sh [WORD]`: only these.
+# Prints a row each and a total; exit 1 when one is not verified.  WORD: only the names with it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=${TILESCOPE:-build/release/tilescope}
