@@ -122,9 +122,9 @@ void view_start_read(struct model *m)
     n = session_recent(recent, RECENT_MAX);
     for (int i = 0; i < n; i++)
         read_title(add_entry(m, ENTRY_RECENT, recent[i]));
+    read_examples(m);
     for (int i = 0; i < ops_count(); i++)
         add_entry(m, ENTRY_OPERATOR, "")->op = ops_get(i);
-    read_examples(m);
     m->data_stamp++;
 }
 

@@ -149,7 +149,7 @@ static void test_start_screen(void **state)
     (void)state;
     struct tty *t = start(on_nothing, 80, 24);
     tty_golden(t, "start");
-    tty_press(t, "G Enter");
+    tty_press(t, "g Enter");
     tty_assert_shows(t, "A tiled product");
     tty_assert_shows(t, "loop split C M 8");
     tty_send(t, "q");
