@@ -64,7 +64,7 @@ TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
               $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
 # The bodies of the fuzz targets are replayed by a unit test as well.
-FUZZ    := yaml command spec notation
+FUZZ    := yaml command spec notation onnx
 FUZZ_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
@@ -142,6 +142,7 @@ $(B)/fuzz/%.o: tests/fuzz/main.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -DFUZZ_TARGET=fuzz_$* -c $< -o $@
 $(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o
+$(B)/fuzz/onnx: $(B)/tests/fuzz/mutate_onnx.o
 $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ -o $@ $(UI_LIBS) $(LDLIBS)

@@ -23,6 +23,9 @@ int fuzz_spec(const uint8_t *data, size_t n);
 /* A letter picks a tensor; each line is a layout notation and an index expression: what is
  * printed is read back as the same. */
 int fuzz_notation(const uint8_t *data, size_t n);
+/* An ONNX model: its list of nodes; where every node is supported, its text goes the way of
+ * fuzz_spec, if it is small. */
+int fuzz_onnx(const uint8_t *data, size_t n);
 
 /* A line in memory of its own, so that reading past its end is noticed.  free() it. */
 char *fuzz_text(const uint8_t *data, size_t n);

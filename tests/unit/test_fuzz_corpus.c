@@ -81,11 +81,18 @@ static void notation(void **state)
     replay("tests/regress", ".notation", fuzz_notation);
 }
 
+static void onnx(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/onnx", "", fuzz_onnx) > 0);
+    replay("tests/regress", ".onnx", fuzz_onnx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml), cmocka_unit_test(command), cmocka_unit_test(spec),
-        cmocka_unit_test(notation),
+        cmocka_unit_test(notation), cmocka_unit_test(onnx),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
