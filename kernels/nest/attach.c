@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "kernels/ir/simplify.h"
+
 static const char *name_of(const struct lowering *in, int node)
 {
     return in->graph->tensor[in->graph->node[node].out].name;
@@ -34,22 +36,57 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
-/* Does tensor t have all its values wherever stage `at` runs, or does the place at its axis give
- * them? */
-struct readiness { const struct lowering *in; int at; const char *axis; int late; };
+/* What a node reads, through inlined ones, when it is computed at an axis of stage `at`: tensors
+ * that are not ready there, and what those loops compute at another place than the node's own. */
+struct readiness {
+    const struct lowering *in;
+    int at;
+    const char *axis;
+    const struct node *node, *inlined;    /* inlined: whose body this is, at idx; or NULL */
+    const struct expr *const *idx;
+    int late, elsewhere;
+};
+
+static void check_ready(void *ctx, const struct val *load);
+
+static void check_ready_inlined(struct readiness *r, const struct node *n,
+                                const struct expr *const *idx)
+{
+    struct readiness inner = *r;
+    inner.inlined = n;
+    inner.idx = idx;
+    val_each_load(n->body, check_ready, &inner);
+    r->late = inner.late;
+    r->elsewhere = inner.elsewhere;
+}
+
+/* A dim of one element has only one place. */
+static bool same_place(const struct node *n, const struct expr *const *idx, int rank)
+{
+    bool same = rank == n->n_spatial;
+    for (int d = 0; same && d < rank; d++)
+        same = idx[d] == n->spatial[d] || n->spatial[d]->hi == 0;
+    return same;
+}
 
 static void check_ready(void *ctx, const struct val *load)
 {
     struct readiness *r = ctx;
-    const struct graph *g = r->in->graph;
-    int p = g->tensor[load->source].producer;
-    if (p < 0 || p == r->at)
+    struct exprs *pool = r->in->pool;
+    const struct node *n = r->inlined;
+    const struct expr *idx[MAX_RANK];
+    int p = r->in->graph->tensor[load->source].producer;
+    for (int d = 0; d < load->rank; d++)
+        idx[d] = n ? expr_simplify(pool, expr_subst(pool, load->idx[d], n->spatial, r->idx,
+                                                    n->n_spatial))
+                   : load->idx[d];
+    if (p < 0)
         return;
     const struct stage *s = r->in->stage[p];
     if (s->inlined)
-        val_each_load(g->node[p].body, check_ready, r);
-    else if (s->attach == r->at && p > r->at && streq(s->attach_axis, r->axis))
-        return;
+        check_ready_inlined(r, &r->in->graph->node[p], idx);
+    else if (p == r->at || (s->attach == r->at && p > r->at && streq(s->attach_axis, r->axis)))
+        r->elsewhere = same_place(r->node, idx, load->rank) ? r->elsewhere : load->source;
     else if ((s->attach >= 0 ? s->attach : p) >= r->at)
         r->late = load->source;
 }
@@ -57,14 +94,20 @@ static void check_ready(void *ctx, const struct val *load)
 static bool check_operands(const struct lowering *in, int node, int at, const char *axis,
                            struct err *e)
 {
-    struct readiness r = { in, at, axis, -1 };
+    const struct tensor *t = in->graph->tensor;
+    struct readiness r = { in, at, axis, &in->graph->node[node], NULL, NULL, -1, -1 };
     val_each_load(in->graph->node[node].body, check_ready, &r);
-    if (r.late < 0)
-        return true;
-    const char *late = in->graph->tensor[r.late].name;
-    err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s, which is computed after %s",
-            name_of(in, node), name_of(in, at), late, name_of(in, at));
-    return err_fix(e, "%s needs all of %s first", name_of(in, node), late);
+    if (r.late >= 0) {
+        err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s, which is computed after %s",
+                name_of(in, node), name_of(in, at), t[r.late].name, name_of(in, at));
+        return err_fix(e, "%s needs all of %s first", name_of(in, node), t[r.late].name);
+    }
+    if (r.elsewhere >= 0) {
+        err_set(e, ERR_STEP, "cannot compute %s at %s: it reads elements of %s that later "
+                "iterations produce", name_of(in, node), name_of(in, at), t[r.elsewhere].name);
+        return err_fix(e, "%s needs all of %s first", name_of(in, node), t[r.elsewhere].name);
+    }
+    return true;
 }
 
 static bool check_consumer(const struct lowering *in, int node, int at, const char *axis,

@@ -121,7 +121,7 @@ static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth,
         if (!attached_here(w, c, s, depth))
             continue;
         const struct expr *guard = NULL;
-        const struct val *v = low_body(w, c, s->index, s, &guard);
+        const struct val *v = low_body_past_tiles(w, c, s->index, s, &guard);
         v = low_guarded(w, v, guard);
         int t = g->node[c].out;
         if (w->param[t] < 0)

@@ -156,6 +156,8 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     return f;
 }
 
+struct region;
+
 /* The substitution of one node at one output position: logical variables by phi, reduction
  * variables by the stage. */
 struct point {
@@ -163,6 +165,7 @@ struct point {
     int n_vars, n_reduce;
     const struct expr *var[MAX_VARS], *with[MAX_VARS];
     const struct expr *reduce_axis[MAX_VARS];
+    struct region *region;                /* notes what is read of its tensor; may be NULL */
 };
 
 static const struct expr *point_index(void *ctx, const struct expr *e)
@@ -197,6 +200,8 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 }
 
 static const struct val *point_load(void *ctx, const struct val *load);
+static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx);
+static bool one_copy(const struct point *pt, int tensor);
 
 /* The value of an inlined node at logical position idx, over the loops of the reader. */
 static const struct val *inlined_value(const struct point *reader, int node,
@@ -230,11 +235,14 @@ static const struct val *point_load(void *ctx, const struct val *load)
         for (int d = 0; d < l->rank; d++)
             idx[d] = expr_simplify(p, expr_subst(p, l->rho[d], l->logical, load->idx, load->rank));
     else
-        layout_rewrite(p, l, load->idx, pt->reduce_axis, pt->n_reduce, idx);
-    if (b->tile >= 0)
-        for (int d = 0; d < l->rank; d++)
-            idx[d] = expr_simplify(p, expr_sub(p, idx[d], b->origin[d]));
-    return val_load(w->arena, b->tile >= 0 ? b->tile : w->param[load->source], l->rank,
+        layout_rewrite(p, l, load->idx, pt->reduce_axis,
+                       one_copy(pt, load->source) ? 0 : pt->n_reduce, idx);
+    if (pt->region)
+        region_note(w, pt->region, load->source, idx);
+    bool tile = b->tile >= 0 && !w->past_tiles;
+    for (int d = 0; tile && d < l->rank; d++)
+        idx[d] = expr_simplify(p, expr_sub(p, idx[d], b->origin[d]));
+    return val_load(w->arena, tile ? b->tile : w->param[load->source], l->rank,
                     ARENA_DUP(w->arena, idx, l->rank));
 }
 
@@ -293,20 +301,39 @@ const struct val *low_body(struct low *w, int node, const struct expr *const *in
     return fold_selects(w->in->pool, val_rebuild(w->arena, w->in->graph->node[node].body, &map));
 }
 
+const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
+                                      const struct stage *s, const struct expr **guard)
+{
+    w->past_tiles = true;
+    const struct val *v = low_body(w, node, index, s, guard);
+    w->past_tiles = false;
+    return v;
+}
+
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
  * and the whole dim where that difference depends on outer loops. */
 struct region {
-    struct point pt;
     const struct stage *s;
     int tensor, pos, n_loads;
     const struct expr *origin[MAX_DIMS];
     int64_t extent[MAX_DIMS];
 };
 
-static void region_dim(struct region *r, const struct layout *l, int d, const struct expr *access)
+/* Of an unfolded dim's copies the one that a window is in depends on the bounds of the loops, and
+ * loops that are cut inside of a tile have other bounds than the tile was made for.  Then what is
+ * in the tile is always the same copy. */
+static bool one_copy(const struct point *pt, int tensor)
 {
-    struct exprs *p = r->pt.w->in->pool;
+    const struct binding *b = &pt->w->bound[tensor];
+    if (pt->region && pt->region->tensor == tensor)
+        return pt->region->s->n_limits > 0;
+    return b->tile >= 0 && !pt->w->past_tiles && b->one_copy;
+}
+
+static void region_dim(struct exprs *p, struct region *r, const struct layout *l, int d,
+                       const struct expr *access)
+{
     const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
     int n = 0;
     for (int i = r->pos; i < r->s->n_axes; i++)
@@ -323,19 +350,13 @@ static void region_dim(struct region *r, const struct layout *l, int d, const st
     r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
 }
 
-static void region_load(void *ctx, const struct val *load)
+static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx)
 {
-    struct region *r = ctx;
-    struct low *w = r->pt.w;
-    if (load->source != r->tensor)
+    const struct layout *l = w->in->layout[tensor];
+    if (tensor != r->tensor)
         return;
-    const struct layout *l = w->in->layout[r->tensor];
-    const struct expr *logical[MAX_RANK], *idx[MAX_DIMS];
-    for (int d = 0; d < load->rank; d++)
-        logical[d] = point_index(&r->pt, load->idx[d]);
-    layout_rewrite(w->in->pool, l, logical, r->pt.reduce_axis, r->pt.n_reduce, idx);
     for (int d = 0; d < l->rank; d++)
-        region_dim(r, l, d, idx[d]);
+        region_dim(w->in->pool, r, l, d, idx[d]);
     r->n_loads++;
 }
 
@@ -384,10 +405,13 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
 {
     struct exprs *p = w->in->pool;
     const struct expr *unused;
+    struct point pt;
+    struct val_map map = { .ctx = &pt, .load = point_load, .index = point_index };
     *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
     x->r = (struct region){ .s = s, .tensor = t, .pos = pos };
-    point_open(&x->r.pt, w, s->node, s->index, s, &unused);
-    val_each_load(w->in->graph->node[s->node].body, region_load, &x->r);
+    point_open(&pt, w, s->node, s->index, s, &unused);
+    pt.region = &x->r;
+    val_rebuild(w->arena, w->in->graph->node[s->node].body, &map);
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
                         .scope = BUFFER_LOCAL,
@@ -432,7 +456,7 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
         vec_push(kids, body->data[i]);
     vec_free(body);
     struct binding *b = rebind(w, x->r.tensor);
-    *b = (struct binding){ .tile = x->buffer };
+    *b = (struct binding){ .tile = x->buffer, .one_copy = x->r.s->n_limits > 0 };
     memcpy(b->origin, x->r.origin, sizeof b->origin);
 }
 
@@ -460,7 +484,7 @@ static void producer_stores(struct low *w, const struct tile *x, const struct st
 {
     const struct node *n = &w->in->graph->node[own->node];
     const struct expr *guard = NULL;
-    const struct val *v = low_body(w, own->node, x->index, own, &guard);
+    const struct val *v = low_body_past_tiles(w, own->node, x->index, own, &guard);
     int rank = x->l->rank;
     if (n->combine == COMBINE_NONE) {
         v = low_guarded(w, low_guarded(w, v, guard), x->inside);

@@ -16,6 +16,7 @@ struct binding {
     const struct val *value;              /* element-wise: the load is this value (already at the
                                            * current point) */
     int tile;                             /* producer tile: buffer index, or -1 */
+    bool one_copy;                        /* the tile holds the first copies of unfolded elements */
     const struct expr *origin[MAX_DIMS];  /* first physical index of the tile, per physical dim */
 };
 
@@ -26,6 +27,7 @@ struct low {
     int *param;                           /* per tensor: its parameter buffer, or -1 (lives only in
                                            * tiles) */
     struct binding *bound;                /* per tensor */
+    bool past_tiles;                      /* loads do not go to tiles: see low_body_past_tiles */
     VEC(int) rebound;                     /* tensors that were bound since low_unbind(-1) */
     bool ok;
     struct err *e;
@@ -79,6 +81,11 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
 /* In a sum, select(c, x, 0) is x where c holds: c joins *guard (NULL: always), so that nothing is
  * done for what adds nothing.  Transposed convolutions skip three of four taps that way. */
 const struct val *low_summand(struct low *w, const struct val *v, const struct expr **guard);
+
+/* The same for a node that is computed at the loops of another: that node's tiles hold what itself
+ * reads. */
+const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
+                                      const struct stage *s, const struct expr **guard);
 
 /* v where guard holds, else 0: what a layout's holes contain (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);

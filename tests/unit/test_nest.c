@@ -173,6 +173,9 @@ static const struct refusal refusals[] = {
       "the tile of A at loop N of C", "put the tile at K" },
     { "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1", "loop reorder Conv I KH KW W;loop vectorize Conv W",
       "loop compute_at Inp Conv W", "lanes of the vectorized loop W", "outside of W" },
+    { "x = input n=1 i=4 h=6 w=6; c = c2d(x) o=4 k=1; t = transpose(c) perm=0,1,3,2; z = add(c, t)",
+      "loop inline t", "loop compute_at z c W", "elements of c that later iterations produce",
+      "all of c first" },
     { CONV, "", "set propagate maybe", "one of off, on", "" },
     { CONV, "", "set propagat on", "no setting", "did you mean propagate" },
     { "x = input m=4 k=4; a = gmm(x) n=4; b = gmm(x) n=4; y = add(a, b)", "",
@@ -260,6 +263,15 @@ static const struct { const char *spec, *steps; } accepted[] = {
     { GEMM, "loop split C M " ONES "8;loop fuse C" PARTS_14 ";loop split C " LONG " 1 1 1 1 4 2;"
             "loop fuse C " LONG ".0 " LONG ".1 " LONG ".2 " LONG ".3 " LONG ".4;"
             "loop split C " LONGER " 2 2" },
+    { "gmm m=1 k=9 n=4 bias=1", "layout unfold A K tile=6 stride=4;loop rfactor C K 3;"
+                                "loop split C_rf K.1 3;loop split C_rf K.0 2 2;"
+                                "loop cache_read C_rf A at=K.0.0;loop split C_rf K.1.1 2" },
+    { "x = input n=1 i=4 h=6 w=6; c = c2d(x) o=4 k=1; y = add(c, x)",
+      "loop cache_read c x at=W;loop compute_at y c H" },
+    { "x = input m=4 k=4; r = transpose(x) perm=1,0; y = add(x, r)",
+      "loop inline r;loop cache_read y x at=M" },
+    { "x = input m=4 k=4; r = transpose(x) perm=1,0; y = add(x, r)",
+      "loop cache_read y x at=M;loop compute_at r y K" },
     { "c2d n=3 i=3 o=3 h=5 w=5 k=3",
       "loop split Conv N 2;loop split Conv O 2;loop split Conv H 2;loop split Conv W 2;"
       "loop split Conv I 2;loop split Conv KH 2;loop split Conv KW 2;"
