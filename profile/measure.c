@@ -90,12 +90,22 @@ static bool has_parallel(int n, const struct tree *const *t)
     return false;
 }
 
+/* Named after the operator, but not as a function of C: those the compiler knows. */
+static const char *kernel_name(const struct graph *g)
+{
+    const char *op = g->node[g->main_node].op;
+    bool of_c = streq(op, "abs");
+    for (int k = 0; k < VAL_KIND_COUNT; k++)
+        of_c = of_c || (val_is_function((enum val_kind)k) && streq(op, val_name((enum val_kind)k)));
+    return of_c ? "kernel" : op;
+}
+
 /* The same for measuring and for showing, so that what is shown is what was measured. */
 static struct gen_opts code_opts(const struct program *p, const struct func *f)
 {
     return (struct gen_opts){
         .target = target_host(),
-        .name = p->base->node[p->base->main_node].op,
+        .name = kernel_name(p->base),
         .openmp = has_parallel(f->n_roots, f->root),
     };
 }

@@ -96,7 +96,7 @@ static void helper_extremum(struct str *out, const char *name, char op, int lane
 /* The compiler makes a vector instruction of it where there is one (sqrt). */
 static void helper_call(struct str *out, const char *name, int lanes)
 {
-    str_printf(out, "static inline v%d %s%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
+    str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
                     "        x[l] = __builtin_%sf(x[l]);\n    return x;\n}\n",
                lanes, name, lanes, lanes, lanes, name);
 }

@@ -227,14 +227,14 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
     close_paren(m, prec < min_prec);
 }
 
-/* __builtin_expf(x), or exp16(x): lane by lane. */
+/* __builtin_expf(x), or exp_v16(x): lane by lane (exp2 would be a function of C). */
 static void emit_call_float(struct emit *m, const struct term *t)
 {
     if (t->lanes == 1) {
         str_printf(m->out, "__builtin_%sf(", val_name(t->op));
     } else {
         m->needs.call[t->op][t->lanes] = true;
-        str_printf(m->out, "%s%d(", val_name(t->op), t->lanes);
+        str_printf(m->out, "%s_v%d(", val_name(t->op), t->lanes);
     }
     emit_term(m, t->a, 0);
     str_add_char(m->out, ')');

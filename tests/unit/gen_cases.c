@@ -367,14 +367,20 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "for m 3\n"
       "  D[m] = sqrt(log(A[m][0] * A[m][1] * A[m][0] * A[m][1] + 3))\n",
       "tests/golden/c/functions.c" },
+    { "functions on two lanes are not those of C with a 2",
+      "in A[4][2]\nout C[4][2]\n"
+      "for m 4\n"
+      "  for n 2 vectorize\n"
+      "    C[m][n] = exp(A[m][n]) + log(A[m][n] * A[m][n] + 1)\n",
+      NULL },
     { "a function of one number for all lanes, and under a condition",
-      "in A[4][16]\nout C[4][16]\nout exp16[4][16]\n"
+      "in A[4][16]\nout C[4][16]\nout exp_v16[4][16]\n"
       "for m 4\n"
       "  for n 16 vectorize\n"
       "    C[m][n] = A[m][n] + exp(A[m][0])\n"
       "for m 4\n"
       "  for n 16 vectorize\n"
-      "    exp16[m][n] = select(m < 2, tanh(A[m][n]), sqrt(C[m][n] * C[m][n]))\n",
+      "    exp_v16[m][n] = select(m < 2, tanh(A[m][n]), sqrt(C[m][n] * C[m][n]))\n",
       NULL },
     { "a tile of more pieces than are named",
       "in A[300]\nout C[300]\n"

@@ -377,6 +377,17 @@ static void texts_are_of_the_measured_code(void **state)
     str_free(&assembly);
 }
 
+static void no_kernel_is_named_like_a_function_of_c(void **state)
+{
+    static const char *const none[] = { NULL };
+    struct str c = {0};
+    struct err e;
+    (void)state;
+    assert_true(program_c_text(program_of("x = input m=4 n=8; y = exp(x)", none), &c, &e));
+    assert_contains(str_text(&c), "void kernel(");
+    str_free(&c);
+}
+
 static char home[] = "/tmp/tilescope-test-XXXXXX";
 
 static int set_up(void **state)
@@ -413,6 +424,7 @@ int main(void)
         cmocka_unit_test(references_are_kept),
         cmocka_unit_test(measuring_in_threads_is_fine),
         cmocka_unit_test(texts_are_of_the_measured_code),
+        cmocka_unit_test(no_kernel_is_named_like_a_function_of_c),
     };
     const char *s = getenv("TS_SEED");
     seed = s ? strtoull(s, NULL, 10) : seed;

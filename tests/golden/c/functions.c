@@ -7,19 +7,19 @@ typedef float u16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int i16 __attribute__((vector_size(64)));
 static inline v4 load4(const float *p) { return *(const u4 *)p; }
 static inline void store4(float *p, v4 x) { *(u4 *)p = x; }
-static inline v4 exp4(v4 x)
+static inline v4 exp_v4(v4 x)
 {
     for (int l = 0; l < 4; l++)
         x[l] = __builtin_expf(x[l]);
     return x;
 }
-static inline v4 tanh4(v4 x)
+static inline v4 tanh_v4(v4 x)
 {
     for (int l = 0; l < 4; l++)
         x[l] = __builtin_tanhf(x[l]);
     return x;
 }
-static inline v4 erf4(v4 x)
+static inline v4 erf_v4(v4 x)
 {
     for (int l = 0; l < 4; l++)
         x[l] = __builtin_erff(x[l]);
@@ -32,19 +32,19 @@ static inline v4 max4(v4 a, v4 b)
 }
 static inline v16 load16(const float *p) { return *(const u16 *)p; }
 static inline void store16(float *p, v16 x) { *(u16 *)p = x; }
-static inline v16 exp16(v16 x)
+static inline v16 exp_v16(v16 x)
 {
     for (int l = 0; l < 16; l++)
         x[l] = __builtin_expf(x[l]);
     return x;
 }
-static inline v16 tanh16(v16 x)
+static inline v16 tanh_v16(v16 x)
 {
     for (int l = 0; l < 16; l++)
         x[l] = __builtin_tanhf(x[l]);
     return x;
 }
-static inline v16 erf16(v16 x)
+static inline v16 erf_v16(v16 x)
 {
     for (int l = 0; l < 16; l++)
         x[l] = __builtin_erff(x[l]);
@@ -67,9 +67,9 @@ void kernel(const float *restrict A, float *restrict C, float *restrict D)
     for (long m = 0; m < 3; m++) {
         /* lanes N(20) */
         v16 a0 = load16(&A[20*m]);
-        store16(&C[20*m], exp16(a0 / 8.0f) - tanh16(a0) - erf16(max16(a0, (v16){0})));
+        store16(&C[20*m], exp_v16(a0 / 8.0f) - tanh_v16(a0) - erf_v16(max16(a0, (v16){0})));
         v4 a1 = load4(&A[20*m + 16]);
-        store4(&C[20*m + 16], exp4(a1 / 8.0f) - tanh4(a1) - erf4(max4(a1, (v4){0})));
+        store4(&C[20*m + 16], exp_v4(a1 / 8.0f) - tanh_v4(a1) - erf_v4(max4(a1, (v4){0})));
     }
     for (long m = 0; m < 3; m++) {
         float a0 = A[20*m];
