@@ -288,6 +288,12 @@ static bool explain_death(struct child *c, struct err *e)
 
 /* --- Talking --------------------------------------------------------------------------------- */
 
+static bool too_long(const struct child *c, struct err *e)
+{
+    return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (run --limit SECONDS allows more)",
+                   c->opts.limit_s);
+}
+
 /* Waits for one reply; kills the runner at the deadline and on a cancel. */
 static bool await(struct child *c, double limit_s, struct reply *out, struct err *e)
 {
@@ -308,9 +314,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
         }
         if (clock_s() > end) {
             kill_child(c);
-            return err_set(e, ERR_TIMEOUT,
-                           "did not end within %.3g s (run --limit SECONDS allows more)",
-                           c->opts.limit_s);
+            return too_long(c, e);
         }
         if (c->opts.tick)
             c->opts.tick(c->opts.ctx, c->round + 1e-3 * atomic_load(&c->shared->permille));
@@ -425,6 +429,8 @@ bool child_check(struct child *c, double *seconds, struct err *e)
     struct request q = { .command = COMMAND_CHECK };
     if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
         return false;
+    if (reply.seconds > c->opts.limit_s)  /* this process was as late as the kernel */
+        return too_long(c, e);
     *seconds = reply.seconds;
     return true;
 }
