@@ -213,5 +213,10 @@ void program_print_layouts(struct str *out, const struct program *p, const char 
             str_add_char(out, '\n');
         first = false;
         layout_draw(out, p->pool, p->layout[t], width, tensor ? 64 : 6);
+        if (p->layout[t]->n_prims > 0 && p->layout[t]->klass == LAYOUT_BIJECTIVE)
+            str_add(out, layout_memory_equal(p->pool, p->layout[t],
+                                             layout_identity(p->pool, &p->graph->tensor[t]))
+                             ? "memory-equal to the plain layout\n"
+                             : "not memory-equal to the plain layout\n");
     }
 }

@@ -13,6 +13,8 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
+#define POINTS 200                        /* of every operator in the table */
+
 static uint64_t seed;
 
 /* An operator whose extents have many divisors. */
@@ -275,8 +277,9 @@ static void template_points(void **state)
 {
     (void)state;
     struct rng r = rng_seed(seed);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < POINTS * COUNT_OF(ops); i++)
         check_point(&r, &ops[i % COUNT_OF(ops)]);
+    print_message("%d points of %d operators\n", POINTS * COUNT_OF(ops), COUNT_OF(ops));
 }
 
 int main(void)
