@@ -218,18 +218,49 @@ const struct expr *rule_and_list(struct redex *r)
     return conjunction(&list);
 }
 
+static bool tame_comparison(const struct expr *e)
+{
+    return e->kind == EXPR_LT && is_tame(range_expr(e->a)) && is_tame(range_expr(e->b));
+}
+
+/* (x - y) + sign * (u - v) for x < y and u < v. */
+static struct lin difference(struct exprs *p, const struct expr *xy, const struct expr *uv,
+                             int sign)
+{
+    struct lin l = lin_of(p, xy->a);
+    lin_add(&l, xy->b, -1);
+    lin_add(&l, uv->a, sign);
+    lin_add(&l, uv->b, -sign);
+    return l;
+}
+
 /* x < y follows from u < v when (x - y) - (u - v) is a constant and not positive. */
 static bool implies(struct exprs *p, const struct expr *stronger, const struct expr *weaker)
 {
-    if (stronger->kind != EXPR_LT || weaker->kind != EXPR_LT)
+    if (!tame_comparison(stronger) || !tame_comparison(weaker))
         return false;
-    struct lin l = lin_of(p, weaker->a);
-    lin_add(&l, weaker->b, -1);
-    lin_add(&l, stronger->a, -1);
-    lin_add(&l, stronger->b, 1);
-    return l.n == 0 && l.rest <= 0 && is_tame(range_expr(stronger->a))
-        && is_tame(range_expr(stronger->b)) && is_tame(range_expr(weaker->a))
-        && is_tame(range_expr(weaker->b));
+    struct lin l = difference(p, weaker, stronger, -1);
+    return l.n == 0 && l.rest <= 0;
+}
+
+/* Both are -1 or less where they hold, so their sum is -2 or less. */
+static bool exclude(struct exprs *p, const struct expr *xy, const struct expr *uv)
+{
+    if (!tame_comparison(xy) || !tame_comparison(uv))
+        return false;
+    struct lin l = difference(p, xy, uv, 1);
+    return l.n == 0 && l.rest >= -1;
+}
+
+const struct expr *rule_and_never(struct redex *r)
+{
+    struct lin list = lin_new(r->p);
+    add_conditions(&list, r->e);
+    for (int i = 0; i < list.n; i++)
+        for (int j = 0; j < i; j++)
+            if (exclude(r->p, list.t[i].e, list.t[j].e))
+                return expr_const(r->p, 0);
+    return NULL;
 }
 
 const struct expr *rule_and_implied(struct redex *r)

@@ -80,9 +80,10 @@ static const struct rule rules[] = {
     { { "eq_sides", "x - y + c == 0 ==> x == y - c", "positive coefficients on both sides" },
       ON(EQ), rule_eq_sides },
     { { "and_const", "x && 1 ==> x, x && 0 ==> 0", "x in [0, 1]" }, ON(AND), rule_and_const },
-    { { "and_list", "y && (x && y) ==> x && y", "older first, each once" },
+    { { "and_list", "y && (x && y) ==> x && y", "in canonical order, each once" },
       ON(AND), rule_and_list },
     { { "and_implied", "x < c && x < d ==> x < c", "c <= d" }, ON(AND), rule_and_implied },
+    { { "and_never", "x < c && d < x ==> 0", "d + 1 >= c" }, ON(AND), rule_and_never },
 };
 _Static_assert(sizeof rules / sizeof *rules <= MAX_RULES, "room for the counts of every rule");
 

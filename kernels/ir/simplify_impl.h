@@ -53,4 +53,5 @@ const struct expr *rule_eq_sides(struct redex *r);
 const struct expr *rule_and_const(struct redex *r);
 const struct expr *rule_and_list(struct redex *r);
 const struct expr *rule_and_implied(struct redex *r);
+const struct expr *rule_and_never(struct redex *r);
 #endif
