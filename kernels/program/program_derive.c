@@ -149,6 +149,20 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
+/* A trimmed unfold of the host may leave out the slice where the guest is. */
+static bool guest_is_stored(const struct layout *guest, const struct tensor *host, struct err *e)
+{
+    for (int d = 0; d < guest->rank; d++)
+        if (guest->rho[d]->hi >= guest->shape[d]) {
+            err_set(e, ERR_ATTACH, "%s would not be stored any more: it is at %lld of %s, which "
+                    "has %lld", guest->tensor->name, (long long)guest->rho[d]->hi, guest->dim[d],
+                    (long long)guest->shape[d]);
+            return err_fix(e, "layout decouple_at %s first, or keep all of %s",
+                           guest->tensor->name, host->name);
+        }
+    return true;
+}
+
 /* The layout that steps gave tensor t, and of the constants stored inside it: the primitives behind
  * their slice move them along. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
@@ -167,7 +181,8 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
             host[src] = t;
             if (i == x->at ? !layout_store_at(draft->pool, l, c->prims[i].dim, &g->tensor[src],
                                               &layout[src], e)
-                           : !layout_apply(draft->pool, layout[src], &c->prims[i], &layout[src], e))
+                           : !layout_apply(draft->pool, layout[src], &c->prims[i], &layout[src], e)
+                                 || !guest_is_stored(layout[src], &g->tensor[t], e))
                 return false;
         }
     }
