@@ -69,5 +69,6 @@ void cli_progress_clear(const struct cli *c);
 
 /* "11 203 112"; "0.310 ms", "31.20 us", "1.235 s": numbers as people read them. */
 void str_count(struct str *out, int64_t n);
+void str_quantity(struct str *out, double v);  /* a count, or a rate with four digits */
 void str_ms(struct str *out, double ms);
 #endif

@@ -117,6 +117,15 @@ void str_count(struct str *out, int64_t n)
     }
 }
 
+/* A count as above; what is no whole number with four significant digits. */
+void str_quantity(struct str *out, double v)
+{
+    if (fabs(v) >= 1000 || v == floor(v))
+        str_count(out, llround(v));
+    else
+        str_printf(out, "%.4g", v);
+}
+
 /* Four significant digits in the unit that fits. */
 void str_ms(struct str *out, double ms)
 {

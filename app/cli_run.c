@@ -8,12 +8,6 @@
 #include "kernels/base/file.h"
 #include "sessions/report.h"
 
-static const struct { const char *name; unsigned bit; } meter_name[] = {
-    {"clock", METER_CLOCK}, {"sim", METER_SIM}, {"perf", METER_PERF},
-    {"perf-sw", METER_PERF_SW}, {"none", 0},
-};
-static const char *const promised_meter[] = {"papi", "cachegrind", "cupti"};
-
 struct run {
     const struct cli *cli;
     struct measure_opts opts;
@@ -23,37 +17,6 @@ struct run {
     struct str machine;                 /* fingerprint of this one */
     int n_checked, n_bad;
 };
-
-/* "clock,sim" -> bits.  ERR_ENV for a meter that a later version will have. */
-static bool parse_meters(const char *text, unsigned *bits, struct err *e)
-{
-    const char *names[COUNT_OF(meter_name)];
-    for (int i = 0; i < COUNT_OF(meter_name); i++)
-        names[i] = meter_name[i].name;
-    *bits = 0;
-    for (const char *p = text;; p++) {
-        char word[32];
-        size_t n = strcspn(p, ",");
-        snprintf(word, sizeof word, "%.*s", (int)n, p);
-        bool known = false;
-        for (int i = 0; i < COUNT_OF(meter_name); i++)
-            if (streq(word, meter_name[i].name)) {
-                *bits |= meter_name[i].bit;
-                known = true;
-            }
-        for (int i = 0; i < COUNT_OF(promised_meter); i++)
-            if (streq(word, promised_meter[i]))
-                return err_set(e, ERR_ENV, "the %s meter is not in this version", word);
-        if (!known) {
-            const char *near = str_nearest(word, names, COUNT_OF(names));
-            err_set(e, ERR_NAME, "no meter named '%s'", word);
-            return err_fix(e, "--meters %s", near ? near : "clock,sim,perf");
-        }
-        p += n;
-        if (!*p)
-            return true;
-    }
-}
 
 /* A typing mistake must not cost a measurement. */
 static bool check_asserts(const struct args *a, struct err *e)
@@ -76,13 +39,13 @@ static bool read_options(struct run *r, struct err *e)
     r->save = args_has(a, OPT_SAVE);
     r->output = args_value(a, OPT_OUTPUT);
     bool only_check = r->check && !args_has(a, OPT_ASSERT);
-    r->opts.meters = only_check ? 0 : METER_CLOCK | METER_SIM | METER_PERF;
+    r->opts.meters = only_check ? 0 : meters_default();
     if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
         !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
         !check_asserts(a, e) ||
-        (meters && !parse_meters(meters, &r->opts.meters, e)) ||
+        (meters && !meters_parse(meters, &r->opts.meters, e)) ||
         (cache && !cache_geometry_parse(cache, &r->opts.l1, e)))
         return false;
     r->opts.threads = (int)threads;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "profile/machine.h"
@@ -11,7 +12,7 @@ enum { LABEL_WIDTH = 10 };
 
 static void label(struct str *out, const char *name)
 {
-    str_printf(out, "%-*s", LABEL_WIDTH, name);
+    str_printf(out, "%-*s%s", LABEL_WIDTH, name, strlen(name) < LABEL_WIDTH ? "" : " ");
 }
 
 static void add_heading(struct str *out, const struct cli *c, const struct session *s)
@@ -156,15 +157,21 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
     add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
 }
 
-static void add_perf(struct str *out, const char *name, const struct perf_result *p)
+static void add_counts(struct str *out, const char *meter, const struct counts *p)
 {
+    char name[32];
+    snprintf(name, sizeof name, "%s:", meter);
     label(out, name);
     if (!p->available)
         str_printf(out, "not available: %s", p->reason);
     for (int i = 0; p->available && i < p->n; i++) {
         str_printf(out, "%s%s%s ", i ? ", " : "", p->count[i].name, p->count[i].scaled ? " ~" : "");
-        str_count(out, p->count[i].value);
+        str_quantity(out, p->count[i].value);
+        if (p->count[i].unit[0])
+            str_printf(out, " %s", p->count[i].unit);
     }
+    if (p->available && p->source[0])
+        str_printf(out, " (%s)", p->source);
     str_add(out, "\n");
 }
 
@@ -187,10 +194,9 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     }
     if (meters & METER_SIM)
         add_sim(out, c, &m->sim);
-    if (meters & METER_PERF)
-        add_perf(out, "perf:", &m->perf);
-    if (meters & METER_PERF_SW)
-        add_perf(out, "perf-sw:", &m->perf_sw);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (meters & 1u << i)
+            add_counts(out, meter_name[i], &m->counts[i]);
 }
 
 void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,

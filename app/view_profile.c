@@ -1,5 +1,6 @@
 /* What the current state costs: time, share of the machine's ceiling, cache misses tensor by
  * tensor, counters. */
+#include <math.h>
 #include <string.h>
 #include "app/text.h"
 #include "app/view.h"
@@ -213,7 +214,7 @@ static void put_sim(const struct model *m, struct doc *d, const struct sim_resul
     doc_end(d);
 }
 
-static void put_perf(struct doc *d, const struct perf_result *r, int width)
+static void put_perf(struct doc *d, const struct counts *r, int width)
 {
     doc_line(d, STYLE_STRONG, "Hardware counters");
     if (!r->available)
@@ -221,7 +222,7 @@ static void put_perf(struct doc *d, const struct perf_result *r, int width)
                  width - 2, 0);
     for (int i = 0; r->available && i < r->n; i++) {
         doc_printf(d, STYLE_PLAIN, "%-24s", r->count[i].name);
-        put_count(d, STYLE_PLAIN, r->count[i].value, 10);
+        put_count(d, STYLE_PLAIN, llround(r->count[i].value), 10);
         doc_put(d, STYLE_DIM, r->count[i].scaled ? "  (extrapolated)" : "");
         doc_end(d);
     }
@@ -246,5 +247,5 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     doc_line(d, STYLE_PLAIN, "");
     put_sim(m, d, &r->sim, width);
     doc_line(d, STYLE_PLAIN, "");
-    put_perf(d, &r->perf, width);
+    put_perf(d, &r->counts[METER_ID_PERF], width);
 }

@@ -475,18 +475,18 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     return true;
 }
 
-bool child_count(struct child *c, bool software, struct perf_result *out, struct err *e)
+bool child_count(struct child *c, bool software, struct counts *out, struct err *e)
 {
     struct reply reply;
     struct request q = { .command = COMMAND_PERF, .software = software };
     if (!ask(c, &q, 3 * c->opts.limit_s + c->copy_s, &reply, e))
         return false;
-    *out = c->shared->perf;
-    out->reason[sizeof out->reason - 1] = '\0';
-    if (out->n < 0 || out->n > PERF_MAX_EVENTS)
+    *out = c->shared->counts;
+    out->reason[sizeof out->reason - 1] = out->source[sizeof out->source - 1] = '\0';
+    if (out->n < 0 || out->n > COUNTS_MAX)
         return err_set(e, ERR_CRASH, "the counts were overwritten");
     for (int i = 0; i < out->n; i++)
-        out->count[i].name[sizeof out->count[i].name - 1] = '\0';
+        out->count[i].name[sizeof out->count[i].name - 1] = out->count[i].unit[0] = '\0';
     return true;
 }
 

@@ -55,7 +55,7 @@ struct samples {
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
 /* The hardware's counts per call, or the kernel's (software), on one thread. */
-bool child_count(struct child *c, bool software, struct perf_result *out, struct err *e);
+bool child_count(struct child *c, bool software, struct counts *out, struct err *e);
 
 /* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts:
  * n_sites of them. */

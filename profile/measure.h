@@ -8,8 +8,8 @@
 #define TS_PROFILE_MEASURE_H
 #include "kernels/program/program.h"
 #include "profile/cachesim.h"
+#include "profile/counts.h"
 #include "profile/machine.h"
-#include "profile/perfevent.h"
 
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
@@ -17,7 +17,15 @@ enum outcome {
 };
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
-enum meter_mask { METER_CLOCK = 1, METER_SIM = 2, METER_PERF = 4, METER_PERF_SW = 8 };
+enum meter_id {
+#define METER(id, name, on, what) METER_ID_##id,
+#include "profile/meters.def"
+    METER_COUNT
+};
+enum meter_mask {
+#define METER(id, name, on, what) METER_##id = 1 << METER_ID_##id,
+#include "profile/meters.def"
+};
 
 /* Of one call.  runs: samples, each the mean of enough calls to fill 50 us.
  * spread: (q75 - q25) / median. */
@@ -45,7 +53,7 @@ struct measurement {
     double gflops, peak_gflops, peak_fraction;
     char peak_reason[160];               /* timed, and still no ceiling to compare with */
     struct sim_result sim;
-    struct perf_result perf, perf_sw;    /* the hardware's and the kernel's (system) counts */
+    struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */
     char compiler[128]; int threads; double build_s, total_s; uint64_t seed;
 };
 
@@ -80,6 +88,11 @@ bool program_asm_text(const struct program *p, const char *compiler, const struc
 /* The meters, each with an honest probe: `tilescope meters`. */
 struct meter_info { const char *name, *what; bool available; char reason[256]; };
 int meters_probe(struct meter_info *out, int max);
+
+extern const char *const meter_name[METER_COUNT];
+unsigned meters_default(void);                 /* METER_ bits of those asked for by default */
+/* "clock,sim" or "none" -> bits.  ERR_NAME with the nearest one. */
+bool meters_parse(const char *text, unsigned *bits, struct err *e);
 
 /* The body of the tilescope-runner executable: serves one parent over the inherited descriptor.
  * Returns its exit code. */

@@ -1,58 +1,154 @@
-#include "profile/child.h"
+/* The meters behind one interface: probe() says whether it works here or why not, count() fills
+ * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
+#include "profile/measure_impl.h"
+#include "profile/perfevent.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void add(struct meter_info *out, int max, int *n, const struct meter_info *row)
-{
-    if (*n < max)
-        out[(*n)++] = *row;
-}
+const char *const meter_name[METER_COUNT] = {
+#define METER(id, name, on, what) [METER_ID_##id] = name,
+#include "profile/meters.def"
+};
 
-static struct meter_info planned(const char *name, const char *what, const char *reason)
-{
-    struct meter_info m = { .name = name, .what = what };
-    snprintf(m.reason, sizeof m.reason, "%s", reason);
-    return m;
-}
+static const char *const meter_what[METER_COUNT] = {
+#define METER(id, name, on, what) [METER_ID_##id] = what,
+#include "profile/meters.def"
+};
 
-static struct meter_info counted(const char *name, const char *what, const struct perf_result *r)
-{
-    struct meter_info m = { .name = name, .what = what, .available = r->available };
-    if (!r->available)
-        snprintf(m.reason, sizeof m.reason, "%s", r->reason);
-    return m;
-}
+struct meter {
+    /* Can it count here?  Else out->reason says what it lacks and what would help. */
+    void (*probe)(struct counts *out);
+    /* Per call of the kernel; what cannot be had is a reason in *out.  False when the kernel
+     * failed, and on a cancel. */
+    bool (*count)(struct job *j, struct counts *out, struct err *e);
+};
 
 /* What runs kernels needs a compiler and the runner, and nothing else. */
-static struct meter_info built_in(const char *name, const char *what)
+static void probe_built_in(struct counts *out)
 {
-    struct meter_info m = { .name = name, .what = what };
     struct compiler cc;
     struct err e;
     char runner[600];
-    m.available = compiler_find(NULL, &cc, &e)
-               && child_find_runner(NULL, runner, sizeof runner, &e);
-    if (!m.available)
-        snprintf(m.reason, sizeof m.reason, "%.255s", e.text);
-    return m;
+    out->available = compiler_find(NULL, &cc, &e)
+                  && child_find_runner(NULL, runner, sizeof runner, &e);
+    if (!out->available)
+        counts_refuse(out, "%.255s", e.text);
 }
+
+static void probe_perf(struct counts *out)
+{
+    struct counts ignored;
+    perf_probe(out, &ignored);
+}
+
+static void probe_perf_sw(struct counts *out)
+{
+    struct counts ignored;
+    perf_probe(&ignored, out);
+}
+
+static bool count_perf(struct job *j, struct counts *out, struct err *e)
+{
+    return child_count(j->child, false, out, e);
+}
+
+static bool count_perf_sw(struct job *j, struct counts *out, struct err *e)
+{
+    return child_count(j->child, true, out, e);
+}
+
+static void probe_papi(struct counts *out)
+{
+    counts_refuse(out, "not implemented yet: use perf");
+}
+
+static void probe_cachegrind(struct counts *out)
+{
+    counts_refuse(out, "not implemented yet: use sim");
+}
+
+static void probe_instructions(struct counts *out)
+{
+    counts_refuse(out, "not implemented yet");
+}
+
+static void probe_cupti(struct counts *out)
+{
+    counts_refuse(out, "not implemented yet: kernels run on the CPU only");
+}
+
+/* Without count: its own stage of the measurement, or nothing but the probe's refusal. */
+static const struct meter meter[METER_COUNT] = {
+    [METER_ID_CLOCK] = { probe_built_in, NULL },
+    [METER_ID_SIM] = { probe_built_in, NULL },
+    [METER_ID_PERF] = { probe_perf, count_perf },
+    [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
+    [METER_ID_PAPI] = { probe_papi, NULL },
+    [METER_ID_CACHEGRIND] = { probe_cachegrind, NULL },
+    [METER_ID_INSTRUCTIONS] = { probe_instructions, NULL },
+    [METER_ID_CUPTI] = { probe_cupti, NULL },
+};
 
 int meters_probe(struct meter_info *out, int max)
 {
-    struct perf_result hardware, software;
     int n = 0;
-    perf_probe(&hardware, &software);
-    const struct meter_info rows[] = {
-        built_in("clock", "latency, GFLOP/s and share of the FMA ceiling"),
-        built_in("sim", "L1 loads, stores and misses per tensor, simulated from the address trace"),
-        counted("perf", "cycles, instructions, L1d loads and misses (hardware)", &hardware),
-        counted("perf-sw", "task clock, page faults, context switches (kernel)", &software),
-        planned("papi", "hardware counters through PAPI", "not implemented yet: use perf"),
-        planned("cachegrind", "valgrind's cache simulation as a second opinion",
-                "not implemented yet: use sim"),
-        planned("cupti", "GPU counters", "not implemented yet: kernels run on the CPU only"),
-    };
-    for (int i = 0; i < COUNT_OF(rows); i++)
-        add(out, max, &n, &rows[i]);
+    for (; n < METER_COUNT && n < max; n++) {
+        struct counts c = { .n = 0 };
+        meter[n].probe(&c);
+        out[n] = (struct meter_info){ .name = meter_name[n], .what = meter_what[n],
+                                      .available = c.available };
+        if (!c.available)
+            snprintf(out[n].reason, sizeof out[n].reason, "%s", c.reason);
+    }
     return n;
+}
+
+unsigned meters_default(void)
+{
+    unsigned bits = 0;
+#define METER(id, name, on, what) bits |= (on) ? METER_##id : 0;
+#include "profile/meters.def"
+    return bits;
+}
+
+bool meters_parse(const char *text, unsigned *bits, struct err *e)
+{
+    *bits = 0;
+    for (const char *p = text;; p++) {
+        char word[32];
+        size_t n = strcspn(p, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        int known = METER_COUNT;
+        for (int i = 0; i < METER_COUNT; i++)
+            if (streq(word, meter_name[i]))
+                known = i;
+        if (known == METER_COUNT && !streq(word, "none")) {
+            const char *near = str_nearest(word, meter_name, METER_COUNT);
+            err_set(e, ERR_NAME, "no meter named '%s'", word);
+            return err_fix(e, "--meters %s", near ? near : "clock,sim,perf");
+        }
+        if (known < METER_COUNT)
+            *bits |= 1u << known;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+bool measure_count(struct job *j, struct err *e)
+{
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
+        struct counts *out = &j->m->counts[i];
+        char doing[40];
+        if (!(j->opts.meters & 1u << i))
+            continue;
+        snprintf(doing, sizeof doing, "counting (%s)", meter_name[i]);
+        measure_begin(j, doing);
+        if (!meter[i].count)
+            meter[i].probe(out);
+        else if (!meter[i].count(j, out, e))
+            return false;
+    }
+    return true;
 }

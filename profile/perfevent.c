@@ -18,6 +18,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#define PERF_MAX_EVENTS 8
+
 struct event { const char *name; uint32_t type; uint64_t config; };
 
 #define CACHE_EVENT(cache, op, result) \
@@ -79,12 +81,12 @@ static int paranoid_level(void)
     return level;
 }
 
-static void explain(struct perf_result *out, bool hardware, int why)
+static void explain(struct counts *out, bool hardware, int why)
 {
     char *s = out->reason;
     size_t n = sizeof out->reason;
     bool absent = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
-    *out = (struct perf_result){0};
+    *out = (struct counts){0};
     if (why == EACCES)
         snprintf(s, n, "kernel.perf_event_paranoid is %d: run as root or"
                        " `sysctl kernel.perf_event_paranoid=%d`",
@@ -103,7 +105,7 @@ static void explain(struct perf_result *out, bool hardware, int why)
         snprintf(s, n, "perf_event_open failed: %s", strerror(why));
 }
 
-struct perf *perf_open(bool hardware, struct perf_result *why_not)
+struct perf *perf_open(bool hardware, struct counts *why_not)
 {
     const struct event *list = hardware ? hardware_events : software_events;
     int count = hardware ? COUNT_OF(hardware_events) : COUNT_OF(software_events);
@@ -136,10 +138,10 @@ void perf_stop(struct perf *p)
     ioctl(p->fd[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
 }
 
-void perf_read(struct perf *p, struct perf_result *out)
+void perf_read(struct perf *p, struct counts *out)
 {
     struct group_read r;
-    *out = (struct perf_result){0};
+    *out = (struct counts){0};
     ssize_t got = read(p->fd[0], &r, sizeof r);
     if (got < (ssize_t)(3 * sizeof(uint64_t)) || r.n != (uint64_t)p->n) {
         snprintf(out->reason, sizeof out->reason, "the counters cannot be read: %s",
@@ -157,9 +159,9 @@ void perf_read(struct perf *p, struct perf_result *out)
     out->available = true;
     out->n = p->n;
     for (int i = 0; i < p->n; i++) {
-        struct perf_count *c = &out->count[i];
+        struct count *c = &out->count[i];
         snprintf(c->name, sizeof c->name, "%s", p->event[i]->name);
-        c->value = scaled ? (int64_t)((double)r.value[i] * scale) : (int64_t)r.value[i];
+        c->value = (double)r.value[i] * scale;
         c->scaled = scaled;
     }
 }
@@ -176,15 +178,15 @@ void perf_close(struct perf *p)
 #else  /* not Linux */
 
 struct perf { int unused; };
-struct perf *perf_open(bool hardware, struct perf_result *why_not)
+struct perf *perf_open(bool hardware, struct counts *why_not)
 {
     (void)hardware;
-    *why_not = (struct perf_result){ .reason = "perf events exist on Linux only" };
+    *why_not = (struct counts){ .reason = "perf events exist on Linux only" };
     return NULL;
 }
 void perf_start(struct perf *p) { (void)p; }
 void perf_stop(struct perf *p) { (void)p; }
-void perf_read(struct perf *p, struct perf_result *out) { (void)p; *out = (struct perf_result){0}; }
+void perf_read(struct perf *p, struct counts *out) { (void)p; *out = (struct counts){0}; }
 void perf_close(struct perf *p) { (void)p; }
 #endif
 
@@ -198,7 +200,7 @@ static void little_work(void)
     free((void *)p);
 }
 
-static void probe(bool hardware, struct perf_result *out)
+static void probe(bool hardware, struct counts *out)
 {
     struct perf *p = perf_open(hardware, out);
     if (!p)
@@ -210,7 +212,7 @@ static void probe(bool hardware, struct perf_result *out)
     perf_close(p);
 }
 
-void perf_probe(struct perf_result *hardware, struct perf_result *software)
+void perf_probe(struct counts *hardware, struct counts *software)
 {
     probe(true, hardware);
     probe(false, software);

@@ -68,7 +68,7 @@ struct shared {
     struct fault fault;
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];     /* seconds a call */
-    struct perf_result perf;
+    struct counts counts;
     int64_t writebacks;
 };
 

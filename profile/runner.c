@@ -1,14 +1,10 @@
 /* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel
  * does, the worst that comes of it is a dead child and a sentence in the parent. */
-#include "profile/measure.h"
-
-#include "profile/fence.h"
-#include "profile/sampling.h"
+#include "profile/runner_impl.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define TRACE_RECORDS 4096
 #define STACK_REACH_BYTES ((uint64_t)1 << 20)
-#define PERF_LEAST_S 0.02
-#define PERF_MOST_RUNS 1000
 #if defined __SANITIZE_ADDRESS__
 #define SANITIZED 1
 #elif defined __has_feature
@@ -32,18 +25,6 @@
 #define SANITIZED 1
 #endif
 #endif
-
-typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
-                      struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
-
-struct runner {
-    struct shared *shared;
-    struct fence *fence;
-    void *handle[SLOT_COUNT];
-    kernel_fn *entry[SLOT_COUNT];
-    trace_fn *trace;
-    struct reply reply;
-};
 
 /* For the signal handler. */
 static struct shared *fault_shared;
@@ -128,7 +109,7 @@ static bool load(struct runner *r, const struct request *q, struct err *e)
 }
 
 /* Says what a fence found; names are the parent's business. */
-static bool check_fence(struct runner *r, struct err *e)
+bool runner_check_fence(struct runner *r, struct err *e)
 {
     struct fault damage;
     if (fence_whole(r->fence, &damage))
@@ -147,122 +128,9 @@ static bool check(struct runner *r, struct err *e)
     double start = clock_s();
     run(fence_data(r->fence));
     r->reply.seconds = clock_s() - start;
-    if (!check_fence(r, e))
+    if (!runner_check_fence(r, e))
         return false;
     fence_collect(r->fence);
-    return true;
-}
-
-/* One thread stays where the scheduler has just put it: on the CPU it found least busy. */
-static void pin(const struct shared *sh)
-{
-    cpu_set_t set;
-    int cpu = sched_getcpu();
-    if (sh->threads > 1 || cpu < 0 || cpu >= CPU_SETSIZE)
-        return;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
-
-static bool sample(struct runner *r, const struct request *q, struct err *e)
-{
-    static float scratch[4096];
-    static float *scratch_data[PROTOCOL_MAX_BUFFERS];
-    for (int i = 0; i < PROTOCOL_MAX_BUFFERS; i++)
-        scratch_data[i] = scratch;
-    int threads = r->shared->threads;
-    kernel_fn *ceiling = q->ceiling ? r->entry[SLOT_CEILING] : NULL;
-    struct work work[SERIES_COUNT] = {
-        [SERIES_KERNEL] = { .run = q->kernel ? r->entry[SLOT_KERNEL] : NULL,
-                            .buffers = fence_data(r->fence) },
-        [SERIES_CEILING] = { .run = ceiling, .buffers = scratch_data, .team = threads },
-        [SERIES_ONE_CORE] = { .run = threads > 1 ? ceiling : NULL, .buffers = scratch_data },
-    };
-    if ((q->kernel && !work[SERIES_KERNEL].run) || (q->ceiling && !ceiling))
-        return err_set(e, ERR_BUG, "nothing is loaded to be timed");
-    if (!q->append) {
-        pin(r->shared);
-        if (!fence_place(r->fence, false, e))
-            return false;
-    }
-    double start = clock_s();
-    sampling_run(work, q, r->shared);
-    r->reply.seconds = clock_s() - start;
-    return check_fence(r, e);
-}
-
-/* Counters follow this thread only, so for them the kernel runs on it alone. */
-static void alone(struct runner *r)
-{
-    void *symbol = dlsym(r->handle[SLOT_KERNEL], "omp_set_num_threads");
-    void (*set_threads)(int);
-    memcpy(&set_threads, &symbol, sizeof symbol);
-    if (symbol)
-        set_threads(1);
-}
-
-/* Counts per call, over enough calls that starting and stopping does not show. */
-static bool count_events(struct runner *r, const struct request *q, struct err *e)
-{
-    struct perf_result *out = &r->shared->perf;
-    kernel_fn *run = r->entry[SLOT_KERNEL];
-    if (!run)
-        return err_set(e, ERR_BUG, "no kernel is loaded");
-    struct perf *p = perf_open(!q->software, out);
-    if (!p)
-        return true;
-    if (!fence_place(r->fence, false, e)) {
-        perf_close(p);
-        return false;
-    }
-    alone(r);
-    run(fence_data(r->fence));
-    int runs = 0;
-    double start = clock_s();
-    perf_start(p);
-    do {
-        run(fence_data(r->fence));
-        runs++;
-    } while (runs < PERF_MOST_RUNS && clock_s() - start < PERF_LEAST_S);
-    perf_stop(p);
-    perf_read(p, out);
-    for (int i = 0; i < out->n; i++)
-        out->count[i].value = (out->count[i].value + runs / 2) / runs;
-    perf_close(p);
-    return true;
-}
-
-struct tracing { struct cachesim *sim; struct ts_rec *buf; };
-
-static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
-{
-    struct tracing *t = ctx;
-    cachesim_run(t->sim, t->buf, end - t->buf);
-    return t->buf;
-}
-
-static bool simulate(struct runner *r, const struct request *q, struct err *e)
-{
-    static struct ts_rec buf[TRACE_RECORDS];
-    struct shared *sh = r->shared;
-    struct tracing t = { .buf = buf };
-    const unsigned long long *base = (const void *)((char *)sh + sh->trace_at);
-    struct shared_site *site = (void *)((char *)sh + sh->sites_at);
-    if (!r->trace)
-        return err_set(e, ERR_BUG, "no tracing twin is loaded");
-    if (!cachesim_open(&q->l1, sh->n_sites, &t.sim, e))
-        return false;
-    for (int i = 0; i < sh->n_sites; i++)
-        if (site[i].is_store)
-            cachesim_store_site(t.sim, i);
-    double start = clock_s();
-    r->trace(base, buf, TRACE_RECORDS, take_records, &t);
-    r->reply.seconds = clock_s() - start;
-    for (int i = 0; i < sh->n_sites; i++)
-        site[i].count = cachesim_counts(t.sim)[i];
-    sh->writebacks = cachesim_writebacks(t.sim);
-    cachesim_close(t.sim);
     return true;
 }
 
@@ -271,9 +139,9 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
     switch (q->command) {
     case COMMAND_LOAD: return load(r, q, e);
     case COMMAND_CHECK: return check(r, e);
-    case COMMAND_TIME: return sample(r, q, e);
-    case COMMAND_PERF: return count_events(r, q, e);
-    case COMMAND_SIMULATE: return simulate(r, q, e);
+    case COMMAND_TIME: return runner_time(r, q, e);
+    case COMMAND_PERF: return runner_count(r, q, e);
+    case COMMAND_SIMULATE: return runner_simulate(r, q, e);
     default: return err_set(e, ERR_BUG, "no command %u", q->command);
     }
 }

@@ -52,15 +52,18 @@ static const struct field tensor_fields[] = {
     FIELD(INT64, tensor_count, l1_misses, ZERO_KEPT),
 };
 
-static const struct field perf_fields[] = {
-    FIELD(BOOL, perf_result, available, ZERO_KEPT),
-    FIELD(TEXT, perf_result, reason, ZERO_LEFT_OUT),
+static const struct field counts_fields[] = {
+    FIELD(BOOL, counts, available, ZERO_KEPT),
+    FIELD(TEXT, counts, reason, ZERO_LEFT_OUT),
+    FIELD(TEXT, counts, source, ZERO_LEFT_OUT),
 };
 
-static const struct field event_fields[] = {
-    FIELD(TEXT, perf_count, name, ZERO_KEPT),
-    FIELD(INT64, perf_count, value, ZERO_KEPT),
-    FIELD(BOOL, perf_count, scaled, ZERO_KEPT),
+static const struct field count_fields[] = {
+    FIELD(TEXT, count, name, ZERO_KEPT),
+    FIELD(DOUBLE, count, value, ZERO_KEPT),
+    FIELD(BOOL, count, scaled, ZERO_KEPT),
+    FIELD(BOOL, count, derived, ZERO_LEFT_OUT),
+    FIELD(TEXT, count, unit, ZERO_LEFT_OUT),
 };
 
 #define WITH_COUNT(fields) fields, COUNT_OF(fields)
@@ -100,17 +103,17 @@ static void write_sim(struct ywriter *w, const struct sim_result *sim)
     ywrite_map_end(w);
 }
 
-static void write_perf(struct ywriter *w, const char *key, const struct perf_result *perf)
+static void write_counts(struct ywriter *w, const char *key, const struct counts *c)
 {
     ywrite_text(w, key);
     ywrite_map(w, true);
-    fields_write(w, WITH_COUNT(perf_fields), perf);
-    if (perf->n > 0) {
+    fields_write(w, WITH_COUNT(counts_fields), c);
+    if (c->n > 0) {
         ywrite_text(w, "counts");
         ywrite_seq(w, true);
-        for (int i = 0; i < perf->n; i++) {
+        for (int i = 0; i < c->n; i++) {
             ywrite_map(w, true);
-            fields_write(w, WITH_COUNT(event_fields), &perf->count[i]);
+            fields_write(w, WITH_COUNT(count_fields), &c->count[i]);
             ywrite_map_end(w);
         }
         ywrite_seq_end(w);
@@ -138,10 +141,9 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     fields_write(w, WITH_COUNT(result_fields), m);
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
-    if (m->perf.available || m->perf.reason[0])
-        write_perf(w, "perf", &m->perf);
-    if (m->perf_sw.available || m->perf_sw.reason[0])
-        write_perf(w, "perf-sw", &m->perf_sw);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (m->counts[i].available || m->counts[i].reason[0])
+            write_counts(w, meter_name[i], &m->counts[i]);
     ywrite_map_end(w);
 }
 
@@ -202,27 +204,27 @@ static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_r
     return !tensors || read_by_tensor(d, tensors, sim, e);
 }
 
-static bool read_perf(const struct ydoc *d, const struct ynode *map, struct perf_result *perf,
-                      struct err *e)
+static bool read_counts(const struct ydoc *d, const struct ynode *map, const char *meter,
+                        struct counts *c, struct err *e)
 {
     static const char *const more[] = { "counts", NULL };
-    if (!ymap_check(d, map, "perf", WITH_COUNT(perf_fields), more, e)
-        || !fields_read(d, map, WITH_COUNT(perf_fields), perf, e))
+    if (!ymap_check(d, map, meter, WITH_COUNT(counts_fields), more, e)
+        || !fields_read(d, map, WITH_COUNT(counts_fields), c, e))
         return false;
     const struct ynode *counts = ymap_get(map, "counts");
     if (!counts)
         return true;
     if (!ynode_is(d, counts, YNODE_SEQ, "counts", e))
         return false;
-    if (counts->n > PERF_MAX_EVENTS) {
-        err_set(e, ERR_RANGE, "counts: more than %d events", PERF_MAX_EVENTS);
+    if (counts->n > COUNTS_MAX) {
+        err_set(e, ERR_RANGE, "counts: more than %d events", COUNTS_MAX);
         return ydoc_at(d, counts, e);
     }
     for (int i = 0; i < counts->n; i++)
-        if (!ymap_check(d, counts->item[i], "counts", WITH_COUNT(event_fields), NULL, e)
-            || !fields_read(d, counts->item[i], WITH_COUNT(event_fields), &perf->count[i], e))
+        if (!ymap_check(d, counts->item[i], "counts", WITH_COUNT(count_fields), NULL, e)
+            || !fields_read(d, counts->item[i], WITH_COUNT(count_fields), &c->count[i], e))
             return false;
-    perf->n = counts->n;
+    c->n = counts->n;
     return true;
 }
 
@@ -244,21 +246,27 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
 bool measured_read(const struct ydoc *d, const struct ynode *node, struct measured_at *at,
                    struct measurement *m, struct err *e)
 {
-    static const char *const more[] = { "branch", "step", "key", "outcome", "latency_ms", "sim",
-                                        "perf", "perf-sw", NULL };
+    const char *more[6 + METER_COUNT + 1] = { "branch", "step", "key", "outcome", "latency_ms",
+                                              "sim" };
     const struct ynode *outcome;
     *m = (struct measurement){0};
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        more[6 + i - METER_ID_PERF] = meter_name[i];
     if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
         || !read_at(d, node, at, e)
         || !ymap_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
         || !fields_read(d, node, WITH_COUNT(result_fields), m, e))
         return false;
-    const struct ynode *latency = ymap_get(node, "latency_ms"), *sim = ymap_get(node, "sim"),
-                       *perf = ymap_get(node, "perf"),
-                       *perf_sw = ymap_get(node, "perf-sw");
+    const struct ynode *latency = ymap_get(node, "latency_ms"), *sim = ymap_get(node, "sim");
     if (latency && (!ymap_check(d, latency, "latency_ms", WITH_COUNT(latency_fields), NULL, e)
                     || !fields_read(d, latency, WITH_COUNT(latency_fields), &m->latency, e)))
         return false;
-    return (!sim || read_sim(d, sim, &m->sim, e)) && (!perf || read_perf(d, perf, &m->perf, e))
-        && (!perf_sw || read_perf(d, perf_sw, &m->perf_sw, e));
+    if (sim && !read_sim(d, sim, &m->sim, e))
+        return false;
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
+        const struct ynode *counts = ymap_get(node, meter_name[i]);
+        if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
+            return false;
+    }
+    return true;
 }

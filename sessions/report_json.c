@@ -115,7 +115,14 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-static json_t *perf_json(const struct perf_result *p, bool asked, const char *meter)
+/* A count is an integer, unless it is a rate. */
+static json_t *count_json(double v)
+{
+    bool whole = v == floor(v) && fabs(v) < 9e15;
+    return whole ? json_integer((json_int_t)v) : real_if(true, v);
+}
+
+static json_t *counts_json(const struct counts *p, bool asked, const char *meter)
 {
     char why[64];
     snprintf(why, sizeof why, "not asked for (--meters %s)", meter);
@@ -129,10 +136,12 @@ static json_t *perf_json(const struct perf_result *p, bool asked, const char *me
     for (int i = 0; i < p->n; i++) {
         char key[sizeof p->count[i].name];
         event_key(key, sizeof key, p->count[i].name);
-        put(o, key, json_integer(p->count[i].value));
+        put(o, key, count_json(p->count[i].value));
         scaled |= p->count[i].scaled;
     }
     put(o, "scaled", json_boolean(scaled));
+    if (p->source[0])
+        put(o, "source", text_of(p->source));
     return o;
 }
 
@@ -186,8 +195,10 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
     put(o, "peak_reason", text_or_null(m->peak_reason));
     put(o, "baselines", json_object());
     put(counters, "sim", sim_json(&m->sim, meters & METER_SIM));
-    put(counters, "perf", perf_json(&m->perf, meters & METER_PERF, "perf"));
-    put(counters, "perf-sw", perf_json(&m->perf_sw, meters & METER_PERF_SW, "perf-sw"));
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (i <= METER_ID_PERF_SW || (meters & 1u << i))
+            put(counters, meter_name[i],
+                counts_json(&m->counts[i], meters & 1u << i, meter_name[i]));
     put(o, "counters", counters);
 }
 

@@ -67,8 +67,6 @@ printf 'no model' > "$dir/damaged.onnx"
 t 2 'damaged.onnx is no ONNX model' import "$dir/damaged.onnx"
 t 2 'damaged.onnx is no ONNX model' show "$dir/damaged.onnx" --what graph
 t 3 'the CUDA generator is not in this version' show "$gmm" --what cuda
-t 3 'the papi meter is not in this version' run "$gmm" --meters clock,papi
-t 3 'the cachegrind meter is not in this version' run "$gmm" --meters cachegrind
 t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
 printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
 chmod +x "$dir/silent"

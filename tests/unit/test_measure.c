@@ -68,7 +68,7 @@ static void must_be_right(const char *spec, const char *const *steps, int thread
     }
     assert_int_equal(loads, m.sim.loads);
     assert_int_equal(misses, m.sim.l1_misses);
-    assert_int_equal(m.perf.available, m.perf.reason[0] == 0);
+    assert_int_equal(m.counts[METER_ID_PERF].available, m.counts[METER_ID_PERF].reason[0] == 0);
     assert_true(m.compiler[0] && m.threads == threads && m.seed == seed && m.total_s >= m.build_s);
 }
 

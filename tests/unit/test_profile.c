@@ -730,8 +730,8 @@ static void ceiling_is_plausible(void **state)
 
 static void counters_count_or_say_why_not(void **state)
 {
-    struct perf_result r[2];
-    struct perf_result in_child;
+    struct counts r[2];
+    struct counts in_child;
     struct child *c = loaded(GOOD, 10);
     struct err e;
     (void)state;

@@ -41,7 +41,7 @@ static const struct measurement good = {
         .l1_misses = 129,
              .writebacks = 64, .n = 2,
              .by_tensor = { { "A", 3072, 0, 65 }, { "C", 1024, 1024, 64 } } },
-    .perf = { .reason = "no hardware events: this VM exposes no PMU" },
+    .counts[METER_ID_PERF] = { .reason = "no hardware events: this VM exposes no PMU" },
     .compiler = "gcc 12.2.0", .threads = 2, .build_s = 0.05, .total_s = 0.5, .seed = 42,
 };
 
@@ -110,9 +110,11 @@ static void test_odd_values(void **state)
     m.gflops = NAN;
     m.seed = UINT64_MAX;
     snprintf(m.reason, sizeof m.reason, "cut \xe2\x82 \xff \x1b[31m");
-    m.perf = (struct perf_result){ .available = true, .n = 2,
-                                   .count = { { "cycles", 12345, false }, { "L1d load misses", 0,
-                                       true } } };
+    m.counts[METER_ID_PERF] = (struct counts){
+        .available = true, .n = 2,
+        .count = { { "cycles", 12345, "", false, false },
+                   { "L1d load misses", 0, "", true, false } },
+    };
     json_t *root = run_json(&m, ALL_METERS);
     assert_true(json_is_null(json_object_get(root, "max_rel_err")));
     assert_true(json_is_null(json_object_get(root, "gflops")));
@@ -189,7 +191,7 @@ static void test_schema(void **state)
     struct err e;
     assert_true(file_read("sessions/schema.md", 1 << 20, &schema, &e));
     struct measurement m = good;
-    m.perf = (struct perf_result){ .available = true };
+    m.counts[METER_ID_PERF] = (struct counts){ .available = true };
     json_t *root = run_json(&m, ALL_METERS);
     check_documented(root, str_text(&schema));
     json_decref(root);

@@ -153,7 +153,8 @@ static const struct { const char *name, *text; } malformed[] = {
       "      A12345678901234567890123456789012345678901234567890: {loads: 1}\n" },
     { "measured, too many events",
       HEAD "measured:\n- branch: main\n  step: 0\n  key: x\n  outcome: ok\n  perf:\n"
-      "    counts: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n" },
+      "    counts: [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},"
+      " {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]\n" },
     { "Windows line ends",
     "tilescope: 1\r\noperator: gmm m=32 k=16 n=32\r\nsteps:\r\n- loop x C\r\n" },
     { "byte order mark", "\xef\xbb\xbftilescope: 1\ntitel: x\n" },
@@ -320,16 +321,19 @@ static struct measurement some_measurement(struct rng *r)
         .sim = { .l1 = { 32768, 8, 64 }, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .n = 2,
                  .by_tensor = { { "A", 1, 0, 5 }, { "C", 0, 9, rng_range(r, 0, 99) } },
                  .available = true, .writebacks = 3, .seconds = 0.125 },
-        .perf = { .available = false, .reason = "no hardware events: this VM exposes no PMU" },
+        .counts[METER_ID_PERF] = { .available = false,
+                                   .reason = "no hardware events: this VM exposes no PMU" },
     };
     if (m.outcome == OUTCOME_OK)
         m.latency = (struct latency){ 0.31, 0.3 + rng_unit(r), 0.4, 0.01, 41 };
     else
         snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
     if (rng_range(r, 0, 1))
-        m.perf = (struct perf_result){ .available = true, .n = 2,
-                                       .count = { { "cycles", 12345, true },
-                                                  { "L1d load misses", 0, false } } };
+        m.counts[METER_ID_PERF] = (struct counts){
+            .available = true, .n = 2,
+            .count = { { "cycles", 12345, "", true, false },
+                       { "L1d load misses", 0, "", false, false } },
+        };
     return m;
 }
 
@@ -354,13 +358,14 @@ static void assert_same_measurement(const struct measurement *a, const struct me
         assert_string_equal(a->sim.by_tensor[i].tensor, b->sim.by_tensor[i].tensor);
         assert_int_equal(a->sim.by_tensor[i].l1_misses, b->sim.by_tensor[i].l1_misses);
     }
-    assert_int_equal(a->perf.available, b->perf.available);
-    assert_string_equal(a->perf.reason, b->perf.reason);
-    assert_int_equal(a->perf.n, b->perf.n);
-    for (int i = 0; i < a->perf.n; i++) {
-        assert_string_equal(a->perf.count[i].name, b->perf.count[i].name);
-        assert_int_equal(a->perf.count[i].value, b->perf.count[i].value);
-        assert_int_equal(a->perf.count[i].scaled, b->perf.count[i].scaled);
+    const struct counts *x = &a->counts[METER_ID_PERF], *y = &b->counts[METER_ID_PERF];
+    assert_int_equal(x->available, y->available);
+    assert_string_equal(x->reason, y->reason);
+    assert_int_equal(x->n, y->n);
+    for (int i = 0; i < x->n; i++) {
+        assert_string_equal(x->count[i].name, y->count[i].name);
+        assert_true(x->count[i].value == y->count[i].value);
+        assert_int_equal(x->count[i].scaled, y->count[i].scaled);
     }
 }
 

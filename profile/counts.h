@@ -1,0 +1,28 @@
+/* What a meter counted for one call of the kernel, or why it could not.  The one form in which
+ * every meter but the clock and the simulator answers. */
+#ifndef TS_PROFILE_COUNTS_H
+#define TS_PROFILE_COUNTS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#define COUNTS_MAX 32
+
+/* scaled: the counter was multiplexed and the value is extrapolated.  derived: computed from other
+ * counts by the formula of an event set.  unit: "" for plain counts. */
+struct count { char name[40]; double value; char unit[12]; bool scaled, derived; };
+
+struct counts {
+    bool available;
+    char reason[256];                    /* why not, and what would make it so; "" when available */
+    char source[96];                     /* how it was counted: "event set l1, 2 threads" */
+    int n;
+    struct count count[COUNTS_MAX];
+};
+
+/* The value called `name`; false when there is none. */
+bool counts_get(const struct counts *c, const char *name, double *value);
+/* False when there is no room. */
+bool counts_add(struct counts *c, const char *name, double value);
+/* Makes it a refusal. */
+void counts_refuse(struct counts *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#endif

@@ -1,0 +1,113 @@
+/* From a program to shared objects: the kernel, the FMA ceiling, the tracing twin. */
+#include "profile/measure_impl.h"
+
+#include <stdio.h>
+
+static bool has_parallel(int n, const struct tree *const *t)
+{
+    for (int i = 0; i < n; i++)
+        if ((t[i]->kind == TREE_LOOP && t[i]->ann == LOOP_PARALLEL)
+            || has_parallel(t[i]->n_kids, t[i]->kid))
+            return true;
+    return false;
+}
+
+/* Named after the operator, but not as a function of C: those the compiler knows. */
+static const char *kernel_name(const struct graph *g)
+{
+    const char *op = g->node[g->main_node].op;
+    bool of_c = streq(op, "abs");
+    for (int k = 0; k < VAL_KIND_COUNT; k++)
+        of_c = of_c || (val_is_function((enum val_kind)k) && streq(op, val_name((enum val_kind)k)));
+    return of_c ? "kernel" : op;
+}
+
+/* The same for measuring and for showing, so that what is shown is what was measured. */
+static struct gen_opts code_opts(const struct program *p, const struct func *f)
+{
+    return (struct gen_opts){
+        .target = target_host(),
+        .name = kernel_name(p->base),
+        .openmp = has_parallel(f->n_roots, f->root),
+    };
+}
+
+static bool build_kernel(struct job *j, struct err *e)
+{
+    struct gen_opts o = code_opts(j->program, j->func);
+    struct str text = {0};
+    bool ok = gen_c(j->func, &o, &text, e)
+           && build_shared(&j->cc, str_text(&text), &o.target, o.openmp, j->cancel, &j->kernel, e);
+    str_free(&text);
+    return ok;
+}
+
+/* Without a ceiling there is no share of it; nothing else is lost.  False only on a cancel. */
+static bool build_ceiling(struct job *j, struct err *e)
+{
+    struct str text = {0};
+    j->ceiling_flops = gen_peak(&j->target, &text);
+    j->has_ceiling = build_shared(&j->cc, str_text(&text), &j->target, false, j->cancel,
+                                  &j->ceiling, e);
+    str_free(&text);
+    return j->has_ceiling || e->code != ERR_CANCEL;
+}
+
+static bool build_twin(struct job *j, struct err *e)
+{
+    struct gen_opts o = code_opts(j->program, j->func);
+    struct str text = {0};
+    o.openmp = false;
+    j->has_twin = gen_trace(j->func, &o, &text, &j->site, &j->n_sites, e)
+               && build_shared(&j->cc, str_text(&text), &o.target, false, j->cancel, &j->twin, e);
+    str_free(&text);
+    return j->has_twin || measure_sim_refused(j, e);
+}
+
+bool measure_build(struct job *j, struct err *e)
+{
+    measure_begin(j, "compiling");
+    if (!program_lower(j->program, &j->func, e) || !build_kernel(j, e))
+        return false;
+    j->m->build_s = j->kernel.seconds;
+    if ((j->opts.meters & METER_CLOCK) && !build_ceiling(j, e))
+        return false;
+    if ((j->opts.meters & METER_SIM) && !build_twin(j, e))
+        return false;
+    return true;
+}
+
+/* --- Views ---------------------------------------------------------------------------------- */
+
+bool program_c_text(const struct program *p, struct str *out, struct err *e)
+{
+    const struct func *f;
+    struct str header = {0};
+    if (!program_lower(p, &f, e))
+        return false;
+    struct gen_opts o = code_opts(p, f);
+    str_add(&header, p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&header, "\n    %s", p->steps[i]);
+    o.header = str_text(&header);
+    bool ok = gen_c(f, &o, out, e);
+    str_free(&header);
+    return ok;
+}
+
+bool program_asm_text(const struct program *p, const char *compiler, const struct cancel *c,
+                      struct str *out, struct err *e)
+{
+    const struct func *f;
+    struct compiler cc;
+    struct build b;
+    struct str text = {0};
+    if (!compiler_find(compiler, &cc, e) || !program_lower(p, &f, e))
+        return false;
+    struct gen_opts o = code_opts(p, f);
+    bool ok = gen_c(f, &o, &text, e)
+           && build_shared(&cc, str_text(&text), &o.target, o.openmp, c, &b, e)
+           && build_disassemble(b.so_path, o.name, c, out, e);
+    str_free(&text);
+    return ok;
+}

@@ -1,0 +1,49 @@
+/* What the parts of one measurement share: measure.c calls them in order, each fills its part of
+ * struct measurement or stops it.  Private to profile/measure*.c. */
+#ifndef TS_PROFILE_MEASURE_IMPL_H
+#define TS_PROFILE_MEASURE_IMPL_H
+#include "profile/child.h"
+#include "profile/measure.h"
+
+/* Everything one measurement needs; arrays are the program's arena's or freed in finish(). */
+struct job {
+    const struct program *program;
+    struct measure_opts opts;
+    const struct progress *progress;
+    const struct cancel *cancel;
+    struct measurement *m;
+    struct compiler cc;
+    struct target target;
+    const struct func *func;
+    struct build kernel, ceiling, twin;
+    bool has_ceiling, has_twin;
+    double ceiling_flops;
+    const struct site *site;
+    int n_sites;
+    struct child *child;
+    char doing[40];
+    double since;                        /* when that began */
+    const struct machine *machine;       /* this one */
+};
+
+/* Says what is being done now, and (begin) that nobody knows how much of it is done. */
+void measure_report(const struct job *j, const char *what, double fraction);
+void measure_begin(struct job *j, const char *what);
+void measure_tick(void *ctx, double done);            /* of struct child_opts; ctx is the job */
+
+/* measure_code.c: lower, generate, compile.  The ceiling and the twin can be missing (has_...),
+ * with the reason in m->sim. */
+bool measure_build(struct job *j, struct err *e);
+/* measure_time.c: a child with room for the buffers and the kernel in it; the result compared with
+ * the reference; the clock. */
+bool measure_open_child(struct job *j, struct err *e);
+bool measure_check(struct job *j, struct err *e);
+bool measure_time(struct job *j, struct err *e);
+/* measure_sim.c: the twin through the simulator.  A count that cannot be had is a reason in m->sim;
+ * the measurement stands.  False only on a cancel. */
+bool measure_sim(struct job *j, struct err *e);
+bool measure_sim_refused(struct job *j, const struct err *e);
+/* meters.c: every other meter that was asked for.  False only when the kernel failed (a counter
+ * that cannot be had is a reason in m->counts) and on a cancel. */
+bool measure_count(struct job *j, struct err *e);
+#endif

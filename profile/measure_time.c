@@ -1,0 +1,127 @@
+/* The child, the check against the reference, and the clock. */
+#include "profile/measure_impl.h"
+
+#include "profile/oracle.h"
+
+#include <stdio.h>
+
+#define TOLERANCE 1e-4                    /* f32 (SPEC D) */
+#define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
+#define MEMORY_SHARE 0.8                  /* of what is available */
+
+/* Buffers twice (here and in the child), logical copies, and the reference in double. */
+static bool fits_memory(const struct job *j, struct err *e)
+{
+    double need = (double)oracle_bytes(j->program->base), have = (double)machine_memory_available();
+    for (int i = 0; i < j->func->n_params; i++)
+        need += 3.0 * 4.0 * (double)j->func->buffer[i].elems;
+    if (have <= 0 || need <= MEMORY_SHARE * have)
+        return true;
+    return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
+                   need / (1 << 30), have / (1 << 30));
+}
+
+bool measure_open_child(struct job *j, struct err *e)
+{
+    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    const struct func *f = j->func;
+    if (!fits_memory(j, e))
+        return false;
+    if (f->n_params > PROTOCOL_MAX_BUFFERS)
+        return err_set(e, ERR_RANGE, "%d tensors are more than can be measured", f->n_params);
+    for (int i = 0; i < f->n_params; i++)
+        buffer[i] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
+                                           f->buffer[i].written };
+    struct child_opts o = {
+        .runner = j->opts.runner, .threads = j->opts.threads, .limit_s = j->opts.limit_s,
+        .memory_bytes = j->opts.memory_bytes, .n_buffers = f->n_params, .buffer = buffer,
+        .n_sites = j->has_twin ? j->n_sites : 0, .n_trace_buffers = f->n_buffers,
+        .cancel = j->cancel, .tick = measure_tick, .ctx = j,
+    };
+    return child_open(&o, &j->child, e)
+        && child_load(j->child, SLOT_KERNEL, j->kernel.so_path, e);
+}
+
+static bool compare_outputs(struct job *j, const struct oracle *o, struct err *e)
+{
+    const struct func *f = j->func;
+    double worst = 0;
+    bool ok = true;
+    for (int i = 0; i < f->n_params && ok; i++) {
+        int t = f->buffer[i].tensor;
+        if (j->program->graph->tensor[t].role == TENSOR_OUTPUT)
+            ok = oracle_compare(o, j->program, t, child_data(j->child, i), j->m->tolerance, &worst,
+                                e);
+    }
+    j->m->max_rel_err = worst;
+    j->m->verified = ok;
+    return ok;
+}
+
+/* Runs the kernel first: a crash need not wait for the reference. */
+bool measure_check(struct job *j, struct err *e)
+{
+    const struct oracle *o = NULL;
+    double seconds;
+    measure_begin(j, "checking");
+    for (int i = 0; i < j->func->n_params; i++) {
+        const struct buffer *b = &j->func->buffer[i];
+        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, child_data(j->child, i));
+        if (cancelled(j->cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+    }
+    if (!child_check(j->child, &seconds, e))
+        return false;
+    j->m->tolerance = TOLERANCE;
+    bool ok = oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e)
+           && compare_outputs(j, o, e);
+    oracle_release(o);
+    return ok;
+}
+
+/* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
+static void take_peak(struct job *j, double peak)
+{
+    struct measurement *m = j->m;
+    if (peak > 0 && m->gflops <= MOST_FRACTION * peak) {
+        m->peak_gflops = peak;
+        m->peak_fraction = m->gflops / peak;
+    } else if (peak > 0) {
+        snprintf(m->peak_reason, sizeof m->peak_reason,
+                 "the sampled FMA ceiling (%.1f) is below the kernel: something else keeps the"
+                 " cores busy", peak);
+    } else {
+        snprintf(m->peak_reason, sizeof m->peak_reason, "the FMA ceiling could not be sampled");
+    }
+}
+
+static void take_latency(struct job *j, const struct samples *s)
+{
+    struct measurement *m = j->m;
+    const struct summary *k = &s->of_kernel;
+    m->latency = (struct latency){
+        .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
+        .spread = k->spread, .runs = s->n_kernel,
+    };
+    m->gflops = 1e-9 * j->program->base->flops / k->min;
+    take_peak(j, 1e-9 * j->ceiling_flops
+                     * sampling_ceiling(&s->of_ceiling, &s->of_one_core, j->opts.threads,
+                                        j->machine->cores));
+}
+
+bool measure_time(struct job *j, struct err *e)
+{
+    struct samples s;
+    struct err ignored;
+    measure_begin(j, "timing");
+    j->has_ceiling = j->has_ceiling
+                  && child_load(j->child, SLOT_CEILING, j->ceiling.so_path, &ignored);
+    struct sampled what = { .kernel = true, .ceiling = j->has_ceiling, .time_s = j->opts.time_s,
+                            .min_runs = j->opts.min_runs };
+    if (!child_time(j->child, &what, &s, e))
+        return false;
+    if (s.n_kernel < 1 || !(s.of_kernel.min > 0))
+        return err_set(e, ERR_CRASH, "the samples were overwritten");
+    take_latency(j, &s);
+    return true;
+}

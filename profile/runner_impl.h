@@ -1,0 +1,27 @@
+/* What the parts of tilescope-runner share.  Private to profile/runner*.c. */
+#ifndef TS_PROFILE_RUNNER_IMPL_H
+#define TS_PROFILE_RUNNER_IMPL_H
+#include "profile/fence.h"
+#include "profile/measure.h"
+#include "profile/sampling.h"
+
+typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
+                      struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
+
+struct runner {
+    struct shared *shared;
+    struct fence *fence;
+    void *handle[SLOT_COUNT];
+    kernel_fn *entry[SLOT_COUNT];
+    trace_fn *trace;
+    struct reply reply;
+};
+
+/* ERR_WRONG when the kernel wrote beside its buffers; where is in shared->fault. */
+bool runner_check_fence(struct runner *r, struct err *e);
+
+/* COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE: each returns false with *e. */
+bool runner_time(struct runner *r, const struct request *q, struct err *e);
+bool runner_count(struct runner *r, const struct request *q, struct err *e);
+bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
+#endif
