@@ -33,6 +33,7 @@ struct child {
     size_t shared_bytes;
     int round;                                            /* 1 while sampling once more */
     double copy_s;                                        /* allowance for moving the buffers */
+    double *sample[SERIES_COUNT];                         /* of the last child_time; NULL = none */
 };
 
 /* --- Finding and starting the runner --------------------------------------------------------- */
@@ -142,6 +143,17 @@ static int reserve(int fd, int64_t bytes)
     return rc;
 }
 
+static void give_buffers(struct shared *sh, const struct child_opts *o)
+{
+    sh->n_contenders = o->n_contenders > 0 ? o->n_contenders : 1;
+    for (int i = 0; i < sh->n_contenders; i++) {
+        int first = o->n_contenders > 0 ? o->first[i] : 0;
+        int end = i + 1 < sh->n_contenders ? o->first[i + 1] : o->n_buffers;
+        sh->contender[i].first = first;
+        sh->contender[i].n = end - first;
+    }
+}
+
 /* Lays the memory file out and maps it; its pages are reserved now, since running out of them
  * later is SIGBUS. */
 static bool make_shared(struct child *c, struct err *e)
@@ -168,6 +180,7 @@ static bool make_shared(struct child *c, struct err *e)
     c->shared->parent = getpid();
     c->shared->threads = o->threads;
     c->shared->n_buffers = o->n_buffers;
+    give_buffers(c->shared, o);
     c->shared->n_trace_buffers = o->n_trace_buffers;
     c->shared->n_sites = o->n_sites;
     c->shared->file_bytes = at;
@@ -379,6 +392,9 @@ bool child_open(const struct child_opts *o, struct child **out, struct err *e)
     if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
         return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
                        o->n_buffers, PROTOCOL_MAX_BUFFERS);
+    if (o->n_contenders > PROTOCOL_MAX_CONTENDERS)
+        return err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
+                       o->n_contenders, PROTOCOL_MAX_CONTENDERS);
     struct child *c = xcalloc(1, sizeof *c);
     c->opts = *o;
     for (int i = 0; i < o->n_buffers; i++)
@@ -407,6 +423,8 @@ void child_close(struct child *c)
     for (int i = 0; i < COUNT_OF(fd); i++)
         if (fd[i] >= 0)
             close(fd[i]);
+    for (int i = 0; i < SERIES_COUNT; i++)
+        free(c->sample[i]);
     free(c);
 }
 
@@ -423,10 +441,10 @@ bool child_load(struct child *c, enum slot slot, const char *so_path, struct err
     return ask(c, &q, START_LIMIT_S, &reply, e);
 }
 
-bool child_check(struct child *c, double *seconds, struct err *e)
+bool child_check(struct child *c, int contender, double *seconds, struct err *e)
 {
     struct reply reply;
-    struct request q = { .command = COMMAND_CHECK };
+    struct request q = { .command = COMMAND_CHECK, .slot = (uint32_t)(SLOT_KERNEL + contender) };
     if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
         return false;
     if (reply.seconds > c->opts.limit_s)  /* this process was as late as the kernel */
@@ -435,44 +453,65 @@ bool child_check(struct child *c, double *seconds, struct err *e)
     return true;
 }
 
-/* How many samples there are, whatever the runner says. */
-static int count_samples(const struct child *c, enum series which)
+/* Rounds of which every series that was asked for has a sample, whatever the runner says. */
+static int count_rounds(const struct child *c, const bool *wanted)
 {
-    int n = c->shared->n_samples[which];
-    return n < 0 ? 0 : n > PROTOCOL_MAX_SAMPLES ? PROTOCOL_MAX_SAMPLES : n;
+    int rounds = PROTOCOL_MAX_SAMPLES;
+    for (int i = 0; i < SERIES_COUNT; i++)
+        if (wanted[i] && c->shared->n_samples[i] < rounds)
+            rounds = c->shared->n_samples[i];
+    return rounds < 0 ? 0 : rounds;
+}
+
+/* Copies them, since the runner can still write to the file. */
+static void take_samples(struct child *c, const struct sampled *what, struct samples *out)
+{
+    bool wanted[SERIES_COUNT] = {
+        [SERIES_CEILING] = what->ceiling,
+        [SERIES_ONE_CORE] = what->ceiling && c->opts.threads > 1,
+    };
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        wanted[i] = what->contenders >> i & 1;
+    *out = (struct samples){ .rounds = count_rounds(c, wanted) };
+    size_t bytes = sizeof(double) * (size_t)out->rounds;
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        if (!wanted[i])
+            continue;
+        c->sample[i] = xrealloc(c->sample[i], bytes + 1);
+        memcpy(c->sample[i], c->shared->sample[i], bytes);
+        out->sample[i] = c->sample[i];
+        out->of[i] = sampling_summary(c->sample[i], out->rounds);
+    }
+}
+
+static bool any_wide(const struct samples *s)
+{
+    bool wide = false;
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        wide = wide || s->of[i].spread > WIDE_SPREAD;
+    return wide;
 }
 
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e)
 {
     struct reply reply;
     struct request q = {
-        .command = COMMAND_TIME, .kernel = what->kernel, .ceiling = what->ceiling,
+        .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
         .time_s = what->time_s, .most_s = c->opts.limit_s, .min_runs = what->min_runs,
     };
     double limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
-    double *kernel = c->shared->sample[SERIES_KERNEL];
-    double *ceiling = c->shared->sample[SERIES_CEILING];
     if (!ask(c, &q, limit, &reply, e))
         return false;
-    int n = count_samples(c, SERIES_KERNEL);
-    if (sampling_summary(kernel, n).spread > WIDE_SPREAD) {
-        q.append = true;
-        c->round = 1;
-        bool ok = ask(c, &q, limit, &reply, e);
-        c->round = 0;
-        if (!ok)
-            return false;
-        n = count_samples(c, SERIES_KERNEL);
-    }
-    int n_ceiling = count_samples(c, SERIES_CEILING);
-    *out = (struct samples){
-        .n_kernel = n, .n_ceiling = n_ceiling, .kernel = kernel, .ceiling = ceiling,
-        .of_kernel = sampling_summary(kernel, n),
-        .of_ceiling = sampling_summary(ceiling, n_ceiling),
-        .of_one_core = sampling_summary(c->shared->sample[SERIES_ONE_CORE],
-                                        count_samples(c, SERIES_ONE_CORE)),
-    };
-    return true;
+    take_samples(c, what, out);
+    if (!any_wide(out))
+        return true;
+    q.append = true;
+    c->round = 1;
+    bool ok = ask(c, &q, limit, &reply, e);
+    c->round = 0;
+    if (ok)
+        take_samples(c, what, out);
+    return ok;
 }
 
 bool child_count(struct child *c, bool software, struct counts *out, struct err *e)

@@ -15,6 +15,10 @@ struct child_opts {
     int64_t memory_bytes;                 /* beyond the buffers; 0 = 1 GiB */
     int n_buffers;                        /* its parameters, at most PROTOCOL_MAX_BUFFERS */
     const struct child_buffer *buffer;    /* names must outlive the child */
+    /* Kernels to be timed against each other, at most PROTOCOL_MAX_CONTENDERS: contender i has the
+     * buffers from first[i] up to the next one's first.  0 = one, with all the buffers. */
+    int n_contenders;
+    const int *first;
     int n_sites, n_trace_buffers;         /* of the tracing twin; 0 = none */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
     void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work,
@@ -35,22 +39,23 @@ void child_close(struct child *c);        /* kills it; NULL is fine */
  * after it. */
 float *child_data(struct child *c, int buffer);
 
-/* ERR_COMPILE when the object cannot be loaded. */
+/* ERR_COMPILE when the object cannot be loaded.  SLOT_KERNEL + i is contender i. */
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e);
 
-/* Runs the kernel once.  ERR_CRASH, ERR_TIMEOUT, ERR_WRONG (wrote beside a buffer), with a
+/* Runs a contender once.  ERR_CRASH, ERR_TIMEOUT, ERR_WRONG (wrote beside a buffer), with a
  * sentence that names the buffer. */
-bool child_check(struct child *c, double *seconds, struct err *e);
+bool child_check(struct child *c, int contender, double *seconds, struct err *e);
 
-struct sampled { bool kernel, ceiling; double time_s; int min_runs; };
-/* Seconds a call of the kernel and the ceiling, sampled alternately; once more as long when the
- * kernel's spread is above 10 %.  Ascending; valid until the child is closed.  None of what was not
- * asked for. */
+/* contenders: bit i for contender i. */
+struct sampled { unsigned contenders; bool ceiling; double time_s; int min_runs; };
+/* Seconds a call, by enum series: of the contenders and the ceiling that were asked for, and of the
+ * ceiling on one core when there are several threads (else all 0 and NULL).  sample[.][i] were all
+ * taken in round i, in an order of its own; once more as long when a contender's spread is above
+ * 10 %.  Valid until the child is timed again or closed. */
 struct samples {
-    int n_kernel, n_ceiling;
-    const double *kernel, *ceiling;
-    struct summary of_kernel, of_ceiling;
-    struct summary of_one_core;           /* the ceiling on one thread; all 0 when threads is 1 */
+    int rounds;
+    const double *sample[SERIES_COUNT];
+    struct summary of[SERIES_COUNT];
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 

@@ -82,7 +82,12 @@ static void paint(char *from, char *to)
 
 bool fence_place(struct fence *f, bool at_end, struct err *e)
 {
-    for (int i = 0; i < f->n; i++) {
+    return fence_place_some(f, 0, f->n, at_end, e);
+}
+
+bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e)
+{
+    for (int i = first; i < first + n; i++) {
         struct yard *y = &f->yard[i];
         size_t slack = y->room_bytes - y->data_bytes;
         if (mprotect(y->room, y->room_bytes, PROT_READ | PROT_WRITE) != 0)
@@ -122,6 +127,8 @@ bool fence_whole(const struct fence *f, struct fault *damage)
 {
     for (int i = 0; i < f->n; i++) {
         const struct yard *y = &f->yard[i];
+        if (!y->data)
+            continue;
         int64_t behind = first_damage(y->data + y->data_bytes, y->room + y->room_bytes);
         int64_t before = last_damage(y->room, y->data);
         if (behind < 0 && before < 0)
@@ -135,9 +142,9 @@ bool fence_whole(const struct fence *f, struct fault *damage)
     return true;
 }
 
-void fence_collect(struct fence *f)
+void fence_collect(struct fence *f, int first, int n)
 {
-    for (int i = 0; i < f->n; i++)
+    for (int i = first; i < first + n; i++)
         if (f->yard[i].written)
             memcpy((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
                    f->yard[i].data_bytes);
@@ -151,7 +158,9 @@ void fence_locate(const struct fence *f, uint64_t address, struct fault *out)
     if (address < map || address >= map + f->map_bytes)
         return;
     for (int i = 0; i < f->n; i++) {
-        uint64_t start = (uint64_t)(uintptr_t)f->yard[i].data, end = start + f->yard[i].data_bytes;
+        const struct yard *y = &f->yard[i];
+        uint64_t start = (uint64_t)(uintptr_t)(y->data ? y->data : y->room);
+        uint64_t end = start + y->data_bytes;
         int where = address < start ? FAULT_BEFORE : address < end ? FAULT_INSIDE : FAULT_BEHIND;
         uint64_t distance = where == FAULT_BEFORE ? start - address
                           : where == FAULT_BEHIND ? address - end : 0;

@@ -16,9 +16,12 @@ float *const *fence_data(const struct fence *f);
  * function does not write become read-only, and the room up to the fences is filled with a
  * pattern that reads as NaN. */
 bool fence_place(struct fence *f, bool at_end, struct err *e);
-/* The pattern is whole: else where the nearest damage lies. */
+/* The same for the n buffers from `first` on; the others stay as they are. */
+bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e);
+/* The pattern is whole (of buffers that were ever filled): else where the nearest damage lies. */
 bool fence_whole(const struct fence *f, struct fault *damage);
-void fence_collect(struct fence *f);                      /* written buffers -> their copies */
+/* Of these buffers, the written ones -> their copies. */
+void fence_collect(struct fence *f, int first, int n);
 /* Where an address lies; safe in a signal handler. */
 void fence_locate(const struct fence *f, uint64_t address, struct fault *out);
 #endif

@@ -70,7 +70,7 @@ bool measure_check(struct job *j, struct err *e)
         if (cancelled(j->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");
     }
-    if (!child_check(j->child, &seconds, e))
+    if (!child_check(j->child, 0, &seconds, e))
         return false;
     j->m->tolerance = TOLERANCE;
     bool ok = oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e)
@@ -98,15 +98,15 @@ static void take_peak(struct job *j, double peak)
 static void take_latency(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
-    const struct summary *k = &s->of_kernel;
+    const struct summary *k = &s->of[SERIES_KERNEL];
     m->latency = (struct latency){
         .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
-        .spread = k->spread, .runs = s->n_kernel,
+        .spread = k->spread, .runs = s->rounds,
     };
     m->gflops = 1e-9 * j->program->base->flops / k->min;
     take_peak(j, 1e-9 * j->ceiling_flops
-                     * sampling_ceiling(&s->of_ceiling, &s->of_one_core, j->opts.threads,
-                                        j->machine->cores));
+                     * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
+                                        j->opts.threads, j->machine->cores));
 }
 
 bool measure_time(struct job *j, struct err *e)
@@ -116,11 +116,11 @@ bool measure_time(struct job *j, struct err *e)
     measure_begin(j, "timing");
     j->has_ceiling = j->has_ceiling
                   && child_load(j->child, SLOT_CEILING, j->ceiling.so_path, &ignored);
-    struct sampled what = { .kernel = true, .ceiling = j->has_ceiling, .time_s = j->opts.time_s,
+    struct sampled what = { .contenders = 1, .ceiling = j->has_ceiling, .time_s = j->opts.time_s,
                             .min_runs = j->opts.min_runs };
     if (!child_time(j->child, &what, &s, e))
         return false;
-    if (s.n_kernel < 1 || !(s.of_kernel.min > 0))
+    if (s.rounds < 1 || !(s.of[SERIES_KERNEL].min > 0))
         return err_set(e, ERR_CRASH, "the samples were overwritten");
     take_latency(j, &s);
     return true;

@@ -10,10 +10,11 @@ static bool sample_peak(struct child *c, const struct build *b, double flops, do
     struct sampled what = { .ceiling = true, .time_s = seconds, .min_runs = 3 };
     if (!child_load(c, SLOT_CEILING, b->so_path, e) || !child_time(c, &what, &s, e))
         return false;
-    if (s.n_ceiling < 1 || s.of_ceiling.min <= 0)
+    const struct summary *ceiling = &s.of[SERIES_CEILING];
+    if (s.rounds < 1 || ceiling->min <= 0)
         return err_set(e, ERR_BUG, "the ceiling was not sampled");
-    out->gflops_max = 1e-9 * flops / s.of_ceiling.min;
-    out->gflops_median = 1e-9 * flops / s.of_ceiling.median;
+    out->gflops_max = 1e-9 * flops / ceiling->min;
+    out->gflops_median = 1e-9 * flops / ceiling->median;
     return true;
 }
 

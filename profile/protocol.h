@@ -14,23 +14,29 @@
 #define RUNNER_SOCKET_FD 3
 #define RUNNER_MEMORY_FD 4
 #define PROTOCOL_MAGIC 0x74735232u
-#define PROTOCOL_MAX_BUFFERS 64
+#define PROTOCOL_MAX_CONTENDERS 6
+#define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384
 
-/* The kernel; the FMA ceiling; the kernel's tracing twin. */
-enum slot { SLOT_KERNEL, SLOT_CEILING, SLOT_TRACE, SLOT_COUNT };
+/* Kernels that are timed against each other, SLOT_KERNEL + i the i-th of them; the FMA ceiling; the
+ * first kernel's tracing twin. */
+enum slot { SLOT_KERNEL, SLOT_CEILING = PROTOCOL_MAX_CONTENDERS, SLOT_TRACE, SLOT_COUNT };
 
-/* What is timed: the kernel, the ceiling on as many threads as the kernel has, and on one. */
-enum series { SERIES_KERNEL, SERIES_CEILING, SERIES_ONE_CORE, SERIES_COUNT };
+/* What is timed: the contenders, numbered like their slots, the ceiling on as many threads as they
+ * have, and on one. */
+enum series {
+    SERIES_KERNEL, SERIES_CEILING = PROTOCOL_MAX_CONTENDERS, SERIES_ONE_CORE, SERIES_COUNT
+};
 
 enum runner_command {
     COMMAND_LOAD = 1, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE
 };
 
 struct request {
-    uint32_t command, slot;
+    uint32_t command, slot;               /* slot: LOAD; CHECK, one of the contenders */
     char path[512];                       /* LOAD */
-    bool kernel, ceiling, append;         /* TIME: what to sample; keep what is there */
+    uint32_t contenders;                  /* TIME: bit i = sample contender i */
+    bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     bool software;                        /* PERF: the kernel's events, not the hardware's */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
     int32_t min_runs;
@@ -58,16 +64,18 @@ struct fault {
 struct shared {
     uint32_t magic, bytes;                /* of this struct: a stale runner is noticed */
     int32_t parent, threads;
-    int32_t n_buffers, n_trace_buffers, n_sites;
+    int32_t n_buffers, n_contenders, n_trace_buffers, n_sites;
     int64_t file_bytes, trace_at, sites_at;         /* offsets into the file */
     int64_t memory_bytes;                 /* that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
     struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
+    struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];    /* whose buffers they are */
     /* Written by the runner. */
     atomic_int permille;                  /* of the command in progress */
     struct fault fault;
+    /* Seconds a call; sample[.][i] were all taken in round i.  0 samples: not asked for. */
     int32_t n_samples[SERIES_COUNT];
-    double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];     /* seconds a call */
+    double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     struct counts counts;
     int64_t writebacks;
 };

@@ -118,19 +118,30 @@ bool runner_check_fence(struct runner *r, struct err *e)
     return err_set(e, ERR_WRONG, "wrote outside");
 }
 
-static bool check(struct runner *r, struct err *e)
+float *const *runner_buffers(const struct runner *r, int contender)
 {
-    kernel_fn *run = r->entry[SLOT_KERNEL];
-    if (!run)
+    return fence_data(r->fence) + r->shared->contender[contender].first;
+}
+
+bool runner_place(struct runner *r, int contender, bool at_end, struct err *e)
+{
+    return fence_place_some(r->fence, r->shared->contender[contender].first,
+                            r->shared->contender[contender].n, at_end, e);
+}
+
+static bool check(struct runner *r, const struct request *q, struct err *e)
+{
+    if (q->slot >= PROTOCOL_MAX_CONTENDERS || !r->entry[q->slot])
         return err_set(e, ERR_BUG, "no kernel is loaded");
-    if (!fence_place(r->fence, true, e))
+    int i = (int)q->slot;
+    if (!runner_place(r, i, true, e))
         return false;
     double start = clock_s();
-    run(fence_data(r->fence));
+    r->entry[i](runner_buffers(r, i));
     r->reply.seconds = clock_s() - start;
     if (!runner_check_fence(r, e))
         return false;
-    fence_collect(r->fence);
+    fence_collect(r->fence, r->shared->contender[i].first, r->shared->contender[i].n);
     return true;
 }
 
@@ -138,7 +149,7 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
 {
     switch (q->command) {
     case COMMAND_LOAD: return load(r, q, e);
-    case COMMAND_CHECK: return check(r, e);
+    case COMMAND_CHECK: return check(r, q, e);
     case COMMAND_TIME: return runner_time(r, q, e);
     case COMMAND_PERF: return runner_count(r, q, e);
     case COMMAND_SIMULATE: return runner_simulate(r, q, e);

@@ -17,6 +17,11 @@ struct runner {
     struct reply reply;
 };
 
+/* The buffers of a contender, as its kernel takes them. */
+float *const *runner_buffers(const struct runner *r, int contender);
+/* Fills them all; at_end as of fence_place. */
+bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
+
 /* ERR_WRONG when the kernel wrote beside its buffers; where is in shared->fault. */
 bool runner_check_fence(struct runner *r, struct err *e);
 

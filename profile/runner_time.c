@@ -1,4 +1,4 @@
-/* COMMAND_TIME: kernel and ceiling, sampled in turns. */
+/* COMMAND_TIME: contenders and ceiling, sampled in turns. */
 #include "profile/runner_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -17,27 +17,40 @@ static void pin(const struct shared *sh)
     sched_setaffinity(0, sizeof set, &set);
 }
 
+static bool add_contenders(struct runner *r, const struct request *q, struct work *work,
+                           struct err *e)
+{
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
+        if (!(q->contenders >> i & 1))
+            continue;
+        if (!r->entry[i])
+            return err_set(e, ERR_BUG, "nothing is loaded to be timed");
+        work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i) };
+        if (!q->append && !runner_place(r, i, false, e))
+            return false;
+    }
+    return true;
+}
+
 bool runner_time(struct runner *r, const struct request *q, struct err *e)
 {
     static float scratch[4096];
-    static float *scratch_data[PROTOCOL_MAX_BUFFERS];
-    for (int i = 0; i < PROTOCOL_MAX_BUFFERS; i++)
-        scratch_data[i] = scratch;
+    static float *scratch_data[1] = { scratch };
+    struct work work[SERIES_COUNT] = { 0 };
     int threads = r->shared->threads;
-    kernel_fn *ceiling = q->ceiling ? r->entry[SLOT_CEILING] : NULL;
-    struct work work[SERIES_COUNT] = {
-        [SERIES_KERNEL] = { .run = q->kernel ? r->entry[SLOT_KERNEL] : NULL,
-                            .buffers = fence_data(r->fence) },
-        [SERIES_CEILING] = { .run = ceiling, .buffers = scratch_data, .team = threads },
-        [SERIES_ONE_CORE] = { .run = threads > 1 ? ceiling : NULL, .buffers = scratch_data },
-    };
-    if ((q->kernel && !work[SERIES_KERNEL].run) || (q->ceiling && !ceiling))
-        return err_set(e, ERR_BUG, "nothing is loaded to be timed");
-    if (!q->append) {
-        pin(r->shared);
-        if (!fence_place(r->fence, false, e))
-            return false;
+    kernel_fn *ceiling = r->entry[SLOT_CEILING];
+    if (q->ceiling && !ceiling)
+        return err_set(e, ERR_BUG, "no ceiling is loaded to be timed");
+    if (q->ceiling) {
+        work[SERIES_CEILING] = (struct work){ .run = ceiling, .buffers = scratch_data,
+                                              .team = threads };
+        if (threads > 1)
+            work[SERIES_ONE_CORE] = (struct work){ .run = ceiling, .buffers = scratch_data };
     }
+    if (!q->append)
+        pin(r->shared);
+    if (!add_contenders(r, q, work, e))
+        return false;
     double start = clock_s();
     sampling_run(work, q, r->shared);
     r->reply.seconds = clock_s() - start;

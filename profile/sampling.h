@@ -1,4 +1,5 @@
-/* The clock: batches long enough for it, kernel and ceiling in turns, and what the samples say. */
+/* The clock: batches long enough for it, contenders and ceiling in turns, and what the samples
+ * say. */
 #ifndef TS_PROFILE_SAMPLING_H
 #define TS_PROFILE_SAMPLING_H
 #include "profile/protocol.h"
@@ -9,13 +10,15 @@ typedef void kernel_fn(float *const *buffers);
  * this one only). */
 struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
 
-/* Warms up, then samples the works, one for each enum series, in turns into sh->sample until
- * request->time_s is over and there are min_runs of each, or most_s is over. */
+/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
+ * request->time_s is over and there are min_runs of each, or most_s is over.  Each round samples
+ * each work once, in a new order.  Caches are hot: with several contenders, a short one is called
+ * once before its sample. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh);
 
-/* Order statistics of n samples, all 0 when there are none; sorts them. */
+/* Order statistics of n samples, all 0 when there are none. */
 struct summary { double min, median, max, spread; };      /* spread: (q75 - q25) / median */
-struct summary sampling_summary(double *sample, int n);
+struct summary sampling_summary(const double *sample, int n);
 
 /* How many calls of the ceiling a second `threads` of them can make on `cores`: what the team did,
  * or what one core did so many times over when that is more (a team on a busy machine waits for its

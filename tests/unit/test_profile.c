@@ -82,7 +82,7 @@ static const char *failure(const char *source, double limit_s, enum err_code cod
     static struct err e;
     double seconds;
     struct child *c = loaded(source, limit_s);
-    if (child_check(c, &seconds, &e))
+    if (child_check(c, 0, &seconds, &e))
         fail_msg("nothing happened:\n%s", source);
     if (e.code != code)
         fail_msg("%s, not %s: %s", err_name(e.code), err_name(code), e.text);
@@ -104,7 +104,7 @@ static void good_kernel_runs(void **state)
     struct err e;
     struct child *c = loaded(GOOD, 10);
     (void)state;
-    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
     assert_true(seconds >= 0);
     for (int i = 0; i < ELEMS; i++) {
         assert_true(child_data(c, 0)[i] == (float)i);
@@ -120,13 +120,13 @@ static void buffers_start_on_cache_lines(void **state)
     struct child *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64);"
                                    " b[1] = (float)((unsigned long)b % 64);"), 10);
     (void)state;
-    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
     assert_true(child_data(c, 1)[0] == 0 && child_data(c, 1)[1] == 0);
     assert_true(child_data(c, 1)[2] == -1);
     child_close(c);
 }
 
-static void sampling_gives_sorted_times(void **state)
+static void sampling_gives_whole_rounds(void **state)
 {
     double seconds;
     struct samples s;
@@ -135,19 +135,64 @@ static void sampling_gives_sorted_times(void **state)
     struct child *c = loaded(GOOD, 10);
     double flops = gen_peak(&host, &peak);
     struct build b = built(str_text(&peak), false);
-    struct sampled what = { .kernel = true, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
+    struct sampled what = { .contenders = 1, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
     (void)state;
     assert_true(flops > 0);
-    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
     assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
     assert_true(child_time(c, &what, &s, &e));
-    assert_true(s.n_kernel >= 5 && s.n_ceiling >= 5);
-    for (int i = 0; i < s.n_kernel; i++)
-        assert_true(s.kernel[i] > 0 && (i == 0 || s.kernel[i] >= s.kernel[i - 1]));
-    for (int i = 1; i < s.n_ceiling; i++)
-        assert_true(s.ceiling[i] >= s.ceiling[i - 1]);
+    assert_true(s.rounds >= 5);
+    for (int k = 0; k < SERIES_COUNT; k++) {
+        assert_int_equal(s.sample[k] != NULL, k == SERIES_KERNEL || k == SERIES_CEILING);
+        for (int i = 0; s.sample[k] && i < s.rounds; i++)
+            assert_true(s.sample[k][i] >= s.of[k].min && s.sample[k][i] <= s.of[k].max);
+    }
+    assert_true(s.of[SERIES_KERNEL].min > 0);
     child_close(c);
     str_free(&peak);
+}
+
+/* Contender i of three writes i + 1 into its own buffer, and nobody else's. */
+static void contenders_share_a_child(void **state)
+{
+    enum { N = 3 };
+    static const struct child_buffer buffer[2 * N] = {
+        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true }, { "A", 4 * ELEMS, false },
+        { "B", 8 * ELEMS, true }, { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
+    };
+    static const int first[N] = { 0, 2, 4 };
+    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2 * N, .buffer = buffer,
+                            .n_contenders = N, .first = first };
+    struct child *c;
+    struct err e;
+    double seconds;
+    (void)state;
+    if (!child_open(&o, &c, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < N; i++) {
+        struct str text = {0};
+        child_data(c, 2 * i)[7] = (float)(10 * i);
+        str_printf(&text, ENTRY("for (int i = 0; i < 1000; i++) b[i] = a[7] + %d;"), i + 1);
+        struct build b = built(str_text(&text), false);
+        assert_true(child_load(c, SLOT_KERNEL + i, b.so_path, &e));
+        str_free(&text);
+    }
+    for (int i = 0; i < N; i++)
+        assert_true(child_check(c, i, &seconds, &e));
+    for (int i = 0; i < N; i++)
+        assert_true(child_data(c, 2 * i + 1)[999] == (float)(11 * i + 1));
+    struct sampled what = { .contenders = 5, .time_s = 0.01, .min_runs = 7 };
+    struct samples s;
+    assert_true(child_time(c, &what, &s, &e));
+    assert_true(s.rounds >= 7 && s.sample[0] && s.sample[2]);
+    assert_null(s.sample[1]);
+    what.contenders = 1 << N;
+    assert_false(child_time(c, &what, &s, &e));
+    assert_int_equal(e.code, ERR_BUG);
+    child_close(c);
+    o.n_contenders = PROTOCOL_MAX_CONTENDERS + 1;
+    assert_false(child_open(&o, &c, &e));
+    assert_int_equal(e.code, ERR_RANGE);
 }
 
 static void a_busy_team_is_not_the_ceiling(void **state)
@@ -170,7 +215,7 @@ static void a_busy_team_is_not_the_ceiling(void **state)
         struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
         assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
         assert_true(child_time(c, &what, &s, &e));
-        assert_true((s.of_one_core.min > 0) == (threads > 1));
+        assert_true((s.of[SERIES_ONE_CORE].min > 0) == (threads > 1));
         child_close(c);
         str_free(&peak);
     }
@@ -194,7 +239,7 @@ static void team_size_is_what_was_asked_for(void **state)
         struct err e;
         struct child *c = opened(10, NULL, threads);
         assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-        if (!child_check(c, &seconds, &e))
+        if (!child_check(c, 0, &seconds, &e))
             fail_msg("%s", e.text);
         assert_true(child_data(c, 1)[0] == (float)threads && child_data(c, 1)[7] == (float)threads);
         child_close(c);
@@ -255,8 +300,8 @@ static void dead_child_refuses_politely(void **state)
     struct err e;
     struct child *c = loaded(ENTRY("volatile float *volatile p = 0; *p = 1;"), 10);
     (void)state;
-    assert_false(child_check(c, &seconds, &e));
-    assert_false(child_check(c, &seconds, &e));
+    assert_false(child_check(c, 0, &seconds, &e));
+    assert_false(child_check(c, 0, &seconds, &e));
     assert_int_equal(e.code, ERR_BUG);
     child_close(c);
     child_close(NULL);
@@ -269,7 +314,7 @@ static void slack_reads_as_nan(void **state)
     struct err e;
     struct child *c = loaded(ENTRY("b[0] = a[1000] + 1;"), 10);
     (void)state;
-    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
     assert_true(child_data(c, 1)[0] != child_data(c, 1)[0]);
     child_close(c);
 }
@@ -290,7 +335,7 @@ static void memory_is_limited(void **state)
 #endif
     assert_true(child_open(&o, &c, &e));
     assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-    assert_true(child_check(c, &seconds, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
     assert_true(child_data(c, 1)[0] == 2);
     child_close(c);
 }
@@ -337,7 +382,7 @@ static void cancel_ends_a_run(void **state)
     (void)state;
     assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
     assert_int_equal(pthread_create(&thread, NULL, raise_later, &r), 0);
-    assert_false(child_check(c, &seconds, &e));
+    assert_false(child_check(c, 0, &seconds, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     pthread_join(thread, NULL);
     child_close(c);
@@ -394,10 +439,10 @@ _Noreturn static void parent_to_be_killed(const char *so_path, int out)
     double seconds;
     struct err e;
     float pid = 0;
-    if (child_load(c, SLOT_KERNEL, so_path, &e) && child_check(c, &seconds, &e))
+    if (child_load(c, SLOT_KERNEL, so_path, &e) && child_check(c, 0, &seconds, &e))
         pid = child_data(c, 1)[0];
     if (write(out, &pid, sizeof pid) == sizeof pid)
-        child_check(c, &seconds, &e);
+        child_check(c, 0, &seconds, &e);
     _exit(1);
 }
 
@@ -564,7 +609,7 @@ static void damaged_entries_are_rebuilt(void **state)
         assert_false(built(source, false).cached);
         assert_true(built(source, false).cached);
         struct child *c = loaded(source, 10);
-        assert_true(child_check(c, &seconds, &e));
+        assert_true(child_check(c, 0, &seconds, &e));
         child_close(c);
     }
 }
@@ -805,7 +850,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_kernel_runs),
         cmocka_unit_test(buffers_start_on_cache_lines),
-        cmocka_unit_test(sampling_gives_sorted_times),
+        cmocka_unit_test(sampling_gives_whole_rounds),
+        cmocka_unit_test(contenders_share_a_child),
         cmocka_unit_test(a_busy_team_is_not_the_ceiling),
         cmocka_unit_test(team_size_is_what_was_asked_for),
         cmocka_unit_test(mishaps_become_sentences),
