@@ -1,0 +1,109 @@
+/* Vendor baselines: the operator of a graph as a problem that a library can be given, and the
+ * libraries.  A baseline runs in the measuring child beside the kernel, under the same clock; what
+ * it computes is compared with the reference before it is timed, like any kernel.
+ *
+ *     vendor_match(graph) -> problem | reason         the measuring process
+ *     vendor_load(library) -> plugin | reason         tilescope-runner (plugin.h)
+ *     plugin->open(problem, buffers) -> handle        untimed: reorders into the library's layouts
+ *     plugin->run(handle)                             timed
+ *     plugin->output(handle)                          untimed: the result in row-major order
+ *
+ * A problem is plain data without pointers: it travels through shared memory. */
+#ifndef TS_PROFILE_VENDOR_H
+#define TS_PROFILE_VENDOR_H
+#include "kernels/ops/graph.h"
+
+enum vendor_library {
+#define VENDOR(id, name, title, plugin) VENDOR_##id,
+#include "profile/vendor/vendor.def"
+#undef VENDOR
+    VENDOR_COUNT
+};
+extern const char *const vendor_name[VENDOR_COUNT], *const vendor_title[VENDOR_COUNT];
+
+enum vendor_kind {
+#define VENDOR_KIND(id, name) VENDOR_##id,
+#include "profile/vendor/problem.def"
+#undef VENDOR_KIND
+    VENDOR_KIND_COUNT
+};
+enum vendor_unary {
+#define VENDOR_UNARY(id, name) UNARY_##id,
+#include "profile/vendor/problem.def"
+#undef VENDOR_UNARY
+    UNARY_COUNT
+};
+enum vendor_binary {
+#define VENDOR_BINARY(id, name) BINARY_##id,
+#include "profile/vendor/problem.def"
+#undef VENDOR_BINARY
+    BINARY_COUNT
+};
+enum vendor_reduce {
+#define VENDOR_REDUCE(id, name) VENDOR_REDUCE_##id,
+#include "profile/vendor/problem.def"
+#undef VENDOR_REDUCE
+    VENDOR_REDUCE_COUNT
+};
+
+/* What a tensor is to the operator.  WEIGHTS is also the second operand of a matrix multiplication
+ * and of a function of two tensors; POST an operand of what follows. */
+enum vendor_role {
+    ROLE_DATA, ROLE_WEIGHTS, ROLE_BIAS, ROLE_SCALE, ROLE_SHIFT, ROLE_MEAN, ROLE_VARIANCE,
+    ROLE_POST, ROLE_OUT
+};
+
+#define VENDOR_MAX_TENSORS 16
+#define VENDOR_MAX_POSTS 8
+#define VENDOR_MAX_AXES 3
+
+/* An input, constant or output of the graph.  Its buffer holds `elems` floats, the tensor of the
+ * graph in row-major order; element i of the problem's shape is buffer[offset + sum stride*i].
+ * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), O and I of one
+ * group, for transposed convolutions too; bias and norm vectors C; matrices B... M K, B... K N,
+ * B... M N; operands of functions have the rank of the data and 1 where they are repeated. */
+struct vendor_tensor {
+    int32_t role, tensor;                 /* tensor: index in the graph */
+    int64_t elems;                        /* of the buffer */
+    int32_t rank, reserved;
+    int64_t shape[MAX_RANK], stride[MAX_RANK], offset;
+};
+
+/* What follows, in order: a function of one float, or of two with operand `tensor` (an index of
+ * the problem's tensors; -1: of one). */
+struct vendor_post {
+    int32_t function, tensor;             /* enum vendor_unary, or enum vendor_binary */
+    double alpha, beta;
+};
+
+struct vendor_problem {
+    int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
+    int32_t n_axes, groups;               /* spatial ones, of convolutions and pools */
+    int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
+    int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
+    int32_t axis, n_posts;                /* axis: of softmax and concatenation */
+    double alpha, beta;                   /* of functions; alpha: epsilon of norms */
+    struct vendor_post post[VENDOR_MAX_POSTS];
+    int32_t n_tensors, reserved;
+    struct vendor_tensor tensor[VENDOR_MAX_TENSORS];
+    char text[128];                       /* "convolution 3x3, bias, relu" */
+};
+
+/* The graph as one problem: one operator with its padding, and what may follow it (bias, functions,
+ * sums and products with other tensors).  False: *why says what has no counterpart. */
+bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
+/* Does this library have such an operator? */
+bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
+/* Address space that a library may need for it, itself included: what to allow the child. */
+int64_t vendor_bytes(const struct vendor_problem *p, int threads);
+
+/* "onednn,openblas", "all" or "none" -> bits 1 << enum vendor_library.  ERR_NAME with the nearest
+ * one. */
+bool vendor_parse(const char *text, unsigned *bits, struct err *e);
+
+/* The plugin of a library, loaded for good.  From `folder`, NULL: that of this executable or the
+ * one above it.  ERR_ENV: it is not there, or what it needs is not, or it is of another version. */
+struct vendor_plugin;
+bool vendor_load(const char *folder, enum vendor_library library, int threads,
+                 const struct vendor_plugin **out, struct err *e);
+#endif
