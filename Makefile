@@ -5,6 +5,7 @@
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench-engine what applying a step costs
+#   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
@@ -70,7 +71,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 bench-engine fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan conformance appendix1 hunt bench-engine fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -152,6 +153,15 @@ $(B)/bench-engine: $(B)/tests/bench/engine.o $(B)/libtilescope.a
 bench-engine: $(B)/bench-engine
 	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).
+# Random schedules against the reference: make hunt HUNT="600 42" is 600 seconds from seed 42.
+HUNT ?= 60
+hunt: all
+	@$(MAKE) --no-print-directory $(B)/hunt
+	@TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/hunt $(HUNT)
+$(B)/hunt: $(B)/tests/hunt/hunt.o $(B)/tests/hunt/draw.o $(TEST_LIB) $(B)/libapp.a \
+           $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 appendix1: all
 	@tests/conformance/appendix1.sh
 conformance: deps

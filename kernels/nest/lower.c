@@ -180,7 +180,7 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     if (st->n->combine == COMBINE_NONE)
         return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), inside);
     enum store_how how = st->n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX;
-    if (how == STORE_ADD && val_is_const(v = low_summand(w, v, &guard), 0))
+    if (how == STORE_ADD && val_is_const(v = low_summand(w, v, st->s, &guard), 0))
         return NULL;
     if (guard)
         inside = expr_simplify(w->in->pool, expr_and(w->in->pool, inside, guard));
@@ -297,11 +297,14 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
         if (in->stage[n]->attach < 0 && !in->stage[n]->inlined)
             lower_root(&w, n, &roots);
     if (w.ok) {
-        struct kids peeled = { 0 };
+        struct kids skipped = { 0 }, peeled = { 0 };
         for (int i = 0; i < roots.len; i++)
-            tree_peel(in->pool, roots.data[i], &peeled);
+            tree_skip(in->pool, roots.data[i], &skipped);
+        for (int i = 0; i < skipped.len; i++)
+            tree_peel(in->pool, skipped.data[i], &peeled);
         *out = low_func(&w, &peeled);
         tree_verify(*out);
+        vec_free(&skipped);
         vec_free(&peeled);
     }
     vec_free(&roots);

@@ -284,12 +284,56 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
     return low_guarded(w, init, expr_simplify(p, expr_subst(p, l->guard, l->phys, index, l->rank)));
 }
 
-const struct val *low_summand(struct low *w, const struct val *v, const struct expr **guard)
+static void join(struct exprs *p, const struct expr **guard, const struct expr *c)
+{
+    *guard = *guard ? expr_simplify(p, expr_and(p, *guard, c)) : c;
+}
+
+/* Is e the same in all lanes of s? */
+static bool lanes_agree(const struct stage *s, const struct expr *e)
+{
+    for (int i = 0; i < s->n_axes; i++)
+        if (s->axis[i].ann == LOOP_VECTORIZE && expr_uses(e, s->axis[i].var))
+            return false;
+    return true;
+}
+
+/* The conjuncts of e on which lanes agree join *guard; returns the others, NULL without any. */
+static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
+                                       const struct expr *e, const struct expr **guard)
+{
+    if (e->kind == EXPR_AND) {
+        const struct expr *a = uniform_part(p, s, e->a, guard);
+        const struct expr *b = uniform_part(p, s, e->b, guard);
+        return !a ? b : !b ? a : expr_and(p, a, b);
+    }
+    if (!lanes_agree(s, e))
+        return e;
+    join(p, guard, e);
+    return NULL;
+}
+
+/* The factors of a product without what makes them zero. */
+static const struct val *factor(struct low *w, const struct val *v, const struct stage *s,
+                                const struct expr **guard)
+{
+    struct exprs *p = w->in->pool;
+    if (v->kind == VAL_MUL)
+        return val_with(w->arena, v, factor(w, v->a, s, guard), factor(w, v->b, s, guard));
+    if (v->kind != VAL_SELECT || !val_is_const(v->b, 0))
+        return v;
+    const struct expr *rest = uniform_part(p, s, v->cond, guard);
+    return rest ? val_select(w->arena, expr_simplify(p, rest), v->a, v->b)
+                : factor(w, v->a, s, guard);
+}
+
+const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
+                              const struct expr **guard)
 {
     struct exprs *p = w->in->pool;
     for (; v->kind == VAL_SELECT && val_is_const(v->b, 0); v = v->a)
-        *guard = *guard ? expr_simplify(p, expr_and(p, *guard, v->cond)) : v->cond;
-    return v;
+        join(p, guard, v->cond);
+    return v->kind == VAL_MUL ? factor(w, v, s, guard) : v;
 }
 
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
@@ -493,7 +537,7 @@ static void producer_stores(struct low *w, const struct tile *x, const struct st
     }
     struct exprs *p = w->in->pool;
     if (n->combine == COMBINE_SUM)
-        v = low_summand(w, v, &guard);
+        v = low_summand(w, v, own, &guard);
     guard = guard ? expr_simplify(p, expr_and(p, guard, x->inside)) : x->inside;
     const struct tree *t = low_store(w, own->node, x->buffer, x->var, rank,
                                      n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX, v, guard);

@@ -11,6 +11,9 @@ struct kids { const struct tree **data; int len, cap; };
  * the pieces of t to out. */
 void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
 
+/* Guards become bounds of loops, or hold by construction; what is outside is not computed. */
+void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
+
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {
     const struct val *value;              /* element-wise: the load is this value (already at the
@@ -78,9 +81,12 @@ const struct val *low_body(struct low *w, int node, const struct expr *const *in
  * layout has a hole. */
 const struct val *low_init(struct low *w, int node, const struct expr *const *index);
 
-/* In a sum, select(c, x, 0) is x where c holds: c joins *guard (NULL: always), so that nothing is
- * done for what adds nothing.  Transposed convolutions skip three of four taps that way. */
-const struct val *low_summand(struct low *w, const struct val *v, const struct expr **guard);
+/* In a sum, select(c, x, 0) and select(c, x, 0) * y are x and x * y where c holds: c joins *guard
+ * (NULL: always), so that nothing is done for what adds nothing.  Transposed convolutions skip
+ * three of four taps that way, and convolutions those in an inlined padding; there what s
+ * vectorizes stays a select, since lanes go together. */
+const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
+                              const struct expr **guard);
 
 /* The same for a node that is computed at the loops of another: that node's tiles hold what itself
  * reads. */
