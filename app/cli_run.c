@@ -52,7 +52,9 @@ static bool read_options(struct run *r, struct err *e)
     r->opts.seed = (uint64_t)seed;
     r->opts.time_s = time_s;
     r->opts.compiler = args_value(a, OPT_COMPILER);
-    return true;
+    r->opts.isa = args_value(a, OPT_ISA);
+    struct target ignored;
+    return !r->opts.isa || target_find(r->opts.isa, &ignored, e);
 }
 
 static bool is_good(const struct measurement *m)

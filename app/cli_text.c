@@ -185,6 +185,8 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
         return;
     label(out, "compiler:");
     str_add(out, m->compiler);
+    if (m->isa[0])
+        str_printf(out, ", %s", m->isa);
     if (m->build_s >= 0.005)
         str_printf(out, ", %.2f s", m->build_s);
     str_add(out, "\n");

@@ -173,7 +173,7 @@ static void add_flag(struct flags *f, const char *arg)
 /* Without OpenMP most kernels need nothing but memcpy and memset, which the runner has, and linking
  * against nothing takes a quarter off the time of a build.  libgcc is static and costs nothing. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
-                          bool openmp, bool math)
+                          bool openmp, bool math, const char *const *more)
 {
     const char *extra = getenv("TILESCOPE_CFLAGS");
     *f = (struct flags){ .link = openmp ? NULL : "-lgcc", .math = math ? "-lm" : NULL };
@@ -186,6 +186,8 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
     char *save = NULL, *w = f->extra.data ? strtok_r(f->extra.data, " \t\n", &save) : NULL;
     for (; w; w = strtok_r(NULL, " \t\n", &save))
         add_flag(f, w);
+    for (; more && *more; more++)
+        add_flag(f, *more);
 }
 
 static uint64_t this_cpu;
@@ -306,16 +308,17 @@ static bool compile(const struct compiler *cc, const struct flags *f,
     return ok;
 }
 
-bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
-                  bool openmp, const struct cancel *c, struct build *out, struct err *e)
+bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
+                       bool openmp, const char *const *more, const struct cancel *c,
+                       struct build *out, struct err *e)
 {
     double start = clock_s();
     struct str text = {0};
     struct flags flags;
     struct objcache_slot slot;
     bool hit = false;
-    collect_flags(&flags, cc, t, openmp, gen_calls_libm(c_source));
-    key_text(&text, c_source, cc, &flags);
+    collect_flags(&flags, cc, t, openmp, gen_calls_libm(source), more);
+    key_text(&text, source, cc, &flags);
     bool ok = objcache_slot(&text, &slot, e);
     if (ok) {
         hit = objcache_hit(&slot, &text);
@@ -332,4 +335,10 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
     str_free(&text);
     str_free(&flags.extra);
     return ok;
+}
+
+bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
+                  bool openmp, const struct cancel *c, struct build *out, struct err *e)
+{
+    return build_shared_with(cc, c_source, t, openmp, NULL, c, out, e);
 }

@@ -17,6 +17,10 @@ struct build { char so_path[512]; char c_path[512]; bool cached; double seconds;
  * compiler's first messages. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
+/* The same with flags of the caller's behind the others (NULL-terminated; NULL = none). */
+bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
+                       bool openmp, const char *const *more, const struct cancel *c,
+                       struct build *out, struct err *e);
 /* Intel-syntax assembly of one function (objdump), addresses stripped, jump targets kept as labels.
  * ERR_ENV when objdump is missing. */
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,

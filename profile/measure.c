@@ -109,7 +109,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     struct job j = { .program = p, .opts = with_defaults(o), .progress = pr, .cancel = c, .m = m,
                      .target = target_host(), .machine = &this_machine };
     *m = (struct measurement){ .threads = j.opts.threads, .seed = o->seed, .sim.l1 = j.opts.l1 };
-    bool ok = run(&j, e);
+    bool ok = (!o->isa || target_find(o->isa, &j.target, e)) && run(&j, e);
+    snprintf(m->isa, sizeof m->isa, "%s", j.target.isa);
     child_close(j.child);
     m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
     if (!ok)

@@ -54,7 +54,7 @@ struct measurement {
     char peak_reason[160];               /* timed, and still no ceiling to compare with */
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */
-    char compiler[128]; int threads; double build_s, total_s; uint64_t seed;
+    char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
 struct measure_opts {
@@ -67,6 +67,7 @@ struct measure_opts {
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_geometry l1;            /* size 0 = this host's */
     const char *compiler;                /* NULL = default */
+    const char *isa;                     /* "avx2": build for it; NULL = this CPU's best */
     const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
 };
 /* Called from the measuring thread with what is going on ("compiling", "checking", "timing",

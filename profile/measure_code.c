@@ -23,18 +23,24 @@ static const char *kernel_name(const struct graph *g)
 }
 
 /* The same for measuring and for showing, so that what is shown is what was measured. */
-static struct gen_opts code_opts(const struct program *p, const struct func *f)
+static struct gen_opts code_opts(const struct program *p, const struct func *f,
+                                 const struct target *t)
 {
     return (struct gen_opts){
-        .target = target_host(),
+        .target = *t,
         .name = kernel_name(p->base),
         .openmp = has_parallel(f->n_roots, f->root),
     };
 }
 
+struct gen_opts measure_code_opts(const struct job *j)
+{
+    return code_opts(j->program, j->func, &j->target);
+}
+
 static bool build_kernel(struct job *j, struct err *e)
 {
-    struct gen_opts o = code_opts(j->program, j->func);
+    struct gen_opts o = measure_code_opts(j);
     struct str text = {0};
     bool ok = gen_c(j->func, &o, &text, e)
            && build_shared(&j->cc, str_text(&text), &o.target, o.openmp, j->cancel, &j->kernel, e);
@@ -55,7 +61,7 @@ static bool build_ceiling(struct job *j, struct err *e)
 
 static bool build_twin(struct job *j, struct err *e)
 {
-    struct gen_opts o = code_opts(j->program, j->func);
+    struct gen_opts o = measure_code_opts(j);
     struct str text = {0};
     o.openmp = false;
     j->has_twin = gen_trace(j->func, &o, &text, &j->site, &j->n_sites, e)
@@ -85,7 +91,8 @@ bool program_c_text(const struct program *p, struct str *out, struct err *e)
     struct str header = {0};
     if (!program_lower(p, &f, e))
         return false;
-    struct gen_opts o = code_opts(p, f);
+    const struct target host = target_host();
+    struct gen_opts o = code_opts(p, f, &host);
     str_add(&header, p->base->spec);
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&header, "\n    %s", p->steps[i]);
@@ -104,7 +111,8 @@ bool program_asm_text(const struct program *p, const char *compiler, const struc
     struct str text = {0};
     if (!compiler_find(compiler, &cc, e) || !program_lower(p, &f, e))
         return false;
-    struct gen_opts o = code_opts(p, f);
+    const struct target host = target_host();
+    struct gen_opts o = code_opts(p, f, &host);
     bool ok = gen_c(f, &o, &text, e)
            && build_shared(&cc, str_text(&text), &o.target, o.openmp, c, &b, e)
            && build_disassemble(b.so_path, o.name, c, out, e);

@@ -43,6 +43,14 @@ bool measure_time(struct job *j, struct err *e);
  * the measurement stands.  False only on a cancel. */
 bool measure_sim(struct job *j, struct err *e);
 bool measure_sim_refused(struct job *j, const struct err *e);
+/* Where the simulator and cachegrind have the buffers (locals too): page after page in buffer
+ * order, so that counts do not depend on where memory happens to be. */
+void measure_place_buffers(const struct func *f, unsigned long long *base);
+/* measure_code.c: how the kernel's code is generated. */
+struct gen_opts measure_code_opts(const struct job *j);
+/* measure_time.c: what a twin of the kernel computed, against the reference.  data: a buffer per
+ * parameter. */
+bool measure_is_right(struct job *j, float *const *data, struct err *e);
 /* meters.c: every other meter that was asked for.  False only when the kernel failed (a counter
  * that cannot be had is a reason in m->counts) and on a cancel. */
 bool measure_count(struct job *j, struct err *e);

@@ -43,8 +43,7 @@ static void take_counts(struct job *j, const struct simulation *s)
     r->available = true;
 }
 
-/* Page after page in buffer order, so that counts do not depend on where memory happens to be. */
-static void place_buffers(const struct func *f, unsigned long long *base)
+void measure_place_buffers(const struct func *f, unsigned long long *base)
 {
     unsigned long long at = FIRST_ADDRESS;
     for (int i = 0; i < f->n_buffers; i++) {
@@ -63,7 +62,7 @@ bool measure_sim(struct job *j, struct err *e)
     bool *is_store = ARENA_ARRAY(pass, bool, j->n_sites + 1);
     struct simulation s = { .count = ARENA_ARRAY(pass, struct site_count, j->n_sites + 1) };
     measure_begin(j, "simulating");
-    place_buffers(j->func, base);
+    measure_place_buffers(j->func, base);
     for (int i = 0; i < j->n_sites; i++)
         is_store[i] = j->site[i].is_store;
     bool ok = child_load(j->child, SLOT_TRACE, j->twin.so_path, e)

@@ -1,6 +1,6 @@
 /* The meters behind one interface: probe() says whether it works here or why not, count() fills
  * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
-#include "profile/measure_impl.h"
+#include "profile/cachegrind.h"
 #include "profile/perfevent.h"
 
 #include <stdio.h>
@@ -63,11 +63,6 @@ static void probe_papi(struct counts *out)
     counts_refuse(out, "not implemented yet: use perf");
 }
 
-static void probe_cachegrind(struct counts *out)
-{
-    counts_refuse(out, "not implemented yet: use sim");
-}
-
 static void probe_instructions(struct counts *out)
 {
     counts_refuse(out, "not implemented yet");
@@ -85,7 +80,7 @@ static const struct meter meter[METER_COUNT] = {
     [METER_ID_PERF] = { probe_perf, count_perf },
     [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
     [METER_ID_PAPI] = { probe_papi, NULL },
-    [METER_ID_CACHEGRIND] = { probe_cachegrind, NULL },
+    [METER_ID_CACHEGRIND] = { cachegrind_probe, cachegrind_count },
     [METER_ID_INSTRUCTIONS] = { probe_instructions, NULL },
     [METER_ID_CUPTI] = { probe_cupti, NULL },
 };

@@ -248,8 +248,8 @@ int runner_main(int argc, char **argv)
 {
     static struct runner r;
     struct err e;
-    (void)argc;
-    (void)argv;
+    if (argc > 1 && streq(argv[1], "--once"))
+        return runner_once(argc - 2, argv + 2);
     const char *wrong = map_shared(&r.shared);
     if (wrong) {
         fprintf(stderr, "%s\n", wrong);

@@ -29,4 +29,8 @@ bool runner_check_fence(struct runner *r, struct err *e);
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
+/* --once SO FILE BYTES CACHE_BYTES PARENT ADDRESS...: maps FILE at the first address (buffers at
+ * all of them), fills a cache of CACHE_BYTES with something else, calls the kernel.  Ends the
+ * process with 0, or says why not and returns its exit code. */
+int runner_once(int argc, char **argv);
 #endif

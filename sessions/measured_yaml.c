@@ -16,6 +16,7 @@ static const struct field result_fields[] = {
     M(DOUBLE, peak_fraction, ZERO_LEFT_OUT),
     M(TEXT, peak_reason, ZERO_LEFT_OUT),
     M(TEXT, compiler, ZERO_LEFT_OUT),
+    M(TEXT, isa, ZERO_LEFT_OUT),
     M(INT, threads, ZERO_LEFT_OUT),
     M(UINT64, seed, ZERO_KEPT),
     M(DOUBLE, build_s, ZERO_LEFT_OUT),

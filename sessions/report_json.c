@@ -218,6 +218,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "notes", notes_json(p));
     put_result(o, m, meters);
     put(o, "machine", text_or_null(machine ? machine : ""));
+    put(o, "isa", text_or_null(m->isa));
     put(o, "compiler", text_or_null(m->compiler));
     put(o, "threads", integer_if(m->threads > 0, m->threads));
     put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));

@@ -12,6 +12,12 @@
 #else
 #define NATIVE "-O2"
 #endif
+/* Plain C for any CPU of its kind, not for the vectors of this one. */
+#if defined __x86_64__
+#define ANY "-march=x86-64"
+#else
+#define ANY NATIVE
+#endif
 #define COMMON "-O2", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"
 #define GCC_ONLY "-fno-predictive-commoning", "-fvect-cost-model=dynamic"
 
@@ -28,8 +34,8 @@ static const struct flags table[] = {
     { "sse", true, { COMMON, "-march=x86-64-v2" } },
     { "neon", false, { COMMON, NATIVE, GCC_ONLY } },
     { "neon", true, { COMMON, NATIVE } },
-    { "plain", false, { COMMON, NATIVE, GCC_ONLY } },
-    { "plain", true, { COMMON, NATIVE } },
+    { "plain", false, { COMMON, ANY, GCC_ONLY } },
+    { "plain", true, { COMMON, ANY } },
 };
 
 const char *const *gen_cflags(const struct target *t, bool is_clang)

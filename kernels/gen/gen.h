@@ -14,6 +14,8 @@ struct target {
 };
 struct target target_host(void);          /* from what this machine's CPU can do */
 struct target target_named(const char *isa);
+/* By name, and this CPU can run it.  ERR_NAME with the nearest one, ERR_ENV when it cannot. */
+bool target_find(const char *isa, struct target *out, struct err *e);
 
 struct gen_opts {
     struct target target;

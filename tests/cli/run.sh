@@ -60,6 +60,26 @@ t 1 'did not end within 0.01 s \(run --limit SECONDS allows more\)' \
     run 'gmm m=900 k=900 n=900' --meters none --limit 0.01
 t 2 '--limit 0: expected a number' run "$gmm" --limit 0
 
+# Built for another instruction set; what this CPU lacks is refused.
+t 0 '^compiler: .*, plain' run "$gmm" --meters none --isa plain
+t 0 '"isa": "plain"' run "$gmm" --json --meters none --isa plain
+t 2 'no instruction set named .avx3.' run "$gmm" --meters none --isa avx3
+if [ "$(uname -m)" = x86_64 ]; then
+    t 3 'this CPU has no neon' run "$gmm" --meters none --isa neon
+fi
+
+# Valgrind as a second opinion, or why there is none.
+if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
+    t 0 '^cachegrind: instructions [0-9].* d1_misses [0-9].*twin' run "$gmm" --meters cachegrind
+    t 0 '' run "$gmm" --meters sim,cachegrind --isa plain \
+        --assert 'counters.cachegrind.d1_misses > 0.99 * counters.sim.l1_misses' \
+        --assert 'counters.cachegrind.instructions > counters.cachegrind.loads'
+    t 0 '^cachegrind: not available: cachegrind needs a power of two of sets' \
+        run "$gmm" --meters cachegrind --cache 24K/8/64
+else
+    t 0 '^cachegrind: not available: valgrind' run "$gmm" --meters cachegrind
+fi
+
 # --save and -o: the numbers are in the file, the rest of it is as it was.
 t 0 '^verified: true' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock \
     -o "$dir/s.yaml"

@@ -42,7 +42,8 @@ static const struct measurement good = {
              .writebacks = 64, .n = 2,
              .by_tensor = { { "A", 3072, 0, 65 }, { "C", 1024, 1024, 64 } } },
     .counts[METER_ID_PERF] = { .reason = "no hardware events: this VM exposes no PMU" },
-    .compiler = "gcc 12.2.0", .threads = 2, .build_s = 0.05, .total_s = 0.5, .seed = 42,
+    .compiler = "gcc 12.2.0", .isa = "avx512",
+    .threads = 2, .build_s = 0.05, .total_s = 0.5, .seed = 42,
 };
 
 #define ALL_METERS (METER_CLOCK | METER_SIM | METER_PERF)
@@ -82,9 +83,9 @@ static void test_not_measured(void **state)
 {
     (void)state;
     static const char *const nulls[] = { "max_rel_err", "tolerance", "latency_ms", "gflops",
-                                         "peak_gflops", "peak_fraction", "machine", "compiler",
-                                         "threads", "title", "reason", "build_s", "total_s",
-                                         "seed" };
+                                         "peak_gflops", "peak_fraction", "machine", "isa",
+                                         "compiler", "threads", "title", "reason", "build_s",
+                                         "total_s", "seed" };
     json_t *root = run_json(NULL, ALL_METERS);
     for (int i = 0; i < COUNT_OF(nulls); i++)
         assert_true(json_is_null(json_object_get(root, nulls[i])));

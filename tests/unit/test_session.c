@@ -316,7 +316,8 @@ static struct measurement some_measurement(struct rng *r)
         .outcome = rng_range(r, 0, 2) ? OUTCOME_OK : (enum outcome)rng_range(r, 0, OUTCOME_LIMIT),
         .verified = rng_range(r, 0, 1), .max_rel_err = rng_unit(r) * 1e-6, .tolerance = 1e-5,
         .gflops = 100 * rng_unit(r), .peak_gflops = 152.25, .peak_fraction = rng_unit(r),
-        .compiler = "gcc 12.2.0 \"quoted\": yes", .threads = 2, .build_s = 0.05, .total_s = 0.4,
+        .compiler = "gcc 12.2.0 \"quoted\": yes", .isa = "avx2",
+        .threads = 2, .build_s = 0.05, .total_s = 0.4,
         .seed = rng_u64(r),
         .sim = { .l1 = { 32768, 8, 64 }, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .n = 2,
                  .by_tensor = { { "A", 1, 0, 5 }, { "C", 0, 9, rng_range(r, 0, 99) } },
@@ -342,6 +343,7 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_int_equal(a->outcome, b->outcome);
     assert_string_equal(a->reason, b->reason);
     assert_string_equal(a->compiler, b->compiler);
+    assert_string_equal(a->isa, b->isa);
     assert_int_equal(a->verified, b->verified);
     assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
     assert_memory_equal(&a->latency, &b->latency, sizeof a->latency);

@@ -1,0 +1,367 @@
+#include "profile/cachegrind.h"
+
+#include "kernels/base/file.h"
+#include "profile/oracle.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SOURCE_FILE "tilescope-kernel.c"
+#define LEAST_LINE_BYTES 32              /* of an access; cachegrind cuts longer ones down */
+#define LAST_ADDRESS 0x58000000ull       /* where valgrind itself begins */
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+#define DEFAULT_LL ((struct cache_geometry){ 8 << 20, 16, 64 })
+
+/* --- Probe ------------------------------------------------------------------------------------ */
+
+/* "valgrind-3.19.0" */
+static bool find_version(char *out, size_t n)
+{
+    const char *argv[] = { "valgrind", "--version", NULL };
+    struct subprocess_result res;
+    struct err ignored;
+    if (!subprocess_find("valgrind", NULL) || !subprocess_run(argv, 10, NULL, &res, &ignored))
+        return false;
+    const char *text = str_text(&res.out);
+    bool ok = res.exit_code == 0 && str_starts(text, "valgrind-");
+    if (ok)
+        snprintf(out, n, "%.*s", (int)strcspn(text, "\r\n"), text);
+    str_free(&res.out);
+    return ok;
+}
+
+void cachegrind_probe(struct counts *out)
+{
+    char version[40];
+    out->available = find_version(version, sizeof version);
+    if (!out->available)
+        counts_refuse(out, "valgrind is not installed: apt-get install valgrind");
+    else if (SANITIZED)
+        counts_refuse(out, "valgrind cannot run what was built with address sanitizer");
+}
+
+/* --- The caches ------------------------------------------------------------------------------- */
+
+static bool is_power(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static int64_t sets_of(const struct cache_geometry *g)
+{
+    return g->size_bytes / ((int64_t)g->ways * g->line_bytes);
+}
+
+bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
+{
+    if (!cache_geometry_check(g, e))
+        return false;
+    if (g->line_bytes < LEAST_LINE_BYTES)
+        return err_set(e, ERR_RANGE, "cachegrind has no lines of %d bytes: at least %d",
+                       g->line_bytes, LEAST_LINE_BYTES);
+    if (!is_power(sets_of(g)))
+        return err_set(e, ERR_RANGE, "cachegrind needs a power of two of sets, and this L1 has"
+                       " %lld", (long long)sets_of(g));
+    return true;
+}
+
+/* This machine's last level, cut down to a power of two of sets. */
+static struct cache_geometry last_level(const struct machine *m, int line_bytes)
+{
+    struct cache_geometry g = m->l3.size_bytes > 0 ? m->l3 : m->l2;
+    struct err ignored;
+    if (g.size_bytes <= 0 || !cache_geometry_check(&g, &ignored))
+        g = DEFAULT_LL;
+    int64_t sets = 1;
+    while (2 * sets <= sets_of(&g))
+        sets *= 2;
+    g.line_bytes = line_bytes > g.line_bytes ? line_bytes : g.line_bytes;
+    g.size_bytes = sets * g.ways * g.line_bytes;
+    return g;
+}
+
+/* --- The output file -------------------------------------------------------------------------- */
+
+static bool ends_with(const char *line, size_t len, const char *end)
+{
+    size_t n = strlen(end);
+    return len >= n && memcmp(line + len - n, end, n) == 0;
+}
+
+static void read_events(const char *line, size_t len, struct cachegrind_sums *out)
+{
+    const char *p = line, *end = line + len;
+    while (out->n < CACHEGRIND_EVENTS) {
+        while (p < end && *p == ' ')
+            p++;
+        size_t n = 0;
+        while (p + n < end && p[n] != ' ')
+            n++;
+        if (n == 0)
+            return;
+        snprintf(out->event[out->n], sizeof out->event[0], "%.*s", (int)n, p);
+        out->n++;
+        p += n;
+    }
+}
+
+/* "120 8 0 0 2 1 1": a line number, then a count per event. */
+static void add_line(const char *line, struct cachegrind_sums *out)
+{
+    char *end;
+    (void)strtoull(line, &end, 10);
+    for (int i = 0; i < out->n && *end == ' '; i++)
+        out->sum[i] += (double)strtoull(end, &end, 10);
+}
+
+/* fl= names a file; the lines behind it are its functions' until the next one. */
+int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out)
+{
+    bool ours = false, seen = false;
+    *out = (struct cachegrind_sums){ .n = 0 };
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t len = strcspn(line, "\n");
+        if (str_starts(line, "events:")) {
+            read_events(line + 7, len - 7, out);
+        } else if (str_starts(line, "fl=")) {
+            ours = ends_with(line, len, source_file);
+            seen = seen || ours;
+        } else if (ours && isdigit((unsigned char)*line)) {
+            add_line(line, out);
+        }
+    }
+    return seen ? out->n : 0;
+}
+
+static double sum_of(const struct cachegrind_sums *s, const char *event)
+{
+    for (int i = 0; i < s->n; i++)
+        if (streq(s->event[i], event))
+            return s->sum[i];
+    return -1;
+}
+
+static bool take_sums(const char *text, struct counts *out)
+{
+    static const struct { const char *name, *event, *plus; } row[] = {
+        { "instructions", "Ir", NULL }, { "loads", "Dr", NULL }, { "stores", "Dw", NULL },
+        { "d1_load_misses", "D1mr", NULL }, { "d1_store_misses", "D1mw", NULL },
+        { "d1_misses", "D1mr", "D1mw" }, { "ll_misses", "DLmr", "DLmw" },
+    };
+    struct cachegrind_sums s;
+    if (cachegrind_sum(text, SOURCE_FILE, &s) == 0)
+        return false;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        double value = sum_of(&s, row[i].event), plus = row[i].plus ? sum_of(&s, row[i].plus) : 0;
+        if (value < 0 || plus < 0)
+            return false;
+        counts_add(out, row[i].name, value + plus);
+    }
+    return true;
+}
+
+/* --- The run ---------------------------------------------------------------------------------- */
+
+struct cg_run {
+    struct job *job;
+    struct build twin;
+    struct target target;
+    struct cache_geometry d1, ll;
+    unsigned long long *base;            /* per buffer of the function */
+    unsigned long long bytes;            /* of the parameters, page after page */
+    int data_fd, out_fd;                 /* -1 = none */
+    char *map;                           /* data_fd, as this process sees it */
+    float *data[PROTOCOL_MAX_BUFFERS];
+};
+
+/* valgrind 3.19 knows no AVX-512. */
+static struct target target_of(const struct target *t)
+{
+    struct target avx2;
+    struct err ignored;
+    if (!streq(t->isa, "avx512"))
+        return *t;
+    return target_find("avx2", &avx2, &ignored) ? avx2 : target_named("sse");
+}
+
+/* Debug lines with a file name of our own are how its functions are told from all others. */
+static bool build_twin(struct cg_run *r, struct err *e)
+{
+    static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };
+    static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
+                                         "-fno-builtin-memmove", NULL };
+    const struct job *j = r->job;
+    struct gen_opts o = measure_code_opts(j);
+    struct str text = {0};
+    o.target = r->target;
+    o.openmp = false;
+    str_add(&text, "#line 1 \"" SOURCE_FILE "\"\n");
+    bool ok = gen_c(j->func, &o, &text, e)
+           && build_shared_with(&j->cc, str_text(&text), &o.target, false,
+                                j->cc.is_clang ? clang : gcc, j->cancel, &r->twin, e);
+    str_free(&text);
+    return ok;
+}
+
+/* A memory file with the parameters in it, as they will lie in the kernel's process. */
+static bool make_data(struct cg_run *r, struct err *e)
+{
+    const struct job *j = r->job;
+    const struct func *f = j->func;
+    const struct buffer *last = &f->buffer[f->n_params - 1];
+    measure_place_buffers(f, r->base);
+    unsigned long long end = r->base[f->n_params - 1] + 4 * (unsigned long long)last->elems;
+    r->bytes = end - r->base[0];
+    if (end > LAST_ADDRESS)
+        return err_set(e, ERR_RANGE, "valgrind has room for %llu MiB of buffers, and these are"
+                       " %llu", (LAST_ADDRESS - r->base[0]) >> 20, r->bytes >> 20);
+    r->data_fd = memfd_create("tilescope-cachegrind", MFD_CLOEXEC);
+    r->out_fd = memfd_create("tilescope-cachegrind-out", MFD_CLOEXEC);
+    int rc = r->data_fd < 0 || r->out_fd < 0 ? errno
+                                             : posix_fallocate(r->data_fd, 0, (off_t)r->bytes);
+    void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                     r->data_fd, 0);
+    if (p == MAP_FAILED)
+        return err_set(e, ERR_ENV, "no memory for %llu MiB of buffers: %s", r->bytes >> 20,
+                       strerror(rc ? rc : errno));
+    r->map = p;
+    for (int i = 0; i < f->n_params; i++) {
+        const struct buffer *b = &f->buffer[i];
+        r->data[i] = (float *)(void *)(r->map + (r->base[i] - r->base[0]));
+        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, r->data[i]);
+    }
+    return true;
+}
+
+static char *geometry_arg(struct arena *a, const char *name, const struct cache_geometry *g)
+{
+    return arena_printf(a, "--%s=%lld,%d,%d", name, (long long)g->size_bytes, g->ways,
+                        g->line_bytes);
+}
+
+/* The first line of its complaint, without valgrind's "==123== ". */
+static bool explain(const struct subprocess_result *res, double limit_s, struct err *e)
+{
+    const char *p = str_text(&res->out);
+    if (res->timed_out)
+        return err_set(e, ERR_TIMEOUT, "stopped after %.3g s under valgrind (run --limit SECONDS"
+                       " allows more)", limit_s);
+    while (*p == '=' || *p == '-' || *p == ' ' || *p == '\n' || isdigit((unsigned char)*p))
+        p++;
+    if (!*p)
+        return err_set(e, ERR_ENV, "valgrind ended with signal %d, exit code %d", res->signal,
+                       res->exit_code);
+    return err_set(e, ERR_ENV, "valgrind failed: %.*s", (int)strcspn(p, "\n"), p);
+}
+
+static bool run_valgrind(struct cg_run *r, struct arena *a, struct err *e)
+{
+    const struct job *j = r->job;
+    const char *argv[20 + PROTOCOL_MAX_BUFFERS];
+    char runner[600];
+    struct subprocess_result res;
+    struct cache_geometry i1 = { 32 << 10, 8, r->d1.line_bytes };
+    int n = 0;
+    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
+        return false;
+    argv[n++] = "valgrind";
+    argv[n++] = "-q";
+    argv[n++] = "--tool=cachegrind";
+    argv[n++] = "--cache-sim=yes";
+    argv[n++] = "--branch-sim=no";
+    argv[n++] = geometry_arg(a, "I1", &i1);
+    argv[n++] = geometry_arg(a, "D1", &r->d1);
+    argv[n++] = geometry_arg(a, "LL", &r->ll);
+    argv[n++] = arena_printf(a, "--cachegrind-out-file=/proc/%d/fd/%d", getpid(), r->out_fd);
+    argv[n++] = runner;
+    argv[n++] = "--once";
+    argv[n++] = r->twin.so_path;
+    argv[n++] = arena_printf(a, "/proc/%d/fd/%d", getpid(), r->data_fd);
+    argv[n++] = arena_printf(a, "%llu", r->bytes);
+    argv[n++] = arena_printf(a, "%lld", (long long)r->d1.size_bytes);
+    argv[n++] = arena_printf(a, "%d", getpid());
+    for (int i = 0; i < j->func->n_params; i++)
+        argv[n++] = arena_printf(a, "0x%llx", r->base[i]);
+    argv[n] = NULL;
+    if (!subprocess_run(argv, j->opts.limit_s, j->cancel, &res, e))
+        return false;
+    bool ok = (res.exit_code == 0 && !res.timed_out) || explain(&res, j->opts.limit_s, e);
+    str_free(&res.out);
+    return ok;
+}
+
+static bool read_counts(const struct cg_run *r, struct counts *out, struct err *e)
+{
+    char path[64];
+    struct str text = {0};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", r->out_fd);
+    bool ok = file_read(path, (size_t)64 << 20, &text, e)
+           && (take_sums(str_text(&text), out)
+               || err_set(e, ERR_ENV, "cachegrind's output has nothing about the kernel"));
+    str_free(&text);
+    return ok;
+}
+
+static void say_source(const struct cg_run *r, struct counts *out)
+{
+    char version[40] = "valgrind";
+    struct str d1 = {0}, ll = {0};
+    find_version(version, sizeof version);
+    cache_geometry_print(&d1, &r->d1);
+    cache_geometry_print(&ll, &r->ll);
+    snprintf(out->source, sizeof out->source, "%s, %s twin, 1 thread, D1 %s, LL %s", version,
+             r->target.isa, str_text(&d1), str_text(&ll));
+    str_free(&d1);
+    str_free(&ll);
+}
+
+static bool count(struct cg_run *r, struct counts *out, struct err *e)
+{
+    struct job *j = r->job;
+    struct arena *a = arena_new();
+    r->base = ARENA_ARRAY(a, unsigned long long, j->func->n_buffers);
+    bool ok = cachegrind_geometry(&r->d1, e) && build_twin(r, e) && make_data(r, e)
+           && run_valgrind(r, a, e) && measure_is_right(j, r->data, e) && read_counts(r, out, e);
+    if (ok) {
+        say_source(r, out);
+        out->available = true;
+    }
+    if (r->map)
+        munmap(r->map, (size_t)r->bytes);
+    if (r->data_fd >= 0)
+        close(r->data_fd);
+    if (r->out_fd >= 0)
+        close(r->out_fd);
+    arena_free(a);
+    return ok;
+}
+
+bool cachegrind_count(struct job *j, struct counts *out, struct err *e)
+{
+    struct cg_run r = { .job = j, .target = target_of(&j->target), .d1 = j->opts.l1,
+                        .ll = last_level(j->machine, j->opts.l1.line_bytes),
+                        .data_fd = -1, .out_fd = -1 };
+    cachegrind_probe(out);
+    if (!out->available)
+        return true;
+    *out = (struct counts){ .n = 0 };
+    if (count(&r, out, e))
+        return true;
+    counts_refuse(out, "%.255s", e->text);
+    return e->code != ERR_CANCEL;
+}

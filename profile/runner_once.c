@@ -1,0 +1,70 @@
+/* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
+ * watch a whole process (cachegrind).  No socket and no fences: what it runs has been checked. */
+#include "profile/runner_impl.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Touches every line of a block as large as the cache, so that nothing of this process is left in
+ * it; the buffers have never been in it. */
+static void empty_cache(size_t bytes)
+{
+    volatile char *block = malloc(bytes + 1);
+    for (size_t i = 0; block && i < bytes; i += 16)
+        block[i] = 1;
+}
+
+static bool map_buffers(const char *path, unsigned long long address, unsigned long long bytes)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *want = (void *)(uintptr_t)address;
+    void *got = fd < 0 ? MAP_FAILED : mmap(want, (size_t)bytes, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    if (got == want)
+        return true;
+    fprintf(stderr, "no room for %llu MiB of buffers at 0x%llx: %s\n", bytes >> 20, address,
+            got == MAP_FAILED ? strerror(errno) : "something is there");
+    return false;
+}
+
+int runner_once(int argc, char **argv)
+{
+    float *buffer[PROTOCOL_MAX_BUFFERS];
+    enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PARENT, FIRST };
+    int n = argc - FIRST;
+    if (n < 1 || n > PROTOCOL_MAX_BUFFERS) {
+        fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
+        return 2;
+    }
+    /* Dies with its parent, also when that died before this line. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[PARENT]))
+        return 2;
+    for (int i = 0; i < n; i++)
+        buffer[i] = (float *)(uintptr_t)strtoull(argv[FIRST + i], NULL, 0);
+    if (!map_buffers(argv[FILE_PATH], (uintptr_t)buffer[0], strtoull(argv[BYTES], NULL, 0)))
+        return 2;
+    void *h = dlopen(argv[SO], RTLD_NOW | RTLD_LOCAL);
+    void *symbol = h ? dlsym(h, "ts_entry") : NULL;
+    if (!symbol) {
+        fprintf(stderr, "the compiled kernel cannot be loaded: %s\n", dlerror());
+        return 2;
+    }
+    kernel_fn *run;
+    memcpy(&run, &symbol, sizeof run);
+    empty_cache(strtoull(argv[CACHE_BYTES], NULL, 0));
+    run(buffer);
+    _exit(0);
+}
