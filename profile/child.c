@@ -480,7 +480,7 @@ static void take_samples(struct child *c, const struct sampled *what, struct sam
         c->sample[i] = xrealloc(c->sample[i], bytes + 1);
         memcpy(c->sample[i], c->shared->sample[i], bytes);
         out->sample[i] = c->sample[i];
-        out->of[i] = sampling_summary(c->sample[i], out->rounds);
+        out->of[i] = stats_summary(c->sample[i], out->rounds);
     }
 }
 

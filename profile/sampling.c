@@ -2,12 +2,8 @@
  * compared with are sampled alternately: whatever slows the machine down slows both. */
 #include "profile/sampling.h"
 
-#include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BATCH_S 50e-6                     /* one sample lasts about this long, at least */
 #define WARM_UP_RUNS 3
@@ -136,24 +132,4 @@ double sampling_ceiling(const struct summary *team, const struct summary *one_co
     double together = team->min > 0 ? threads / team->min : 0;
     double alone = one_core->min > 0 ? busy / one_core->min : 0;
     return alone > together ? alone : together;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-struct summary sampling_summary(const double *sample, int n)
-{
-    if (n < 1)
-        return (struct summary){0};
-    double *x = xcalloc((size_t)n, sizeof *x);
-    memcpy(x, sample, (size_t)n * sizeof *x);
-    qsort(x, (size_t)n, sizeof *x, by_value);
-    double median = n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-    double spread = x[3 * (n - 1) / 4 + (3 * (n - 1) % 4 != 0)] - x[(n - 1) / 4];
-    struct summary s = { x[0], median, x[n - 1], median > 0 ? spread / median : 0 };
-    free(x);
-    return s;
 }

@@ -3,6 +3,7 @@
 #ifndef TS_PROFILE_SAMPLING_H
 #define TS_PROFILE_SAMPLING_H
 #include "profile/protocol.h"
+#include "profile/stats.h"
 
 typedef void kernel_fn(float *const *buffers);
 
@@ -15,10 +16,6 @@ struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
  * each work once, in a new order.  Caches are hot: with several contenders, a short one is called
  * once before its sample. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh);
-
-/* Order statistics of n samples, all 0 when there are none. */
-struct summary { double min, median, max, spread; };      /* spread: (q75 - q25) / median */
-struct summary sampling_summary(const double *sample, int n);
 
 /* How many calls of the ceiling a second `threads` of them can make on `cores`: what the team did,
  * or what one core did so many times over when that is more (a team on a busy machine waits for its
