@@ -66,22 +66,24 @@ bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
 
 static bool is_openmp_variable(const char *s)
 {
-    return str_starts(s, "OMP_") || str_starts(s, "GOMP_") || str_starts(s, "KMP_");
+    return str_starts(s, "OMP_") || str_starts(s, "GOMP_") || str_starts(s, "KMP_")
+        || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* This process's environment with our own OpenMP settings; env and its last two strings are the
+/* This process's environment with our own settings for teams; env and its last strings are the
  * caller's. */
-static char **make_environment(char *threads, char *dynamic)
+static char **make_environment(char *threads, char *dynamic, char *blas)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **env = xcalloc((size_t)n + 3, sizeof *env);
+    char **env = xcalloc((size_t)n + 4, sizeof *env);
     for (int i = 0; i < n; i++)
         if (!is_openmp_variable(environ[i]))
             env[kept++] = environ[i];
     env[kept++] = threads;
     env[kept++] = dynamic;
+    env[kept++] = blas;
     return env;
 }
 
@@ -100,10 +102,11 @@ static int spawn_runner(struct child *c, const char *path, int socket)
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
-    char threads[32], dynamic[] = "OMP_DYNAMIC=false";
+    char threads[32], blas[40], dynamic[] = "OMP_DYNAMIC=false";
     char name[] = "tilescope-runner", *argv[] = { name, NULL };
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", c->opts.threads);
-    char **env = make_environment(threads, dynamic);
+    snprintf(blas, sizeof blas, "OPENBLAS_NUM_THREADS=%d", c->opts.threads);
+    char **env = make_environment(threads, dynamic, blas);
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -439,6 +442,22 @@ bool child_load(struct child *c, enum slot slot, const char *so_path, struct err
     struct request q = { .command = COMMAND_LOAD, .slot = slot };
     snprintf(q.path, sizeof q.path, "%s", so_path);
     return ask(c, &q, START_LIMIT_S, &reply, e);
+}
+
+bool child_load_vendor(struct child *c, int contender, const char *plugin,
+                       enum vendor_library library, const struct vendor_problem *problem,
+                       struct vendor_choice *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_LOAD_VENDOR, .library = (int32_t)library,
+                         .slot = (uint32_t)(SLOT_KERNEL + contender), .problem = *problem };
+    snprintf(q.path, sizeof q.path, "%s", plugin);
+    if (!ask(c, &q, START_LIMIT_S + c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    reply.text[sizeof reply.text - 1] = reply.layout[sizeof reply.layout - 1] = '\0';
+    snprintf(out->implementation, sizeof out->implementation, "%.159s", reply.text);
+    snprintf(out->layout, sizeof out->layout, "%s", reply.layout);
+    return true;
 }
 
 bool child_check(struct child *c, int contender, double *seconds, struct err *e)

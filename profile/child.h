@@ -42,6 +42,14 @@ float *child_data(struct child *c, int buffer);
 /* ERR_COMPILE when the object cannot be loaded.  SLOT_KERNEL + i is contender i. */
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e);
 
+/* A contender that is a library's primitive: its buffers are the problem's tensors, in their order,
+ * and must have been filled before.  plugin: path of its shared object.  Implementation and layout
+ * are what the library chose.  ERR_ENV with its reason. */
+struct vendor_choice { char implementation[160], layout[80]; };
+bool child_load_vendor(struct child *c, int contender, const char *plugin,
+                       enum vendor_library library, const struct vendor_problem *problem,
+                       struct vendor_choice *out, struct err *e);
+
 /* Runs a contender once.  ERR_CRASH, ERR_TIMEOUT, ERR_WRONG (wrote beside a buffer), with a
  * sentence that names the buffer. */
 bool child_check(struct child *c, int contender, double *seconds, struct err *e);

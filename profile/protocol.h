@@ -8,6 +8,7 @@
 #define TS_PROFILE_PROTOCOL_H
 #include "profile/cachesim.h"
 #include "profile/perfevent.h"
+#include "profile/vendor/plugin.h"
 
 #include <stdatomic.h>
 
@@ -29,12 +30,15 @@ enum series {
 };
 
 enum runner_command {
-    COMMAND_LOAD = 1, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE
+    COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF,
+    COMMAND_SIMULATE
 };
 
 struct request {
-    uint32_t command, slot;               /* slot: LOAD; CHECK, one of the contenders */
-    char path[512];                       /* LOAD */
+    uint32_t command, slot;               /* slot: LOAD; LOAD_VENDOR, CHECK: a contender */
+    char path[512];                       /* LOAD, LOAD_VENDOR */
+    int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
+    struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     bool software;                        /* PERF: the kernel's events, not the hardware's */
@@ -45,7 +49,8 @@ struct request {
 
 struct reply {
     int32_t ok, code;                     /* enum err_code when not ok */
-    char text[480];
+    char text[480];                       /* why not; LOAD_VENDOR: the implementation */
+    char layout[80];                      /* LOAD_VENDOR */
     double seconds;
 };
 

@@ -129,16 +129,23 @@ bool runner_place(struct runner *r, int contender, bool at_end, struct err *e)
                             r->shared->contender[contender].n, at_end, e);
 }
 
-static bool check(struct runner *r, const struct request *q, struct err *e)
+static bool check_kernel(struct runner *r, int i, struct err *e)
 {
-    if (q->slot >= PROTOCOL_MAX_CONTENDERS || !r->entry[q->slot])
-        return err_set(e, ERR_BUG, "no kernel is loaded");
-    int i = (int)q->slot;
     if (!runner_place(r, i, true, e))
         return false;
     double start = clock_s();
     r->entry[i](runner_buffers(r, i));
     r->reply.seconds = clock_s() - start;
+    return true;
+}
+
+static bool check(struct runner *r, const struct request *q, struct err *e)
+{
+    if (q->slot >= PROTOCOL_MAX_CONTENDERS || !(r->entry[q->slot] || r->vendor[q->slot]))
+        return err_set(e, ERR_BUG, "no kernel is loaded");
+    int i = (int)q->slot;
+    if (r->vendor[i] ? !runner_check_vendor(r, i, e) : !check_kernel(r, i, e))
+        return false;
     if (!runner_check_fence(r, e))
         return false;
     fence_collect(r->fence, r->shared->contender[i].first, r->shared->contender[i].n);
@@ -149,6 +156,7 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
 {
     switch (q->command) {
     case COMMAND_LOAD: return load(r, q, e);
+    case COMMAND_LOAD_VENDOR: return runner_load_vendor(r, q, e);
     case COMMAND_CHECK: return check(r, q, e);
     case COMMAND_TIME: return runner_time(r, q, e);
     case COMMAND_PERF: return runner_count(r, q, e);

@@ -14,6 +14,10 @@ struct runner {
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
     trace_fn *trace;
+    /* Of contenders that are a library's; entry is NULL then. */
+    const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
+    struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
+    struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
     struct reply reply;
 };
 
@@ -25,6 +29,9 @@ bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
 /* ERR_WRONG when the kernel wrote beside its buffers; where is in shared->fault. */
 bool runner_check_fence(struct runner *r, struct err *e);
 
+/* COMMAND_LOAD_VENDOR, and COMMAND_CHECK of such a contender. */
+bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e);
+bool runner_check_vendor(struct runner *r, int contender, struct err *e);
 /* COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE: each returns false with *e. */
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);

@@ -23,9 +23,12 @@ static bool add_contenders(struct runner *r, const struct request *q, struct wor
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
         if (!(q->contenders >> i & 1))
             continue;
-        if (!r->entry[i])
+        if (!r->entry[i] && !r->vendor[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
-        work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i) };
+        work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i),
+                                 .vendor = r->vendor[i] };
+        if (r->vendor[i])
+            work[i].run_vendor = r->plugin[i]->run;
         if (!q->append && !runner_place(r, i, false, e))
             return false;
     }

@@ -11,10 +11,18 @@
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 
+static void run_once(const struct work *w)
+{
+    if (w->run)
+        w->run(w->buffers);
+    else
+        w->run_vendor(w->vendor);
+}
+
 static void run_batch(const struct work *w)
 {
     for (long i = 0; i < w->batch; i++)
-        w->run(w->buffers);
+        run_once(w);
 }
 
 /* Seconds a call. */
@@ -52,7 +60,7 @@ static void calibrate(struct work *w, double sample_s)
 static void heat(const struct work *w, double last)
 {
     if (last < HEAT_MOST_S)
-        w->run(w->buffers);
+        run_once(w);
 }
 
 static void take_sample(const struct work *w, struct shared *sh, int series, bool alone)
@@ -70,7 +78,7 @@ static int list_works(const struct work work[SERIES_COUNT], int *list, int *n_co
     int n = 0;
     *n_contenders = 0;
     for (int i = 0; i < SERIES_COUNT; i++) {
-        if (!work[i].run)
+        if (!work[i].run && !work[i].run_vendor)
             continue;
         list[n++] = i;
         *n_contenders += i < SERIES_CEILING;

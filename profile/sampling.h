@@ -7,9 +7,16 @@
 
 typedef void kernel_fn(float *const *buffers);
 
-/* What is sampled; run NULL = not this one. team: how many threads each run it at once (0 and 1:
- * this one only). */
-struct work { kernel_fn *run; float *const *buffers; int team; long batch; };
+/* What is sampled: a function of buffers or a library's primitive; neither = not this one.  team:
+ * how many threads each run it at once (0 and 1: this one only). */
+struct work {
+    kernel_fn *run;
+    float *const *buffers;
+    bool (*run_vendor)(struct vendor_handle *h);
+    struct vendor_handle *vendor;
+    int team;
+    long batch;
+};
 
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
  * request->time_s is over and there are min_runs of each, or most_s is over.  Each round samples

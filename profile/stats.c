@@ -66,10 +66,10 @@ double stats_disturbed(const double *ceiling, int n)
     return (double)count / n;
 }
 
-/* --- The bootstrap ----------------------------------------------------------------------------- */
+/* --- The bootstrap --------------------------------------------------------------------------- */
 
-/* Samples in ascending order, each with the block that it was taken in.  A resample is then a weight
- * for each block, and its median one walk. */
+/* Samples in ascending order, each with the block that it was taken in.  A resample is then a
+ * weight for each block, and its median one walk. */
 struct ranked { double value; int block; };
 
 static int by_rank(const void *a, const void *b)

@@ -195,6 +195,75 @@ static void contenders_share_a_child(void **state)
     assert_int_equal(e.code, ERR_RANGE);
 }
 
+/* A plugin whose primitive adds 1 to a private copy of its input, and writes it on output(). */
+static const char plugin_source[] =
+    "typedef unsigned u; static float copy[1000], *in, *out; static int ran;\n"
+    "static void *p_open(const void *p, int lib, int threads, float *const *b, char *why,\n"
+    "                    unsigned long n)\n"
+    "{ (void)p; (void)n; in = b[0]; out = b[1];\n"
+    "  if (lib != 0) { why[0] = 'N'; why[1] = 'o'; why[2] = 0; return 0; }\n"
+    "  for (int i = 0; i < 1000; i++) copy[i] = in[i] + (float)threads;\n"
+    "  return &ran; }\n"
+    "static _Bool p_run(void *h) { ++*(int *)h; return 1; }\n"
+    "static _Bool p_output(void *h)\n"
+    "{ for (int i = 0; i < 1000; i++) out[i] = copy[i]; return *(int *)h > 0; }\n"
+    "static const char *p_impl(const void *h) { (void)h; return \"plus:plain\"; }\n"
+    "static const char *p_layout(const void *h) { (void)h; return \"nc\"; }\n"
+    "static void p_close(void *h) { (void)h; }\n"
+    "const struct { u abi, bytes; void *(*open)(const void *, int, int, float *const *, char *,\n"
+    "    unsigned long); _Bool (*run)(void *), (*output)(void *);\n"
+    "    const char *(*impl)(const void *), *(*layout)(const void *); void (*close)(void *); }\n"
+    "    tilescope_vendor_plugin = { %d, %zu, p_open,\n"
+    "    p_run, p_output, p_impl, p_layout, p_close };";
+
+static void a_library_can_be_a_contender(void **state)
+{
+    static const int first[] = { 0, 2 };
+    static const struct child_buffer buffer[] = {
+        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
+        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
+    };
+    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 4, .buffer = buffer,
+                            .n_contenders = 2, .first = first };
+    struct vendor_problem problem = { .n_tensors = 2 };
+    struct vendor_choice choice;
+    struct child *c;
+    struct err e;
+    double seconds;
+    struct str text = {0}, other = {0};
+    (void)state;
+    str_printf(&text, plugin_source, VENDOR_PLUGIN_ABI, sizeof(struct vendor_problem));
+    str_printf(&other, plugin_source, VENDOR_PLUGIN_ABI, sizeof(struct vendor_problem) + 8);
+    struct build b = built(GOOD, false), plugin = built(str_text(&text), false);
+    struct build wrong = built(str_text(&other), false);
+    assert_true(child_open(&o, &c, &e));
+    for (int i = 0; i < ELEMS; i++)
+        child_data(c, 2)[i] = (float)i;
+    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_false(child_check(c, 1, &seconds, &e));
+    assert_false(child_load_vendor(c, 1, wrong.so_path, 0, &problem, &choice, &e));
+    assert_contains(e.text, "another version");
+    assert_false(child_load_vendor(c, 1, plugin.so_path, 1, &problem, &choice, &e));
+    assert_string_equal(e.text, "No");
+    assert_int_equal(e.code, ERR_ENV);
+    if (!child_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(choice.implementation, "plus:plain");
+    assert_string_equal(choice.layout, "nc");
+    assert_true(child_check(c, 0, &seconds, &e) && child_check(c, 1, &seconds, &e));
+    assert_true(child_data(c, 3)[998] == 999);
+    struct sampled what = { .contenders = 3, .time_s = 0.01, .min_runs = 5 };
+    struct samples s;
+    assert_true(child_time(c, &what, &s, &e));
+    assert_true(s.rounds >= 5 && s.of[0].min > 0 && s.of[1].min > 0);
+    problem.n_tensors = 3;
+    assert_false(child_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e));
+    assert_int_equal(e.code, ERR_BUG);
+    child_close(c);
+    str_free(&text);
+    str_free(&other);
+}
+
 static void a_busy_team_is_not_the_ceiling(void **state)
 {
     (void)state;
@@ -852,6 +921,7 @@ int main(void)
         cmocka_unit_test(buffers_start_on_cache_lines),
         cmocka_unit_test(sampling_gives_whole_rounds),
         cmocka_unit_test(contenders_share_a_child),
+        cmocka_unit_test(a_library_can_be_a_contender),
         cmocka_unit_test(a_busy_team_is_not_the_ceiling),
         cmocka_unit_test(team_size_is_what_was_asked_for),
         cmocka_unit_test(mishaps_become_sentences),

@@ -63,7 +63,7 @@ static void disturbed_rounds_are_those_of_a_slow_ceiling(void **state)
     }
 }
 
-/* --- Scripted runs ------------------------------------------------------------------------------ */
+/* --- Scripted runs --------------------------------------------------------------------------- */
 
 #define BLOCKS 20
 #define ROUNDS 25
