@@ -1,0 +1,231 @@
+/* SVG charts: golden files, well-formed XML whatever goes in, and scales that hold their values. */
+#include <ctype.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/rng.h"
+#include "sessions/chart_impl.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/svg_check.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static void drawn(const struct chart *c, const char *golden)
+{
+    struct str out = {0};
+    struct err e;
+    if (!chart_svg(c, &out, &e))
+        fail_msg("%s", e.text);
+    svg_check(str_text(&out));
+    golden_check(golden, str_text(&out));
+    str_free(&out);
+}
+
+/* Roofs as named lines, points with labels that keep out of each other's way. */
+static void lines_and_points(void **state)
+{
+    (void)state;
+    static const double rx[] = { 0.1, 4, 100 }, l2[] = { 10, 400, 400 }, dram[] = { 1.5, 60, 1500 };
+    static const double peak_x[] = { 0.1, 100 }, peak[] = { 200, 200 };
+    static const double px[] = { 1.1, 1.15, 1.2, 9, 40 }, py[] = { 12, 12.5, 12, 80, 190 };
+    static const char *const label[] = { "0", "1", "2", "3", "4 reorder" };
+    static const struct chart_series series[] = {
+        { .name = "L2 100 GB/s", .mark = CHART_LINE, .n = 3, .x = rx, .y = l2, .along = true },
+        { .name = "DRAM 15 GB/s", .mark = CHART_LINE, .n = 3, .x = rx, .y = dram, .along = true,
+          .dash = DASH_LONG },
+        { .name = "avx512 200 GFLOP/s", .mark = CHART_LINE, .n = 2, .x = peak_x, .y = peak,
+          .along = true, .colour = 8, .strong = true },
+        { .name = "steps", .mark = CHART_POINTS, .n = 4, .x = px, .y = py, .label = label },
+        { .name = "now", .mark = CHART_POINTS, .n = 1, .x = px + 4, .y = py + 4,
+          .label = label + 4, .strong = true },
+    };
+    static const struct chart c = {
+        .title = "c2d n=1 <roofline>", .caption = "One core & \"all\" of it.  Bandwidths are the"
+        " best of many short samples; what a longer caption says is broken at blanks, as here.",
+        .x = { .label = "arithmetic intensity (FLOP/byte)", .log = true, .lo = 0.1, .hi = 100 },
+        .y = { .label = "speed (GFLOP/s)", .log = true },
+        .n_series = COUNT_OF(series), .series = series,
+    };
+    drawn(&c, "tests/golden/chart/lines.svg");
+}
+
+/* Measured values beside a paper's, one of which is missing; whiskers; names that do not fit. */
+static void grouped_bars(void **state)
+{
+    (void)state;
+    static const char *const category[] = {
+        "N H W O", "N O H W", "N O/16 H W 16o", "N H/4 W/16 O/16 4h 16w 16o", "a very long name",
+    };
+    static const double here[] = { 1.0, 1.84, 0.99, 1.12, 0.2 };
+    static const double low[] = { 0.95, 1.7, 0.98, 1.1, NAN }, high[] = { 1.2, 2, 1, 1.3, NAN };
+    static const double paper[] = { 1.0, 1.44, NAN, 0.74, 0.5 };
+    static const double limit[] = { 1, 1, 1, 1, 1 };
+    static const char *const label[] = { "1.00", "1.84", "0.99", "1.12", NULL };
+    static const struct chart_series series[] = {
+        { .name = "measured here", .mark = CHART_BARS, .n = 5, .y = here, .lo = low, .hi = high,
+          .label = label },
+        { .name = "in the paper", .mark = CHART_BARS, .n = 5, .y = paper },
+        { .name = "N H W O", .mark = CHART_LINE, .n = 5, .y = limit, .dash = DASH_DOTS,
+          .colour = 8 },
+    };
+    static const struct chart c = {
+        .title = "Layouts alone", .y = { .label = "latency (ratio)" }, .x = { .label = "layout" },
+        .n_categories = 5, .category = category, .n_series = 3, .series = series,
+        .width = 600, .height = 420,
+    };
+    drawn(&c, "tests/golden/chart/bars.svg");
+}
+
+/* A zero cannot stand on a logarithmic axis: its number does. */
+static void log_bars(void **state)
+{
+    (void)state;
+    static const char *const category[] = { "512x4", "512x16" };
+    static const double a[] = { 32, 2048 }, b[] = { 0, 2352 };
+    static const struct chart_series series[] = {
+        { .name = "tiled", .mark = CHART_BARS, .n = 2, .y = a },
+        { .name = "row by row", .mark = CHART_BARS, .n = 2, .y = b },
+    };
+    static const struct chart c = {
+        .y = { .label = "L1 misses", .log = true }, .n_categories = 2, .category = category,
+        .n_series = 2, .series = series, .width = 360, .height = 240,
+    };
+    drawn(&c, "tests/golden/chart/log-bars.svg");
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const double none[] = { NAN, NAN }, one[] = { 1, 2 };
+    static const struct chart_series empty = { .mark = CHART_LINE, .n = 2, .x = one, .y = none };
+    static const struct chart_series bars = { .mark = CHART_BARS, .n = 2, .y = one };
+    static const struct { struct chart c; const char *text; } row[] = {
+        { { .n_series = 1, .series = &empty }, "no value" },
+        { { .n_series = 0 }, "no value" },
+        { { .n_series = 1, .series = &bars }, "2 values for 0 categories" },
+        { { .n_series = 1, .series = &empty, .y = { .log = true, .lo = 0, .hi = 5 } },
+          "cannot go from 0 to 5" },
+        { { .n_series = 1, .series = &empty, .x = { .lo = 6, .hi = 5 } }, "cannot go from 6 to 5" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str out = {0};
+        struct err e = {0};
+        assert_false(chart_svg(&row[i].c, &out, &e));
+        assert_int_equal(e.code, ERR_RANGE);
+        assert_non_null(strstr(e.text, row[i].text));
+        assert_int_equal(out.len, 0);
+        str_free(&out);
+    }
+}
+
+/* --- Whatever goes in ------------------------------------------------------------------------ */
+
+static int up_to(struct rng *r, int most)
+{
+    return (int)rng_range(r, 0, most);
+}
+
+static double some_value(struct rng *r)
+{
+    static const double odd[] = { 0, -1, NAN, INFINITY, 1e300, 1e-300, 5, 5 };
+    int k = up_to(r, 15);
+    return k < COUNT_OF(odd) ? odd[k] : pow(10, 12 * rng_unit(r) - 6);
+}
+
+static void random_charts_are_sound(void **state)
+{
+    (void)state;
+    static const char *const text[] = { "", "a", "<&\">", "\x01\xff", "\xef\xbf\xbe!", "µs", NULL,
+                                        "several words that may be broken into lines here" };
+    uint64_t seed = 20261121;
+    struct rng r = rng_seed(seed);
+    int made = 0;
+    for (int i = 0; i < 400; i++) {
+        double v[4][6];
+        const char *name[6];
+        struct chart_series s[3] = {0};
+        for (int k = 0; k < 6; k++) {
+            for (int j = 0; j < 4; j++)
+                v[j][k] = some_value(&r);
+            name[k] = text[up_to(&r, 5)];
+        }
+        struct chart c = { .title = text[up_to(&r, 7)], .caption = text[up_to(&r, 7)],
+                           .series = s, .n_series = up_to(&r, 3), .category = name,
+                           .n_categories = up_to(&r, 1) * 6, .x.log = up_to(&r, 1) == 1,
+                           .y.log = up_to(&r, 1) == 1, .y.label = text[up_to(&r, 7)],
+                           .width = up_to(&r, 1) * 200, .height = up_to(&r, 1) * 100 };
+        for (int k = 0; k < 3; k++)
+            s[k] = (struct chart_series){
+                .name = text[up_to(&r, 7)], .mark = (enum chart_mark)up_to(&r, 2),
+                .n = up_to(&r, 6), .x = up_to(&r, 2) || !c.n_categories ? v[0] : NULL,
+                .y = v[1 + up_to(&r, 1)], .label = up_to(&r, 1) ? name : NULL,
+                .lo = up_to(&r, 1) ? v[2] : NULL, .hi = v[3],
+                .along = up_to(&r, 1) == 1, .strong = up_to(&r, 1) == 1,
+            };
+        struct str out = {0};
+        struct err e;
+        if (chart_svg(&c, &out, &e)) {
+            made++;
+            svg_check(str_text(&out));
+        }
+        str_free(&out);
+    }
+    if (made < 100)
+        fail_msg("only %d of 400 charts were drawn (seed %llu)", made, (unsigned long long)seed);
+}
+
+static void scales_hold_their_values(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(7);
+    for (int i = 0; i < 2000; i++) {
+        bool log = i % 2 == 1;
+        double lo = pow(10, 8 * rng_unit(&r) - 4), hi = lo * pow(10, 6 * rng_unit(&r));
+        struct scale s = { .from = 0, .to = 100 };
+        double from = log ? lo : lo - hi / 3;
+        scale_init(&s, log, from, hi, false, 6);
+        assert_true(s.lo <= from + 1e-9 * fabs(from));
+        assert_true(s.hi >= hi * (1 - 1e-9));
+        assert_true(s.n >= 2);
+        int numbers = 0;
+        for (int k = 0; k < s.n; k++) {
+            double at = scale_at(&s, s.tick[k].value);
+            assert_true(at >= -1e-6 && at <= 100 + 1e-6);
+            assert_true(k == 0 || s.tick[k].value > s.tick[k - 1].value);
+            numbers += !s.tick[k].minor;
+        }
+        assert_in_range(numbers, 1, 9);
+    }
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    static const struct { double v; const char *text; } row[] = {
+        { 0, "0" }, { 0.25, "0.25" }, { 1, "1" }, { 9999, "9999" }, { 12500, "12.5k" },
+        { 3e6, "3M" }, { 2.5e9, "2.5G" }, { 2e-5, "2e-05" }, { -20000, "-20k" }, { 1e-17, "0" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str s = {0};
+        chart_number(&s, row[i].v);
+        assert_string_equal(str_text(&s), row[i].text);
+        str_free(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_and_points), cmocka_unit_test(grouped_bars),
+        cmocka_unit_test(log_bars), cmocka_unit_test(refusals),
+        cmocka_unit_test(random_charts_are_sound), cmocka_unit_test(scales_hold_their_values),
+        cmocka_unit_test(numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
