@@ -59,7 +59,9 @@ LIB_SRC := $(shell find $(ROOMS) -name '*.c' 2>/dev/null)
 APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
 ONNX_PROTO := /usr/include/onnx/onnx.proto
 ONNX_C  := $(B)/onnx/onnx.pb-c.c
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o)
+EVENTS  := $(sort $(wildcard profile/events/*.txt))
+EVENTS_C := $(B)/profile/events/builtin.c
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o) $(EVENTS_C:.c=.o)
 APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
@@ -113,6 +115,14 @@ $(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a
                   $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
+# The event sets that ship, as a table of texts.
+$(EVENTS_C): $(EVENTS) profile/events/embed.awk
+	$(call say,sets)
+	@mkdir -p $(@D)
+	$(Q)awk -f profile/events/embed.awk $(EVENTS) > $@
+$(EVENTS_C:.c=.o): $(EVENTS_C) profile/eventset.h $(B)/flags
+	$(call say,cc)
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)

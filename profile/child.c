@@ -533,18 +533,35 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     return ok;
 }
 
-bool child_count(struct child *c, bool software, struct counts *out, struct err *e)
+/* A text in memory that the kernel could write: ended, and nothing that moves a terminal. */
+static void clean_text(char *text, size_t n)
+{
+    text[n - 1] = '\0';
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ')
+            *text = '?';
+}
+
+bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
+                 double *seconds, struct err *e)
 {
     struct reply reply;
-    struct request q = { .command = COMMAND_PERF, .software = software };
-    if (!ask(c, &q, 3 * c->opts.limit_s + c->copy_s, &reply, e))
+    struct request q = { .command = COMMAND_COUNT, .meter = meter, .n_events = n };
+    memcpy(q.event, event, sizeof *event * (size_t)n);
+    /* Warm-up, then at worst a pass for each event, twice. */
+    if (!ask(c, &q, (3 + 2 * n) * c->opts.limit_s + c->copy_s, &reply, e))
         return false;
     *out = c->shared->counts;
-    out->reason[sizeof out->reason - 1] = out->source[sizeof out->source - 1] = '\0';
+    *seconds = reply.seconds;
+    clean_text(out->reason, sizeof out->reason);
+    clean_text(out->missing, sizeof out->missing);
+    clean_text(out->source, sizeof out->source);
     if (out->n < 0 || out->n > COUNTS_MAX)
         return err_set(e, ERR_CRASH, "the counts were overwritten");
-    for (int i = 0; i < out->n; i++)
-        out->count[i].name[sizeof out->count[i].name - 1] = out->count[i].unit[0] = '\0';
+    for (int i = 0; i < out->n; i++) {
+        clean_text(out->count[i].name, sizeof out->count[i].name);
+        out->count[i].unit[0] = '\0';
+    }
     return true;
 }
 

@@ -67,8 +67,10 @@ struct samples {
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
-/* The hardware's counts per call, or the kernel's (software), on one thread. */
-bool child_count(struct child *c, bool software, struct counts *out, struct err *e);
+/* Counts per call of these events by a meter (enum meter_id), on all threads that the kernel uses;
+ * *seconds: of such a call.  What cannot be counted is a reason in *out. */
+bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
+                 double *seconds, struct err *e);
 
 /* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts:
  * n_sites of them. */

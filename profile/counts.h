@@ -7,14 +7,16 @@
 
 #define COUNTS_MAX 32
 
-/* scaled: the counter was multiplexed and the value is extrapolated.  derived: computed from other
- * counts by the formula of an event set.  unit: "" for plain counts. */
-struct count { char name[40]; double value; char unit[12]; bool scaled, derived; };
+/* scaled: the counter was multiplexed and the value is extrapolated from the share `running` of the
+ * time (0 = nobody knows).  derived: computed from other counts by the formula of an event set.
+ * unit: "" for plain counts. */
+struct count { char name[40]; double value; char unit[12]; bool scaled, derived; double running; };
 
 struct counts {
     bool available;
     char reason[256];                    /* why not, and what would make it so; "" when available */
-    char source[96];                     /* how it was counted: "event set l1, 2 threads" */
+    char missing[256];                   /* "llc_loads: why": what was asked for and is not there */
+    char source[128];                    /* how it was counted: "event set l1, 2 threads" */
     int n;
     struct count count[COUNTS_MAX];
 };

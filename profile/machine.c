@@ -56,6 +56,16 @@ static void read_cpu_name(struct machine *m)
     str_free(&text);
 }
 
+bool machine_cpu_vendor(char *out, size_t n)
+{
+    struct str text = {0};
+    *out = '\0';
+    bool ok = read_small("/proc/cpuinfo", &text)
+           && find_field(str_text(&text), "vendor_id", out, n);
+    str_free(&text);
+    return ok;
+}
+
 uint64_t machine_cpu_hash(void)
 {
     struct str text = {0};

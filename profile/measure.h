@@ -41,6 +41,8 @@ struct sim_result {
     double seconds;
 };
 
+struct event_set;                        /* profile/eventset.h */
+
 struct measurement {
     enum outcome outcome;
     /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
@@ -66,6 +68,7 @@ struct measure_opts {
     double limit_s;                      /* of one kernel call (0 = 20) */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_geometry l1;            /* size 0 = this host's */
+    const struct event_set *set[METER_COUNT];    /* of meters that count events; NULL = their own */
     const char *compiler;                /* NULL = default */
     const char *isa;                     /* "avx2": build for it; NULL = this CPU's best */
     const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */

@@ -1,6 +1,7 @@
 /* The meters behind one interface: probe() says whether it works here or why not, count() fills
  * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
 #include "profile/cachegrind.h"
+#include "profile/eventset.h"
 #include "profile/perfevent.h"
 
 #include <stdio.h>
@@ -38,24 +39,55 @@ static void probe_built_in(struct counts *out)
 
 static void probe_perf(struct counts *out)
 {
-    struct counts ignored;
-    perf_probe(out, &ignored);
+    perf_probe(true, out);
 }
 
 static void probe_perf_sw(struct counts *out)
 {
-    struct counts ignored;
-    perf_probe(&ignored, out);
+    perf_probe(false, out);
+}
+
+/* The events of the meter's set around the kernel, and what follows from them. */
+static bool count_set(struct job *j, enum meter_id meter, const struct event_set *s,
+                      struct counts *out, struct err *e)
+{
+    struct known known = { .flops = j->program->base->flops, .bytes = j->program->base->bytes,
+                           .threads = j->opts.threads };
+    char how[sizeof out->source];
+    if (!event_set_fits(s, out))
+        return true;
+    if (!child_count(j->child, (int)meter, s->event, s->n, out, &known.time_s, e))
+        return false;
+    snprintf(how, sizeof how, "event set %.32s, %.80s", s->name, out->source);
+    if (out->available) {
+        memcpy(out->source, how, sizeof how);
+        event_set_derive(s, &known, out);
+    }
+    return true;
+}
+
+static bool count_events(struct job *j, enum meter_id meter, struct counts *out, struct err *e)
+{
+    const struct event_set *s = j->opts.set[meter];
+    struct arena *a = arena_new();
+    struct err why;
+    bool ok = true;
+    if (!s && !event_set_find(a, event_set_default(meter_name[meter]), &s, &why))
+        counts_refuse(out, "%.255s", why.text);
+    else
+        ok = count_set(j, meter, s, out, e);
+    arena_free(a);
+    return ok;
 }
 
 static bool count_perf(struct job *j, struct counts *out, struct err *e)
 {
-    return child_count(j->child, false, out, e);
+    return count_events(j, METER_ID_PERF, out, e);
 }
 
 static bool count_perf_sw(struct job *j, struct counts *out, struct err *e)
 {
-    return child_count(j->child, true, out, e);
+    return count_events(j, METER_ID_PERF_SW, out, e);
 }
 
 static void probe_papi(struct counts *out)

@@ -7,6 +7,7 @@
 #include "kernels/base/str.h"
 #include "profile/machine.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,57 +19,99 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#define PERF_MAX_EVENTS 8
-
-struct event { const char *name; uint32_t type; uint64_t config; };
-
-#define CACHE_EVENT(cache, op, result) \
-    ((uint64_t)PERF_COUNT_HW_CACHE_##cache | (uint64_t)PERF_COUNT_HW_CACHE_OP_##op << 8 \
-     | (uint64_t)PERF_COUNT_HW_CACHE_RESULT_##result << 16)
-
-static const struct event hardware_events[] = {
-    { "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-    { "instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
-    { "L1d loads", PERF_TYPE_HW_CACHE, CACHE_EVENT(L1D, READ, ACCESS) },
-    { "L1d load misses", PERF_TYPE_HW_CACHE, CACHE_EVENT(L1D, READ, MISS) },
-};
-static const struct event software_events[] = {
-    { "task-clock ns", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
-    { "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-    { "context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-};
-
-struct perf {
-    bool hardware;
-    int n;
-    const struct event *event[PERF_MAX_EVENTS];
-    int fd[PERF_MAX_EVENTS];                        /* fd[0] leads the group */
-};
-
-/* read() of a group with PERF_FORMAT_GROUP and both times. */
-struct group_read { uint64_t n, enabled_ns, running_ns, value[PERF_MAX_EVENTS]; };
-
-static int open_plain(const struct event *ev, int leader, bool with_kernel)
+/* inherit: threads that the counted one starts later are in its sums. */
+static int open_plain(const struct perf_name *ev, int tid, int leader, bool with_kernel)
 {
     struct perf_event_attr a = {
         .size = sizeof a, .type = ev->type, .config = ev->config, .disabled = leader < 0,
-        .exclude_kernel = !with_kernel, .exclude_hv = 1,
+        .inherit = 1, .exclude_kernel = !with_kernel, .exclude_hv = 1,
         .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED
                      | PERF_FORMAT_TOTAL_TIME_RUNNING,
     };
-    return (int)syscall(SYS_perf_event_open, &a, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
+    long fd = syscall(SYS_perf_event_open, &a, tid, -1, leader < 0 ? -1 : leader,
+                      PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : (int)fd;
 }
 
-/* Software events happen in the kernel too, which takes more rights than a user may have; without
- * them a context switch is never seen and would read 0. */
-static int open_event(const struct event *ev, int leader)
+static int control(int leader, unsigned long what)
 {
-    bool software = ev->type == PERF_TYPE_SOFTWARE;
-    int fd = open_plain(ev, leader, software);
-    if (fd < 0 && errno == EACCES && software && ev->config != PERF_COUNT_SW_CONTEXT_SWITCHES)
-        fd = open_plain(ev, leader, false);
-    return fd;
+    return ioctl(leader, what, PERF_IOC_FLAG_GROUP) < 0 ? -errno : 0;
 }
+
+static int perf_start(void *ctx, int leader)
+{
+    (void)ctx;
+    return control(leader, PERF_EVENT_IOC_ENABLE);
+}
+
+static int perf_stop(void *ctx, int leader)
+{
+    (void)ctx;
+    return control(leader, PERF_EVENT_IOC_DISABLE);
+}
+
+static int perf_read(void *ctx, int leader, int n, struct reading *out)
+{
+    struct { uint64_t n, enabled_ns, running_ns, value[GROUP_MAX]; } r;
+    ssize_t got = read(leader, &r, sizeof r);
+    (void)ctx;
+    if (got < 0)
+        return -errno;
+    if (got < (ssize_t)((size_t)(3 + n) * sizeof(uint64_t)) || r.n != (uint64_t)n)
+        return -EIO;
+    *out = (struct reading){ .enabled_ns = r.enabled_ns, .running_ns = r.running_ns };
+    memcpy(out->value, r.value, sizeof r.value[0] * (size_t)n);
+    return 0;
+}
+
+static void perf_close(void *ctx, int handle)
+{
+    (void)ctx;
+    close(handle);
+}
+
+#else  /* not Linux */
+
+static int open_plain(const struct perf_name *ev, int tid, int leader, bool with_kernel)
+{
+    (void)ev, (void)tid, (void)leader, (void)with_kernel;
+    return -ENOSYS;
+}
+static int perf_start(void *ctx, int leader) { (void)ctx, (void)leader; return -ENOSYS; }
+static int perf_stop(void *ctx, int leader) { (void)ctx, (void)leader; return -ENOSYS; }
+static int perf_read(void *ctx, int leader, int n, struct reading *out)
+{
+    (void)ctx, (void)leader, (void)n, (void)out;
+    return -ENOSYS;
+}
+static void perf_close(void *ctx, int handle) { (void)ctx, (void)handle; }
+#endif
+
+/* Context switches and migrations happen in the kernel only; without its half they would be 0. */
+static bool kernel_only(const struct event *ev)
+{
+    return streq(ev->text, "context_switches") || streq(ev->text, "migrations");
+}
+
+static int perf_open(void *ctx, int thread, const struct event *ev, int leader)
+{
+    struct perf_threads *t = ctx;
+    struct perf_name name;
+    if (!perf_find(ev->text, &name))
+        return -EINVAL;
+    bool software = name.type == PERF_SOFTWARE;
+    int fd = open_plain(&name, t->tid[thread], leader, software && !t->no_kernel);
+    if (fd == -EACCES && software && !t->no_kernel && !kernel_only(ev)) {
+        fd = open_plain(&name, t->tid[thread], leader, false);
+        t->no_kernel = fd >= 0;
+    } else if (fd >= 0 && t->no_kernel && kernel_only(ev)) {
+        close(fd);
+        fd = -EACCES;
+    }
+    return fd == -ESRCH ? COUNTER_GONE : fd;
+}
+
+/* --- Reasons --------------------------------------------------------------------------------- */
 
 static int paranoid_level(void)
 {
@@ -81,114 +124,77 @@ static int paranoid_level(void)
     return level;
 }
 
-static void explain(struct counts *out, bool hardware, int why)
+static void perf_explain(void *ctx, const struct event *ev, int code, char *s, size_t n)
 {
-    char *s = out->reason;
-    size_t n = sizeof out->reason;
+    struct perf_name name = { .type = PERF_RAW };
+    int why = -code;
+    bool software = perf_find(ev->text, &name) && name.type == PERF_SOFTWARE;
     bool absent = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
-    *out = (struct counts){0};
+    (void)ctx;
     if (why == EACCES)
         snprintf(s, n, "kernel.perf_event_paranoid is %d: run as root or"
                        " `sysctl kernel.perf_event_paranoid=%d`",
-                 paranoid_level(), hardware ? 2 : 1);
+                 paranoid_level(), software ? 1 : 2);
     else if (why == EPERM)
         snprintf(s, n, "perf_event_open is forbidden here (container or seccomp policy):"
                        " allow CAP_PERFMON");
+    else if (why == EMFILE || why == ENFILE)
+        snprintf(s, n, "too many open files: one for each thread and event; `ulimit -n` allows %ld",
+                 sysconf(_SC_OPEN_MAX));
     else if (why == ENOSYS)
-        snprintf(s, n, "this kernel was built without perf events");
-    else if (hardware && absent && !machine_has_pmu())
+        snprintf(s, n, "this kernel was built without perf events, or is not Linux");
+    else if (!software && absent && !machine_has_pmu())
         snprintf(s, n, "no hardware events: this VM exposes no PMU (no cpu event source);"
                        " pass the PMU through or use the simulator");
-    else if (hardware && absent)
-        snprintf(s, n, "the CPU's PMU does not offer these events (%s)", strerror(why));
+    else if (absent)
+        snprintf(s, n, "the CPU's PMU does not offer this event (%s)", strerror(why));
+    else if (why == EBUSY)
+        snprintf(s, n, "another tool holds the PMU for itself (%s)", strerror(why));
     else
-        snprintf(s, n, "perf_event_open failed: %s", strerror(why));
+        snprintf(s, n, "perf_event_open: %s", strerror(why));
 }
 
-struct perf *perf_open(bool hardware, struct counts *why_not)
+static bool perf_always(void *ctx, const struct event *ev)
 {
-    const struct event *list = hardware ? hardware_events : software_events;
-    int count = hardware ? COUNT_OF(hardware_events) : COUNT_OF(software_events);
-    struct perf *p = xcalloc(1, sizeof *p);
-    int why = 0;
-    p->hardware = hardware;
-    for (int i = 0; i < count; i++) {
-        int fd = open_event(&list[i], p->n ? p->fd[0] : -1);
-        if (fd < 0) {
-            why = why ? why : errno;
+    struct perf_name name;
+    (void)ctx;
+    return perf_find(ev->text, &name) && name.always;
+}
+
+const struct counter_source perf_source = {
+    .open = perf_open, .start = perf_start, .stop = perf_stop, .read = perf_read,
+    .close = perf_close, .explain = perf_explain, .always = perf_always,
+};
+
+/* --- Threads and the probe ------------------------------------------------------------------- */
+
+void perf_threads_find(struct perf_threads *out)
+{
+    DIR *d = opendir("/proc/self/task");
+    int room = 0;
+    *out = (struct perf_threads){ .n = 0 };
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        long long tid;
+        if (!str_to_int64(entry->d_name, 1, INT32_MAX, &tid))
             continue;
-        }
-        p->event[p->n] = &list[i];
-        p->fd[p->n++] = fd;
+        if (out->n == room)
+            out->tid = xrealloc(out->tid, sizeof *out->tid * (size_t)(room = 2 * room + 8));
+        out->tid[out->n++] = (int)tid;
     }
-    if (p->n > 0)
-        return p;
-    explain(why_not, hardware, why);
-    free(p);
-    return NULL;
-}
-
-void perf_start(struct perf *p)
-{
-    ioctl(p->fd[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
-}
-
-void perf_stop(struct perf *p)
-{
-    ioctl(p->fd[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
-}
-
-void perf_read(struct perf *p, struct counts *out)
-{
-    struct group_read r;
-    *out = (struct counts){0};
-    ssize_t got = read(p->fd[0], &r, sizeof r);
-    if (got < (ssize_t)(3 * sizeof(uint64_t)) || r.n != (uint64_t)p->n) {
-        snprintf(out->reason, sizeof out->reason, "the counters cannot be read: %s",
-                 got < 0 ? strerror(errno) : "short read");
-        return;
-    }
-    if (r.running_ns == 0 || (p->hardware && r.value[0] == 0)) {
-        snprintf(out->reason, sizeof out->reason, "the counters opened but %s",
-                 r.running_ns == 0 ? "were never scheduled: something else holds the PMU"
-                                   : "stand still: this VM's PMU does not count");
-        return;
-    }
-    bool scaled = r.running_ns < r.enabled_ns;
-    double scale = scaled ? (double)r.enabled_ns / (double)r.running_ns : 1;
-    out->available = true;
-    out->n = p->n;
-    for (int i = 0; i < p->n; i++) {
-        struct count *c = &out->count[i];
-        snprintf(c->name, sizeof c->name, "%s", p->event[i]->name);
-        c->value = (double)r.value[i] * scale;
-        c->scaled = scaled;
+    if (d)
+        closedir(d);
+    if (out->n == 0) {                               /* no /proc: 0 is the calling thread */
+        out->tid = xcalloc(1, sizeof *out->tid);
+        out->n = 1;
     }
 }
 
-void perf_close(struct perf *p)
+void perf_threads_free(struct perf_threads *t)
 {
-    if (!p)
-        return;
-    for (int i = p->n - 1; i >= 0; i--)
-        close(p->fd[i]);
-    free(p);
+    free(t->tid);
+    t->tid = NULL;
+    t->n = 0;
 }
-
-#else  /* not Linux */
-
-struct perf { int unused; };
-struct perf *perf_open(bool hardware, struct counts *why_not)
-{
-    (void)hardware;
-    *why_not = (struct counts){ .reason = "perf events exist on Linux only" };
-    return NULL;
-}
-void perf_start(struct perf *p) { (void)p; }
-void perf_stop(struct perf *p) { (void)p; }
-void perf_read(struct perf *p, struct counts *out) { (void)p; *out = (struct counts){0}; }
-void perf_close(struct perf *p) { (void)p; }
-#endif
 
 /* Something for the counters to count: touches memory and takes a few microseconds. */
 static void little_work(void)
@@ -200,20 +206,20 @@ static void little_work(void)
     free((void *)p);
 }
 
-static void probe(bool hardware, struct counts *out)
+void perf_probe(bool hardware, struct counts *out)
 {
-    struct perf *p = perf_open(hardware, out);
-    if (!p)
+    static const struct event hard[] = { { "cycles", "cycles" },
+                                         { "instructions", "instructions" } };
+    static const struct event soft[] = { { "task_clock_ns", "task_clock_ns" },
+                                         { "page_faults", "page_faults" } };
+    int self = 0;
+    struct perf_threads here = { .n = 1, .tid = &self };
+    struct counting *c = counting_open(&perf_source, &here, 1, hardware ? hard : soft, 2, 2, out);
+    if (!c)
         return;
-    perf_start(p);
+    counting_start(c, 0);
     little_work();
-    perf_stop(p);
-    perf_read(p, out);
-    perf_close(p);
-}
-
-void perf_probe(struct counts *hardware, struct counts *software)
-{
-    probe(true, hardware);
-    probe(false, software);
+    counting_stop(c, 0, 1);
+    counting_result(c, out);
+    counting_close(c);
 }

@@ -7,7 +7,7 @@
 #ifndef TS_PROFILE_PROTOCOL_H
 #define TS_PROFILE_PROTOCOL_H
 #include "profile/cachesim.h"
-#include "profile/perfevent.h"
+#include "profile/counting.h"
 #include "profile/vendor/plugin.h"
 
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ enum series {
 };
 
 enum runner_command {
-    COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_CHECK, COMMAND_TIME, COMMAND_PERF,
+    COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_CHECK, COMMAND_TIME, COMMAND_COUNT,
     COMMAND_SIMULATE
 };
 
@@ -41,10 +41,11 @@ struct request {
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
-    bool software;                        /* PERF: the kernel's events, not the hardware's */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
     int32_t min_runs;
     struct cache_geometry l1;             /* SIMULATE */
+    int32_t meter, n_events;              /* COUNT: enum meter_id, and what it counts */
+    struct event event[EVENTS_MAX];
 };
 
 struct reply {

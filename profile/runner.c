@@ -159,7 +159,7 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
     case COMMAND_LOAD_VENDOR: return runner_load_vendor(r, q, e);
     case COMMAND_CHECK: return check(r, q, e);
     case COMMAND_TIME: return runner_time(r, q, e);
-    case COMMAND_PERF: return runner_count(r, q, e);
+    case COMMAND_COUNT: return runner_count(r, q, e);
     case COMMAND_SIMULATE: return runner_simulate(r, q, e);
     default: return err_set(e, ERR_BUG, "no command %u", q->command);
     }

@@ -32,7 +32,7 @@ bool runner_check_fence(struct runner *r, struct err *e);
 /* COMMAND_LOAD_VENDOR, and COMMAND_CHECK of such a contender. */
 bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e);
 bool runner_check_vendor(struct runner *r, int contender, struct err *e);
-/* COMMAND_TIME, COMMAND_PERF, COMMAND_SIMULATE: each returns false with *e. */
+/* COMMAND_TIME, COMMAND_COUNT, COMMAND_SIMULATE: each returns false with *e. */
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);

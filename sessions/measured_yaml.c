@@ -56,6 +56,7 @@ static const struct field tensor_fields[] = {
 static const struct field counts_fields[] = {
     FIELD(BOOL, counts, available, ZERO_KEPT),
     FIELD(TEXT, counts, reason, ZERO_LEFT_OUT),
+    FIELD(TEXT, counts, missing, ZERO_LEFT_OUT),
     FIELD(TEXT, counts, source, ZERO_LEFT_OUT),
 };
 
@@ -65,6 +66,7 @@ static const struct field count_fields[] = {
     FIELD(BOOL, count, scaled, ZERO_KEPT),
     FIELD(BOOL, count, derived, ZERO_LEFT_OUT),
     FIELD(TEXT, count, unit, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, count, running, ZERO_LEFT_OUT),
 };
 
 #define WITH_COUNT(fields) fields, COUNT_OF(fields)

@@ -122,6 +122,34 @@ static json_t *count_json(double v)
     return whole ? json_integer((json_int_t)v) : real_if(true, v);
 }
 
+static json_t *metric_json(const struct count *c)
+{
+    json_t *o = json_object();
+    put(o, "value", real_if(true, c->value));
+    put(o, "unit", text_or_null(c->unit));
+    return o;
+}
+
+/* Counts by name; derived ones under metrics; the share of the time of those that took turns. */
+static void put_counts(json_t *o, const struct counts *p)
+{
+    json_t *metrics = json_object(), *running = json_object();
+    for (int i = 0; i < p->n; i++) {
+        const struct count *c = &p->count[i];
+        char key[sizeof c->name];
+        event_key(key, sizeof key, c->name);
+        put(c->derived ? metrics : o, key, c->derived ? metric_json(c) : count_json(c->value));
+        if (c->scaled)
+            put(running, key, real_if(c->running > 0, c->running));
+    }
+    put(o, "scaled", json_boolean(json_object_size(running) > 0));
+    if (json_object_size(running) > 0)
+        put(o, "running", running);
+    else
+        json_decref(running);
+    put(o, "metrics", metrics);
+}
+
 static json_t *counts_json(const struct counts *p, bool asked, const char *meter)
 {
     char why[64];
@@ -131,15 +159,10 @@ static json_t *counts_json(const struct counts *p, bool asked, const char *meter
     if (!p->available)
         return unavailable(p->reason[0] ? p->reason : "not measured");
     json_t *o = json_object();
-    bool scaled = false;
     put(o, "available", json_true());
-    for (int i = 0; i < p->n; i++) {
-        char key[sizeof p->count[i].name];
-        event_key(key, sizeof key, p->count[i].name);
-        put(o, key, count_json(p->count[i].value));
-        scaled |= p->count[i].scaled;
-    }
-    put(o, "scaled", json_boolean(scaled));
+    put_counts(o, p);
+    if (p->missing[0])
+        put(o, "missing", text_of(p->missing));
     if (p->source[0])
         put(o, "source", text_of(p->source));
     return o;

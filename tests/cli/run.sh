@@ -49,7 +49,7 @@ same 'JSON is all there is on stdout' '{}' \
        | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
 
 # Meters, limits, and what is legal but hardly meant.
-t 0 '^perf-sw:  +(task-clock|not available)' run "$gmm" "${quick[@]}" --meters clock,perf-sw
+t 0 '^perf-sw:  +(task_clock_ns|not available)' run "$gmm" "${quick[@]}" --meters clock,perf-sw
 t 0 '"perf-sw": \{' run "$gmm" --json --meters perf-sw
 t 0 '^note: +the tiles of the output C overlap: it is stored as M:24 N.0:2 N.1:17, 1.06 times' \
     run "$gmm" --meters none --steps - <<< 'layout set C "M N/16 17n"'

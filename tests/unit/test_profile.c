@@ -16,6 +16,7 @@
 #include "kernels/base/rng.h"
 #include "profile/child.h"
 #include "profile/objcache.h"
+#include "profile/perfevent.h"
 
 #undef fail
 #include <setjmp.h>
@@ -849,7 +850,8 @@ static void counters_count_or_say_why_not(void **state)
     struct child *c = loaded(GOOD, 10);
     struct err e;
     (void)state;
-    perf_probe(&r[0], &r[1]);
+    perf_probe(true, &r[0]);
+    perf_probe(false, &r[1]);
     for (int i = 0; i < 2; i++) {
         if (r[i].available) {
             assert_true(r[i].n > 0 && r[i].count[0].value > 0);
@@ -859,7 +861,9 @@ static void counters_count_or_say_why_not(void **state)
             assert_int_equal(r[i].n, 0);
         }
     }
-    assert_true(child_count(c, false, &in_child, &e));
+    static const struct event cycles = { "cycles", "cycles" };
+    double seconds;
+    assert_true(child_count(c, METER_ID_PERF, &cycles, 1, &in_child, &seconds, &e));
     assert_int_equal(in_child.available, in_child.n > 0);
     assert_int_equal(in_child.available, in_child.reason[0] == 0);
     child_close(c);

@@ -112,9 +112,10 @@ static void test_odd_values(void **state)
     m.seed = UINT64_MAX;
     snprintf(m.reason, sizeof m.reason, "cut \xe2\x82 \xff \x1b[31m");
     m.counts[METER_ID_PERF] = (struct counts){
-        .available = true, .n = 2,
-        .count = { { "cycles", 12345, "", false, false },
-                   { "L1d load misses", 0, "", true, false } },
+        .available = true, .n = 4, .missing = "llc_loads: no such event",
+        .count = { { "cycles", 12345, "", false, false, 1 },
+                   { "l1d_load_misses", 0, "", true, false, 0.25 },
+                   { "clock", 2.5, "GHz", false, true, 0 }, { "ipc", 2, "", false, true, 0 } },
     };
     json_t *root = run_json(&m, ALL_METERS);
     assert_true(json_is_null(json_object_get(root, "max_rel_err")));
@@ -124,6 +125,17 @@ static void test_odd_values(void **state)
     json_t *perf = json_object_get(json_object_get(root, "counters"), "perf");
     assert_int_equal(json_integer_value(json_object_get(perf, "l1d_load_misses")), 0);
     assert_true(json_is_true(json_object_get(perf, "scaled")));
+    json_t *metrics = json_object_get(perf, "metrics"), *running = json_object_get(perf, "running");
+    json_t *clock = json_object_get(metrics, "clock");
+    assert_true(json_real_value(json_object_get(clock, "value")) == 2.5);
+    assert_string_equal(json_string_value(json_object_get(clock, "unit")), "GHz");
+    assert_true(json_is_null(json_object_get(json_object_get(metrics, "ipc"), "unit")));
+    assert_int_equal(json_object_size(metrics), 2);
+    assert_int_equal(json_object_size(running), 1);
+    assert_true(json_real_value(json_object_get(running, "l1d_load_misses")) == 0.25);
+    assert_null(json_object_get(perf, "clock"));
+    assert_string_equal(json_string_value(json_object_get(perf, "missing")),
+                        "llc_loads: no such event");
     json_decref(root);
 }
 

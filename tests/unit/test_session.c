@@ -331,9 +331,11 @@ static struct measurement some_measurement(struct rng *r)
         snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
     if (rng_range(r, 0, 1))
         m.counts[METER_ID_PERF] = (struct counts){
-            .available = true, .n = 2,
-            .count = { { "cycles", 12345, "", true, false },
-                       { "L1d load misses", 0, "", false, false } },
+            .available = true, .n = 3, .missing = "l1d_loads: no such event",
+            .source = "event set default, 2 threads",
+            .count = { { "cycles", 12345, "", true, false, 0.25 },
+                       { "l1d_load_misses", 0, "", false, false, 1 },
+                       { "clock", 2.5, "GHz", false, true, 0 } },
         };
     return m;
 }
@@ -363,11 +365,16 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     const struct counts *x = &a->counts[METER_ID_PERF], *y = &b->counts[METER_ID_PERF];
     assert_int_equal(x->available, y->available);
     assert_string_equal(x->reason, y->reason);
+    assert_string_equal(x->missing, y->missing);
+    assert_string_equal(x->source, y->source);
     assert_int_equal(x->n, y->n);
     for (int i = 0; i < x->n; i++) {
         assert_string_equal(x->count[i].name, y->count[i].name);
         assert_true(x->count[i].value == y->count[i].value);
         assert_int_equal(x->count[i].scaled, y->count[i].scaled);
+        assert_int_equal(x->count[i].derived, y->count[i].derived);
+        assert_string_equal(x->count[i].unit, y->count[i].unit);
+        assert_true(x->count[i].running == y->count[i].running);
     }
 }
 

@@ -1,0 +1,270 @@
+/* The names of events, formulas, and event sets as text files. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/str.h"
+#include "profile/eventset.h"
+#include "profile/formula.h"
+#include "profile/perfevent.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define assert_contains(text, part) \
+    do { \
+        if (!strstr((text), (part))) \
+            fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
+    } while (0)
+
+static struct arena *perm;
+
+/* --- Names of events -------------------------------------------------------------------------- */
+
+static void names_stand_for_configs(void **state)
+{
+    static const struct { const char *text; int type; uint64_t config; } table[] = {
+        { "cycles", PERF_HARDWARE, 0 },         { "instructions", PERF_HARDWARE, 1 },
+        { "ref_cycles", PERF_HARDWARE, 9 },     { "page_faults", PERF_SOFTWARE, 2 },
+        { "l1d_loads", PERF_CACHE, 0 },         { "l1d_load_misses", PERF_CACHE, 0x10000 },
+        { "l1d_stores", PERF_CACHE, 0x100 },    { "llc_store_misses", PERF_CACHE, 0x10102 },
+        { "dtlb_load_misses", PERF_CACHE, 0x10003 },
+        { "itlb_load_misses", PERF_CACHE, 0x10004 },
+        { "node_prefetch_misses", PERF_CACHE, 0x10206 },
+        { "raw:0x151", PERF_RAW, 0x151 },       { "raw:0xFFFFFFFFFFFFFFFF", PERF_RAW, UINT64_MAX },
+    };
+    static const char *const wrong[] = { "", "cycle", "raw:", "raw:0x", "raw:151", "raw:0x1g",
+                                         "raw:0x-1", "raw:0x10000000000000000", "l1d",
+                                         "L1D_LOADS" };
+    struct perf_name got;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        if (!perf_find(table[i].text, &got))
+            fail_msg("%s is not known", table[i].text);
+        assert_int_equal(got.type, table[i].type);
+        assert_true(got.config == table[i].config);
+    }
+    for (int i = 0; i < COUNT_OF(wrong); i++)
+        if (perf_find(wrong[i], &got))
+            fail_msg("'%s' is known", wrong[i]);
+}
+
+/* --- Formulas --------------------------------------------------------------------------------- */
+
+static enum formula_value letters(void *ctx, const char *name, size_t n, double *v)
+{
+    (void)ctx;
+    *v = n == 1 ? name[0] - 'a' + 1 : 0;             /* a = 1, b = 2... */
+    return n == 1 && name[0] == 'z' ? FORMULA_ABSENT : n == 1 ? FORMULA_VALUE : FORMULA_WRONG;
+}
+
+static void formulas_follow_arithmetic(void **state)
+{
+    static const struct { const char *text; enum formula_value is; double value; int col; } t[] = {
+        { "1 + 2 * 3", FORMULA_VALUE, 7, 0 },      { "(1 + 2) * 3", FORMULA_VALUE, 9, 0 },
+        { "10 - 4 - 3", FORMULA_VALUE, 3, 0 },     { "24 / 4 / 2", FORMULA_VALUE, 3, 0 },
+        { "-b * c", FORMULA_VALUE, -6, 0 },        { "- -b", FORMULA_VALUE, 2, 0 },
+        { "1e-9 * d", FORMULA_VALUE, 4e-9, 0 },    { ".5*b", FORMULA_VALUE, 1, 0 },
+        { "100*a/(b+c)", FORMULA_VALUE, 20, 0 },   { "a/(b-2)", FORMULA_ABSENT, 0, 0 },
+        { "0 * z", FORMULA_ABSENT, 0, 0 },         { "1e300 * 1e300", FORMULA_ABSENT, 0, 0 },
+        { "", FORMULA_WRONG, 0, 1 },               { "a +", FORMULA_WRONG, 0, 4 },
+        { "a b", FORMULA_WRONG, 0, 3 },            { "(a", FORMULA_WRONG, 0, 3 },
+        { "a)", FORMULA_WRONG, 0, 2 },             { "a ^ b", FORMULA_WRONG, 0, 3 },
+        { "2x", FORMULA_WRONG, 0, 1 },             { "0x10", FORMULA_WRONG, 0, 1 },
+        { "a + name", FORMULA_WRONG, 0, 5 },       { "z / 0 +", FORMULA_WRONG, 0, 8 },
+        { "((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))", FORMULA_WRONG, 0,
+          33 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        struct err e;
+        double v = 0;
+        enum formula_value is = formula_eval(t[i].text, letters, NULL, &v, &e);
+        if (is != t[i].is || (is == FORMULA_VALUE && fabs(v - t[i].value) > 1e-12))
+            fail_msg("%s: %d, %g", t[i].text, (int)is, v);
+        if (is == FORMULA_WRONG && e.at.col != t[i].col)
+            fail_msg("%s: column %d (%s)", t[i].text, e.at.col, e.text);
+    }
+}
+
+/* --- Event sets ------------------------------------------------------------------------------- */
+
+#define HEAD "SHORT  s\nMETER perf\n"
+
+static void malformed_sets_are_pointed_at(void **state)
+{
+    static const struct { const char *text; int line, col; const char *says; } t[] = {
+        { "", 0, 1, "SHORT is missing" },
+        { HEAD "EVENTSET\ncycles\n", 4, 1, "LONG is missing" },
+        { HEAD "LONG\nx\n", 4, 1, "EVENTSET is missing" },
+        { "SHORT\n", 1, 1, "nothing stands behind" },
+        { "SHRT s\n", 1, 1, "was expected" },
+        { "METER clock\n", 1, 7, "no meter that counts events" },
+        { "EVENTSET\ncycles\n", 2, 1, "METER must stand above" },
+        { HEAD "EVENTSET\n\n  cycels\n", 5, 3, "no event cycels" },
+        { HEAD "EVENTSET\npage_faults\n", 4, 1, "not an event of the meter perf" },
+        { HEAD "EVENTSET\ncycles\ncycles\n", 5, 1, "is there already" },
+        { HEAD "EVENTSET\nMy cycles\n", 4, 1, "lower-case" },
+        { HEAD "EVENTSET\na cycles b\n", 4, 10, "one event a line" },
+        { HEAD "EVENTSET\nraw:0xzz\n", 4, 1, "no event raw:0xzz" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles / 0 +\n", 6, 17, "ends early" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = 2 * instructions\n", 6, 9, "no event of this set" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx [%] 2\n", 6, 7, "a = was expected" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx [much too long] = 2\n", 6, 4, "a unit of 1 to" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\ncycles = 2\n", 6, 1, "is there already" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\n= 2\n", 6, 1, "was expected" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        const struct event_set *s;
+        struct err e = {0};
+        struct str out = {0};
+        if (event_set_parse(perm, "x", "/tmp/x.txt", t[i].text, &s, &e))
+            fail_msg("accepted:\n%s", t[i].text);
+        err_print(&out, &e);
+        if (e.at.line != t[i].line || e.at.col != t[i].col || !strstr(e.text, t[i].says))
+            fail_msg("\"%s\" at %d:%d was expected\n%s", t[i].says, t[i].line, t[i].col,
+                     str_text(&out));
+        assert_contains(str_text(&out), "/tmp/x.txt");
+        str_free(&out);
+    }
+}
+
+/* What is built in is what the files say. */
+static void every_file_is_built_in(void **state)
+{
+    int n = 0;
+    (void)state;
+    for (; builtin_set[n].name; n++) {
+        struct str path = {0}, text = {0};
+        struct err e;
+        str_printf(&path, "profile/events/%s.txt", builtin_set[n].name);
+        if (!file_read(str_text(&path), 65536, &text, &e))
+            fail_msg("%s", e.text);
+        assert_string_equal(str_text(&text), builtin_set[n].text);
+        str_free(&path);
+        str_free(&text);
+    }
+    assert_true(n >= 10);
+}
+
+/* Every event counts 2^k for the k-th: then every formula has a value that is finite, and with an
+ * event left out exactly those with it are absent. */
+static void every_formula_of_every_set_is_evaluated(void **state)
+{
+    static const struct known known = { 0.001, 2e6, 3e4, 2 };
+    struct str broken = {0};
+    struct event_sets all = event_sets_load(perm, &broken);
+    (void)state;
+    assert_string_equal(str_text(&broken), "");
+    for (int i = 0; i < all.n; i++) {
+        const struct event_set *s = all.set[i];
+        assert_true(s->n > 0 && s->n_metrics > 0 && s->summary[0] && s->prose[0]);
+        for (int without = -1; without < s->n; without++) {
+            struct counts c = { .available = true };
+            int metrics = 0;
+            for (int k = 0; k < s->n; k++)
+                if (k != without)
+                    assert_true(counts_add(&c, s->event[k].name, (double)(1 << k) * 1000));
+            int counted = c.n;
+            event_set_derive(s, &known, &c);
+            for (int k = 0; k < s->n_metrics; k++)
+                metrics += without < 0 || !strstr(s->metric[k].formula, s->event[without].name);
+            if (c.n != counted + metrics && without < 0)
+                fail_msg("set %s: %d metrics of %d", s->name, c.n - counted, metrics);
+            assert_true(c.n <= counted + s->n_metrics && c.n - counted >= metrics);
+            for (int k = counted; k < c.n; k++)
+                assert_true(c.count[k].derived && isfinite(c.count[k].value));
+        }
+    }
+    str_free(&broken);
+}
+
+static void metrics_of_known_counts(void **state)
+{
+    static const struct known known = { 0.002, 8e6, 4e5, 2 };
+    const struct event_set *s;
+    struct counts c = { .available = true };
+    struct err e;
+    double v;
+    (void)state;
+    assert_true(event_set_find(perm, "default", &s, &e));
+    counts_add(&c, "cycles", 4e6);
+    counts_add(&c, "instructions", 6e6);
+    counts_add(&c, "l1d_loads", 0);
+    counts_add(&c, "l1d_load_misses", 0);
+    event_set_derive(s, &known, &c);
+    assert_true(counts_get(&c, "ipc", &v) && v == 1.5);
+    assert_true(counts_get(&c, "flops_per_cycle", &v) && v == 2);
+    assert_true(counts_get(&c, "clock", &v) && fabs(v - 1) < 1e-12);
+    assert_false(counts_get(&c, "l1_miss_rate", &v));            /* 0 / 0 */
+}
+
+static void sets_are_found_by_name(void **state)
+{
+    const struct event_set *s;
+    struct err e;
+    char folder[] = "/tmp/ts-events-XXXXXX";
+    struct str path = {0}, broken = {0};
+    static const char mine[] = HEAD "EVENTSET\nlines_in raw:0x151\nMETRICS\n"
+                                    "traffic [B/FLOP] = 64 * lines_in / flops\nLONG\nMine.\n";
+    (void)state;
+    assert_false(event_set_find(perm, "defualt", &s, &e));
+    assert_int_equal(e.code, ERR_NAME);
+    assert_contains(e.fix, "default");
+    assert_false(event_set_find(perm, "../../etc/passwd", &s, &e));
+
+    char *old = getenv("XDG_CONFIG_HOME");
+    old = old ? xstrdup(old) : NULL;
+    assert_non_null(mkdtemp(folder));
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    str_printf(&path, "%s/tilescope/events", folder);
+    assert_true(dir_make(str_text(&path), &e));
+    size_t n = path.len;
+    str_add(&path, "/mine.txt");
+    assert_true(file_write_atomic(str_text(&path), mine, strlen(mine), &e));
+    assert_true(event_set_find(perm, "mine", &s, &e));
+    assert_string_equal(s->event[0].text, "raw:0x151");
+    assert_string_equal(s->path, str_text(&path));
+    path.len = n;
+    str_add(&path, "/l1.txt");           /* broken: hides the built-in one */
+    assert_true(file_write_atomic(str_text(&path), "SHORT x\nnonsense\n", 17, &e));
+    assert_false(event_set_find(perm, "l1", &s, &e));
+    assert_int_equal(e.at.line, 2);
+    struct event_sets all = event_sets_load(perm, &broken);
+    assert_string_equal(all.set[all.n - 1]->name, "mine");
+    assert_contains(str_text(&broken), "l1.txt:2:1: error");
+    if (old)
+        setenv("XDG_CONFIG_HOME", old, 1);
+    else
+        unsetenv("XDG_CONFIG_HOME");
+    free(old);
+    str_clear(&path);
+    str_printf(&path, "rm -rf %s", folder);
+    assert_int_equal(system(str_text(&path)), 0);
+    str_free(&path);
+    str_free(&broken);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_stand_for_configs),
+        cmocka_unit_test(formulas_follow_arithmetic),
+        cmocka_unit_test(malformed_sets_are_pointed_at),
+        cmocka_unit_test(every_file_is_built_in),
+        cmocka_unit_test(every_formula_of_every_set_is_evaluated),
+        cmocka_unit_test(metrics_of_known_counts),
+        cmocka_unit_test(sets_are_found_by_name),
+    };
+    perm = arena_new();
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    arena_free(perm);
+    return rc;
+}
