@@ -78,6 +78,35 @@ static void leave_lane(struct build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
+/* Lanes that all lie in one aligned vector of the buffer, as the inputs of 16 outputs in groups of
+ * four do, are that vector, shuffled.  Aligned, so that it does not reach beyond the buffer:
+ * base and size are multiples of the lanes.  NULL when they do not. */
+static struct term *build_shuffle(struct build *b, const struct term *gather)
+{
+    const struct place *first = &gather->part[0]->at;
+    int lanes = gather->lanes;
+    int64_t from = first->rest - ((first->rest % lanes + lanes) % lanes);
+    struct expr_linear sum = expr_linear(b->u->func->pool, first->base);
+    bool aligned = b->u->func->buffer[first->buffer].elems % lanes == 0;
+    for (int i = 0; i < sum.n; i++)
+        aligned = aligned && sum.coef[i] % lanes == 0;
+    int *pick = ARENA_ARRAY(b->u->arena, int, lanes);
+    for (int l = 0; l < lanes && aligned; l++) {
+        const struct place *at = &gather->part[l]->at;
+        aligned = at->base == first->base && at->rest >= from && at->rest < from + lanes;
+        pick[l] = (int)(at->rest - from);
+    }
+    if (!aligned)
+        return NULL;
+    struct place whole = *first;
+    whole.rest = from;
+    whole.lanes = lanes;
+    struct term *t = term_new(b->u, TERM_SHUFFLE, lanes);
+    t->a = term_load(b->u, &whole, gather->part[0]->site);
+    t->pick = pick;
+    return t;
+}
+
 /* A load under a vector variable: one float for all lanes, consecutive floats, or lanes picked
  * one by one. */
 static struct term *build_load(struct build *b, const struct val *v)
@@ -103,7 +132,8 @@ static struct term *build_load(struct build *b, const struct val *v)
         t->part[l] = term_load(b->u, &at, site);
         at.rest += step;
     }
-    return t;
+    struct term *shuffled = build_shuffle(b, t);
+    return shuffled ? shuffled : t;
 }
 
 /* NULL: a condition in v depends on the lane. */

@@ -138,7 +138,7 @@ static void each_load(struct term *t, bool in_select, void (*f)(void *, struct t
         each_load(t->a, in_select, f, ctx);
         each_load(t->b, in_select, f, ctx);
         return;
-    case TERM_CALL:
+    case TERM_CALL: case TERM_SHUFFLE:
         each_load(t->a, in_select, f, ctx);
         return;
     case TERM_SELECT:

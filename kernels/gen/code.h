@@ -21,7 +21,8 @@
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
-    TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_CALL, TERM_SELECT, TERM_GATHER
+    TERM_CONST, TERM_LOAD, TERM_REG, TERM_BIN, TERM_CALL, TERM_SELECT, TERM_GATHER,
+    TERM_SHUFFLE
 };
 
 /* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every
@@ -34,8 +35,9 @@ struct term {
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
     enum val_kind op;                     /* BIN, CALL */
     const struct expr *cond;              /* SELECT: cond ? a : b */
-    struct term *a, *b;                   /* BIN, SELECT; CALL: a */
+    struct term *a, *b;                   /* BIN, SELECT; CALL, SHUFFLE: a */
     struct term **part;                   /* GATHER: `lanes` scalars */
+    const int *pick;                      /* SHUFFLE: lane l is lane pick[l] of a */
 };
 
 /* A named variable of the C text. */

@@ -18,6 +18,7 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
 void emit_close(struct emit *m)
 {
     names_free(m->names);
+    vec_free(&m->shuffles);
 }
 
 void emit_indent(struct emit *m)
@@ -101,6 +102,16 @@ static void helper_call(struct str *out, const char *name, int lanes)
                lanes, name, lanes, lanes, lanes, name);
 }
 
+/* Lane l is lane pick[l] of x.  GCC has had clang's builtin since 12. */
+static void helper_shuffle(struct str *out, int number, const struct term *t)
+{
+    str_printf(out, "static inline v%d shuffle%d(v%d x)\n{\n    return "
+                    "__builtin_shufflevector(x, x", t->lanes, number, t->lanes);
+    for (int l = 0; l < t->lanes; l++)
+        str_printf(out, "%s%d", l % 16 ? ", " : ",\n        ", t->pick[l]);
+    str_add(out, ");\n}\n");
+}
+
 static void helper_vectors(struct str *out, const struct needs *n, int lanes)
 {
     if (n->load[lanes])
@@ -147,6 +158,8 @@ void emit_helpers(struct emit *m, struct str *out)
     }
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, n, l);
+    for (int i = 0; i < m->shuffles.len; i++)
+        helper_shuffle(out, i, m->shuffles.data[i]);
     if (n->max[1])
         helper_extremum(out, "max", '>', 1);
     if (n->min[1])

@@ -251,6 +251,22 @@ static void emit_gather(struct emit *m, const struct term *t)
     str_add(m->out, " }");
 }
 
+/* shuffle3(x): a helper for each pattern. */
+static void emit_shuffle(struct emit *m, const struct term *t)
+{
+    int k = 0;
+    while (k < m->shuffles.len
+           && (m->shuffles.data[k]->lanes != t->lanes
+               || memcmp(m->shuffles.data[k]->pick, t->pick, sizeof *t->pick * (size_t)t->lanes)))
+        k++;
+    if (k == m->shuffles.len)
+        vec_push(&m->shuffles, t);
+    m->needs.type[t->lanes] = true;
+    str_printf(m->out, "shuffle%d(", k);
+    emit_term(m, t->a, 0);
+    str_add_char(m->out, ')');
+}
+
 /* t with its own number of lanes, as an operand of min_prec. */
 static void emit_term(struct emit *m, const struct term *t, int min_prec)
 {
@@ -286,6 +302,9 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
         return;
     case TERM_GATHER:
         emit_gather(m, t);
+        return;
+    case TERM_SHUFFLE:
+        emit_shuffle(m, t);
         return;
     }
     UNREACHABLE();

@@ -38,6 +38,8 @@ static struct name **bucket_of(struct names *n, const char *text)
 
 static bool taken(struct names *n, const char *text)
 {
+    if (str_starts(text, "shuffle") && isdigit((unsigned char)text[strlen("shuffle")]))
+        return true;                      /* helpers, as many as there are patterns */
     for (const struct name *x = *bucket_of(n, text); x; x = x->next)
         if (streq(x->text, text))
             return true;

@@ -56,7 +56,7 @@ static void print_reads(struct trace *t, const struct term *v)
     case TERM_LOAD:
         print_record(t, &v->at, v->site);
         return;
-    case TERM_CALL:
+    case TERM_CALL: case TERM_SHUFFLE:
         print_reads(t, v->a);
         return;
     case TERM_BIN:

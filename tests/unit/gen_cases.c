@@ -150,6 +150,14 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "  for n 16 vectorize\n"
       "    C[m][n] = A[n / 4][m][n % 4] * 2\n",
       NULL },
+    { "lanes of one aligned vector are shuffled; across its end, or in odd buffers, not",
+      "in A[5][32]\nin B[5][31]\nin D[70]\nout C[5][16]\nout E[5][16]\nout F[5][16]\n"
+      "for m 5\n"
+      "  for n 16 vectorize\n"
+      "    C[m][n] = A[m][16 + n / 4 * 4 + 3] - A[m][15 - n]\n"
+      "    E[m][n] = A[m][n / 2 + 10] + B[m][n / 4 * 4]\n"
+      "    F[m][n] = D[m + n / 4 * 4] + D[16 * ((m + 1) / 2) + n / 8]\n",
+      "tests/golden/c/shuffle.c" },
     { "lanes of a fused loop that are contiguous after all",
       "in A[8][32]\nout C[8][32]\n"
       "for f 8\n"
