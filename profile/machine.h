@@ -1,4 +1,4 @@
-/* What machine this is: names, cores, caches, vector ISA, and the measured FMA ceiling. */
+/* What machine this is: names, cores, caches, vector ISA. */
 #ifndef TS_PROFILE_MACHINE_H
 #define TS_PROFILE_MACHINE_H
 #include "profile/build.h"
@@ -23,9 +23,4 @@ int64_t machine_memory_available(void);  /* bytes that can be had without swappi
 /* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came
  * from. */
 void machine_fingerprint(struct str *out, const struct machine *m);
-
-struct peak { double gflops_max, gflops_median; double seconds; };
-/* Runs gen_peak's loop on one core in the measuring child for about `seconds`. */
-bool machine_peak(const struct compiler *cc, double seconds, const struct cancel *c,
-                  struct peak *out, struct err *e);
 #endif

@@ -2,6 +2,7 @@
  * JSON. */
 #ifndef TS_SESSIONS_REPORT_H
 #define TS_SESSIONS_REPORT_H
+#include "profile/machine_model.h"
 #include "sessions/session.h"
 
 /* machine: the fingerprint of where m was measured; NULL = nowhere.
@@ -9,7 +10,9 @@
  * peak_fraction, baselines, counters... */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine);
-void report_machine_json(struct str *out, const struct machine *m, const struct peak *peak);
+/* model: what it was measured to reach; NULL = it was not. */
+void report_machine_json(struct str *out, const struct machine *m,
+                         const struct machine_model *model);
 void report_meters_json(struct str *out, const struct meter_info *m, int n);
 void report_ops_json(struct str *out);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "profile/oracle.h"
+#include "sessions/machine_json.h"
 #include "sessions/report.h"
 
 /* values: what was not measured is null */
@@ -257,7 +258,8 @@ static json_t *cache_or_null(const struct cache_geometry *g)
     return g->size_bytes > 0 ? geometry_json(g) : json_null();
 }
 
-void report_machine_json(struct str *out, const struct machine *m, const struct peak *peak)
+void report_machine_json(struct str *out, const struct machine *m,
+                         const struct machine_model *model)
 {
     json_t *o = json_object();
     struct str fingerprint = {0};
@@ -274,7 +276,8 @@ void report_machine_json(struct str *out, const struct machine *m, const struct 
     put(o, "memory_bytes", integer_if(m->memory_bytes > 0, m->memory_bytes));
     put(o, "os", text_or_null(m->os));
     put(o, "has_pmu", json_boolean(m->has_pmu));
-    put(o, "peak_gflops", real_if(peak && peak->gflops_max > 0, peak ? peak->gflops_max : 0));
+    put(o, "peak_gflops", model ? json_real(machine_model_peak(model, 1)) : json_null());
+    put(o, "model", model ? machine_model_json(model) : json_null());
     str_free(&fingerprint);
     print_json(out, o);
 }

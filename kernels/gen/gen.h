@@ -52,6 +52,11 @@ bool gen_trace(const struct func *f, const struct gen_opts *o, struct str *out,
  * compared with. Exports void ts_entry(float *const *buffers); returns its FLOP count per
  * call. */
 double gen_peak(const struct target *t, struct str *out);
+/* Loops that only move memory: vector loads of `bytes` over and over, and copies of one half of
+ * them to the other.  Each thread that calls ts_entry has memory of its own.  They return how many
+ * bytes a call moves; a copied byte counts twice, as read and as written. */
+double gen_load(const struct target *t, int64_t bytes, struct str *out);
+double gen_copy(const struct target *t, int64_t bytes, struct str *out);
 /* The plain, unscheduled C of a graph in double precision (for export's self-check).  Every
  * tensor of the graph is a parameter, in order, inputs and constants const:
  *     void NAME(const double *Inp, const double *Ker, double *Conv);

@@ -207,6 +207,36 @@ static void peak_runs(void **state)
     str_free(&out);
 }
 
+/* The buffers are the thread's own: nothing is passed in. */
+static void memory_loops_run(void **state)
+{
+    (void)state;
+    static const char *const compiler[] = { "gcc", "clang" };
+    struct target target[] = { target_host(), target_named("plain") };
+    for (int k = 0; k < COUNT_OF(compiler) * COUNT_OF(target); k++) {
+        const char *cc = kernel_compiler(compiler[k / 2]);
+        struct str text[2] = { { 0 }, { 0 } };
+        double bytes[] = { gen_load(&target[k % 2], 40000, &text[0]),
+                           gen_copy(&target[k % 2], 40000, &text[1]) };
+        for (int i = 0; i < 2 && cc; i++) {
+            const char *source = str_text(&text[i]);
+            void (*entry)(float *const *);
+            void *fn;
+            kernel_compile(cc, &target[k % 2], &source, 1, "ts_entry", &fn);
+            memcpy(&entry, &fn, sizeof entry);
+            entry(NULL);
+            double start = clock_s();
+            entry(NULL);
+            double seconds = clock_s() - start;
+            assert_true(bytes[i] >= 16 << 20 && bytes[i] < 20 << 20);
+            if (seconds < 1e-5)
+                fail_msg("%g bytes in %g s: the loop was optimised away", bytes[i], seconds);
+        }
+        str_free(&text[0]);
+        str_free(&text[1]);
+    }
+}
+
 static void targets(void **state)
 {
     (void)state;
@@ -240,6 +270,7 @@ int main(void)
         cmocka_unit_test(too_large_a_body),
         cmocka_unit_test(reference_is_the_reference),
         cmocka_unit_test(peak_runs),
+        cmocka_unit_test(memory_loops_run),
         cmocka_unit_test(targets),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

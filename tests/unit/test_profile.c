@@ -900,16 +900,6 @@ static void machine_is_sane(void **state)
     str_free(&s);
 }
 
-static void ceiling_is_plausible(void **state)
-{
-    struct peak p;
-    struct err e;
-    (void)state;
-    assert_true(machine_peak(&cc, 0.05, NULL, &p, &e));
-    assert_true(p.gflops_max > 1 && p.gflops_max < 10000);
-    assert_true(p.gflops_median > 0 && p.gflops_median <= p.gflops_max);
-}
-
 static void counters_count_or_say_why_not(void **state)
 {
     struct counts r[2];
@@ -1019,7 +1009,6 @@ int main(void)
         cmocka_unit_test(variable_cc_is_honoured),
         cmocka_unit_test(assembly_has_labels_and_no_addresses),
         cmocka_unit_test(machine_is_sane),
-        cmocka_unit_test(ceiling_is_plausible),
         cmocka_unit_test(counters_count_or_say_why_not),
         cmocka_unit_test(meters_tell_the_truth),
     };

@@ -155,13 +155,24 @@ static void test_lists(void **state)
     struct str out = {0};
     struct machine machine = { .cpu = "A CPU", .isa = "avx2", .vector_floats = 8, .cores = 2,
                                .l1d = { 32768, 8, 64 }, .l1d_assumed = true };
-    struct peak peak = { .gflops_max = 100, .gflops_median = 90 };
+    struct machine_model model = {
+        .cores = 2, .n_isa = 2,
+        .isa = { { "avx2", 8, { { 100, 90, 0.1, 7 }, { 190, 150, 0.2, 7 } } },
+                 { .isa = "sse", .vector_floats = 4 } },
+        .level[MODEL_L2] = { .bytes = 512 << 10, .load.one = { 50, 45, 0.1, 7 } },
+    };
     const struct meter_info meters[] = { { "clock", "wall time", true, "" },
                                          { "perf", "counters", false, "no PMU" } };
-    report_machine_json(&out, &machine, &peak);
+    report_machine_json(&out, &machine, &model);
     json_t *root = must_load(&out);
     assert_true(json_is_null(json_object_get(root, "l2")));
     assert_true(json_real_value(json_object_get(root, "peak_gflops")) == 100);
+    json_t *levels = json_object_get(json_object_get(root, "model"), "bandwidth_gb_s");
+    json_t *l2 = json_array_get(levels, MODEL_L2), *l3 = json_array_get(levels, MODEL_L3);
+    json_t *one = json_object_get(l2, "load_one_core");
+    assert_true(json_real_value(json_object_get(one, "best")) == 50);
+    assert_true(json_is_null(json_object_get(l2, "load_all_cores")));
+    assert_true(json_is_null(json_object_get(l3, "load_one_core")));
     json_decref(root);
     report_machine_json(&out, &machine, NULL);
     root = must_load(&out);
@@ -183,6 +194,8 @@ static void check_documented(const json_t *node, const char *schema)
 {
     const char *key;
     json_t *child;
+    for (size_t i = 0; i < json_array_size(node); i++)
+        check_documented(json_array_get(node, i), schema);
     if (!json_is_object(node))
         return;
     json_object_foreach((json_t *)node, key, child) {
@@ -208,7 +221,9 @@ static void test_schema(void **state)
     json_t *root = run_json(&m, ALL_METERS);
     check_documented(root, str_text(&schema));
     json_decref(root);
-    report_machine_json(&out, &machine, NULL);
+    struct machine_model model = { .n_isa = 1 };
+    model.isa[0].gflops.one.runs = model.level[0].load.one.runs = 1;
+    report_machine_json(&out, &machine, &model);
     root = must_load(&out);
     check_documented(root, str_text(&schema));
     json_decref(root);

@@ -1,0 +1,144 @@
+/* `tilescope machine`: what this machine is, and what it was measured to reach. */
+#include "app/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sessions/machine_file.h"
+#include "sessions/report.h"
+
+#define DEFAULT_S 3.0
+
+static void add_cache(struct str *out, const char *name, const struct cache_geometry *g,
+                      const char *remark)
+{
+    str_printf(out, "%-13s", name);
+    if (g->size_bytes > 0)
+        cache_geometry_print(out, g);
+    else
+        str_add(out, "unknown");
+    str_printf(out, "%s\n", remark);
+}
+
+static void add_machine(struct str *out, const struct machine *m)
+{
+    str_printf(out, "%-13s%s\n", "processor:", m->cpu);
+    str_printf(out, "%-13s%s, %d floats in a vector\n", "vectors:", m->isa, m->vector_floats);
+    str_printf(out, "%-13s%d\n", "cores:", m->cores);
+    add_cache(out, "L1 data:", &m->l1d, m->l1d_assumed ? " (assumed: nobody says)" : "");
+    add_cache(out, "L2:", &m->l2, "");
+    add_cache(out, "L3:", &m->l3, "");
+    str_printf(out, "%-13s%.1f GiB\n", "memory:", (double)m->memory_bytes / (1 << 30));
+    str_printf(out, "%-13s%s\n", "system:", m->os);
+    str_printf(out, "%-13s%s\n", "counters:", m->has_pmu ? "yes" : "no PMU is visible");
+}
+
+/* "217.1 (median 180.2, spread 9 %)" in a column. */
+static void add_rate(struct str *out, const struct rate *r)
+{
+    char cell[64] = "-";
+    if (r->runs > 0)
+        snprintf(cell, sizeof cell, "%.1f (%.1f, %.0f %%)", r->best, r->median, 100 * r->spread);
+    str_printf(out, "  %-24s", cell);
+}
+
+static void add_rates(struct str *out, const struct machine_model *m, const char *name,
+                      const struct rates *r)
+{
+    str_printf(out, "  %-13s", name);
+    add_rate(out, &r->one);
+    if (m->cores > 1)
+        add_rate(out, &r->all);
+}
+
+static void end_row(struct str *out)
+{
+    while (out->len > 0 && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+    str_add(out, "\n");
+}
+
+static void add_heading(struct str *out, const struct machine_model *m, const char *name)
+{
+    char cores[32];
+    snprintf(cores, sizeof cores, "%d cores together", m->cores);
+    str_printf(out, "\n%-15s  %-24s  %s", name, "one core", m->cores > 1 ? cores : "");
+    end_row(out);
+}
+
+static void add_size(struct str *out, int64_t bytes)
+{
+    if (bytes >= 1 << 20)
+        str_printf(out, "  %lld MiB a core", (long long)(bytes >> 20));
+    else
+        str_printf(out, "  %lld KiB a core", (long long)(bytes >> 10));
+}
+
+static void add_model(struct str *out, const struct machine_model *m)
+{
+    add_heading(out, m, "FMA, GFLOP/s");
+    for (int i = 0; i < m->n_isa; i++) {
+        add_rates(out, m, m->isa[i].isa, &m->isa[i].gflops);
+        end_row(out);
+    }
+    add_heading(out, m, "loads, GB/s");
+    for (int i = 0; i < MODEL_LEVELS; i++) {
+        const struct level_bandwidth *l = &m->level[i];
+        if (l->load.one.runs == 0) {
+            str_printf(out, "  %-13s  not measured: %s\n", model_level_name[i], l->reason);
+            continue;
+        }
+        add_rates(out, m, model_level_name[i], &l->load);
+        add_size(out, l->bytes);
+        end_row(out);
+    }
+    if (m->level[MODEL_DRAM].copy.one.runs > 0) {
+        add_rates(out, m, "DRAM, copy", &m->level[MODEL_DRAM].copy);
+        str_add(out, "  read and written\n");
+    }
+    str_printf(out, "\nThe best of many short samples (their median, spread of the quartiles),"
+               " measured\n%s in %.1f s; --measure measures again.\n", m->date, m->seconds);
+}
+
+/* The stored model when it is of this machine, else a new one, which is stored. */
+static bool get_model(const struct cli *c, const struct machine *machine,
+                      const struct compiler *cc, double seconds, struct machine_model *out,
+                      struct err *e)
+{
+    struct err why;
+    struct progress pr = cli_progress(c);
+    if (!args_has(c->args, OPT_MEASURE) && machine_file_load(machine, out, &why))
+        return true;
+    bool ok = machine_model_measure(cc, machine, seconds, &pr, c->cancel, out, e);
+    cli_progress_clear(c);
+    return ok && machine_file_save(out, e);
+}
+
+int cmd_machine(const struct cli *c)
+{
+    struct machine m;
+    struct compiler cc;
+    struct machine_model model;
+    struct err e = {0};
+    struct str out = {0};
+    double seconds = DEFAULT_S;
+    if (!args_double(c->args, OPT_TIME, 0.001, 600, &seconds, &e))
+        return cli_fail(c, &e);
+    machine_read(&m);
+    bool has_compiler = compiler_find(args_value(c->args, OPT_COMPILER), &cc, &e);
+    bool has_model = has_compiler && get_model(c, &m, &cc, seconds, &model, &e);
+    if (args_has(c->args, OPT_JSON)) {
+        report_machine_json(&out, &m, has_model ? &model : NULL);
+    } else {
+        add_machine(&out, &m);
+        if (has_compiler)
+            str_printf(&out, "%-13s%s\n", "compiler:", cc.version);
+        str_printf(&out, "%-13s", "fingerprint:");
+        machine_fingerprint(&out, &m);
+        str_add(&out, "\n");
+        if (has_model)
+            add_model(&out, &model);
+    }
+    cli_put(&out);
+    return has_model ? EXIT_FINE : cli_fail(c, &e);
+}

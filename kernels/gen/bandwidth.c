@@ -1,0 +1,80 @@
+/* How fast memory can be read and copied: loops over a buffer that belongs to the calling thread,
+ * with vector loads, enough independent sums that their latency does not matter, and nothing
+ * else. */
+#include "kernels/gen/gen.h"
+
+#define UNROLL 16                         /* vectors in one turn of the loop */
+#define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
+#define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least as much */
+
+/* The thread's own memory, touched by it first; without any the kernel traps. */
+static void put_memory(struct str *out, int lanes, int64_t vectors)
+{
+    if (lanes > 1)
+        str_printf(out, "typedef float vec __attribute__((vector_size(%d)));\n", 4 * lanes);
+    else
+        str_add(out, "typedef float vec;\n");
+    str_printf(out, "void *aligned_alloc(unsigned long align, unsigned long size);\n"
+                    "enum { VECTORS = %lld };\n"
+                    "static _Thread_local vec *mine;\n\n"
+                    "static void take_memory(void)\n{\n"
+                    "    mine = aligned_alloc(4096, VECTORS * sizeof(vec));\n"
+                    "    if (!mine)\n        __builtin_trap();\n"
+                    "    for (long i = 0; i < VECTORS; i++)\n"
+                    "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
+}
+
+/* Whole turns of the loop. */
+static int64_t whole_vectors(const struct target *t, int64_t bytes)
+{
+    int64_t turn = (int64_t)UNROLL * 4 * t->vector_floats;
+    return (bytes > turn ? bytes / turn : 1) * UNROLL;
+}
+
+static long passes_of(int64_t bytes)
+{
+    return bytes >= CALL_BYTES ? 1 : (long)((CALL_BYTES + bytes - 1) / bytes);
+}
+
+double gen_load(const struct target *t, int64_t bytes, struct str *out)
+{
+    int64_t vectors = whole_vectors(t, bytes), size = vectors * 4 * t->vector_floats;
+    long passes = passes_of(size);
+    str_printf(out, "/* Sums %lld bytes: how fast vector loads can be. */\n", (long long)size);
+    put_memory(out, t->vector_floats, vectors);
+    str_add(out, "_Thread_local vec ts_sink;\n\n"
+                 "void ts_entry(float *const *buffers)\n{\n"
+                 "    (void)buffers;\n    if (!mine)\n        take_memory();\n");
+    for (int i = 0; i < SUMS; i++)
+        str_printf(out, "    vec s%d = {0};\n", i);
+    str_printf(out, "    for (long r = 0; r < %ld; r++) {\n"
+                    "        const vec *p = mine, *end = mine + VECTORS;\n"
+                    "        for (; p < end; p += %d) {\n", passes, UNROLL);
+    for (int i = 0; i < UNROLL; i++)
+        str_printf(out, "            s%d += p[%d];\n", i % SUMS, i);
+    str_add(out, "        }\n    }\n    ts_sink = s0");
+    for (int i = 1; i < SUMS; i++)
+        str_printf(out, " + s%d", i);
+    str_add(out, ";\n}\n");
+    return (double)size * (double)passes;
+}
+
+/* The empty asm statement keeps the loop a loop: as a call of memcpy it would be what the library
+ * makes of it. */
+double gen_copy(const struct target *t, int64_t bytes, struct str *out)
+{
+    int64_t half = whole_vectors(t, bytes / 2), size = 2 * half * 4 * t->vector_floats;
+    long passes = passes_of(size);
+    str_printf(out, "/* Copies %lld bytes to as many others. */\n", (long long)size / 2);
+    put_memory(out, t->vector_floats, 2 * half);
+    str_printf(out, "void ts_entry(float *const *buffers)\n{\n"
+                    "    (void)buffers;\n    if (!mine)\n        take_memory();\n"
+                    "    for (long r = 0; r < %ld; r++) {\n"
+                    "        const vec *p = mine, *end = mine + VECTORS / 2;\n"
+                    "        for (vec *q = mine + VECTORS / 2; p < end; p += %d, q += %d) {\n"
+                    "            __asm__ volatile(\"\" ::: \"memory\");\n", passes, UNROLL, UNROLL);
+    for (int i = 0; i < UNROLL; i++)
+        str_printf(out, "            q[%d] = p[%d];\n", i, i);
+    str_add(out, "        }\n    }\n}\n");
+    return (double)size * (double)passes;
+}

@@ -1,0 +1,237 @@
+/* The machine model: sizes of its buffers, rates of some threads, a measurement of this machine,
+ * and the file that keeps it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kernels/base/arena.h"
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "sessions/machine_file.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+
+static char home[] = "/tmp/ts-machine-XXXXXX";
+
+/* --- Arithmetic ------------------------------------------------------------------------------- */
+
+/* Every buffer lies in its level and well outside the one before. */
+static void sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        int cores; int64_t l2, l3, memory, want[MODEL_LEVELS];
+    } row[] = {
+        { 2, MIB, 32 * MIB, 16384 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 128 * MIB } },
+        { 1, MIB, 32 * MIB, 16384 * MIB, { 16 * KIB, 512 * KIB, 16 * MIB, 128 * MIB } },
+        { 16, MIB, 32 * MIB, 65536 * MIB, { 16 * KIB, 512 * KIB, 2 * MIB, 128 * MIB } },
+        { 2, 2 * MIB, 4 * MIB, 16384 * MIB, { 16 * KIB, MIB, 0, 16 * MIB } },
+        { 2, 0, 0, 16384 * MIB, { 16 * KIB, 0, 0, 128 * MIB } },
+        { 2, MIB, 32 * MIB, 640 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 64 * MIB } },
+        { 2, MIB, 32 * MIB, 256 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 0 } },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct machine m = { .cores = row[i].cores, .l1d = { 32 * KIB, 8, 64 },
+                             .l2 = { row[i].l2, 8, 64 }, .l3 = { row[i].l3, 16, 64 } };
+        for (int l = 0; l < MODEL_LEVELS; l++) {
+            char reason[96];
+            int64_t got = machine_model_bytes(&m, (enum model_level)l, row[i].memory, reason,
+                                              sizeof reason);
+            if (got != row[i].want[l] || (got == 0) != (reason[0] != '\0'))
+                fail_msg("row %d, %s: %lld, expected %lld (%s)", i, model_level_name[l],
+                         (long long)got, (long long)row[i].want[l], reason);
+        }
+    }
+}
+
+static void rates(void **state)
+{
+    (void)state;
+    static const struct { double one, all; int threads, cores; double want; } row[] = {
+        { 10, 35, 1, 4, 10 }, { 10, 35, 2, 4, 20 }, { 10, 35, 3, 4, 30 }, { 10, 35, 4, 4, 35 },
+        { 10, 35, 9, 4, 35 }, { 10, 15, 2, 4, 15 }, { 10, 8, 4, 4, 10 }, { 10, 0, 4, 4, 10 },
+        { 0, 0, 1, 4, 0 },    { 0, 0, 4, 4, 0 },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct rates r = { { row[i].one, row[i].one, 0, row[i].one > 0 },
+                           { row[i].all, row[i].all, 0, row[i].all > 0 } };
+        assert_true(rates_of(&r, row[i].threads, row[i].cores) == row[i].want);
+    }
+}
+
+/* --- Measuring -------------------------------------------------------------------------------- */
+
+static void check_rate(const struct rate *r)
+{
+    assert_true(r->runs >= 3);
+    assert_true(r->best > 0 && r->median > 0 && r->median <= r->best * 1.0000001);
+    assert_true(r->spread >= 0);
+}
+
+/* Nothing is said of how fast: only of what must be there. */
+static void measured_here(void **state)
+{
+    (void)state;
+    struct compiler cc;
+    struct machine m;
+    struct machine_model model, again;
+    struct err e;
+    machine_read(&m);
+    m.l3.size_bytes = m.l3.size_bytes > 4 * MIB ? 4 * MIB : m.l3.size_bytes;   /* a short test */
+    if (!compiler_find(NULL, &cc, &e))
+        fail_msg("%s", e.text);
+    if (!machine_model_measure(&cc, &m, 0.05, NULL, NULL, &model, &e))
+        fail_msg("%s", e.text);
+    assert_in_range(model.n_isa, 1, MODEL_ISAS);
+    assert_string_equal(model.isa[0].isa, m.isa);
+    assert_string_equal(model.isa[model.n_isa - 1].isa, "plain");
+    for (int i = 0; i < model.n_isa; i++) {
+        check_rate(&model.isa[i].gflops.one);
+        check_rate(&model.isa[i].gflops.all);
+    }
+    for (int i = 0; i < MODEL_LEVELS; i++)
+        if (model.level[i].bytes > 0)
+            check_rate(&model.level[i].load.one);
+        else
+            assert_true(model.level[i].reason[0] && model.level[i].load.one.runs == 0);
+    assert_true(model.level[MODEL_L1].bytes > 0 && model.cores == m.cores);
+    assert_int_equal(strlen(model.date), 20);
+    struct cancel now = { .raised = 1 };
+    assert_false(machine_model_measure(&cc, &m, 0.05, NULL, &now, &again, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+}
+
+/* --- The file --------------------------------------------------------------------------------- */
+
+static struct machine_model some_model(const struct machine *m)
+{
+    struct machine_model model = {
+        .date = "2026-11-21T02:00:00Z", .compiler = "gcc \"12\"", .cores = 2, .seconds = 3.25,
+        .n_isa = 2,
+        .isa = { { "avx2", 8, { { 100.5, 90, 0.1, 7 }, { 190, 150, 0.25, 7 } } },
+                 { "plain", 1, { { 12, 11, 0, 3 }, { 0 } } } },
+        .level = { { 16384, .load = { { 400, 390, 0.5, 9 }, { 800, 1, 2, 3 } } },
+                   { 524288, .load = { { 50, 45, 0.125, 7 }, { 0 } } },
+                   { .reason = "not much larger than the L2" },
+                   { 1 << 27, .load = { { 15, 12, 0.5, 3 }, { 20, 18, 0.5, 3 } },
+                     .copy = { { 14, 12, 0.5, 3 }, { 0 } } } },
+    };
+    struct str print = {0};
+    machine_model_fingerprint(&print, m);
+    snprintf(model.fingerprint, sizeof model.fingerprint, "%s", str_text(&print));
+    str_free(&print);
+    return model;
+}
+
+static void assert_same(const struct machine_model *a, const struct machine_model *b)
+{
+    struct str one = {0}, two = {0};
+    machine_file_print(&one, a);
+    machine_file_print(&two, b);
+    assert_string_equal(str_text(&one), str_text(&two));
+    str_free(&one);
+    str_free(&two);
+}
+
+static void put_file(const char *text)
+{
+    struct str path = {0};
+    struct err e;
+    assert_true(dir_cache(&path, &e));
+    str_add(&path, "/machine.json");
+    assert_true(file_write_atomic(str_text(&path), text, strlen(text), &e));
+    str_free(&path);
+}
+
+static void kept(void **state)
+{
+    (void)state;
+    struct machine here, other;
+    struct machine_model model, found;
+    struct err e = {0};
+    machine_read(&here);
+    assert_false(machine_file_load(&here, &found, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_string_equal(e.text, "no machine model: it was not measured yet");
+    assert_string_equal(e.fix, "tilescope machine measures it");
+    model = some_model(&here);
+    assert_true(machine_file_save(&model, &e));
+    assert_true(machine_file_load(&here, &found, &e));
+    assert_same(&model, &found);
+    other = here;
+    other.cores++;
+    assert_false(machine_file_load(&other, &found, &e));
+    assert_non_null(strstr(e.text, "of another machine"));
+    put_file("{}\n");
+    assert_false(machine_file_load(&here, &found, &e));
+    assert_non_null(strstr(e.text, "its file is damaged"));
+}
+
+/* Whatever byte is lost or changed: the model is the same, or it is refused; never half of one. */
+static void damaged(void **state)
+{
+    (void)state;
+    struct machine here;
+    machine_read(&here);
+    struct machine_model model = some_model(&here), found;
+    struct str whole = {0};
+    struct err e;
+    machine_file_print(&whole, &model);
+    for (size_t cut = 0; cut + 2 < whole.len; cut++) {
+        struct str part = {0};
+        str_add_n(&part, whole.data, cut);
+        if (machine_file_parse(str_text(&part), &found, &e))
+            fail_msg("a file of %d bytes of %d was taken", (int)cut, (int)whole.len);
+        str_free(&part);
+    }
+    uint64_t seed = 4711;
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < 3000; i++) {
+        struct str text = {0};
+        str_add(&text, str_text(&whole));
+        size_t at = (size_t)rng_range(&r, 0, (int64_t)whole.len - 1);
+        text.data[at] = "{}[]\",:0-9eanul "[rng_range(&r, 0, 15)];
+        if (machine_file_parse(str_text(&text), &found, &e)) {
+            assert_in_range(found.n_isa, 1, MODEL_ISAS);
+            for (int k = 0; k < found.n_isa; k++)
+                assert_true(found.isa[k].gflops.one.best > 0);
+        } else if (e.code != ERR_SYNTAX && e.code != ERR_TYPE) {
+            fail_msg("seed %llu: error %d", (unsigned long long)seed, (int)e.code);
+        }
+        str_free(&text);
+    }
+    str_free(&whole);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(home) && setenv("XDG_CACHE_HOME", home, 1) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    const char *argv[] = { "rm", "-rf", home, NULL };
+    struct subprocess_result res;
+    struct err e;
+    (void)state;
+    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
+    str_free(&res.out);
+    return ok ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(measured_here),
+        cmocka_unit_test(kept),    cmocka_unit_test(damaged),
+    };
+    return cmocka_run_group_tests_name("machine", tests, set_up, tear_down);
+}
