@@ -10,6 +10,7 @@
 
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3                         /* through all loops: a bad moment hits several */
+#define SHORT_S 0.5                      /* below, one round is all there is time for */
 #define DRAM_TIMES 4                     /* the last level */
 #define MEMORY_SHARE 4                   /* of what is available, for all cores' buffers */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)
@@ -91,6 +92,7 @@ struct bench {
     const struct progress *progress;
     const struct cancel *cancel;
     struct machine_model *model;
+    int rounds;
     double slice_s;                      /* for a loop in a round */
     int n;
     struct loop loop[MODEL_ISAS + MODEL_LEVELS + 1];
@@ -190,9 +192,9 @@ static bool sample(const struct bench *b, struct loop *l, struct err *e)
 
 static bool sample_all(struct bench *b, struct err *e)
 {
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < b->rounds; round++)
         for (int i = 0; i < b->n; i++) {
-            report(b, (double)(round * b->n + i) / (ROUNDS * b->n));
+            report(b, (double)(round * b->n + i) / (b->rounds * b->n));
             if (!sample(b, &b->loop[i], e))
                 return false;
         }
@@ -239,10 +241,11 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 {
     double start = clock_s();
     struct machine_model model = {0};
-    struct bench b = { .cc = cc, .machine = m, .progress = pr, .cancel = c, .model = &model };
+    struct bench b = { .cc = cc, .machine = m, .progress = pr, .cancel = c, .model = &model,
+                       .rounds = seconds < SHORT_S ? 1 : ROUNDS };
     report(&b, 0);
     bool ok = add_peaks(&b, e) && add_bandwidths(&b, e);
-    b.slice_s = seconds / (ROUNDS * (b.n > 0 ? b.n : 1));
+    b.slice_s = seconds / (b.rounds * (b.n > 0 ? b.n : 1));
     ok = ok && sample_all(&b, e);
     if (ok) {
         take_rates(&b);

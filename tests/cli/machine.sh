@@ -7,18 +7,14 @@ export XDG_CACHE_HOME=$dir/cache
 file=$dir/cache/tilescope/machine.json
 
 t 0 '^FMA, GFLOP/s' machine --time 0.02
-t 0 '^  plain ' machine --time 0.02
-t 0 '^  DRAM, copy ' machine --time 0.02
 first=$(cat "$file")
-t 0 '"model": \{' machine --json
-same 'a second call measures nothing' "$first" "$(cat "$file")"
+t 0 '"bandwidth_gb_s": \[' machine --json
+t 0 '^  plain ' machine
+t 0 '^  DRAM, copy ' machine
+same 'later calls measure nothing' "$first" "$(cat "$file")"
 echo '{"format": 1' > "$file"
 t 0 'GB/s' machine --time 0.02
-t 0 '"bandwidth_gb_s"' machine --json
 same 'a damaged file is replaced' '{' "$(head -n 1 "$file")"
-sed -i 's/"fingerprint": "/&another /' "$file"
-t 0 'fingerprint' machine --time 0.02
-same 'so is that of another machine' 0 "$(grep -c another "$file")"
 before=$(cat "$file")
 t 0 'measure' machine --measure --time 0.02
 if [ "$before" = "$(cat "$file")" ]; then flunk 'measured again'; else pass 'measured again'; fi

@@ -88,6 +88,4 @@ t 0 '"gmm"' ops --json
 t 0 '^clock ' meters
 t 0 '^perf ' meters
 t 0 '"perf"' meters --json
-t 0 '^FMA ceiling: ' machine --time 0.05
-t 0 '"' machine --json --time 0.05
 finish
