@@ -46,7 +46,7 @@ static bool read_options(struct run *r, struct err *e)
         !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
         !check_asserts(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
-        (cache && !cache_geometry_parse(cache, &r->opts.l1, e)))
+        (cache && !cache_config_parse(cache, &r->opts.cache, e)))
         return false;
     r->opts.threads = (int)threads;
     r->opts.seed = (uint64_t)seed;

@@ -121,6 +121,21 @@ static void add_count(struct str *out, int width, int64_t n)
     str_free(&text);
 }
 
+static void add_rate(struct str *out, int64_t misses, int64_t accesses)
+{
+    if (accesses > 0)
+        str_printf(out, "%8.2f %%", 100.0 * (double)misses / (double)accesses);
+    str_add(out, "\n");
+}
+
+static void add_head(struct str *out, const struct cli *c, const char *text)
+{
+    struct str head = {0};
+    str_printf(&head, "%*s%s\n", LABEL_WIDTH, "", text);
+    str_paint(out, c->color_out, PAINT_DIM, str_text(&head));
+    str_free(&head);
+}
+
 static void add_count_row(struct str *out, const char *name, int64_t loads, int64_t stores,
                           int64_t misses)
 {
@@ -128,33 +143,64 @@ static void add_count_row(struct str *out, const char *name, int64_t loads, int6
     add_count(out, 17, loads);
     add_count(out, 17, stores);
     add_count(out, 15, misses);
-    if (loads + stores > 0)
-        str_printf(out, "%8.2f %%", 100.0 * (double)misses / (double)(loads + stores));
+    add_rate(out, misses, loads + stores);
+}
+
+static void add_levels(struct str *out, const struct cli *c, const struct sim_result *sim)
+{
+    char head[128];
+    snprintf(head, sizeof head, "%-12s%17s%17s%15s%10s", "level", "accesses", "written back",
+             "misses", "rate");
+    add_head(out, c, head);
+    for (int i = 0; i < sim->cache.n_levels; i++) {
+        const struct sim_level *v = &sim->level[i];
+        str_printf(out, "%*sL%-11d", LABEL_WIDTH, "", i + 1);
+        add_count(out, 17, v->accesses);
+        add_count(out, 17, v->writebacks);
+        add_count(out, 15, v->misses);
+        add_rate(out, v->misses, v->accesses);
+        if (v->prefetches == 0)
+            continue;
+        str_printf(out, "%*s%-12s", LABEL_WIDTH, "", "");
+        add_count(out, 17, v->prefetches);
+        str_add(out, " lines prefetched");
+        if (i == 0) {
+            str_add(out, ", used ");
+            str_count(out, v->useful);
+        }
+        str_add(out, "\n");
+    }
+}
+
+static void add_sim_line(struct str *out, const struct sim_result *sim)
+{
+    cache_config_print(out, &sim->cache);
+    str_printf(out, "; %.2f s", sim->seconds);
+    if (sim->fraction < 1)
+        str_printf(out, "; estimated from %.2g %% of the accesses, misses +- %.2g %%",
+                   100 * sim->fraction, 100 * sim->error);
     str_add(out, "\n");
 }
 
 static void add_sim(struct str *out, const struct cli *c, const struct sim_result *sim)
 {
-    label(out, "L1 sim:");
+    label(out, "sim:");
     if (!sim->available) {
         str_printf(out, "not available: %s\n", sim->reason);
         return;
     }
-    cache_geometry_print(out, &sim->l1);
-    str_add(out, ", LRU; ");
-    str_count(out, sim->writebacks);
-    str_printf(out, " lines written back; simulated in %.2f s\n", sim->seconds);
-    struct str head = {0};
-    str_printf(&head, "%*s%-12s%17s%17s%15s%10s\n", LABEL_WIDTH, "", "tensor", "loads", "stores",
-               "misses", "rate");
-    str_paint(out, c->color_out, PAINT_DIM, str_text(&head));
-    str_free(&head);
+    add_sim_line(out, sim);
+    char head[128];
+    snprintf(head, sizeof head, "%-12s%17s%17s%15s%10s", "tensor", "loads", "stores",
+             "L1 misses", "rate");
+    add_head(out, c, head);
     struct tensor_count row[MEASURE_MAX_TENSORS];
     memcpy(row, sim->by_tensor, sizeof row);
     qsort(row, (size_t)sim->n, sizeof row[0], by_misses);
     for (int i = 0; i < sim->n; i++)
         add_count_row(out, row[i].tensor, row[i].loads, row[i].stores, row[i].l1_misses);
     add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
+    add_levels(out, c, sim);
 }
 
 static void add_counts(struct str *out, const char *meter, const struct counts *p)

@@ -85,6 +85,38 @@ static void topic_meters(struct str *out)
     str_free(&all);
 }
 
+static void topic_cache(struct str *out)
+{
+    str_add(out,
+        "`run --cache CACHE` chooses what the simulator models: a preset, or levels from\n"
+        "L1 outwards, each as SIZE/WAYS/LINE, then options, all with commas between:\n"
+        "\n"
+        "  --cache 32K/8/64                        L1 alone\n"
+        "  --cache 32K/8/64,1M/16/64,28160K/11/64  three levels\n"
+        "  --cache 32K/8/64/plru,1M/16/64/inclusive    tree-PLRU; L2 includes L1\n"
+        "  --cache zen3,prefetch=stride:2          a preset with a prefetcher\n"
+        "  --cache host,levels=1                   this machine's L1\n"
+        "\n"
+        "After a level: /lru, /plru or /random, /inclusive. Options:\n"
+        "\n"
+        "  replace=lru|plru|random    of every level\n"
+        "  prefetch=none              the default\n"
+        "  prefetch=next              a miss also fetches the next line\n"
+        "  prefetch=lines:N           a miss fetches N lines, itself and those behind it\n"
+        "  prefetch=stride:D:C        a step of one access, seen again C times, fetches D\n"
+        "  levels=N                   the first N levels of a preset\n"
+        "  seed=N                     of random replacement\n"
+        "\n"
+        "Prefetchers work at L1 and stay inside a page of 4 KiB. Caches write back and\n"
+        "allocate on a write. Presets:\n\n");
+    struct str all = {0};
+    for (int i = 0; i < cache_preset_count; i++)
+        str_printf(&all, "  %-11s %s%s%s\n", cache_preset[i].name, cache_preset[i].text,
+                   cache_preset[i].text[0] ? "; " : "", cache_preset[i].what);
+    add_wrapped(out, str_text(&all), 14);
+    str_free(&all);
+}
+
 struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };
 static const struct topic topics[] = {
 #define TOPIC(name, summary, text) {name, summary, text, NULL},

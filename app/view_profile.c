@@ -194,8 +194,8 @@ static void put_sim(const struct model *m, struct doc *d, const struct sim_resul
     t.bar = t.bar < 4 ? 4 : t.bar > 32 ? 32 : t.bar;
     doc_put(d, STYLE_STRONG, "Cache misses, simulated");
     str_printf(&geometry, "  first level, %lld KiB, %d-way, lines of %d bytes",
-               (long long)(s->l1.size_bytes / 1024), s->l1.ways,
-               s->l1.line_bytes);
+               (long long)(s->cache.level[0].geometry.size_bytes / 1024),
+               s->cache.level[0].geometry.ways, s->cache.level[0].geometry.line_bytes);
     if (width >= 24 + text_width(str_text(&geometry)))
         doc_put(d, STYLE_DIM, str_text(&geometry));
     doc_end(d);

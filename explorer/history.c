@@ -339,7 +339,15 @@ void history_set_measured(struct history *h, int state, const struct measurement
     if (!s->measured)
         s->measured = ARENA_NEW(h->arena, struct measurement);
     struct measurement *mine = (struct measurement *)s->measured;    /* made by the line above */
+    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;  /* ours, too */
     *mine = *m;
+    if (!m->sim.detail)
+        return;
+    if (!kept)
+        kept = ARENA_NEW(h->arena, struct sim_detail);
+    if (kept != m->sim.detail)
+        *kept = *m->sim.detail;
+    mine->sim.detail = kept;
 }
 
 /* the ledger */

@@ -41,7 +41,8 @@ bool history_goto(struct history *h, int position, struct err *e);
 bool history_branch_new(struct history *h, const char *name, struct err *e);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
-void history_set_measured(struct history *h, int state, const struct measurement *m);   /* copies */
+/* Copies *m, and what m->sim.detail points to. */
+void history_set_measured(struct history *h, int state, const struct measurement *m);
 
 /* The ledger: one row per state on the current branch. */
 struct ledger_row {

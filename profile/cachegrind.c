@@ -353,9 +353,9 @@ static bool count(struct cg_run *r, struct counts *out, struct err *e)
 
 bool cachegrind_count(struct job *j, struct counts *out, struct err *e)
 {
-    struct cg_run r = { .job = j, .target = target_of(&j->target), .d1 = j->opts.l1,
-                        .ll = last_level(j->machine, j->opts.l1.line_bytes),
-                        .data_fd = -1, .out_fd = -1 };
+    struct cache_geometry l1 = j->opts.cache.level[0].geometry;
+    struct cg_run r = { .job = j, .target = target_of(&j->target), .d1 = l1,
+                        .ll = last_level(j->machine, l1.line_bytes), .data_fd = -1, .out_fd = -1 };
     cachegrind_probe(out);
     if (!out->available)
         return true;

@@ -1,73 +1,224 @@
-/* Each set is a short array of lines, most recently used first: a hit in front costs one
- * comparison, any other access moves the entries before it back by one while it searches, which
- * is LRU with nothing to age. */
-#include "profile/cachesim.h"
+#include "profile/cachesim_level.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINES ((int64_t)1 << 26)
-#define MAX_SIZE ((int64_t)1 << 40)
-#define DIRTY 1u
+#define MOST_SLOTS 4096u
 
-/* A way holds (line << 1) + 2, plus DIRTY; 0 is an empty way. */
+/* The stride prefetcher's memory of one site. */
+struct stride { uint64_t last; int64_t step; int seen; };
+
 struct cachesim {
-    uint64_t *way;
-    uint64_t sets, mask;                 /* mask: sets - 1 when sets is a power of two, else 0 */
-    int ways;
-    int line_shift;
-    int n_sites;
+    struct ts_sim hooks;                  /* first: the twin knows no more of it */
+    uint64_t *front, mask;                /* where the last lines are kept: hooks', or aside */
+    struct level level[CACHE_LEVELS];
+    int n_levels, n_sites, line_shift;
+    struct cache_config config;
     uint8_t *store;
     struct site_count *count;
-    int64_t writebacks;
+    struct stride *stride;
+    touch_fn *told;
+    void *told_ctx;
+    uint64_t aside;
 };
 
-static bool is_power_of_two(int64_t n)
+/* --- Below L1 --------------------------------------------------------------------------------- */
+
+static void evict(struct cachesim *s, int k, uint64_t held);
+
+static void clear_slot(struct cachesim *s, uint64_t line)
 {
-    return n > 0 && (n & (n - 1)) == 0;
+    s->front[line & s->mask] = 0;
 }
 
-bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
+static void insert(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
-    if (!is_power_of_two(g->line_bytes) || g->line_bytes < 4 || g->line_bytes > 4096)
-        return err_set(e, ERR_RANGE, "a line of %d bytes: it must be a power of two, 4 to 4096",
-                       g->line_bytes);
-    if (g->ways < 1)
-        return err_set(e, ERR_RANGE, "a cache with %d ways: it needs at least 1", g->ways);
-    if (g->size_bytes < 1)
-        return err_set(e, ERR_RANGE, "a cache of %lld bytes", (long long)g->size_bytes);
-    int64_t set_bytes = (int64_t)g->ways * g->line_bytes;
-    if (g->size_bytes % set_bytes != 0) {
-        err_set(e, ERR_RANGE,
-                "a cache of %lld bytes does not divide into sets of %d ways x %d bytes",
-                (long long)g->size_bytes, g->ways, g->line_bytes);
-        int64_t near = g->size_bytes / set_bytes * set_bytes;
-        return err_fix(e, "a size that is a multiple of %lld, like %lld", (long long)set_bytes,
-                       (long long)(near > 0 ? near : set_bytes));
+    uint64_t victim;
+    *level_place(&s->level[k], line, &victim) |= flags;
+    if (victim)
+        evict(s, k, victim);
+}
+
+static void write_below(struct cachesim *s, int k, uint64_t line)
+{
+    if (k == s->n_levels)
+        return;
+    uint64_t *way = level_use(&s->level[k], line);
+    if (way)
+        *way |= DIRTY;
+    else
+        insert(s, k, line, DIRTY);
+}
+
+/* The flags of the copies above. */
+static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
+{
+    unsigned flags = 0;
+    while (k-- > 0)
+        flags |= (unsigned)level_drop(&s->level[k], line) & DIRTY;
+    clear_slot(s, line);
+    return flags;
+}
+
+static void evict(struct cachesim *s, int k, uint64_t held)
+{
+    struct level *v = &s->level[k];
+    uint64_t line = way_line(held);
+    unsigned dirty = (unsigned)held & DIRTY;
+    if (v->inclusive && k > 0)
+        dirty |= drop_above(s, k, line);
+    if (!dirty)
+        return;
+    v->count.writebacks++;
+    write_below(s, k + 1, line);
+}
+
+/* Level k is asked for a line; site < 0: by a prefetcher. */
+static void fetch(struct cachesim *s, int k, uint64_t line, int site)
+{
+    if (k == s->n_levels)
+        return;
+    struct level *v = &s->level[k];
+    v->count.accesses += site >= 0;
+    if (level_use(v, line))
+        return;
+    if (site >= 0) {
+        v->count.misses++;
+        s->count[site].misses[k]++;
+    } else {
+        v->count.prefetches++;
     }
-    if (g->size_bytes / g->line_bytes > MAX_LINES)
-        return err_set(e, ERR_RANGE, "a cache of %lld lines is more than can be simulated (%lld)",
-                       (long long)(g->size_bytes / g->line_bytes), (long long)MAX_LINES);
-    return true;
+    fetch(s, k + 1, line, site);
+    insert(s, k, line, 0);
 }
 
-bool cachesim_open(const struct cache_geometry *g, int n_sites, struct cachesim **out,
+/* --- L1 --------------------------------------------------------------------------------------- */
+
+static void prefetch(struct cachesim *s, uint64_t line)
+{
+    if (level_has(&s->level[0], line))
+        return;
+    s->level[0].count.prefetches++;
+    fetch(s, 1, line, -1);
+    clear_slot(s, line);
+    insert(s, 0, line, PREFETCHED);
+}
+
+static bool same_page(uint64_t a, uint64_t b)
+{
+    return a / CACHE_PAGE_BYTES == b / CACHE_PAGE_BYTES;
+}
+
+static void prefetch_stride(struct cachesim *s, uint64_t addr, int site)
+{
+    struct stride *t = &s->stride[site];
+    int64_t step = (int64_t)(addr - t->last);
+    t->last = addr;
+    t->seen = step == t->step && step != 0 ? t->seen + 1 : 0;
+    t->step = step;
+    for (int i = 1; t->seen >= s->config.confirm && i <= s->config.degree; i++) {
+        uint64_t to = addr + (uint64_t)step * (uint64_t)i;
+        if (!same_page(addr, to))
+            return;
+        prefetch(s, to >> s->line_shift);
+    }
+    if (t->seen > s->config.confirm)
+        t->seen = s->config.confirm;
+}
+
+/* A miss at addr, or the first use of a prefetched line. */
+static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_t addr, int site,
+                                                     bool missed)
+{
+    if (s->config.prefetch == PREFETCH_STRIDE)
+        prefetch_stride(s, addr, site);
+    int degree = s->config.prefetch == PREFETCH_STRIDE || !missed ? 0
+               : s->config.prefetch == PREFETCH_NEXT ? 2 : s->config.degree;
+    uint64_t line = addr >> s->line_shift;
+    for (int i = 1; i < degree && same_page(addr, (line + (uint64_t)i) << s->line_shift); i++)
+        prefetch(s, line + (uint64_t)i);
+}
+
+static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, int site,
+                                           unsigned dirty)
+{
+    uint64_t line = addr >> s->line_shift, victim;
+    s->level[0].count.misses++;
+    s->count[site].misses[0]++;
+    fetch(s, 1, line, site);
+    *level_place(&s->level[0], line, &victim) |= dirty;
+    s->front[line & s->mask] = 2 * line + 2 + dirty;
+    if (victim)
+        evict(s, 0, victim);
+    if (s->config.prefetch != PREFETCH_NONE)
+        prefetch_after(s, addr, site, true);
+}
+
+/* One line of an access; addr is its first byte there.  true: it missed. */
+static inline bool touch_line(struct cachesim *s, uint64_t addr, int site, unsigned dirty)
+{
+    uint64_t line = addr >> s->line_shift;
+    uint64_t *way = level_use(&s->level[0], line);
+    if (!way) {
+        miss(s, addr, site, dirty);
+        return true;
+    }
+    unsigned first_use = (unsigned)*way & PREFETCHED;
+    *way = (*way & ~(uint64_t)PREFETCHED) | dirty;
+    s->front[line & s->mask] = 2 * line + 2 + (*way & DIRTY);
+    if (first_use) {
+        s->level[0].count.useful++;
+        prefetch_after(s, addr, site, false);
+    }
+    return false;
+}
+
+static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, unsigned bytes)
+{
+    struct cachesim *s = (struct cachesim *)hooks;
+    if (site >= (unsigned)s->n_sites)
+        return;
+    uint64_t line = addr >> s->line_shift, last = (addr + bytes - 1) >> s->line_shift;
+    for (uint64_t at = addr;; at = line << s->line_shift) {
+        bool missed = touch_line(s, at, (int)site, s->store[site]);
+        if (s->told)
+            s->told(s->told_ctx, line, site, missed);
+        if (line++ == last)
+            return;
+    }
+}
+
+/* --- Life ------------------------------------------------------------------------------------- */
+
+/* The slots: the largest power of two that divides the number of sets. */
+static uint64_t slots_of(uint64_t sets)
+{
+    uint64_t slots = sets & -sets;
+    return slots < MOST_SLOTS ? slots : MOST_SLOTS;
+}
+
+bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **out,
                    struct err *e)
 {
-    if (!cache_geometry_check(g, e))
+    if (!cache_config_check(c, e))
         return false;
     if (n_sites < 0)
         return err_set(e, ERR_RANGE, "%d sites", n_sites);
     struct cachesim *s = xcalloc(1, sizeof *s);
-    s->ways = g->ways;
-    s->sets = (uint64_t)(g->size_bytes / ((int64_t)g->ways * g->line_bytes));
-    s->mask = is_power_of_two((int64_t)s->sets) ? s->sets - 1 : 0;
-    s->line_shift = __builtin_ctz((unsigned)g->line_bytes);
+    s->config = *c;
+    s->n_levels = c->n_levels;
     s->n_sites = n_sites;
-    s->way = xcalloc(s->sets * (uint64_t)s->ways, sizeof *s->way);
+    s->line_shift = __builtin_ctz((unsigned)c->level[0].geometry.line_bytes);
+    for (int i = 0; i < c->n_levels; i++)
+        level_open(&s->level[i], &c->level[i], c->seed + (uint64_t)i + 1);
     s->store = xcalloc((size_t)n_sites + 1, sizeof *s->store);
     s->count = xcalloc((size_t)n_sites + 1, sizeof *s->count);
+    s->stride = xcalloc((size_t)n_sites + 1, sizeof *s->stride);
+    uint64_t slots = slots_of(s->level[0].sets);
+    s->mask = slots - 1;
+    s->front = xcalloc(slots, sizeof *s->front);
+    s->hooks = (struct ts_sim){ .front = (unsigned long long *)s->front, .mask = s->mask,
+                                .touch = touch };
     *out = s;
     return true;
 }
@@ -76,9 +227,13 @@ void cachesim_close(struct cachesim *s)
 {
     if (!s)
         return;
-    free(s->way);
+    for (int i = 0; i < s->n_levels; i++)
+        level_close(&s->level[i]);
+    if (s->front != &s->aside)
+        free(s->front);
     free(s->store);
     free(s->count);
+    free(s->stride);
     free(s);
 }
 
@@ -88,86 +243,32 @@ void cachesim_store_site(struct cachesim *s, int site)
         s->store[site] = DIRTY;
 }
 
-/* Not a power of two: addresses are small, and a 32-bit division is much the cheaper one. */
-static inline uint64_t set_of(uint64_t line, uint64_t sets, uint64_t mask, bool masked)
+/* The twin sees a slot that never holds a line, and what is remembered goes elsewhere. */
+void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx)
 {
-    if (masked)
-        return line & mask;
-    if ((line | sets) >> 32 == 0)
-        return (uint32_t)line % (uint32_t)sets;
-    return line % sets;
+    static unsigned long long never;
+    free(s->front);
+    s->front = &s->aside;
+    s->mask = 0;
+    s->hooks.front = &never;
+    s->hooks.mask = 0;
+    s->told = told;
+    s->told_ctx = ctx;
 }
 
-static inline uint64_t key_of(uint64_t line)
+struct ts_sim *cachesim_hooks(struct cachesim *s)
 {
-    return (line << 1) + 2;
+    return &s->hooks;
 }
 
-/* Finds a line in its set or replaces the last way.  1 on a miss. */
-static int touch(struct cachesim *s, uint64_t line, unsigned dirty)
+void cachesim_access(struct cachesim *s, uint64_t addr, unsigned site, unsigned bytes)
 {
-    bool masked = s->mask || s->sets == 1;
-    uint64_t *way = s->way + set_of(line, s->sets, s->mask, masked) * (uint64_t)s->ways;
-    uint64_t key = key_of(line), before = way[0];
-    if ((before & ~(uint64_t)DIRTY) == key) {
-        way[0] |= dirty;
-        return 0;
-    }
-    for (int w = 1; w < s->ways; w++) {
-        uint64_t here = way[w];
-        way[w] = before;
-        if ((here & ~(uint64_t)DIRTY) == key) {
-            way[0] = here | dirty;
-            return 0;
-        }
-        before = here;
-    }
-    s->writebacks += (int64_t)(before & DIRTY);
-    way[0] = key | dirty;
-    return 1;
-}
-
-static __attribute__((noinline)) int touch_all(struct cachesim *s, uint64_t line, uint64_t last,
-                                               unsigned dirty)
-{
-    int missed = touch(s, line, dirty);
-    while (line < last)
-        missed += touch(s, ++line, dirty);
-    return missed;
-}
-
-/* The common case, one line that is in front of its set, is all there is in this loop: with more
- * in it the compiler runs out of registers, and the whole simulation takes twice the time. */
-static inline __attribute__((always_inline)) void run(struct cachesim *s, const struct ts_rec *rec,
-                                                      long n, bool masked)
-{
-    int shift = s->line_shift;
-    unsigned n_sites = (unsigned)s->n_sites;
-    uint64_t *ways = s->way, n_ways = (uint64_t)s->ways, sets = s->sets, mask = s->mask;
-    const uint8_t *store = s->store;
-    struct site_count *count = s->count;
-    for (const struct ts_rec *r = rec, *end = rec + n; r < end; r++) {
-        unsigned site = r->site;
-        if (site >= n_sites)
-            continue;
-        uint64_t line = r->addr >> shift, last = (r->addr + r->bytes - 1) >> shift;
-        unsigned dirty = store[site];
-        uint64_t *way = ways + set_of(line, sets, mask, masked) * n_ways;
-        count[site].accesses++;
-        if (line == last && (*way ^ key_of(line)) <= DIRTY)
-            *way |= dirty;
-        else
-            count[site].misses += touch_all(s, line, last, dirty);
-    }
-}
-
-/* Two copies of the loop: a set is a mask away or a division. */
-void cachesim_run(struct cachesim *s, const struct ts_rec *rec, long n)
-{
-    if (s->mask || s->sets == 1)
-        run(s, rec, n, true);
-    else
-        run(s, rec, n, false);
+    if (site >= (unsigned)s->n_sites)
+        return;
+    uint64_t line = addr >> s->line_shift, key = 2 * line + 2 + s->store[site];
+    uint64_t differs = s->hooks.front[line & s->hooks.mask] ^ key;
+    if (differs > (s->store[site] ? 0 : 1) || (addr + bytes - 1) >> s->line_shift != line)
+        touch(&s->hooks, addr, site, bytes);
 }
 
 const struct site_count *cachesim_counts(const struct cachesim *s)
@@ -175,67 +276,15 @@ const struct site_count *cachesim_counts(const struct cachesim *s)
     return s->count;
 }
 
-int64_t cachesim_writebacks(const struct cachesim *s)
+void cachesim_levels(const struct cachesim *s, struct level_count out[CACHE_LEVELS])
 {
-    return s->writebacks;
+    for (int i = 0; i < CACHE_LEVELS; i++)
+        out[i] = s->level[i].count;
 }
 
 void cachesim_flush(struct cachesim *s)
 {
-    memset(s->way, 0, s->sets * (uint64_t)s->ways * sizeof *s->way);
-}
-
-/* A number with an optional K, M or G; NULL when there is none or it is too large. */
-static const char *take_number(const char *p, bool units, int64_t *out)
-{
-    static const char letters[] = "kmg";
-    int64_t n = 0, most = MAX_SIZE;
-    if (!isdigit((unsigned char)*p))
-        return NULL;
-    for (; isdigit((unsigned char)*p); p++) {
-        n = 10 * n + (*p - '0');
-        if (n > most)
-            return NULL;
-    }
-    const char *unit = units && *p ? strchr(letters, tolower((unsigned char)*p)) : NULL;
-    int shift = unit ? 10 * (int)(unit - letters + 1) : 0;
-    if (n > most >> shift)
-        return NULL;
-    *out = n << shift;
-    return p + (unit != NULL);
-}
-
-bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct err *e)
-{
-    int64_t part[3] = {0};
-    const char *p = text;
-    for (int i = 0; p && i < 3; i++) {
-        p = take_number(p, i == 0, &part[i]);
-        if (p && i < 2)
-            p = *p == '/' ? p + 1 : NULL;
-    }
-    if (!p || *p || part[1] > INT32_MAX || part[2] > INT32_MAX) {
-        err_set(e, ERR_SYNTAX, "\"%.64s\" is no cache geometry", text);
-        return err_fix(e, "SIZE/WAYS/LINE, like 32K/8/64");
-    }
-    struct cache_geometry g = { part[0], (int)part[1], (int)part[2] };
-    if (!cache_geometry_check(&g, e))
-        return false;
-    *out = g;
-    return true;
-}
-
-void cache_geometry_print(struct str *out, const struct cache_geometry *g)
-{
-    static const char unit[] = "KMG";
-    int64_t size = g->size_bytes;
-    int u = -1;
-    while (u < 2 && size > 0 && size % 1024 == 0) {
-        size /= 1024;
-        u++;
-    }
-    str_printf(out, "%lld", (long long)size);
-    if (u >= 0)
-        str_add_char(out, unit[u]);
-    str_printf(out, "/%d/%d", g->ways, g->line_bytes);
+    for (int i = 0; i < s->n_levels; i++)
+        level_flush(&s->level[i]);
+    memset(s->front, 0, (s->mask + 1) * sizeof *s->front);
 }

@@ -20,7 +20,7 @@
 #define COPY_BYTES_PER_S 0.3e9                            /* a floor, for deadlines */
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define THREAD_BYTES ((int64_t)24 << 20)
-#define MOST_REPEATS 3
+#define WIDE_SPREAD 0.10
 
 extern char **environ;
 
@@ -31,7 +31,7 @@ struct child {
     int socket, memory, log;                              /* -1 = closed */
     struct shared *shared;
     size_t shared_bytes;
-    int repeat;                                           /* while sampling once more */
+    int round;                                            /* 1 while sampling once more */
     double copy_s;                                        /* allowance for moving the buffers */
     double *sample[SERIES_COUNT];                         /* of the last child_time; NULL = none */
 };
@@ -157,14 +157,42 @@ static void give_buffers(struct shared *sh, const struct child_opts *o)
     }
 }
 
+static int64_t take_room(int64_t *at, size_t bytes)
+{
+    int64_t room = *at;
+    *at += ((int64_t)bytes + 15) / 16 * 16;
+    return room;
+}
+
+/* The bytes that the simulator shares; into sim (may be NULL) where what lies. */
+static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
+{
+    struct shared_sim s = { .n_buffers = o->n_trace_buffers };
+    int64_t at = 0;
+    if (!o->trace)
+        return 0;
+    s.n_sites = o->trace->n_sites;
+    s.n_blocks = o->trace->n_blocks;
+    s.n_marks = o->trace->n_marks;
+    take_room(&at, sizeof s);
+    s.site_at = take_room(&at, sizeof(struct shared_site) * (size_t)s.n_sites);
+    s.block_at = take_room(&at, sizeof(struct shared_block) * (size_t)s.n_blocks);
+    s.mark_at = take_room(&at, sizeof(struct shared_mark) * (size_t)s.n_marks);
+    s.base_at = take_room(&at, sizeof(unsigned long long) * (size_t)s.n_buffers);
+    if (o->sim_detail)
+        s.detail_at = take_room(&at, sizeof(struct shared_detail));
+    if (sim)
+        *sim = s;
+    return at;
+}
+
 /* Lays the memory file out and maps it; its pages are reserved now, since running out of them
  * later is SIGBUS. */
 static bool make_shared(struct child *c, struct err *e)
 {
     const struct child_opts *o = &c->opts;
-    int64_t trace_at = page_up((int64_t)sizeof(struct shared));
-    int64_t sites_at = trace_at + 8 * (int64_t)o->n_trace_buffers;
-    int64_t at = page_up(sites_at + (int64_t)sizeof(struct shared_site) * o->n_sites);
+    int64_t sim_at = page_up((int64_t)sizeof(struct shared));
+    int64_t at = page_up(sim_at + sim_layout(o, NULL));
     int64_t first = at;
     for (int i = 0; i < o->n_buffers; i++)
         at += page_up(o->buffer[i].bytes);
@@ -182,14 +210,11 @@ static bool make_shared(struct child *c, struct err *e)
     c->shared->bytes = sizeof *c->shared;
     c->shared->parent = getpid();
     c->shared->threads = o->threads;
-    c->shared->huge_pages = o->huge_pages;
     c->shared->n_buffers = o->n_buffers;
     give_buffers(c->shared, o);
-    c->shared->n_trace_buffers = o->n_trace_buffers;
-    c->shared->n_sites = o->n_sites;
     c->shared->file_bytes = at;
-    c->shared->trace_at = trace_at;
-    c->shared->sites_at = sites_at;
+    c->shared->sim_at = sim_at;
+    sim_layout(o, shared_sim(c->shared));
     c->shared->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
     c->shared->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
     at = first;
@@ -334,7 +359,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
             return too_long(c, e);
         }
         if (c->opts.tick)
-            c->opts.tick(c->opts.ctx, c->repeat + 1e-3 * atomic_load(&c->shared->permille));
+            c->opts.tick(c->opts.ctx, c->round + 1e-3 * atomic_load(&c->shared->permille));
     }
 }
 
@@ -483,30 +508,16 @@ static int count_rounds(const struct child *c, const bool *wanted)
     return rounds < 0 ? 0 : rounds;
 }
 
-static void take_blocks(const struct shared *sh, struct samples *out)
-{
-    int n = sh->n_sittings;
-    for (int i = 0; i < n && i < PROTOCOL_MAX_SITTINGS; i++) {
-        int at = sh->sitting[i];
-        if (at < out->rounds && (out->n_blocks == 0 ? at == 0 : at > out->block[out->n_blocks - 1]))
-            out->block[out->n_blocks++] = at;
-    }
-}
-
 /* Copies them, since the runner can still write to the file. */
 static void take_samples(struct child *c, const struct sampled *what, struct samples *out)
 {
     bool wanted[SERIES_COUNT] = {
-        [SERIES_CEILING] = what->ceiling && !what->cold,
-        [SERIES_ONE_CORE] = what->ceiling && !what->cold && c->opts.threads > 1,
+        [SERIES_CEILING] = what->ceiling,
+        [SERIES_ONE_CORE] = what->ceiling && c->opts.threads > 1,
     };
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         wanted[i] = what->contenders >> i & 1;
-    *out = (struct samples){
-        .rounds = count_rounds(c, wanted), .flushed = c->shared->flushed,
-        .huge_bytes = c->shared->huge_bytes, .room_bytes = c->shared->room_bytes,
-    };
-    take_blocks(c->shared, out);
+    *out = (struct samples){ .rounds = count_rounds(c, wanted) };
     size_t bytes = sizeof(double) * (size_t)out->rounds;
     for (int i = 0; i < SERIES_COUNT; i++) {
         if (!wanted[i])
@@ -522,7 +533,7 @@ static bool any_wide(const struct samples *s)
 {
     bool wide = false;
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
-        wide = wide || s->of[i].spread > STATS_NOISY;
+        wide = wide || s->of[i].spread > WIDE_SPREAD;
     return wide;
 }
 
@@ -531,20 +542,20 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     struct reply reply;
     struct request q = {
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
-        .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
-        .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
+        .time_s = what->time_s, .most_s = c->opts.limit_s, .min_runs = what->min_runs,
     };
-    double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
-    bool ok;
-    c->repeat = 0;
-    do {
-        ok = ask(c, &q, limit, &reply, e);
-        if (ok)
-            take_samples(c, what, out);
-        q.append = true;
-    } while (ok && any_wide(out) && clock_s() - begin < c->opts.limit_s
-             && c->repeat++ < MOST_REPEATS);
-    c->repeat = 0;
+    double limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
+    if (!ask(c, &q, limit, &reply, e))
+        return false;
+    take_samples(c, what, out);
+    if (!any_wide(out))
+        return true;
+    q.append = true;
+    c->round = 1;
+    bool ok = ask(c, &q, limit, &reply, e);
+    c->round = 0;
+    if (ok)
+        take_samples(c, what, out);
     return ok;
 }
 
@@ -580,22 +591,54 @@ bool child_count(struct child *c, int meter, const struct event *event, int n, s
     return true;
 }
 
-bool child_simulate(struct child *c, const struct cache_geometry *l1,
-                    const unsigned long long *base, const bool *is_store, struct simulation *out,
+/* The tables of the twin, and what is asked. */
+static void fill_sim(struct child *c, const struct simulated *what)
+{
+    const struct trace_table *t = c->opts.trace;
+    struct shared_sim *sim = shared_sim(c->shared);
+    sim->cache = *what->cache;
+    sim->budget = what->budget;
+    sim->seed = what->seed;
+    for (int i = 0; i < t->n_sites; i++)
+        sim_sites(sim)[i] = (struct shared_site){ .is_store = t->site[i].is_store,
+                                                  .tensor = what->tensor ? what->tensor[i] : 0 };
+    for (int i = 0; i < t->n_blocks; i++)
+        sim_blocks(sim)[i] = (struct shared_block){ .mark = t->block_mark[i] };
+    for (int i = 0; i < t->n_uses; i++)
+        sim_blocks(sim)[t->use[i].block].accesses += t->use[i].n;
+    for (int i = 0; i < t->n_marks; i++)
+        sim_marks(sim)[i].block = t->mark[i].block;
+    memcpy(sim_bases(sim), what->base, sizeof *what->base * (size_t)c->opts.n_trace_buffers);
+    if (!what->detail)
+        return;
+    sim_detail_of(sim)->detail = *what->detail;
+    memcpy(sim_detail_of(sim)->heat, what->heat,
+           sizeof *what->heat * (size_t)what->detail->n_tensors);
+}
+
+bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
                     struct err *e)
 {
     struct reply reply;
-    struct request q = { .command = COMMAND_SIMULATE, .l1 = *l1 };
-    struct shared_site *site = (void *)((char *)c->shared + c->shared->sites_at);
-    memcpy((char *)c->shared + c->shared->trace_at, base,
-           sizeof *base * (size_t)c->opts.n_trace_buffers);
-    for (int i = 0; i < c->opts.n_sites; i++)
-        site[i] = (struct shared_site){ .is_store = is_store[i] };
+    struct request q = { .command = COMMAND_SIMULATE };
+    struct shared_sim *sim = shared_sim(c->shared);
+    const struct trace_table *t = c->opts.trace;
+    if (!t || (what->detail && !c->opts.sim_detail))
+        return err_set(e, ERR_BUG, "the child has no room for a simulation");
+    fill_sim(c, what);
     if (!ask(c, &q, c->opts.limit_s, &reply, e))
         return false;
-    for (int i = 0; i < c->opts.n_sites; i++)
-        out->count[i] = site[i].count;
-    out->writebacks = c->shared->writebacks;
+    for (int i = 0; i < t->n_sites; i++)
+        out->count[i] = sim_sites(sim)[i].count;
+    for (int i = 0; i < t->n_blocks; i++)
+        out->runs[i] = sim_blocks(sim)[i].runs;
+    for (int i = 0; i < CACHE_LEVELS; i++) {
+        out->level[i] = sim->level[i];
+        out->error[i] = sim->error[i];
+    }
+    out->fraction = sim->fraction;
     out->seconds = reply.seconds;
+    if (what->detail)
+        *what->detail = sim_detail_of(sim)->detail;
     return true;
 }

@@ -11,7 +11,6 @@ struct child_buffer { const char *name; int64_t bytes; bool written; };
 struct child_opts {
     const char *runner;                   /* path of tilescope-runner; NULL = find it */
     int threads;                          /* of OpenMP teams; at least 1 */
-    bool huge_pages;                      /* ask the kernel for them, for the buffers */
     double limit_s;                       /* of one kernel call */
     int64_t memory_bytes;                 /* beyond the buffers; 0 = 1 GiB */
     int n_buffers;                        /* its parameters, at most PROTOCOL_MAX_BUFFERS */
@@ -20,10 +19,12 @@ struct child_opts {
      * buffers from first[i] up to the next one's first.  0 = one, with all the buffers. */
     int n_contenders;
     const int *first;
-    int n_sites, n_trace_buffers;         /* of the tracing twin; 0 = none */
+    const struct trace_table *trace;      /* of the tracing twin; NULL = none */
+    int n_trace_buffers;
+    bool sim_detail;                      /* room for it is wanted */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
     void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work,
-                                           * 1..2 when it is sampled a second time, and so on */
+                                           * 1..2 when it is sampled a second time */
     void *ctx;
 };
 
@@ -55,26 +56,16 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
  * sentence that names the buffer. */
 bool child_check(struct child *c, int contender, double *seconds, struct err *e);
 
-/* What to sample, and how.  contenders: bit i for contender i. */
-struct sampled {
-    unsigned contenders;
-    bool ceiling, cold;
-    double time_s;
-    int min_runs, sittings;               /* as of struct request; sampling.h has the rules */
-    int64_t walk_bytes;                   /* cold: more than the last cache holds */
-};
+/* contenders: bit i for contender i. */
+struct sampled { unsigned contenders; bool ceiling; double time_s; int min_runs; };
 /* Seconds a call, by enum series: of the contenders and the ceiling that were asked for, and of the
  * ceiling on one core when there are several threads (else all 0 and NULL).  sample[.][i] were all
- * taken in round i; block[k] is the first round of sitting k.  When a contender's spread is above
- * STATS_NOISY they are sampled again, up to 3 times as long, and all of it counts.  Valid until the
- * child is timed again or closed. */
+ * taken in round i, in an order of its own; once more as long when a contender's spread is above
+ * 10 %.  Valid until the child is timed again or closed. */
 struct samples {
-    int rounds, n_blocks;
+    int rounds;
     const double *sample[SERIES_COUNT];
     struct summary of[SERIES_COUNT];
-    int block[PROTOCOL_MAX_SITTINGS];
-    bool flushed;                         /* cold: lines by address, not by a walk */
-    int64_t huge_bytes, room_bytes;       /* how much of the buffers' pages is in huge ones */
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 
@@ -83,10 +74,23 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
 bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 
-/* Runs the twin through a cache.  base: an address per buffer; is_store: per site; counts:
- * n_sites of them. */
-struct simulation { struct site_count *count; int64_t writebacks; double seconds; };
-bool child_simulate(struct child *c, const struct cache_geometry *l1,
-                    const unsigned long long *base, const bool *is_store, struct simulation *out,
+/* Runs the twin through a cache.  base: an address per buffer, a multiple of the line. */
+struct simulated {
+    const struct cache_config *cache;
+    const unsigned long long *base;
+    const int *tensor;                    /* per site: index of its tensor in detail; or NULL */
+    double budget;                        /* accesses beyond which a sample stands for all */
+    uint64_t seed;
+    struct sim_detail *detail;            /* NULL, or with the heat maps' ranges set */
+    const unsigned long long *heat;       /* with detail, per tensor: where cell 0 begins */
+};
+/* count: per site; runs: per block; arrays are the caller's. */
+struct simulation {
+    struct site_count *count;
+    int64_t *runs;
+    struct level_count level[CACHE_LEVELS];
+    double fraction, error[CACHE_LEVELS], seconds;
+};
+bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
                     struct err *e);
 #endif

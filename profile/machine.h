@@ -2,7 +2,7 @@
 #ifndef TS_PROFILE_MACHINE_H
 #define TS_PROFILE_MACHINE_H
 #include "profile/build.h"
-#include "profile/cachesim.h"
+#include "profile/cache_config.h"
 
 struct machine {
     char cpu[128];                       /* /proc/cpuinfo's model name */

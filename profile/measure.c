@@ -8,6 +8,7 @@
 #define DEFAULT_TIME_S 0.3
 #define DEFAULT_MIN_RUNS 10
 #define DEFAULT_LIMIT_S 20.0
+#define DEFAULT_SIM_BUDGET 2e9            /* a few seconds */
 #define MAX_THREADS 1024
 
 const char *const outcome_name[] = {
@@ -41,8 +42,12 @@ void measure_tick(void *ctx, double done)
     const struct job *j = ctx;
     char text[64];
     double elapsed = clock_s() - j->since;
+    if (streq(j->doing, "simulating")) {
+        measure_report(j, j->doing, done);
+        return;
+    }
     if (streq(j->doing, "timing")) {
-        measure_report(j, done < 1 ? "timing" : "timing again", done - (int)done);
+        measure_report(j, done < 1 ? "timing" : "timing again", done < 1 ? done : done - 1);
         return;
     }
     snprintf(text, sizeof text, elapsed < 1 ? "%s" : "%s, %.0f s", j->doing, elapsed);
@@ -97,7 +102,8 @@ static struct measure_opts with_defaults(const struct measure_opts *o)
     d.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
     d.min_runs = o->min_runs > 0 ? o->min_runs : DEFAULT_MIN_RUNS;
     d.limit_s = o->limit_s > 0 ? o->limit_s : DEFAULT_LIMIT_S;
-    d.l1 = o->l1.size_bytes > 0 ? o->l1 : this_machine.l1d;
+    d.cache = cache_config_on(&o->cache, &this_machine.l1d, &this_machine.l2, &this_machine.l3);
+    d.sim_budget = o->sim_budget > 0 ? o->sim_budget : DEFAULT_SIM_BUDGET;
     return d;
 }
 
@@ -108,7 +114,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     double start = clock_s();
     struct job j = { .program = p, .opts = with_defaults(o), .progress = pr, .cancel = c, .m = m,
                      .target = target_host(), .machine = &this_machine };
-    *m = (struct measurement){ .threads = j.opts.threads, .seed = o->seed, .sim.l1 = j.opts.l1 };
+    *m = (struct measurement){ .threads = j.opts.threads, .seed = o->seed,
+                               .sim.cache = j.opts.cache };
     bool ok = (!o->isa || target_find(o->isa, &j.target, e)) && run(&j, e);
     snprintf(m->isa, sizeof m->isa, "%s", j.target.isa);
     child_close(j.child);

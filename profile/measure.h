@@ -7,9 +7,9 @@
 #ifndef TS_PROFILE_MEASURE_H
 #define TS_PROFILE_MEASURE_H
 #include "kernels/program/program.h"
-#include "profile/cachesim.h"
 #include "profile/counts.h"
 #include "profile/machine.h"
+#include "profile/sim_result.h"
 
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
@@ -30,16 +30,6 @@ enum meter_mask {
 /* Of one call.  runs: samples, each the mean of enough calls to fill 50 us.
  * spread: (q75 - q25) / median. */
 struct latency { double median_ms, min_ms, max_ms, spread; int runs; };
-
-#define MEASURE_MAX_TENSORS 16
-struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses; };
-struct sim_result {
-    bool available; char reason[256];
-    struct cache_geometry l1;
-    int64_t loads, stores, l1_misses, writebacks;
-    int n; struct tensor_count by_tensor[MEASURE_MAX_TENSORS];
-    double seconds;
-};
 
 struct event_set;                        /* profile/eventset.h */
 
@@ -67,7 +57,9 @@ struct measure_opts {
     int min_runs;                        /* 0 = 10 */
     double limit_s;                      /* of one kernel call (0 = 20) */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
-    struct cache_geometry l1;            /* size 0 = this host's */
+    struct cache_config cache;           /* all 0 = this host's */
+    double sim_budget;                   /* accesses to simulate before sampling (0 = 2e9) */
+    struct sim_detail *detail;           /* where to put it (the caller's); NULL = not wanted */
     const struct event_set *set[METER_COUNT];    /* of meters that count events; NULL = their own */
     const char *compiler;                /* NULL = default */
     const char *isa;                     /* "avx2": build for it; NULL = this CPU's best */

@@ -64,7 +64,8 @@ static bool build_twin(struct job *j, struct err *e)
     struct gen_opts o = measure_code_opts(j);
     struct str text = {0};
     o.openmp = false;
-    j->has_twin = gen_trace(j->func, &o, &text, &j->site, &j->n_sites, e)
+    j->has_twin = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
+                            &j->trace, e)
                && build_shared(&j->cc, str_text(&text), &o.target, false, j->cancel, &j->twin, e);
     str_free(&text);
     return j->has_twin || measure_sim_refused(j, e);

@@ -18,8 +18,7 @@ struct job {
     struct build kernel, ceiling, twin;
     bool has_ceiling, has_twin;
     double ceiling_flops;
-    const struct site *site;
-    int n_sites;
+    struct trace_table trace;            /* of the twin */
     struct child *child;
     char doing[40];
     double since;                        /* when that began */

@@ -1,7 +1,10 @@
 /* The tracing twin through the cache simulator. */
 #include "profile/measure_impl.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define FIRST_ADDRESS 0x10000000ull
 #define PAGE_BYTES 4096ull
@@ -12,36 +15,115 @@ bool measure_sim_refused(struct job *j, const struct err *e)
     return e->code != ERR_CANCEL;
 }
 
-static struct tensor_count *count_of(struct sim_result *r, const char *tensor)
+int64_t sim_bytes_below(const struct sim_result *r, int k)
+{
+    const struct sim_level *v = &r->level[k];
+    return (v->misses + v->prefetches + v->writebacks) * r->cache.level[0].geometry.line_bytes;
+}
+
+/* --- Counts ----------------------------------------------------------------------------------- */
+
+static int index_of_tensor(struct sim_result *r, const char *tensor)
 {
     for (int i = 0; i < r->n; i++)
         if (streq(r->by_tensor[i].tensor, tensor))
-            return &r->by_tensor[i];
+            return i;
     bool full = r->n == MEASURE_MAX_TENSORS;
-    struct tensor_count *c = &r->by_tensor[full ? r->n - 1 : r->n++];
-    snprintf(c->tensor, sizeof c->tensor, "%.47s", full ? "others" : tensor);
-    return c;
+    int at = full ? r->n - 1 : r->n++;
+    snprintf(r->by_tensor[at].tensor, sizeof r->by_tensor[at].tensor, "%.47s",
+             full ? "others" : tensor);
+    return at;
 }
 
 /* Tiles count for the tensor that they hold. */
+static int tensor_of(struct job *j, int buffer)
+{
+    const struct func *f = j->func;
+    return index_of_tensor(&j->m->sim, f->graph->tensor[f->buffer[buffer].tensor].name);
+}
+
+static int by_misses(const void *a, const void *b)
+{
+    const struct sim_site *x = a, *y = b;
+    if (x->l1_misses != y->l1_misses)
+        return x->l1_misses < y->l1_misses ? 1 : -1;
+    if (x->accesses != y->accesses)
+        return x->accesses < y->accesses ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+static void add_misses(struct sim_site *to, const struct sim_site *s)
+{
+    to->accesses += s->accesses;
+    to->l1_misses += s->l1_misses;
+    to->l2_misses += s->l2_misses;
+    to->l3_misses += s->l3_misses;
+}
+
+/* Worst first; what does not fit is summed in the last one. */
+static void take_sites(struct sim_result *r, struct sim_site *all, int n)
+{
+    qsort(all, (size_t)n, sizeof *all, by_misses);
+    for (int i = 0; i < n; i++) {
+        if (all[i].accesses == 0 && all[i].l1_misses == 0)
+            continue;
+        if (r->n_sites < MEASURE_MAX_SITES) {
+            r->site[r->n_sites++] = all[i];
+            continue;
+        }
+        struct sim_site *last = &r->site[MEASURE_MAX_SITES - 1];
+        snprintf(last->text, sizeof last->text, "others");
+        last->tensor = r->n;
+        add_misses(last, &all[i]);
+    }
+}
+
+static void take_levels(struct sim_result *r, const struct simulation *s)
+{
+    for (int i = 0; i < r->cache.n_levels; i++) {
+        const struct level_count *c = &s->level[i];
+        r->level[i] = (struct sim_level){
+            .accesses = i ? c->accesses : r->loads + r->stores, .misses = c->misses,
+            .writebacks = c->writebacks, .prefetches = c->prefetches, .useful = c->useful,
+            .error = s->error[i],
+        };
+    }
+    r->l1_misses = r->level[0].misses;
+    r->writebacks = r->level[0].writebacks;
+}
+
 static void take_counts(struct job *j, const struct simulation *s)
 {
     struct sim_result *r = &j->m->sim;
-    const struct func *f = j->func;
-    for (int i = 0; i < j->n_sites; i++) {
-        const struct site *site = &j->site[i];
-        const struct site_count *c = &s->count[i];
-        int t = f->buffer[site->buffer].tensor;
-        struct tensor_count *to = count_of(r, f->graph->tensor[t].name);
-        *(site->is_store ? &to->stores : &to->loads) += c->accesses;
-        *(site->is_store ? &r->stores : &r->loads) += c->accesses;
-        to->l1_misses += c->misses;
-        r->l1_misses += c->misses;
+    const struct trace_table *t = &j->trace;
+    struct sim_site *all = xcalloc((size_t)t->n_sites + 1, sizeof *all);
+    for (int i = 0; i < t->n_uses; i++)
+        all[t->use[i].site].accesses += t->use[i].n * s->runs[t->use[i].block];
+    for (int i = 0; i < t->n_sites; i++) {
+        const int64_t *misses = s->count[i].misses;
+        all[i].tensor = tensor_of(j, t->site[i].buffer);
+        all[i].is_store = t->site[i].is_store;
+        all[i].l1_misses = misses[0];
+        all[i].l2_misses = misses[1];
+        all[i].l3_misses = misses[2];
+        snprintf(all[i].text, sizeof all[i].text, "%.111s", t->site[i].text);
+        struct tensor_count *to = &r->by_tensor[all[i].tensor];
+        *(all[i].is_store ? &to->stores : &to->loads) += all[i].accesses;
+        *(all[i].is_store ? &r->stores : &r->loads) += all[i].accesses;
+        to->l1_misses += misses[0];
+        to->l2_misses += misses[1];
+        to->l3_misses += misses[2];
     }
-    r->writebacks = s->writebacks;
+    take_levels(r, s);
+    take_sites(r, all, t->n_sites);
+    free(all);
+    r->fraction = s->fraction;
+    r->error = s->error[0];
     r->seconds = s->seconds;
     r->available = true;
 }
+
+/* --- The simulation --------------------------------------------------------------------------- */
 
 void measure_place_buffers(const struct func *f, unsigned long long *base)
 {
@@ -53,28 +135,32 @@ void measure_place_buffers(const struct func *f, unsigned long long *base)
     }
 }
 
+static bool too_many(struct job *j)
+{
+    snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
+             "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
+             " more)", j->opts.limit_s);
+    return true;
+}
+
 /* A count that cannot be had is a reason in m->sim; the measurement stands. False only on a
  * cancel. */
 bool measure_sim(struct job *j, struct err *e)
 {
     struct arena *pass = arena_new();
     unsigned long long *base = ARENA_ARRAY(pass, unsigned long long, j->func->n_buffers + 1);
-    bool *is_store = ARENA_ARRAY(pass, bool, j->n_sites + 1);
-    struct simulation s = { .count = ARENA_ARRAY(pass, struct site_count, j->n_sites + 1) };
+    struct simulated what = { .cache = &j->opts.cache, .base = base, .seed = j->opts.seed,
+                              .budget = j->opts.sim_budget };
+    struct simulation s = { .count = ARENA_ARRAY(pass, struct site_count, j->trace.n_sites + 1),
+                            .runs = ARENA_ARRAY(pass, int64_t, j->trace.n_blocks + 1) };
     measure_begin(j, "simulating");
     measure_place_buffers(j->func, base);
-    for (int i = 0; i < j->n_sites; i++)
-        is_store[i] = j->site[i].is_store;
     bool ok = child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
-           && child_simulate(j->child, &j->opts.l1, base, is_store, &s, e);
+           && child_simulate(j->child, &what, &s, e);
     if (ok)
         take_counts(j, &s);
-    else if (e->code == ERR_TIMEOUT)
-        snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
-                 "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
-                 " more)", j->opts.limit_s);
     else
-        ok = measure_sim_refused(j, e);
+        ok = e->code == ERR_TIMEOUT ? too_many(j) : measure_sim_refused(j, e);
     arena_free(pass);
-    return ok || e->code != ERR_CANCEL;
+    return ok;
 }

@@ -35,7 +35,8 @@ bool measure_open_child(struct job *j, struct err *e)
     struct child_opts o = {
         .runner = j->opts.runner, .threads = j->opts.threads, .limit_s = j->opts.limit_s,
         .memory_bytes = j->opts.memory_bytes, .n_buffers = f->n_params, .buffer = buffer,
-        .n_sites = j->has_twin ? j->n_sites : 0, .n_trace_buffers = f->n_buffers,
+        .trace = j->has_twin ? &j->trace : NULL, .n_trace_buffers = f->n_buffers,
+        .sim_detail = j->opts.detail != NULL,
         .cancel = j->cancel, .tick = measure_tick, .ctx = j,
     };
     return child_open(&o, &j->child, e)

@@ -2,12 +2,13 @@
  *
  * Two descriptors are inherited: a socket on which a request is answered by one reply, and a
  * memory file that both map.  The file begins with struct shared, then come trace addresses, site
- * counts and the exchange copies of the kernel's buffers.  Once a kernel has run, nothing in the
+ * tables and the exchange copies of the kernel's buffers.  Once a kernel has run, nothing in the
  * file can be trusted: the parent checks what it reads. */
 #ifndef TS_PROFILE_PROTOCOL_H
 #define TS_PROFILE_PROTOCOL_H
 #include "profile/cachesim.h"
 #include "profile/counting.h"
+#include "profile/sim_result.h"
 #include "profile/vendor/plugin.h"
 
 #include <stdatomic.h>
@@ -18,7 +19,6 @@
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384
-#define PROTOCOL_MAX_SITTINGS 128
 
 /* Kernels that are timed against each other, SLOT_KERNEL + i the i-th of them; the FMA ceiling; the
  * first kernel's tracing twin. */
@@ -43,10 +43,7 @@ struct request {
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
-    int32_t min_runs, sittings;           /* TIME: how often the buffers get new pages; 0 = once */
-    bool cold;                            /* TIME: single calls, with nothing in the caches */
-    int64_t walk_bytes;                   /* TIME, cold: where lines cannot be flushed by address */
-    struct cache_geometry l1;             /* SIMULATE */
+    int32_t min_runs;
     int32_t meter, n_events;              /* COUNT: enum meter_id, and what it counts */
     struct event event[EVENTS_MAX];
 };
@@ -73,11 +70,10 @@ struct fault {
 struct shared {
     uint32_t magic, bytes;                /* of this struct: a stale runner is noticed */
     int32_t parent, threads;
-    int32_t n_buffers, n_contenders, n_trace_buffers, n_sites;
-    int64_t file_bytes, trace_at, sites_at;         /* offsets into the file */
+    int32_t n_buffers, n_contenders;
+    int64_t file_bytes, sim_at;           /* sim_at: of struct shared_sim in the file */
     int64_t memory_bytes;                 /* that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
-    int32_t huge_pages;                   /* ask for them for the buffers */
     struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];    /* whose buffers they are */
     /* Written by the runner. */
@@ -86,14 +82,52 @@ struct shared {
     /* Seconds a call; sample[.][i] were all taken in round i.  0 samples: not asked for. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
-    int32_t n_sittings, sitting[PROTOCOL_MAX_SITTINGS];    /* the first round of each */
-    int32_t flushed;                      /* cold: by address, not by walking walk_bytes */
-    int64_t huge_bytes, room_bytes;       /* of the buffers' pages, after TIME */
     struct counts counts;
-    int64_t writebacks;
 };
 
-/* In the file at trace_at: one address per buffer of the function; at sites_at: one of these per
- * site. */
-struct shared_site { int32_t is_store, reserved; struct site_count count; };
+/* Of a site, a block and a mark of the twin (gen.h). */
+struct shared_site { int32_t is_store, tensor; struct site_count count; };
+struct shared_block { int32_t mark, accesses; long long runs; };
+struct shared_mark { int32_t block, reserved; };
+
+/* What COMMAND_SIMULATE works on; arrays lie at these offsets from it. */
+struct shared_sim {
+    struct cache_config cache;
+    double budget;                        /* accesses beyond which a sample is simulated */
+    uint64_t seed;                        /* of the sample */
+    int32_t n_sites, n_blocks, n_marks, n_buffers;
+    int64_t site_at, block_at, mark_at, base_at;
+    int64_t detail_at;                    /* struct sim_detail; 0 = not wanted */
+    /* Written by the runner; counts are of the sites and these. */
+    struct level_count level[CACHE_LEVELS];
+    double fraction, error[CACHE_LEVELS];
+};
+
+/* heat: per tensor, the address of its map's first byte. */
+struct shared_detail { unsigned long long heat[MEASURE_MAX_TENSORS]; struct sim_detail detail; };
+
+static inline struct shared_sim *shared_sim(struct shared *sh)
+{
+    return (void *)((char *)sh + sh->sim_at);
+}
+static inline struct shared_site *sim_sites(struct shared_sim *s)
+{
+    return (void *)((char *)s + s->site_at);
+}
+static inline struct shared_block *sim_blocks(struct shared_sim *s)
+{
+    return (void *)((char *)s + s->block_at);
+}
+static inline struct shared_mark *sim_marks(struct shared_sim *s)
+{
+    return (void *)((char *)s + s->mark_at);
+}
+static inline unsigned long long *sim_bases(struct shared_sim *s)
+{
+    return (void *)((char *)s + s->base_at);
+}
+static inline struct shared_detail *sim_detail_of(struct shared_sim *s)
+{
+    return (void *)((char *)s + s->detail_at);
+}
 #endif

@@ -97,14 +97,16 @@ static bool load(struct runner *r, const struct request *q, struct err *e)
                        colon ? colon : why);
     }
     const char *name = q->slot == SLOT_TRACE ? "ts_trace" : "ts_entry";
-    void *symbol = dlsym(h, name);
-    if (!symbol)
+    void *symbol = dlsym(h, name), *count = q->slot == SLOT_TRACE ? dlsym(h, "ts_count") : symbol;
+    if (!symbol || !count)
         return err_set(e, ERR_COMPILE, "the compiled kernel has no function %s", name);
     r->handle[q->slot] = h;
-    if (q->slot == SLOT_TRACE)
+    if (q->slot == SLOT_TRACE) {
         memcpy(&r->trace, &symbol, sizeof symbol);
-    else
+        memcpy(&r->count, &count, sizeof count);
+    } else {
         memcpy(&r->entry[q->slot], &symbol, sizeof symbol);
+    }
     return true;
 }
 

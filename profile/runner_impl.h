@@ -5,8 +5,8 @@
 #include "profile/measure.h"
 #include "profile/sampling.h"
 
-typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
-                      struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
+typedef void trace_fn(const unsigned long long *base, struct ts_sim *ts);
+typedef void count_fn(long long *exec);
 
 struct runner {
     struct shared *shared;
@@ -14,6 +14,7 @@ struct runner {
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
     trace_fn *trace;
+    count_fn *count;
     /* Of contenders that are a library's; entry is NULL then. */
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];

@@ -3,37 +3,74 @@
 
 #include "kernels/base/subprocess.h"
 
-#define TRACE_RECORDS 4096
+#include <stdlib.h>
 
-struct tracing { struct cachesim *sim; struct ts_rec *buf; };
+/* The simulation at work: the twin's marks have no context of their own. */
+static struct {
+    struct shared *shared;
+    double done, all;                     /* accesses, by the iterations of marked loops */
+    double each[64];                      /* of one iteration, per mark */
+    int n_marks;
+} sim;
 
-static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
+/* How often every block runs; the accesses of all, and of an iteration of each mark. */
+static double count_runs(struct runner *r, struct shared_sim *s)
 {
-    struct tracing *t = ctx;
-    cachesim_run(t->sim, t->buf, end - t->buf);
-    return t->buf;
+    struct shared_block *block = sim_blocks(s);
+    struct shared_mark *mark = sim_marks(s);
+    double all = 0, within[64] = {0};
+    long long *runs = xcalloc((size_t)s->n_blocks + 1, sizeof *runs);
+    r->count(runs);
+    for (int i = 0; i < s->n_blocks; i++) {
+        double n = (double)runs[i] * block[i].accesses;
+        block[i].runs = runs[i];
+        all += n;
+        if (block[i].mark >= 0 && block[i].mark < COUNT_OF(within))
+            within[block[i].mark] += n;
+    }
+    sim.n_marks = s->n_marks < COUNT_OF(within) ? s->n_marks : COUNT_OF(within);
+    for (int i = 0; i < sim.n_marks; i++) {
+        long long n = runs[mark[i].block];
+        sim.each[i] = n > 0 ? within[i] / (double)n : 0;
+    }
+    free(runs);
+    return all;
+}
+
+static int on_mark(struct ts_sim *ts, int mark)
+{
+    (void)ts;
+    if (mark >= 0 && mark < sim.n_marks) {
+        sim.done += sim.each[mark];
+        atomic_store_explicit(&sim.shared->permille, (int)(999 * sim.done / sim.all),
+                              memory_order_relaxed);
+    }
+    return 0;
 }
 
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e)
 {
-    static struct ts_rec buf[TRACE_RECORDS];
-    struct shared *sh = r->shared;
-    struct tracing t = { .buf = buf };
-    const unsigned long long *base = (const void *)((char *)sh + sh->trace_at);
-    struct shared_site *site = (void *)((char *)sh + sh->sites_at);
-    if (!r->trace)
+    struct shared_sim *s = shared_sim(r->shared);
+    struct cachesim *cache;
+    (void)q;
+    if (!r->trace || !r->count)
         return err_set(e, ERR_BUG, "no tracing twin is loaded");
-    if (!cachesim_open(&q->l1, sh->n_sites, &t.sim, e))
+    if (!cachesim_open(&s->cache, s->n_sites, &cache, e))
         return false;
-    for (int i = 0; i < sh->n_sites; i++)
-        if (site[i].is_store)
-            cachesim_store_site(t.sim, i);
+    for (int i = 0; i < s->n_sites; i++)
+        if (sim_sites(s)[i].is_store)
+            cachesim_store_site(cache, i);
     double start = clock_s();
-    r->trace(base, buf, TRACE_RECORDS, take_records, &t);
+    sim.shared = r->shared;
+    sim.done = 0;
+    sim.all = count_runs(r, s);
+    cachesim_hooks(cache)->mark = on_mark;
+    r->trace(sim_bases(s), cachesim_hooks(cache));
+    for (int i = 0; i < s->n_sites; i++)
+        sim_sites(s)[i].count = cachesim_counts(cache)[i];
+    cachesim_levels(cache, s->level);
+    s->fraction = 1;
     r->reply.seconds = clock_s() - start;
-    for (int i = 0; i < sh->n_sites; i++)
-        site[i].count = cachesim_counts(t.sim)[i];
-    sh->writebacks = cachesim_writebacks(t.sim);
-    cachesim_close(t.sim);
+    cachesim_close(cache);
     return true;
 }

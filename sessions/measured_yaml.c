@@ -38,9 +38,31 @@ static const struct field sim_fields[] = {
     FIELD(INT64, sim_result, stores, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, l1_misses, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, writebacks, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, sim_result, fraction, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, sim_result, error, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, seconds, ZERO_LEFT_OUT),
 };
 
+static const struct field level_fields[] = {
+    FIELD(INT64, sim_level, accesses, ZERO_KEPT),
+    FIELD(INT64, sim_level, misses, ZERO_KEPT),
+    FIELD(INT64, sim_level, writebacks, ZERO_KEPT),
+    FIELD(INT64, sim_level, prefetches, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_level, useful, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, sim_level, error, ZERO_LEFT_OUT),
+};
+
+static const struct field site_fields[] = {
+    FIELD(TEXT, sim_site, text, ZERO_KEPT),
+    FIELD(INT, sim_site, tensor, ZERO_KEPT),
+    FIELD(BOOL, sim_site, is_store, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_site, accesses, ZERO_KEPT),
+    FIELD(INT64, sim_site, l1_misses, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_site, l2_misses, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_site, l3_misses, ZERO_LEFT_OUT),
+};
+
+/* Of versions that had one level only. */
 static const struct field geometry_fields[] = {
     FIELD(INT64, cache_geometry, size_bytes, ZERO_KEPT),
     FIELD(INT, cache_geometry, ways, ZERO_KEPT),
@@ -51,6 +73,8 @@ static const struct field tensor_fields[] = {
     FIELD(INT64, tensor_count, loads, ZERO_KEPT),
     FIELD(INT64, tensor_count, stores, ZERO_KEPT),
     FIELD(INT64, tensor_count, l1_misses, ZERO_KEPT),
+    FIELD(INT64, tensor_count, l2_misses, ZERO_LEFT_OUT),
+    FIELD(INT64, tensor_count, l3_misses, ZERO_LEFT_OUT),
 };
 
 static const struct field counts_fields[] = {
@@ -81,17 +105,38 @@ void state_key(char out[20], const char *spec, const char *const *steps, int n)
 
 /* writing */
 
+/* A list of n structs, size bytes each. */
+static void write_maps(struct ywriter *w, const char *key, const struct field *field, int n_fields,
+                       const void *item, size_t size, int n)
+{
+    ywrite_text(w, key);
+    ywrite_seq(w, true);
+    for (int i = 0; i < n; i++) {
+        ywrite_map(w, true);
+        fields_write(w, field, n_fields, (const char *)item + size * (size_t)i);
+        ywrite_map_end(w);
+    }
+    ywrite_seq_end(w);
+}
+
 static void write_sim(struct ywriter *w, const struct sim_result *sim)
 {
     ywrite_text(w, "sim");
     ywrite_map(w, true);
     fields_write(w, WITH_COUNT(sim_fields), sim);
-    if (sim->l1.size_bytes > 0) {
-        ywrite_text(w, "l1");
-        ywrite_map(w, true);
-        fields_write(w, WITH_COUNT(geometry_fields), &sim->l1);
-        ywrite_map_end(w);
+    if (sim->cache.n_levels > 0) {
+        struct str cache = {0};
+        cache_config_print(&cache, &sim->cache);
+        ywrite_text(w, "cache");
+        ywrite_text(w, str_text(&cache));
+        str_free(&cache);
     }
+    if (sim->available)
+        write_maps(w, "levels", WITH_COUNT(level_fields), sim->level, sizeof *sim->level,
+                   sim->cache.n_levels);
+    if (sim->n_sites > 0)
+        write_maps(w, "sites", WITH_COUNT(site_fields), sim->site, sizeof *sim->site,
+                   sim->n_sites);
     if (sim->n > 0) {
         ywrite_text(w, "by_tensor");
         ywrite_map(w, true);
@@ -193,18 +238,77 @@ static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct
     return true;
 }
 
+/* A list of at most `most` structs, size bytes each. */
+static bool read_maps(const struct ydoc *d, const struct ynode *list, const char *key,
+                      const struct field *field, int n_fields, void *item, size_t size, int most,
+                      struct err *e)
+{
+    if (!ynode_is(d, list, YNODE_SEQ, key, e))
+        return false;
+    if (list->n > most) {
+        err_set(e, ERR_RANGE, "%s: more than %d", key, most);
+        return ydoc_at(d, list, e);
+    }
+    for (int i = 0; i < list->n; i++)
+        if (!ymap_check(d, list->item[i], key, field, n_fields, NULL, e)
+            || !fields_read(d, list->item[i], field, n_fields, (char *)item + size * (size_t)i, e))
+            return false;
+    return true;
+}
+
+/* `cache`, or the `l1` of older files. */
+static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cache_config *out,
+                       struct err *e)
+{
+    const struct ynode *cache = ymap_get(map, "cache"), *l1 = ymap_get(map, "l1");
+    const char *text;
+    if (cache && !ynode_text(d, cache, "cache", 255, false, &text, e))
+        return false;
+    if (cache && !cache_config_parse(text, out, e))
+        return ydoc_at(d, cache, e);
+    if (!l1 || cache)
+        return true;
+    out->n_levels = 1;
+    if (!ymap_check(d, l1, "l1", WITH_COUNT(geometry_fields), NULL, e)
+        || !fields_read(d, l1, WITH_COUNT(geometry_fields), &out->level[0].geometry, e))
+        return false;
+    return cache_config_check(out, e) || ydoc_at(d, l1, e);
+}
+
+/* Sites name their tensor by its position. */
+static bool check_sites(const struct ydoc *d, const struct ynode *list, struct sim_result *sim,
+                        struct err *e)
+{
+    for (int i = 0; i < list->n; i++)
+        if (sim->site[i].tensor > sim->n) {
+            err_set(e, ERR_RANGE, "sites: there is no tensor %d", sim->site[i].tensor);
+            return ydoc_at(d, list->item[i], e);
+        }
+    sim->n_sites = list->n;
+    return true;
+}
+
 static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_result *sim,
                      struct err *e)
 {
-    static const char *const more[] = { "l1", "by_tensor", NULL };
+    static const char *const more[] = { "cache", "l1", "by_tensor", "levels", "sites", NULL };
     if (!ymap_check(d, map, "sim", WITH_COUNT(sim_fields), more, e)
         || !fields_read(d, map, WITH_COUNT(sim_fields), sim, e))
         return false;
-    const struct ynode *l1 = ymap_get(map, "l1"), *tensors = ymap_get(map, "by_tensor");
-    if (l1 && (!ymap_check(d, l1, "l1", WITH_COUNT(geometry_fields), NULL, e)
-               || !fields_read(d, l1, WITH_COUNT(geometry_fields), &sim->l1, e)))
+    const struct ynode *tensors = ymap_get(map, "by_tensor"), *levels = ymap_get(map, "levels");
+    const struct ynode *sites = ymap_get(map, "sites");
+    if (!read_cache(d, map, &sim->cache, e) || (tensors && !read_by_tensor(d, tensors, sim, e)))
         return false;
-    return !tensors || read_by_tensor(d, tensors, sim, e);
+    sim->level[0].accesses = sim->loads + sim->stores;
+    sim->level[0].misses = sim->l1_misses;
+    sim->level[0].writebacks = sim->writebacks;
+    if (!(sim->fraction > 0))
+        sim->fraction = 1;
+    return (!levels || read_maps(d, levels, "levels", WITH_COUNT(level_fields), sim->level,
+                                 sizeof *sim->level, sim->cache.n_levels, e))
+        && (!sites || (read_maps(d, sites, "sites", WITH_COUNT(site_fields), sim->site,
+                                 sizeof *sim->site, MEASURE_MAX_SITES, e)
+                       && check_sites(d, sites, sim, e)));
 }
 
 static bool read_counts(const struct ydoc *d, const struct ynode *map, const char *meter,

@@ -82,28 +82,110 @@ static json_t *geometry_json(const struct cache_geometry *g)
     return o;
 }
 
+/* l1_misses, and l2_misses and l3_misses where there are such levels. */
+static void put_misses(json_t *o, const struct sim_result *s, int64_t l1, int64_t l2, int64_t l3)
+{
+    put(o, "l1_misses", json_integer(l1));
+    if (s->cache.n_levels > 1)
+        put(o, "l2_misses", json_integer(l2));
+    if (s->cache.n_levels > 2)
+        put(o, "l3_misses", json_integer(l3));
+}
+
+static json_t *levels_json(const struct sim_result *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->cache.n_levels; i++) {
+        const struct sim_level *v = &s->level[i];
+        json_t *o = geometry_json(&s->cache.level[i].geometry);
+        put(o, "level", json_integer(i + 1));
+        put(o, "accesses", json_integer(v->accesses));
+        put(o, "misses", json_integer(v->misses));
+        put(o, "writebacks", json_integer(v->writebacks));
+        put(o, "prefetches", json_integer(v->prefetches));
+        put(o, "useful", integer_if(i == 0, v->useful));
+        put(o, "bytes_below", json_integer(sim_bytes_below(s, i)));
+        if (s->fraction < 1)
+            put(o, "error", real_if(true, v->error));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *sites_json(const struct sim_result *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->n_sites; i++) {
+        const struct sim_site *t = &s->site[i];
+        json_t *o = json_object();
+        put(o, "site", text_of(t->text));
+        put(o, "tensor", t->tensor >= s->n ? json_null() : text_of(s->by_tensor[t->tensor].tensor));
+        put(o, "store", t->tensor >= s->n ? json_null() : json_boolean(t->is_store));
+        put(o, "accesses", json_integer(t->accesses));
+        put_misses(o, s, t->l1_misses, t->l2_misses, t->l3_misses);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* What a roofline asks for: bytes between L1 and L2, L2 and L3, the last level and memory. */
+static void put_bytes(json_t *o, const struct sim_result *s)
+{
+    static const char *const below[] = { "l2_bytes", "l3_bytes" };
+    int last = s->cache.n_levels - 1;
+    for (int i = 0; i < last && i < COUNT_OF(below); i++)
+        put(o, below[i], json_integer(sim_bytes_below(s, i)));
+    if (last > 0)
+        put(o, "dram_bytes", json_integer(sim_bytes_below(s, last)));
+}
+
+static json_t *sampled_json(const struct sim_result *s)
+{
+    if (!(s->fraction < 1))
+        return json_null();
+    json_t *o = json_object();
+    put(o, "fraction", real_if(true, s->fraction));
+    put(o, "error", real_if(true, s->error));
+    return o;
+}
+
+static json_t *by_tensor_json(const struct sim_result *s)
+{
+    json_t *by = json_object();
+    for (int i = 0; i < s->n; i++) {
+        const struct tensor_count *t = &s->by_tensor[i];
+        json_t *counts = json_object();
+        put(counts, "loads", json_integer(t->loads));
+        put(counts, "stores", json_integer(t->stores));
+        put_misses(counts, s, t->l1_misses, t->l2_misses, t->l3_misses);
+        put(by, t->tensor, counts);
+    }
+    return by;
+}
+
 static json_t *sim_json(const struct sim_result *s, bool asked)
 {
     if (!asked)
         return unavailable("not asked for (--meters sim)");
     if (!s->available)
         return unavailable(s->reason[0] ? s->reason : "not measured");
-    json_t *o = json_object(), *by = json_object();
+    json_t *o = json_object();
+    struct str cache = {0};
+    cache_config_print(&cache, &s->cache);
     put(o, "available", json_true());
     put(o, "loads", json_integer(s->loads));
     put(o, "stores", json_integer(s->stores));
-    put(o, "l1_misses", json_integer(s->l1_misses));
+    put_misses(o, s, s->l1_misses, s->level[1].misses, s->level[2].misses);
     put(o, "writebacks", json_integer(s->writebacks));
-    for (int i = 0; i < s->n; i++) {
-        const struct tensor_count *t = &s->by_tensor[i];
-        json_t *counts = json_object();
-        put(counts, "loads", json_integer(t->loads));
-        put(counts, "stores", json_integer(t->stores));
-        put(counts, "l1_misses", json_integer(t->l1_misses));
-        put(by, t->tensor, counts);
-    }
-    put(o, "by_tensor", by);
-    put(o, "l1", geometry_json(&s->l1));
+    put(o, "by_tensor", by_tensor_json(s));
+    put(o, "l1", geometry_json(&s->cache.level[0].geometry));
+    put(o, "cache", text_of(str_text(&cache)));
+    put(o, "levels", levels_json(s));
+    put_bytes(o, s);
+    put(o, "sites", sites_json(s));
+    put(o, "sampled", sampled_json(s));
+    put(o, "seconds", real_if(true, s->seconds));
+    str_free(&cache);
     return o;
 }
 

@@ -95,7 +95,9 @@ void code_declare(struct unit *u);        /* decides where each register is decl
 
 /* The printers. */
 void code_print_c(struct unit *u, struct str *out);
-void code_print_trace(struct unit *u, struct str *out);
+/* The twin, and its table but for the sites, in arena `a`. */
+void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
+                      struct trace_table *table);
 
 /* Construction and questions (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);

@@ -33,15 +33,15 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
     return ok;
 }
 
-bool gen_trace(const struct func *f, const struct gen_opts *o, struct str *out,
-               const struct site **sites, int *n_sites, struct err *e)
+bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, struct str *out,
+               struct trace_table *table, struct err *e)
 {
     struct unit u;
     bool ok = prepare(&u, f, o, e);
     if (ok) {
-        code_print_trace(&u, out);
-        *sites = ARENA_DUP(exprs_arena(f->pool), u.sites.data, u.sites.len);
-        *n_sites = u.sites.len;
+        code_print_trace(&u, line_bytes, exprs_arena(f->pool), out, table);
+        table->site = ARENA_DUP(exprs_arena(f->pool), u.sites.data, u.sites.len);
+        table->n_sites = u.sites.len;
     }
     finish(&u);
     return ok;

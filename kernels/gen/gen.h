@@ -37,16 +37,39 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
 bool gen_calls_libm(const char *source);
 
 /* The tracing twin: the same loops; for every load and store that gen_c's code does to memory
- * (named registers do none) one record, in program order.  A vector access is one record of
- * its width.  Exports
- *     void ts_trace(const unsigned long long *base, struct ts_rec *buf, long cap,
- *                   struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx);
- * base[b] is the address given to buffer b (locals too).  flush takes the records [buf, end)
- * when there is no room for 64 more (so cap >= 64) and once at the end, and returns where the
- * next cap records go.  sites receives the site table (in f's arena). */
-struct ts_rec { unsigned long long addr; unsigned site; unsigned bytes; };
-bool gen_trace(const struct func *f, const struct gen_opts *o, struct str *out,
-               const struct site **sites, int *n_sites, struct err *e);
+ * (named registers do none) one access, in program order.  A vector access is one access of its
+ * width.  Exports
+ *     void ts_trace(const unsigned long long *base, struct ts_sim *ts);
+ * base[b] is the address given to buffer b (locals too), a multiple of the line.  An access calls
+ * ts->touch unless it lies in one line, and front[line & mask] holds that line (for a store: as a
+ * dirty one); front is kept by touch alone.  At the head of each iteration of a marked loop
+ * (struct trace_mark) it calls ts->mark, and leaves the iteration out when that is not 0; behind
+ * the loop it calls ts->mark with -1.
+ *     void ts_count(long long *exec);
+ * adds to exec[block] how often each block of the twin is run, without walking the loops that no
+ * condition or bound depends on.  So how many accesses a kernel makes, and where, is known before
+ * any of them is simulated, and exactly. */
+struct ts_sim {
+    const unsigned long long *front;      /* 2 * line + 2, plus 1: dirty; 0: unknown */
+    unsigned long long mask;
+    void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
+    int (*mark)(struct ts_sim *ts, int mark);
+};
+/* Every run of block makes n accesses of site. */
+struct trace_use { int block, site, n; };
+/* The loop of one nest that is fit to be cut into samples and drawn along time: outermost, or as
+ * far inside as iterations stay long.  Its body is block; loops are the axes down to it. */
+struct trace_mark { int block; const char *loops; };
+struct trace_table {
+    int n_sites, n_uses, n_blocks, n_marks;
+    const struct site *site;
+    const struct trace_use *use;
+    const int *block_mark;                /* per block: the mark that it runs under; -1 */
+    const struct trace_mark *mark;
+};
+/* For lines of line_bytes (a power of two); *table lives in f's arena. */
+bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, struct str *out,
+               struct trace_table *table, struct err *e);
 
 /* A loop that does nothing but fused multiply-adds on registers: the ceiling every kernel is
  * compared with. Exports void ts_entry(float *const *buffers); returns its FLOP count per

@@ -28,7 +28,8 @@ static const char *const reserved[] = {
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386",
     "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
     "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
-    "ts_rec",
+    "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
+    "store_over", "times",
 };
 
 static struct name **bucket_of(struct names *n, const char *text)

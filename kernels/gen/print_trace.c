@@ -1,51 +1,233 @@
 /* Code as its tracing twin: the same loops and conditions, and instead of each statement the
- * addresses it touches. Records are appended to the caller's buffer; the room for the next
- * ROOM of them is checked once. */
+ * addresses it touches (ts_trace).  The same walk, counting, writes ts_count: a loop whose
+ * variable decides no condition and no bound becomes a factor. */
 #include "kernels/gen/emit.h"
 
-#define ROOM 64
+#include <stdio.h>
+
+#define MARK_TRIPS 4096.0                 /* enough iterations to draw samples from */
+#define MARK_ACCESSES 256.0               /* of one iteration, or the call is felt */
+#define MARK_SHARE 0.9                    /* of an iteration that a loop inside must hold */
 
 struct trace {
     struct emit m;
-    int room;                             /* records that fit without a further check */
+    int line_bytes;
+    bool counting;                        /* writing ts_count, and filling the table */
+    int block, n_blocks;                  /* the block at hand; numbered in the order of the walk */
+    const char *times;                    /* counting: the variable with its number of runs */
+    int mark, n_marks;                    /* the mark around, or -1 */
+    const struct code *marked[64];        /* the loops that have one */
+    VEC(struct trace_use) uses;
+    VEC(int) block_mark;
+    VEC(struct trace_mark) marks;
 };
 
-static bool term_reads(const struct term *t)
+/* --- Questions -------------------------------------------------------------------------------- */
+
+static int term_reads(const struct term *t)
 {
-    bool reads = t->kind == TERM_LOAD;
-    reads = reads || (t->a && term_reads(t->a)) || (t->b && term_reads(t->b));
-    for (int i = 0; t->part && i < t->lanes && !reads; i++)
-        reads = term_reads(t->part[i]);
+    int reads = t->kind == TERM_LOAD;
+    reads += (t->a ? term_reads(t->a) : 0) + (t->b ? term_reads(t->b) : 0);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        reads += term_reads(t->part[i]);
     return reads;
+}
+
+/* Accesses of a statement, with every choice taken. */
+static int set_touches(const struct code *c)
+{
+    return term_reads(c->value) + (c->reg < 0 ? 1 + (c->how != STORE_SET) : 0);
 }
 
 static bool touches_memory(const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        if (c->kind == CODE_SET ? c->reg < 0 || term_reads(c->value) : touches_memory(&c->body))
+        if (c->kind == CODE_SET ? set_touches(c) > 0 : touches_memory(&c->body))
             return true;
     }
     return false;
 }
 
-static void print_record(struct trace *t, const struct place *at, int site)
+/* At most this many. */
+static double trips_of(const struct code *c)
+{
+    double n = (double)(c->end->hi - c->begin->lo);
+    return n > 1 ? n : 1;
+}
+
+static double accesses_of(const struct block *b)
+{
+    double n = 0;
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_SET)
+            n += set_touches(c);
+        else
+            n += accesses_of(&c->body) * (c->kind == CODE_FOR ? trips_of(c) : 1);
+    }
+    return n;
+}
+
+static bool term_asks(const struct term *t, const struct expr *var)
+{
+    if (t->kind == TERM_SELECT && expr_uses(t->cond, var))
+        return true;
+    if ((t->a && term_asks(t->a, var)) || (t->b && term_asks(t->b, var)))
+        return true;
+    for (int i = 0; t->part && i < t->lanes; i++)
+        if (term_asks(t->part[i], var))
+            return true;
+    return false;
+}
+
+/* Does a condition or bound in b depend on var? */
+static bool asks_for(const struct block *b, const struct expr *var)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if ((c->kind == CODE_IF && expr_uses(c->cond, var))
+            || (c->kind == CODE_FOR && (expr_uses(c->begin, var) || expr_uses(c->end, var)))
+            || (c->kind == CODE_SET ? term_asks(c->value, var) : asks_for(&c->body, var)))
+            return true;
+    }
+    return false;
+}
+
+/* The loop in b that holds nearly all of its accesses, or NULL. */
+static const struct code *main_loop(const struct block *b, double all)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_FOR && accesses_of(&c->body) * trips_of(c) >= MARK_SHARE * all)
+            return c;
+        const struct code *inside = c->kind == CODE_IF || c->kind == CODE_SCOPE
+                                  ? main_loop(&c->body, all) : NULL;
+        if (inside)
+            return inside;
+    }
+    return NULL;
+}
+
+/* The marked loop of the nest c, and the axes down to it. */
+static const struct code *choose_mark(const struct code *c, struct str *loops)
+{
+    double trips = 1;
+    for (;;) {
+        double each = accesses_of(&c->body);
+        trips *= trips_of(c);
+        if (c->axis && (trips_of(c) > 1 || loops->len == 0))
+            str_printf(loops, "%s%s", loops->len ? " " : "", c->axis);
+        const struct code *inside = main_loop(&c->body, each);
+        if (trips >= MARK_TRIPS || !inside || accesses_of(&inside->body) < MARK_ACCESSES)
+            return c;
+        c = inside;
+    }
+}
+
+static void find_marks(struct trace *t, const struct block *b, struct arena *a)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        if (c->kind == CODE_IF || c->kind == CODE_SCOPE)
+            find_marks(t, &c->body, a);
+        if (c->kind != CODE_FOR || !touches_memory(&c->body) || t->n_marks == COUNT_OF(t->marked))
+            continue;
+        struct str loops = { 0 };
+        t->marked[t->n_marks++] = choose_mark(c, &loops);
+        struct trace_mark mark = { -1, arena_strdup(a, str_text(&loops)) };
+        vec_push(&t->marks, mark);
+        str_free(&loops);
+    }
+}
+
+static int mark_of(const struct trace *t, const struct code *c)
+{
+    for (int i = 0; i < t->n_marks; i++)
+        if (t->marked[i] == c)
+            return i;
+    return -1;
+}
+
+/* Does the access surely lie in one line?  When its first float is a multiple of its lanes. */
+static bool in_one_line(struct trace *t, const struct place *at)
+{
+    if (4 * at->lanes > t->line_bytes)
+        return false;
+    if (at->lanes == 1)
+        return true;
+    struct expr_linear sum = expr_linear(t->m.u->func->pool, at->base);
+    bool aligned = (sum.rest + at->rest) % at->lanes == 0;
+    for (int i = 0; i < sum.n && aligned; i++)
+        aligned = sum.coef[i] % at->lanes == 0;
+    return aligned;
+}
+
+/* --- Accesses --------------------------------------------------------------------------------- */
+
+static void count_use(struct trace *t, int site)
+{
+    for (int i = t->uses.len - 1; i >= 0 && t->uses.data[i].block >= t->block; i--)
+        if (t->uses.data[i].block == t->block && t->uses.data[i].site == site) {
+            t->uses.data[i].n++;
+            return;
+        }
+    struct trace_use use = { t->block, site, 1 };
+    vec_push(&t->uses, use);
+}
+
+static void print_access(struct trace *t, const struct place *at, int site, bool store)
 {
     struct emit *m = &t->m;
-    if (t->room == 0) {
-        emit_line(m, "if (rec > last) {");
-        emit_line(m, "    rec = flush(ctx, rec);");
-        emit_line(m, "    last = rec + (cap - %d);", ROOM);
-        emit_line(m, "}");
-        t->room = ROOM;
+    if (t->counting) {
+        count_use(t, site);
+        return;
     }
-    t->room--;
     m->touched[at->buffer] = true;
     emit_indent(m);
-    str_printf(m->out, "*rec++ = (struct ts_rec){ %s + 4 * (unsigned long long)(",
+    str_printf(m->out, "%s_%s(ts, front, mask, %s + 4 * (unsigned long long)(",
+               store ? "store" : "load", in_one_line(t, at) ? "at" : "over",
                m->buffer[at->buffer]);
     emit_index(m, at->base, at->rest, 0);
-    str_printf(m->out, "), %d, %d };\n", site, 4 * at->lanes);
+    str_printf(m->out, "), %d, %d);\n", site, 4 * at->lanes);
+}
+
+/* A block has a number; when it is counted, its runs are added behind its last access. */
+static int open_block(struct trace *t)
+{
+    int before = t->block;
+    t->block = t->n_blocks++;
+    if (t->counting)
+        vec_push(&t->block_mark, t->mark);
+    return before;
+}
+
+static void close_block(struct trace *t, int before)
+{
+    if (t->counting)
+        emit_line(&t->m, "exec[%d] += %s;", t->block, t->times);
+    t->block = before;
+}
+
+static void print_reads(struct trace *t, const struct term *v);
+
+static void print_choice(struct trace *t, const struct term *v)
+{
+    const struct term *side[2] = { v->a, v->b };
+    for (int i = 0; i < 2; i++) {
+        if (term_reads(side[i]) == 0)
+            continue;
+        emit_indent(&t->m);
+        str_add(t->m.out, i ? "if (!(" : "if (");
+        emit_index(&t->m, v->cond, 0, 0);
+        str_add(t->m.out, i ? ")) {\n" : ") {\n");
+        t->m.depth++;
+        int before = open_block(t);
+        print_reads(t, side[i]);
+        close_block(t, before);
+        t->m.depth--;
+        emit_line(&t->m, "}");
+    }
 }
 
 static void print_reads(struct trace *t, const struct term *v)
@@ -54,7 +236,7 @@ static void print_reads(struct trace *t, const struct term *v)
     case TERM_CONST: case TERM_REG:
         return;
     case TERM_LOAD:
-        print_record(t, &v->at, v->site);
+        print_access(t, &v->at, v->site, false);
         return;
     case TERM_CALL: case TERM_SHUFFLE:
         print_reads(t, v->a);
@@ -68,25 +250,11 @@ static void print_reads(struct trace *t, const struct term *v)
             print_reads(t, v->part[l]);
         return;
     case TERM_SELECT:
-        break;
+        print_choice(t, v);
+        return;
     default:
         UNREACHABLE();
     }
-    const struct term *side[2] = { v->a, v->b };
-    for (int i = 0; i < 2; i++) {
-        if (!term_reads(side[i]))
-            continue;
-        emit_indent(&t->m);
-        str_add(t->m.out, i ? "if (!(" : "if (");
-        emit_index(&t->m, v->cond, 0, 0);
-        str_add(t->m.out, i ? ")) {\n" : ") {\n");
-        t->m.depth++;
-        t->room = 0;
-        print_reads(t, side[i]);
-        t->m.depth--;
-        emit_line(&t->m, "}");
-    }
-    t->room = 0;
 }
 
 static void print_set(struct trace *t, const struct code *c)
@@ -95,20 +263,62 @@ static void print_set(struct trace *t, const struct code *c)
     if (c->reg >= 0)
         return;
     if (c->how != STORE_SET)
-        print_record(t, &c->at, c->site_load);
-    print_record(t, &c->at, c->site_store);
+        print_access(t, &c->at, c->site_load, false);
+    print_access(t, &c->at, c->site_store, true);
 }
+
+/* --- Loops ------------------------------------------------------------------------------------ */
 
 static void print_block(struct trace *t, const struct block *b);
 
-static void print_body(struct trace *t, const struct code *c)
+static void print_body(struct trace *t, const struct code *c, int mark)
 {
     t->m.depth++;
-    t->room = 0;
+    int before = open_block(t);
+    if (mark >= 0 && t->counting)
+        t->marks.data[mark].block = t->block;
+    if (mark >= 0 && !t->counting)
+        emit_line(&t->m, "if (ts->mark(ts, %d))\n%*scontinue;", mark, 4 * t->m.depth + 4, "");
     print_block(t, &c->body);
-    t->room = 0;
+    close_block(t, before);
     t->m.depth--;
     emit_line(&t->m, "}");
+}
+
+/* "{ const long times_1 = times * trips;": the loop as a factor. */
+static void print_factor(struct trace *t, const struct code *c)
+{
+    struct emit *m = &t->m;
+    struct str begin = { 0 }, end = { 0 }, *out = m->out;
+    m->out = &begin;
+    emit_index(m, c->begin, 0, 5);
+    m->out = &end;
+    emit_index(m, c->end, 0, 4);
+    m->out = out;
+    const char *outer = t->times;
+    t->times = names_claim_numbered(m->names, "times");
+    emit_line(m, "{");
+    emit_line(m, "    const long %s = %s * (%s > %s ? %s - %s : 0);", t->times, outer,
+              str_text(&end), str_text(&begin), str_text(&end), str_text(&begin));
+    str_free(&begin);
+    str_free(&end);
+    print_body(t, c, mark_of(t, c));
+    t->times = outer;
+}
+
+static void print_loop(struct trace *t, const struct code *c)
+{
+    int mark = mark_of(t, c), around = t->mark;
+    t->mark = mark >= 0 ? mark : around;
+    if (t->counting && !asks_for(&c->body, c->var)) {
+        print_factor(t, c);
+    } else {
+        emit_for(&t->m, c);
+        print_body(t, c, mark);
+    }
+    if (mark >= 0 && !t->counting)
+        emit_line(&t->m, "ts->mark(ts, -1);");
+    t->mark = around;
 }
 
 static void print_block(struct trace *t, const struct block *b)
@@ -122,14 +332,13 @@ static void print_block(struct trace *t, const struct block *b)
         } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN || !touches_memory(&c->body)) {
             continue;
         } else if (c->kind == CODE_FOR) {
-            emit_for(m, c);
-            print_body(t, c);
+            print_loop(t, c);
         } else if (c->kind == CODE_IF) {
             emit_indent(m);
             str_add(m->out, "if (");
             emit_index(m, c->cond, 0, 0);
             str_add(m->out, ") {\n");
-            print_body(t, c);
+            print_body(t, c, -1);
         } else {
             print_block(t, &c->body);
         }
@@ -137,11 +346,39 @@ static void print_block(struct trace *t, const struct block *b)
     }
 }
 
-static const char prologue[] =
-    "struct ts_rec { unsigned long long addr; unsigned site; unsigned bytes; };\n\n";
-static const char signature[] =
-    "void ts_trace(const unsigned long long *base, struct ts_rec *buf, long cap,\n"
-    "              struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx)\n{\n";
+/* --- The unit --------------------------------------------------------------------------------- */
+
+static const char types[] =
+    "struct ts_sim {\n"
+    "    const unsigned long long *front;\n"
+    "    unsigned long long mask;\n"
+    "    void (*touch)(struct ts_sim *, unsigned long long, unsigned, unsigned);\n"
+    "    int (*mark)(struct ts_sim *, int);\n"
+    "};\n\n";
+
+/* at: in one line for sure; over: perhaps not. */
+static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
+{
+    str_printf(out,
+               "static inline __attribute__((always_inline)) void %s(struct ts_sim *ts,\n"
+               "    const unsigned long long *front, unsigned long long mask,\n"
+               "    unsigned long long addr, unsigned site, unsigned bytes)\n{\n"
+               "    unsigned long long line = addr >> %d, held = front[line & mask];\n",
+               name, shift);
+    str_printf(out, "    if (__builtin_expect((held ^ (2 * line + %d)) > %d", store ? 3 : 2,
+               store ? 0 : 1);
+    if (over)
+        str_printf(out, " || (addr + bytes - 1) >> %d != line", shift);
+    str_add(out, ", 0))\n        ts->touch(ts, addr, site, bytes);\n}\n");
+}
+
+static void print_filters(struct str *out, int line_bytes)
+{
+    static const char *const name[] = { "load_at", "load_over", "store_at", "store_over" };
+    for (int i = 0; i < COUNT_OF(name); i++)
+        print_filter(out, name[i], __builtin_ctz((unsigned)line_bytes), i >= 2, i & 1);
+    str_add(out, "\n");
+}
 
 /* Local buffers need a name that is visible everywhere. */
 static void claim_locals(struct emit *m)
@@ -151,23 +388,51 @@ static void claim_locals(struct emit *m)
         m->buffer[i] = names_claim(m->names, f->buffer[i].name);
 }
 
-void code_print_trace(struct unit *u, struct str *out)
+static void print_walk(struct trace *t, struct str *body, bool counting)
 {
-    struct trace t = { .room = 0 };
-    struct str body = { 0 };
-    emit_open(&t.m, u, &body);
+    int mark = names_mark(t->m.names);
+    t->m.out = body;
+    t->m.depth = 1;
+    t->counting = counting;
+    t->n_blocks = 0;
+    t->mark = -1;
+    t->times = "times";
+    int before = open_block(t);
+    print_block(t, &t->m.u->body);
+    close_block(t, before);
+    names_reset(t->m.names, mark);
+}
+
+void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
+                      struct trace_table *table)
+{
+    struct trace t = { .line_bytes = line_bytes };
+    struct str trace = { 0 }, count = { 0 };
+    emit_open(&t.m, u, &trace);
     claim_locals(&t.m);
-    t.m.depth = 1;
-    print_block(&t, &u->body);
-    str_add(out, prologue);
+    find_marks(&t, &u->body, a);
+    print_walk(&t, &trace, false);
+    print_walk(&t, &count, true);
+    str_add(out, types);
+    print_filters(out, line_bytes);
     emit_helpers(&t.m, out);
-    str_add(out, signature);
+    str_add(out, "void ts_trace(const unsigned long long *base, struct ts_sim *ts)\n{\n");
     for (int i = 0; i < u->func->n_buffers; i++)
         if (t.m.touched[i])
             str_printf(out, "    const unsigned long long %s = base[%d];\n", t.m.buffer[i], i);
-    str_printf(out, "    struct ts_rec *rec = buf, *last = buf + (cap - %d);\n%s", ROOM,
-               str_text(&body));
-    str_add(out, "    flush(ctx, rec);\n    (void)base;\n    (void)last;\n}\n");
-    str_free(&body);
+    str_printf(out, "    const unsigned long long *front = ts->front, mask = ts->mask;\n%s"
+                    "    (void)base;\n    (void)front;\n    (void)mask;\n}\n\n", str_text(&trace));
+    str_printf(out, "void ts_count(long long *exec)\n{\n    const long times = 1;\n%s}\n",
+               str_text(&count));
+    *table = (struct trace_table){
+        .n_uses = t.uses.len, .use = ARENA_DUP(a, t.uses.data, t.uses.len),
+        .n_blocks = t.n_blocks, .block_mark = ARENA_DUP(a, t.block_mark.data, t.block_mark.len),
+        .n_marks = t.marks.len, .mark = ARENA_DUP(a, t.marks.data, t.marks.len),
+    };
+    str_free(&trace);
+    str_free(&count);
+    vec_free(&t.uses);
+    vec_free(&t.block_mark);
+    vec_free(&t.marks);
     emit_close(&t.m);
 }

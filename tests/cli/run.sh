@@ -12,11 +12,18 @@ S
 
 t 0 '^verified: true' run "$gmm" "${quick[@]}"
 t 0 '^latency: ' run "$gmm" "${quick[@]}" --meters clock
-t 0 '^L1 sim: ' run "$gmm" --meters sim
-t 0 '^L1 sim:  +4K/2/64' run "$gmm" --meters sim --cache 4K/2/64
+t 0 '^sim: ' run "$gmm" --meters sim
+t 0 '^sim: +4K/2/64' run "$gmm" --meters sim --cache 4K/2/64
+t 0 '^sim: +64K/4/64,prefetch=lines:4' run "$gmm" --meters sim --cache cortex-a76,levels=1
+t 0 '^ +L3 ' run "$gmm" --meters sim --cache zen3
+t 2 'column 10.*prefetch' run "$gmm" --meters sim --cache 32K/8/64,prefetch=some
+t 0 'cortex-a76' help caches
+t 0 '' run "$gmm" --meters sim --cache zen3 \
+    --assert 'counters.sim.levels.0.misses == counters.sim.l1_misses'
+t 0 '' run "$gmm" --meters sim --cache zen3 --assert 'counters.sim.dram_bytes >= 64'
 t 0 '^perf: ' run "$gmm" --meters perf
 t 0 '^verified: true' run "$gmm" --meters none
-same 'not asked, not told' 0 "$(grep -cE '^(latency|L1 sim|perf):' <<< "$out")"
+same 'not asked, not told' 0 "$(grep -cE '^(latency|sim|perf):' <<< "$out")"
 t 0 'branch main, step 1 of 3' run "$gmm" --steps "$dir/tiled.steps" --step 1 --meters none
 t 0 '2 threads' run "$gmm" "${quick[@]}" --meters clock --threads 2
 t 0 '^verified: true' run gmm m=24 k=16 n=32 --meters none --seed 7

@@ -68,17 +68,16 @@ static void compute(const struct program *p, const struct func *f)
 static void generate(const struct program *p, const char *isa)
 {
     const struct func *f;
-    const struct site *sites;
+    struct trace_table table;
     struct gen_opts o = { .target = target_named(isa), .openmp = true };
     struct str c = {0}, trace = {0};
     struct err e = {0};
-    int n_sites;
     if (!program_lower(p, &f, &e)) {
         fuzz_error(&e);
         return;
     }
     compute(p, f);
-    if (!gen_c(f, &o, &c, &e) || !gen_trace(f, &o, &trace, &sites, &n_sites, &e))
+    if (!gen_c(f, &o, &c, &e) || !gen_trace(f, &o, 64, &trace, &table, &e))
         fuzz_error(&e);
     str_free(&c);
     str_free(&trace);

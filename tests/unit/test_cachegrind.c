@@ -116,7 +116,7 @@ static void simulator_agrees(void **state)
         struct measurement m;
         struct err e;
         double misses = 0, loads = 0;
-        assert_true(cache_geometry_parse(row[i].cache, &o.l1, &e));
+        assert_true(cache_config_parse(row[i].cache, &o.cache, &e));
         struct target t;
         if (!target_find(o.isa, &t, &e))
             o.isa = NULL;
@@ -137,7 +137,9 @@ static void simulator_agrees(void **state)
 static void what_it_cannot_be_is_a_reason(void **state)
 {
     static const char *const none[] = { NULL };
-    struct measure_opts o = { .meters = METER_CACHEGRIND, .l1 = { 24 << 10, 8, 64 } };
+    struct measure_opts o = { .meters = METER_CACHEGRIND,
+                              .cache = { .n_levels = 1,
+                                         .level[0].geometry = { 24 << 10, 8, 64 } } };
     struct measurement m;
     (void)state;
     need_valgrind();

@@ -96,13 +96,12 @@ static void trace_names_sites(void **state)
     struct gen_opts o = unit_options(1);
     struct str out = { 0 };
     struct err e;
-    const struct site *site;
-    int n;
-    assert_true(gen_trace(f, &o, &out, &site, &n, &e));
-    assert_int_equal(n, COUNT_OF(want));
-    for (int i = 0; i < n; i++) {
-        assert_string_equal(site[i].text, want[i].text);
-        assert_int_equal(site[i].is_store, want[i].is_store);
+    struct trace_table t;
+    assert_true(gen_trace(f, &o, 64, &out, &t, &e));
+    assert_int_equal(t.n_sites, COUNT_OF(want));
+    for (int i = 0; i < t.n_sites; i++) {
+        assert_string_equal(t.site[i].text, want[i].text);
+        assert_int_equal(t.site[i].is_store, want[i].is_store);
     }
     str_free(&out);
 }

@@ -96,7 +96,8 @@ static void misses_of_a_small_kernel(void **state)
     struct measurement m;
     struct err e;
     (void)state;
-    o.l1 = (struct cache_geometry){ 32 << 10, 8, 64 };
+    o.cache.n_levels = 1;
+    o.cache.level[0].geometry = (struct cache_geometry){ 32 << 10, 8, 64 };
     assert_true(measure_program(program_of("gmm m=16 n=32 k=8", NULL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_OK);
     assert_int_equal(m.latency.runs, 0);
@@ -119,7 +120,8 @@ static void impossible_cache_is_a_reason(void **state)
     struct measurement m;
     struct err e;
     (void)state;
-    o.l1 = (struct cache_geometry){ 1000, 8, 64 };
+    o.cache.n_levels = 1;
+    o.cache.level[0].geometry = (struct cache_geometry){ 1000, 8, 64 };
     assert_true(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_OK);
     assert_false(m.sim.available);

@@ -729,7 +729,8 @@ static struct job *finished(const struct model *m, enum job_lane lane, double ms
     else
         snprintf(j->m.reason, sizeof j->m.reason, "element 3 of C is off by 2");
     j->m.sim.available = true;
-    j->m.sim.l1 = (struct cache_geometry){32768, 8, 64};
+    j->m.sim.cache.n_levels = 1;
+    j->m.sim.cache.level[0].geometry = (struct cache_geometry){32768, 8, 64};
     j->m.sim.l1_misses = (int64_t)(ms * 1000);
     j->m.sim.n = 1;
     snprintf(j->m.sim.by_tensor[0].tensor, sizeof j->m.sim.by_tensor[0].tensor, "A");

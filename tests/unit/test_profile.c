@@ -40,6 +40,15 @@ static struct build built(const char *source, bool openmp)
     return b;
 }
 
+/* Of the twin below: one block with a load and a store. */
+static const struct site twin_site[] = { { 0, false, "A[i]" }, { 1, true, "B[i]" } };
+static const struct trace_use twin_use[] = { { 0, 0, 1 }, { 0, 1, 1 } };
+static const int twin_mark[] = { -1 };
+static const struct trace_table twin_table = {
+    .n_sites = 2, .site = twin_site, .n_uses = 2, .use = twin_use, .n_blocks = 1,
+    .block_mark = twin_mark,
+};
+
 /* A child with the buffers A (read only) and B, A[i] = i and B poisoned. */
 static struct child *opened(double limit_s, const struct cancel *cancel, int threads)
 {
@@ -48,7 +57,7 @@ static struct child *opened(double limit_s, const struct cancel *cancel, int thr
     };
     struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2,
                             .buffer = buffer, .cancel = cancel, .n_trace_buffers = 2,
-                            .n_sites = 2 };
+                            .trace = &twin_table };
     struct child *c;
     struct err e;
     if (!child_open(&o, &c, &e))
@@ -194,73 +203,6 @@ static void contenders_share_a_child(void **state)
     o.n_contenders = PROTOCOL_MAX_CONTENDERS + 1;
     assert_false(child_open(&o, &c, &e));
     assert_int_equal(e.code, ERR_RANGE);
-}
-
-/* Renewing the buffers' pages keeps what is in them, and what the kernel writes is still seen. */
-static void sittings_begin_at_rounds(void **state)
-{
-    struct child *c = loaded(ENTRY("if (a[999] != 999) __builtin_trap(); b[0] = a[1];"), 10);
-    struct sampled what = { .contenders = 1, .time_s = 0.02, .min_runs = 12, .sittings = 6 };
-    struct samples s;
-    struct err e;
-    (void)state;
-    if (!child_time(c, &what, &s, &e))
-        fail_msg("%s", e.text);
-    assert_true(s.n_blocks >= 6 && s.n_blocks <= 24 && s.block[0] == 0);
-    for (int i = 1; i < s.n_blocks; i++)
-        assert_true(s.block[i] > s.block[i - 1] && s.block[i] < s.rounds);
-    child_close(c);
-    c = loaded(ENTRY("b[1001] = 1;"), 10);
-    assert_false(child_time(c, &what, &s, &e));
-    assert_int_equal(e.code, ERR_WRONG);
-    assert_contains(e.text, "4 bytes behind B");
-    child_close(c);
-}
-
-static void cold_calls_are_timed_one_by_one(void **state)
-{
-    struct child *c = loaded(GOOD, 10);
-    struct sampled what = { .contenders = 1, .cold = true, .time_s = 0.01, .min_runs = 5,
-                            .walk_bytes = 1 << 20 };
-    struct samples s;
-    struct err e;
-    (void)state;
-    if (!child_time(c, &what, &s, &e))
-        fail_msg("%s", e.text);
-    assert_true(s.rounds >= 5 && s.of[0].median > 0);
-    assert_null(s.sample[SERIES_CEILING]);
-#if defined __x86_64__
-    assert_true(s.flushed);
-#endif
-    child_close(c);
-}
-
-/* Whether there are any is the kernel's choice; that the buffers still work is ours. */
-static void huge_pages_are_asked_for(void **state)
-{
-    static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "B", 5 << 20, true }
-    };
-    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
-                            .huge_pages = true };
-    struct sampled what = { .contenders = 1, .time_s = 0.01, .min_runs = 5, .sittings = 3 };
-    struct build b = built(GOOD, false);
-    struct child *c;
-    struct samples s;
-    struct err e;
-    double seconds;
-    (void)state;
-    assert_true(child_open(&o, &c, &e));
-    child_data(c, 0)[999] = 7;
-    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-    assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_data(c, 1)[999] == 14);
-    assert_true(child_time(c, &what, &s, &e));
-    assert_int_equal(s.room_bytes, 8 << 20);
-    assert_true(s.huge_bytes >= 0 && s.huge_bytes <= s.room_bytes);
-    print_message("huge pages: %lld of %lld KiB\n", (long long)s.huge_bytes >> 10,
-                  (long long)s.room_bytes >> 10);
-    child_close(c);
 }
 
 /* A plugin whose primitive adds 1 to a private copy of its input, and writes it on output(). */
@@ -629,38 +571,40 @@ static void runner_that_is_none_is_reported(void **state)
 /* --- The simulator in the child --------------------------------------------------------------- */
 
 static const char twin[] =
-    "struct ts_rec { unsigned long long addr; unsigned site; unsigned bytes; };\n"
-    "void ts_trace(const unsigned long long *base, struct ts_rec *buf, long cap,\n"
-    "              struct ts_rec *(*flush)(void *ctx, struct ts_rec *end), void *ctx)\n{\n"
-    "    struct ts_rec *rec = buf;\n"
+    "struct ts_sim {\n"
+    "    const unsigned long long *front; unsigned long long mask;\n"
+    "    void (*touch)(struct ts_sim *, unsigned long long, unsigned, unsigned);\n"
+    "    int (*mark)(struct ts_sim *, int);\n};\n"
+    "void ts_trace(const unsigned long long *base, struct ts_sim *ts)\n{\n"
     "    for (int i = 0; i < 100000; i++) {\n"
-    "        if (rec + 2 > buf + cap) rec = flush(ctx, rec);\n"
-    "        *rec++ = (struct ts_rec){ base[0] + 4ull * i, 0, 4 };\n"
-    "        *rec++ = (struct ts_rec){ base[1] + 64ull * (i % 8), 1, 64 };\n"
-    "    }\n"
-    "    flush(ctx, rec);\n}\n";
+    "        ts->touch(ts, base[0] + 4ull * i, 0, 4);\n"
+    "        ts->touch(ts, base[1] + 64ull * (i % 8), 1, 64);\n"
+    "    }\n}\n"
+    "void ts_count(long long *exec) { exec[0] += 100000; }\n";
 
 static void twin_is_counted(void **state)
 {
     static const unsigned long long base[] = { 0x10000000, 0x10100000 };
-    static const bool is_store[] = { false, true };
-    struct cache_geometry l1 = { 32 << 10, 8, 64 };
+    struct cache_config cache = { .n_levels = 1, .level[0].geometry = { 32 << 10, 8, 64 } };
     struct site_count count[2];
-    struct simulation s = { .count = count };
+    int64_t runs[1];
+    struct simulation s = { .count = count, .runs = runs };
+    struct simulated what = { .cache = &cache, .base = base, .budget = 1e9 };
     struct build b = built(twin, false);
     struct child *c = opened(10, NULL, 1);
     struct err e;
     (void)state;
     assert_true(child_load(c, SLOT_TRACE, b.so_path, &e));
-    if (!child_simulate(c, &l1, base, is_store, &s, &e))
+    if (!child_simulate(c, &what, &s, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(count[0].accesses, 100000);
-    assert_int_equal(count[0].misses, 6250);
-    assert_int_equal(count[1].accesses, 100000);
-    assert_int_equal(count[1].misses, 8);
-    assert_int_equal(s.writebacks, 0);
-    l1.size_bytes = 1000;
-    assert_false(child_simulate(c, &l1, base, is_store, &s, &e));
+    assert_int_equal(runs[0], 100000);
+    assert_int_equal(count[0].misses[0], 6250);
+    assert_int_equal(count[1].misses[0], 8);
+    assert_int_equal(s.level[0].misses, 6258);
+    assert_int_equal(s.level[0].writebacks, 0);
+    assert_true(s.fraction == 1);
+    cache.level[0].geometry.size_bytes = 1000;
+    assert_false(child_simulate(c, &what, &s, &e));
     assert_int_equal(e.code, ERR_RANGE);
     child_close(c);
 }
@@ -982,9 +926,6 @@ int main(void)
         cmocka_unit_test(buffers_start_on_cache_lines),
         cmocka_unit_test(sampling_gives_whole_rounds),
         cmocka_unit_test(contenders_share_a_child),
-        cmocka_unit_test(sittings_begin_at_rounds),
-        cmocka_unit_test(cold_calls_are_timed_one_by_one),
-        cmocka_unit_test(huge_pages_are_asked_for),
         cmocka_unit_test(a_library_can_be_a_contender),
         cmocka_unit_test(a_busy_team_is_not_the_ceiling),
         cmocka_unit_test(team_size_is_what_was_asked_for),

@@ -319,9 +319,18 @@ static struct measurement some_measurement(struct rng *r)
         .compiler = "gcc 12.2.0 \"quoted\": yes", .isa = "avx2",
         .threads = 2, .build_s = 0.05, .total_s = 0.4,
         .seed = rng_u64(r),
-        .sim = { .l1 = { 32768, 8, 64 }, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .n = 2,
-                 .by_tensor = { { "A", 1, 0, 5 }, { "C", 0, 9, rng_range(r, 0, 99) } },
-                 .available = true, .writebacks = 3, .seconds = 0.125 },
+        .sim = {
+            .available = true, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .writebacks = 3,
+            .cache = { .n_levels = 2, .prefetch = PREFETCH_STRIDE, .degree = 3, .confirm = 1,
+                       .level = { { { 32768, 8, 64 }, REPLACE_PLRU, false },
+                                  { { 1 << 20, 16, 64 }, REPLACE_LRU, true } } },
+            .level = { { 70, 12, 3, 5, 4, 0.02 }, { 12, rng_range(r, 0, 9), 1, 2, 0, 0.5 } },
+            .l1_misses = 12, .n = 2,
+            .by_tensor = { { "A", 1, 0, 5, 4, 0 }, { "C", 0, 9, rng_range(r, 0, 99), 3, 2 } },
+            .n_sites = 2,
+            .site = { { "C[m] + {1}", 1, true, 9, 3, 2, 0 }, { "others", 2, false, 5, 1, 0, 0 } },
+            .fraction = 0.25, .error = 0.01, .seconds = 0.125,
+        },
         .counts[METER_ID_PERF] = { .available = false,
                                    .reason = "no hardware events: this VM exposes no PMU" },
     };
@@ -354,13 +363,25 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_true(a->build_s == b->build_s && a->total_s == b->total_s);
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->sim.available, b->sim.available);
-    assert_int_equal(a->sim.l1.size_bytes, b->sim.l1.size_bytes);
+    assert_memory_equal(&a->sim.cache, &b->sim.cache, sizeof a->sim.cache);
+    assert_memory_equal(&a->sim.level, &b->sim.level, sizeof a->sim.level);
+    assert_true(a->sim.fraction == b->sim.fraction && a->sim.error == b->sim.error);
+    assert_int_equal(a->sim.n_sites, b->sim.n_sites);
+    for (int i = 0; i < a->sim.n_sites; i++) {
+        const struct sim_site *x = &a->sim.site[i], *y = &b->sim.site[i];
+        assert_string_equal(x->text, y->text);
+        assert_true(x->tensor == y->tensor && x->is_store == y->is_store);
+        assert_true(x->accesses == y->accesses && x->l1_misses == y->l1_misses);
+        assert_true(x->l2_misses == y->l2_misses && x->l3_misses == y->l3_misses);
+    }
     assert_true(a->sim.loads == b->sim.loads && a->sim.stores == b->sim.stores);
     assert_true(a->sim.writebacks == b->sim.writebacks && a->sim.seconds == b->sim.seconds);
     assert_int_equal(a->sim.n, b->sim.n);
     for (int i = 0; i < a->sim.n; i++) {
         assert_string_equal(a->sim.by_tensor[i].tensor, b->sim.by_tensor[i].tensor);
         assert_int_equal(a->sim.by_tensor[i].l1_misses, b->sim.by_tensor[i].l1_misses);
+        assert_int_equal(a->sim.by_tensor[i].l2_misses, b->sim.by_tensor[i].l2_misses);
+        assert_int_equal(a->sim.by_tensor[i].l3_misses, b->sim.by_tensor[i].l3_misses);
     }
     const struct counts *x = &a->counts[METER_ID_PERF], *y = &b->counts[METER_ID_PERF];
     assert_int_equal(x->available, y->available);

@@ -105,50 +105,83 @@ static void sort_loads(struct touch *t, long n)
 }
 
 #define MAX_TOUCHES (1 << 20)
+#define MAX_SITES 1024
 struct trace_log {
+    struct ts_sim hooks;                  /* first */
     struct touch *to;
-    long n, cap;
-    const struct site *site;
-    struct ts_rec *buf;
+    long n;
+    const struct trace_table *table;
+    long of_site[MAX_SITES], iterations[MAX_SITES];        /* seen; by mark */
 };
 
-static struct ts_rec *take_records(void *ctx, struct ts_rec *end)
+static void log_touch(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes)
 {
-    struct trace_log *log = ctx;
-    assert_true(end - log->buf <= log->cap);
-    for (struct ts_rec *r = log->buf; r < end; r++) {
-        struct touch t = { .is_store = log->site[r->site].is_store, .bytes = r->bytes };
-        memcpy(&t.at, &r->addr, sizeof t.at);
-        if (log->n < MAX_TOUCHES)
-            log->to[log->n] = t;
-        log->n++;
-    }
-    return log->buf;
+    struct trace_log *log = (struct trace_log *)ts;
+    assert_true((int)site < log->table->n_sites && site < MAX_SITES);
+    struct touch t = { .is_store = log->table->site[site].is_store, .bytes = bytes };
+    memcpy(&t.at, &addr, sizeof t.at);
+    if (log->n < MAX_TOUCHES)
+        log->to[log->n] = t;
+    log->n++;
+    log->of_site[site]++;
 }
 
-typedef void trace_fn(const unsigned long long *base, struct ts_rec *buf, long cap,
-                      struct ts_rec *(*flush)(void *, struct ts_rec *), void *ctx);
-
-static long run_trace(const struct func *f, trace_fn *fn, const struct site *site,
-                      float *const *data, struct touch *to)
+static int log_mark(struct ts_sim *ts, int mark)
 {
-    static struct ts_rec buf[100];
+    struct trace_log *log = (struct trace_log *)ts;
+    assert_true(mark >= -1 && mark < log->table->n_marks && mark < MAX_SITES);
+    if (mark >= 0)
+        log->iterations[mark]++;
+    return 0;
+}
+
+typedef void trace_fn(const unsigned long long *base, struct ts_sim *ts);
+typedef void count_fn(long long *exec);
+
+/* What ts_count says must be what ts_trace did. */
+static void check_counts(const struct unit *u, const struct trace_log *log, count_fn *count)
+{
+    const struct trace_table *t = log->table;
+    long long *exec = xcalloc((size_t)t->n_blocks + 1, sizeof *exec);
+    long of_site[MAX_SITES] = { 0 };
+    count(exec);
+    for (int i = 0; i < t->n_uses; i++)
+        of_site[t->use[i].site] += (long)(t->use[i].n * exec[t->use[i].block]);
+    for (int i = 0; i < t->n_sites; i++)
+        if (of_site[i] != log->of_site[i])
+            fail_msg("%s: %ld accesses counted at %s, not %ld", u->what, of_site[i],
+                     t->site[i].text, log->of_site[i]);
+    for (int i = 0; i < t->n_marks; i++)
+        if (exec[t->mark[i].block] != log->iterations[i])
+            fail_msg("%s: %lld iterations counted along %s, not %ld", u->what,
+                     exec[t->mark[i].block], t->mark[i].loops, log->iterations[i]);
+    free(exec);
+}
+
+/* A slot that never holds a line lets every access through. */
+static long run_trace(const struct unit *u, trace_fn *fn, count_fn *count,
+                      const struct trace_table *table, float *const *data, struct touch *to)
+{
+    static const unsigned long long never;
+    const struct func *f = u->f;
     unsigned long long *base = xcalloc((size_t)f->n_buffers + 1, sizeof *base);
-    struct trace_log log = { to, 0, COUNT_OF(buf), site, buf };
+    struct trace_log log = { .hooks = { &never, 0, log_touch, log_mark }, .to = to,
+                             .table = table };
     for (int b = 0; b < f->n_buffers; b++)
         base[b] = (unsigned long long)(uintptr_t)data[b];
-    fn(base, buf, COUNT_OF(buf), take_records, &log);
+    fn(base, &log.hooks);
+    check_counts(u, &log, count);
     free(base);
     return log.n;
 }
 
-static void check_trace(const struct unit *u, trace_fn *trace, const struct site *site,
-                        touch_fn *run, uint64_t seed)
+static void check_trace(const struct unit *u, trace_fn *trace, count_fn *count,
+                        const struct trace_table *table, touch_fn *run, uint64_t seed)
 {
     static struct touch want[MAX_TOUCHES], got[MAX_TOUCHES];
     struct arena *a = arena_new();
     float **data = all_buffers(a, u->f, seed);
-    long n_got = run_trace(u->f, trace, site, data, got);
+    long n_got = run_trace(u, trace, count, table, data, got);
     bool fits = n_got <= MAX_TOUCHES;
     if (!fits)
         print_message("%s: too many accesses to compare\n", u->what);
@@ -165,15 +198,20 @@ static void check_trace(const struct unit *u, trace_fn *trace, const struct site
     arena_free(a);
 }
 
-static const char *trace_text(struct arena *a, const struct unit *u, const struct site **site)
+/* One symbol for both functions of a twin: units of one object must not clash. */
+static const char pick_names[] = "#define ts_trace ts_pick_trace\n#define ts_count ts_pick_count\n";
+static const char pick[] = "void *ts_pick(int which)\n{\n"
+                           "    return which ? (void *)ts_count : (void *)ts_trace;\n}\n";
+typedef void *pick_fn(int which);
+
+static const char *trace_text(struct arena *a, const struct unit *u, struct trace_table *table)
 {
     struct gen_opts o = unit_options(u->lanes);
     struct str out = { 0 };
     struct err e;
-    int n;
-    if (!gen_trace(u->f, &o, &out, site, &n, &e))
+    if (!gen_trace(u->f, &o, 64, &out, table, &e))
         fail_msg("%s: %s", u->what, e.text);
-    const char *text = arena_strdup(a, str_text(&out));
+    const char *text = arena_printf(a, "%s%s%s", pick_names, str_text(&out), pick);
     str_free(&out);
     return text;
 }
@@ -182,7 +220,7 @@ void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t se
 {
     struct str cpp = { 0 };
     const char **trace = ARENA_ARRAY(a, const char *, n);
-    const struct site **site = ARENA_ARRAY(a, const struct site *, n);
+    struct trace_table *table = ARENA_ARRAY(a, struct trace_table, n);
     void **symbol = ARENA_ARRAY(a, void *, n);
     touch_fn **run = ARENA_ARRAY(a, touch_fn *, n);
     struct target host = target_host();
@@ -191,14 +229,19 @@ void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t se
     str_add(&cpp, touch_prologue);
     for (int i = 0; i < n; i++) {
         touch_unit(&cpp, u[i].f, unit_c(a, &u[i]), i);
-        trace[i] = trace_text(a, &u[i], &site[i]);
+        trace[i] = trace_text(a, &u[i], &table[i]);
     }
     touch_compile("g++", str_text(&cpp), n, run);
-    kernel_compile_quick("gcc", &host, trace, n, "ts_trace", symbol);
+    kernel_compile_quick("gcc", &host, trace, n, "ts_pick", symbol);
     for (int i = 0; i < n; i++) {
         trace_fn *fn;
-        memcpy(&fn, &symbol[i], sizeof fn);
-        check_trace(&u[i], fn, site[i], run[i], seed);
+        count_fn *count;
+        pick_fn *pick_of;
+        memcpy(&pick_of, &symbol[i], sizeof pick_of);
+        void *found[] = { pick_of(0), pick_of(1) };
+        memcpy(&fn, &found[0], sizeof fn);
+        memcpy(&count, &found[1], sizeof count);
+        check_trace(&u[i], fn, count, &table[i], run[i], seed);
     }
     str_free(&cpp);
 }

@@ -1,0 +1,91 @@
+/* What the cache simulator tells of one kernel: struct sim_result, always, and struct sim_detail,
+ * when a place for it is given (measure_opts.detail).  Plain values without pointers to the inside,
+ * so both can be copied as they are.
+ *
+ * Counts of accesses are exact.  Misses and what follows from them are exact when fraction is 1;
+ * else they are estimates from a sample (SPEC: never silently), with relative standard errors. */
+#ifndef TS_PROFILE_SIM_RESULT_H
+#define TS_PROFILE_SIM_RESULT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "profile/cache_config.h"
+
+#define MEASURE_MAX_TENSORS 16
+#define MEASURE_MAX_SITES 32
+
+/* By tensor; tiles count for the tensor that they hold.  Beyond MEASURE_MAX_TENSORS: "others". */
+struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses, l2_misses, l3_misses; };
+
+/* accesses: demands of the kernel that reached this level (a vector access is one); misses: lines
+ * that were not there; writebacks: dirty lines that it wrote below; prefetches: lines that a
+ * prefetcher brought into it, useful: those of L1 that the kernel then used; error: of misses. */
+struct sim_level {
+    int64_t accesses, misses, writebacks, prefetches, useful;
+    double error;
+};
+
+/* A place in the code, worst first; tensor is an index into by_tensor.  Those that do not fit are
+ * one last entry, "others", whose tensor is n. */
+struct sim_site {
+    char text[112]; int tensor; bool is_store;
+    int64_t accesses, l1_misses, l2_misses, l3_misses;
+};
+
+struct sim_detail;
+struct sim_result {
+    bool available; char reason[256];
+    struct cache_config cache;             /* what was simulated; n_levels of it are below */
+    int64_t loads, stores, l1_misses, writebacks;          /* the last two: of L1 */
+    struct sim_level level[CACHE_LEVELS];
+    int n; struct tensor_count by_tensor[MEASURE_MAX_TENSORS];
+    int n_sites; struct sim_site site[MEASURE_MAX_SITES];
+    double fraction;                       /* of the accesses that were simulated and counted */
+    double error;                          /* relative standard error of l1_misses; 0: exact */
+    double seconds;
+    /* NULL: not asked for.  Else the struct that measure_opts.detail pointed to, and its owner's:
+     * whoever keeps a measurement for longer copies it (history_set_measured does). */
+    const struct sim_detail *detail;
+};
+
+/* Bytes between level k (0: L1) and the next one below it: lines fetched and lines written back. */
+int64_t sim_bytes_below(const struct sim_result *r, int k);
+
+/* --- Detail ----------------------------------------------------------------------------------- */
+
+#define SIM_CELLS 256                      /* of a heat map or the time line, at most */
+#define SIM_REUSE_BUCKETS 40
+#define SIM_MAX_LOOPS 16
+
+struct sim_heat { int64_t accesses, misses; };         /* of L1 */
+
+/* L1 misses by cause, as in Hill's model: compulsory: the first touch of the line; capacity: a
+ * fully associative LRU cache of L1's size misses it, too; conflict: that one would have had it. */
+struct sim_classes { int64_t compulsory, capacity, conflict; };
+
+/* Touches of lines by reuse distance, the number of different lines touched since the same one:
+ * bucket 0: distance 0; bucket b: 2^(b-1) up to 2^b - 1.  first: never touched before. */
+struct sim_reuse { int64_t first, bucket[SIM_REUSE_BUCKETS]; };
+
+/* Entry i is tensor i of sim_result.by_tensor.  cell[c] of n_cells is the c-th equal part of the
+ * memory of its largest buffer, bytes long, from its first to its last line. */
+struct sim_tensor_detail {
+    struct sim_classes classes;
+    struct sim_reuse reuse;
+    int64_t bytes;
+    int n_cells; struct sim_heat cell[SIM_CELLS];
+};
+
+/* In program order: iterations [first, first + n) of a loop of sim_detail.loop. */
+struct sim_moment { int loop; int64_t first, n, accesses, misses; };
+
+struct sim_detail {
+    struct sim_classes classes;
+    struct sim_reuse reuse;
+    int n_tensors; struct sim_tensor_detail tensor[MEASURE_MAX_TENSORS];
+    int64_t n_sets;                        /* of L1; cell c of n_set_cells is an equal part */
+    int n_set_cells; struct sim_heat set[SIM_CELLS];
+    int n_loops; struct { char axes[64]; int64_t iterations; } loop[SIM_MAX_LOOPS];
+    int n_moments; struct sim_moment moment[SIM_CELLS];
+    double seconds;                        /* it costs more than the simulation without it */
+};
+#endif
