@@ -9,6 +9,7 @@
 #include "profile/machine.h"
 
 enum { LABEL_WIDTH = 10 };
+#define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
 
 static void label(struct str *out, const char *name)
 {
@@ -75,6 +76,8 @@ static void add_clock(struct str *out, const struct measurement *m)
                m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
     label(out, "speed:");
     str_printf(out, "%.1f GFLOP/s at the minimum", m->gflops);
+    if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)
+        str_printf(out, " (%.1f executed: padding is skipped)", m->executed_gflops);
     if (m->peak_fraction > 0)
         str_printf(out, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);

@@ -42,7 +42,9 @@ struct measurement {
     struct latency latency;              /* runs == 0: not timed */
     /* Minimum latency against the best ceiling sample of the same run, of all threads together;
      * 0 = unknown. */
-    double gflops, peak_gflops, peak_fraction;
+    double gflops;                       /* of the operator's definition */
+    double executed_gflops;              /* without what the kernel skips: taps in the padding */
+    double peak_gflops, peak_fraction;
     char peak_reason[160];               /* timed, and still no ceiling to compare with */
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */

@@ -83,13 +83,21 @@ bool measure_check(struct job *j, struct err *e)
     return j->m->verified;
 }
 
+/* What the kernel has to do for its result: what it skips is not work, what it repeats is not
+ * either. */
+static double needed_flops(const struct job *j)
+{
+    double asked = j->program->base->flops, executed = func_flops(j->func);
+    return executed > 0 && executed < asked ? executed : asked;
+}
+
 /* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
 static void take_peak(struct job *j, double peak)
 {
     struct measurement *m = j->m;
-    if (peak > 0 && m->gflops <= MOST_FRACTION * peak) {
+    if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
         m->peak_gflops = peak;
-        m->peak_fraction = m->gflops / peak;
+        m->peak_fraction = m->executed_gflops / peak;
     } else if (peak > 0) {
         snprintf(m->peak_reason, sizeof m->peak_reason,
                  "the sampled FMA ceiling (%.1f) is below the kernel: something else keeps the"
@@ -108,6 +116,7 @@ static void take_latency(struct job *j, const struct samples *s)
         .spread = k->spread, .runs = s->rounds,
     };
     m->gflops = 1e-9 * j->program->base->flops / k->min;
+    m->executed_gflops = 1e-9 * needed_flops(j) / k->min;
     take_peak(j, 1e-9 * j->ceiling_flops
                      * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
                                         j->opts.threads, j->machine->cores));

@@ -12,6 +12,7 @@ static const struct field result_fields[] = {
     M(DOUBLE, max_rel_err, ZERO_LEFT_OUT),
     M(DOUBLE, tolerance, ZERO_LEFT_OUT),
     M(DOUBLE, gflops, ZERO_LEFT_OUT),
+    M(DOUBLE, executed_gflops, ZERO_LEFT_OUT),
     M(DOUBLE, peak_gflops, ZERO_LEFT_OUT),
     M(DOUBLE, peak_fraction, ZERO_LEFT_OUT),
     M(TEXT, peak_reason, ZERO_LEFT_OUT),

@@ -296,6 +296,7 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
     put(o, "latency_ms", latency_json(&m->latency));
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));
+    put(o, "executed_gflops", real_if(m->executed_gflops > 0, m->executed_gflops));
     put(o, "peak_gflops", real_if(m->peak_gflops > 0, m->peak_gflops));
     put(o, "peak_fraction", real_if(m->peak_fraction > 0, m->peak_fraction));
     put(o, "peak_reason", text_or_null(m->peak_reason));

@@ -82,6 +82,11 @@ struct tree_lines func_lines(struct arena *a, const struct func *f);
 
 void tree_verify(const struct func *f);                /* fail()s on a broken requirement */
 
+/* Float operations that one call of f executes (a multiply-add counts 2): fewer than the operator's
+ * when taps in the padding are skipped, more when values are computed again.  0: too irregular to
+ * be counted in reasonable time. */
+double func_flops(const struct func *f);
+
 /* Interprets f on physical buffers data[buffer] (params given; locals are made inside); the oracle
  * for generated code. */
 void func_interpret(const struct func *f, float *const *data);

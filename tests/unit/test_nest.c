@@ -315,6 +315,42 @@ static void refused_steps_leave_no_trace(void **state)
     str_free(&nest[1]);
 }
 
+/* The same by walking every iteration. */
+static double walk_flops(const struct tree *t, int64_t *vals)
+{
+    double sum = 0;
+    if (t->kind == TREE_STORE)
+        return t->guard && !expr_eval(t->guard, vals) ? 0
+                                                      : val_flops(t->value) + (t->how != STORE_SET);
+    int64_t begin = 0, end = 1;
+    if (t->kind == TREE_LOOP) {
+        begin = t->begin ? expr_eval(t->begin, vals) : 0;
+        end = t->end ? expr_eval(t->end, vals) : t->extent;
+    }
+    for (int64_t x = begin; x < end; x++) {
+        if (t->kind == TREE_LOOP)
+            vals[t->var->var] = x;
+        for (int i = 0; i < t->n_kids; i++)
+            sum += walk_flops(t->kid[i], vals);
+    }
+    return sum;
+}
+
+static void check_flops(const struct program *p)
+{
+    const struct func *f;
+    struct err e;
+    double sum = 0;
+    if (!program_lower(p, &f, &e))
+        return;
+    int64_t *vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *vals);
+    for (int i = 0; i < f->n_roots; i++)
+        sum += walk_flops(f->root[i], vals);
+    free(vals);
+    if (sum != func_flops(f))
+        fail_msg("%s: %g operations, counted %g", p->base->spec, sum, func_flops(f));
+}
+
 /* Random programs of every family: random layout steps, then random loop steps; illegal draws are
  * refused and must leave the program as it was. */
 
@@ -358,6 +394,7 @@ static void random_schedules_equal_the_reference(void **state)
         double d = program_interpret_error(p, seed + (uint64_t)round);
         if (!(d < TOLERANCE))
             report_program(p, d);
+        check_flops(p);
         arena_free(a);
     }
     print_message("random schedules: %d rounds, %d steps applied, %d refused\n", n, applied,

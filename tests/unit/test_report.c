@@ -36,7 +36,7 @@ static struct session *must_open(const char *spec, const char *const *steps)
 static const struct measurement good = {
     .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1.25e-6, .tolerance = 1e-4,
     .latency = { 0.31, 0.3, 0.42, 0.0125, 41 },
-    .gflops = 152.5, .peak_gflops = 200, .peak_fraction = 0.7625,
+    .gflops = 152.5, .executed_gflops = 152.5, .peak_gflops = 200, .peak_fraction = 0.7625,
     .sim = { .available = true, .loads = 4096, .stores = 1024, .l1_misses = 129,
              .cache = { .n_levels = 2, .level = { { .geometry = { 32768, 8, 64 } },
                                                   { .geometry = { 1 << 20, 16, 64 } } } },

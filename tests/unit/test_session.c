@@ -315,7 +315,8 @@ static struct measurement some_measurement(struct rng *r)
     struct measurement m = {
         .outcome = rng_range(r, 0, 2) ? OUTCOME_OK : (enum outcome)rng_range(r, 0, OUTCOME_LIMIT),
         .verified = rng_range(r, 0, 1), .max_rel_err = rng_unit(r) * 1e-6, .tolerance = 1e-5,
-        .gflops = 100 * rng_unit(r), .peak_gflops = 152.25, .peak_fraction = rng_unit(r),
+        .gflops = 100 * rng_unit(r), .executed_gflops = 12.5,
+        .peak_gflops = 152.25, .peak_fraction = rng_unit(r),
         .compiler = "gcc 12.2.0 \"quoted\": yes", .isa = "avx2",
         .threads = 2, .build_s = 0.05, .total_s = 0.4,
         .seed = rng_u64(r),
@@ -358,6 +359,7 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_int_equal(a->verified, b->verified);
     assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
     assert_memory_equal(&a->latency, &b->latency, sizeof a->latency);
+    assert_true(a->executed_gflops == b->executed_gflops);
     assert_true(a->gflops == b->gflops && a->peak_gflops == b->peak_gflops);
     assert_true(a->peak_fraction == b->peak_fraction && a->seed == b->seed);
     assert_true(a->build_s == b->build_s && a->total_s == b->total_s);

@@ -1,0 +1,72 @@
+/* Operations that a lowered program executes: loops multiply, except where a bound or a guard
+ * inside depends on them; those are walked. */
+#include "kernels/nest/tree.h"
+
+#include <stdlib.h>
+
+#define MOST_STEPS 20000000               /* of walking; about 0.2 s */
+
+struct counter { int64_t *vals; int64_t steps; };
+
+static bool decides(const struct tree *t, const struct expr *v)
+{
+    if (t->kind == TREE_STORE)
+        return t->guard && expr_uses(t->guard, v);
+    if ((t->begin && expr_uses(t->begin, v)) || (t->end && expr_uses(t->end, v)))
+        return true;
+    for (int i = 0; i < t->n_kids; i++)
+        if (decides(t->kid[i], v))
+            return true;
+    return false;
+}
+
+static double count(struct counter *c, const struct tree *t);
+
+static double count_kids(struct counter *c, const struct tree *t)
+{
+    double sum = 0;
+    for (int i = 0; i < t->n_kids; i++)
+        sum += count(c, t->kid[i]);
+    return sum;
+}
+
+static double count_loop(struct counter *c, const struct tree *t)
+{
+    int64_t begin = t->begin ? expr_eval(t->begin, c->vals) : 0;
+    int64_t end = t->end ? expr_eval(t->end, c->vals) : t->extent;
+    bool alike = true;
+    for (int i = 0; i < t->n_kids; i++)
+        alike = alike && !decides(t->kid[i], t->var);
+    if (begin >= end)
+        return 0;
+    if (alike)
+        return (double)(end - begin) * count_kids(c, t);
+    double sum = 0;
+    for (int64_t x = begin; x < end && c->steps < MOST_STEPS; x++) {
+        c->vals[t->var->var] = x;
+        sum += count_kids(c, t);
+    }
+    return sum;
+}
+
+static double count(struct counter *c, const struct tree *t)
+{
+    c->steps++;
+    if (t->kind == TREE_LOOP)
+        return count_loop(c, t);
+    if (t->kind == TREE_SCOPE)
+        return count_kids(c, t);
+    if (t->guard && !expr_eval(t->guard, c->vals))
+        return 0;
+    return val_flops(t->value) + (t->how != STORE_SET);
+}
+
+double func_flops(const struct func *f)
+{
+    struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals) };
+    double sum = 0;
+    for (int i = 0; i < f->n_roots; i++)
+        sum += count(&c, f->root[i]);
+    free(c.vals);
+    return c.steps < MOST_STEPS ? sum : 0;
+}
