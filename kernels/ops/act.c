@@ -105,7 +105,8 @@ const char *const act_words[] = {
 int act_node(struct graph *g, int x, enum act act, const char *out)
 {
     const struct function *f = &functions[act];
-    struct node n = { .op = f->op, .elementwise = true, .data_in = x };
+    struct node n = { .op = f->op, .elementwise = true, .data_in = x,
+                      .params.function = act_words[act] };
     node_spatial(g, &n, tensor_like(g, x, out ? out : f->out));
     n.body = f->apply(exprs_arena(g->pool), load_at(g, x, n.spatial));
     graph_add_node(g, &n);

@@ -88,11 +88,33 @@ static const char *fresh(const struct call *c, const char *name)
 
 /* Element-wise functions of one tensor. */
 
+/* The functions that take numbers, with their defaults; f_clip and the others read
+ * the same ones. */
+static void note_params(const struct call *c, struct node_params *p)
+{
+    static const struct {
+        const char *function, *alpha, *beta;
+        double alpha_def, beta_def;
+    } rows[] = {
+        { "clip", "min", "max", -INFINITY, INFINITY },
+        { "leaky", "alpha", "", 0.01, 0 },
+        { "elu", "alpha", "", 1, 0 },
+        { "affine", "mul", "add", 1, 0 },
+        { "hardsigmoid", "alpha", "beta", 0.2, 0.5 },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++)
+        if (streq(rows[i].function, p->function)) {
+            p->alpha = param_float(c, rows[i].alpha, rows[i].alpha_def);
+            p->beta = rows[i].beta[0] ? param_float(c, rows[i].beta, rows[i].beta_def) : 0;
+        }
+}
+
 static int unary(struct call *c, const char *op,
                  const struct val *(*f)(const struct call *, const struct val *))
 {
-    struct node n = { .op = op, .elementwise = true, .data_in = c->in[0] };
+    struct node n = { .op = op, .elementwise = true, .data_in = c->in[0], .params.function = op };
     node_spatial(c->g, &n, tensor_like(c->g, c->in[0], fresh(c, "Out")));
+    note_params(c, &n.params);
     n.body = f(c, load_at(c->g, c->in[0], n.spatial));
     graph_add_node(c->g, &n);
     return n.out;
@@ -398,7 +420,8 @@ static int build_gemm(struct call *c)
 /* (x - mean) / sqrt(var + eps) * scale + bias, per channel (dim 1). */
 static int build_batchnorm(struct call *c)
 {
-    struct node n = { .op = "batchnorm", .elementwise = true, .data_in = c->in[0] };
+    struct node n = { .op = "batchnorm", .elementwise = true, .data_in = c->in[0],
+                      .params.alpha = param_float(c, "eps", 1e-5) };
     const struct val *v[5];
     if (arg(c, 0)->rank < 2) {
         err_set(c->e, ERR_RANGE, "batch norm of a tensor without a channel dimension");
@@ -510,7 +533,8 @@ static int build_layernorm(struct call *c)
     sq.body = bin(c, VAL_MUL, load_at(c->g, off, sq.spatial), load_at(c->g, off, sq.spatial));
     graph_add_node(c->g, &sq);
     int var = reduced(c, sq.out, dims, COMBINE_SUM, 1 / count, true);
-    struct node n = { .op = "layernorm", .data_in = off };
+    struct node n = { .op = "layernorm", .data_in = off,
+                      .params.alpha = param_float(c, "eps", 1e-5) };
     node_spatial(c->g, &n, tensor_like(c->g, off, fresh(c, "Out")));
     const struct val *root =
         un(c, VAL_SQRT,

@@ -61,6 +61,7 @@ static void conv_node(struct graph *g, const struct conv *c, const struct channe
     const struct expr *at_inp[MAX_RANK], *at_ker[MAX_RANK];
     int lead = 1;
     node_spatial(g, &n, out);
+    windows_note(&n, c->n_axes, w);
     at_inp[0] = n.spatial[0];
     at_inp[1] = at_ker[0] = n.spatial[1];
     if (!c->depthwise) {

@@ -5,6 +5,7 @@
 #include "kernels/ir/val.h"
 
 #define MAX_RANK 8                        /* logical dimensions of a tensor */
+#define MAX_SPATIAL 3                     /* spatial ones of convolutions and pools: D H W */
 
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
@@ -18,6 +19,17 @@ struct tensor {
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
+
+/* What the builder knew when it wrote the body, for those who look for the operator and not for its
+ * expression (vendor libraries); 0 where an op has no such thing. */
+struct node_params {
+    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of windows, per spatial axis */
+    int64_t before[MAX_RANK];             /* pad: elements before each dim; tconv: those that
+                                           * padding takes away before each axis */
+    const char *function;                 /* element-wise, of one tensor: "relu" "gelu_tanh" */
+    double alpha, beta;                   /* pad: the value; norms: epsilon; clip: min and max;
+                                           * leaky, elu: alpha; affine: mul and add */
+};
 
 /* out[spatial...] = combine over reduce of body, starting from init; = body when combine is NONE.
  * The spatial variables are the logical dims of the output tensor, one each, in order. */
@@ -36,6 +48,7 @@ struct node {
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
     double flops;                         /* a multiply-add counts 2 */
+    struct node_params params;
 };
 
 struct graph {

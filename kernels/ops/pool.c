@@ -16,6 +16,7 @@ static void window_node(struct graph *g, struct node *n, int x, const char *out,
     for (int d = 0; d < t.rank; d++)
         shape[d] = d < lead ? t.shape[d] : w[d - lead].out;
     n->data_in = x;
+    windows_note(n, n_axes, w);
     node_spatial(g, n, graph_add_tensor(g, &(struct tensor_def){ out, t.rank, t.dim, shape,
                                                                  TENSOR_INTER }));
     for (int d = 0; d < t.rank; d++) {

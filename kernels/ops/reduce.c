@@ -99,7 +99,7 @@ int layer_norm_node(struct graph *g, int x)
     int scale = graph_add_tensor(g, &gamma), shift = graph_add_tensor(g, &beta);
     int mean = reduce_node(g, x, 1u << last, REDUCE_MEAN, NULL), var = variance_node(g, x, mean);
     const struct val *at_x;
-    struct node n = { .op = "norm" };
+    struct node n = { .op = "norm", .params.alpha = EPSILON };
     with_rows(g, &n, x, "LayerNorm", &at_x);
     const struct val *off = val_bin(a, VAL_SUB, at_x, load_at(g, mean, n.spatial));
     const struct val *safe = val_bin(a, VAL_ADD, load_at(g, var, n.spatial),

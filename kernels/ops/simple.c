@@ -22,7 +22,7 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
     for (int d = 0; d < t.rank; d++)
         shape[d] = t.shape[d] + before[d] + after[d];
     struct tensor_def def = { out, t.rank, t.dim, shape, TENSOR_INTER };
-    struct node n = { .op = "pad", .data_in = x };
+    struct node n = { .op = "pad", .data_in = x, .params.alpha = value };
     node_spatial(g, &n, graph_add_tensor(g, &def));
 
     struct exprs *p = g->pool;
@@ -30,6 +30,7 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
     for (int d = 0; d < t.rank; d++) {
         const struct expr *v = n.spatial[d], *end = expr_const(p, before[d] + t.shape[d]);
         idx[d] = expr_addc(p, v, -before[d]);
+        n.params.before[d] = before[d];
         if (before[d] > 0)
             cond = also(p, cond, expr_ge(p, v, expr_const(p, before[d])));
         if (after[d] > 0)

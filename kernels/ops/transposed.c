@@ -82,6 +82,7 @@ static void gather_node(struct graph *g, const struct conv *c, const struct wind
     struct node n = { .op = c->op, .combine = COMBINE_SUM, .complex = true, .data_in = inp };
     const struct expr *at_inp[MAX_RANK], *at_ker[MAX_RANK], *cond = expr_const(p, 1);
     node_spatial(g, &n, out);
+    windows_note(&n, c->n_axes, w);
     at_inp[0] = n.spatial[0];
     at_inp[1] = at_ker[0] = node_reduce(g, &n, "I", g->tensor[inp].shape[1]);
     at_ker[1] = n.spatial[1];
@@ -89,6 +90,7 @@ static void gather_node(struct graph *g, const struct conv *c, const struct wind
         const struct expr *k = node_reduce(g, &n, w[i].k_dim, w[i].k);
         const struct expr *x = expr_add(p, n.spatial[2 + i], expr_mulc(p, k, w[i].dilation));
         x = expr_addc(p, x, s[i].shift);
+        n.params.before[i] = w[i].before;
         at_inp[2 + i] = expr_divc(p, x, w[i].stride);
         at_ker[2 + i] = expr_sub(p, expr_const(p, w[i].k - 1), k);
         cond = expr_and(p, cond, expr_eq(p, expr_modc(p, x, w[i].stride), expr_const(p, 0)));

@@ -152,6 +152,14 @@ const struct expr *window_at(struct graph *g, const struct window *w, const stru
     return expr_add(g->pool, expr_mulc(g->pool, x, w->stride), expr_mulc(g->pool, k, w->dilation));
 }
 
+void windows_note(struct node *n, int n_axes, const struct window *w)
+{
+    for (int i = 0; i < n_axes; i++) {
+        n->params.stride[i] = w[i].stride;
+        n->params.dilation[i] = w[i].dilation;
+    }
+}
+
 int window_input(struct graph *g, const struct window_data *data, int n_axes,
                  const struct window *w, const int64_t *before, const int64_t *after)
 {

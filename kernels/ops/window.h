@@ -8,7 +8,7 @@
 #define TS_OPS_WINDOW_H
 #include "kernels/ops/params.h"
 
-#define MAX_AXES 3
+#define MAX_AXES MAX_SPATIAL
 
 /* One axis. */
 struct window {
@@ -31,6 +31,8 @@ int window_row(const struct op_family *f, const int64_t *v, const char *what,
 /* stride*x + dilation*k */
 const struct expr *window_at(struct graph *g, const struct window *w, const struct expr *x,
                              const struct expr *k);
+/* Strides and dilations of a node over these windows. */
+void windows_note(struct node *n, int n_axes, const struct window *w);
 /* The caller's data, N x channels x sizes, with before[i] and after[i] elements of `value` around
  * axis i: Inp, written by a pad node from Inp_in where there are any. */
 struct window_data { int64_t n, channels; const char *channel_dim; double value; };
