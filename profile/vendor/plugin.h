@@ -18,7 +18,8 @@ struct vendor_plugin {
                                   int threads, float *const *buffers, char *why, size_t why_bytes);
     /* One execution; allocates nothing.  On the thread that called open. */
     bool (*run)(struct vendor_handle *h);
-    /* Writes the result of the last run into the row-major buffer of the output. */
+    /* Writes the result of a run into the row-major buffer of the output; runs once more where a
+     * run accumulates into the result. */
     bool (*output)(struct vendor_handle *h);
     /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc".  Valid until close. */
     const char *(*implementation)(const struct vendor_handle *h);

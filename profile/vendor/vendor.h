@@ -78,7 +78,8 @@ struct vendor_post {
 
 struct vendor_problem {
     int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
-    int32_t n_axes, groups;               /* spatial ones, of convolutions and pools */
+    int32_t n_axes, groups;               /* spatial ones, of convolutions and pools; of reductions
+                                           * that one window of a pool computes, else 0 */
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
     int32_t axis, n_posts;                /* axis: of softmax and concatenation */

@@ -1,0 +1,110 @@
+/* The libraries: which operators they have, what they need, and their plugins. */
+#include "profile/vendor/plugin.h"
+
+#include "kernels/base/file.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const plugin_file[] = {
+#define VENDOR(id, name, title, plugin) plugin,
+#include "profile/vendor/vendor.def"
+#undef VENDOR
+};
+
+bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why)
+{
+    bool only_product = p->kind == VENDOR_MATMUL && p->n_posts == 0 && p->n_tensors == 3;
+    if (library != VENDOR_OPENBLAS || only_product)
+        return true;
+    if (p->kind == VENDOR_MATMUL)
+        return err_set(why, ERR_NAME, "OpenBLAS multiplies matrices and does nothing after it (%s)",
+                       p->text);
+    return err_set(why, ERR_NAME, "OpenBLAS has no operator for %s", p->text);
+}
+
+#define CODE_BYTES ((int64_t)768 << 20)   /* the library, its code for this operator, scratch */
+#define THREAD_BYTES ((int64_t)96 << 20)  /* a stack, buffers of its own */
+#define COPIES 5                          /* of the data: padded layouts of two candidates */
+
+int64_t vendor_bytes(const struct vendor_problem *p, int threads)
+{
+    int64_t bytes = CODE_BYTES + threads * THREAD_BYTES;
+    for (int i = 0; i < p->n_tensors; i++)
+        bytes += COPIES * (int64_t)sizeof(float) * p->tensor[i].elems;
+    return bytes;
+}
+
+bool vendor_parse(const char *text, unsigned *bits, struct err *e)
+{
+    unsigned set = 0;
+    for (const char *p = text;; p++) {
+        char word[32];
+        size_t n = strcspn(p, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        unsigned bit = streq(word, "all") ? (1u << VENDOR_COUNT) - 1 : 0;
+        for (int i = 0; i < VENDOR_COUNT; i++)
+            bit |= streq(word, vendor_name[i]) ? 1u << i : 0;
+        if (!bit && !streq(word, "none")) {
+            const char *near = str_nearest(word, vendor_name, VENDOR_COUNT);
+            err_set(e, ERR_NAME, "no baseline named '%s'", word);
+            return err_fix(e, "--baselines %s", near ? near : "all");
+        }
+        set |= bit;
+        p += n;
+        if (!*p)
+            break;
+    }
+    *bits = set;
+    return true;
+}
+
+/* Beside this executable, or one folder up because tests live in a folder of their own. */
+static bool find_plugin(const char *folder, const char *file, char *path, size_t n)
+{
+    char self[400];
+    if (folder) {
+        snprintf(path, n, "%s/%s", folder, file);
+        return file_exists(path);
+    }
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+        snprintf(path, n, "%s/%s", self, file);
+        if (file_exists(path))
+            return true;
+    }
+    return false;
+}
+
+bool vendor_load(const char *folder, enum vendor_library library, int threads,
+                 const struct vendor_plugin **out, struct err *e)
+{
+    char path[512], number[16];
+    const char *file = plugin_file[library];
+    if (!find_plugin(folder, file, path, sizeof path)) {
+        err_set(e, ERR_ENV, "%s was not built: its library was not there", file);
+        return err_fix(e, "apt-get install libdnnl-dev libopenblas-dev, then make");
+    }
+    /* OpenBLAS starts its threads when it is loaded. */
+    snprintf(number, sizeof number, "%d", threads);
+    setenv("OPENBLAS_NUM_THREADS", number, 1);
+    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!h)
+        return err_set(e, ERR_ENV, "%s", dlerror());
+    const struct vendor_plugin *p = dlsym(h, VENDOR_PLUGIN_SYMBOL);
+    if (!p || p->abi != VENDOR_PLUGIN_ABI || p->problem_bytes != sizeof(struct vendor_problem)) {
+        dlclose(h);
+        return err_set(e, ERR_ENV, "%s and tilescope are of different versions", file);
+    }
+    *out = p;
+    return true;
+}
