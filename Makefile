@@ -17,7 +17,7 @@
 # What a Debian needs to build and test; nothing else is used.
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
-            libcmocka-dev libvterm-dev libisl-dev tmux valgrind
+            libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -55,7 +55,10 @@ Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 
 ROOMS   := kernels profile explorer sessions
-LIB_SRC := $(shell find $(ROOMS) -name '*.c' 2>/dev/null)
+LIB_SRC := $(shell find $(ROOMS) -name '*.c' -not -path '*/plugins/*' 2>/dev/null)
+# Vendor baselines: a shared object per library that is there.
+PLUGINS := $(if $(wildcard /usr/include/oneapi/dnnl/dnnl.h),$(B)/tilescope-onednn.so) \
+           $(if $(shell pkg-config --exists openblas 2> /dev/null && echo yes),$(B)/tilescope-openblas.so)
 APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
 ONNX_PROTO := /usr/include/onnx/onnx.proto
 ONNX_C  := $(B)/onnx/onnx.pb-c.c
@@ -78,7 +81,7 @@ DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-all: $(B)/tilescope $(B)/tilescope-runner
+all: $(B)/tilescope $(B)/tilescope-runner $(PLUGINS)
 tests: $(TESTS)
 
 $(B)/tilescope: $(B)/app/main.o $(APP_OBJ) $(B)/libtilescope.a
@@ -88,6 +91,14 @@ $(B)/tilescope: $(B)/app/main.o $(APP_OBJ) $(B)/libtilescope.a
 $(B)/tilescope-runner: $(B)/app/runner_main.o $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) -rdynamic $^ -o $@ $(LDLIBS)
+PLUGIN_DIR := profile/vendor/plugins
+$(B)/tilescope-onednn.so: $(B)/$(PLUGIN_DIR)/onednn.o $(B)/$(PLUGIN_DIR)/onednn_desc.o
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@ -ldnnl
+$(B)/tilescope-openblas.so: $(B)/$(PLUGIN_DIR)/openblas.o
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@ $(shell pkg-config --libs openblas)
+$(B)/$(PLUGIN_DIR)/%.o: CFLAGS += -fPIC $(shell pkg-config --cflags openblas 2> /dev/null)
 $(B)/libtilescope.a: $(LIB_OBJ)
 $(B)/libapp.a: $(APP_OBJ)
 $(B)/lib%.a:
@@ -223,7 +234,7 @@ lines:
 	done; true
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tilescope/examples
-	install $(B)/tilescope $(B)/tilescope-runner $(DESTDIR)$(PREFIX)/bin
+	install $(B)/tilescope $(B)/tilescope-runner $(PLUGINS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
 clean:
 	rm -rf build
