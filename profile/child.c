@@ -20,7 +20,7 @@
 #define COPY_BYTES_PER_S 0.3e9                            /* a floor, for deadlines */
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define THREAD_BYTES ((int64_t)24 << 20)
-#define WIDE_SPREAD 0.10
+#define MOST_REPEATS 3
 
 extern char **environ;
 
@@ -31,7 +31,7 @@ struct child {
     int socket, memory, log;                              /* -1 = closed */
     struct shared *shared;
     size_t shared_bytes;
-    int round;                                            /* 1 while sampling once more */
+    int repeat;                                           /* while sampling once more */
     double copy_s;                                        /* allowance for moving the buffers */
     double *sample[SERIES_COUNT];                         /* of the last child_time; NULL = none */
 };
@@ -210,6 +210,7 @@ static bool make_shared(struct child *c, struct err *e)
     c->shared->bytes = sizeof *c->shared;
     c->shared->parent = getpid();
     c->shared->threads = o->threads;
+    c->shared->huge_pages = o->huge_pages;
     c->shared->n_buffers = o->n_buffers;
     give_buffers(c->shared, o);
     c->shared->file_bytes = at;
@@ -359,7 +360,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
             return too_long(c, e);
         }
         if (c->opts.tick)
-            c->opts.tick(c->opts.ctx, c->round + 1e-3 * atomic_load(&c->shared->permille));
+            c->opts.tick(c->opts.ctx, c->repeat + 1e-3 * atomic_load(&c->shared->permille));
     }
 }
 
@@ -508,16 +509,30 @@ static int count_rounds(const struct child *c, const bool *wanted)
     return rounds < 0 ? 0 : rounds;
 }
 
+static void take_blocks(const struct shared *sh, struct samples *out)
+{
+    int n = sh->n_sittings;
+    for (int i = 0; i < n && i < PROTOCOL_MAX_SITTINGS; i++) {
+        int at = sh->sitting[i];
+        if (at < out->rounds && (out->n_blocks == 0 ? at == 0 : at > out->block[out->n_blocks - 1]))
+            out->block[out->n_blocks++] = at;
+    }
+}
+
 /* Copies them, since the runner can still write to the file. */
 static void take_samples(struct child *c, const struct sampled *what, struct samples *out)
 {
     bool wanted[SERIES_COUNT] = {
-        [SERIES_CEILING] = what->ceiling,
-        [SERIES_ONE_CORE] = what->ceiling && c->opts.threads > 1,
+        [SERIES_CEILING] = what->ceiling && !what->cold,
+        [SERIES_ONE_CORE] = what->ceiling && !what->cold && c->opts.threads > 1,
     };
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         wanted[i] = what->contenders >> i & 1;
-    *out = (struct samples){ .rounds = count_rounds(c, wanted) };
+    *out = (struct samples){
+        .rounds = count_rounds(c, wanted), .flushed = c->shared->flushed,
+        .huge_bytes = c->shared->huge_bytes, .room_bytes = c->shared->room_bytes,
+    };
+    take_blocks(c->shared, out);
     size_t bytes = sizeof(double) * (size_t)out->rounds;
     for (int i = 0; i < SERIES_COUNT; i++) {
         if (!wanted[i])
@@ -533,7 +548,7 @@ static bool any_wide(const struct samples *s)
 {
     bool wide = false;
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
-        wide = wide || s->of[i].spread > WIDE_SPREAD;
+        wide = wide || s->of[i].spread > STATS_NOISY;
     return wide;
 }
 
@@ -542,20 +557,20 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     struct reply reply;
     struct request q = {
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
-        .time_s = what->time_s, .most_s = c->opts.limit_s, .min_runs = what->min_runs,
+        .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
+        .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
     };
-    double limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
-    if (!ask(c, &q, limit, &reply, e))
-        return false;
-    take_samples(c, what, out);
-    if (!any_wide(out))
-        return true;
-    q.append = true;
-    c->round = 1;
-    bool ok = ask(c, &q, limit, &reply, e);
-    c->round = 0;
-    if (ok)
-        take_samples(c, what, out);
+    double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
+    bool ok;
+    c->repeat = 0;
+    do {
+        ok = ask(c, &q, limit, &reply, e);
+        if (ok)
+            take_samples(c, what, out);
+        q.append = true;
+    } while (ok && any_wide(out) && clock_s() - begin < c->opts.limit_s
+             && c->repeat++ < MOST_REPEATS);
+    c->repeat = 0;
     return ok;
 }
 

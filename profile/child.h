@@ -11,6 +11,7 @@ struct child_buffer { const char *name; int64_t bytes; bool written; };
 struct child_opts {
     const char *runner;                   /* path of tilescope-runner; NULL = find it */
     int threads;                          /* of OpenMP teams; at least 1 */
+    bool huge_pages;                      /* ask the kernel for them, for the buffers */
     double limit_s;                       /* of one kernel call */
     int64_t memory_bytes;                 /* beyond the buffers; 0 = 1 GiB */
     int n_buffers;                        /* its parameters, at most PROTOCOL_MAX_BUFFERS */
@@ -24,7 +25,7 @@ struct child_opts {
     bool sim_detail;                      /* room for it is wanted */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
     void (*tick)(void *ctx, double done); /* may be NULL: progress 0..1 of the command at work,
-                                           * 1..2 when it is sampled a second time */
+                                           * 1..2 when it is sampled a second time, and so on */
     void *ctx;
 };
 
@@ -56,16 +57,26 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
  * sentence that names the buffer. */
 bool child_check(struct child *c, int contender, double *seconds, struct err *e);
 
-/* contenders: bit i for contender i. */
-struct sampled { unsigned contenders; bool ceiling; double time_s; int min_runs; };
+/* What to sample, and how.  contenders: bit i for contender i. */
+struct sampled {
+    unsigned contenders;
+    bool ceiling, cold;
+    double time_s;
+    int min_runs, sittings;               /* as of struct request; sampling.h has the rules */
+    int64_t walk_bytes;                   /* cold: more than the last cache holds */
+};
 /* Seconds a call, by enum series: of the contenders and the ceiling that were asked for, and of the
  * ceiling on one core when there are several threads (else all 0 and NULL).  sample[.][i] were all
- * taken in round i, in an order of its own; once more as long when a contender's spread is above
- * 10 %.  Valid until the child is timed again or closed. */
+ * taken in round i; block[k] is the first round of sitting k.  When a contender's spread is above
+ * STATS_NOISY they are sampled again, up to 3 times as long, and all of it counts.  Valid until the
+ * child is timed again or closed. */
 struct samples {
-    int rounds;
+    int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
     struct summary of[SERIES_COUNT];
+    int block[PROTOCOL_MAX_SITTINGS];
+    bool flushed;                         /* cold: lines by address, not by a walk */
+    int64_t huge_bytes, room_bytes;       /* how much of the buffers' pages is in huge ones */
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);
 

@@ -1,4 +1,4 @@
-#include "profile/fence.h"
+#include "profile/fence_impl.h"
 
 #include "kernels/base/arena.h"
 
@@ -10,22 +10,8 @@
 
 #define FENCE_BYTES ((size_t)16 << 20)
 #define ALIGN_BYTES 64
+#define HUGE_BYTES ((size_t)2 << 20)
 #define CANARY 0x7fc5a5c3u                /* a quiet NaN */
-
-struct yard {
-    char *room, *data;                    /* the accessible pages; the buffer in them */
-    size_t room_bytes, data_bytes;
-    bool written;
-};
-
-struct fence {
-    struct shared *shared;
-    char *map;
-    size_t map_bytes;
-    int n;
-    struct yard yard[PROTOCOL_MAX_BUFFERS];
-    float *data[PROTOCOL_MAX_BUFFERS];
-};
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -34,7 +20,8 @@ static size_t round_up(size_t n, size_t to)
 
 bool fence_open(struct shared *sh, struct fence **out, struct err *e)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), total = FENCE_BYTES;
+    size_t page = sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
+    size_t total = FENCE_BYTES + page;
     struct fence *f = xcalloc(1, sizeof *f);
     f->shared = sh;
     f->n = sh->n_buffers;
@@ -53,8 +40,12 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
                        strerror(errno));
     }
     char *at = f->map + FENCE_BYTES;
+    at += -(uintptr_t)at % page;
     for (int i = 0; i < f->n; i++) {
         f->yard[i].room = at;
+        /* Refused where there are none: fence_pages says how it went. */
+        if (sh->huge_pages)
+            (void)madvise(at, f->yard[i].room_bytes, MADV_HUGEPAGE);
         at += f->yard[i].room_bytes + FENCE_BYTES;
     }
     *out = f;
@@ -102,6 +93,14 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
             return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
     }
     return true;
+}
+
+bool fence_renew(struct fence *f, int first, int n, bool at_end, struct err *e)
+{
+    for (int i = first; i < first + n; i++)
+        if (madvise(f->yard[i].room, f->yard[i].room_bytes, MADV_DONTNEED) != 0)
+            return err_set(e, ERR_ENV, "madvise: %s", strerror(errno));
+    return fence_place_some(f, first, n, at_end, e);
 }
 
 /* Bytes from `from` to the first word in [from, to) that was painted over, or -1. */

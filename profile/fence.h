@@ -20,6 +20,12 @@ bool fence_place(struct fence *f, bool at_end, struct err *e);
 bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e);
 /* The pattern is whole (of buffers that were ever filled): else where the nearest damage lies. */
 bool fence_whole(const struct fence *f, struct fault *damage);
+/* Fills them again, in other pages of memory than before where the kernel has others. */
+bool fence_renew(struct fence *f, int first, int n, bool at_end, struct err *e);
+/* Drives them out of every cache.  False: this processor cannot do that by address. */
+bool fence_flush(const struct fence *f, int first, int n);
+/* Bytes of the buffers' pages, and how many of them are in huge pages (0 when that is unknown). */
+void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge);
 /* Of these buffers, the written ones -> their copies. */
 void fence_collect(struct fence *f, int first, int n);
 /* Where an address lies; safe in a signal handler. */

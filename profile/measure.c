@@ -47,7 +47,7 @@ void measure_tick(void *ctx, double done)
         return;
     }
     if (streq(j->doing, "timing")) {
-        measure_report(j, done < 1 ? "timing" : "timing again", done < 1 ? done : done - 1);
+        measure_report(j, done < 1 ? "timing" : "timing again", done - (int)done);
         return;
     }
     snprintf(text, sizeof text, elapsed < 1 ? "%s" : "%s, %.0f s", j->doing, elapsed);

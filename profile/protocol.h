@@ -19,6 +19,7 @@
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384
+#define PROTOCOL_MAX_SITTINGS 128
 
 /* Kernels that are timed against each other, SLOT_KERNEL + i the i-th of them; the FMA ceiling; the
  * first kernel's tracing twin. */
@@ -43,7 +44,9 @@ struct request {
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
-    int32_t min_runs;
+    int32_t min_runs, sittings;           /* TIME: how often the buffers get new pages; 0 = once */
+    bool cold;                            /* TIME: single calls, with nothing in the caches */
+    int64_t walk_bytes;                   /* TIME, cold: where lines cannot be flushed by address */
     int32_t meter, n_events;              /* COUNT: enum meter_id, and what it counts */
     struct event event[EVENTS_MAX];
 };
@@ -74,6 +77,7 @@ struct shared {
     int64_t file_bytes, sim_at;           /* sim_at: of struct shared_sim in the file */
     int64_t memory_bytes;                 /* that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
+    int32_t huge_pages;                   /* ask for them for the buffers */
     struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];    /* whose buffers they are */
     /* Written by the runner. */
@@ -82,6 +86,9 @@ struct shared {
     /* Seconds a call; sample[.][i] were all taken in round i.  0 samples: not asked for. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
+    int32_t n_sittings, sitting[PROTOCOL_MAX_SITTINGS];    /* the first round of each */
+    int32_t flushed;                      /* cold: by address, not by walking walk_bytes */
+    int64_t huge_bytes, room_bytes;       /* of the buffers' pages, after TIME */
     struct counts counts;
 };
 

@@ -4,6 +4,9 @@
 #include "kernels/base/subprocess.h"
 
 #include <sched.h>
+#include <stdlib.h>
+
+#define LINE_BYTES 64
 
 /* One thread stays where the scheduler has just put it: on the CPU it found least busy. */
 static void pin(const struct shared *sh)
@@ -17,11 +20,63 @@ static void pin(const struct shared *sh)
     sched_setaffinity(0, sizeof set, &set);
 }
 
+struct timing {
+    struct runner *r;
+    const struct request *q;
+    bool by_walking;
+    struct err *e;
+};
+
+static bool is_timed(const struct request *q, int contender)
+{
+    return q->contenders >> contender & 1;
+}
+
+/* What was damaged must be seen before it is painted over. */
+static bool renew(void *ctx)
+{
+    const struct timing *t = ctx;
+    struct runner *r = t->r;
+    if (!runner_check_fence(r, t->e))
+        return false;
+    for (int i = 0; i < r->shared->n_contenders; i++)
+        if (is_timed(t->q, i) && !fence_renew(r->fence, r->shared->contender[i].first,
+                                              r->shared->contender[i].n, false, t->e))
+            return false;
+    return true;
+}
+
+/* Every thread reads all of a memory larger than the last cache: that replaces whatever was in it
+ * and in the thread's own caches. */
+static void walk(const struct timing *t)
+{
+    static char *room;
+    long bytes = (long)t->q->walk_bytes;
+    if (!room && (room = malloc((size_t)bytes)))
+        for (long i = 0; i < bytes; i += LINE_BYTES)
+            room[i] = (char)i;
+    if (!room)
+        return;
+#pragma omp parallel num_threads(t->r->shared->threads)
+    for (long i = 0; i < bytes; i += LINE_BYTES)
+        (void)*(const volatile char *)(room + i);
+}
+
+static void chill(void *ctx, int contender)
+{
+    const struct timing *t = ctx;
+    const struct shared *sh = t->r->shared;
+    if (t->by_walking)
+        walk(t);
+    else
+        fence_flush(t->r->fence, sh->contender[contender].first, sh->contender[contender].n);
+}
+
 static bool add_contenders(struct runner *r, const struct request *q, struct work *work,
                            struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
-        if (!(q->contenders >> i & 1))
+        if (!is_timed(q, i))
             continue;
         if (!r->entry[i] && !r->vendor[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
@@ -35,27 +90,46 @@ static bool add_contenders(struct runner *r, const struct request *q, struct wor
     return true;
 }
 
-bool runner_time(struct runner *r, const struct request *q, struct err *e)
+static bool add_ceiling(struct runner *r, struct work *work, struct err *e)
 {
     static float scratch[4096];
     static float *scratch_data[1] = { scratch };
-    struct work work[SERIES_COUNT] = { 0 };
     int threads = r->shared->threads;
-    kernel_fn *ceiling = r->entry[SLOT_CEILING];
-    if (q->ceiling && !ceiling)
+    struct work ceiling = { .run = r->entry[SLOT_CEILING], .buffers = scratch_data };
+    if (!ceiling.run)
         return err_set(e, ERR_BUG, "no ceiling is loaded to be timed");
-    if (q->ceiling) {
-        work[SERIES_CEILING] = (struct work){ .run = ceiling, .buffers = scratch_data,
-                                              .team = threads };
-        if (threads > 1)
-            work[SERIES_ONE_CORE] = (struct work){ .run = ceiling, .buffers = scratch_data };
-    }
+    if (threads > 1)
+        work[SERIES_ONE_CORE] = ceiling;
+    ceiling.team = threads;
+    work[SERIES_CEILING] = ceiling;
+    return true;
+}
+
+/* A library keeps copies of its own: only walking drives those out. */
+static bool must_walk(const struct runner *r, const struct request *q)
+{
+    bool walk_it = !fence_flush(r->fence, 0, 0);
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        walk_it = walk_it || (is_timed(q, i) && r->vendor[i]);
+    return walk_it;
+}
+
+bool runner_time(struct runner *r, const struct request *q, struct err *e)
+{
+    struct work work[SERIES_COUNT] = { 0 };
+    struct timing t = { .r = r, .q = q, .e = e };
+    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .ctx = &t };
+    if (q->ceiling && !add_ceiling(r, work, e))
+        return false;
     if (!q->append)
         pin(r->shared);
     if (!add_contenders(r, q, work, e))
         return false;
+    t.by_walking = q->cold && must_walk(r, q);
+    r->shared->flushed = !t.by_walking;
     double start = clock_s();
-    sampling_run(work, q, r->shared);
+    sampling_run(work, q, &hooks, r->shared);
     r->reply.seconds = clock_s() - start;
+    fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
     return runner_check_fence(r, e);
 }

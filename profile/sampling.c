@@ -10,6 +10,7 @@
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
+#define CLOCK_READINGS 1000
 
 static void run_once(const struct work *w)
 {
@@ -55,82 +56,145 @@ static void calibrate(struct work *w, double sample_s)
     }
 }
 
+/* --- Rounds ---------------------------------------------------------------------------------- */
+
+struct sampler {
+    struct work *work;
+    const struct request *q;
+    const struct sampling_hooks *hooks;
+    struct shared *sh;
+    struct rng rng;
+    int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
+    bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
+    double clock_cost;
+};
+
 /* What ran just before has taken the caches: a short call is made once untimed, so that the sample
  * is of a hot one.  A long call refills them in a small part of its time. */
-static void heat(const struct work *w, double last)
+static void heat(struct sampler *s, int series)
 {
-    if (last < HEAT_MOST_S)
-        run_once(w);
+    int n = s->sh->n_samples[series];
+    double last = n > 0 ? s->sh->sample[series][n - 1] : 0;
+    bool needed = s->fresh[series] || s->n_contenders > 1;
+    s->fresh[series] = false;
+    if (series < SERIES_CEILING && needed && last < HEAT_MOST_S)
+        run_once(&s->work[series]);
 }
 
-static void take_sample(const struct work *w, struct shared *sh, int series, bool alone)
+static double time_cold(struct sampler *s, int series)
 {
-    int n = sh->n_samples[series];
-    if (!alone)
-        heat(w, n > 0 ? sh->sample[series][n - 1] : 0);
-    sh->sample[series][n] = time_batch(w);
-    sh->n_samples[series] = n + 1;
+    s->hooks->chill(s->hooks->ctx, series);
+    double start = clock_s();
+    run_once(&s->work[series]);
+    double seconds = clock_s() - start - s->clock_cost;
+    return seconds > 0 ? seconds : 0;
 }
 
-/* The works there are, and how many of them touch memory that another could have driven out. */
-static int list_works(const struct work work[SERIES_COUNT], int *list, int *n_contenders)
+static void take_sample(struct sampler *s, int series)
 {
-    int n = 0;
-    *n_contenders = 0;
-    for (int i = 0; i < SERIES_COUNT; i++) {
-        if (!work[i].run && !work[i].run_vendor)
+    if (!s->q->cold)
+        heat(s, series);
+    double seconds = s->q->cold ? time_cold(s, series) : time_batch(&s->work[series]);
+    s->sh->sample[series][s->sh->n_samples[series]++] = seconds;
+}
+
+static void list_works(struct sampler *s)
+{
+    int end = s->q->cold ? SERIES_CEILING : SERIES_COUNT;
+    for (int i = 0; i < end; i++) {
+        if (!s->work[i].run && !s->work[i].run_vendor)
             continue;
-        list[n++] = i;
-        *n_contenders += i < SERIES_CEILING;
-    }
-    return n;
-}
-
-/* A new order for each round: nothing always follows the same other. */
-static void shuffle(int *list, int n, struct rng *rng)
-{
-    for (int i = n - 1; i > 0; i--) {
-        int j = (int)rng_range(rng, 0, i), was = list[i];
-        list[i] = list[j];
-        list[j] = was;
+        s->list[s->n++] = i;
+        s->n_contenders += i < SERIES_CEILING;
     }
 }
 
-/* Rounds that are whole, and room for one more. */
-static bool has_room(const struct shared *sh, const int *list, int n)
+static void shuffle(struct sampler *s)
 {
-    for (int i = 0; i < n; i++)
-        if (sh->n_samples[list[i]] >= PROTOCOL_MAX_SAMPLES)
+    for (int i = s->n - 1; i > 0; i--) {
+        int j = (int)rng_range(&s->rng, 0, i), was = s->list[i];
+        s->list[i] = s->list[j];
+        s->list[j] = was;
+    }
+}
+
+static bool has_room(const struct sampler *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->sh->n_samples[s->list[i]] >= PROTOCOL_MAX_SAMPLES)
             return false;
+    return s->n > 0;
+}
+
+/* The first one sits on the pages that were placed for it. */
+static bool begin_sitting(struct sampler *s, bool renew)
+{
+    struct shared *sh = s->sh;
+    if (sh->n_sittings == PROTOCOL_MAX_SITTINGS)
+        return true;
+    if (renew && !s->hooks->renew(s->hooks->ctx))
+        return false;
+    sh->sitting[sh->n_sittings++] = sh->n_samples[s->list[0]];
+    for (int i = 0; i < SERIES_COUNT; i++)
+        s->fresh[i] = true;
     return true;
 }
 
-void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh)
+/* The least of many: what two readings of the clock cost at best. */
+static double clock_cost(void)
 {
-    int list[SERIES_COUNT], n_contenders, n = list_works(work, list, &n_contenders);
-    struct rng rng = rng_seed(1);
-    double begin = clock_s();
-    double sample_s = 4 * q->time_s / PROTOCOL_MAX_SAMPLES;
+    double least = 1;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        double start = clock_s(), took = clock_s() - start;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static void warm_up(struct sampler *s)
+{
+    double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
+    for (int i = 0; i < s->n; i++)
+        if (s->q->cold)
+            run_once(&s->work[s->list[i]]);
+        else
+            calibrate(&s->work[s->list[i]], sample_s);
+}
+
+static void clear(struct shared *sh)
+{
+    sh->n_sittings = 0;
     for (int i = 0; i < SERIES_COUNT; i++)
-        sh->n_samples[i] = q->append ? sh->n_samples[i] : 0;
-    for (int i = 0; i < n; i++)
-        calibrate(&work[list[i]], sample_s);
+        sh->n_samples[i] = 0;
+}
+
+void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
+                  const struct sampling_hooks *hooks, struct shared *sh)
+{
+    struct sampler s = { .work = work, .q = q, .hooks = hooks, .sh = sh, .rng = rng_seed(1),
+                         .clock_cost = clock_cost() };
+    double begin = clock_s(), part = q->time_s / (q->sittings > 1 ? q->sittings : 1);
+    list_works(&s);
+    if (!q->append)
+        clear(sh);
+    warm_up(&s);
     double start = clock_s(), now = start;
-    int runs = 0;
-    do {
-        if (!has_room(sh, list, n))
+    for (int runs = 0, sat = 0; has_room(&s); runs++) {
+        if (now - begin >= q->most_s || (now - start >= q->time_s && runs >= q->min_runs))
             break;
-        shuffle(list, n, &rng);
-        for (int i = 0; i < n; i++)
-            take_sample(&work[list[i]], sh, list[i],
-                        list[i] >= SERIES_CEILING || n_contenders < 2);
-        runs++;
+        bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
+        if (due && !begin_sitting(&s, runs > 0))
+            break;
+        sat += due;
+        shuffle(&s);
+        for (int i = 0; i < s.n; i++)
+            take_sample(&s, s.list[i]);
         now = clock_s();
         double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
         atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
-    } while (now - begin < q->most_s && (now - start < q->time_s || runs < q->min_runs));
+    }
 }
 
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,

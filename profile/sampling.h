@@ -18,11 +18,22 @@ struct work {
     long batch;
 };
 
+/* What the sampling asks of the buffers.  Renew: new pages, the same contents; false ends the
+ * sampling.  Chill: nothing of the contender stays in a cache. */
+struct sampling_hooks {
+    bool (*renew)(void *ctx);
+    void (*chill)(void *ctx, int contender);
+    void *ctx;
+};
+
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
  * request->time_s is over and there are min_runs of each, or most_s is over.  Each round samples
- * each work once, in a new order.  Caches are hot: with several contenders, a short one is called
- * once before its sample. */
-void sampling_run(struct work work[SERIES_COUNT], const struct request *q, struct shared *sh);
+ * each work once, in a new order, so that no contender always follows the same other; for each of
+ * request->sittings equal parts of the time the buffers are renewed.  Hot: with several contenders,
+ * and after a renewal, a short one is called once before its sample.  Cold: a sample is one call,
+ * with the cost of reading the clock taken off; only contenders are sampled. */
+void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
+                  const struct sampling_hooks *hooks, struct shared *sh);
 
 /* How many calls of the ceiling a second `threads` of them can make on `cores`: what the team did,
  * or what one core did so many times over when that is more (a team on a busy machine waits for its

@@ -205,6 +205,73 @@ static void contenders_share_a_child(void **state)
     assert_int_equal(e.code, ERR_RANGE);
 }
 
+/* Renewing the buffers' pages keeps what is in them, and what the kernel writes is still seen. */
+static void sittings_begin_at_rounds(void **state)
+{
+    struct child *c = loaded(ENTRY("if (a[999] != 999) __builtin_trap(); b[0] = a[1];"), 10);
+    struct sampled what = { .contenders = 1, .time_s = 0.02, .min_runs = 12, .sittings = 6 };
+    struct samples s;
+    struct err e;
+    (void)state;
+    if (!child_time(c, &what, &s, &e))
+        fail_msg("%s", e.text);
+    assert_true(s.n_blocks >= 6 && s.n_blocks <= 24 && s.block[0] == 0);
+    for (int i = 1; i < s.n_blocks; i++)
+        assert_true(s.block[i] > s.block[i - 1] && s.block[i] < s.rounds);
+    child_close(c);
+    c = loaded(ENTRY("b[1001] = 1;"), 10);
+    assert_false(child_time(c, &what, &s, &e));
+    assert_int_equal(e.code, ERR_WRONG);
+    assert_contains(e.text, "4 bytes behind B");
+    child_close(c);
+}
+
+static void cold_calls_are_timed_one_by_one(void **state)
+{
+    struct child *c = loaded(GOOD, 10);
+    struct sampled what = { .contenders = 1, .cold = true, .time_s = 0.01, .min_runs = 5,
+                            .walk_bytes = 1 << 20 };
+    struct samples s;
+    struct err e;
+    (void)state;
+    if (!child_time(c, &what, &s, &e))
+        fail_msg("%s", e.text);
+    assert_true(s.rounds >= 5 && s.of[0].median > 0);
+    assert_null(s.sample[SERIES_CEILING]);
+#if defined __x86_64__
+    assert_true(s.flushed);
+#endif
+    child_close(c);
+}
+
+/* Whether there are any is the kernel's choice; that the buffers still work is ours. */
+static void huge_pages_are_asked_for(void **state)
+{
+    static const struct child_buffer buffer[] = {
+        { "A", 4 * ELEMS, false }, { "B", 5 << 20, true }
+    };
+    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
+                            .huge_pages = true };
+    struct sampled what = { .contenders = 1, .time_s = 0.01, .min_runs = 5, .sittings = 3 };
+    struct build b = built(GOOD, false);
+    struct child *c;
+    struct samples s;
+    struct err e;
+    double seconds;
+    (void)state;
+    assert_true(child_open(&o, &c, &e));
+    child_data(c, 0)[999] = 7;
+    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(child_data(c, 1)[999] == 14);
+    assert_true(child_time(c, &what, &s, &e));
+    assert_int_equal(s.room_bytes, 8 << 20);
+    assert_true(s.huge_bytes >= 0 && s.huge_bytes <= s.room_bytes);
+    print_message("huge pages: %lld of %lld KiB\n", (long long)s.huge_bytes >> 10,
+                  (long long)s.room_bytes >> 10);
+    child_close(c);
+}
+
 /* A plugin whose primitive adds 1 to a private copy of its input, and writes it on output(). */
 static const char plugin_source[] =
     "typedef unsigned u; static float copy[1000], *in, *out; static int ran;\n"
@@ -926,6 +993,9 @@ int main(void)
         cmocka_unit_test(buffers_start_on_cache_lines),
         cmocka_unit_test(sampling_gives_whole_rounds),
         cmocka_unit_test(contenders_share_a_child),
+        cmocka_unit_test(sittings_begin_at_rounds),
+        cmocka_unit_test(cold_calls_are_timed_one_by_one),
+        cmocka_unit_test(huge_pages_are_asked_for),
         cmocka_unit_test(a_library_can_be_a_contender),
         cmocka_unit_test(a_busy_team_is_not_the_ceiling),
         cmocka_unit_test(team_size_is_what_was_asked_for),

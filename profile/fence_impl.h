@@ -1,0 +1,20 @@
+/* The fence's own view of its buffers.  Private to profile/fence.c and pages.c. */
+#ifndef TS_PROFILE_FENCE_IMPL_H
+#define TS_PROFILE_FENCE_IMPL_H
+#include "profile/fence.h"
+
+struct yard {
+    char *room, *data;                    /* the accessible pages; the buffer in them */
+    size_t room_bytes, data_bytes;
+    bool written;
+};
+
+struct fence {
+    struct shared *shared;
+    char *map;
+    size_t map_bytes;
+    int n;
+    struct yard yard[PROTOCOL_MAX_BUFFERS];
+    float *data[PROTOCOL_MAX_BUFFERS];
+};
+#endif
