@@ -278,6 +278,7 @@ static int dispatch(const struct cli *c)
         return cmd_screen(c);
     }
     case CMD_RUN: return cmd_run(c);
+    case CMD_BENCH: return cmd_bench(c);
     case CMD_SHOW: return cmd_show(c);
     case CMD_EXPORT: return cmd_export(c);
     case CMD_OPS: return cmd_ops(c);

@@ -36,6 +36,7 @@ void cli_close(struct opened *o);
 
 int cli_main(int argc, char **argv);
 int cmd_run(const struct cli *c);
+int cmd_bench(const struct cli *c);
 int cmd_show(const struct cli *c);
 int cmd_export(const struct cli *c);
 int cmd_import(const struct cli *c);
@@ -55,6 +56,12 @@ int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(p
 int cli_not_yet(const char *what);
 /* Writes to stdout and empties out. */
 void cli_put(struct str *out);
+
+/* Every --assert: its syntax, since a typing mistake must not cost a measurement; and whether it
+ * holds for the JSON, with what does not on stderr.  good false: exit 1 already, so that numbers
+ * which are not there are no error. */
+bool cli_asserts_check(const struct args *a, struct err *e);
+int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
 /* Colours: SGR parameters, nothing when on is false. */
 #define PAINT_GOOD "32"

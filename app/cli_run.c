@@ -18,16 +18,6 @@ struct run {
     int n_checked, n_bad;
 };
 
-/* A typing mistake must not cost a measurement. */
-static bool check_asserts(const struct args *a, struct err *e)
-{
-    for (int i = 0; i < a->given.len; i++)
-        if (a->given.data[i].opt == OPT_ASSERT
-            && !report_assert_check(a->given.data[i].value, e))
-            return false;
-    return true;
-}
-
 static bool read_options(struct run *r, struct err *e)
 {
     const struct args *a = r->cli->args;
@@ -44,13 +34,15 @@ static bool read_options(struct run *r, struct err *e)
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
         !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
-        !check_asserts(a, e) ||
+        !cli_asserts_check(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
         (cache && !cache_config_parse(cache, &r->opts.cache, e)))
         return false;
     r->opts.threads = (int)threads;
     r->opts.seed = (uint64_t)seed;
     r->opts.time_s = time_s;
+    r->opts.cold = args_has(a, OPT_COLD);
+    r->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
     r->opts.compiler = args_value(a, OPT_COMPILER);
     r->opts.isa = args_value(a, OPT_ISA);
     struct target ignored;
@@ -136,31 +128,6 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
     cli_put(&out);
 }
 
-/* Every --assert, in order.  A kernel that failed is exit 1 already, with no numbers to ask for. */
-static int run_asserts(const struct run *r, const struct str *json, bool good)
-{
-    int code = EXIT_FINE;
-    const struct args *a = r->cli->args;
-    for (int i = 0; i < a->given.len; i++) {
-        if (a->given.data[i].opt != OPT_ASSERT)
-            continue;
-        bool holds = false;
-        struct err e = {0};
-        struct str values = {0};
-        const char *expr = a->given.data[i].value;
-        bool ok = report_assert(str_text(json), expr, &holds, &values, &e);
-        if (ok && !holds) {
-            fprintf(stderr, values.len ? "assertion failed: %s (%s)\n" : "assertion failed: %s%s\n",
-                    expr, str_text(&values));
-            code = EXIT_CHECK;
-        }
-        str_free(&values);
-        if (!ok && good)
-            return cli_fail(r->cli, &e);
-    }
-    return code;
-}
-
 /* The measurement goes to the state it is of; where the file stood is not ours to change. */
 static bool save(const struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
@@ -196,7 +163,7 @@ static int run_opened(struct run *r, struct opened *o)
     report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine));
     print_result(r, o, &m, &json);
     bool good = is_good(&m) && r->n_bad == 0;
-    int code = run_asserts(r, &json, good);
+    int code = cli_asserts(r->cli, &json, good);
     str_free(&json);
     if ((r->save || r->output) && !save(r, o, &m, &e))
         return cli_fail(r->cli, &e);

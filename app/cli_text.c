@@ -62,6 +62,42 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     str_add(out, "\n");
 }
 
+/* What makes the latency less of a fact. */
+static void add_doubts(struct str *out, const struct measurement *m)
+{
+    const struct latency *l = &m->latency;
+    if (l->noisy) {
+        label(out, "noisy:");
+        str_add(out, "the middle half spreads over more than 10 %, however often it was sampled");
+        if (l->disturbed > 0)
+            str_printf(out, "; the ceiling was slow beside %.0f %% of the samples",
+                       100 * l->disturbed);
+        str_add(out, "\n");
+    }
+    if (m->threads_note[0]) {
+        label(out, "threads:");
+        str_printf(out, "%s\n", m->threads_note);
+    }
+    if (m->huge_asked) {
+        label(out, "pages:");
+        str_printf(out, "%.1f of the %.1f MiB of the buffers are in huge ones",
+                   (double)m->huge_bytes / (1 << 20), (double)m->huge_of_bytes / (1 << 20));
+        str_add(out, "\n");
+    }
+}
+
+static void add_cold(struct str *out, const struct measurement *m)
+{
+    if (m->cold_latency.runs == 0)
+        return;
+    label(out, "cold:");
+    str_ms(out, m->cold_latency.median_ms);
+    str_add(out, " median, ");
+    str_ms(out, m->cold_latency.min_ms);
+    str_printf(out, " min, spread %.1f %%, %d single calls, %s before each\n",
+               100 * m->cold_latency.spread, m->cold_latency.runs, m->cold_method);
+}
+
 static void add_clock(struct str *out, const struct measurement *m)
 {
     label(out, "latency:");
@@ -74,6 +110,8 @@ static void add_clock(struct str *out, const struct measurement *m)
     str_ms(out, m->latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s\n", 100 * m->latency.spread,
                m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
+    add_doubts(out, m);
+    add_cold(out, m);
     label(out, "speed:");
     str_printf(out, "%.1f GFLOP/s at the minimum", m->gflops);
     if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)

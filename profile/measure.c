@@ -58,13 +58,11 @@ void measure_tick(void *ctx, double done)
  * child. */
 static bool run(struct job *j, struct err *e)
 {
-    unsigned meters = j->opts.meters;
-    if (!compiler_find(j->opts.compiler, &j->cc, e))
+    struct samples s;
+    if (!measure_build(j, e) || !measure_open_child(&j, 1, e) || !measure_check(j, e))
         return false;
-    snprintf(j->m->compiler, sizeof j->m->compiler, "%s", j->cc.version);
-    if (!measure_build(j, e) || !measure_open_child(j, e) || !measure_check(j, e))
-        return false;
-    if ((meters & METER_CLOCK) && !measure_time(j, e))
+    if ((j->opts.meters & METER_CLOCK)
+        && (!measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))))
         return false;
     return measure_count(j, e) && (!j->has_twin || measure_sim(j, e));
 }
@@ -107,22 +105,42 @@ static struct measure_opts with_defaults(const struct measure_opts *o)
     return d;
 }
 
+bool measure_start(struct job *j, const struct program *p, const struct measure_opts *o,
+                   struct measurement *m, struct err *e)
+{
+    *j = (struct job){ .program = p, .opts = with_defaults(o), .m = m, .target = target_host(),
+                       .machine = &this_machine };
+    *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
+                               .sim.cache = j->opts.cache };
+    if ((o->isa && !target_find(o->isa, &j->target, e))
+        || !compiler_find(o->compiler, &j->cc, e))
+        return false;
+    snprintf(m->compiler, sizeof m->compiler, "%s", j->cc.version);
+    return true;
+}
+
+void measure_end(struct job *j, bool ok, const struct err *e)
+{
+    struct measurement *m = j->m;
+    snprintf(m->isa, sizeof m->isa, "%s", j->target.isa);
+    m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
+    if (!ok)
+        snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
+    give_reasons(m, j->opts.meters);
+}
+
 bool measure_program(const struct program *p, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct measurement *m,
                      struct err *e)
 {
     double start = clock_s();
-    struct job j = { .program = p, .opts = with_defaults(o), .progress = pr, .cancel = c, .m = m,
-                     .target = target_host(), .machine = &this_machine };
-    *m = (struct measurement){ .threads = j.opts.threads, .seed = o->seed,
-                               .sim.cache = j.opts.cache };
-    bool ok = (!o->isa || target_find(o->isa, &j.target, e)) && run(&j, e);
-    snprintf(m->isa, sizeof m->isa, "%s", j.target.isa);
+    struct job j;
+    bool ok = measure_start(&j, p, o, m, e);
+    j.progress = pr;
+    j.cancel = c;
+    ok = ok && run(&j, e);
     child_close(j.child);
-    m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
-    if (!ok)
-        snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
-    give_reasons(m, j.opts.meters);
+    measure_end(&j, ok, e);
     m->total_s = clock_s() - start;
     return m->outcome != OUTCOME_ENV && m->outcome != OUTCOME_CANCEL;
 }

@@ -10,6 +10,7 @@
 #include "profile/counts.h"
 #include "profile/machine.h"
 #include "profile/sim_result.h"
+#include "profile/stats.h"
 
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
@@ -27,9 +28,16 @@ enum meter_mask {
 #include "profile/meters.def"
 };
 
-/* Of one call.  runs: samples, each the mean of enough calls to fill 50 us.
- * spread: (q75 - q25) / median. */
-struct latency { double median_ms, min_ms, max_ms, spread; int runs; };
+/* Of one call.  runs: samples, each the mean of enough calls to fill 50 us (cold: of one call).
+ * spread: (p75 - p25) / median.  noisy: it was above STATS_NOISY, however often samples were taken
+ * again.  disturbed: share of the samples in whose round the ceiling was slow (stats_disturbed);
+ * NAN: no ceiling was sampled beside them. */
+struct latency {
+    double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
+    int runs;
+    bool noisy;
+    double disturbed;
+};
 
 struct event_set;                        /* profile/eventset.h */
 
@@ -39,7 +47,13 @@ struct measurement {
     char reason[512];
     bool verified;                       /* compared with the reference and within tolerance */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
-    struct latency latency;              /* runs == 0: not timed */
+    struct latency latency;              /* runs == 0: not timed; in hot caches */
+    struct latency cold_latency;         /* opts.cold; runs == 0: not timed */
+    char cold_method[48];                /* how the caches were emptied */
+    /* opts.huge_pages: bytes of the buffers' pages, and how many of them became huge. */
+    bool huge_asked;
+    int64_t huge_bytes, huge_of_bytes;
+    char threads_note[96];               /* more threads than cores */
     /* Minimum latency against the best ceiling sample of the same run, of all threads together;
      * 0 = unknown. */
     double gflops;                       /* of the operator's definition */
@@ -58,6 +72,8 @@ struct measure_opts {
     double time_s;                       /* how long to sample (0 = 0.3) */
     int min_runs;                        /* 0 = 10 */
     double limit_s;                      /* of one kernel call (0 = 20) */
+    bool cold;                           /* time it in cold caches too */
+    bool huge_pages;                     /* ask for them for the buffers */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* all 0 = this host's */
     double sim_budget;                   /* accesses to simulate before sampling (0 = 2e9) */
@@ -77,6 +93,23 @@ struct progress { void (*report)(void *ctx, const char *what, double fraction); 
 bool measure_program(const struct program *p, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct measurement *m,
                      struct err *e);
+
+/* Programs against each other: each is built and checked as above, then all that are right are
+ * timed in one child, in shuffled rounds, each against the first of them.  The clock is the only
+ * meter; time_s 0 = 1.  Up to MEASURE_MAX_COMPARED; the same program may be there twice.  A program
+ * that fails is a result, and the others are timed without it.  ratio 0 and VERDICT_NONE: the
+ * first, or not timed. */
+#define MEASURE_MAX_COMPARED 6
+struct compared {
+    struct measurement m;
+    struct ratio ratio;                  /* of its time over the first one's */
+    enum verdict verdict;
+};
+/* Rounds that were sampled, and the sittings that they were drawn in (stats_ratio's blocks). */
+struct comparison { int rounds, sittings; double disturbed; };
+bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
+                     const struct progress *pr, const struct cancel *c, struct compared *out,
+                     struct comparison *how, struct err *e);
 
 /* The generated C and its assembly, as measured (same target, same flags). */
 bool program_c_text(const struct program *p, struct str *out, struct err *e);

@@ -19,7 +19,8 @@ struct job {
     bool has_ceiling, has_twin;
     double ceiling_flops;
     struct trace_table trace;            /* of the twin */
-    struct child *child;
+    struct child *child;                 /* shared by the jobs of a comparison */
+    int contender, first;                /* in it: which one this is; its first buffer */
     char doing[40];
     double since;                        /* when that began */
     const struct machine *machine;       /* this one */
@@ -33,11 +34,19 @@ void measure_tick(void *ctx, double done);            /* of struct child_opts; c
 /* measure_code.c: lower, generate, compile.  The ceiling and the twin can be missing (has_...),
  * with the reason in m->sim. */
 bool measure_build(struct job *j, struct err *e);
-/* measure_time.c: a child with room for the buffers and the kernel in it; the result compared with
- * the reference; the clock. */
-bool measure_open_child(struct job *j, struct err *e);
+/* measure_check.c: a child with room for the buffers of these jobs, and their kernels in it as its
+ * contenders; the result of one of them compared with the reference. */
+bool measure_open_child(struct job *const *j, int n, struct err *e);
 bool measure_check(struct job *j, struct err *e);
-bool measure_time(struct job *j, struct err *e);
+/* measure_time.c: the clock, in hot caches and in cold ones.  s holds the samples until the next
+ * use of the child. */
+bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e);
+bool measure_time_cold(struct job *const *j, int n, struct err *e);
+/* measure.c: a job for a program with the defaults of the options filled in; a failure as its
+ * outcome. */
+bool measure_start(struct job *j, const struct program *p, const struct measure_opts *o,
+                   struct measurement *m, struct err *e);
+void measure_end(struct job *j, bool ok, const struct err *e);
 /* measure_sim.c: the twin through the simulator.  A count that cannot be had is a reason in m->sim;
  * the measurement stands.  False only on a cancel. */
 bool measure_sim(struct job *j, struct err *e);
@@ -47,7 +56,7 @@ bool measure_sim_refused(struct job *j, const struct err *e);
 void measure_place_buffers(const struct func *f, unsigned long long *base);
 /* measure_code.c: how the kernel's code is generated. */
 struct gen_opts measure_code_opts(const struct job *j);
-/* measure_time.c: what a twin of the kernel computed, against the reference.  data: a buffer per
+/* measure_check.c: what a twin of the kernel computed, against the reference.  data: a buffer per
  * parameter. */
 bool measure_is_right(struct job *j, float *const *data, struct err *e);
 /* meters.c: every other meter that was asked for.  False only when the kernel failed (a counter

@@ -1,87 +1,12 @@
-/* The child, the check against the reference, and the clock. */
+/* The clock. */
 #include "profile/measure_impl.h"
 
-#include "profile/oracle.h"
-
+#include <math.h>
 #include <stdio.h>
 
-#define TOLERANCE 1e-4                    /* f32 (SPEC D) */
 #define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
-#define MEMORY_SHARE 0.8                  /* of what is available */
-
-/* Buffers twice (here and in the child), logical copies, and the reference in double. */
-static bool fits_memory(const struct job *j, struct err *e)
-{
-    double need = (double)oracle_bytes(j->program->base), have = (double)machine_memory_available();
-    for (int i = 0; i < j->func->n_params; i++)
-        need += 3.0 * 4.0 * (double)j->func->buffer[i].elems;
-    if (have <= 0 || need <= MEMORY_SHARE * have)
-        return true;
-    return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
-                   need / (1 << 30), have / (1 << 30));
-}
-
-bool measure_open_child(struct job *j, struct err *e)
-{
-    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
-    const struct func *f = j->func;
-    if (!fits_memory(j, e))
-        return false;
-    if (f->n_params > PROTOCOL_MAX_BUFFERS)
-        return err_set(e, ERR_RANGE, "%d tensors are more than can be measured", f->n_params);
-    for (int i = 0; i < f->n_params; i++)
-        buffer[i] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
-                                           f->buffer[i].written };
-    struct child_opts o = {
-        .runner = j->opts.runner, .threads = j->opts.threads, .limit_s = j->opts.limit_s,
-        .memory_bytes = j->opts.memory_bytes, .n_buffers = f->n_params, .buffer = buffer,
-        .trace = j->has_twin ? &j->trace : NULL, .n_trace_buffers = f->n_buffers,
-        .sim_detail = j->opts.detail != NULL,
-        .cancel = j->cancel, .tick = measure_tick, .ctx = j,
-    };
-    return child_open(&o, &j->child, e)
-        && child_load(j->child, SLOT_KERNEL, j->kernel.so_path, e);
-}
-
-static bool compare_outputs(struct job *j, float *const *data, double *worst, struct err *e)
-{
-    const struct func *f = j->func;
-    const struct oracle *o = NULL;
-    bool ok = oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e);
-    for (int i = 0; i < f->n_params && ok; i++) {
-        int t = f->buffer[i].tensor;
-        if (j->program->graph->tensor[t].role == TENSOR_OUTPUT)
-            ok = oracle_compare(o, j->program, t, data[i], TOLERANCE, worst, e);
-    }
-    oracle_release(o);
-    return ok;
-}
-
-bool measure_is_right(struct job *j, float *const *data, struct err *e)
-{
-    double worst = 0;
-    return compare_outputs(j, data, &worst, e);
-}
-
-/* Runs the kernel first: a crash need not wait for the reference. */
-bool measure_check(struct job *j, struct err *e)
-{
-    float *data[PROTOCOL_MAX_BUFFERS];
-    double seconds;
-    measure_begin(j, "checking");
-    for (int i = 0; i < j->func->n_params; i++) {
-        const struct buffer *b = &j->func->buffer[i];
-        data[i] = child_data(j->child, i);
-        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, data[i]);
-        if (cancelled(j->cancel))
-            return err_set(e, ERR_CANCEL, "cancelled");
-    }
-    if (!child_check(j->child, 0, &seconds, e))
-        return false;
-    j->m->tolerance = TOLERANCE;
-    j->m->verified = compare_outputs(j, data, &j->m->max_rel_err, e);
-    return j->m->verified;
-}
+#define LEAST_WALK_BYTES ((int64_t)64 << 20)
+#define MOST_WALK_BYTES ((int64_t)512 << 20)
 
 /* What the kernel has to do for its result: what it skips is not work, what it repeats is not
  * either. */
@@ -107,34 +32,92 @@ static void take_peak(struct job *j, double peak)
     }
 }
 
+static struct latency latency_of(const struct samples *s, int series)
+{
+    const struct summary *k = &s->of[series];
+    const double *ceiling = s->sample[SERIES_CEILING];
+    return (struct latency){
+        .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
+        .p10_ms = 1e3 * k->p10, .p25_ms = 1e3 * k->p25, .p75_ms = 1e3 * k->p75,
+        .p90_ms = 1e3 * k->p90, .spread = k->spread, .runs = s->rounds,
+        .noisy = k->spread > STATS_NOISY,
+        .disturbed = ceiling ? stats_disturbed(ceiling, s->rounds) : NAN,
+    };
+}
+
 static void take_latency(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
-    const struct summary *k = &s->of[SERIES_KERNEL];
-    m->latency = (struct latency){
-        .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
-        .spread = k->spread, .runs = s->rounds,
-    };
-    m->gflops = 1e-9 * j->program->base->flops / k->min;
-    m->executed_gflops = 1e-9 * needed_flops(j) / k->min;
+    m->latency = latency_of(s, SERIES_KERNEL + j->contender);
+    m->huge_asked = j->opts.huge_pages;
+    m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
+    m->huge_of_bytes = m->huge_asked ? s->room_bytes : 0;
+    if (j->opts.threads > j->machine->cores)
+        snprintf(m->threads_note, sizeof m->threads_note,
+                 "%d threads take turns on %d core%s: not pinned", j->opts.threads,
+                 j->machine->cores, j->machine->cores == 1 ? "" : "s");
+    double best = s->of[SERIES_KERNEL + j->contender].min;
+    m->gflops = 1e-9 * j->program->base->flops / best;
+    m->executed_gflops = 1e-9 * needed_flops(j) / best;
     take_peak(j, 1e-9 * j->ceiling_flops
                      * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
                                         j->opts.threads, j->machine->cores));
 }
 
-bool measure_time(struct job *j, struct err *e)
+static bool sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
+                   struct err *e)
 {
-    struct samples s;
-    struct err ignored;
-    measure_begin(j, "timing");
-    j->has_ceiling = j->has_ceiling
-                  && child_load(j->child, SLOT_CEILING, j->ceiling.so_path, &ignored);
-    struct sampled what = { .contenders = 1, .ceiling = j->has_ceiling, .time_s = j->opts.time_s,
-                            .min_runs = j->opts.min_runs };
-    if (!child_time(j->child, &what, &s, e))
+    for (int k = 0; k < n; k++)
+        what->contenders |= 1u << j[k]->contender;
+    if (!child_time(j[0]->child, what, s, e))
         return false;
-    if (s.rounds < 1 || !(s.of[SERIES_KERNEL].min > 0))
-        return err_set(e, ERR_CRASH, "the samples were overwritten");
-    take_latency(j, &s);
+    for (int k = 0; k < n; k++)
+        if (s->rounds < 1 || !(s->of[SERIES_KERNEL + j[k]->contender].median > 0))
+            return err_set(e, ERR_CRASH, "the samples were overwritten");
+    return true;
+}
+
+bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e)
+{
+    struct job *head = j[0];
+    struct err ignored;
+    measure_begin(head, "timing");
+    head->has_ceiling = head->has_ceiling
+                     && child_load(head->child, SLOT_CEILING, head->ceiling.so_path, &ignored);
+    struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
+                            .min_runs = head->opts.min_runs, .sittings = sittings };
+    if (!sample(j, n, &what, s, e))
+        return false;
+    for (int k = 0; k < n; k++)
+        take_latency(j[k], s);
+    return true;
+}
+
+/* Twice the largest cache, within reason. */
+static int64_t walk_bytes(const struct machine *m)
+{
+    int64_t largest = m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;
+    int64_t want = 2 * largest;
+    return want < LEAST_WALK_BYTES ? LEAST_WALK_BYTES
+         : want > MOST_WALK_BYTES ? MOST_WALK_BYTES : want;
+}
+
+bool measure_time_cold(struct job *const *j, int n, struct err *e)
+{
+    struct job *head = j[0];
+    struct samples s;
+    struct sampled what = { .cold = true, .time_s = head->opts.time_s,
+                            .min_runs = head->opts.min_runs,
+                            .walk_bytes = walk_bytes(head->machine) };
+    measure_begin(head, "timing");
+    if (!sample(j, n, &what, &s, e))
+        return false;
+    for (int k = 0; k < n; k++) {
+        struct measurement *m = j[k]->m;
+        m->cold_latency = latency_of(&s, SERIES_KERNEL + j[k]->contender);
+        snprintf(m->cold_method, sizeof m->cold_method,
+                 s.flushed ? "the buffers' lines flushed" : "%lld MiB read in between",
+                 (long long)(what.walk_bytes >> 20));
+    }
     return true;
 }

@@ -1,5 +1,6 @@
 #include "sessions/measured_yaml.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/rng.h"
@@ -16,6 +17,11 @@ static const struct field result_fields[] = {
     M(DOUBLE, peak_gflops, ZERO_LEFT_OUT),
     M(DOUBLE, peak_fraction, ZERO_LEFT_OUT),
     M(TEXT, peak_reason, ZERO_LEFT_OUT),
+    M(TEXT, cold_method, ZERO_LEFT_OUT),
+    M(BOOL, huge_asked, ZERO_LEFT_OUT),
+    M(INT64, huge_bytes, ZERO_LEFT_OUT),
+    M(INT64, huge_of_bytes, ZERO_LEFT_OUT),
+    M(TEXT, threads_note, ZERO_LEFT_OUT),
     M(TEXT, compiler, ZERO_LEFT_OUT),
     M(TEXT, isa, ZERO_LEFT_OUT),
     M(INT, threads, ZERO_LEFT_OUT),
@@ -28,8 +34,13 @@ static const struct field latency_fields[] = {
     { "median", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, median_ms), sizeof(double) },
     { "min", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, min_ms), sizeof(double) },
     { "max", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct latency, max_ms), sizeof(double) },
+#define MS(key) \
+    { #key, FIELD_DOUBLE, ZERO_LEFT_OUT, offsetof(struct latency, key##_ms), sizeof(double) }
+    MS(p10), MS(p25), MS(p75), MS(p90),
     FIELD(DOUBLE, latency, spread, ZERO_KEPT),
     FIELD(INT, latency, runs, ZERO_KEPT),
+    FIELD(BOOL, latency, noisy, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, latency, disturbed, ZERO_KEPT),
 };
 
 static const struct field sim_fields[] = {
@@ -170,6 +181,16 @@ static void write_counts(struct ywriter *w, const char *key, const struct counts
     ywrite_map_end(w);
 }
 
+static void write_latency(struct ywriter *w, const char *key, const struct latency *l)
+{
+    if (l->runs == 0)
+        return;
+    ywrite_text(w, key);
+    ywrite_map(w, true);
+    fields_write(w, WITH_COUNT(latency_fields), l);
+    ywrite_map_end(w);
+}
+
 void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m)
 {
     ywrite_map(w, true);
@@ -181,12 +202,8 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     ywrite_text(w, at->key);
     ywrite_text(w, "outcome");
     ywrite_text(w, outcome_name[m->outcome]);
-    if (m->latency.runs > 0) {
-        ywrite_text(w, "latency_ms");
-        ywrite_map(w, true);
-        fields_write(w, WITH_COUNT(latency_fields), &m->latency);
-        ywrite_map_end(w);
-    }
+    write_latency(w, "latency_ms", &m->latency);
+    write_latency(w, "cold_latency_ms", &m->cold_latency);
     fields_write(w, WITH_COUNT(result_fields), m);
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
@@ -351,23 +368,33 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
+/* What an older version did not write stays unknown. */
+static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
+                         struct latency *out, struct err *e)
+{
+    const struct ynode *map = ymap_get(measured, key);
+    out->disturbed = NAN;
+    return !map || (ymap_check(d, map, key, WITH_COUNT(latency_fields), NULL, e)
+                    && fields_read(d, map, WITH_COUNT(latency_fields), out, e));
+}
+
 bool measured_read(const struct ydoc *d, const struct ynode *node, struct measured_at *at,
                    struct measurement *m, struct err *e)
 {
-    const char *more[6 + METER_COUNT + 1] = { "branch", "step", "key", "outcome", "latency_ms",
-                                              "sim" };
+    const char *more[7 + METER_COUNT + 1] = { "branch", "step", "key", "outcome", "latency_ms",
+                                              "cold_latency_ms", "sim" };
     const struct ynode *outcome;
     *m = (struct measurement){0};
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
-        more[6 + i - METER_ID_PERF] = meter_name[i];
+        more[7 + i - METER_ID_PERF] = meter_name[i];
     if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
         || !read_at(d, node, at, e)
         || !ymap_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
         || !fields_read(d, node, WITH_COUNT(result_fields), m, e))
         return false;
-    const struct ynode *latency = ymap_get(node, "latency_ms"), *sim = ymap_get(node, "sim");
-    if (latency && (!ymap_check(d, latency, "latency_ms", WITH_COUNT(latency_fields), NULL, e)
-                    || !fields_read(d, latency, WITH_COUNT(latency_fields), &m->latency, e)))
+    const struct ynode *sim = ymap_get(node, "sim");
+    if (!read_latency(d, node, "latency_ms", &m->latency, e)
+        || !read_latency(d, node, "cold_latency_ms", &m->cold_latency, e))
         return false;
     if (sim && !read_sim(d, sim, &m->sim, e))
         return false;

@@ -10,6 +10,11 @@
  * peak_fraction, baselines, counters... */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine);
+/* `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the command
+ * line; name: what it called them. */
+struct bench_entry { const char *name; const struct session *session; struct compared *result; };
+void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
+                       const struct comparison *how, const char *machine);
 /* model: what it was measured to reach; NULL = it was not. */
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);

@@ -259,9 +259,29 @@ static json_t *latency_json(const struct latency *l)
     put(o, "median", real_if(true, l->median_ms));
     put(o, "min", real_if(true, l->min_ms));
     put(o, "max", real_if(true, l->max_ms));
+    put(o, "p10", real_if(l->p10_ms > 0, l->p10_ms));
+    put(o, "p25", real_if(l->p25_ms > 0, l->p25_ms));
+    put(o, "p75", real_if(l->p75_ms > 0, l->p75_ms));
+    put(o, "p90", real_if(l->p90_ms > 0, l->p90_ms));
     put(o, "spread", real_if(true, l->spread));
     put(o, "runs", json_integer(l->runs));
+    put(o, "noisy", json_boolean(l->noisy));
+    put(o, "disturbed", real_if(!isnan(l->disturbed), l->disturbed));
     return o;
+}
+
+static void put_timing(json_t *o, const struct measurement *m)
+{
+    put(o, "latency_ms", latency_json(&m->latency));
+    put(o, "cold_latency_ms", latency_json(&m->cold_latency));
+    put(o, "cold_method", text_or_null(m->cold_method));
+    json_t *huge = m->huge_asked ? json_object() : json_null();
+    if (m->huge_asked) {
+        put(huge, "bytes", json_integer(m->huge_bytes));
+        put(huge, "of_bytes", json_integer(m->huge_of_bytes));
+    }
+    put(o, "huge_pages", huge);
+    put(o, "threads_note", text_or_null(m->threads_note));
 }
 
 static json_t *steps_json(const struct program *p)
@@ -285,21 +305,27 @@ static json_t *notes_json(const struct program *p)
     return list;
 }
 
-static void put_result(json_t *o, const struct measurement *m, unsigned meters)
+/* How it was checked, and what the clock says. */
+static void put_clock(json_t *o, const struct measurement *m)
 {
     bool compared = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG;
-    json_t *counters = json_object();
     put(o, "outcome", text_of(outcome_name[m->outcome]));
     put(o, "reason", text_or_null(m->reason));
     put(o, "verified", json_boolean(m->verified));
     put(o, "max_rel_err", real_if(compared && m->max_rel_err < ORACLE_INFINITE, m->max_rel_err));
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
-    put(o, "latency_ms", latency_json(&m->latency));
+    put_timing(o, m);
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));
     put(o, "executed_gflops", real_if(m->executed_gflops > 0, m->executed_gflops));
     put(o, "peak_gflops", real_if(m->peak_gflops > 0, m->peak_gflops));
     put(o, "peak_fraction", real_if(m->peak_fraction > 0, m->peak_fraction));
     put(o, "peak_reason", text_or_null(m->peak_reason));
+}
+
+static void put_result(json_t *o, const struct measurement *m, unsigned meters)
+{
+    json_t *counters = json_object();
+    put_clock(o, m);
     put(o, "baselines", json_object());
     put(counters, "sim", sim_json(&m->sim, meters & METER_SIM));
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
@@ -331,6 +357,50 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));
     put(o, "build_s", real_if(m->build_s > 0, m->build_s));
     put(o, "total_s", real_if(m->total_s > 0, m->total_s));
+    print_json(out, o);
+}
+
+/* The branch and step that it stands at. */
+static json_t *entry_json(const struct bench_entry *b)
+{
+    const struct history *h = b->session->history;
+    const struct program *p = history_current(h)->program;
+    const struct compared *r = b->result;
+    json_t *o = json_object(), *ratio = r->verdict ? json_object() : json_null();
+    put(o, "name", text_of(b->name));
+    put(o, "operator", text_of(p->base->op));
+    put(o, "spec", text_of(p->base->spec));
+    put(o, "branch", text_of(history_branch(h, history_branch_index(h))->name));
+    put(o, "steps", steps_json(p));
+    put_clock(o, &r->m);
+    if (r->verdict) {
+        put(ratio, "value", real_if(true, r->ratio.ratio));
+        put(ratio, "low", real_if(true, r->ratio.low));
+        put(ratio, "high", real_if(true, r->ratio.high));
+    }
+    put(o, "ratio", ratio);
+    put(o, "verdict", text_or_null(verdict_name[r->verdict]));
+    return o;
+}
+
+void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
+                       const struct comparison *how, const char *machine)
+{
+    const struct measurement *m = &entry[0].result->m;
+    json_t *o = json_object(), *contenders = json_object();
+    put(o, "format", json_integer(1));
+    put(o, "rounds", integer_if(how->rounds > 0, how->rounds));
+    put(o, "sittings", integer_if(how->sittings > 0, how->sittings));
+    put(o, "disturbed", real_if(!isnan(how->disturbed), how->disturbed));
+    for (int i = 0; i < n; i++)
+        put(contenders, (char[]){ (char)('A' + i), '\0' }, entry_json(&entry[i]));
+    put(o, "contenders", contenders);
+    put(o, "machine", text_or_null(machine));
+    put(o, "isa", text_or_null(m->isa));
+    put(o, "compiler", text_or_null(m->compiler));
+    put(o, "threads", json_integer(m->threads));
+    put(o, "seed", unsigned_of(m->seed));
+    put(o, "total_s", real_if(true, m->total_s));
     print_json(out, o);
 }
 

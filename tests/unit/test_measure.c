@@ -260,11 +260,11 @@ static void wrong_kernels_are_never_timed(void **state)
 /* --- The verdict, on outputs spoilt by hand
  * ----------------------------------------------------- */
 
-struct verdict { int at; float value; const char *part; };
+struct opinion { int at; float value; const char *part; };
 
 static void first_wrong_element_is_named(void **state)
 {
-    static const struct verdict table[] = {
+    static const struct opinion table[] = {
         { 37, 100.0f, "C[1][5] is 100, reference " },
         { 0, __builtin_nanf(""), "C[0][0] is nan, reference " },
         { 511, __builtin_inff(), "C[15][31] is inf, reference " },
@@ -411,6 +411,93 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* --- Comparisons ----------------------------------------------------------------------------- */
+
+static const char *const vectorized[] = { "loop reorder C M K N", "loop vectorize C N", NULL };
+
+static void programs_are_compared_in_one_child(void **state)
+{
+    const struct program *p[] = {
+        program_of("gmm m=32 k=32 n=32", NULL), program_of("gmm m=32 k=32 n=32", vectorized),
+        program_of("c1d n=1 i=4 w=16 o=8 k=3", NULL),
+    };
+    struct measure_opts o = quick(0);
+    static struct compared out[3];
+    struct comparison how;
+    struct err e;
+    (void)state;
+    o.cold = true;
+    if (!measure_compare(p, 3, &o, NULL, NULL, out, &how, &e))
+        fail_msg("%s", e.text);
+    assert_true(how.rounds >= 3 && how.sittings >= 1 && how.disturbed >= 0);
+    for (int i = 0; i < 3; i++) {
+        const struct measurement *m = &out[i].m;
+        assert_int_equal(m->outcome, OUTCOME_OK);
+        assert_true(m->verified && m->latency.runs == how.rounds && m->latency.min_ms > 0);
+        assert_true(m->latency.p10_ms <= m->latency.p25_ms);
+        assert_true(m->latency.p75_ms <= m->latency.p90_ms);
+        assert_true(m->cold_latency.runs >= 3 && m->cold_latency.median_ms > 0);
+        assert_true(m->cold_method[0] != '\0');
+        assert_true((out[i].ratio.ratio > 0) == (i > 0));
+    }
+    assert_int_equal(out[0].verdict, VERDICT_NONE);
+    assert_false(measure_compare(p, 0, &o, NULL, NULL, out, &how, &e));
+    assert_int_equal(e.code, ERR_RANGE);
+}
+
+/* One that takes too long is a result; the others are timed without it. */
+static void one_that_fails_does_not_end_a_comparison(void **state)
+{
+    const struct program *p[] = {
+        program_of("gmm m=900 k=900 n=900", NULL), program_of("gmm m=16 k=16 n=16", NULL),
+        program_of("gmm m=16 k=16 n=16", NULL),
+    };
+    struct measure_opts o = quick(0);
+    static struct compared out[3];
+    struct comparison how;
+    struct err e;
+    (void)state;
+    o.limit_s = 0.02;
+    if (!measure_compare(p, 3, &o, NULL, NULL, out, &how, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(out[0].m.outcome, OUTCOME_TIMEOUT);
+    assert_int_equal(out[0].m.latency.runs, 0);
+    assert_int_equal(out[1].m.outcome, OUTCOME_OK);
+    assert_true(out[1].ratio.ratio == 0 && out[2].ratio.ratio > 0);
+}
+
+/* A comparison of nothing but failures is one too. */
+static void a_comparison_can_be_of_nothing(void **state)
+{
+    const struct program *p[] = { program_of("gmm m=900 k=900 n=900", NULL) };
+    struct measure_opts o = quick(0);
+    static struct compared out[1];
+    struct comparison how;
+    struct err e;
+    (void)state;
+    o.limit_s = 0.02;
+    assert_true(measure_compare(p, 1, &o, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[0].m.outcome, OUTCOME_TIMEOUT);
+    assert_int_equal(how.rounds, 0);
+}
+
+static void options_of_the_clock_are_told(void **state)
+{
+    struct measure_opts o = quick(METER_CLOCK);
+    struct measurement m;
+    struct err e;
+    (void)state;
+    o.huge_pages = true;
+    o.threads = 64;
+    assert_true(measure_program(program_of("gmm m=16 k=16 n=16", NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_OK);
+    assert_true(m.huge_asked && m.huge_of_bytes == 3 << 21 && m.huge_bytes <= m.huge_of_bytes);
+    struct machine machine;
+    machine_read(&machine);
+    assert_int_equal(m.threads_note[0] != '\0', machine.cores < 64);
+    assert_int_equal(m.cold_latency.runs, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +513,10 @@ int main(void)
         cmocka_unit_test(references_are_kept),
         cmocka_unit_test(measuring_in_threads_is_fine),
         cmocka_unit_test(texts_are_of_the_measured_code),
+        cmocka_unit_test(programs_are_compared_in_one_child),
+        cmocka_unit_test(one_that_fails_does_not_end_a_comparison),
+        cmocka_unit_test(a_comparison_can_be_of_nothing),
+        cmocka_unit_test(options_of_the_clock_are_told),
         cmocka_unit_test(no_kernel_is_named_like_a_function_of_c),
     };
     const char *s = getenv("TS_SEED");

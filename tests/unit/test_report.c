@@ -35,7 +35,9 @@ static struct session *must_open(const char *spec, const char *const *steps)
 
 static const struct measurement good = {
     .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1.25e-6, .tolerance = 1e-4,
-    .latency = { 0.31, 0.3, 0.42, 0.0125, 41 },
+    .latency = { .median_ms = 0.31, .min_ms = 0.3, .max_ms = 0.42, .p10_ms = 0.301, .p25_ms = 0.305,
+                 .p75_ms = 0.309, .p90_ms = 0.375, .spread = 0.0125, .runs = 41,
+                 .disturbed = 0.25 },
     .gflops = 152.5, .executed_gflops = 152.5, .peak_gflops = 200, .peak_fraction = 0.7625,
     .sim = { .available = true, .loads = 4096, .stores = 1024, .l1_misses = 129,
              .cache = { .n_levels = 2, .level = { { .geometry = { 32768, 8, 64 } },
@@ -88,6 +90,8 @@ static void test_not_measured(void **state)
 {
     (void)state;
     static const char *const nulls[] = { "max_rel_err", "tolerance", "latency_ms", "gflops",
+                                         "cold_latency_ms", "cold_method", "huge_pages",
+                                         "threads_note",
                                          "peak_gflops", "peak_fraction", "machine", "isa",
                                          "compiler", "threads", "title", "reason", "build_s",
                                          "total_s", "seed" };
@@ -194,6 +198,43 @@ static void test_lists(void **state)
     json_decref(root);
 }
 
+/* The first has no ratio, B is twice as fast, C failed. */
+static json_t *bench_json(const struct measurement *m)
+{
+    struct session *s = must_open("gmm m=32 k=16 n=32", NULL);
+    struct compared r[3] = {
+        { .m = *m }, { .m = *m, .ratio = { 0.5, 0.45, 0.55 }, .verdict = VERDICT_FASTER },
+        { .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } },
+    };
+    const struct bench_entry entry[] = {
+        { "a.yaml", s, &r[0] }, { "b.yaml", s, &r[1] }, { "c.yaml", s, &r[2] }
+    };
+    struct comparison how = { .rounds = 120, .sittings = 20, .disturbed = 0.05 };
+    struct str out = {0};
+    report_bench_json(&out, entry, 3, &how, "AMD EPYC | avx512");
+    json_t *root = must_load(&out);
+    session_free(s);
+    return root;
+}
+
+static void test_bench_json(void **state)
+{
+    (void)state;
+    json_t *root = bench_json(&good), *list = json_object_get(root, "contenders");
+    json_t *a = json_object_get(list, "A"), *b = json_object_get(list, "B");
+    json_t *c = json_object_get(list, "C"), *ratio = json_object_get(b, "ratio");
+    assert_int_equal(json_object_size(list), 3);
+    assert_true(json_is_null(json_object_get(a, "ratio")));
+    assert_true(json_is_null(json_object_get(a, "verdict")));
+    assert_true(json_real_value(json_object_get(ratio, "value")) == 0.5);
+    assert_true(json_real_value(json_object_get(ratio, "high")) == 0.55);
+    assert_string_equal(json_string_value(json_object_get(b, "verdict")), "faster");
+    assert_string_equal(json_string_value(json_object_get(c, "outcome")), "crash");
+    assert_true(json_is_null(json_object_get(c, "latency_ms")));
+    assert_int_equal(json_integer_value(json_object_get(root, "rounds")), 120);
+    json_decref(root);
+}
+
 /* Every key of a result stands in schema.md. */
 static void check_documented(const json_t *node, const char *schema)
 {
@@ -223,7 +264,15 @@ static void test_schema(void **state)
     assert_true(file_read("sessions/schema.md", 1 << 20, &schema, &e));
     struct measurement m = good;
     m.counts[METER_ID_PERF] = (struct counts){ .available = true };
+    m.huge_asked = true;
     json_t *root = run_json(&m, ALL_METERS);
+    check_documented(root, str_text(&schema));
+    json_decref(root);
+    root = bench_json(&m);
+    json_t *contenders = json_object_get(root, "contenders");
+    check_documented(json_object_get(contenders, "A"), str_text(&schema));
+    check_documented(json_object_get(contenders, "B"), str_text(&schema));
+    json_object_clear(contenders);
     check_documented(root, str_text(&schema));
     json_decref(root);
     struct machine_model model = { .n_isa = 1 };
@@ -494,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_not_measured),
         cmocka_unit_test(test_odd_values),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_bench_json),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_assert),
         cmocka_unit_test(test_assert_refused),

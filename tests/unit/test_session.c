@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,6 +311,15 @@ static void run_lines(struct session *s, const char *const *lines, int n)
     }
 }
 
+static struct latency some_latency(struct rng *r, double disturbed)
+{
+    return (struct latency){
+        .median_ms = 0.31, .min_ms = 0.3 + rng_unit(r), .max_ms = 0.4, .p10_ms = 0.301,
+        .p25_ms = 0.305, .p75_ms = 0.35, .p90_ms = 0.375, .spread = 0.01, .runs = 41,
+        .noisy = rng_range(r, 0, 1), .disturbed = disturbed,
+    };
+}
+
 static struct measurement some_measurement(struct rng *r)
 {
     struct measurement m = {
@@ -336,9 +346,17 @@ static struct measurement some_measurement(struct rng *r)
                                    .reason = "no hardware events: this VM exposes no PMU" },
     };
     if (m.outcome == OUTCOME_OK)
-        m.latency = (struct latency){ 0.31, 0.3 + rng_unit(r), 0.4, 0.01, 41 };
+        m.latency = some_latency(r, rng_range(r, 0, 1) ? NAN : rng_unit(r));
     else
         snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
+    if (m.outcome == OUTCOME_OK && rng_range(r, 0, 1)) {
+        m.cold_latency = some_latency(r, NAN);
+        snprintf(m.cold_method, sizeof m.cold_method, "the buffers' lines flushed");
+        snprintf(m.threads_note, sizeof m.threads_note, "4 threads take turns on 2 cores");
+        m.huge_asked = true;
+        m.huge_bytes = rng_range(r, 0, 1) << 21;
+        m.huge_of_bytes = 4 << 20;
+    }
     if (rng_range(r, 0, 1))
         m.counts[METER_ID_PERF] = (struct counts){
             .available = true, .n = 3, .missing = "l1d_loads: no such event",
@@ -350,6 +368,18 @@ static struct measurement some_measurement(struct rng *r)
     return m;
 }
 
+static void assert_same_latency(const struct latency *a, const struct latency *b)
+{
+    assert_int_equal(a->runs, b->runs);
+    if (a->runs == 0)
+        return;
+    assert_true(a->median_ms == b->median_ms && a->min_ms == b->min_ms && a->max_ms == b->max_ms);
+    assert_true(a->p10_ms == b->p10_ms && a->p25_ms == b->p25_ms);
+    assert_true(a->p75_ms == b->p75_ms && a->p90_ms == b->p90_ms && a->spread == b->spread);
+    assert_int_equal(a->noisy, b->noisy);
+    assert_true(isnan(a->disturbed) ? isnan(b->disturbed) : a->disturbed == b->disturbed);
+}
+
 static void assert_same_measurement(const struct measurement *a, const struct measurement *b)
 {
     assert_int_equal(a->outcome, b->outcome);
@@ -358,7 +388,12 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_string_equal(a->isa, b->isa);
     assert_int_equal(a->verified, b->verified);
     assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
-    assert_memory_equal(&a->latency, &b->latency, sizeof a->latency);
+    assert_same_latency(&a->latency, &b->latency);
+    assert_same_latency(&a->cold_latency, &b->cold_latency);
+    assert_string_equal(a->cold_method, b->cold_method);
+    assert_string_equal(a->threads_note, b->threads_note);
+    assert_int_equal(a->huge_asked, b->huge_asked);
+    assert_true(a->huge_bytes == b->huge_bytes && a->huge_of_bytes == b->huge_of_bytes);
     assert_true(a->executed_gflops == b->executed_gflops);
     assert_true(a->gflops == b->gflops && a->peak_gflops == b->peak_gflops);
     assert_true(a->peak_fraction == b->peak_fraction && a->seed == b->seed);

@@ -1,0 +1,112 @@
+/* The child, and the check against the reference. */
+#include "profile/measure_impl.h"
+
+#include "profile/oracle.h"
+
+#include <stdio.h>
+
+#define TOLERANCE 1e-4                    /* f32 (SPEC D) */
+#define MEMORY_SHARE 0.8                  /* of what is available */
+
+/* Buffers twice (here and in the child), logical copies, and the reference in double. */
+static bool fits_memory(struct job *const *j, int n, struct err *e)
+{
+    double need = 0, have = (double)machine_memory_available();
+    for (int k = 0; k < n; k++) {
+        need += (double)oracle_bytes(j[k]->program->base);
+        for (int i = 0; i < j[k]->func->n_params; i++)
+            need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
+    }
+    if (have <= 0 || need <= MEMORY_SHARE * have)
+        return true;
+    return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
+                   need / (1 << 30), have / (1 << 30));
+}
+
+/* The jobs' buffers one after the other; -1: more than can be measured. */
+static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer, int *first)
+{
+    int at = 0;
+    for (int k = 0; k < n; k++) {
+        const struct func *f = j[k]->func;
+        j[k]->contender = k;
+        j[k]->first = first[k] = at;
+        for (int i = 0; i < f->n_params; i++) {
+            if (at == PROTOCOL_MAX_BUFFERS)
+                return -1;
+            buffer[at++] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
+                                                  f->buffer[i].written };
+        }
+    }
+    return at;
+}
+
+/* The first job has the options, and the twin if there is one. */
+bool measure_open_child(struct job *const *j, int n, struct err *e)
+{
+    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    int first[PROTOCOL_MAX_CONTENDERS];
+    struct job *head = j[0];
+    if (!fits_memory(j, n, e))
+        return false;
+    int n_buffers = list_buffers(j, n, buffer, first);
+    if (n_buffers < 0)
+        return err_set(e, ERR_RANGE, "more than %d tensors cannot be measured",
+                       PROTOCOL_MAX_BUFFERS);
+    struct child_opts o = {
+        .runner = head->opts.runner, .threads = head->opts.threads, .limit_s = head->opts.limit_s,
+        .memory_bytes = head->opts.memory_bytes, .huge_pages = head->opts.huge_pages,
+        .n_buffers = n_buffers, .buffer = buffer, .n_contenders = n, .first = first,
+        .trace = head->has_twin ? &head->trace : NULL, .n_trace_buffers = head->func->n_buffers,
+        .sim_detail = head->opts.detail != NULL,
+        .cancel = head->cancel, .tick = measure_tick, .ctx = head,
+    };
+    if (!child_open(&o, &head->child, e))
+        return false;
+    for (int k = 0; k < n; k++) {
+        j[k]->child = head->child;
+        if (!child_load(head->child, SLOT_KERNEL + k, j[k]->kernel.so_path, e))
+            return false;
+    }
+    return true;
+}
+
+static bool compare_outputs(struct job *j, float *const *data, double *worst, struct err *e)
+{
+    const struct func *f = j->func;
+    const struct oracle *o = NULL;
+    bool ok = oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e);
+    for (int i = 0; i < f->n_params && ok; i++) {
+        int t = f->buffer[i].tensor;
+        if (j->program->graph->tensor[t].role == TENSOR_OUTPUT)
+            ok = oracle_compare(o, j->program, t, data[i], TOLERANCE, worst, e);
+    }
+    oracle_release(o);
+    return ok;
+}
+
+bool measure_is_right(struct job *j, float *const *data, struct err *e)
+{
+    double worst = 0;
+    return compare_outputs(j, data, &worst, e);
+}
+
+/* Runs the kernel first: a crash need not wait for the reference. */
+bool measure_check(struct job *j, struct err *e)
+{
+    float *data[PROTOCOL_MAX_BUFFERS];
+    double seconds;
+    measure_begin(j, "checking");
+    for (int i = 0; i < j->func->n_params; i++) {
+        const struct buffer *b = &j->func->buffer[i];
+        data[i] = child_data(j->child, j->first + i);
+        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, data[i]);
+        if (cancelled(j->cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+    }
+    if (!child_check(j->child, j->contender, &seconds, e))
+        return false;
+    j->m->tolerance = TOLERANCE;
+    j->m->verified = compare_outputs(j, data, &j->m->max_rel_err, e);
+    return j->m->verified;
+}

@@ -1,0 +1,141 @@
+/* Programs against each other, in one child. */
+#include "profile/measure_impl.h"
+
+#include <math.h>
+
+#define DEFAULT_TIME_S 1.0
+#define SITTINGS 20
+#define BOOTSTRAP_SEED 1
+
+_Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a contender");
+
+struct contest {
+    struct job job[MEASURE_MAX_COMPARED];
+    struct job *alive[MEASURE_MAX_COMPARED];              /* built, and not known to be wrong */
+    int n, n_alive;
+    struct child *child;
+    struct samples samples;                               /* hot; the child's */
+};
+
+/* A program's own fault ends only itself. */
+static bool is_result(const struct err *e)
+{
+    switch ((int)e->code) {
+    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: return false;
+    default: return true;
+    }
+}
+
+static void drop(struct contest *c, int which, const struct err *e)
+{
+    measure_end(c->alive[which], false, e);
+    c->n_alive--;
+    for (int i = which; i < c->n_alive; i++)
+        c->alive[i] = c->alive[i + 1];
+}
+
+static void close_child(struct contest *c)
+{
+    child_close(c->child);
+    c->child = NULL;
+    for (int i = 0; i < c->n; i++)
+        c->job[i].child = NULL;
+}
+
+/* Index of the first that fails its check, -1: none; -2: the child cannot be had. */
+static int check_all(struct contest *c, struct err *e)
+{
+    bool open = measure_open_child(c->alive, c->n_alive, e);
+    c->child = c->alive[0]->child;
+    if (!open)
+        return -2;
+    for (int i = 0; i < c->n_alive; i++)
+        if (!measure_check(c->alive[i], e))
+            return i;
+    return -1;
+}
+
+/* What failed may have hurt the child: the others start again in a new one. */
+static bool check(struct contest *c, struct err *e)
+{
+    while (c->n_alive > 0) {
+        int bad = check_all(c, e);
+        if (bad == -1)
+            return true;
+        close_child(c);
+        if (bad < 0 || !is_result(e))
+            return false;
+        drop(c, bad, e);
+    }
+    return true;
+}
+
+static void compare(const struct contest *c, struct compared *out, struct comparison *how)
+{
+    const struct samples *s = &c->samples;
+    const double *ceiling = s->sample[SERIES_CEILING], *first = s->sample[SERIES_KERNEL];
+    *how = (struct comparison){ s->rounds, s->n_blocks,
+                                ceiling ? stats_disturbed(ceiling, s->rounds) : NAN };
+    for (int i = 1; i < c->n_alive; i++) {
+        struct compared *to = &out[c->alive[i] - c->job];
+        to->ratio = stats_ratio(first, s->sample[SERIES_KERNEL + i], s->rounds, s->block,
+                                s->n_blocks, BOOTSTRAP_SEED);
+        to->verdict = stats_verdict(&to->ratio);
+    }
+}
+
+static bool time_all(struct contest *c, struct compared *out, struct comparison *how,
+                     struct err *e)
+{
+    if (c->n_alive == 0)
+        return true;
+    if (!measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e))
+        return false;
+    compare(c, out, how);
+    return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);
+}
+
+/* False: nothing can be measured here, or a cancel. */
+static bool build(struct contest *c, const struct program *const *p, const struct measure_opts *o,
+                  const struct progress *pr, const struct cancel *cancel, struct compared *out,
+                  struct err *e)
+{
+    for (int i = 0; i < c->n; i++) {
+        struct job *j = &c->job[i];
+        bool ok = measure_start(j, p[i], o, &out[i].m, e);
+        j->progress = pr;
+        j->cancel = cancel;
+        c->alive[c->n_alive++] = j;
+        if (ok && measure_build(j, e))
+            continue;
+        if (!is_result(e))
+            return false;
+        drop(c, c->n_alive - 1, e);
+    }
+    return true;
+}
+
+bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
+                     const struct progress *pr, const struct cancel *c, struct compared *out,
+                     struct comparison *how, struct err *e)
+{
+    double start = clock_s();
+    struct contest x = { .n = n };
+    struct measure_opts opts = *o;
+    if (n < 1 || n > MEASURE_MAX_COMPARED)
+        return err_set(e, ERR_RANGE, "%d programs: from 1 to %d can be compared", n,
+                       MEASURE_MAX_COMPARED);
+    opts.meters = METER_CLOCK;
+    opts.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
+    *how = (struct comparison){ .disturbed = NAN };
+    for (int i = 0; i < n; i++)
+        out[i] = (struct compared){ .verdict = VERDICT_NONE };
+    bool ok = build(&x, p, &opts, pr, c, out, e) && check(&x, e);
+    bool timed = ok && time_all(&x, out, how, e);
+    close_child(&x);
+    for (int i = 0; i < x.n_alive; i++)
+        measure_end(x.alive[i], timed, e);
+    for (int i = 0; i < n; i++)
+        out[i].m.total_s = clock_s() - start;
+    return timed || (ok && is_result(e));
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# bench: sessions against each other.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+quick=(--time 0.02)
+cat > "$dir/tiled.yaml" <<'S'
+tilescope: 1
+operator: gmm m=24 k=16 n=32
+steps:
+- loop reorder C M K N
+- loop vectorize C N
+S
+
+t 0 '^B  tiled.yaml +[0-9.]+ [mu]s ' bench "$gmm" "$dir/tiled.yaml" "${quick[@]}"
+t 0 '^A  gmm m=24 k=16 n=32 +[0-9.]+ [mu]s ' bench "$gmm" "$gmm" "${quick[@]}"
+same 'the first has no verdict' 0 "$(grep -cE '^A .*(faster|slower|no difference)' <<< "$out")"
+same 'the second has one' 1 "$(grep -cE '^B .*(faster|slower|no difference)' <<< "$out")"
+t 0 '^[0-9]+ rounds in [0-9]+ sittings, 2 threads' bench "$gmm" "$gmm" "${quick[@]}" --threads 2
+t 0 '^Single calls with cold caches' bench "$gmm" "$gmm" "${quick[@]}" --cold
+t 0 '^note: [0-9.]+ of the [0-9.]+ MiB of the buffers are in huge pages' \
+    bench "$gmm" "$gmm" "${quick[@]}" --huge-pages
+t 0 'note: B is another operator than A \(0.02458 and 0.008192 MFLOP\)' \
+    bench 'gmm m=16 k=16 n=16' "$gmm" "${quick[@]}"
+t 0 '' bench "$gmm" "$dir/tiled.yaml" "${quick[@]}" \
+    --assert 'contenders.A.verified && contenders.B.ratio.low <= contenders.B.ratio.value'
+t 1 'assertion failed: contenders.B.ratio.high < 0' bench "$gmm" "$gmm" "${quick[@]}" \
+    --assert 'contenders.B.ratio.high < 0'
+t 0 '"verdict": "' bench "$gmm" "$gmm" "${quick[@]}" --json
+t 1 '^A .* timeout: did not end within 0.02 s' \
+    bench 'gmm m=900 k=900 n=900' "$gmm" "$gmm" --limit 0.02 "${quick[@]}"
+same 'the others are timed' 1 "$(grep -cE '^C .*(faster|slower|no difference)' <<< "$out")"
+
+t 2 'compares 2 to 6 sessions, and there is 1' bench "$gmm"
+t 2 'and there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
+t 2 'error: ' bench "$gmm" /nonexistent.yaml
+t 2 'error: ' bench "$gmm" "$gmm" --assert 'contenders.B.ratio <'
+t 0 'in shuffled rounds' bench --help
+t 0 '^noisy:|^latency:' run "$gmm" "${quick[@]}" --cold --meters clock
+same 'cold calls are told' 1 "$(grep -cE '^cold: .* single calls, ' <<< "$out")"
+t 0 '^latency: .* 64 threads' \
+    run "$gmm" "${quick[@]}" --meters clock --threads 64
+finish
