@@ -51,7 +51,7 @@ static void log_ticks(struct scale *s, bool fixed, int most)
         s->lo = notch(s->lo, -1);
         s->hi = notch(s->hi, 1);
     }
-    double decades = log10(s->hi / s->lo);
+    double decades = log10(s->hi) - log10(s->lo);     /* their quotient may be infinite */
     int first = (int)floor(log10(s->lo) + SLACK), last = (int)ceil(log10(s->hi) - SLACK);
     int stride = 1;
     while (decades / stride > most)
