@@ -6,6 +6,7 @@
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench-engine what applying a step costs
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
+#   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; a minute)
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
@@ -76,7 +77,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 hunt bench-engine fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan conformance appendix1 hunt bench-engine bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -171,6 +172,8 @@ $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 # What a step costs the engine (no kernel is run).
 $(B)/bench-engine: $(B)/tests/bench/engine.o $(B)/libtilescope.a
 	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+bench-sim: all
+	@TILESCOPE=$(B)/tilescope tests/bench/sim.sh
 bench-engine: $(B)/bench-engine
 	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).

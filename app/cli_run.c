@@ -34,6 +34,7 @@ static bool read_options(struct run *r, struct err *e)
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
         !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
+        !args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e) ||
         !cli_asserts_check(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
         (cache && !cache_config_parse(cache, &r->opts.cache, e)))
@@ -183,11 +184,13 @@ int cmd_run(const struct cli *c)
     struct machine machine;
     machine_read(&machine);
     machine_fingerprint(&r.machine, &machine);
+    r.opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r.opts.detail) : NULL;
     if (r.save && !r.output && !o.session->path[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
     else
         code = run_opened(&r, &o);
     str_free(&r.machine);
+    free(r.opts.detail);
     cli_close(&o);
     return code;
 }

@@ -9,4 +9,6 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
 /* One line about the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                      const struct measurement *m);
+/* What --sim-detail adds. */
+void text_detail(struct str *out, const struct cli *c, const struct sim_result *s);
 #endif

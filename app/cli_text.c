@@ -218,7 +218,7 @@ static void add_sim_line(struct str *out, const struct sim_result *sim)
     cache_config_print(out, &sim->cache);
     str_printf(out, "; %.2f s", sim->seconds);
     if (sim->fraction < 1)
-        str_printf(out, "; estimated from %.2g %% of the accesses, misses +- %.2g %%",
+        str_printf(out, "; %.2g %% simulated, misses within %.2g %%",
                    100 * sim->fraction, 100 * sim->error);
     str_add(out, "\n");
 }
@@ -242,6 +242,8 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
         add_count_row(out, row[i].tensor, row[i].loads, row[i].stores, row[i].l1_misses);
     add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
     add_levels(out, c, sim);
+    if (sim->detail)
+        text_detail(out, c, sim);
 }
 
 static void add_counts(struct str *out, const char *meter, const struct counts *p)

@@ -185,6 +185,7 @@ struct cg_run {
     unsigned long long *base;            /* per buffer of the function */
     unsigned long long bytes;            /* of the parameters, page after page */
     int data_fd, out_fd;                 /* -1 = none */
+    double seconds;                      /* of the call, under valgrind */
     char *map;                           /* data_fd, as this process sees it */
     float *data[PROTOCOL_MAX_BUFFERS];
 };
@@ -199,6 +200,18 @@ static struct target target_of(const struct target *t)
     return target_find("avx2", &avx2, &ignored) ? avx2 : target_named("sse");
 }
 
+/* The kernel's own arrays begin on a page, as the simulator has them: where they begin decides
+ * which sets they share with the buffers. */
+static void align_arrays(struct str *out, const char *text)
+{
+    static const char from[] = "__attribute__((aligned(64)))";
+    for (const char *at; (at = strstr(text, from)) != NULL; text = at + sizeof from - 1) {
+        str_add_n(out, text, (size_t)(at - text));
+        str_add(out, "__attribute__((aligned(4096)))");
+    }
+    str_add(out, text);
+}
+
 /* Debug lines with a file name of our own are how its functions are told from all others. */
 static bool build_twin(struct cg_run *r, struct err *e)
 {
@@ -207,12 +220,15 @@ static bool build_twin(struct cg_run *r, struct err *e)
                                          "-fno-builtin-memmove", NULL };
     const struct job *j = r->job;
     struct gen_opts o = measure_code_opts(j);
-    struct str text = {0};
+    struct str code = {0}, text = {0};
     o.target = r->target;
     o.openmp = false;
     str_add(&text, "#line 1 \"" SOURCE_FILE "\"\n");
-    bool ok = gen_c(j->func, &o, &text, e)
-           && build_shared_with(&j->cc, str_text(&text), &o.target, false,
+    bool ok = gen_c(j->func, &o, &code, e);
+    if (ok)
+        align_arrays(&text, str_text(&code));
+    str_free(&code);
+    ok = ok && build_shared_with(&j->cc, str_text(&text), &o.target, false,
                                 j->cc.is_clang ? clang : gcc, j->cancel, &r->twin, e);
     str_free(&text);
     return ok;
@@ -269,6 +285,13 @@ static bool explain(const struct subprocess_result *res, double limit_s, struct 
     return err_set(e, ERR_ENV, "valgrind failed: %.*s", (int)strcspn(p, "\n"), p);
 }
 
+/* What the runner says of the call; 0: nothing. */
+static double seconds_of(const char *text)
+{
+    const char *at = strstr(text, "seconds ");
+    return at ? strtod(at + 8, NULL) : 0;
+}
+
 static bool run_valgrind(struct cg_run *r, struct arena *a, struct err *e)
 {
     const struct job *j = r->job;
@@ -300,6 +323,7 @@ static bool run_valgrind(struct cg_run *r, struct arena *a, struct err *e)
     argv[n] = NULL;
     if (!subprocess_run(argv, j->opts.limit_s, j->cancel, &res, e))
         return false;
+    r->seconds = seconds_of(str_text(&res.out));
     bool ok = (res.exit_code == 0 && !res.timed_out) || explain(&res, j->opts.limit_s, e);
     str_free(&res.out);
     return ok;
@@ -338,6 +362,8 @@ static bool count(struct cg_run *r, struct counts *out, struct err *e)
     bool ok = cachegrind_geometry(&r->d1, e) && build_twin(r, e) && make_data(r, e)
            && run_valgrind(r, a, e) && measure_is_right(j, r->data, e) && read_counts(r, out, e);
     if (ok) {
+        if (r->seconds > 0)
+            counts_add(out, "seconds", r->seconds);
         say_source(r, out);
         out->available = true;
     }

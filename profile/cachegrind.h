@@ -10,8 +10,8 @@
 
 /* Available when valgrind is installed; else what to install. */
 void cachegrind_probe(struct counts *out);
-/* instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of one call.
- * False only on a cancel. */
+/* instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of one call,
+ * and seconds, what the call took under valgrind.  False only on a cancel. */
 bool cachegrind_count(struct job *j, struct counts *out, struct err *e);
 
 /* The sums over the functions of one source file in the text of a cachegrind output file, event by

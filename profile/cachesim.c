@@ -24,7 +24,7 @@ struct cachesim {
 
 /* --- Below L1 --------------------------------------------------------------------------------- */
 
-static void evict(struct cachesim *s, int k, uint64_t held);
+static void evict(struct cachesim *s, int k, uint32_t held);
 
 static void clear_slot(struct cachesim *s, uint64_t line)
 {
@@ -33,7 +33,7 @@ static void clear_slot(struct cachesim *s, uint64_t line)
 
 static void insert(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
-    uint64_t victim;
+    uint32_t victim;
     *level_place(&s->level[k], line, &victim) |= flags;
     if (victim)
         evict(s, k, victim);
@@ -43,7 +43,7 @@ static void write_below(struct cachesim *s, int k, uint64_t line)
 {
     if (k == s->n_levels)
         return;
-    uint64_t *way = level_use(&s->level[k], line);
+    uint32_t *way = level_use(&s->level[k], line);
     if (way)
         *way |= DIRTY;
     else
@@ -55,16 +55,16 @@ static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
 {
     unsigned flags = 0;
     while (k-- > 0)
-        flags |= (unsigned)level_drop(&s->level[k], line) & DIRTY;
+        flags |= level_drop(&s->level[k], line) & DIRTY;
     clear_slot(s, line);
     return flags;
 }
 
-static void evict(struct cachesim *s, int k, uint64_t held)
+static void evict(struct cachesim *s, int k, uint32_t held)
 {
     struct level *v = &s->level[k];
     uint64_t line = way_line(held);
-    unsigned dirty = (unsigned)held & DIRTY;
+    unsigned dirty = held & DIRTY;
     if (v->inclusive && k > 0)
         dirty |= drop_above(s, k, line);
     if (!dirty)
@@ -142,7 +142,8 @@ static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_
 static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, int site,
                                            unsigned dirty)
 {
-    uint64_t line = addr >> s->line_shift, victim;
+    uint64_t line = addr >> s->line_shift;
+    uint32_t victim;
     s->level[0].count.misses++;
     s->count[site].misses[0]++;
     fetch(s, 1, line, site);
@@ -158,13 +159,13 @@ static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, in
 static inline bool touch_line(struct cachesim *s, uint64_t addr, int site, unsigned dirty)
 {
     uint64_t line = addr >> s->line_shift;
-    uint64_t *way = level_use(&s->level[0], line);
+    uint32_t *way = level_use(&s->level[0], line);
     if (!way) {
         miss(s, addr, site, dirty);
         return true;
     }
-    unsigned first_use = (unsigned)*way & PREFETCHED;
-    *way = (*way & ~(uint64_t)PREFETCHED) | dirty;
+    uint32_t first_use = *way & PREFETCHED;
+    *way = (*way & ~PREFETCHED) | dirty;
     s->front[line & s->mask] = 2 * line + 2 + (*way & DIRTY);
     if (first_use) {
         s->level[0].count.useful++;
@@ -179,13 +180,17 @@ static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, 
     if (site >= (unsigned)s->n_sites)
         return;
     uint64_t line = addr >> s->line_shift, last = (addr + bytes - 1) >> s->line_shift;
+    int misses = 0;
     for (uint64_t at = addr;; at = line << s->line_shift) {
         bool missed = touch_line(s, at, (int)site, s->store[site]);
+        misses += missed;
         if (s->told)
             s->told(s->told_ctx, line, site, missed);
         if (line++ == last)
-            return;
+            break;
     }
+    if (misses > 1)
+        s->level[0].count.straddled += misses - 1;
 }
 
 /* --- Life ------------------------------------------------------------------------------------- */

@@ -21,8 +21,9 @@ struct site_count { int64_t misses[CACHE_LEVELS]; };
 
 /* accesses: of the level above's misses (L1: not known here, the twin keeps hits back); prefetches:
  * lines that a prefetcher brought into this level; useful: those of L1 that the kernel then used.
- * Prefetches are neither accesses nor misses. */
-struct level_count { int64_t accesses, misses, writebacks, prefetches, useful; };
+ * Prefetches are neither accesses nor misses.  straddled: misses of L1 beyond the first of one
+ * access, which lay across lines that were both missing. */
+struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
 struct cachesim;
 /* Told of every touch of a line by an access that was not kept back; at L1. */
@@ -39,7 +40,7 @@ void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx);
 /* What the twin is given; mark is the caller's to fill in. */
 struct ts_sim *cachesim_hooks(struct cachesim *s);
 /* One access as the twin makes it, through the filter.  At least one byte; an unknown site is
- * ignored. */
+ * ignored.  Lines are numbered below 2^30: addresses end at 64 GiB for lines of 64 bytes. */
 void cachesim_access(struct cachesim *s, uint64_t addr, unsigned site, unsigned bytes);
 const struct site_count *cachesim_counts(const struct cachesim *s);      /* n_sites of them */
 void cachesim_levels(const struct cachesim *s, struct level_count out[CACHE_LEVELS]);

@@ -627,6 +627,8 @@ static void fill_sim(struct child *c, const struct simulated *what)
     if (!what->detail)
         return;
     sim_detail_of(sim)->detail = *what->detail;
+    sim_detail_of(sim)->first = what->first;
+    sim_detail_of(sim)->end = what->end;
     memcpy(sim_detail_of(sim)->heat, what->heat,
            sizeof *what->heat * (size_t)what->detail->n_tensors);
 }
@@ -647,10 +649,10 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
         out->count[i] = sim_sites(sim)[i].count;
     for (int i = 0; i < t->n_blocks; i++)
         out->runs[i] = sim_blocks(sim)[i].runs;
-    for (int i = 0; i < CACHE_LEVELS; i++) {
+    for (int i = 0; i < CACHE_LEVELS; i++)
         out->level[i] = sim->level[i];
-        out->error[i] = sim->error[i];
-    }
+    out->n_levels = sim->n_levels == 1 ? 1 : what->cache->n_levels;
+    out->error = sim->error;
     out->fraction = sim->fraction;
     out->seconds = reply.seconds;
     if (what->detail)

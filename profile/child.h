@@ -94,13 +94,15 @@ struct simulated {
     uint64_t seed;
     struct sim_detail *detail;            /* NULL, or with the heat maps' ranges set */
     const unsigned long long *heat;       /* with detail, per tensor: where cell 0 begins */
+    unsigned long long first, end;        /* with detail: every buffer lies in between */
 };
 /* count: per site; runs: per block; arrays are the caller's. */
 struct simulation {
     struct site_count *count;
     int64_t *runs;
     struct level_count level[CACHE_LEVELS];
-    double fraction, error[CACHE_LEVELS], seconds;
+    int n_levels;                         /* that were simulated: a sample is of L1 alone */
+    double fraction, error, seconds;
 };
 bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
                     struct err *e);

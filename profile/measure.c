@@ -8,7 +8,7 @@
 #define DEFAULT_TIME_S 0.3
 #define DEFAULT_MIN_RUNS 10
 #define DEFAULT_LIMIT_S 20.0
-#define DEFAULT_SIM_BUDGET 2e9            /* a few seconds */
+#define DEFAULT_SIM_BUDGET 5e8            /* a few seconds */
 #define MAX_THREADS 1024
 
 const char *const outcome_name[] = {

@@ -76,7 +76,7 @@ struct measure_opts {
     bool huge_pages;                     /* ask for them for the buffers */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* all 0 = this host's */
-    double sim_budget;                   /* accesses to simulate before sampling (0 = 2e9) */
+    double sim_budget;                   /* accesses to simulate before sampling (0 = 5e8) */
     struct sim_detail *detail;           /* where to put it (the caller's); NULL = not wanted */
     const struct event_set *set[METER_COUNT];    /* of meters that count events; NULL = their own */
     const char *compiler;                /* NULL = default */

@@ -80,16 +80,19 @@ static void take_sites(struct sim_result *r, struct sim_site *all, int n)
 
 static void take_levels(struct sim_result *r, const struct simulation *s)
 {
+    for (int i = s->n_levels; i < r->cache.n_levels; i++)
+        r->cache.level[i] = (struct cache_level){0};
+    r->cache.n_levels = s->n_levels;
     for (int i = 0; i < r->cache.n_levels; i++) {
         const struct level_count *c = &s->level[i];
         r->level[i] = (struct sim_level){
             .accesses = i ? c->accesses : r->loads + r->stores, .misses = c->misses,
             .writebacks = c->writebacks, .prefetches = c->prefetches, .useful = c->useful,
-            .error = s->error[i],
-        };
+                    };
     }
     r->l1_misses = r->level[0].misses;
     r->writebacks = r->level[0].writebacks;
+    r->straddled = s->level[0].straddled;
 }
 
 static void take_counts(struct job *j, const struct simulation *s)
@@ -118,8 +121,9 @@ static void take_counts(struct job *j, const struct simulation *s)
     take_sites(r, all, t->n_sites);
     free(all);
     r->fraction = s->fraction;
-    r->error = s->error[0];
+    r->error = s->error;
     r->seconds = s->seconds;
+    r->detail = j->opts.detail;
     r->available = true;
 }
 
@@ -133,6 +137,34 @@ void measure_place_buffers(const struct func *f, unsigned long long *base)
         unsigned long long bytes = 4 * (unsigned long long)f->buffer[i].elems;
         at += (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     }
+}
+
+/* What detail is asked for: the largest buffer of each tensor, in one map, and the loops. */
+static void want_detail(struct job *j, struct simulated *what, struct arena *a)
+{
+    const struct func *f = j->func;
+    struct sim_detail *d = j->opts.detail;
+    unsigned long long *heat = ARENA_ARRAY(a, unsigned long long, MEASURE_MAX_TENSORS);
+    int *tensor = ARENA_ARRAY(a, int, j->trace.n_sites + 1);
+    *d = (struct sim_detail){ .n_loops = j->trace.n_marks };
+    for (int i = 0; i < j->trace.n_sites; i++) {
+        int b = j->trace.site[i].buffer, t = tensor[i] = tensor_of(j, b);
+        int64_t bytes = 4 * f->buffer[b].elems;
+        if (bytes <= d->tensor[t].bytes)
+            continue;
+        d->tensor[t].bytes = bytes;
+        heat[t] = what->base[b];
+    }
+    d->n_tensors = j->m->sim.n;
+    d->n_loops = d->n_loops < SIM_MAX_LOOPS ? d->n_loops : SIM_MAX_LOOPS;
+    for (int i = 0; i < d->n_loops; i++)
+        snprintf(d->loop[i].axes, sizeof d->loop[i].axes, "%.63s", j->trace.mark[i].loops);
+    what->detail = d;
+    what->heat = heat;
+    what->tensor = tensor;
+    what->first = FIRST_ADDRESS;
+    int last = f->n_buffers - 1;
+    what->end = what->base[last] + 4 * (unsigned long long)f->buffer[last].elems + PAGE_BYTES;
 }
 
 static bool too_many(struct job *j)
@@ -155,6 +187,8 @@ bool measure_sim(struct job *j, struct err *e)
                             .runs = ARENA_ARRAY(pass, int64_t, j->trace.n_blocks + 1) };
     measure_begin(j, "simulating");
     measure_place_buffers(j->func, base);
+    if (j->opts.detail)
+        want_detail(j, &what, pass);
     bool ok = child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
            && child_simulate(j->child, &what, &s, e);
     if (ok)

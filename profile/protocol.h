@@ -107,11 +107,15 @@ struct shared_sim {
     int64_t detail_at;                    /* struct sim_detail; 0 = not wanted */
     /* Written by the runner; counts are of the sites and these. */
     struct level_count level[CACHE_LEVELS];
-    double fraction, error[CACHE_LEVELS];
+    int32_t n_levels;                     /* that were simulated: 1 of a sample */
+    double fraction, error;
 };
 
-/* heat: per tensor, the address of its map's first byte. */
-struct shared_detail { unsigned long long heat[MEASURE_MAX_TENSORS]; struct sim_detail detail; };
+/* heat: per tensor, the address of its map's first byte; every buffer lies in [first, end). */
+struct shared_detail {
+    unsigned long long heat[MEASURE_MAX_TENSORS], first, end;
+    struct sim_detail detail;
+};
 
 static inline struct shared_sim *shared_sim(struct shared *sh)
 {

@@ -1,6 +1,9 @@
 /* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
- * watch a whole process (cachegrind).  No socket and no fences: what it runs has been checked. */
+ * watch a whole process (cachegrind).  Says how long the call took.  No socket and no fences: what
+ * it runs has been checked. */
 #include "profile/runner_impl.h"
+
+#include "kernels/base/subprocess.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,6 +68,9 @@ int runner_once(int argc, char **argv)
     kernel_fn *run;
     memcpy(&run, &symbol, sizeof run);
     empty_cache(strtoull(argv[CACHE_BYTES], NULL, 0));
+    double start = clock_s();
     run(buffer);
+    printf("seconds %.6f\n", clock_s() - start);
+    fflush(stdout);
     _exit(0);
 }

@@ -18,10 +18,9 @@ struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses, l2_miss
 
 /* accesses: demands of the kernel that reached this level (a vector access is one); misses: lines
  * that were not there; writebacks: dirty lines that it wrote below; prefetches: lines that a
- * prefetcher brought into it, useful: those of L1 that the kernel then used; error: of misses. */
+ * prefetcher brought into it, useful: those of L1 that the kernel then used. */
 struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
-    double error;
 };
 
 /* A place in the code, worst first; tensor is an index into by_tensor.  Those that do not fit are
@@ -34,8 +33,11 @@ struct sim_site {
 struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
-    struct cache_config cache;             /* what was simulated; n_levels of it are below */
+    struct cache_config cache;             /* what was simulated (of a sample: L1) */
     int64_t loads, stores, l1_misses, writebacks;          /* the last two: of L1 */
+    /* L1 misses beyond the first of one access, across lines that were both missing: what
+     * cachegrind calls a miss is l1_misses - straddled. */
+    int64_t straddled;
     struct sim_level level[CACHE_LEVELS];
     int n; struct tensor_count by_tensor[MEASURE_MAX_TENSORS];
     int n_sites; struct sim_site site[MEASURE_MAX_SITES];
@@ -66,19 +68,22 @@ struct sim_classes { int64_t compulsory, capacity, conflict; };
  * bucket 0: distance 0; bucket b: 2^(b-1) up to 2^b - 1.  first: never touched before. */
 struct sim_reuse { int64_t first, bucket[SIM_REUSE_BUCKETS]; };
 
-/* Entry i is tensor i of sim_result.by_tensor.  cell[c] of n_cells is the c-th equal part of the
- * memory of its largest buffer, bytes long, from its first to its last line. */
+/* Entry i is tensor i of sim_result.by_tensor.  cell[c] of n_cells is the c-th part of the memory
+ * of its largest buffer, bytes long: cell_lines lines each, the last one perhaps fewer. */
 struct sim_tensor_detail {
     struct sim_classes classes;
     struct sim_reuse reuse;
-    int64_t bytes;
+    int64_t bytes, cell_lines;
     int n_cells; struct sim_heat cell[SIM_CELLS];
 };
 
 /* In program order: iterations [first, first + n) of a loop of sim_detail.loop. */
 struct sim_moment { int loop; int64_t first, n, accesses, misses; };
 
+/* reason: "" or why there is none.  Accesses here are touches of lines: an access across two lines
+ * is two. */
 struct sim_detail {
+    char reason[128];
     struct sim_classes classes;
     struct sim_reuse reuse;
     int n_tensors; struct sim_tensor_detail tensor[MEASURE_MAX_TENSORS];
@@ -86,6 +91,5 @@ struct sim_detail {
     int n_set_cells; struct sim_heat set[SIM_CELLS];
     int n_loops; struct { char axes[64]; int64_t iterations; } loop[SIM_MAX_LOOPS];
     int n_moments; struct sim_moment moment[SIM_CELLS];
-    double seconds;                        /* it costs more than the simulation without it */
 };
 #endif

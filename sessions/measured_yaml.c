@@ -50,6 +50,7 @@ static const struct field sim_fields[] = {
     FIELD(INT64, sim_result, stores, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, l1_misses, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, writebacks, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, straddled, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, fraction, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, error, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, seconds, ZERO_LEFT_OUT),
@@ -61,7 +62,6 @@ static const struct field level_fields[] = {
     FIELD(INT64, sim_level, writebacks, ZERO_KEPT),
     FIELD(INT64, sim_level, prefetches, ZERO_LEFT_OUT),
     FIELD(INT64, sim_level, useful, ZERO_LEFT_OUT),
-    FIELD(DOUBLE, sim_level, error, ZERO_LEFT_OUT),
 };
 
 static const struct field site_fields[] = {

@@ -7,6 +7,7 @@
 #include "profile/oracle.h"
 #include "sessions/machine_json.h"
 #include "sessions/report.h"
+#include "sessions/report_impl.h"
 
 /* values: what was not measured is null */
 
@@ -105,8 +106,6 @@ static json_t *levels_json(const struct sim_result *s)
         put(o, "prefetches", json_integer(v->prefetches));
         put(o, "useful", integer_if(i == 0, v->useful));
         put(o, "bytes_below", json_integer(sim_bytes_below(s, i)));
-        if (s->fraction < 1)
-            put(o, "error", real_if(true, v->error));
         json_array_append_new(list, o);
     }
     return list;
@@ -177,6 +176,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     put(o, "stores", json_integer(s->stores));
     put_misses(o, s, s->l1_misses, s->level[1].misses, s->level[2].misses);
     put(o, "writebacks", json_integer(s->writebacks));
+    put(o, "straddled", json_integer(s->straddled));
     put(o, "by_tensor", by_tensor_json(s));
     put(o, "l1", geometry_json(&s->cache.level[0].geometry));
     put(o, "cache", text_of(str_text(&cache)));
@@ -184,6 +184,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     put_bytes(o, s);
     put(o, "sites", sites_json(s));
     put(o, "sampled", sampled_json(s));
+    put(o, "detail", report_detail_json(s));
     put(o, "seconds", real_if(true, s->seconds));
     str_free(&cache);
     return o;

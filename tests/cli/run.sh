@@ -18,6 +18,14 @@ t 0 '^sim: +64K/4/64,prefetch=lines:4' run "$gmm" --meters sim --cache cortex-a7
 t 0 '^ +L3 ' run "$gmm" --meters sim --cache zen3
 t 2 'column 10.*prefetch' run "$gmm" --meters sim --cache 32K/8/64,prefetch=some
 t 0 'cortex-a76' help caches
+t 0 'compulsory +capacity +conflict' run "$gmm" --meters sim --sim-detail
+t 0 'misses along' run "$gmm" --meters sim --sim-detail
+t 0 'no detail: ' run "$gmm" --meters sim --sim-detail --sim-budget 100
+t 0 '"causes"' run "$gmm" --meters sim --sim-detail --json
+t 0 '' run "$gmm" --meters sim --sim-detail --cache host,levels=1 \
+    --assert 'counters.sim.detail.causes.compulsory <= counters.sim.l1_misses'
+t 0 'simulated, misses within' run 'gmm m=192 n=192 k=96' --meters sim --cache 4K/4/64 \
+    --sim-budget 1.8e6
 t 0 '' run "$gmm" --meters sim --cache zen3 \
     --assert 'counters.sim.levels.0.misses == counters.sim.l1_misses'
 t 0 '' run "$gmm" --meters sim --cache zen3 --assert 'counters.sim.dram_bytes >= 64'

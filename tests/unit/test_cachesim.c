@@ -220,8 +220,11 @@ static void slow_line(struct slow *s, uint64_t addr, int site, bool store)
 static void slow_access(struct slow *s, uint64_t addr, int site, unsigned bytes, bool store)
 {
     uint64_t size = (uint64_t)s->c.level[0].geometry.line_bytes;
+    int64_t before = s->level[0].count.misses;
     for (uint64_t end = addr + bytes; addr < end; addr = (addr / size + 1) * size)
         slow_line(s, addr, site, store);
+    before = s->level[0].count.misses - before;
+    s->level[0].count.straddled += before > 1 ? before - 1 : 0;
 }
 
 static void compare(const struct slow *slow, const struct cachesim *fast)
@@ -252,7 +255,7 @@ static void compare_random(struct rng *r, const struct cache_config *c, int acce
         fail_msg("%s", e.text);
     cachesim_store_site(fast, 1);
     cachesim_store_site(fast, 4);
-    int64_t line = c->level[0].geometry.line_bytes, origin = rng_range(r, 0, 1 << 30) * 4, at = 0;
+    int64_t line = c->level[0].geometry.line_bytes, origin = rng_range(r, 0, 1 << 28) * 4, at = 0;
     int64_t size = c->level[c->n_levels - 1].geometry.size_bytes, step = 4 * rng_range(r, 1, 40);
     int64_t span = (size > 1 << 20 ? 1 << 20 : size) * rng_range(r, 1, 4);
     for (int i = 0; i < accesses; i++) {

@@ -43,7 +43,7 @@ static const struct measurement good = {
              .cache = { .n_levels = 2, .level = { { .geometry = { 32768, 8, 64 } },
                                                   { .geometry = { 1 << 20, 16, 64 } } } },
              .writebacks = 64, .n = 2, .fraction = 1,
-             .level = { { 5120, 129, 64, 0, 0, 0 }, { 129, 100, 0, 0, 0, 0 } },
+             .level = { { 5120, 129, 64, 0, 0 }, { 129, 100, 0, 0, 0 } },
              .by_tensor = { { "A", 3072, 0, 65, 60, 0 }, { "C", 1024, 1024, 64, 40, 0 } },
              .n_sites = 2,
              .site = { { "A[m][k]", 0, false, 3072, 65, 60, 0 },
