@@ -236,9 +236,11 @@ lines:
 	        $$(find $$d -name '*.[ch]' -o -name '*.def' -o -name '*.sh' | wc -l); \
 	done; true
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tilescope/examples
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tilescope/examples \
+	    $(DESTDIR)$(PREFIX)/share/tilescope/studies
 	install $(B)/tilescope $(B)/tilescope-runner $(PLUGINS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
+	install -m 644 sessions/studies/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/studies
 clean:
 	rm -rf build
 help:

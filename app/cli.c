@@ -254,15 +254,6 @@ static int cmd_help(const struct cli *c)
     return EXIT_FINE;
 }
 
-static int cmd_studies(const struct cli *c)
-{
-    struct str out = {0};
-    str_add(&out, args_has(c->args, OPT_JSON) ? "{\n  \"studies\": []\n}\n"
-                                              : "There are no studies in this version.\n");
-    cli_put(&out);
-    return EXIT_FINE;
-}
-
 static int dispatch(const struct cli *c)
 {
     const struct args *a = c->args;
@@ -286,7 +277,7 @@ static int dispatch(const struct cli *c)
     case CMD_MACHINE: return cmd_machine(c);
     case CMD_STUDIES: return cmd_studies(c);
     case CMD_TUNE: return cli_not_yet("the auto-tuner");
-    case CMD_STUDY: return cli_not_yet("running studies");
+    case CMD_STUDY: return cmd_study(c);
     case CMD_IMPORT: return cmd_import(c);
     case CMD_HELP: return cmd_help(c);
     case CMD_COUNT: break;
@@ -297,7 +288,7 @@ static int dispatch(const struct cli *c)
 /* Commands that this version does not have take any option. */
 static bool is_promised(enum cmd cmd)
 {
-    return cmd == CMD_TUNE || cmd == CMD_STUDY;
+    return cmd == CMD_TUNE;
 }
 
 static int start(struct cli *c, bool parsed, const struct err *e)

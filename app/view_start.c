@@ -8,6 +8,7 @@
 #include "app/text.h"
 #include "app/view.h"
 #include "kernels/base/file.h"
+#include "sessions/shipped.h"
 
 #define SHOWN_MAX 12                     /* of each kind */
 #define RECENT_MAX 6                     /* so that there is room for operators below */
@@ -62,30 +63,6 @@ static void read_title(struct start_entry *e)
     str_free(&text);
 }
 
-/* The first folder of examples there is: set by hand, in the source tree, installed. */
-static bool examples_dir(char *out, size_t size)
-{
-    char exe[512] = "";
-    const char *home = getenv("TILESCOPE_HOME"), *prefix = getenv("PREFIX");
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *slash = n > 0 ? strrchr(exe, '/') : NULL;
-    if (slash)
-        *slash = 0;
-    const struct { const char *root, *rest; } place[] = {
-        {home, "/sessions/examples"}, {home, "/examples"}, {exe, "/../../sessions/examples"},
-        {exe, "/../share/tilescope/examples"}, {prefix, "/share/tilescope/examples"},
-        {"/usr/local", "/share/tilescope/examples"}, {"/usr", "/share/tilescope/examples"},
-    };
-    for (int i = home ? 0 : 2; i < COUNT_OF(place); i++) {
-        if (!place[i].root || !place[i].root[0])
-            continue;
-        snprintf(out, size, "%s%s", place[i].root, place[i].rest);
-        if (access(out, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp((*(struct start_entry *const *)a)->path, (*(struct start_entry *const *)b)->path);
@@ -95,7 +72,7 @@ static void read_examples(struct model *m)
 {
     char dir[512], path[800];
     int first = m->start.len;
-    DIR *d = examples_dir(dir, sizeof dir) ? opendir(dir) : NULL;
+    DIR *d = shipped_dir("examples", dir, sizeof dir) ? opendir(dir) : NULL;
     for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
         snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
         if (str_ends(f->d_name, ".yaml") && m->start.len - first < SHOWN_MAX)

@@ -3,7 +3,8 @@
  *     or = and { "||" and }        and = not { "&&" not }       not = "!" not | compare
  *     compare = sum [ < <= > >= == != sum ]
  *     sum = term { + - term }      term = unary { * / unary }   unary = - unary | atom
- *     atom = number | "text" | true | false | path | ( or )     path = name { . name or number }
+ *     atom = number | "text" | true | false | path | ( or ) | function ( sum { , sum } )
+ *     path = name { . name or number }
  *
  * Types are strict: a number is no truth value, and null (not measured) is no number.  The side of
  * && and || that does not matter is parsed but not looked up, so that
@@ -16,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/vec.h"
+#include "sessions/number_fn.h"
 #include "sessions/report.h"
 
 #define DEPTH_MAX 100
 #define TEXT_MAX 600
+#define FN_ARGS_MAX 64
 
 enum value_type { VALUE_NUMBER, VALUE_TRUTH, VALUE_TEXT };
 static const char *const type_name[] = { "a number", "true or false", "a text" };
@@ -44,6 +47,7 @@ struct evaluator {
 };
 
 static bool parse_or(struct evaluator *v, struct value *out);
+static bool parse_sum(struct evaluator *v, struct value *out);
 
 /* errors */
 
@@ -310,6 +314,56 @@ static bool parse_word(struct evaluator *v, struct value *out)
     return parse_path(v, out);
 }
 
+/* functions of numbers */
+
+/* The function whose name and parenthesis stand here, else FN_COUNT. */
+static enum number_fn function_here(const struct evaluator *v)
+{
+    int n = 0;
+    while (is_name_char(v->expr[v->at + n]))
+        n++;
+    for (int i = 0; i < FN_COUNT; i++)
+        if (strlen(number_fn_name[i]) == (size_t)n && v->expr[v->at + n] == '('
+            && strncmp(v->expr + v->at, number_fn_name[i], (size_t)n) == 0)
+            return (enum number_fn)i;
+    return FN_COUNT;
+}
+
+static bool parse_function(struct evaluator *v, enum number_fn f, struct value *out)
+{
+    double x[FN_ARGS_MAX];
+    int n = 0, from = v->at, open = from + (int)strlen(number_fn_name[f]);
+    bool single = f >= FN_FLOOR;
+    v->at = open;
+    if (v->depth++ == DEPTH_MAX) {
+        err_set(v->e, ERR_SYNTAX, "more than %d parentheses inside each other", DEPTH_MAX);
+        return fails(v, open, open + 1);
+    }
+    for (take(v, "("); n == 0 || take(v, ","); n++) {
+        struct value arg;
+        if (n == (single ? 1 : FN_ARGS_MAX)) {
+            err_set(v->e, ERR_SYNTAX, "%s takes %s", number_fn_name[f],
+                    single ? "one number" : "at most 64 numbers");
+            return fails(v, v->at - 1, v->at);
+        }
+        if (!parse_sum(v, &arg) || !need(v, &arg, VALUE_NUMBER))
+            return false;
+        x[n] = arg.number;
+        if (!v->skipping && (f == FN_GEOMEAN || f == FN_LOG) && !(x[n] > 0)) {
+            err_set(v->e, ERR_RANGE, "%s of %g", number_fn_name[f], x[n]);
+            return fails(v, arg.from, arg.to);
+        }
+    }
+    if (!take(v, ")")) {
+        err_set(v->e, ERR_SYNTAX, "this parenthesis is never closed");
+        return fails(v, open, open + 1);
+    }
+    v->depth--;
+    out->type = VALUE_NUMBER;
+    out->number = v->skipping ? 0 : number_fn(f, x, n);
+    return true;
+}
+
 static bool parse_atom(struct evaluator *v, struct value *out)
 {
     skip_blanks(v);
@@ -323,6 +377,8 @@ static bool parse_atom(struct evaluator *v, struct value *out)
         ok = parse_text(v, out);
     else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)v->expr[from + 1])))
         ok = parse_number(v, out);
+    else if (function_here(v) != FN_COUNT)
+        ok = parse_function(v, function_here(v), out);
     else if (isalpha((unsigned char)c) || c == '_')
         ok = parse_word(v, out);
     else {
@@ -496,10 +552,9 @@ static bool parse_or(struct evaluator *v, struct value *out)
     return parse_chain(v, "||", true, parse_and, out);
 }
 
-static bool evaluate(struct evaluator *v, bool *holds)
+static bool evaluate(struct evaluator *v, enum value_type wanted, struct value *result)
 {
-    struct value result;
-    if (!parse_or(v, &result))
+    if (!parse_or(v, result))
         return false;
     skip_blanks(v);
     if (v->expr[v->at]) {
@@ -508,21 +563,11 @@ static bool evaluate(struct evaluator *v, bool *holds)
             err_fix(v->e, "equality is ==");
         return fails(v, v->at, v->at + 1);
     }
-    if (!need(v, &result, VALUE_TRUTH))
-        return false;
-    *holds = result.truth;
-    return true;
+    return need(v, result, wanted);
 }
 
-bool report_assert_check(const char *expr, struct err *e)
-{
-    struct evaluator v = { .expr = expr, .skipping = true, .e = e };
-    bool ignored;
-    return evaluate(&v, &ignored);
-}
-
-bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
-                   struct err *e)
+static bool evaluate_json(const char *json, const char *expr, enum value_type wanted,
+                          struct value *result, struct str *values, struct err *e)
 {
     json_error_t je;
     json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &je);
@@ -531,7 +576,33 @@ bool report_assert(const char *json, const char *expr, bool *holds, struct str *
         return err_where(e, "<json>", je.line, je.column, "");
     }
     struct evaluator v = { .root = root, .expr = expr, .values = values, .e = e };
-    bool ok = evaluate(&v, holds);
+    bool ok = evaluate(&v, wanted, result);
     json_decref(root);
     return ok;
+}
+
+bool report_assert_check(const char *expr, struct err *e)
+{
+    struct evaluator v = { .expr = expr, .skipping = true, .e = e };
+    struct value ignored;
+    return evaluate(&v, VALUE_TRUTH, &ignored);
+}
+
+bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
+                   struct err *e)
+{
+    struct value result;
+    if (!evaluate_json(json, expr, VALUE_TRUTH, &result, values, e))
+        return false;
+    *holds = result.truth;
+    return true;
+}
+
+bool report_number(const char *json, const char *expr, double *number, struct err *e)
+{
+    struct value result;
+    if (!evaluate_json(json, expr, VALUE_NUMBER, &result, NULL, e))
+        return false;
+    *number = result.number;
+    return true;
 }

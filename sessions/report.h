@@ -24,9 +24,12 @@ void report_ops_json(struct str *out);
 /* The syntax of EXPR alone: before anything is measured. */
 bool report_assert_check(const char *expr, struct err *e);
 /* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses),
- * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses.  *holds is its truth; a
+ * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses, min max mean geomean (of
+ * several numbers) floor ceil log abs (of one).  *holds is its truth; a
  * path that does not exist is an error with column.  values (may be NULL) gets what the paths
  * were: "gflops is 97.5, verified is true". */
 bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
                    struct err *e);
+/* The same language for a number. */
+bool report_number(const char *json, const char *expr, double *number, struct err *e);
 #endif

@@ -59,7 +59,6 @@ t 2 '' show "$gmm" --step -1
 t 2 '' show "$gmm" --branch other
 
 t 3 '^tilescope: the auto-tuner is not in this version$' tune "$gmm" --budget 100 --seed 3
-t 3 '^tilescope: running studies is not in this version$' study alt.fig9 --scale 0.1
 t 2 'model.onnx' import model.onnx
 t 2 'model.onnx' run model.onnx
 t 2 'which model' import
@@ -72,8 +71,6 @@ printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
 chmod +x "$dir/silent"
 t 3 'the compiler wrote no object' run "$gmm" --meters none --compiler "$dir/silent"
 t 3 'GiB of memory and .* GiB are free' run 'gmm m=200000 k=2 n=200000' --meters none
-t 0 '^There are no studies in this version.$' studies
-t 0 '^  "studies": \[\]$' studies --json
 
 t 0 'for' show -- "$gmm"
 t 0 'for' --no-color show "$gmm" --what=nest

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# study and studies: exit codes, reports, and files of one's own.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+cat > "$dir/rows.yaml" <<'S'
+study: 1
+id: rows
+title: lanes or not
+operator: gmm m={M} k=8 n=32
+cases:
+- {id: "m{M}", for: {M: [4, 8, 12, 16]}}
+variants:
+- id: plain
+- {id: lanes, steps: ["loop reorder C K N", "loop vectorize C N"]}
+metrics:
+- {id: loads, value: counters.sim.loads, base: plain, paper: {plain: 10, lanes: 1}}
+- {id: latency, unit: ms, value: latency_ms.min, base: plain}
+findings:
+- {text: lanes load less, each: lanes.loads < plain.loads}
+measure:
+  meters: sim
+S
+rows=$dir/rows.yaml
+
+t 0 '^  alt.table3 ' studies
+t 0 '"id": "alt.table3"' studies --json
+t 2 'which study' study
+t 2 'which study' study alt.table3 alt.table2
+t 2 'did you mean alt.table3' study alt.tabel3
+t 2 'No such file' study "$dir/none.yaml"
+t 2 'expected a number from' study "$rows" --scale 2
+t 2 'at least one' study "$rows" --meters none
+t 2 'no meter named' study "$rows" --meters clok
+t 2 'study takes no --save' study "$rows" --save
+printf 'study: 1\nid: x\ncaes: []\n' > "$dir/bad.yaml"
+t 2 "bad.yaml:3:1: error: unknown key \"caes\"" study "$dir/bad.yaml"
+
+t 0 '^rows: lanes or not$' study "$rows"
+grep -qE 'lanes +[0-9 ]+0\.[0-9]+x +\| +1 +0.10x +\| +agrees in sign' <<< "$out" \
+    && pass 'measured, paper and verdict in one row' || flunk 'one row' "$out"
+grep -qE 'holds, having seen 4 of 4' <<< "$out" && pass 'the finding' || flunk 'the finding' "$out"
+grep -qF 'in 8 of 8 cells: "latency_ms.min" has no value' <<< "$out" || \
+    grep -qF 'in 8 of 8 cells: the result has no "latency_ms.min"' <<< "$out" \
+    && pass 'what was not measured says so' || flunk 'not measured' "$out"
+t 0 'scale +0.5: 2 of 4 cases' study "$rows" --scale 0.5
+t 0 '"study": "rows"' study "$rows" --json -o "$dir/report"
+same 'text in the folder' 'rows: lanes or not' "$(head -n 1 "$dir/report/rows.txt")"
+cmp -s <(echo "$out") "$dir/report/rows.json" \
+    && pass 'the same JSON' || flunk 'the same JSON'
+grep -q '<svg' "$dir/report/rows.loads.svg" && pass 'a chart' || flunk 'a chart'
+same 'no chart of what was not measured' '' "$(find "$dir/report" -name 'rows.latency.svg')"
+t 0 'reused +8 cells' study "$rows" --resume "$dir/report/rows.json"
+out=$(timeout --preserve-status -s INT 1 "$TILESCOPE" study alt.fig1.c2d 2> "$dir/err")
+same 'Ctrl-C: exit 130' 130 $?
+grep -q '^PARTIAL' <<< "$out" && grep -q 'left out: cancelled' <<< "$out" \
+    && pass 'and a partial report' || flunk 'a partial report' "$(head -n 5 <<< "$out")"
+same 'and a word about it' 'cancelled: the report is partial' "$(cat "$dir/err")"
+
+# SPEC I.1: a miss that fetches four lines predicts 512 T / 64; rows of 1000 floats miss more.
+rows() {
+    grep -A 1 -E "^  512 x $1  +contiguous" <<< "$out" \
+        | grep -oE '(contiguous|1000) +[0-9 ]+ ' | tr -d ' \n'
+}
+t 0 '^alt.table2: ' study alt.table2 --meters sim
+same '512 x 4' contiguous321000512 "$(rows 4)"
+same '512 x 16' contiguous1281000516 "$(rows 16)"
+same '512 x 64' contiguous5121000780 "$(rows 64)"
+same '512 x 256' contiguous204810002352 "$(rows 256)"
+same 'every finding holds' 3 "$(grep -c '  holds, having seen 8 of 8' <<< "$out")"
+t 0 'R18 conv1' study alt.table3 --meters sim --scale 0.1
+finish

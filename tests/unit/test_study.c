@@ -1,0 +1,476 @@
+/* Studies: the strict reader, expansion, verdicts, findings; reports on scripted measurements. */
+#include <math.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "sessions/report.h"
+#include "sessions/study_impl.h"
+#include "tests/unit/golden.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* Two cases, three variants of which one is searched. */
+static const char demo[] =
+    "study: 1\n"
+    "id: demo\n"
+    "title: three loop orders\n"
+    "paper: {title: A Paper, item: Table 9, machine: an Abacus}\n"
+    "prose: |\n"
+    "  What they did.\n"
+    "\n"
+    "  What we assume.\n"
+    "operator: gmm m={M} k=8 n={2*M}\n"
+    "cases:\n"
+    "- {id: \"m{M}\", title: \"{M} rows\", for: {M: [8, 16]}}\n"
+    "variants:\n"
+    "- {id: plain}\n"
+    "- {id: \"wide_{w}\", title: \"lanes of {w}\", for: {w: 4}, steps: [\"loop split C N {w}\"]}\n"
+    "- id: best\n"
+    "  search: {a: [2, 3, 4], b: [vectorize, unroll]}\n"
+    "  steps: [\"loop {b} C K\", \"loop split C M {a}\"]\n"
+    "metrics:\n"
+    "- id: latency\n"
+    "  unit: ms\n"
+    "  value: latency_ms.min\n"
+    "  spread: latency_ms.spread\n"
+    "  base: plain\n"
+    "  paper: {plain: 8, wide_4: {m8: 4, m16: 10}, best: 1}\n"
+    "- {id: misses, title: L1 misses, value: counters.sim.l1_misses}\n"
+    "findings:\n"
+    "- {text: the best is faster, each: best.latency < plain.latency}\n"
+    "- {text: how much, each: plain.latency / best.latency, combine: geomean, unit: x, paper: 8}\n"
+    "- {text: rows, each: M + misses_of, combine: mean}\n";
+
+static struct study *must_parse(const char *text)
+{
+    struct study *s = NULL;
+    struct err e = {0};
+    if (!study_parse("demo.yaml", text, strlen(text), &s, &e)) {
+        struct str out = {0};
+        err_print(&out, &e);
+        fail_msg("%s", str_text(&out));
+    }
+    return s;
+}
+
+/* demo without its last line, which is wrong on purpose. */
+static char *good_demo(void)
+{
+    char *text = xstrdup(demo);
+    char *last = strstr(text, "- {text: rows");
+    *last = '\0';
+    return text;
+}
+
+/* the reader */
+
+/* Replaces the first `from` of the good study; prints the error that comes of it. */
+static void try_edit(struct str *out, const char *from, const char *to)
+{
+    char *text = good_demo(), *at = strstr(text, from);
+    struct str edited = {0};
+    struct study *s;
+    struct err e = {0};
+    if (!at)
+        fail_msg("the study has no \"%s\"", from);
+    str_add_n(&edited, text, (size_t)(at - text));
+    str_add(&edited, to);
+    str_add(&edited, at + strlen(from));
+    if (study_parse("bad.yaml", str_text(&edited), edited.len, &s, &e)) {
+        str_printf(out, "accepted: %s -> %s\n", from, to);
+        study_free(s);
+    } else {
+        err_print(out, &e);
+    }
+    str_add(out, "\n");
+    str_free(&edited);
+    free(text);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct { const char *from, *to; } edits[] = {
+        { "study: 1\n", "" }, { "study: 1", "study: 2" }, { "study: 1", "study: one" },
+        { "title: three", "titel: three" }, { "id: demo", "id: [demo]" },
+        { "id: demo\n", "id: demo\nid: demo\n" }, { "item: Table 9", "table: 9" },
+        { "cases:\n- {id: \"m{M}\", title: \"{M} rows\", for: {M: [8, 16]}}\n", "" },
+        { "cases:\n- {id: \"m{M}\", title: \"{M} rows\", for: {M: [8, 16]}}\n", "cases: []\n" },
+        { "m{M}\"", "m\"" }, { "m{M}\"", "{M}\"" }, { "m{M}\"", "m{N}\"" },
+        { "for: {M: [8, 16]}",
+          "for: {M: [8, 9], N: [1, 2, 3, 4, 5, 6, 7, 8, 9], O: [1, 2, 3, 4, 5, 6, 7, 8, 9], "
+          "P: [1, 2, 3, 4, 5, 6, 7, 8, 9], Q: [1, 2, 3, 4, 5, 6, 7, 8, 9]}" },
+        { "for: {M: [8, 16]}", "for: {M: []}" }, { "for: {M: [8, 16]}", "for: [8, 16]" },
+        { "for: {M: [8, 16]}", "for: {M-1: 8}" }, { "for: {M: [8, 16]}", "for: {M: 8, M: 9}" },
+        { "n={2*M}", "n={2*}" }, { "n={2*M}", "n={2*M" }, { "n={2*M}", "n={2*K}" },
+        { "gmm m={M}", "gemm m={M}" }, { "k=8", "k=0" },
+        { "- {id: plain}", "- {id: plain, step: []}" }, { "- {id: plain}", "- {title: plain}" },
+        { "- {id: plain}", "- {id: plain, session: nowhere.yaml}" },
+        { "- {id: plain}", "- {id: plain, session: x.yaml, steps: []}" },
+        { "- {id: plain}", "- {id: plain, cache: 33K/8}" },
+        { "- {id: plain}", "- {id: wide_4}" },
+        { "[\"loop split C N {w}\"]", "[\"loop split D N {w}\"]" },
+        { "[\"loop split C N {w}\"]", "[\"loop splt C N {w}\"]" },
+        { "[\"loop split C N {w}\"]", "[\"loop vectorize C K\"]" },
+        { "[\"loop split C N {w}\"]", "[\"loop split C N {v}\"]" },
+        { "b: [vectorize, unroll]", "b: [vectorize]" }, { "C M {a}", "C M {c}" },
+        { "metrics:\n", "metrics: []\nmetric:\n" },
+        { "value: latency_ms.min", "value: latency_ms.mim" },
+        { "value: latency_ms.min", "value: latency_ms.min +" },
+        { "base: plain", "base: plane" }, { "{plain: 8, ", "{plane: 8, " },
+        { "m16: 10", "m17: 10" }, { "m16: 10", "m16: ten" },
+        { "id: misses", "id: latency" }, { "id: misses", "id: l1-misses" },
+        { "best.latency < ", "best.latencies < " }, { "best.latency < ", "best.latency + " },
+        { "combine: geomean", "combine: median" }, { "paper: 8}", "paper: -8}" },
+        { "findings:", "measure: {meters: clock, sim: 1}\nfindings:" },
+        { "findings:", "measure: {meters: clok}\nfindings:" },
+        { "findings:", "measure: {time: fast}\nfindings:" },
+        { "findings:", "scale: {casse: 1}\nfindings:" },
+    };
+    struct str out = {0};
+    struct study *s;
+    struct err e = {0};
+    for (int i = 0; i < COUNT_OF(edits); i++)
+        try_edit(&out, edits[i].from, edits[i].to);
+    assert_null(strstr(str_text(&out), "accepted"));
+    assert_false(study_parse("demo.yaml", demo, strlen(demo), &s, &e));
+    err_print(&out, &e);
+    assert_false(study_parse("empty.yaml", "", 0, &s, &e));
+    err_print(&out, &e);
+    golden_check("tests/golden/study-errors.txt", str_text(&out));
+    str_free(&out);
+}
+
+/* parameters */
+
+static void test_expand(void **state)
+{
+    (void)state;
+    static const struct study_param item[] = { { "T", "16" }, { "word", "abc" }, { "x", "2.5" } };
+    static const struct study_set set = { COUNT_OF(item), item };
+    static const struct { const char *text, *want; } table[] = {
+        { "plain", "plain" }, { "", "" }, { "{T}", "16" }, { "a{T}b{word}c", "a16babcc" },
+        { "{T/4}", "4" }, { "{ceil(1000/T)}", "63" }, { "{floor(T/5)*2}", "6" }, { "{x}", "2.5" },
+        { "{x*T}", "40" }, { "{x/2}", "1.25" }, { "{min(T, 4, 9)}", "4" }, { "{-T}", "-16" },
+        { "{", NULL }, { "{T", NULL }, { "{U}", NULL }, { "{T+}", NULL }, { "{}", NULL },
+        { "{word+1}", NULL }, { "{T/0}", NULL }, { "{T < 1}", NULL },
+    };
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        const char *got = NULL;
+        struct err e = {0};
+        bool ok = study_expand(a, table[i].text, &set, &got, &e);
+        if (ok != (table[i].want != NULL) || (ok && !streq(got, table[i].want)))
+            fail_msg("%s -> %s, not %s", table[i].text, ok ? got : e.text,
+                     table[i].want ? table[i].want : "an error");
+        if (!ok)
+            assert_true(e.text[0] && e.at.col >= 1);
+    }
+    arena_free(a);
+}
+
+static void test_grid(void **state)
+{
+    (void)state;
+    static const char *const two[] = { "1", "2" }, *const three[] = { "a", "b", "c" };
+    static const struct study_axis axis[] = { { "x", 2, two }, { "y", 3, three } };
+    static const struct study_grid grid = { 2, axis }, none = {0};
+    struct arena *a = arena_new();
+    assert_int_equal(study_grid_size(&grid), 6);
+    assert_int_equal(study_grid_size(&none), 1);
+    assert_int_equal(study_grid_at(a, &none, 0).n, 0);
+    struct study_set s = study_grid_at(a, &grid, 0), t = study_grid_at(a, &grid, 4);
+    assert_string_equal(study_set_text(a, &s), "x=1, y=a");
+    assert_string_equal(study_set_text(a, &t), "x=2, y=b");
+    arena_free(a);
+}
+
+/* SPEC I's rule. */
+static void test_verdict(void **state)
+{
+    (void)state;
+    static const struct { double measured, paper; enum agreement want; } table[] = {
+        { 2, 2, AGREE_TWICE }, { 4, 2, AGREE_TWICE }, { 4.01, 2, AGREE_SIGN },
+        { 1.415, 2, AGREE_TWICE }, { 1.41, 2, AGREE_SIGN }, { 0.99, 2, AGREE_NOT },
+        { 1, 2, AGREE_NOT }, { 0.5, 0.25, AGREE_TWICE }, { 0.51, 0.25, AGREE_SIGN },
+        { 1.1, 0.9, AGREE_NOT }, { 1.04, 1, AGREE_TWICE }, { 0.96, 1, AGREE_TWICE },
+        { 1.06, 1, AGREE_NOT }, { NAN, 2, AGREE_UNKNOWN },
+        { 2, NAN, AGREE_UNKNOWN }, { 0, 2, AGREE_UNKNOWN },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++)
+        if (study_verdict(table[i].measured, table[i].paper) != table[i].want)
+            fail_msg("%g against %g", table[i].measured, table[i].paper);
+}
+
+static void test_functions(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"a\": 2, \"b\": 8, \"n\": null, \"t\": \"x\"}";
+    static const struct { const char *expr; double want; } table[] = {
+        { "min(a, b)", 2 }, { "max(a,b,5)", 8 }, { "mean(a, b)", 5 }, { "geomean(a, b)", 4 },
+        { "geomean(b)", 8 }, { "floor(2.7) + ceil(2.2)", 5 }, { "abs(-3)", 3 }, { "log(1)", 0 },
+        { "min(a, max(b, 1) / 4) * 10", 20 }, { "mean(1, 2, 3, 6)", 3 }, { "min(-1)", -1 },
+        { "geomean(a)", 2 }, { "a", 2 }, { "max(a)", 2 },
+        { "min()", NAN }, { "min(a", NAN }, { "floor(1, 2)", NAN }, { "geomean(0)", NAN },
+        { "log(-1)", NAN }, { "min(n)", NAN }, { "min(t)", NAN }, { "sqrt(2)", NAN },
+        { "a < b", NAN }, { "min(a < b)", NAN }, { "min (a)", NAN }, { "", NAN },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        double got = NAN;
+        struct err e = {0};
+        bool ok = report_number(json, table[i].expr, &got, &e);
+        if (ok == isnan(table[i].want) || (ok && fabs(got - table[i].want) > 1e-12))
+            fail_msg("%s is %g, not %g: %s", table[i].expr, got, table[i].want, e.text);
+    }
+}
+
+/* scripted measurements */
+
+struct script { int calls, searched; int cancel_at; struct cancel cancel; bool broken; };
+
+/* The latency of a program is 8 ms over what its last step splits by, squared. */
+static bool measured_so(void *ctx, const struct program *p, const struct measure_opts *o,
+                        const struct cancel *c, struct measurement *m, struct err *e)
+{
+    struct script *script = ctx;
+    const char *last = p->n_steps ? strrchr(p->steps[p->n_steps - 1], ' ') : NULL;
+    double factor = last ? atof(last) : 1;
+    script->calls++;
+    script->searched += o->meters == METER_CLOCK;
+    assert_ptr_equal(c, &script->cancel);
+    if (script->calls == script->cancel_at) {
+        atomic_store(&script->cancel.raised, 1);
+        return err_set(e, ERR_CANCEL, "cancelled");
+    }
+    if (script->broken)
+        return err_set(e, ERR_ENV, "no compiler");
+    *m = (struct measurement){ .outcome = OUTCOME_OK, .verified = true, .threads = o->threads,
+                               .seed = o->seed, .compiler = "scripted 1.0" };
+    m->latency = (struct latency){ 9 / factor / factor, 8 / factor / factor, 10, 0.03, 11 };
+    if (factor == 3)
+        m->outcome = OUTCOME_WRONG;
+    if (o->meters & METER_SIM)
+        m->sim = (struct sim_result){ .available = factor > 1, .reason = "too long ago",
+                                      .l1_misses = 100 };
+    return true;
+}
+
+static struct study_report *run_script(const struct study *s, struct script *script,
+                                       double scale, const char *reuse)
+{
+    struct study_opts o = { .scale = scale, .meters = METER_CLOCK | METER_SIM, .ctx = script,
+                            .measure = measured_so, .date = "2026-01-02T03:04:05Z",
+                            .host = "an Abacus | wood", .reuse_json = reuse };
+    struct study_report *r = NULL;
+    struct err e = {0};
+    if (!study_run(s, &o, NULL, &script->cancel, &r, &e))
+        fail_msg("%s", e.text);
+    r->seconds = 1.5;
+    r->n_meters = 2;
+    r->meter[0] = (struct meter_info){ "clock", "", true, "" };
+    r->meter[1] = (struct meter_info){ "sim", "", false, "no such beads" };
+    return r;
+}
+
+/* Without the run JSON of the cells, which has a golden file of its own. */
+static void check_json_golden(const char *report)
+{
+    json_t *root = json_loads(report, JSON_REJECT_DUPLICATES, NULL), *cell;
+    size_t i;
+    json_array_foreach(json_object_get(root, "cells"), i, cell) {
+        const json_t *run = json_object_get(cell, "run");
+        assert_string_equal(json_string_value(json_object_get(run, "operator")), "gmm");
+        json_object_set_new(cell, "run", json_null());
+    }
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
+    golden_check("tests/golden/study.json", text);
+    free(text);
+    json_decref(root);
+}
+
+static void test_report(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct script script = {0};
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    struct str out = {0}, json = {0};
+    assert_int_equal(script.searched, 2 * 3);            /* lanes of K are illegal three times */
+    assert_false(r->partial);
+    const struct study_cell *best = study_cell(r, 1, 2);
+    assert_int_equal(best->illegal, 3);
+    assert_int_equal(best->failed, 1);                   /* a factor of 3 computes wrong values */
+    assert_string_equal(study_param_get(&best->chosen, "a"), "4");
+    assert_string_equal(best->step[1], "loop split C M 4");
+    assert_true(study_ratio(r, 1, 2, 0) == 1.0 / 16);
+    assert_int_equal(study_cell_verdict(r, 0, 0, 0), AGREE_BASE);
+    assert_int_equal(study_cell_verdict(r, 0, 1, 0), AGREE_SIGN);       /* 1/16 and 1/2 */
+    assert_int_equal(study_cell_verdict(r, 1, 1, 0), AGREE_NOT);  /* 1/16 and 10/8 */
+    assert_int_equal(study_cell_verdict(r, 1, 2, 0), AGREE_TWICE);     /* 1/16 and 1/8 */
+    assert_int_equal(study_cell_verdict(r, 1, 2, 1), AGREE_NONE);
+    assert_true(r->result[0].holds);
+    assert_true(fabs(r->result[1].value - 16) < 1e-9);
+    study_text(&out, r);
+    golden_check("tests/golden/study.txt", str_text(&out));
+    study_json(&json, r);
+    check_json_golden(str_text(&json));
+    study_report_free(r);
+
+    /* The same again from that report: nothing is measured, and the numbers are the same. */
+    struct script again = {0};
+    r = run_script(s, &again, 1, str_text(&json));
+    assert_int_equal(again.calls, 0);
+    assert_true(study_ratio(r, 1, 2, 0) == 1.0 / 16);
+    assert_string_equal(study_param_get(&study_cell(r, 1, 2)->chosen, "a"), "4");
+    assert_int_equal(study_cell(r, 1, 2)->state, CELL_REUSED);
+    study_report_free(r);
+    str_free(&out);
+    str_free(&json);
+    study_free(s);
+    free(text);
+}
+
+static void test_scale(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct script script = {0};
+    struct study_report *r = run_script(s, &script, 0.01, NULL);
+    assert_int_equal(r->n_cases, 1);
+    assert_int_equal(study_cell(r, 0, 2)->tried, 1);
+    assert_true(r->scale == 0.01);
+    study_report_free(r);
+    study_free(s);
+    free(text);
+}
+
+/* A cancel leaves what was measured, and says so. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct script script = { .cancel_at = 3 };
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    struct str out = {0};
+    assert_true(r->partial);
+    assert_int_equal(script.calls, 3);
+    assert_int_equal(study_cell(r, 0, 1)->state, CELL_MEASURED);
+    assert_int_equal(study_cell(r, 0, 2)->state, CELL_LEFT);
+    assert_int_equal(study_cell(r, 1, 0)->state, CELL_LEFT);
+    assert_true(isnan(study_cell(r, 1, 0)->value[0]));
+    assert_int_equal(study_cell_verdict(r, 1, 1, 0), AGREE_UNKNOWN);
+    assert_false(r->result[0].known);
+    study_text(&out, r);
+    assert_non_null(strstr(str_text(&out), "PARTIAL"));
+    assert_non_null(strstr(str_text(&out), "left out: cancelled"));
+    str_free(&out);
+    study_report_free(r);
+    study_free(s);
+    free(text);
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct script script = { .broken = true };
+    struct study_opts o = { .scale = 1, .measure = measured_so, .ctx = &script };
+    struct study_report *r = NULL;
+    struct err e = {0};
+    assert_false(study_run(s, &o, NULL, &script.cancel, &r, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_null(r);
+    study_free(s);
+    free(text);
+}
+
+/* what is shipped, and what is documented */
+
+static void test_shipped(void **state)
+{
+    (void)state;
+    struct study *s[50];
+    struct err e = {0};
+    int n = 0;
+    setenv("TILESCOPE_HOME", ".", 1);
+    if (!studies_list(s, COUNT_OF(s), &n, &e))
+        fail_msg("%s:%d: %s", e.at.file, e.at.line, e.text);
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        const char *base = strrchr(s[i]->path, '/') + 1;
+        assert_true(str_starts(base, s[i]->id));
+        assert_true(s[i]->title[0] && s[i]->paper[0] && s[i]->item[0] && s[i]->prose[0]);
+        assert_true(s[i]->n_findings > 0);               /* a claim, and whether it holds */
+        study_free(s[i]);
+    }
+}
+
+static void check_keys(const json_t *node, const char *schema)
+{
+    const char *key;
+    json_t *child;
+    size_t i;
+    json_array_foreach(node, i, child)
+        check_keys(child, schema);
+    json_object_foreach((json_t *)node, key, child) {
+        static const char *const free_names[] = { "parameters", "metrics", "best", "run" };
+        char quoted[64];
+        bool free_below = false;
+        snprintf(quoted, sizeof quoted, "`%s`", key);
+        if (!strstr(schema, quoted))
+            fail_msg("sessions/schema.md says nothing about %s", quoted);
+        for (int k = 0; k < COUNT_OF(free_names); k++)
+            free_below = free_below || streq(key, free_names[k]);
+        if (streq(key, "metrics") && json_is_object(child))
+            check_keys(json_object_iter_value(json_object_iter(child)), schema);
+        else if (!free_below || json_is_array(child))
+            check_keys(child, schema);
+    }
+}
+
+static void test_schema(void **state)
+{
+    (void)state;
+    struct str schema = {0}, json = {0};
+    struct err e;
+    assert_true(file_read("sessions/schema.md", 1 << 20, &schema, &e));
+    assert_true(file_read("tests/golden/study.json", 1 << 20, &json, &e));
+    json_t *root = json_loads(str_text(&json), 0, NULL);
+    assert_non_null(root);
+    check_keys(root, str_text(&schema));
+    json_decref(root);
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    str_clear(&json);
+    studies_json(&json, &s, 1);
+    root = json_loads(str_text(&json), 0, NULL);
+    check_keys(root, str_text(&schema));
+    json_decref(root);
+    study_free(s);
+    free(text);
+    str_free(&schema);
+    str_free(&json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
+        cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
+        cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
+        cmocka_unit_test(test_scale),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_schema),
+    };
+    return cmocka_run_group_tests_name("study", tests, NULL, NULL);
+}
