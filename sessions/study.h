@@ -97,7 +97,8 @@ bool studies_list(struct study **out, int max, int *n, struct err *e);
 
 /* running */
 
-enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT };
+/* READY: while a study runs. */
+enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
 extern const char *const cell_state_name[];              /* "measured" "reused" ... */
 
 struct study_cell {
@@ -108,6 +109,7 @@ struct study_cell {
     struct study_set chosen;                             /* by the search */
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
+    bool interleaved;                                    /* timed in turns with its neighbours */
     const char *json;                                    /* its `run --json`, or NULL */
     double *value, *spread;                              /* per metric, NAN = none */
     const char **missing;                                /* per metric: why there is none */

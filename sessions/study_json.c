@@ -96,6 +96,7 @@ static json_t *cell_json(const struct study_report *r, int c, int v)
     put(o, "reason", text_or_null(cell->reason));
     put(o, "key", text_or_null(cell->key));
     put(o, "cache", text_or_null(cell->cache));
+    put(o, "interleaved", json_boolean(cell->interleaved));
     put(o, "search", search_json(cell));
     put(o, "metrics", metrics_json(r, c, v));
     put(o, "run", cell->json ? json_loads(cell->json, 0, NULL) : json_null());
@@ -294,6 +295,7 @@ bool study_reuse(const char *report_json, struct arena *a, struct study_cell *ce
         char *text = json_dumps(run, JSON_COMPACT);
         cell->json = arena_strdup(a, text);
         cell->state = CELL_REUSED;
+        cell->interleaved = json_is_true(json_object_get(item, "interleaved"));
         take_steps(a, run, cell);
         take_search(a, json_object_get(item, "search"), cell);
         free(text);

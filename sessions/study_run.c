@@ -7,9 +7,10 @@
 #include "sessions/report.h"
 #include "sessions/study_impl.h"
 
-#define SEARCH_TIME_S 0.03
+#define SEARCH_TIME_S 0.03               /* a combination */
+#define COMPARE_TIME_S 0.3               /* a cell */
 
-const char *const cell_state_name[] = { "measured", "reused", "failed", "left out" };
+const char *const cell_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
 
 struct running {
     const struct study *s;
@@ -21,6 +22,7 @@ struct running {
     double budget_s, spent_s;            /* of all searches */
     int searches_left;
     int done, total;                     /* cells */
+    bool any;                            /* number was measured */
 };
 
 /* progress: "3/24 timing" */
@@ -214,17 +216,37 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
     return ok;
 }
 
-static bool measure_cell(struct running *run, struct study_cell *cell, struct err *e)
+/* What a clock says, from a measurement in turns with others. */
+static void take_timing(struct measurement *m, const struct measurement *timed)
+{
+    m->latency = timed->latency;
+    m->gflops = timed->gflops;
+    m->executed_gflops = timed->executed_gflops;
+    m->peak_gflops = timed->peak_gflops;
+    m->peak_fraction = timed->peak_fraction;
+    snprintf(m->peak_reason, sizeof m->peak_reason, "%s", timed->peak_reason);
+    m->total_s += timed->total_s;
+}
+
+/* timed: its part of time_together, or NULL. */
+static bool measure_cell(struct running *run, struct study_cell *cell,
+                         const struct measurement *timed, struct err *e)
 {
     struct arena *pass = arena_new();
     struct measurement *m = ARENA_NEW(pass, struct measurement);
+    struct measure_opts o = run->measure;
     const struct program *p;
     int bad;
-    bool ok = program_replay(pass, cell->spec, cell->step, cell->n_steps, &p, &bad, e);
+    o.meters &= timed ? ~(unsigned)METER_CLOCK : ~0u;
+    bool ok = program_replay(pass, cell->spec, cell->step, cell->n_steps, &p, &bad, e)
+           && (!cell->cache || study_cache(cell->cache, &o, e));
     if (!ok) {
         cell_fails(run->r, cell, CELL_FAILED, e->text);
         ok = true;
-    } else if (measure(run, p, &run->measure, m, e)) {
+    } else if (measure(run, p, &o, m, e)) {
+        if (timed)
+            take_timing(m, timed);
+        cell->interleaved = timed != NULL;
         ok = keep_json(run, cell, m, e);
         if (ok && m->outcome != OUTCOME_OK)
             cell_fails(run->r, cell, CELL_FAILED,
@@ -246,7 +268,8 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-static bool run_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
+/* Up to the program that is to be measured: cell->state is CELL_READY, or the cell is finished. */
+static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
     const struct study_variant *var = &s->variant[v];
@@ -265,8 +288,6 @@ static bool run_cell(struct running *run, struct study_cell *cell, int c, int v,
         run->searches_left -= var->search.n > 0;
         return true;
     }
-    if (code.cache && !study_cache(code.cache, &run->measure, e))
-        return false;
     if (var->search.n) {
         if (!search(run, cell, c, v, e))
             return false;
@@ -278,33 +299,89 @@ static bool run_cell(struct running *run, struct study_cell *cell, int c, int v,
             return false;
         take_code(run->r, cell, &code);
     }
-    return measure_cell(run, cell, e);
+    cell->state = CELL_READY;
+    return true;
+}
+
+/* The cells of one case that are ready, in turns in one child: all of them within minutes of each
+ * other is not enough on a machine whose clock moves.  timed[v] stays NULL for those that failed or
+ * that there was no room for: they are timed alone. */
+static void time_together(struct running *run, struct study_cell *cell,
+                          const struct measurement **timed, struct arena *pass)
+{
+    const struct program *program[MEASURE_MAX_COMPARED];
+    int variant[MEASURE_MAX_COMPARED], n = 0, bad;
+    struct progress pr = { .report = report_cell, .ctx = run };
+    struct compared *out = ARENA_ARRAY(pass, struct compared, MEASURE_MAX_COMPARED);
+    struct comparison how;
+    struct measure_opts o = run->measure;
+    struct err e = {0};
+    if (!(o.meters & METER_CLOCK) || run->opts->measure)
+        return;
+    for (int v = 0; v < run->s->n_variants && n < MEASURE_MAX_COMPARED; v++)
+        if (cell[v].state == CELL_READY
+            && program_replay(pass, cell[v].spec, cell[v].step, cell[v].n_steps, &program[n], &bad,
+                              &e))
+            variant[n++] = v;
+    o.time_s = n * (o.time_s > 0 ? o.time_s : COMPARE_TIME_S);
+    bool ok = n >= 2 && measure_compare(program, n, &o, &pr, run->cancel, out, &how, &e);
+    for (int i = 0; ok && i < n; i++)
+        if (out[i].m.outcome == OUTCOME_OK && out[i].m.latency.runs > 0)
+            timed[variant[i]] = &out[i].m;
+}
+
+/* What went wrong with a cell.  False: nothing has been measured so far, so nothing will be. */
+static bool settle(struct running *run, struct study_cell *cell, struct err *e)
+{
+    bool stopped = e->code == ERR_CANCEL;
+    if (!stopped && !run->any)
+        return false;
+    cell_fails(run->r, cell, stopped ? CELL_LEFT : CELL_FAILED, stopped ? "cancelled" : e->text);
+    *e = (struct err){0};
+    return true;
+}
+
+static bool run_case(struct running *run, int i, struct arena *pass, struct err *e)
+{
+    int n = run->s->n_variants;
+    struct study_cell *cell = &run->r->cell[i * n];
+    const struct measurement **timed = ARENA_ARRAY(pass, const struct measurement *, n);
+    for (int v = 0; v < n; v++) {
+        run->done = i * n + v;
+        if (cancelled(run->cancel))
+            cell_fails(run->r, &cell[v], CELL_LEFT, "cancelled");
+        else if (!prepare_cell(run, &cell[v], run->r->cases[i], v, e)
+                 && !settle(run, &cell[v], e))
+            return false;
+    }
+    if (!cancelled(run->cancel))
+        time_together(run, cell, timed, pass);
+    for (int v = 0; v < n; v++) {
+        run->done = i * n + v;
+        if (cell[v].state == CELL_READY && cancelled(run->cancel)) {
+            cell_fails(run->r, &cell[v], CELL_LEFT, "cancelled");
+        } else if (cell[v].state == CELL_READY) {
+            cell[v].state = CELL_MEASURED;
+            if (!measure_cell(run, &cell[v], timed[v], e) && !settle(run, &cell[v], e))
+                return false;
+        }
+        run->any = run->any || cell[v].state <= CELL_REUSED;
+        study_cell_values(run->r, &cell[v]);
+    }
+    return true;
 }
 
 /* After the first number, an error belongs to its cell. */
 static bool run_cells(struct running *run, struct err *e)
 {
-    struct study_report *r = run->r;
-    const struct measure_opts fresh = run->measure;
-    bool any = false;
-    for (int i = 0; i < run->total; i++) {
-        struct study_cell *cell = &r->cell[i];
-        int c = r->cases[i / run->s->n_variants], v = i % run->s->n_variants;
-        run->done = i;
-        run->measure = fresh;
-        if (cancelled(run->cancel)) {
-            cell_fails(r, cell, CELL_LEFT, "cancelled");
-        } else if (!run_cell(run, cell, c, v, e)) {
-            bool stopped = e->code == ERR_CANCEL;
-            if (!stopped && !any)
-                return false;
-            cell_fails(r, cell, stopped ? CELL_LEFT : CELL_FAILED, stopped ? "cancelled" : e->text);
-            *e = (struct err){0};
-        }
-        any = any || cell->state <= CELL_REUSED;
-        study_cell_values(r, cell);
+    struct arena *pass = arena_new();
+    bool ok = true;
+    for (int i = 0; ok && i < run->r->n_cases; i++) {
+        arena_reset(pass);
+        ok = run_case(run, i, pass, e);
     }
-    return true;
+    arena_free(pass);
+    return ok;
 }
 
 /* the report */

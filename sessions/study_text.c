@@ -305,9 +305,11 @@ static void caches(struct str *out, const struct study_report *r)
 
 static void footer(struct str *out, const struct study_report *r)
 {
-    int reused = 0;
-    for (int i = 0; i < r->n_cases * r->study->n_variants; i++)
+    int reused = 0, together = 0;
+    for (int i = 0; i < r->n_cases * r->study->n_variants; i++) {
         reused += r->cell[i].state == CELL_REUSED;
+        together += r->cell[i].interleaved;
+    }
     str_printf(out, "\nmeasured\n  machine          %s\n  compiler         %s, %d thread%s%s%s\n",
                r->host, r->compiler[0] ? r->compiler : "none", r->threads,
                r->threads == 1 ? "" : "s", r->isa ? ", built for " : "", r->isa ? r->isa : "");
@@ -317,6 +319,9 @@ static void footer(struct str *out, const struct study_report *r)
                r->study->n_cases);
     if (reused)
         str_printf(out, "  reused           %d cells of an earlier report\n", reused);
+    if (together)
+        str_printf(out, "  timing           %d cells in turns with the others of their case\n",
+                   together);
     caches(out, r);
     for (int i = 0; i < r->n_meters; i++) {
         const struct meter_info *m = &r->meter[i];
