@@ -8,6 +8,7 @@
 #include "sessions/study_impl.h"
 
 #define SEARCH_TIME_S 0.03               /* a combination */
+#define SEARCH_RUNS 3
 #define COMPARE_TIME_S 0.3               /* a cell */
 
 const char *const cell_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
@@ -146,6 +147,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     bool go_on = true;
     *ms = INFINITY;
     o.meters = METER_CLOCK;
+    o.min_runs = SEARCH_RUNS;            /* what takes long is no candidate */
     o.time_s = run->s->search_time_s > 0 ? run->s->search_time_s : SEARCH_TIME_S;
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !study_program(pass, &code, &p, &bad, &why)) {
