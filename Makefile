@@ -18,7 +18,8 @@
 # What a Debian needs to build and test; nothing else is used.
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
-            libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev
+            libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev \
+            libpapi-dev
 
 ifeq ($(origin CC),default)
 CC      := gcc

@@ -122,6 +122,9 @@ int meters_probe(struct meter_info *out, int max);
 
 extern const char *const meter_name[METER_COUNT];
 unsigned meters_default(void);                 /* METER_ bits of those asked for by default */
+/* "l1,papi-sw": the event sets of o->set, whose meters are then asked for.  They live in a.  As
+ * event_set_find, and ERR_RANGE when two are of one meter. */
+bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e);
 /* "clock,sim" or "none" -> bits.  ERR_NAME with the nearest one. */
 bool meters_parse(const char *text, unsigned *bits, struct err *e);
 

@@ -2,8 +2,10 @@
  * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
 #include "profile/cachegrind.h"
 #include "profile/eventset.h"
+#include "profile/papi_meter.h"
 #include "profile/perfevent.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,9 +92,14 @@ static bool count_perf_sw(struct job *j, struct counts *out, struct err *e)
     return count_events(j, METER_ID_PERF_SW, out, e);
 }
 
+static bool count_papi(struct job *j, struct counts *out, struct err *e)
+{
+    return count_events(j, METER_ID_PAPI, out, e);
+}
+
 static void probe_papi(struct counts *out)
 {
-    counts_refuse(out, "not implemented yet: use perf");
+    papi_probe(out);
 }
 
 static void probe_instructions(struct counts *out)
@@ -100,9 +107,20 @@ static void probe_instructions(struct counts *out)
     counts_refuse(out, "not implemented yet");
 }
 
+/* Kernels run on the CPU; what else a GPU would take is told in the order in which it is needed. */
 static void probe_cupti(struct counts *out)
 {
-    counts_refuse(out, "not implemented yet: kernels run on the CPU only");
+    static const char *const library[] = { "libcuda.so.1", "libcupti.so.13" };
+    static const char *const lacks[] = { "no NVIDIA driver", "a GPU driver, but no CUPTI" };
+    for (int i = 0; i < COUNT_OF(library); i++) {
+        void *h = dlopen(library[i], RTLD_LAZY | RTLD_LOCAL);
+        if (!h) {
+            counts_refuse(out, "%s: %.200s", lacks[i], dlerror());
+            return;
+        }
+        dlclose(h);
+    }
+    counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
 }
 
 /* Without count: its own stage of the measurement, or nothing but the probe's refusal. */
@@ -111,7 +129,7 @@ static const struct meter meter[METER_COUNT] = {
     [METER_ID_SIM] = { probe_built_in, NULL },
     [METER_ID_PERF] = { probe_perf, count_perf },
     [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
-    [METER_ID_PAPI] = { probe_papi, NULL },
+    [METER_ID_PAPI] = { probe_papi, count_papi },
     [METER_ID_CACHEGRIND] = { cachegrind_probe, cachegrind_count },
     [METER_ID_INSTRUCTIONS] = { probe_instructions, NULL },
     [METER_ID_CUPTI] = { probe_cupti, NULL },
@@ -157,6 +175,30 @@ bool meters_parse(const char *text, unsigned *bits, struct err *e)
         }
         if (known < METER_COUNT)
             *bits |= 1u << known;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e)
+{
+    const struct event_set *taken[METER_COUNT] = { NULL };
+    for (const char *p = text;; p++) {
+        const struct event_set *s;
+        size_t n = strcspn(p, ",");
+        int m = METER_ID_PERF;
+        if (!event_set_find(a, arena_strndup(a, p, n), &s, e))
+            return false;
+        while (!streq(meter_name[m], s->meter))
+            m++;
+        if (taken[m]) {
+            err_set(e, ERR_RANGE, "%.60s and %.60s are both counted by the meter %s",
+                    taken[m]->name, s->name, s->meter);
+            return err_fix(e, "one of them, and a second run for the other");
+        }
+        taken[m] = o->set[m] = s;
+        o->meters |= 1u << m;
         p += n;
         if (!*p)
             return true;

@@ -2,6 +2,7 @@
 #include "profile/runner_impl.h"
 
 #include "kernels/base/subprocess.h"
+#include "profile/papi_meter.h"
 #include "profile/perfevent.h"
 
 #include <stdarg.h>
@@ -92,6 +93,17 @@ static void count_perf(struct runner *r, const struct request *q, struct counts 
     perf_threads_free(&threads);
 }
 
+static void count_papi(struct runner *r, const struct request *q, struct counts *out)
+{
+    struct papi *p = papi_open(r->handle[SLOT_KERNEL], r->shared->threads, out);
+    if (!p)
+        return;
+    struct meant m = { &papi_source, p, papi_threads(p) };
+    count_in_turns(r, q, &m, out);
+    say(out, ", user space");
+    papi_close(p);
+}
+
 bool runner_count(struct runner *r, const struct request *q, struct err *e)
 {
     struct counts *out = &r->shared->counts;
@@ -101,6 +113,9 @@ bool runner_count(struct runner *r, const struct request *q, struct err *e)
     if (!runner_place(r, 0, false, e))
         return false;
     r->entry[SLOT_KERNEL](runner_buffers(r, 0));     /* makes the team, warms the caches */
-    count_perf(r, q, out);
+    if (q->meter == METER_ID_PAPI)
+        count_papi(r, q, out);
+    else
+        count_perf(r, q, out);
     return runner_check_fence(r, e);
 }

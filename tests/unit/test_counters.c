@@ -345,7 +345,7 @@ enum { PAGES = 512 };
     "        for (int i = 0; i < 512; i++)\n            p[i * 4096] = 1;\n" \
     "        munmap(p, 512 * 4096);\n    }\n}\n"
 
-static struct child *loaded(const char *source, bool openmp, int threads)
+static struct child *loaded_by(const char *compiler, const char *source, bool openmp, int threads)
 {
     static const struct child_buffer buffer[] = { { "A", 4096, true } };
     struct child_opts o = { .threads = threads, .limit_s = 10, .n_buffers = 1, .buffer = buffer };
@@ -355,17 +355,22 @@ static struct child *loaded(const char *source, bool openmp, int threads)
     struct child *c;
     struct err e;
     double seconds;
-    if (!compiler_find(NULL, &cc, &e) || !build_shared(&cc, source, &host, openmp, NULL, &b, &e)
+    if (!compiler_find(compiler, &cc, &e) || !build_shared(&cc, source, &host, openmp, NULL, &b, &e)
         || !child_open(&o, &c, &e) || !child_load(c, SLOT_KERNEL, b.so_path, &e)
         || !child_check(c, 0, &seconds, &e))
         fail_msg("%s", e.text);
     return c;
 }
 
-static void count_faults(enum meter_id meter, const struct event *ev, int n, bool openmp,
-                         int threads, const char *source)
+static struct child *loaded(const char *source, bool openmp, int threads)
 {
-    struct child *c = loaded(source, openmp, threads);
+    return loaded_by(NULL, source, openmp, threads);
+}
+
+static void count_faults(const char *compiler, enum meter_id meter, const struct event *ev,
+                         int n, bool openmp, int threads, const char *source)
+{
+    struct child *c = loaded_by(compiler, source, openmp, threads);
     struct counts out;
     struct err e;
     double seconds = 0;
@@ -386,13 +391,71 @@ static void count_faults(enum meter_id meter, const struct event *ev, int n, boo
 
 static const struct event perf_soft[] = { { "task_clock_ns", "task_clock_ns" },
                                           { "page_faults", "page_faults" } };
+static const struct event papi_soft[] = { { "task_clock_ns", "perf::TASK-CLOCK" },
+                                          { "page_faults", "perf::PAGE-FAULTS" } };
 #define TEAM "#pragma omp parallel\n"
 
 static void page_faults_are_the_pages_touched(void **state)
 {
     (void)state;
-    count_faults(METER_ID_PERF_SW, perf_soft, 2, false, 1, TOUCH(""));
-    count_faults(METER_ID_PERF_SW, perf_soft, 2, true, 3, TOUCH(TEAM));
+    count_faults(NULL, METER_ID_PERF_SW, perf_soft, 2, false, 1, TOUCH(""));
+    count_faults(NULL, METER_ID_PERF_SW, perf_soft, 2, true, 3, TOUCH(TEAM));
+}
+
+/* Each compiler has an OpenMP library of its own, and the runner yet another. */
+static void every_compilers_threads_are_counted(void **state)
+{
+    static const char *const name[] = { "gcc", "clang" };
+    int n = 0;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(name); i++) {
+        struct compiler cc;
+        struct err e;
+        if (!compiler_find(name[i], &cc, &e))
+            continue;
+        count_faults(name[i], METER_ID_PERF_SW, perf_soft, 2, true, 2, TOUCH(TEAM));
+        count_faults(name[i], METER_ID_PAPI, papi_soft, 2, true, 2, TOUCH(TEAM));
+        n++;
+    }
+    assert_true(n > 0);
+}
+
+static void papi_counts_page_faults(void **state)
+{
+    (void)state;
+    count_faults(NULL, METER_ID_PAPI, papi_soft, 2, false, 1, TOUCH(""));
+    count_faults(NULL, METER_ID_PAPI, papi_soft, 2, true, 3, TOUCH(TEAM));
+}
+
+/* Without a PMU a preset is refused; with one it counts.  It is never 0 for no reason. */
+static void papi_presets_count_or_give_a_reason(void **state)
+{
+    static const struct event ev[] = { { "papi_tot_ins", "PAPI_TOT_INS" },
+                                       { "papi_l1_dcm", "PAPI_L1_DCM" },
+                                       { "cycles", "perf::CYCLES" },
+                                       { "loads", "perf::L1-DCACHE-LOADS" } };
+    static const struct event mixed[] = { { "page_faults", "perf::PAGE-FAULTS" },
+                                          { "papi_l1_dcm", "PAPI_L1_DCM" },
+                                          { "nothing", "PAPI_NO_SUCH_EVENT" } };
+    struct child *c = loaded(TOUCH(""), false, 1);
+    struct counts out;
+    struct err e;
+    double seconds;
+    (void)state;
+    if (!child_count(c, METER_ID_PAPI, ev, COUNT_OF(ev), &out, &seconds, &e))
+        fail_msg("%s", e.text);
+    if (out.available) {
+        assert_true(value(&out, "papi_tot_ins") != 0 && value(&out, "cycles") != 0);
+    } else {
+        assert_int_equal(out.n, 0);
+        assert_contains(out.reason, "PAPI cannot count PAPI_TOT_INS: Event does not exist");
+    }
+    if (!child_count(c, METER_ID_PAPI, mixed, COUNT_OF(mixed), &out, &seconds, &e))
+        fail_msg("%s", e.text);
+    child_close(c);
+    assert_true(out.available && value(&out, "page_faults") >= PAGES);
+    assert_true(value(&out, "nothing") == -1);
+    assert_contains(out.missing, "nothing: PAPI cannot count PAPI_NO_SUCH_EVENT");
 }
 
 /* Threads that begin after the counters were opened are inherited. */
@@ -479,6 +542,9 @@ int main(void)
         cmocka_unit_test(sources_of_one_group_are_passed_through),
         cmocka_unit_test(page_faults_are_the_pages_touched),
         cmocka_unit_test(late_threads_are_counted),
+        cmocka_unit_test(every_compilers_threads_are_counted),
+        cmocka_unit_test(papi_counts_page_faults),
+        cmocka_unit_test(papi_presets_count_or_give_a_reason),
         cmocka_unit_test(switches_count_or_say_which_right_is_missing),
         cmocka_unit_test(hardware_counts_or_gives_a_reason),
     };
