@@ -1,4 +1,4 @@
-/* `tilescope ops` and `meters`. */
+/* `tilescope ops`. */
 #include "app/cli.h"
 
 #include <stdio.h>
@@ -38,24 +38,6 @@ int cmd_ops(const struct cli *c)
                    op->title);
         add_params(&out, op);
         str_printf(&out, "\n      example    %s\n", op->example);
-    }
-    cli_put(&out);
-    return EXIT_FINE;
-}
-
-int cmd_meters(const struct cli *c)
-{
-    struct str out = {0};
-    struct meter_info meter[16];
-    int n = meters_probe(meter, COUNT_OF(meter));
-    if (args_has(c->args, OPT_JSON))
-        report_meters_json(&out, meter, n);
-    for (int i = 0; i < n && !args_has(c->args, OPT_JSON); i++) {
-        const struct meter_info *m = &meter[i];
-        str_printf(&out, "%-10s ", m->name);
-        str_paint(&out, c->color_out, m->available ? PAINT_GOOD : PAINT_BAD,
-                  m->available ? "yes" : "no ");
-        str_printf(&out, "  %s%s%s\n", m->what, m->reason[0] ? "; " : "", m->reason);
     }
     cli_put(&out);
     return EXIT_FINE;

@@ -16,6 +16,7 @@ struct run {
     struct history *history;
     struct str machine;                 /* fingerprint of this one */
     int n_checked, n_bad;
+    struct arena *sets;                 /* of --events */
 };
 
 static bool read_options(struct run *r, struct err *e)
@@ -24,6 +25,7 @@ static bool read_options(struct run *r, struct err *e)
     long long threads = 1, seed = 1;
     double time_s = 0;
     const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
+    const char *events = args_value(a, OPT_EVENTS);
     r->json = args_has(a, OPT_JSON);
     r->check = args_has(a, OPT_CHECK);
     r->save = args_has(a, OPT_SAVE);
@@ -37,6 +39,7 @@ static bool read_options(struct run *r, struct err *e)
         !args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e) ||
         !cli_asserts_check(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
+        (events && !meters_events(r->sets, events, &r->opts, e)) ||
         (cache && !cache_config_parse(cache, &r->opts.cache, e)))
         return false;
     r->opts.threads = (int)threads;
@@ -171,11 +174,11 @@ static int run_opened(struct run *r, struct opened *o)
     return exit_code(r, &m, code);
 }
 
-int cmd_run(const struct cli *c)
+static int run_as_told(struct run *r)
 {
-    struct run r = {.cli = c};
+    const struct cli *c = r->cli;
     struct err e = {0};
-    if (!read_options(&r, &e))
+    if (!read_options(r, &e))
         return cli_fail(c, &e);
     struct opened o;
     int code = cli_open(c, &o);
@@ -183,14 +186,22 @@ int cmd_run(const struct cli *c)
         return code;
     struct machine machine;
     machine_read(&machine);
-    machine_fingerprint(&r.machine, &machine);
-    r.opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r.opts.detail) : NULL;
-    if (r.save && !r.output && !o.session->path[0])
+    machine_fingerprint(&r->machine, &machine);
+    r->opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r->opts.detail) : NULL;
+    if (r->save && !r->output && !o.session->path[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
     else
-        code = run_opened(&r, &o);
-    str_free(&r.machine);
-    free(r.opts.detail);
+        code = run_opened(r, &o);
+    str_free(&r->machine);
+    free(r->opts.detail);
     cli_close(&o);
+    return code;
+}
+
+int cmd_run(const struct cli *c)
+{
+    struct run r = {.cli = c, .sets = arena_new()};
+    int code = run_as_told(&r);
+    arena_free(r.sets);
     return code;
 }

@@ -246,22 +246,37 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
         text_detail(out, c, sim);
 }
 
+/* "cycles ~12 345 (41 % of the time)": ~ is extrapolated. */
+static void add_one_count(struct str *out, const struct count *c, int before)
+{
+    str_printf(out, "%s%s %s", before ? ", " : "", c->name, c->scaled ? "~" : "");
+    str_quantity(out, c->value);
+    if (c->unit[0])
+        str_printf(out, " %s", c->unit);
+    if (c->scaled && c->running > 0)
+        str_printf(out, " (in %.0f %% of the time)", 100 * c->running);
+}
+
 static void add_counts(struct str *out, const char *meter, const struct counts *p)
 {
     char name[32];
     snprintf(name, sizeof name, "%s:", meter);
     label(out, name);
-    if (!p->available)
-        str_printf(out, "not available: %s", p->reason);
-    for (int i = 0; p->available && i < p->n; i++) {
-        str_printf(out, "%s%s%s ", i ? ", " : "", p->count[i].name, p->count[i].scaled ? " ~" : "");
-        str_quantity(out, p->count[i].value);
-        if (p->count[i].unit[0])
-            str_printf(out, " %s", p->count[i].unit);
+    if (!p->available) {
+        str_printf(out, "not available: %s\n", p->reason);
+        return;
     }
-    if (p->available && p->source[0])
-        str_printf(out, " (%s)", p->source);
-    str_add(out, "\n");
+    for (int i = 0, n = 0; i < p->n; i++)
+        if (!p->count[i].derived)
+            add_one_count(out, &p->count[i], n++);
+    str_printf(out, p->source[0] ? " (%s)\n" : "\n", p->source);
+    for (int i = 0, n = 0; i < p->n; i++)
+        if (p->count[i].derived)
+            str_printf(out, "%*s", n ? 0 : LABEL_WIDTH, ""), add_one_count(out, &p->count[i], n++);
+    if (p->n > 0 && p->count[p->n - 1].derived)
+        str_add(out, "\n");
+    if (p->missing[0])
+        str_printf(out, "%*snot counted: %s\n", LABEL_WIDTH, "", p->missing);
 }
 
 void text_measurement(struct str *out, const struct cli *c, const struct session *s,

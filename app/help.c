@@ -74,14 +74,36 @@ static void topic_meters(struct str *out)
     str_add(out,
         "A meter answers with numbers or with the reason why it has none; it never shows\n"
         "a zero that nobody counted. Choose with `run --meters clock,sim`.\n"
-        "On this machine:\n\n");
+        "\n"
+        "perf, perf-sw and papi count the events of an event set, on all threads of the\n"
+        "kernel: `run --events l1` chooses one, `run --events sw,papi-sw` one for each of\n"
+        "two meters, `tilescope meters --events` explains them. Values are per call.\n"
+        "When there are more events than counters, perf lets groups of them take turns\n"
+        "and extrapolates (`~`, `scaled` in JSON); papi runs the kernel once for each\n"
+        "group. An event that was not counted is named with the reason.\n"
+        "\n"
+        "A set of your own is a text file, $XDG_CONFIG_HOME/tilescope/events/NAME.txt:\n"
+        "\n"
+        "  SHORT  lines brought into the first level\n"
+        "  METER  perf\n"
+        "  CPU    GenuineIntel                 optional: refuse other CPUs\n"
+        "  EVENTSET\n"
+        "  l1d_loads                           a known name (`meters --events`)\n"
+        "  lines_in raw:0x151                  or a name and a raw config\n"
+        "  METRICS\n"
+        "  traffic [GB/s] = 1e-9 * 64 * lines_in / time_s\n"
+        "  LONG\n"
+        "  Any prose.\n"
+        "\n"
+        "Formulas have + - * / and parentheses over the set's events and time_s, flops,\n"
+        "bytes and threads. On this machine:\n\n");
     struct meter_info meter[16];
     int n = meters_probe(meter, COUNT_OF(meter));
     struct str all = {0};
     for (int i = 0; i < n; i++)
-        str_printf(&all, "  %-10s %s%s%s\n", meter[i].name, meter[i].what,
+        str_printf(&all, "  %-12s %s%s%s\n", meter[i].name, meter[i].what,
                    meter[i].available ? "" : "; not available: ", meter[i].reason);
-    add_wrapped(out, str_text(&all), 13);
+    add_wrapped(out, str_text(&all), 15);
     str_free(&all);
 }
 

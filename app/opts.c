@@ -75,6 +75,12 @@ static bool give(struct args *a, enum opt o, const char *value)
     return true;
 }
 
+/* An operand in brackets may be left out. */
+static bool is_optional(enum opt o)
+{
+    return opt_info[o].operand[0] == '[';
+}
+
 /* --name, --name=value, --name value. */
 static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err *e)
 {
@@ -88,6 +94,8 @@ static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err
                       : give(a, o, "");
     if (equals)
         return give(a, o, equals + 1);
+    if (is_optional(o) && (*i + 1 == argc || argv[*i + 1][0] == '-'))
+        return give(a, o, "");
     if (++*i == argc)
         return err_set(e, ERR_SYNTAX, "--%s needs a value: --%s %s", opt_info[o].name,
                        opt_info[o].name, opt_info[o].operand);
@@ -108,6 +116,8 @@ static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct 
         }
         if (c[1])
             return give(a, o, c[1] == '=' ? c + 2 : c + 1);
+        if (is_optional(o) && (*i + 1 == argc || argv[*i + 1][0] == '-'))
+            return give(a, o, "");
         if (++*i == argc)
             return err_set(e, ERR_SYNTAX, "-%c needs a value: -%c %s", *c, *c,
                            opt_info[o].operand);

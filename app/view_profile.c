@@ -214,18 +214,33 @@ static void put_sim(const struct model *m, struct doc *d, const struct sim_resul
     doc_end(d);
 }
 
-static void put_perf(struct doc *d, const struct counts *r, int width)
+static void put_value(struct doc *d, const struct count *c)
 {
-    doc_line(d, STYLE_STRONG, "Hardware counters");
+    doc_printf(d, STYLE_PLAIN, "%-28s", c->name);
+    if (c->derived || (c->value < 1000 && c->value != floor(c->value)))
+        doc_printf(d, STYLE_PLAIN, "%10.4g", c->value);
+    else
+        put_count(d, STYLE_PLAIN, llround(c->value), 10);
+    doc_printf(d, STYLE_DIM, c->unit[0] ? " %s" : "%s", c->unit);
+    if (c->scaled && c->running > 0)
+        doc_printf(d, STYLE_DIM, "  extrapolated from %.0f %% of the time", 100 * c->running);
+    else if (c->scaled)
+        doc_put(d, STYLE_DIM, "  extrapolated");
+    doc_end(d);
+}
+
+static void put_counts(struct doc *d, const char *title, const struct counts *r, int width)
+{
+    doc_line(d, STYLE_STRONG, title);
     if (!r->available)
         doc_wrap(d, STYLE_DIM, r->reason[0] ? r->reason : "not counted in this measurement",
                  width - 2, 0);
-    for (int i = 0; r->available && i < r->n; i++) {
-        doc_printf(d, STYLE_PLAIN, "%-24s", r->count[i].name);
-        put_count(d, STYLE_PLAIN, llround(r->count[i].value), 10);
-        doc_put(d, STYLE_DIM, r->count[i].scaled ? "  (extrapolated)" : "");
-        doc_end(d);
-    }
+    for (int i = 0; r->available && i < r->n; i++)
+        put_value(d, &r->count[i]);
+    if (r->available && r->missing[0])
+        doc_wrap(d, STYLE_DIM, r->missing, width - 2, 0);
+    if (r->available && r->source[0])
+        doc_wrap(d, STYLE_DIM, r->source, width - 2, 0);
 }
 
 void view_profile_build(struct model *m, struct pane_doc *p, int width)
@@ -247,5 +262,10 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     doc_line(d, STYLE_PLAIN, "");
     put_sim(m, d, &r->sim, width);
     doc_line(d, STYLE_PLAIN, "");
-    put_perf(d, &r->counts[METER_ID_PERF], width);
+    put_counts(d, "Hardware counters", &r->counts[METER_ID_PERF], width);
+    for (int i = METER_ID_PERF + 1; i < METER_COUNT; i++)
+        if (r->counts[i].available) {
+            doc_line(d, STYLE_PLAIN, "");
+            put_counts(d, meter_name[i], &r->counts[i], width);
+        }
 }

@@ -18,7 +18,9 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
 /* model: what it was measured to reach; NULL = it was not. */
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);
-void report_meters_json(struct str *out, const struct meter_info *m, int n);
+struct event_sets;
+void report_meters_json(struct str *out, const struct meter_info *m, int n,
+                        const struct event_sets *sets);
 void report_ops_json(struct str *out);
 
 /* The syntax of EXPR alone: before anything is measured. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "profile/eventset.h"
 #include "profile/oracle.h"
 #include "sessions/machine_json.h"
 #include "sessions/report.h"
@@ -436,7 +437,35 @@ void report_machine_json(struct str *out, const struct machine *m,
     print_json(out, o);
 }
 
-void report_meters_json(struct str *out, const struct meter_info *m, int n)
+static json_t *set_json(const struct event_set *s)
+{
+    json_t *o = json_object(), *events = json_array(), *metrics = json_array();
+    for (int i = 0; i < s->n; i++) {
+        json_t *ev = json_object();
+        put(ev, "name", text_of(s->event[i].name));
+        put(ev, "event", text_of(s->event[i].text));
+        json_array_append_new(events, ev);
+    }
+    for (int i = 0; i < s->n_metrics; i++) {
+        json_t *metric = json_object();
+        put(metric, "name", text_of(s->metric[i].name));
+        put(metric, "unit", text_or_null(s->metric[i].unit));
+        put(metric, "formula", text_of(s->metric[i].formula));
+        json_array_append_new(metrics, metric);
+    }
+    put(o, "name", text_of(s->name));
+    put(o, "meter", text_of(s->meter));
+    put(o, "summary", text_of(s->summary));
+    put(o, "cpu", text_or_null(s->cpu));
+    put(o, "path", text_or_null(s->path));
+    put(o, "events", events);
+    put(o, "metrics", metrics);
+    put(o, "prose", text_of(s->prose));
+    return o;
+}
+
+void report_meters_json(struct str *out, const struct meter_info *m, int n,
+                        const struct event_sets *sets)
 {
     json_t *o = json_object(), *list = json_array();
     for (int i = 0; i < n; i++) {
@@ -448,6 +477,10 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n)
         json_array_append_new(list, meter);
     }
     put(o, "meters", list);
+    json_t *all = json_array();
+    for (int i = 0; i < sets->n; i++)
+        json_array_append_new(all, set_json(sets->set[i]));
+    put(o, "sets", all);
     print_json(out, o);
 }
 

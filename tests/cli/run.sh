@@ -83,6 +83,36 @@ if [ "$(uname -m)" = x86_64 ]; then
     t 3 'this CPU has no neon' run "$gmm" --meters none --isa neon
 fi
 
+# Event sets: the system's counts work everywhere, a PMU's with a reason; files of the user's own.
+t 0 '^perf-sw: .*page_faults .*event set sw' run "$gmm" --meters none --events sw
+t 0 '^papi: .*task_clock_ns .*event set papi-sw' run "$gmm" --meters none --events sw,papi-sw
+t 0 '' run "$gmm" --meters none --events papi-sw --assert 'counters.papi.metrics.cpus_used.value > 0'
+t 0 '' run "$gmm" --meters papi --assert \
+    '!counters.papi.available || counters.papi.papi_tot_ins > 0'
+t 2 'there is no event set .l9.' run "$gmm" --events l9
+t 2 'both counted by the meter perf' run "$gmm" --events l1,tlb
+t 2 'there is no event set' run "$gmm" --events
+t 0 '^papi-sw +papi ' meters
+t 0 'misprediction_rate \[%\] += 100 \* branch_misses / branches' meters --events
+t 0 'l1d_load_misses' meters --events l1
+same 'one set only' 1 "$("$TILESCOPE" meters --events l1 | grep -c '^  meter ')"
+t 0 '"formula": "100 \* l1d_load_misses' meters --events l1 --json
+mkdir -p "$dir/config/tilescope/events"
+printf '%s\n' 'SHORT mine' 'METER perf-sw' EVENTSET 'faults page_faults' METRICS \
+    'per_s = faults / time_s' LONG 'Mine.' > "$dir/config/tilescope/events/mine.txt"
+printf '%s\n' 'SHORT broken' 'METER perf' EVENTSET cycels > "$dir/config/tilescope/events/bad.txt"
+(
+    export XDG_CONFIG_HOME=$dir/config
+    "$TILESCOPE" run "$gmm" --meters none --events mine
+    "$TILESCOPE" meters
+    "$TILESCOPE" run "$gmm" --events bad
+) > "$dir/mine" 2>&1
+same 'the code of a broken set' 2 $?
+same 'a set of the user counts' 1 "$(grep -cE '^perf-sw: +faults [0-9.]+ .event set mine' "$dir/mine")"
+same 'it is listed' 1 "$(grep -c '^mine .*(yours)$' "$dir/mine")"
+same 'the broken one is pointed at' 2 "$(grep -c 'bad.txt:4:1: error: no event cycels' "$dir/mine")"
+same 'with a suggestion' 2 "$(grep -c '  fix: cycles' "$dir/mine")"
+
 # Valgrind as a second opinion, or why there is none.
 if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
     t 0 '^cachegrind: instructions [0-9].* d1_misses [0-9].*twin' run "$gmm" --meters cachegrind

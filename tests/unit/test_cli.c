@@ -68,6 +68,11 @@ static void test_parse(void **state)
         {"-- run", "screen | run |"},
         {"help run", "help | run |"},
         {"run s --assert --json", "run | s | assert=--json"},
+        {"meters --events", "meters | | events="},
+        {"meters --events --json", "meters | | events= json="},
+        {"meters --events l1 --json", "meters | | events=l1 json="},
+        {"meters -e", "meters | | events="},
+        {"run --events l1 s", "run | s | events=l1"},
         {"run s --jsonn", "error: unknown option --jsonn / --json"},
         {"run s --jsonn=1", "error: unknown option --jsonn / --json"},
         {"run s --xyzzy", "error: unknown option --xyzzy"},
@@ -94,7 +99,7 @@ static void test_random_words(void **state)
     static char piece[][16] = {
         "run", "show", "help", "--", "-", "--json", "--json=", "--threads", "--threads=2", "-j",
         "-j2", "-CUM", "-o", "--=", "---", "", "-=", "c2d", "n=1", "--assert", "\xff\xfe", "-\xff",
-        "--no-colr",
+        "--no-colr", "--events", "-e",
     };
     struct rng r = rng_seed(20261120);
     for (int round = 0; round < 20000; round++) {

@@ -13,6 +13,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "sessions/export.h"
+#include "profile/eventset.h"
 #include "sessions/report.h"
 #include "tests/unit/golden.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -187,8 +188,15 @@ static void test_lists(void **state)
     root = must_load(&out);
     assert_true(json_is_null(json_object_get(root, "peak_gflops")));
     json_decref(root);
-    report_meters_json(&out, meters, 2);
+    struct arena *a = arena_new();
+    struct event_sets sets = event_sets_load(a, NULL);
+    report_meters_json(&out, meters, 2, &sets);
     root = must_load(&out);
+    json_t *set = json_array_get(json_object_get(root, "sets"), 0);
+    assert_int_equal(json_array_size(json_object_get(root, "sets")), sets.n);
+    assert_string_equal(json_string_value(json_object_get(set, "name")), sets.set[0]->name);
+    assert_int_equal(json_array_size(json_object_get(set, "events")), sets.set[0]->n);
+    arena_free(a);
     json_t *perf = json_array_get(json_object_get(root, "meters"), 1);
     assert_string_equal(json_string_value(json_object_get(perf, "reason")), "no PMU");
     json_decref(root);
@@ -281,9 +289,16 @@ static void test_schema(void **state)
     root = must_load(&out);
     check_documented(root, str_text(&schema));
     json_decref(root);
-    report_meters_json(&out, &meter, 1);
+    struct arena *a = arena_new();
+    struct event_sets sets = event_sets_load(a, NULL);
+    report_meters_json(&out, &meter, 1, &sets);
+    arena_free(a);
     root = must_load(&out);
+    json_t *set = json_array_get(json_object_get(root, "sets"), 0);
     check_documented(json_array_get(json_object_get(root, "meters"), 0), str_text(&schema));
+    check_documented(set, str_text(&schema));
+    check_documented(json_array_get(json_object_get(set, "events"), 0), str_text(&schema));
+    check_documented(json_array_get(json_object_get(set, "metrics"), 0), str_text(&schema));
     json_decref(root);
     report_ops_json(&out);
     root = must_load(&out);
