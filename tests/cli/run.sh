@@ -86,7 +86,8 @@ fi
 # Event sets: the system's counts work everywhere, a PMU's with a reason; files of the user's own.
 t 0 '^perf-sw: .*page_faults .*event set sw' run "$gmm" --meters none --events sw
 t 0 '^papi: .*task_clock_ns .*event set papi-sw' run "$gmm" --meters none --events sw,papi-sw
-t 0 '' run "$gmm" --meters none --events papi-sw --assert 'counters.papi.metrics.cpus_used.value > 0'
+t 0 '' run "$gmm" --meters none --events papi-sw \
+    --assert 'counters.papi.metrics.cpus_used.value > 0'
 t 0 '' run "$gmm" --meters papi --assert \
     '!counters.papi.available || counters.papi.papi_tot_ins > 0'
 t 2 'there is no event set .l9.' run "$gmm" --events l9
@@ -108,7 +109,8 @@ printf '%s\n' 'SHORT broken' 'METER perf' EVENTSET cycels > "$dir/config/tilesco
     "$TILESCOPE" run "$gmm" --events bad
 ) > "$dir/mine" 2>&1
 same 'the code of a broken set' 2 $?
-same 'a set of the user counts' 1 "$(grep -cE '^perf-sw: +faults [0-9.]+ .event set mine' "$dir/mine")"
+same 'a set of the user counts' 1 \
+    "$(grep -cE '^perf-sw: +faults [0-9.]+ .event set mine' "$dir/mine")"
 same 'it is listed' 1 "$(grep -c '^mine .*(yours)$' "$dir/mine")"
 same 'the broken one is pointed at' 2 "$(grep -c 'bad.txt:4:1: error: no event cycels' "$dir/mine")"
 same 'with a suggestion' 2 "$(grep -c '  fix: cycles' "$dir/mine")"
