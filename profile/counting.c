@@ -278,11 +278,29 @@ static bool stands_still(const struct counting *c, int i)
     return !t->absent && t->value == 0 && c->source->always(c->ctx, &c->event[i]);
 }
 
-static void add_missing(const struct counting *c, int i, struct counts *out)
+static void add_missing_text(struct counts *out, const char *between, const char *text)
 {
     size_t n = strlen(out->missing);
-    snprintf(out->missing + n, sizeof out->missing - n, "%s%s: %s", n ? "; " : "",
-             c->event[i].name, c->tally[i].why);
+    snprintf(out->missing + n, sizeof out->missing - n, "%s%s", n ? between : "", text);
+}
+
+/* "a, b: why; c: why": events with the same reason stand together. */
+static void add_missing(const struct counting *c, struct counts *out)
+{
+    bool told[EVENTS_MAX] = { false };
+    for (int i = 0; i < c->n; i++) {
+        const char *between = "; ";
+        for (int k = i; k < c->n; k++)
+            if (c->tally[k].absent && !told[k] && !told[i]
+                && streq(c->tally[k].why, c->tally[i].why)) {
+                add_missing_text(out, between, c->event[k].name);
+                between = ", ";
+                told[k] = k != i;
+            }
+        if (c->tally[i].absent && !told[i])
+            add_missing_text(out, ": ", c->tally[i].why);
+        told[i] = true;
+    }
 }
 
 static void add_value(const struct counting *c, int i, struct counts *out)
@@ -311,11 +329,10 @@ void counting_result(struct counting *c, struct counts *out)
             t->absent = true;
             snprintf(t->why, sizeof t->why, "it was never switched on");
         }
-        if (t->absent)
-            add_missing(c, i, out);
-        else
+        if (!t->absent)
             add_value(c, i, out);
     }
+    add_missing(c, out);
     if (out->n == 0) {
         counts_refuse(out, "%.255s", c->tally[0].why);
         return;

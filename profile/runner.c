@@ -218,6 +218,7 @@ static void set_limits(const struct shared *sh)
 {
     mallopt(M_ARENA_MAX, 1);
     limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_NOFILE, RLIM_INFINITY);             /* as many as may be: counters are files */
     limit(RLIMIT_FSIZE, 1 << 20);
     signal(SIGXFSZ, SIG_IGN);
     if (sh->cpu_s > 0)

@@ -98,6 +98,10 @@ t 0 'misprediction_rate \[%\] += 100 \* branch_misses / branches' meters --event
 t 0 'l1d_load_misses' meters --events l1
 same 'one set only' 1 "$("$TILESCOPE" meters --events l1 | grep -c '^  meter ')"
 t 0 '"formula": "100 \* l1d_load_misses' meters --events l1 --json
+echo 'loop parallel C M' > "$dir/parallel.steps"
+same 'too few descriptors are told' 1 "$(ulimit -n 30
+    "$TILESCOPE" run "$gmm" --steps "$dir/parallel.steps" --threads 8 --events sw 2>&1 \
+        | grep -c '^perf-sw: .*ulimit -n')"
 mkdir -p "$dir/config/tilescope/events"
 printf '%s\n' 'SHORT mine' 'METER perf-sw' EVENTSET 'faults page_faults' METRICS \
     'per_s = faults / time_s' LONG 'Mine.' > "$dir/config/tilescope/events/mine.txt"

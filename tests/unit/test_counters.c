@@ -271,6 +271,13 @@ static void refused_events_are_missing_with_a_reason(void **state)
     assert_true(value(&c, "n_no") == -1 && value(&c, "n_late") == -1);
     assert_contains(c.missing, "n_no: code -2 for no");
     assert_contains(c.missing, "n_late: code -24 for late");
+    struct script two = SCRIPT({ "a", .refuses = COUNTER_NOT_OPEN },
+                               { "b", .value = 200, .running_ms = 10 },
+                               { "c", .refuses = COUNTER_NOT_OPEN },
+                               { "d", .refuses = FAKE_UNKNOWN });
+    count(&two, &fake, 1, 8, &c);
+    assert_string_equal(c.missing, "n_a, n_c: a thread of the team could not be reached;"
+                                   " n_d: code -2 for d");
     struct script none = SCRIPT({ "no", .refuses = FAKE_UNKNOWN });
     count(&none, &fake, 1, 8, &c);
     assert_false(c.available);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 #include "kernels/base/str.h"
 #include "profile/eventset.h"
 #include "profile/formula.h"
@@ -136,6 +137,38 @@ static void malformed_sets_are_pointed_at(void **state)
     }
 }
 
+/* Any text at all: a set, or an error that points into it. */
+static void random_texts_are_refused_with_a_place(void **state)
+{
+    enum { SEED = 4, ROUNDS = 3000 };
+    static const char letter[] = "\n =[]/*()#1aZ\t:\xc3";
+    struct rng r = rng_seed(SEED);
+    int refused = 0;
+    (void)state;
+    printf("# seed %d\n", SEED);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct arena *a = arena_new();
+        const struct event_set *s;
+        struct err e = {0};
+        int n = 0, lines = 0;
+        while (builtin_set[n].name)
+            n++;
+        char *text = arena_strdup(a, builtin_set[rng_range(&r, 0, n - 1)].text);
+        size_t size = strlen(text);
+        for (int64_t k = rng_range(&r, 1, 4); k > 0; k--)
+            text[rng_range(&r, 0, (int64_t)size - 1)] = letter[rng_range(&r, 0, 15)];
+        for (size_t i = 0; i < size; i++)
+            lines += text[i] == '\n';
+        if (!event_set_parse(a, "x", "", text, &s, &e)) {
+            refused++;
+            assert_true(e.text[0] && e.at.line >= 1 && e.at.line <= lines + 1 && e.at.col >= 1);
+            assert_true((size_t)e.at.col <= strlen(e.source) + 1 || strlen(e.source) == 255);
+        }
+        arena_free(a);
+    }
+    assert_in_range(refused, ROUNDS / 10, ROUNDS - 1);
+}
+
 /* What is built in is what the files say. */
 static void every_file_is_built_in(void **state)
 {
@@ -258,6 +291,7 @@ int main(void)
         cmocka_unit_test(names_stand_for_configs),
         cmocka_unit_test(formulas_follow_arithmetic),
         cmocka_unit_test(malformed_sets_are_pointed_at),
+        cmocka_unit_test(random_texts_are_refused_with_a_place),
         cmocka_unit_test(every_file_is_built_in),
         cmocka_unit_test(every_formula_of_every_set_is_evaluated),
         cmocka_unit_test(metrics_of_known_counts),
