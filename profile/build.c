@@ -342,3 +342,12 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
 {
     return build_shared_with(cc, c_source, t, openmp, NULL, c, out, e);
 }
+
+bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
+                    const struct cancel *c, struct str *out, struct err *e)
+{
+    static const char *const more[] = { "-S", NULL };
+    struct build b;
+    return build_shared_with(cc, c_source, t, false, more, c, &b, e)
+        && objcache_read(b.so_path, out, e);
+}

@@ -21,6 +21,9 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
+/* The assembly that the compiler makes of it (AT&T syntax on x86), cached like an object. */
+bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
+                    const struct cancel *c, struct str *out, struct err *e);
 /* Intel-syntax assembly of one function (objdump), addresses stripped, jump targets kept as labels.
  * ERR_ENV when objdump is missing. */
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,

@@ -1,16 +1,11 @@
 #include "profile/cachegrind.h"
 
-#include "kernels/base/file.h"
-#include "profile/oracle.h"
+#include "profile/once.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define SOURCE_FILE "tilescope-kernel.c"
 #define LEAST_LINE_BYTES 32              /* of an access; cachegrind cuts longer ones down */
@@ -178,16 +173,10 @@ static bool take_sums(const char *text, struct counts *out)
 /* --- The run ---------------------------------------------------------------------------------- */
 
 struct cg_run {
-    struct job *job;
+    struct once once;
     struct build twin;
     struct target target;
     struct cache_geometry d1, ll;
-    unsigned long long *base;            /* per buffer of the function */
-    unsigned long long bytes;            /* of the parameters, page after page */
-    int data_fd, out_fd;                 /* -1 = none */
-    double seconds;                      /* of the call, under valgrind */
-    char *map;                           /* data_fd, as this process sees it */
-    float *data[PROTOCOL_MAX_BUFFERS];
 };
 
 /* valgrind 3.19 knows no AVX-512. */
@@ -218,7 +207,7 @@ static bool build_twin(struct cg_run *r, struct err *e)
     static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };
     static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
                                          "-fno-builtin-memmove", NULL };
-    const struct job *j = r->job;
+    const struct job *j = r->once.job;
     struct gen_opts o = measure_code_opts(j);
     struct str code = {0}, text = {0};
     o.target = r->target;
@@ -234,107 +223,36 @@ static bool build_twin(struct cg_run *r, struct err *e)
     return ok;
 }
 
-/* A memory file with the parameters in it, as they will lie in the kernel's process. */
-static bool make_data(struct cg_run *r, struct err *e)
-{
-    const struct job *j = r->job;
-    const struct func *f = j->func;
-    const struct buffer *last = &f->buffer[f->n_params - 1];
-    measure_place_buffers(f, r->base);
-    unsigned long long end = r->base[f->n_params - 1] + 4 * (unsigned long long)last->elems;
-    r->bytes = end - r->base[0];
-    if (end > LAST_ADDRESS)
-        return err_set(e, ERR_RANGE, "valgrind has room for %llu MiB of buffers, and these are"
-                       " %llu", (LAST_ADDRESS - r->base[0]) >> 20, r->bytes >> 20);
-    r->data_fd = memfd_create("tilescope-cachegrind", MFD_CLOEXEC);
-    r->out_fd = memfd_create("tilescope-cachegrind-out", MFD_CLOEXEC);
-    int rc = r->data_fd < 0 || r->out_fd < 0 ? errno
-                                             : posix_fallocate(r->data_fd, 0, (off_t)r->bytes);
-    void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                     r->data_fd, 0);
-    if (p == MAP_FAILED)
-        return err_set(e, ERR_ENV, "no memory for %llu MiB of buffers: %s", r->bytes >> 20,
-                       strerror(rc ? rc : errno));
-    r->map = p;
-    for (int i = 0; i < f->n_params; i++) {
-        const struct buffer *b = &f->buffer[i];
-        r->data[i] = (float *)(void *)(r->map + (r->base[i] - r->base[0]));
-        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, r->data[i]);
-    }
-    return true;
-}
-
 static char *geometry_arg(struct arena *a, const char *name, const struct cache_geometry *g)
 {
     return arena_printf(a, "--%s=%lld,%d,%d", name, (long long)g->size_bytes, g->ways,
                         g->line_bytes);
 }
 
-/* The first line of its complaint, without valgrind's "==123== ". */
-static bool explain(const struct subprocess_result *res, double limit_s, struct err *e)
+static bool run_valgrind(struct cg_run *r, struct err *e)
 {
-    const char *p = str_text(&res->out);
-    if (res->timed_out)
-        return err_set(e, ERR_TIMEOUT, "stopped after %.3g s under valgrind (run --limit SECONDS"
-                       " allows more)", limit_s);
-    while (*p == '=' || *p == '-' || *p == ' ' || *p == '\n' || isdigit((unsigned char)*p))
-        p++;
-    if (!*p)
-        return err_set(e, ERR_ENV, "valgrind ended with signal %d, exit code %d", res->signal,
-                       res->exit_code);
-    return err_set(e, ERR_ENV, "valgrind failed: %.*s", (int)strcspn(p, "\n"), p);
-}
-
-/* What the runner says of the call; 0: nothing. */
-static double seconds_of(const char *text)
-{
-    const char *at = strstr(text, "seconds ");
-    return at ? strtod(at + 8, NULL) : 0;
-}
-
-static bool run_valgrind(struct cg_run *r, struct arena *a, struct err *e)
-{
-    const struct job *j = r->job;
-    const char *argv[20 + PROTOCOL_MAX_BUFFERS];
-    char runner[600];
-    struct subprocess_result res;
-    struct cache_geometry i1 = { 32 << 10, 8, r->d1.line_bytes };
-    int n = 0;
-    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
-        return false;
-    argv[n++] = "valgrind";
-    argv[n++] = "-q";
-    argv[n++] = "--tool=cachegrind";
-    argv[n++] = "--cache-sim=yes";
-    argv[n++] = "--branch-sim=no";
-    argv[n++] = geometry_arg(a, "I1", &i1);
-    argv[n++] = geometry_arg(a, "D1", &r->d1);
-    argv[n++] = geometry_arg(a, "LL", &r->ll);
-    argv[n++] = arena_printf(a, "--cachegrind-out-file=/proc/%d/fd/%d", getpid(), r->out_fd);
-    argv[n++] = runner;
-    argv[n++] = "--once";
-    argv[n++] = r->twin.so_path;
-    argv[n++] = arena_printf(a, "/proc/%d/fd/%d", getpid(), r->data_fd);
-    argv[n++] = arena_printf(a, "%llu", r->bytes);
-    argv[n++] = arena_printf(a, "%lld", (long long)r->d1.size_bytes);
-    argv[n++] = arena_printf(a, "%d", getpid());
-    for (int i = 0; i < j->func->n_params; i++)
-        argv[n++] = arena_printf(a, "0x%llx", r->base[i]);
-    argv[n] = NULL;
-    if (!subprocess_run(argv, j->opts.limit_s, j->cancel, &res, e))
-        return false;
-    r->seconds = seconds_of(str_text(&res.out));
-    bool ok = (res.exit_code == 0 && !res.timed_out) || explain(&res, j->opts.limit_s, e);
-    str_free(&res.out);
+    struct arena *a = arena_new();
+    const struct cache_geometry i1 = { 32 << 10, 8, r->d1.line_bytes };
+    const struct once_call call = { .so_path = r->twin.so_path, .cache_bytes = r->d1.size_bytes };
+    char out[64];
+    once_out_path(&r->once, out, sizeof out);
+    const char *tool[ONCE_TOOL_ARGS] = {
+        "valgrind", "-q", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=no",
+        geometry_arg(a, "I1", &i1), geometry_arg(a, "D1", &r->d1), geometry_arg(a, "LL", &r->ll),
+        arena_printf(a, "--cachegrind-out-file=%s", out),
+    };
+    bool ok = once_run(&r->once, tool, &call, e);
+    if (!ok && e->code == ERR_TIMEOUT)
+        err_set(e, ERR_TIMEOUT, "stopped after %.3g s under valgrind (run --limit SECONDS allows"
+                " more)", r->once.job->opts.limit_s);
+    arena_free(a);
     return ok;
 }
 
 static bool read_counts(const struct cg_run *r, struct counts *out, struct err *e)
 {
-    char path[64];
     struct str text = {0};
-    snprintf(path, sizeof path, "/proc/self/fd/%d", r->out_fd);
-    bool ok = file_read(path, (size_t)64 << 20, &text, e)
+    bool ok = once_output(&r->once, &text, e)
            && (take_sums(str_text(&text), out)
                || err_set(e, ERR_ENV, "cachegrind's output has nothing about the kernel"));
     str_free(&text);
@@ -354,39 +272,32 @@ static void say_source(const struct cg_run *r, struct counts *out)
     str_free(&ll);
 }
 
-static bool count(struct cg_run *r, struct counts *out, struct err *e)
+static bool count(struct cg_run *r, struct job *j, struct counts *out, struct err *e)
 {
-    struct job *j = r->job;
-    struct arena *a = arena_new();
-    r->base = ARENA_ARRAY(a, unsigned long long, j->func->n_buffers);
-    bool ok = cachegrind_geometry(&r->d1, e) && build_twin(r, e) && make_data(r, e)
-           && run_valgrind(r, a, e) && measure_is_right(j, r->data, e) && read_counts(r, out, e);
+    bool ok = cachegrind_geometry(&r->d1, e) && once_open(&r->once, j, LAST_ADDRESS, e)
+           && build_twin(r, e) && run_valgrind(r, e) && measure_is_right(j, r->once.data, e)
+           && read_counts(r, out, e);
+    once_close(&r->once);
     if (ok) {
-        if (r->seconds > 0)
-            counts_add(out, "seconds", r->seconds);
+        if (r->once.seconds > 0)
+            counts_add(out, "seconds", r->once.seconds);
         say_source(r, out);
         out->available = true;
     }
-    if (r->map)
-        munmap(r->map, (size_t)r->bytes);
-    if (r->data_fd >= 0)
-        close(r->data_fd);
-    if (r->out_fd >= 0)
-        close(r->out_fd);
-    arena_free(a);
     return ok;
 }
 
 bool cachegrind_count(struct job *j, struct counts *out, struct err *e)
 {
     struct cache_geometry l1 = j->opts.cache.level[0].geometry;
-    struct cg_run r = { .job = j, .target = target_of(&j->target), .d1 = l1,
-                        .ll = last_level(j->machine, l1.line_bytes), .data_fd = -1, .out_fd = -1 };
+    struct cg_run r = { .target = target_of(&j->target), .d1 = l1,
+                        .ll = last_level(j->machine, l1.line_bytes),
+                        .once = { .data_fd = -1, .out_fd = -1 } };
     cachegrind_probe(out);
     if (!out->available)
         return true;
     *out = (struct counts){ .n = 0 };
-    if (count(&r, out, e))
+    if (count(&r, j, out, e))
         return true;
     counts_refuse(out, "%.255s", e->text);
     return e->code != ERR_CANCEL;

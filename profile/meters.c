@@ -2,6 +2,7 @@
  * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
 #include "profile/cachegrind.h"
 #include "profile/eventset.h"
+#include "profile/instructions.h"
 #include "profile/papi_meter.h"
 #include "profile/perfevent.h"
 
@@ -102,11 +103,6 @@ static void probe_papi(struct counts *out)
     papi_probe(out);
 }
 
-static void probe_instructions(struct counts *out)
-{
-    counts_refuse(out, "not implemented yet");
-}
-
 /* Kernels run on the CPU; what else a GPU would take is told in the order in which it is needed. */
 static void probe_cupti(struct counts *out)
 {
@@ -131,7 +127,7 @@ static const struct meter meter[METER_COUNT] = {
     [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
     [METER_ID_PAPI] = { probe_papi, count_papi },
     [METER_ID_CACHEGRIND] = { cachegrind_probe, cachegrind_count },
-    [METER_ID_INSTRUCTIONS] = { probe_instructions, NULL },
+    [METER_ID_INSTRUCTIONS] = { instructions_probe, instructions_count },
     [METER_ID_CUPTI] = { probe_cupti, NULL },
 };
 

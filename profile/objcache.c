@@ -25,21 +25,33 @@ static uint64_t image_hash(const struct str *image, size_t n)
     return hash_bytes(image->data, n, 0x7473u);
 }
 
-/* The cached object at path is whole: its seal fits what stands before it. */
+/* What stands in the file before its seal; false when the seal does not fit it. */
+static bool read_sealed(const char *path, struct str *image)
+{
+    struct seal seal;
+    struct err ignored;
+    if (!file_read(path, MAX_OBJECT_BYTES, image, &ignored) || image->len <= sizeof seal)
+        return false;
+    size_t n = image->len - sizeof seal;
+    memcpy(&seal, image->data + n, sizeof seal);
+    image->len = n;
+    image->data[n] = '\0';
+    return memcmp(seal.magic, seal_magic, sizeof seal.magic) == 0 && seal.bytes == n
+        && seal.hash == image_hash(image, n);
+}
+
 static bool is_sealed(const char *path)
 {
     struct str image = {0};
-    struct seal seal;
-    struct err ignored;
-    bool ok = file_read(path, MAX_OBJECT_BYTES, &image, &ignored) && image.len > sizeof seal;
-    if (ok) {
-        size_t n = image.len - sizeof seal;
-        memcpy(&seal, image.data + n, sizeof seal);
-        ok = memcmp(seal.magic, seal_magic, sizeof seal.magic) == 0 && seal.bytes == n
-          && seal.hash == image_hash(&image, n);
-    }
+    bool ok = read_sealed(path, &image);
     str_free(&image);
     return ok;
+}
+
+bool objcache_read(const char *so_path, struct str *out, struct err *e)
+{
+    str_clear(out);
+    return read_sealed(so_path, out) || err_set(e, ERR_IO, "%s is damaged", so_path);
 }
 
 static bool add_seal(const char *path, struct err *e)

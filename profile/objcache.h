@@ -16,6 +16,8 @@ struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]
  * process. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
+/* What the compiler wrote to so_path, without the checksum. */
+bool objcache_read(const char *so_path, struct str *out, struct err *e);
 /* A miss: write temp_c, compile it to temp_so, then store (or drop) both. */
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(const struct objcache_slot *slot, struct err *e);

@@ -37,8 +37,10 @@ bool runner_check_vendor(struct runner *r, int contender, struct err *e);
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
-/* --once SO FILE BYTES CACHE_BYTES PARENT ADDRESS...: maps FILE at the first address (buffers at
- * all of them), fills a cache of CACHE_BYTES with something else, calls the kernel.  Ends the
- * process with 0, or says why not and returns its exit code. */
+/* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address
+ * (buffers at all of them), fills a cache of CACHE_BYTES with something else, calls the kernel.
+ * PADDING, OUT not "-": SO is a counting twin (instructions.c); writes the count of every block and
+ * the nops of every piece of padding to OUT, int64_t each.  Ends the process with 0, or says why
+ * not and returns its exit code. */
 int runner_once(int argc, char **argv);
 #endif

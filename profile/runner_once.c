@@ -42,10 +42,55 @@ static bool map_buffers(const char *path, unsigned long long address, unsigned l
     return false;
 }
 
+/* --- What a counting twin counted (instructions.c has the text it is made of) ----------------- */
+
+/* How many nops an assembler made of [p, end); a jump over the rest is one.  -1: something else. */
+static int64_t count_nops(const unsigned char *p, const unsigned char *end)
+{
+    int64_t n = 0;
+    while (p < end) {
+        while (p < end && (*p == 0x66 || *p == 0x2e))
+            p++;
+        if (p < end && *p == 0x90) {                      /* nop */
+            p++;
+        } else if (p + 2 < end && p[0] == 0x0f && p[1] == 0x1f) {
+            int mode = p[2] >> 6;                         /* nop with an operand: sib, offset */
+            p += 3 + ((p[2] & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
+        } else if (p < end && *p == 0xeb) {
+            return n + 1;
+        } else {
+            return -1;
+        }
+        n++;
+    }
+    return p == end ? n : -1;
+}
+
+/* Writes the counts of the blocks, then the nops of each piece of padding. */
+static bool write_counts(void *twin, const char *padding, const char *path)
+{
+    int64_t *(*blocks)(void) = NULL, *(*pads)(void) = NULL;
+    void *h = dlopen(padding, RTLD_NOW | RTLD_LOCAL), *symbol = dlsym(twin, "ts_blocks");
+    memcpy(&blocks, &symbol, sizeof symbol);
+    symbol = h ? dlsym(h, "ts_pads") : NULL;
+    memcpy(&pads, &symbol, sizeof symbol);
+    FILE *out = blocks && pads ? fopen(path, "wb") : NULL;
+    if (!out)
+        return false;
+    int64_t *block = blocks(), *pad = pads();
+    fwrite(block + 1, sizeof *block, (size_t)block[0], out);
+    for (int64_t i = 0; i < pad[0]; i++) {
+        int64_t n = count_nops((void *)(uintptr_t)pad[1 + 2 * i],
+                               (void *)(uintptr_t)pad[2 + 2 * i]);
+        fwrite(&n, sizeof n, 1, out);
+    }
+    return fclose(out) == 0;
+}
+
 int runner_once(int argc, char **argv)
 {
     float *buffer[PROTOCOL_MAX_BUFFERS];
-    enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PARENT, FIRST };
+    enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PADDING, OUT, PARENT, FIRST };
     int n = argc - FIRST;
     if (n < 1 || n > PROTOCOL_MAX_BUFFERS) {
         fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
@@ -70,7 +115,12 @@ int runner_once(int argc, char **argv)
     empty_cache(strtoull(argv[CACHE_BYTES], NULL, 0));
     double start = clock_s();
     run(buffer);
-    printf("seconds %.6f\n", clock_s() - start);
+    double seconds = clock_s() - start;
+    if (!streq(argv[PADDING], "-") && !write_counts(h, argv[PADDING], argv[OUT])) {
+        fprintf(stderr, "the counts of the blocks cannot be had\n");
+        return 2;
+    }
+    printf("seconds %.6f\n", seconds);
     fflush(stdout);
     _exit(0);
 }

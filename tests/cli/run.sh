@@ -121,7 +121,8 @@ same 'with a suggestion' 2 "$(grep -c '  fix: cycles' "$dir/mine")"
 
 # Valgrind as a second opinion, or why there is none.
 if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
-    t 0 '^cachegrind: instructions [0-9].* d1_misses [0-9].*twin' run "$gmm" --meters cachegrind
+    t 0 ' d1_misses [0-9]' run "$gmm" --meters cachegrind
+    t 0 '[(]valgrind-.* twin, 1 thread, D1 [0-9]+K/' run "$gmm" --meters cachegrind
     t 0 '' run "$gmm" --meters sim,cachegrind --isa plain \
         --assert 'counters.cachegrind.d1_misses > 0.99 * counters.sim.l1_misses' \
         --assert 'counters.cachegrind.instructions > counters.cachegrind.loads'
@@ -129,6 +130,16 @@ if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
         run "$gmm" --meters cachegrind --cache 24K/8/64
 else
     t 0 '^cachegrind: not available: valgrind' run "$gmm" --meters cachegrind
+fi
+
+# Instructions by kind, of this CPU's best instruction set, or why not.
+if "$TILESCOPE" meters | grep -qE '^instructions +yes'; then
+    t 0 '^instructions: instructions [0-9].*, loads [0-9]' run "$gmm" --meters instructions
+    t 0 '' run "$gmm" --meters instructions \
+        --assert 'counters.instructions.branches > 0' \
+        --assert 'counters.instructions.metrics.scalar_share.value > 0'
+else
+    t 0 '^instructions: not available: ' run "$gmm" --meters instructions
 fi
 
 # --save and -o: the numbers are in the file, the rest of it is as it was.
