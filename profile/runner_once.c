@@ -5,6 +5,7 @@
 
 #include "kernels/base/subprocess.h"
 
+#include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#define STACK_ALIGN 65536
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -27,6 +30,16 @@ static void empty_cache(size_t bytes)
     volatile char *block = malloc(bytes + 1);
     for (size_t i = 0; block && i < bytes; i += 16)
         block[i] = 1;
+}
+
+/* The arguments and the environment lie above the stack and move it: from a multiple of STACK_ALIGN
+ * on, spills share cache sets with the same lines of the buffers whatever they are. */
+static void run_aligned(kernel_fn *run, float *const *buffer)
+{
+    char *here = __builtin_frame_address(0);
+    volatile char *pad = alloca((uintptr_t)here % STACK_ALIGN + 64);
+    pad[0] = 0;
+    run(buffer);
 }
 
 static bool map_buffers(const char *path, unsigned long long address, unsigned long long bytes)
@@ -114,7 +127,7 @@ int runner_once(int argc, char **argv)
     memcpy(&run, &symbol, sizeof run);
     empty_cache(strtoull(argv[CACHE_BYTES], NULL, 0));
     double start = clock_s();
-    run(buffer);
+    run_aligned(run, buffer);
     double seconds = clock_s() - start;
     if (!streq(argv[PADDING], "-") && !write_counts(h, argv[PADDING], argv[OUT])) {
         fprintf(stderr, "the counts of the blocks cannot be had\n");
