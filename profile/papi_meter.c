@@ -83,11 +83,25 @@ static void load(void)
                       code > 0 ? "it is of another version" : api.PAPI_strerror(code));
 }
 
-/* A function of the OpenMP library that the kernel was linked with; gcc's and LLVM's both have
- * these two. */
-static bool find_openmp(void *kernel, const char *name, void *to)
+/* The OpenMP library that a kernel's parallel loops end up in; NULL = it has none.  By what it
+ * calls: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader looks in this program's own
+ * library first, and LLVM's answers to gcc's names as well: a kernel that was linked with libgomp
+ * runs on LLVM's team when this program does. */
+static void *openmp_of(void *kernel)
 {
-    void *symbol = kernel ? dlsym(kernel, name) : NULL;
+    Dl_info where;
+    const char *call = kernel && dlsym(kernel, "__kmpc_fork_call") ? "__kmpc_fork_call"
+                                                                   : "GOMP_parallel";
+    void *linked = kernel ? dlsym(kernel, call) : NULL, *here = dlsym(RTLD_DEFAULT, call);
+    if (!linked || !dladdr(here ? here : linked, &where))
+        return NULL;
+    return dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+/* Both libraries have the two functions that are looked for. */
+static bool find_openmp(void *library, const char *name, void *to)
+{
+    void *symbol = library ? dlsym(library, name) : NULL;
     memcpy(to, &symbol, sizeof symbol);
     return symbol != NULL;
 }
@@ -101,8 +115,9 @@ struct papi *papi_open(void *kernel, int threads, struct counts *why_not)
         return NULL;
     }
     struct papi *p = xcalloc(1, sizeof *p);
-    bool team = find_openmp(kernel, "GOMP_parallel", &p->parallel)
-             && find_openmp(kernel, "omp_get_thread_num", &p->thread_number);
+    void *openmp = openmp_of(kernel);
+    bool team = find_openmp(openmp, "GOMP_parallel", &p->parallel)
+             && find_openmp(openmp, "omp_get_thread_num", &p->thread_number);
     p->threads = team && threads > 1 ? threads : 1;
     p->of = xcalloc((size_t)p->threads, sizeof *p->of);
     return p;

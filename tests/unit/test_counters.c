@@ -359,7 +359,7 @@ static struct child *loaded_by(const char *compiler, const char *source, bool op
     struct compiler cc;
     struct target host = target_host();
     struct build b;
-    struct child *c;
+    struct child *c = NULL;
     struct err e;
     double seconds;
     if (!compiler_find(compiler, &cc, &e) || !build_shared(&cc, source, &host, openmp, NULL, &b, &e)
