@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -70,20 +71,47 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
+/* Threads of a team, each on a core of its own, unless there are more of them than cores.  A kernel
+ * that clang compiled has its own team on the same cores, which must not spin while another
+ * works. */
+struct settings {
+    char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20];
+    bool pinned;
+};
+
+static struct settings settings_for(int threads)
+{
+    struct settings s = {
+        .dynamic = "OMP_DYNAMIC=false", .bind = "OMP_PROC_BIND=close",
+        .places = "OMP_PLACES=cores", .block = "KMP_BLOCKTIME=0",
+    };
+    cpu_set_t cpus;
+    snprintf(s.threads, sizeof s.threads, "OMP_NUM_THREADS=%d", threads);
+    snprintf(s.blas, sizeof s.blas, "OPENBLAS_NUM_THREADS=%d", threads);
+    s.pinned = threads > 1 && sched_getaffinity(0, sizeof cpus, &cpus) == 0
+            && threads <= CPU_COUNT(&cpus);
+    return s;
+}
+
 /* This process's environment with our own settings for teams; env and its last strings are the
  * caller's. */
-static char **make_environment(char *threads, char *dynamic, char *blas)
+static char **make_environment(struct settings *s)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **env = xcalloc((size_t)n + 4, sizeof *env);
+    char **env = xcalloc((size_t)n + 7, sizeof *env);
     for (int i = 0; i < n; i++)
         if (!is_openmp_variable(environ[i]))
             env[kept++] = environ[i];
-    env[kept++] = threads;
-    env[kept++] = dynamic;
-    env[kept++] = blas;
+    env[kept++] = s->threads;
+    env[kept++] = s->blas;
+    env[kept++] = s->dynamic;
+    if (s->pinned) {
+        env[kept++] = s->bind;
+        env[kept++] = s->places;
+        env[kept++] = s->block;
+    }
     return env;
 }
 
@@ -102,11 +130,9 @@ static int spawn_runner(struct child *c, const char *path, int socket)
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
-    char threads[32], blas[40], dynamic[] = "OMP_DYNAMIC=false";
     char name[] = "tilescope-runner", *argv[] = { name, NULL };
-    snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", c->opts.threads);
-    snprintf(blas, sizeof blas, "OPENBLAS_NUM_THREADS=%d", c->opts.threads);
-    char **env = make_environment(threads, dynamic, blas);
+    struct settings settings = settings_for(c->opts.threads);
+    char **env = make_environment(&settings);
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -210,6 +236,8 @@ static bool make_shared(struct child *c, struct err *e)
     c->shared->bytes = sizeof *c->shared;
     c->shared->parent = getpid();
     c->shared->threads = o->threads;
+    if (sched_getaffinity(0, sizeof c->shared->cpus, &c->shared->cpus) != 0)
+        CPU_ZERO(&c->shared->cpus);
     c->shared->huge_pages = o->huge_pages;
     c->shared->n_buffers = o->n_buffers;
     give_buffers(c->shared, o);

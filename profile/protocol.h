@@ -11,6 +11,7 @@
 #include "profile/sim_result.h"
 #include "profile/vendor/plugin.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #define RUNNER_SOCKET_FD 3
@@ -78,6 +79,7 @@ struct shared {
     int64_t memory_bytes;                 /* that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
     int32_t huge_pages;                   /* ask for them for the buffers */
+    cpu_set_t cpus;                       /* that the parent may run on; none = unknown */
     struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];    /* whose buffers they are */
     /* Written by the runner. */

@@ -85,11 +85,27 @@ static void catch_faults(void)
 
 /* --- Commands: each returns false with *e ----------------------------------------------------- */
 
+void *runner_open_library(const struct runner *r, const char *path)
+{
+    cpu_set_t own;
+    bool widen = CPU_COUNT(&r->shared->cpus) > 0 && sched_getaffinity(0, sizeof own, &own) == 0
+              && sched_setaffinity(0, sizeof r->shared->cpus, &r->shared->cpus) == 0;
+    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = h ? dlsym(h, "omp_get_num_places") : NULL;
+    int (*count_places)(void);
+    memcpy(&count_places, &symbol, sizeof symbol);
+    if (symbol)
+        count_places();
+    if (widen)
+        sched_setaffinity(0, sizeof own, &own);
+    return h;
+}
+
 static bool load(struct runner *r, const struct request *q, struct err *e)
 {
     if (q->slot >= SLOT_COUNT)
         return err_set(e, ERR_BUG, "no slot %u", q->slot);
-    void *h = dlopen(q->path, RTLD_NOW | RTLD_LOCAL);
+    void *h = runner_open_library(r, q->path);
     if (!h) {
         const char *why = dlerror(), *last = strrchr(why, '/');
         const char *colon = last ? strchr(last, ':') : NULL;

