@@ -1,13 +1,11 @@
-#include "profile/child.h"
+#include "profile/child_impl.h"
 
 #include "kernels/base/arena.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,243 +16,8 @@
 
 #define TICK_MS 20
 #define START_LIMIT_S 20.0
-#define COPY_BYTES_PER_S 0.3e9                            /* a floor, for deadlines */
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
-#define THREAD_BYTES ((int64_t)24 << 20)
 #define MOST_REPEATS 3
-
-extern char **environ;
-
-struct child {
-    struct child_opts opts;
-    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
-    pid_t pid;                                            /* 0 = not started or reaped */
-    int socket, memory, log;                              /* -1 = closed */
-    struct shared *shared;
-    size_t shared_bytes;
-    int repeat;                                           /* while sampling once more */
-    double copy_s;                                        /* allowance for moving the buffers */
-    double *sample[SERIES_COUNT];                         /* of the last child_time; NULL = none */
-};
-
-/* --- Finding and starting the runner --------------------------------------------------------- */
-
-/* One folder up because tests live in a folder of their own. */
-bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
-{
-    char self[400];
-    const char *env = getenv("TILESCOPE_RUNNER");
-    const char *named = want && *want ? want : env && *env ? env : NULL;
-    if (named) {
-        snprintf(path, n, "%s", named);
-        return access(path, X_OK) == 0
-            || err_set(e, ERR_ENV, "%.300s cannot be run: %s", named, strerror(errno));
-    }
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[len > 0 ? len : 0] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(self, '/');
-        if (!slash)
-            break;
-        *slash = '\0';
-        snprintf(path, n, "%s/tilescope-runner", self);
-        if (access(path, X_OK) == 0)
-            return true;
-    }
-    err_set(e, ERR_ENV, "tilescope-runner is missing: kernels are measured in it");
-    return err_fix(e, "install it beside tilescope, or set TILESCOPE_RUNNER to its path");
-}
-
-static bool is_openmp_variable(const char *s)
-{
-    return str_starts(s, "OMP_") || str_starts(s, "GOMP_") || str_starts(s, "KMP_")
-        || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
-}
-
-/* Threads of a team, each on a core of its own, unless there are more of them than cores.  A kernel
- * that clang compiled has its own team on the same cores, which must not spin while another
- * works. */
-struct settings {
-    char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20];
-    bool pinned;
-};
-
-static struct settings settings_for(int threads)
-{
-    struct settings s = {
-        .dynamic = "OMP_DYNAMIC=false", .bind = "OMP_PROC_BIND=close",
-        .places = "OMP_PLACES=cores", .block = "KMP_BLOCKTIME=0",
-    };
-    cpu_set_t cpus;
-    snprintf(s.threads, sizeof s.threads, "OMP_NUM_THREADS=%d", threads);
-    snprintf(s.blas, sizeof s.blas, "OPENBLAS_NUM_THREADS=%d", threads);
-    s.pinned = threads > 1 && sched_getaffinity(0, sizeof cpus, &cpus) == 0
-            && threads <= CPU_COUNT(&cpus);
-    return s;
-}
-
-/* This process's environment with our own settings for teams; env and its last strings are the
- * caller's. */
-static char **make_environment(struct settings *s)
-{
-    int n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **env = xcalloc((size_t)n + 7, sizeof *env);
-    for (int i = 0; i < n; i++)
-        if (!is_openmp_variable(environ[i]))
-            env[kept++] = environ[i];
-    env[kept++] = s->threads;
-    env[kept++] = s->blas;
-    env[kept++] = s->dynamic;
-    if (s->pinned) {
-        env[kept++] = s->bind;
-        env[kept++] = s->places;
-        env[kept++] = s->block;
-    }
-    return env;
-}
-
-/* A copy out of the way of the descriptors that the runner will have. */
-static int move_up(int fd)
-{
-    int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16);
-    if (fd >= 0)
-        close(fd);
-    return moved;
-}
-
-/* posix_spawn rather than fork: this process may have threads, and may be large. */
-static int spawn_runner(struct child *c, const char *path, int socket)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    char name[] = "tilescope-runner", *argv[] = { name, NULL };
-    struct settings settings = settings_for(c->opts.threads);
-    char **env = make_environment(&settings);
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, c->log, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, c->log, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&files, socket, RUNNER_SOCKET_FD);
-    posix_spawn_file_actions_adddup2(&files, c->memory, RUNNER_MEMORY_FD);
-    posix_spawn_file_actions_addclosefrom_np(&files, RUNNER_MEMORY_FD + 1);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-                                        | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    int rc = posix_spawn(&c->pid, path, &files, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
-    free(env);
-    if (rc != 0)
-        c->pid = 0;
-    return rc;
-}
-
-static int64_t page_up(int64_t n)
-{
-    int64_t page = sysconf(_SC_PAGESIZE);
-    return (n + page - 1) / page * page;
-}
-
-static int reserve(int fd, int64_t bytes)
-{
-    int rc;
-    do
-        rc = posix_fallocate(fd, 0, bytes);
-    while (rc == EINTR);
-    return rc;
-}
-
-static void give_buffers(struct shared *sh, const struct child_opts *o)
-{
-    sh->n_contenders = o->n_contenders > 0 ? o->n_contenders : 1;
-    for (int i = 0; i < sh->n_contenders; i++) {
-        int first = o->n_contenders > 0 ? o->first[i] : 0;
-        int end = i + 1 < sh->n_contenders ? o->first[i + 1] : o->n_buffers;
-        sh->contender[i].first = first;
-        sh->contender[i].n = end - first;
-    }
-}
-
-static int64_t take_room(int64_t *at, size_t bytes)
-{
-    int64_t room = *at;
-    *at += ((int64_t)bytes + 15) / 16 * 16;
-    return room;
-}
-
-/* The bytes that the simulator shares; into sim (may be NULL) where what lies. */
-static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
-{
-    struct shared_sim s = { .n_buffers = o->n_trace_buffers };
-    int64_t at = 0;
-    if (!o->trace)
-        return 0;
-    s.n_sites = o->trace->n_sites;
-    s.n_blocks = o->trace->n_blocks;
-    s.n_marks = o->trace->n_marks;
-    take_room(&at, sizeof s);
-    s.site_at = take_room(&at, sizeof(struct shared_site) * (size_t)s.n_sites);
-    s.block_at = take_room(&at, sizeof(struct shared_block) * (size_t)s.n_blocks);
-    s.mark_at = take_room(&at, sizeof(struct shared_mark) * (size_t)s.n_marks);
-    s.base_at = take_room(&at, sizeof(unsigned long long) * (size_t)s.n_buffers);
-    if (o->sim_detail)
-        s.detail_at = take_room(&at, sizeof(struct shared_detail));
-    if (sim)
-        *sim = s;
-    return at;
-}
-
-/* Lays the memory file out and maps it; its pages are reserved now, since running out of them
- * later is SIGBUS. */
-static bool make_shared(struct child *c, struct err *e)
-{
-    const struct child_opts *o = &c->opts;
-    int64_t sim_at = page_up((int64_t)sizeof(struct shared));
-    int64_t at = page_up(sim_at + sim_layout(o, NULL));
-    int64_t first = at;
-    for (int i = 0; i < o->n_buffers; i++)
-        at += page_up(o->buffer[i].bytes);
-    c->memory = move_up(memfd_create("tilescope", MFD_CLOEXEC));
-    int rc = c->memory < 0 ? errno : reserve(c->memory, at);
-    void *p = rc ? MAP_FAILED
-                 : mmap(NULL, (size_t)at, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
-    if (p == MAP_FAILED)
-        return err_set(e, ERR_ENV, "no memory to share %lld MiB of buffers: %s",
-                       (long long)(at >> 20), strerror(rc ? rc : errno));
-    c->shared = p;
-    c->shared_bytes = (size_t)at;
-    c->copy_s = (double)at / COPY_BYTES_PER_S;
-    c->shared->magic = PROTOCOL_MAGIC;
-    c->shared->bytes = sizeof *c->shared;
-    c->shared->parent = getpid();
-    c->shared->threads = o->threads;
-    if (sched_getaffinity(0, sizeof c->shared->cpus, &c->shared->cpus) != 0)
-        CPU_ZERO(&c->shared->cpus);
-    c->shared->huge_pages = o->huge_pages;
-    c->shared->n_buffers = o->n_buffers;
-    give_buffers(c->shared, o);
-    c->shared->file_bytes = at;
-    c->shared->sim_at = sim_at;
-    sim_layout(o, shared_sim(c->shared));
-    c->shared->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
-    c->shared->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
-    at = first;
-    for (int i = 0; i < o->n_buffers; i++) {
-        c->shared->buffer[i].at = at;
-        c->shared->buffer[i].bytes = o->buffer[i].bytes;
-        c->shared->buffer[i].written = o->buffer[i].written;
-        at += page_up(o->buffer[i].bytes);
-    }
-    return true;
-}
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
@@ -422,15 +185,15 @@ static bool start(struct child *c, struct err *e)
     char path[600];
     int pair[2];
     struct reply hello;
-    if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !make_shared(c, e))
+    if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !child_make_shared(c, e))
         return false;
-    c->log = move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
+    c->log = child_move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
     if (c->log < 0 || fcntl(c->log, F_SETFL, O_APPEND) != 0
         || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(errno));
-    c->socket = move_up(pair[0]);
-    int theirs = move_up(pair[1]);
-    int rc = spawn_runner(c, path, theirs);
+    c->socket = child_move_up(pair[0]);
+    int theirs = child_move_up(pair[1]);
+    int rc = child_spawn(c, path, theirs);
     close(theirs);
     if (rc != 0)
         return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
