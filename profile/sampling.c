@@ -39,21 +39,25 @@ static double time_batch(const struct work *w)
     return (clock_s() - start) / (double)w->batch;
 }
 
+/* Does every one of a few batches fill a sample?  One that does may only have been interrupted. */
+static bool fills(const struct work *w, double sample_s, double until)
+{
+    for (int i = 0; i < WARM_UP_RUNS; i++) {
+        if (time_batch(w) * (double)w->batch < 0.7 * sample_s)
+            return false;
+        if (clock_s() > until)
+            return true;
+    }
+    return true;
+}
+
 /* Doubles the batch until it fills a sample: the runs on the way are the warm-up. */
 static void calibrate(struct work *w, double sample_s)
 {
-    double begin = clock_s();
-    int runs = 0;
-    for (w->batch = 1;;) {
-        double once = time_batch(w);
-        runs++;
-        if (clock_s() - begin > WARM_UP_MOST_S)
-            return;
-        if (once * (double)w->batch < 0.7 * sample_s && w->batch < MAX_BATCH)
-            w->batch *= 2;
-        else if (runs >= WARM_UP_RUNS)
-            return;
-    }
+    double until = clock_s() + WARM_UP_MOST_S;
+    w->batch = 1;
+    while (!fills(w, sample_s, until) && w->batch < MAX_BATCH && clock_s() < until)
+        w->batch *= 2;
 }
 
 /* --- Rounds ---------------------------------------------------------------------------------- */

@@ -206,6 +206,28 @@ static void contenders_share_a_child(void **state)
     assert_int_equal(e.code, ERR_RANGE);
 }
 
+/* A few nanoseconds, but two of the first calls are interrupted for 1 ms. */
+static int calls;
+static void interrupted(float *const *buffers)
+{
+    struct timespec pause = { .tv_nsec = 1000000 };
+    (void)buffers;
+    calls++;
+    if (calls == 2 || calls == 6)
+        nanosleep(&pause, NULL);
+}
+
+static void an_interruption_does_not_end_the_calibration(void **state)
+{
+    static struct shared sh;
+    struct work work[SERIES_COUNT] = { [SERIES_KERNEL] = { .run = interrupted } };
+    struct request q = { .time_s = 0.001, .most_s = 1, .min_runs = 3 };
+    (void)state;
+    sampling_run(work, &q, &(struct sampling_hooks){0}, &sh);
+    assert_true(sh.n_samples[SERIES_KERNEL] >= 3);
+    assert_true(work[SERIES_KERNEL].batch > 16);
+}
+
 /* Renewing the buffers' pages keeps what is in them, and what the kernel writes is still seen. */
 static void sittings_begin_at_rounds(void **state)
 {
@@ -1060,6 +1082,7 @@ int main(void)
         cmocka_unit_test(sampling_gives_whole_rounds),
         cmocka_unit_test(contenders_share_a_child),
         cmocka_unit_test(threads_of_a_team_are_pinned),
+        cmocka_unit_test(an_interruption_does_not_end_the_calibration),
         cmocka_unit_test(sittings_begin_at_rounds),
         cmocka_unit_test(cold_calls_are_timed_one_by_one),
         cmocka_unit_test(huge_pages_are_asked_for),
