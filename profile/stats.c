@@ -150,8 +150,8 @@ struct ratio stats_ratio(const double *a, const double *b, int n, const int *blo
         drawn[i] = weighted_median(of_b, weight, total) / weighted_median(of_a, weight, total);
     }
     qsort(drawn, RESAMPLES, sizeof *drawn, by_value);
-    out.low = stats_quantile(drawn, RESAMPLES, tail_share(n_blocks));
-    out.high = stats_quantile(drawn, RESAMPLES, 1 - tail_share(n_blocks));
+    out.low = stats_quantile(drawn, RESAMPLES, tail_share(n_blocks)) * (1 - STATS_PLACE);
+    out.high = stats_quantile(drawn, RESAMPLES, 1 - tail_share(n_blocks)) * (1 + STATS_PLACE);
     free(of_a);
     free(of_b);
     free(weight);
