@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define FENCE_BYTES ((size_t)16 << 20)
+#define MOVE_BYTES (FENCE_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CANARY 0x7fc5a5c3u                /* a quiet NaN */
@@ -18,6 +19,13 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
+/* Refused where there are none: fence_pages says how it went. */
+static void ask_for_huge_pages(const struct fence *f, const struct yard *y)
+{
+    if (f->shared->huge_pages)
+        (void)madvise(y->room, y->room_bytes, MADV_HUGEPAGE);
+}
+
 bool fence_open(struct shared *sh, struct fence **out, struct err *e)
 {
     size_t page = sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
@@ -25,6 +33,7 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
     struct fence *f = xcalloc(1, sizeof *f);
     f->shared = sh;
     f->n = sh->n_buffers;
+    f->page = page;
     for (int i = 0; i < f->n; i++) {
         struct yard *y = &f->yard[i];
         y->data_bytes = (size_t)sh->buffer[i].bytes;
@@ -42,10 +51,8 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
     char *at = f->map + FENCE_BYTES;
     at += -(uintptr_t)at % page;
     for (int i = 0; i < f->n; i++) {
-        f->yard[i].room = at;
-        /* Refused where there are none: fence_pages says how it went. */
-        if (sh->huge_pages)
-            (void)madvise(at, f->yard[i].room_bytes, MADV_HUGEPAGE);
+        f->yard[i].slot = f->yard[i].room = at;
+        ask_for_huge_pages(f, &f->yard[i]);
         at += f->yard[i].room_bytes + FENCE_BYTES;
     }
     *out = f;
@@ -95,12 +102,20 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
     return true;
 }
 
-bool fence_renew(struct fence *f, int first, int n, bool at_end, struct err *e)
+bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err *e)
 {
-    for (int i = first; i < first + n; i++)
-        if (madvise(f->yard[i].room, f->yard[i].room_bytes, MADV_DONTNEED) != 0)
+    for (int i = first; i < first + n; i++) {
+        struct yard *y = &f->yard[i];
+        if (madvise(y->room, y->room_bytes, MADV_DONTNEED) != 0)
             return err_set(e, ERR_ENV, "madvise: %s", strerror(errno));
-    return fence_place_some(f, first, n, at_end, e);
+        if (!move)
+            continue;
+        if (mprotect(y->room, y->room_bytes, PROT_NONE) != 0)
+            return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
+        y->room = y->slot + (size_t)rng_range(move, 0, (int64_t)(MOVE_BYTES / f->page)) * f->page;
+        ask_for_huge_pages(f, y);
+    }
+    return true;
 }
 
 /* Bytes from `from` to the first word in [from, to) that was painted over, or -1. */

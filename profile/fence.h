@@ -2,6 +2,7 @@
  * is a fault with a name instead of a wrong number elsewhere. */
 #ifndef TS_PROFILE_FENCE_H
 #define TS_PROFILE_FENCE_H
+#include "kernels/base/rng.h"
 #include "profile/protocol.h"
 
 struct fence;
@@ -20,8 +21,9 @@ bool fence_place(struct fence *f, bool at_end, struct err *e);
 bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e);
 /* The pattern is whole (of buffers that were ever filled): else where the nearest damage lies. */
 bool fence_whole(const struct fence *f, struct fault *damage);
-/* Fills them again, in other pages of memory than before where the kernel has others. */
-bool fence_renew(struct fence *f, int first, int n, bool at_end, struct err *e);
+/* Gives their pages of memory back, and moves them to other addresses if there is an rng: they must
+ * be filled again. */
+bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err *e);
 /* Drives them out of every cache.  False: this processor cannot do that by address. */
 bool fence_flush(const struct fence *f, int first, int n);
 /* Bytes of the buffers' pages, and how many of them are in huge pages (0 when that is unknown). */

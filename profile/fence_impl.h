@@ -4,6 +4,7 @@
 #include "profile/fence.h"
 
 struct yard {
+    char *slot;                           /* where room may begin, or up to MOVE_BYTES behind */
     char *room, *data;                    /* the accessible pages; the buffer in them */
     size_t room_bytes, data_bytes;
     bool written;
@@ -11,6 +12,7 @@ struct yard {
 
 struct fence {
     struct shared *shared;
+    size_t page;                          /* 2 MiB when huge ones were asked for */
     char *map;
     size_t map_bytes;
     int n;

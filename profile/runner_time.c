@@ -1,6 +1,7 @@
 /* COMMAND_TIME: contenders and ceiling, sampled in turns. */
 #include "profile/runner_impl.h"
 
+#include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
 
 #include <sched.h>
@@ -24,6 +25,7 @@ struct timing {
     struct runner *r;
     const struct request *q;
     bool by_walking;
+    struct rng rng;
     struct err *e;
 };
 
@@ -32,18 +34,24 @@ static bool is_timed(const struct request *q, int contender)
     return q->contenders >> contender & 1;
 }
 
-/* What was damaged must be seen before it is painted over. */
+/* What was damaged must be seen before it is painted over.  The kernel hands out first what it got
+ * back last: all give their pages back before any gets new ones, and who comes first is drawn, so
+ * that they change pages with each other.  Addresses count as well: at some distances two buffers
+ * are in each other's way.  A library was given its own for good. */
 static bool renew(void *ctx)
 {
-    const struct timing *t = ctx;
+    struct timing *t = ctx;
     struct runner *r = t->r;
-    if (!runner_check_fence(r, t->e))
-        return false;
-    for (int i = 0; i < r->shared->n_contenders; i++)
-        if (is_timed(t->q, i) && !fence_renew(r->fence, r->shared->contender[i].first,
-                                              r->shared->contender[i].n, false, t->e))
-            return false;
-    return true;
+    int n = r->shared->n_contenders, from = (int)rng_range(&t->rng, 0, n - 1);
+    bool ok = runner_check_fence(r, t->e);
+    for (int i = 0; i < n && ok; i++)
+        if (is_timed(t->q, i))
+            ok = fence_drop(r->fence, r->shared->contender[i].first, r->shared->contender[i].n,
+                            r->vendor[i] ? NULL : &t->rng, t->e);
+    for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
+        if (is_timed(t->q, i))
+            ok = runner_place(r, i, false, t->e);
+    return ok;
 }
 
 /* Every thread reads all of a memory larger than the last cache: that replaces whatever was in it
@@ -117,7 +125,7 @@ static bool must_walk(const struct runner *r, const struct request *q)
 bool runner_time(struct runner *r, const struct request *q, struct err *e)
 {
     struct work work[SERIES_COUNT] = { 0 };
-    struct timing t = { .r = r, .q = q, .e = e };
+    struct timing t = { .r = r, .q = q, .e = e, .rng = rng_seed(1) };
     struct sampling_hooks hooks = { .renew = renew, .chill = chill, .ctx = &t };
     if (q->ceiling && !add_ceiling(r, work, e))
         return false;

@@ -20,8 +20,8 @@ struct summary stats_summary(const double *sample, int n);
  * the same work every time, so in these something else had the cores. */
 double stats_disturbed(const double *ceiling, int n);
 
-/* What no number of rounds averages out: a kernel against itself was seen to differ by up to 0.4 %
- * throughout a run, for its buffers have other addresses. */
+/* What no number of rounds averages out, however the buffers move: less is not called a
+ * difference. */
 #define STATS_PLACE 0.01
 
 /* b over a, of n rounds that sampled both: ratio of the medians, with the 95 % interval of a
