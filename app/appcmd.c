@@ -249,6 +249,23 @@ static bool set_threads(struct model *m, const char *arg)
     return true;
 }
 
+/* Alone it turns all of them on, or off when some are. */
+static bool set_baselines(struct model *m, const char *arg)
+{
+    struct err e;
+    if (!*arg)
+        arg = m->baselines ? "none" : "all";
+    if (!vendor_parse(arg, &m->baselines, &e)) {
+        model_say_error(m, e.text, "baselines onednn,openblas");
+        return false;
+    }
+    if (m->baselines)
+        model_info(m, "measuring with vendor baselines from now on; m measures again");
+    else
+        model_info(m, "measuring without vendor baselines from now on");
+    return true;
+}
+
 static bool set_title(struct model *m, const char *arg)
 {
     if (!need_session(m))
@@ -339,6 +356,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;
     case APP_AUTO:       return set_auto(m, arg);
     case APP_THREADS:    return set_threads(m, arg);
+    case APP_BASELINES:  return set_baselines(m, arg);
     case APP_MEASURE_ALL: return measure_all(m);
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);

@@ -190,7 +190,10 @@ static int cmd_screen(const struct cli *c)
     struct opened o = {0};
     long long threads = 1;
     struct err e = {0};
-    if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e))
+    unsigned baselines = 0;
+    const char *list = args_value(c->args, OPT_BASELINES);
+    if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
+        || (list && !vendor_parse(list[0] ? list : "all", &baselines, &e)))
         return cli_fail(c, &e);
     int code = EXIT_FINE;
     if (cli_onnx_shown(c, &code))
@@ -213,6 +216,7 @@ static int cmd_screen(const struct cli *c)
         .no_mouse = args_has(c->args, OPT_NO_MOUSE),
         .no_auto = args_has(c->args, OPT_NO_AUTO),
         .threads = (int)threads,
+        .baselines = baselines,
     };
     struct session *s = o.session;
     o.session = NULL;

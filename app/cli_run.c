@@ -26,6 +26,7 @@ static bool read_options(struct run *r, struct err *e)
     double time_s = 0;
     const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
     const char *events = args_value(a, OPT_EVENTS);
+    const char *baselines = args_value(a, OPT_BASELINES);
     r->json = args_has(a, OPT_JSON);
     r->check = args_has(a, OPT_CHECK);
     r->save = args_has(a, OPT_SAVE);
@@ -40,6 +41,7 @@ static bool read_options(struct run *r, struct err *e)
         !cli_asserts_check(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
         (events && !meters_events(r->sets, events, &r->opts, e)) ||
+        (baselines && !vendor_parse(baselines[0] ? baselines : "all", &r->opts.baselines, e)) ||
         (cache && !cache_config_parse(cache, &r->opts.cache, e)))
         return false;
     r->opts.threads = (int)threads;

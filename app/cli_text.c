@@ -124,6 +124,28 @@ static void add_clock(struct str *out, const struct measurement *m)
     str_add(out, "\n");
 }
 
+static void add_baselines(struct str *out, const struct measurement *m)
+{
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        const struct baseline *b = &m->baseline[i];
+        char name[32];
+        if (!b->available && !b->reason[0])
+            continue;
+        snprintf(name, sizeof name, "%s:", vendor_name[i]);
+        label(out, name);
+        if (!b->available) {
+            str_printf(out, "not available: %s\n", b->reason);
+            continue;
+        }
+        str_ms(out, b->latency.median_ms);
+        str_add(out, " median, ");
+        str_ms(out, b->latency.min_ms);
+        str_printf(out, " min, spread %.1f %%; %.2f times this kernel's minimum\n",
+                   100 * b->latency.spread, b->ratio);
+        str_printf(out, "%*s%s, %s\n", LABEL_WIDTH, "", b->implementation, b->layout);
+    }
+}
+
 static int threads_of(const struct measurement *m)
 {
     return m->threads > 1 ? m->threads : 1;
@@ -298,6 +320,7 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
         add_clock(out, m);
         add_before(out, s, m);
     }
+    add_baselines(out, m);
     if (meters & METER_SIM)
         add_sim(out, c, &m->sim);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)

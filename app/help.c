@@ -183,8 +183,9 @@ static void print_options(struct str *out, enum cmd cmd)
         struct str left = {0};
         if (o->letter)
             str_printf(&left, "-%c, ", o->letter);
+        bool listed = o->operand && o->operand[0] == '[';
         str_printf(&left, "--%s%s%s", o->name, o->operand ? " " : "",
-                   o->operand ? o->operand : "");
+                   listed ? "[A,B]" : o->operand ? o->operand : "");
         str_printf(out, "  %-24s %s\n", str_text(&left), o->help);
         str_free(&left);
     }

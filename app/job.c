@@ -51,7 +51,8 @@ void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
     struct arena *a = arena_new();
     const struct program *p;
     struct measure_opts o = {
-        .meters = meters_default(), .threads = j->threads, .seed = 1,
+        .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
+        .seed = 1,
     };
     j->ok = rebuild(a, j->recipe, &p, &j->e);
     if (j->ok && cancelled(c))

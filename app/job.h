@@ -17,6 +17,7 @@ struct job {
     char *recipe;                /* the operator's spec, then one step per line */
     int tag;                     /* the caller's, handed back */
     int threads;
+    unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
     /* The result. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */

@@ -20,6 +20,7 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
     m->threads = o->threads > 0 ? o->threads : 1;
+    m->baselines = o->baselines;
     m->autorun = !o->no_auto;
     m->stamp = 1;
     model_resize(m, 80, 24);

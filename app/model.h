@@ -90,6 +90,7 @@ struct model {
     bool measure_wanted;                 /* of the current state */
     bool measure_all;                    /* then of the rest of the branch */
     int threads;
+    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
     int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct job_progress progress[LANE_COUNT];

@@ -72,6 +72,7 @@ struct job *model_job(const struct model *m, const struct wish *w)
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&recipe, "\n%s", p->steps[i]);
     struct job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
+    j->baselines = m->baselines;
     str_free(&recipe);
     return j;
 }

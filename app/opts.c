@@ -75,10 +75,31 @@ static bool give(struct args *a, enum opt o, const char *value)
     return true;
 }
 
-/* An operand in brackets may be left out. */
-static bool is_optional(enum opt o)
+/* Is every part of a list of words in the operand "[word,word,...]", which may be left out? */
+static bool is_listed(const char *operand, const char *word)
 {
-    return opt_info[o].operand[0] == '[';
+    bool all = *word != '\0';
+    for (; all && *word; word += *word == ',') {
+        size_t n = strcspn(word, ",");
+        const char *at = operand;
+        bool found = false;
+        while (*at && !found) {
+            at += strspn(at, "[,]");
+            size_t len = strcspn(at, ",]");
+            found = n > 0 && len == n && memcmp(at, word, n) == 0;
+            at += len;
+        }
+        all = found;
+        word += n;
+    }
+    return all;
+}
+
+/* An operand in brackets may be left out: of a list of words, the next argument is it when it is
+ * one of them, else when it is no option. */
+static bool takes_next(const char *operand, const char *next)
+{
+    return strchr(operand, ',') ? is_listed(operand, next) : next[0] != '-';
 }
 
 /* --name, --name=value, --name value. */
@@ -94,8 +115,11 @@ static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err
                       : give(a, o, "");
     if (equals)
         return give(a, o, equals + 1);
-    if (is_optional(o) && (*i + 1 == argc || argv[*i + 1][0] == '-'))
-        return give(a, o, "");
+    if (opt_info[o].operand[0] == '[') {
+        bool value = *i + 1 < argc && takes_next(opt_info[o].operand, argv[*i + 1]);
+        *i += value;
+        return give(a, o, value ? argv[*i] : "");
+    }
     if (++*i == argc)
         return err_set(e, ERR_SYNTAX, "--%s needs a value: --%s %s", opt_info[o].name,
                        opt_info[o].name, opt_info[o].operand);
@@ -116,7 +140,8 @@ static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct 
         }
         if (c[1])
             return give(a, o, c[1] == '=' ? c + 2 : c + 1);
-        if (is_optional(o) && (*i + 1 == argc || argv[*i + 1][0] == '-'))
+        if (opt_info[o].operand[0] == '['
+            && (*i + 1 == argc || !takes_next(opt_info[o].operand, argv[*i + 1])))
             return give(a, o, "");
         if (++*i == argc)
             return err_set(e, ERR_SYNTAX, "-%c needs a value: -%c %s", *c, *c,

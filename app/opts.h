@@ -42,10 +42,10 @@ struct args {
 };
 
 /* The command is the first word that is not an option.  `--name value`, `--name=value`, `-n value`,
- * `-nvalue`; `--` ends the options; a lone `-` is a word.  Unknown or misplaced options, missing
- * and surplus values are ERR_SYNTAX, with the nearest option as the fix; an operand in brackets may
- * be missing, which gives "".  *out is filled in every case (free it), as far as the line could be
- * read. */
+ * `-nvalue`; `--` ends the options; a lone `-` is a word.  An operand in brackets may be left out
+ * ("" then); of "[word,word]" the next argument is the value only when it is a list of these words.
+ * Unknown or misplaced options, missing and surplus values are ERR_SYNTAX, with the nearest option
+ * as the fix.  *out is filled in every case (free it), as far as the line could be read. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 

@@ -8,6 +8,7 @@ struct tui_opts {
     bool no_color, no_unicode, no_mouse;
     bool no_auto;                        /* do not measure after every step */
     int threads;                         /* of a measurement; 0 = 1 */
+    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
 };
 
 /* Runs until the user quits.  s is taken; NULL opens the start screen.  Returns the exit code: 0,

@@ -7,7 +7,7 @@
 #define NOISE 0.03                       /* changes below this are not coloured */
 
 /* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
-struct columns { int number, step, latency, threads, change, misses, mark; };
+struct columns { int number, step, latency, threads, change, vendor, misses, mark; };
 
 /* How many threads row r was timed with; 0 when it was not. */
 static int threads_of(const struct ledger_row *r)
@@ -17,17 +17,32 @@ static int threads_of(const struct ledger_row *r)
     return r->m->threads > 1 ? r->m->threads : 1;
 }
 
+/* oneDNN where it was measured, else whoever was; NULL. */
+static const struct baseline *best_baseline(const struct ledger_row *r)
+{
+    for (int i = 0; r->m && i < VENDOR_COUNT; i++)
+        if (r->m->baseline[i].available && r->m->baseline[i].ratio > 0)
+            return &r->m->baseline[i];
+    return NULL;
+}
+
 static struct columns columns_for(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {.number = 4, .latency = 8, .mark = 3};
-    for (int i = 0; i < n; i++)
+    bool vendor = false;
+    for (int i = 0; i < n; i++) {
         if (threads_of(&rows[i]) > 1)
             c.threads = 4;
+        vendor = vendor || best_baseline(&rows[i]);
+    }
+    if (vendor && width >= 46)
+        c.vendor = 8;
     if (width >= 40)
         c.change = 8;
-    if (width >= 52)
+    if (width >= 52 + c.vendor)
         c.misses = 7;
-    c.step = width - 1 - c.number - c.latency - c.threads - c.change - c.misses - c.mark;
+    c.step = width - 1 - c.number - c.latency - c.threads - c.change - c.vendor - c.misses
+           - c.mark;
     return c;
 }
 
@@ -91,6 +106,23 @@ static void put_change(struct doc *d, const struct ledger_row *r, int width)
     str_free(&s);
 }
 
+/* How many times the kernel's time the library takes. */
+static void put_vendor(struct doc *d, const struct ledger_row *r, int width)
+{
+    struct str s = {0};
+    const struct baseline *b = best_baseline(r);
+    enum style style = STYLE_DIM;
+    if (b) {
+        str_printf(&s, b->ratio < 9.995 ? "%.2fx" : "%.0fx", b->ratio);
+        if (!r->ahead && b->ratio >= 1 + NOISE)
+            style = STYLE_GOOD;
+        if (!r->ahead && b->ratio <= 1 - NOISE)
+            style = STYLE_BAD;
+    }
+    put_right(d, style, str_text(&s), width);
+    str_free(&s);
+}
+
 static void put_misses(struct doc *d, const struct ledger_row *r, int width)
 {
     struct str s = {0};
@@ -125,6 +157,7 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     put_latency(m, d, r, c.latency);
     put_threads(d, r, c.threads);
     put_change(d, r, c.change);
+    put_vendor(d, r, c.vendor);
     put_misses(d, r, c.misses);
     put_mark(d, r);
     doc_end(d)->id = i;
@@ -171,6 +204,8 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     str_repeat(&cols, ' ', c.threads);
     if (c.change)
         text_right(&cols, "change", c.change);
+    if (c.vendor)
+        text_right(&cols, "vendor", c.vendor);
     if (c.misses)
         text_right(&cols, "misses", c.misses);
     str_add(&cols, " ok");
@@ -205,6 +240,12 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
         describe_time(r, out);
+    const struct baseline *b = best_baseline(r);
+    if (b && !r->ahead) {
+        str_add(out, "; ");
+        text_ms(out, b->latency.min_ms);
+        str_printf(out, " by %s", b->implementation);
+    }
 }
 
 void view_ledger_hint(const struct model *m, struct str *out)

@@ -99,6 +99,33 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
     doc_end(d);
 }
 
+/* A line per library: its best time, as often as the kernel's, and how. */
+static void put_baselines(struct doc *d, const struct measurement *r, int width)
+{
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        const struct baseline *b = &r->baseline[i];
+        if (!b->available && !b->reason[0])
+            continue;
+        put_label(d, vendor_name[i]);
+        doc_put(d, STYLE_PLAIN, " ");
+        if (!b->available) {
+            struct str why = {0};
+            text_fit(&why, b->reason, width - LABEL_WIDTH - 3);
+            doc_put(d, STYLE_DIM, str_text(&why));
+            str_free(&why);
+            doc_end(d);
+            continue;
+        }
+        put_ms(d, STYLE_PLAIN, b->latency.min_ms);
+        doc_printf(d, b->ratio >= 1 ? STYLE_GOOD : STYLE_BAD, "  %.2f times the kernel's best",
+                   b->ratio);
+        doc_end(d);
+        put_label(d, "");
+        doc_printf(d, STYLE_DIM, " %s, %s", b->implementation, b->layout);
+        doc_end(d);
+    }
+}
+
 /* "gcc (Debian 12.2.0-14) 12.2.0" without what stands in parentheses. */
 static void put_compiler(struct doc *d, const char *name)
 {
@@ -258,6 +285,7 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     }
     put_time(d, r, width);
     put_speed(d, r, width);
+    put_baselines(d, r, width);
     put_check(d, r, width);
     doc_line(d, STYLE_PLAIN, "");
     put_sim(m, d, &r->sim, width);

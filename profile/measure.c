@@ -54,12 +54,28 @@ void measure_tick(void *ctx, double done)
     measure_report(j, text, -1);
 }
 
+/* The child with everybody in it who takes part.  A library that ends the child is left out when
+ * it is opened once more. */
+static bool open_checked(struct job *j, struct err *e)
+{
+    for (;;) {
+        if (!measure_open_child(&j, 1, e) || !measure_check(j, e))
+            return false;
+        if (measure_vendor_load(j, e))
+            return true;
+        if (e->code == ERR_CANCEL)
+            return false;
+        child_close(j->child);
+        j->child = NULL;
+    }
+}
+
 /* Order: what disturbs least and matters most comes first; the simulator may end by killing the
  * child. */
 static bool run(struct job *j, struct err *e)
 {
     struct samples s;
-    if (!measure_build(j, e) || !measure_open_child(&j, 1, e) || !measure_check(j, e))
+    if (!measure_build(j, e) || !measure_vendor_match(j, e) || !open_checked(j, e))
         return false;
     if ((j->opts.meters & METER_CLOCK)
         && (!measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))))
@@ -81,7 +97,7 @@ static enum outcome outcome_of(enum err_code code)
 }
 
 /* A count that is not there says why. */
-static void give_reasons(struct measurement *m, unsigned meters)
+static void give_reasons(struct measurement *m, unsigned meters, unsigned baselines)
 {
     static const char *const why[] = { "not asked for", "the kernel did not get that far" };
     if (!m->sim.available && !m->sim.reason[0])
@@ -89,6 +105,9 @@ static void give_reasons(struct measurement *m, unsigned meters)
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (!m->counts[i].available && !m->counts[i].reason[0] && (meters & 1u << i))
             counts_refuse(&m->counts[i], "%s", why[1]);
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        if (!m->baseline[i].available && !m->baseline[i].reason[0] && (baselines & 1u << i))
+            snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
 }
 
 static struct measure_opts with_defaults(const struct measure_opts *o)
@@ -126,7 +145,7 @@ void measure_end(struct job *j, bool ok, const struct err *e)
     m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
     if (!ok)
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
-    give_reasons(m, j->opts.meters);
+    give_reasons(m, j->opts.meters, j->opts.baselines);
 }
 
 bool measure_program(const struct program *p, const struct measure_opts *o,
@@ -140,6 +159,7 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     j.cancel = c;
     ok = ok && run(&j, e);
     child_close(j.child);
+    measure_vendor_finish(&j);
     measure_end(&j, ok, e);
     m->total_s = clock_s() - start;
     return m->outcome != OUTCOME_ENV && m->outcome != OUTCOME_CANCEL;

@@ -11,6 +11,7 @@
 #include "profile/machine.h"
 #include "profile/sim_result.h"
 #include "profile/stats.h"
+#include "profile/vendor/vendor.h"
 
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
@@ -41,6 +42,17 @@ struct latency {
 
 struct event_set;                        /* profile/eventset.h */
 
+/* The same operator by a vendor library, sampled in turns with the kernel.  Not available: reason
+ * says why, "" when it was not asked for.  ratio: its minimum over the kernel's, above 1 where the
+ * kernel is faster.  It is only timed when its result is the reference's too. */
+struct baseline {
+    bool available, verified;
+    char reason[256];
+    double max_rel_err, ratio;
+    struct latency latency;
+    char implementation[96], layout[80];     /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc" */
+};
+
 struct measurement {
     enum outcome outcome;
     /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
@@ -60,6 +72,7 @@ struct measurement {
     double executed_gflops;              /* without what the kernel skips: taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];               /* timed, and still no ceiling to compare with */
+    struct baseline baseline[VENDOR_COUNT];
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */
     char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
@@ -67,6 +80,7 @@ struct measurement {
 
 struct measure_opts {
     unsigned meters;                     /* METER_ bits; checking always happens */
+    unsigned baselines;                  /* 1 << enum vendor_library; they need the clock */
     int threads;                         /* 0 = 1 */
     uint64_t seed;                       /* data */
     double time_s;                       /* how long to sample (0 = 0.3) */

@@ -4,8 +4,10 @@
 #include "profile/oracle.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TOLERANCE 1e-4                    /* f32 (SPEC D) */
+#define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MEMORY_SHARE 0.8                  /* of what is available */
 
 /* Buffers twice (here and in the child), logical copies, and the reference in double. */
@@ -17,6 +19,7 @@ static bool fits_memory(struct job *const *j, int n, struct err *e)
         for (int i = 0; i < j[k]->func->n_params; i++)
             need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
     }
+    need += (double)measure_vendor_bytes(j[0]);
     if (have <= 0 || need <= MEMORY_SHARE * have)
         return true;
     return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
@@ -53,10 +56,14 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
     if (n_buffers < 0)
         return err_set(e, ERR_RANGE, "more than %d tensors cannot be measured",
                        PROTOCOL_MAX_BUFFERS);
+    measure_vendor_buffers(head, n, buffer, &n_buffers);
+    memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
+    int64_t memory = head->opts.memory_bytes > 0 ? head->opts.memory_bytes : DEFAULT_MEMORY_BYTES;
     struct child_opts o = {
         .runner = head->opts.runner, .threads = head->opts.threads, .limit_s = head->opts.limit_s,
-        .memory_bytes = head->opts.memory_bytes, .huge_pages = head->opts.huge_pages,
-        .n_buffers = n_buffers, .buffer = buffer, .n_contenders = n, .first = first,
+        .memory_bytes = memory + measure_vendor_bytes(head),
+        .huge_pages = head->opts.huge_pages, .n_buffers = n_buffers, .buffer = buffer,
+        .n_contenders = n + head->entrants.n, .first = first,
         .trace = head->has_twin ? &head->trace : NULL, .n_trace_buffers = head->func->n_buffers,
         .sim_detail = head->opts.detail != NULL,
         .cancel = head->cancel, .tick = measure_tick, .ctx = head,

@@ -5,6 +5,16 @@
 #include "profile/child.h"
 #include "profile/measure.h"
 
+/* The baselines that take part: contender `contender` + i has the buffers from first[i] on. */
+struct entrants {
+    struct arena *arena;                 /* of the plain program; NULL = nobody takes part */
+    const struct program *plain;         /* the operator without steps: row-major tensors */
+    struct vendor_problem problem;
+    int n, contender, first[VENDOR_COUNT];
+    enum vendor_library library[VENDOR_COUNT];
+    char plugin[VENDOR_COUNT][600];
+};
+
 /* Everything one measurement needs; arrays are the program's arena's or freed in finish(). */
 struct job {
     const struct program *program;
@@ -21,6 +31,7 @@ struct job {
     struct trace_table trace;            /* of the twin */
     struct child *child;                 /* shared by the jobs of a comparison */
     int contender, first;                /* in it: which one this is; its first buffer */
+    struct entrants entrants;            /* of the first job */
     char doing[40];
     double since;                        /* when that began */
     const struct machine *machine;       /* this one */
@@ -47,6 +58,19 @@ bool measure_time_cold(struct job *const *j, int n, struct err *e);
 bool measure_start(struct job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct job *j, bool ok, const struct err *e);
+struct latency measure_latency(const struct samples *s, int series);
+/* measure_vendor.c: who of the baselines that were asked for can take part (else m->baseline says
+ * why not); their buffers, behind the *n of `contenders` kernels; in the child, compared with the reference; their
+ * samples.  measure_vendor_load is false on a cancel, and when a library took the child with it: it
+ * takes no more part then, and the child must be opened again. */
+bool measure_vendor_match(struct job *j, struct err *e);
+void measure_vendor_buffers(struct job *j, int contenders, struct child_buffer *buffer,
+                            int *n);
+int64_t measure_vendor_bytes(const struct job *j);
+bool measure_vendor_load(struct job *j, struct err *e);
+unsigned measure_vendor_contenders(const struct job *j);
+void measure_vendor_take(struct job *j, const struct samples *s);
+void measure_vendor_finish(struct job *j);
 /* measure_sim.c: the twin through the simulator.  A count that cannot be had is a reason in m->sim;
  * the measurement stands.  False only on a cancel. */
 bool measure_sim(struct job *j, struct err *e);

@@ -32,7 +32,7 @@ static void take_peak(struct job *j, double peak)
     }
 }
 
-static struct latency latency_of(const struct samples *s, int series)
+struct latency measure_latency(const struct samples *s, int series)
 {
     const struct summary *k = &s->of[series];
     const double *ceiling = s->sample[SERIES_CEILING];
@@ -48,7 +48,7 @@ static struct latency latency_of(const struct samples *s, int series)
 static void take_latency(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
-    m->latency = latency_of(s, SERIES_KERNEL + j->contender);
+    m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
     m->huge_asked = j->opts.huge_pages;
     m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
     m->huge_of_bytes = m->huge_asked ? s->room_bytes : 0;
@@ -85,11 +85,14 @@ bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, 
     head->has_ceiling = head->has_ceiling
                      && child_load(head->child, SLOT_CEILING, head->ceiling.so_path, &ignored);
     struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
-                            .min_runs = head->opts.min_runs, .sittings = sittings };
+                            .min_runs = head->opts.min_runs, .sittings = sittings,
+                            .contenders = measure_vendor_contenders(head) };
+    what.time_s *= 1 + __builtin_popcount(what.contenders);
     if (!sample(j, n, &what, s, e))
         return false;
     for (int k = 0; k < n; k++)
         take_latency(j[k], s);
+    measure_vendor_take(head, s);
     return true;
 }
 
@@ -114,7 +117,7 @@ bool measure_time_cold(struct job *const *j, int n, struct err *e)
         return false;
     for (int k = 0; k < n; k++) {
         struct measurement *m = j[k]->m;
-        m->cold_latency = latency_of(&s, SERIES_KERNEL + j[k]->contender);
+        m->cold_latency = measure_latency(&s, SERIES_KERNEL + j[k]->contender);
         snprintf(m->cold_method, sizeof m->cold_method,
                  s.flushed ? "the buffers' lines flushed" : "%lld MiB read in between",
                  (long long)(what.walk_bytes >> 20));

@@ -3,23 +3,7 @@
 
 #include "kernels/base/subprocess.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
-
-static bool load_plugin(const struct runner *r, const char *path, const struct vendor_plugin **out,
-                        struct err *e)
-{
-    void *h = runner_open_library(r, path);
-    if (!h)
-        return err_set(e, ERR_ENV, "the plugin cannot be loaded: %.400s", dlerror());
-    const struct vendor_plugin *plugin = dlsym(h, VENDOR_PLUGIN_SYMBOL);
-    if (!plugin || plugin->abi != VENDOR_PLUGIN_ABI
-        || plugin->problem_bytes != sizeof(struct vendor_problem))
-        return err_set(e, ERR_ENV, "%.400s is of another version of tilescope", path);
-    *out = plugin;
-    return true;
-}
 
 /* The plugin keeps the addresses of its buffers: they are never placed at the end of a page. */
 bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e)
@@ -30,7 +14,8 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    if (!load_plugin(r, q->path, &plugin, e) || !runner_place(r, i, false, e))
+    (void)runner_open_library(r, q->path);    /* OpenMP counts its places; who fails says so below */
+    if (!vendor_load(q->path, &plugin, e) || !runner_place(r, i, false, e))
         return false;
     r->problem[i] = q->problem;
     struct vendor_handle *h = plugin->open(&r->problem[i], (enum vendor_library)q->library,

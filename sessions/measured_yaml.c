@@ -89,6 +89,16 @@ static const struct field tensor_fields[] = {
     FIELD(INT64, tensor_count, l3_misses, ZERO_LEFT_OUT),
 };
 
+static const struct field baseline_fields[] = {
+    FIELD(BOOL, baseline, available, ZERO_KEPT),
+    FIELD(TEXT, baseline, reason, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, baseline, ratio, ZERO_LEFT_OUT),
+    FIELD(BOOL, baseline, verified, ZERO_LEFT_OUT),
+    FIELD(DOUBLE, baseline, max_rel_err, ZERO_LEFT_OUT),
+    FIELD(TEXT, baseline, implementation, ZERO_LEFT_OUT),
+    FIELD(TEXT, baseline, layout, ZERO_LEFT_OUT),
+};
+
 static const struct field counts_fields[] = {
     FIELD(BOOL, counts, available, ZERO_KEPT),
     FIELD(TEXT, counts, reason, ZERO_LEFT_OUT),
@@ -191,6 +201,32 @@ static void write_latency(struct ywriter *w, const char *key, const struct laten
     ywrite_map_end(w);
 }
 
+static bool has_baseline(const struct baseline *b)
+{
+    return b->available || b->reason[0];
+}
+
+static void write_baselines(struct ywriter *w, const struct measurement *m)
+{
+    bool any = false;
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        any = any || has_baseline(&m->baseline[i]);
+    if (!any)
+        return;
+    ywrite_text(w, "baselines");
+    ywrite_map(w, true);
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        if (!has_baseline(&m->baseline[i]))
+            continue;
+        ywrite_text(w, vendor_name[i]);
+        ywrite_map(w, true);
+        fields_write(w, WITH_COUNT(baseline_fields), &m->baseline[i]);
+        write_latency(w, "latency_ms", &m->baseline[i].latency);
+        ywrite_map_end(w);
+    }
+    ywrite_map_end(w);
+}
+
 void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m)
 {
     ywrite_map(w, true);
@@ -205,6 +241,7 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     write_latency(w, "latency_ms", &m->latency);
     write_latency(w, "cold_latency_ms", &m->cold_latency);
     fields_write(w, WITH_COUNT(result_fields), m);
+    write_baselines(w, m);
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
@@ -378,15 +415,39 @@ static bool read_latency(const struct ydoc *d, const struct ynode *measured, con
                     && fields_read(d, map, WITH_COUNT(latency_fields), out, e));
 }
 
+static bool read_baseline(const struct ydoc *d, const struct ynode *map, const char *name,
+                          struct baseline *b, struct err *e)
+{
+    static const char *const more[] = { "latency_ms", NULL };
+    return ymap_check(d, map, name, WITH_COUNT(baseline_fields), more, e)
+        && fields_read(d, map, WITH_COUNT(baseline_fields), b, e)
+        && (!b->available || read_latency(d, map, "latency_ms", &b->latency, e));
+}
+
+static bool read_baselines(const struct ydoc *d, const struct ynode *map, struct measurement *m,
+                           struct err *e)
+{
+    const char *more[VENDOR_COUNT + 1] = { NULL };
+    memcpy(more, vendor_name, sizeof vendor_name);
+    if (!ymap_check(d, map, "baselines", NULL, 0, more, e))
+        return false;
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        const struct ynode *v = ymap_get(map, vendor_name[i]);
+        if (v && !read_baseline(d, v, vendor_name[i], &m->baseline[i], e))
+            return false;
+    }
+    return true;
+}
+
 bool measured_read(const struct ydoc *d, const struct ynode *node, struct measured_at *at,
                    struct measurement *m, struct err *e)
 {
-    const char *more[7 + METER_COUNT + 1] = { "branch", "step", "key", "outcome", "latency_ms",
-                                              "cold_latency_ms", "sim" };
+    const char *more[8 + METER_COUNT + 1] = { "branch", "step", "key", "outcome", "latency_ms",
+                                              "cold_latency_ms", "baselines", "sim" };
     const struct ynode *outcome;
     *m = (struct measurement){0};
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
-        more[7 + i - METER_ID_PERF] = meter_name[i];
+        more[8 + i - METER_ID_PERF] = meter_name[i];
     if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
         || !read_at(d, node, at, e)
         || !ymap_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
@@ -397,6 +458,9 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         || !read_latency(d, node, "cold_latency_ms", &m->cold_latency, e))
         return false;
     if (sim && !read_sim(d, sim, &m->sim, e))
+        return false;
+    const struct ynode *baselines = ymap_get(node, "baselines");
+    if (baselines && !read_baselines(d, baselines, m, e))
         return false;
     for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
         const struct ynode *counts = ymap_get(node, meter_name[i]);

@@ -286,6 +286,34 @@ static void put_timing(json_t *o, const struct measurement *m)
     put(o, "threads_note", text_or_null(m->threads_note));
 }
 
+static json_t *baseline_json(const struct baseline *b)
+{
+    if (!b->available)
+        return unavailable(b->reason);
+    json_t *o = latency_json(&b->latency);
+    if (json_is_null(o)) {
+        json_decref(o);
+        return unavailable("not timed");
+    }
+    put(o, "available", json_true());
+    put(o, "ratio", real_if(b->ratio > 0, b->ratio));
+    put(o, "verified", json_boolean(b->verified));
+    put(o, "max_rel_err", real_if(b->max_rel_err < ORACLE_INFINITE, b->max_rel_err));
+    put(o, "implementation", text_of(b->implementation));
+    put(o, "layout", text_of(b->layout));
+    return o;
+}
+
+/* Those that were asked for. */
+static json_t *baselines_json(const struct measurement *m)
+{
+    json_t *o = json_object();
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        if (m->baseline[i].available || m->baseline[i].reason[0])
+            put(o, vendor_name[i], baseline_json(&m->baseline[i]));
+    return o;
+}
+
 static json_t *steps_json(const struct program *p)
 {
     json_t *list = json_array();
@@ -328,7 +356,7 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
 {
     json_t *counters = json_object();
     put_clock(o, m);
-    put(o, "baselines", json_object());
+    put(o, "baselines", baselines_json(m));
     put(counters, "sim", sim_json(&m->sim, meters & METER_SIM));
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (i <= METER_ID_PERF_SW || (meters & 1u << i))

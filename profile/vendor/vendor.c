@@ -4,9 +4,7 @@
 #include "kernels/base/file.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,48 +61,37 @@ bool vendor_parse(const char *text, unsigned *bits, struct err *e)
     return true;
 }
 
-/* Beside this executable, or one folder up because tests live in a folder of their own. */
-static bool find_plugin(const char *folder, const char *file, char *path, size_t n)
+bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
+                 struct err *e)
 {
-    char self[400];
-    if (folder) {
-        snprintf(path, n, "%s/%s", folder, file);
-        return file_exists(path);
-    }
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[len > 0 ? len : 0] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(self, '/');
+    const char *file = plugin_file[library];
+    char folder[400];
+    ssize_t len = runner ? snprintf(folder, sizeof folder, "%s", runner)
+                         : readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[len > 0 && len < (ssize_t)sizeof folder ? len : 0] = '\0';
+    for (int up = 0; up < 2; up++) {           /* tests live in a folder of their own */
+        char *slash = strrchr(folder, '/');
         if (!slash)
             break;
         *slash = '\0';
-        snprintf(path, n, "%s/%s", self, file);
+        snprintf(path, n, "%s/%s", folder, file);
         if (file_exists(path))
             return true;
     }
-    return false;
+    err_set(e, ERR_ENV, "%s was not built: its library was not there", file);
+    return err_fix(e, "apt-get install libdnnl-dev libopenblas-dev, then make");
 }
 
-bool vendor_load(const char *folder, enum vendor_library library, int threads,
-                 const struct vendor_plugin **out, struct err *e)
+bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e)
 {
-    char path[512], number[16];
-    const char *file = plugin_file[library];
-    if (!find_plugin(folder, file, path, sizeof path)) {
-        err_set(e, ERR_ENV, "%s was not built: its library was not there", file);
-        return err_fix(e, "apt-get install libdnnl-dev libopenblas-dev, then make");
-    }
-    /* OpenBLAS starts its threads when it is loaded. */
-    snprintf(number, sizeof number, "%d", threads);
-    setenv("OPENBLAS_NUM_THREADS", number, 1);
     void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!h)
-        return err_set(e, ERR_ENV, "%s", dlerror());
+        return err_set(e, ERR_ENV, "the plugin cannot be loaded: %.400s", dlerror());
     const struct vendor_plugin *p = dlsym(h, VENDOR_PLUGIN_SYMBOL);
-    if (!p || p->abi != VENDOR_PLUGIN_ABI || p->problem_bytes != sizeof(struct vendor_problem)) {
-        dlclose(h);
-        return err_set(e, ERR_ENV, "%s and tilescope are of different versions", file);
+    if (p && p->abi == VENDOR_PLUGIN_ABI && p->problem_bytes == sizeof(struct vendor_problem)) {
+        *out = p;
+        return true;
     }
-    *out = p;
-    return true;
+    dlclose(h);
+    return err_set(e, ERR_ENV, "%.400s is of another version of tilescope", path);
 }

@@ -3,7 +3,7 @@
  * it computes is compared with the reference before it is timed, like any kernel.
  *
  *     vendor_match(graph) -> problem | reason         the measuring process
- *     vendor_load(library) -> plugin | reason         tilescope-runner (plugin.h)
+ *     vendor_load(path) -> plugin | reason            tilescope-runner (plugin.h)
  *     plugin->open(problem, buffers) -> handle        untimed: reorders into the library's layouts
  *     plugin->run(handle)                             timed
  *     plugin->output(handle)                          untimed: the result in row-major order
@@ -102,9 +102,11 @@ int64_t vendor_bytes(const struct vendor_problem *p, int threads);
  * one. */
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* The plugin of a library, loaded for good.  From `folder`, NULL: that of this executable or the
- * one above it.  ERR_ENV: it is not there, or what it needs is not, or it is of another version. */
+/* The path of a library's plugin in the folder of `runner`, NULL: of this executable, or in the one
+ * above it.  ERR_ENV: it was not built. */
+bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
+                 struct err *e);
+/* Loads it for good.  ERR_ENV: what it needs is not there, or it is of another version. */
 struct vendor_plugin;
-bool vendor_load(const char *folder, enum vendor_library library, int threads,
-                 const struct vendor_plugin **out, struct err *e);
+bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
 #endif

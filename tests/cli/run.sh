@@ -63,6 +63,24 @@ same 'JSON is all there is on stdout' '{}' \
     "$("$TILESCOPE" run "$gmm" --json --meters none --check 2> /dev/null \
        | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
 
+# Vendor libraries: timed, or a reason; none unless asked for.
+t 0 '^onednn: +([0-9.]+ [mu]?s median.* times this kernel|not available: .+)' \
+    run "$gmm" "${quick[@]}" --meters clock --baselines
+same 'all of them' 3 "$(grep -cE '^(onednn|onednn_plain|openblas): ' <<< "$out")"
+t 0 '^openblas: ' run --baselines openblas "$gmm" "${quick[@]}" --meters clock
+same 'only those' 0 "$(grep -cE '^onednn' <<< "$out")"
+t 0 '^verified: true' run "$gmm" "${quick[@]}" --meters clock
+same 'none unless asked for' 0 "$(grep -cE '^(onednn|openblas)' <<< "$out")"
+t 2 "no baseline named 'onedn'" run "$gmm" --baselines=onedn
+t 0 'not available: OpenBLAS has no operator for convolution 3x3' \
+    run 'c2d n=1 i=2 h=6 w=6 o=4 k=3' "${quick[@]}" --meters clock --baselines openblas
+t 2 'openblas is not available' run 'act n=1 c=9 f=relu' "${quick[@]}" --meters clock \
+    --baselines openblas --assert 'baselines.openblas.ratio >= 1'
+if [ -e "$(dirname "$TILESCOPE")/tilescope-onednn.so" ]; then
+    t 0 '' run "$gmm" "${quick[@]}" --meters clock --baselines onednn \
+        --assert 'baselines.onednn.verified && baselines.onednn.ratio > 0'
+fi
+
 # Meters, limits, and what is legal but hardly meant.
 t 0 '^perf-sw:  +(task_clock_ns|not available)' run "$gmm" "${quick[@]}" --meters clock,perf-sw
 t 0 '"perf-sw": \{' run "$gmm" --json --meters perf-sw

@@ -225,6 +225,50 @@ static void test_ledger_goes_to_a_step(void **state)
     model_free(m);
 }
 
+/* The column is there as soon as a row has something to say in it. */
+static void test_ledger_compares_with_libraries(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = {
+        .outcome = OUTCOME_OK, .verified = true,
+        .latency = { .median_ms = 0.31, .min_ms = 0.3, .max_ms = 0.42, .runs = 41 },
+        .gflops = 100, .threads = 1,
+    };
+    model_resize(m, 120, 40);
+    history_set_measured(m->session->history, 0, &r);
+    m->data_stamp++;
+    model_refresh(m);
+    assert_hides(m, "vendor");
+    r.baseline[VENDOR_ONEDNN] = (struct baseline){
+        .available = true, .verified = true, .ratio = 1.25,
+        .latency = { .median_ms = 0.4, .min_ms = 0.375, .max_ms = 0.5, .runs = 41 },
+        .implementation = "oneDNN 2.6.3 brg:avx512_core", .layout = "mk, kn to mn",
+    };
+    snprintf(r.baseline[VENDOR_OPENBLAS].reason, sizeof r.baseline[0].reason, "was not built");
+    history_set_measured(m->session->history, 0, &r);
+    m->data_stamp++;
+    press(m, "6");
+    model_refresh(m);
+    assert_shows(m, "vendor");
+    assert_shows(m, "1.25x");
+    assert_shows(m, "1.25 times the kernel's best");
+    assert_shows(m, "oneDNN 2.6.3 brg:avx512_core, mk, kn to mn");
+    assert_shows(m, "was not built");
+    assert_int_equal(m->baselines, 0);
+    press(m, "V");
+    assert_shows(m, "with vendor baselines from now on");
+    assert_int_equal(m->baselines, (1u << VENDOR_COUNT) - 1);
+    press(m, "V");
+    assert_int_equal(m->baselines, 0);
+    press(m, ": b a s e l i n e s Space o p e n b l a s Enter");
+    assert_int_equal(m->baselines, 1u << VENDOR_OPENBLAS);
+    press(m, ": b a s e l i n e s Space n o n s e n s e Enter");
+    assert_shows(m, "no baseline named 'nonsense'");
+    assert_int_equal(m->baselines, 1u << VENDOR_OPENBLAS);
+    model_free(m);
+}
+
 static void test_branches(void **state)
 {
     (void)state;
@@ -1040,6 +1084,7 @@ int main(void)
         cmocka_unit_test(test_not_on_a_loop),
         cmocka_unit_test(test_undo_redo_and_counts),
         cmocka_unit_test(test_ledger_goes_to_a_step),
+        cmocka_unit_test(test_ledger_compares_with_libraries),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_headings_at_every_width),

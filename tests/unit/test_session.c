@@ -346,8 +346,16 @@ static struct measurement some_measurement(struct rng *r)
         .counts[METER_ID_PERF] = { .available = false,
                                    .reason = "no hardware events: this VM exposes no PMU" },
     };
-    if (m.outcome == OUTCOME_OK)
+    if (m.outcome == OUTCOME_OK) {
         m.latency = some_latency(r, rng_range(r, 0, 1) ? NAN : rng_unit(r));
+        m.baseline[VENDOR_ONEDNN] = (struct baseline){
+            .available = true, .verified = true, .max_rel_err = 1e-6, .ratio = 2 * rng_unit(r),
+            .latency = some_latency(r, NAN),
+            .implementation = "oneDNN 2.6.3 brgconv:avx512_core", .layout = "nhwc, weights: Ohwi",
+        };
+        snprintf(m.baseline[VENDOR_OPENBLAS].reason, sizeof m.baseline[0].reason,
+                 "OpenBLAS has no operator for convolution 3x3");
+    }
     else
         snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
     if (m.outcome == OUTCOME_OK && rng_range(r, 0, 1)) {
@@ -396,6 +404,15 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_int_equal(a->huge_asked, b->huge_asked);
     assert_true(a->huge_bytes == b->huge_bytes && a->huge_of_bytes == b->huge_of_bytes);
     assert_true(a->executed_gflops == b->executed_gflops);
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        const struct baseline *x = &a->baseline[i], *y = &b->baseline[i];
+        assert_true(x->available == y->available && x->verified == y->verified);
+        assert_true(x->ratio == y->ratio && x->max_rel_err == y->max_rel_err);
+        assert_same_latency(&x->latency, &y->latency);
+        assert_string_equal(x->reason, y->reason);
+        assert_string_equal(x->implementation, y->implementation);
+        assert_string_equal(x->layout, y->layout);
+    }
     assert_true(a->gflops == b->gflops && a->peak_gflops == b->peak_gflops);
     assert_true(a->peak_fraction == b->peak_fraction && a->seed == b->seed);
     assert_true(a->build_s == b->build_s && a->total_s == b->total_s);

@@ -291,9 +291,12 @@ static void names_are_parsed(void **state)
 static void missing_plugins_have_reasons(void **state)
 {
     const struct vendor_plugin *p = NULL;
+    char path[300];
     struct err e;
     (void)state;
-    assert_false(vendor_load("/nonexistent", VENDOR_OPENBLAS, 1, &p, &e));
+    assert_false(vendor_load("/nonexistent/tilescope-onednn.so", &p, &e));
+    assert_true(strstr(e.text, "the plugin cannot be loaded: /nonexistent"));
+    assert_false(vendor_find("/nonexistent/bin/runner", VENDOR_OPENBLAS, path, sizeof path, &e));
     assert_int_equal(e.code, ERR_ENV);
     assert_true(strstr(e.text, "tilescope-openblas.so was not built") && strstr(e.fix, "apt-get"));
 }
@@ -302,9 +305,12 @@ static int setup(void **state)
 {
     (void)state;
     perm = arena_new();
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     for (int i = 0; i < VENDOR_COUNT; i++) {
         struct err e;
-        if (!vendor_load(NULL, (enum vendor_library)i, 1, &plugin[i], &e))
+        char path[600];
+        if (!vendor_find(NULL, (enum vendor_library)i, path, sizeof path, &e)
+            || !vendor_load(path, &plugin[i], &e))
             print_message("%s: %s\n", vendor_name[i], e.text);
     }
     return 0;
