@@ -14,7 +14,8 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    (void)runner_open_library(r, q->path);    /* OpenMP counts its places; who fails says so below */
+    /* OpenMP counts its places; who fails says so below. */
+    (void)runner_open_library(r, q->path);
     if (!vendor_load(q->path, &plugin, e) || !runner_place(r, i, false, e))
         return false;
     r->problem[i] = q->problem;
