@@ -61,8 +61,8 @@ void measure_end(struct job *j, bool ok, const struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
 /* measure_vendor.c: who of the baselines that were asked for can take part (else m->baseline says
  * why not); their buffers, behind the *n of `contenders` kernels; in the child, compared with the
- * reference; their samples.  measure_vendor_load is false on a cancel, and when a library took the child with it: it
- * takes no more part then, and the child must be opened again. */
+ * reference; their samples.  measure_vendor_load is false on a cancel, and when a library took the
+ * child with it: it takes no more part then, and the child must be opened again. */
 bool measure_vendor_match(struct job *j, struct err *e);
 void measure_vendor_buffers(struct job *j, int contenders, struct child_buffer *buffer,
                             int *n);
