@@ -183,7 +183,7 @@ static void print_options(struct str *out, enum cmd cmd)
         struct str left = {0};
         if (o->letter)
             str_printf(&left, "-%c, ", o->letter);
-        bool listed = o->operand && o->operand[0] == '[';
+        bool listed = o->operand && o->operand[0] == '[' && strchr(o->operand, ',');
         str_printf(&left, "--%s%s%s", o->name, o->operand ? " " : "",
                    listed ? "[A,B]" : o->operand ? o->operand : "");
         str_printf(out, "  %-24s %s\n", str_text(&left), o->help);
