@@ -57,11 +57,15 @@ static int64_t memory_bytes(const struct machine *m, int64_t available, char *re
     return 0;
 }
 
+static const struct cache_geometry *cache_of(const struct machine *m, enum model_level level)
+{
+    return level == MODEL_L1 ? &m->l1d : level == MODEL_L2 ? &m->l2 : &m->l3;
+}
+
 int64_t machine_model_bytes(const struct machine *m, enum model_level level, int64_t memory,
                             char *reason, size_t n)
 {
-    const struct cache_geometry *g = level == MODEL_L1 ? &m->l1d : level == MODEL_L2 ? &m->l2
-                                                                                     : &m->l3;
+    const struct cache_geometry *g = cache_of(m, level);
     *reason = '\0';
     if (level == MODEL_DRAM)
         return memory_bytes(m, memory, reason, n);
@@ -140,6 +144,7 @@ static bool add_bandwidths(struct bench *b, struct err *e)
     for (int i = 0; i < MODEL_LEVELS; i++) {
         struct level_bandwidth *l = &b->model->level[i];
         struct str load = {0}, copy = {0};
+        l->capacity = i < MODEL_DRAM ? cache_of(b->machine, (enum model_level)i)->size_bytes : 0;
         l->bytes = machine_model_bytes(b->machine, (enum model_level)i, machine_memory_available(),
                                        l->reason, sizeof l->reason);
         if (l->bytes == 0)

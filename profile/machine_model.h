@@ -16,10 +16,11 @@ extern const char *const model_level_name[MODEL_LEVELS];           /* "L1" ... "
 #define MODEL_ISAS 5
 struct isa_peak { char isa[16]; int vector_floats; struct rates gflops; };
 
-/* bytes: of each core's own buffer, half of the level at most.  The rates are in GB/s (1e9); a
- * level that is missing or unknown has none, and reason says why. */
+/* capacity: of the cache; 0: unknown, or DRAM.  bytes: of each core's own buffer, half of the level
+ * at most.  The rates are in GB/s (1e9); a level that is missing or unknown has none, and reason
+ * says why. */
 struct level_bandwidth {
-    int64_t bytes;
+    int64_t capacity, bytes;
     struct rates load, copy;             /* copy: read and written; of DRAM only */
     char reason[96];
 };

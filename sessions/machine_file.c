@@ -48,6 +48,8 @@ static json_t *levels_json(const struct machine_model *m)
         const struct level_bandwidth *l = &m->level[i];
         json_t *o = json_object();
         json_object_set_new(o, "level", json_string(model_level_name[i]));
+        json_object_set_new(o, "capacity_bytes", l->capacity > 0 ? json_integer(l->capacity)
+                                                                 : json_null());
         json_object_set_new(o, "bytes_per_core", l->bytes > 0 ? json_integer(l->bytes)
                                                               : json_null());
         put_rates(o, "load_one_core", "load_all_cores", &l->load);
@@ -166,6 +168,8 @@ static void read_levels(struct reader *r, const json_t *list, struct machine_mod
         read_text(r, o, "level", name, sizeof name);
         if (!r->bad && !streq(name, model_level_name[i]))
             refuse(r, "level", model_level_name[i]);
+        if (!json_is_null(json_object_get(o, "capacity_bytes")))
+            l->capacity = (int64_t)read_number(r, o, "capacity_bytes", 1, 1e15);
         if (!json_is_null(json_object_get(o, "bytes_per_core")))
             l->bytes = (int64_t)read_number(r, o, "bytes_per_core", 1, 1e15);
         if (!json_is_null(json_object_get(o, "reason")))

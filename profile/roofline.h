@@ -1,0 +1,41 @@
+/* Where a kernel stands under the roofs of its machine (Williams, Waterman and Patterson, CACM
+ * 2009): FLOPs per byte against FLOPs per second.
+ *
+ * A byte is counted where it crosses from one level of memory into the next inner one; every such
+ * edge is a roof of its own, bandwidth of the outer level times FLOPs over bytes.  Kernels are timed
+ * with hot caches, so nothing is fetched from beyond the innermost level that holds the whole data
+ * set: that level is the kernel's home, and edges beyond it are no roofs.  Bytes come from the cache
+ * simulator where it simulated that edge of this machine; at home, without it, they are the
+ * compulsory ones, inputs read and outputs written once. */
+#ifndef TS_PROFILE_ROOFLINE_H
+#define TS_PROFILE_ROOFLINE_H
+#include "profile/machine_model.h"
+#include "profile/measure.h"
+
+#define ROOF_FMA (-1)                    /* of struct roofline.by: the floating point units */
+
+/* from: the outer level of the edge. */
+struct roof { enum model_level from; double bytes, intensity, gflops; };
+
+struct roofline {
+    double compulsory;                   /* FLOPs per compulsory byte */
+    /* FLOPs per byte between L1 and what is behind it when that was simulated, else compulsory. */
+    double intensity;
+    bool simulated;
+    double gflops;                       /* attained; 0 = not timed */
+    /* The rest is 0 without a machine model. */
+    enum model_level home;
+    double peak;                         /* GFLOP/s of the threads' FMA units */
+    int n;
+    struct roof roof[MODEL_LEVELS];      /* inwards first */
+    double bound;                        /* GFLOP/s: the lowest of peak and roofs; 0 = unknown */
+    int by;                              /* ROOF_FMA, or the enum model_level of that roof */
+    double fraction;                     /* attained / bound; 0 = unknown */
+};
+
+/* model and m may be NULL (unknown).  m is of a graph with that many FLOPs and compulsory bytes
+ * (struct graph). */
+void roofline_of(const struct machine_model *model, double flops, double bytes,
+                 const struct measurement *m, struct roofline *out);
+const char *roofline_by_name(int by);                    /* "FMA", "L2", ... */
+#endif
