@@ -1,5 +1,6 @@
 /* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
  * filling them in is the larger part of this file. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model.h"
@@ -341,6 +342,11 @@ static void cancel(struct model *m)
         m->measure_wanted = m->measure_all = false;
         m->data_stamp++;
         model_info(m, "measuring cancelled; m measures again");
+    } else if (model_wants_roofs(m)) {
+        m->roofs.failed = true;
+        snprintf(m->roofs.why, sizeof m->roofs.why, "Cancelled. The command `tilescope machine` "
+                 "measures them, too.");
+        m->data_stamp++;
     } else if (m->search.len > 0) {
         str_clear(&m->search);
     } else {

@@ -229,7 +229,7 @@ static bool measure_all(struct model *m)
         return false;
     m->measure_all = true;
     m->data_stamp++;
-    if (model_wish(m, LANE_MEASURE, &w))
+    if (model_wish(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE)
         return true;
     m->measure_all = false;
     model_info(m, "every step has its numbers already; m measures the current one again");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/base/file.h"
+#include "sessions/machine_file.h"
 #include "sessions/report.h"
 
 struct run {
@@ -15,6 +16,8 @@ struct run {
     const char *output;                 /* session file to write, or NULL */
     struct history *history;
     struct str machine;                 /* fingerprint of this one */
+    bool has_model;
+    struct machine_model model;         /* of this one, when it was measured before */
     int n_checked, n_bad;
     struct arena *sets;                 /* of --events */
 };
@@ -130,7 +133,8 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
     if (r->json)
         str_add(&out, str_text(json));
     else
-        text_measurement(&out, r->cli, o->session, m, r->opts.meters);
+        text_measurement(&out, r->cli, o->session, m, r->opts.meters,
+                         r->has_model ? &r->model : NULL);
     cli_put(&out);
 }
 
@@ -166,7 +170,8 @@ static int run_opened(struct run *r, struct opened *o)
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};
-    report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine));
+    report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine),
+                    r->has_model ? &r->model : NULL);
     print_result(r, o, &m, &json);
     bool good = is_good(&m) && r->n_bad == 0;
     int code = cli_asserts(r->cli, &json, good);
@@ -189,6 +194,7 @@ static int run_as_told(struct run *r)
     struct machine machine;
     machine_read(&machine);
     machine_fingerprint(&r->machine, &machine);
+    r->has_model = machine_file_load(&machine, &r->model, &e);
     r->opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r->opts.detail) : NULL;
     if (r->save && !r->output && !o.session->path[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");

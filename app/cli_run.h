@@ -2,10 +2,12 @@
 #ifndef TS_APP_CLI_RUN_H
 #define TS_APP_CLI_RUN_H
 #include "app/cli.h"
+#include "profile/machine_model.h"
 
-/* The text form of a measurement of the session's current state. */
+/* The text form of a measurement of the session's current state; model may be NULL. */
 void text_measurement(struct str *out, const struct cli *c, const struct session *s,
-                      const struct measurement *m, unsigned meters);
+                      const struct measurement *m, unsigned meters,
+                      const struct machine_model *model);
 /* One line about the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                      const struct measurement *m);

@@ -1,4 +1,6 @@
 /* `tilescope show` and `tilescope export`: views of a session's current step as text. */
+#include <langinfo.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,10 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "app/roofline_plot.h"
 #include "kernels/base/file.h"
 #include "sessions/export.h"
+#include "sessions/machine_file.h"
 
 /* The width to draw for: the terminal's, or 100 columns. */
 static int columns(void)
@@ -135,6 +139,52 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
+static bool has_unicode(const struct cli *c)
+{
+    setlocale(LC_CTYPE, "");
+    return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
+}
+
+/* -o FILE.svg draws it. */
+static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const struct history *h = o->session->history;
+    struct machine here;
+    struct machine_model model;
+    machine_read(&here);
+    if (!machine_file_load(&here, &model, e))
+        return false;
+    int n = roofline_steps(h, &model, NULL, 0);
+    if (n == 0) {
+        err_set(e, ERR_RANGE, "no step of this branch has a measured time");
+        return err_fix(e, "tilescope run SESSION.yaml --save");
+    }
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    if (path && str_ends(path, ".svg"))
+        return roofline_svg(h, &model, out, e);
+    struct roof_step *step = xcalloc((size_t)n, sizeof *step);
+    struct canvas canvas;
+    int width = columns();
+    roofline_steps(h, &model, step, n);
+    canvas_open(&canvas, width < 110 ? width : 110, width < 60 ? 16 : 24);
+    roofline_plot(&canvas, &model, step, n);
+    roofline_remark(out, &step[n - 1]);
+    str_add(out, "\n\n");
+    canvas_print(&canvas, out, has_unicode(c));
+    str_add(out, "\n");
+    roofline_heading(out);
+    for (int i = 0; i < n; i++) {
+        struct str row = {0};
+        roofline_row(&row, &step[i], width);
+        str_printf(out, "\n%s", str_text(&row));
+        str_free(&row);
+    }
+    str_printf(out, "\n\n%s\n", roofline_legend);
+    canvas_close(&canvas);
+    free(step);
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
@@ -142,6 +192,7 @@ static const struct {
     { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
     { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
     { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
+    { "roofline", show_roofline },
 };
 
 static int find_view(const char *name)
@@ -161,7 +212,8 @@ int cmd_show(const struct cli *c)
     int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
-                         "--what %s: expected nest, access, graph, layout, c, asm, steps or yaml",
+                         "--what %s: expected nest, access, graph, layout, c, asm, steps, roofline"
+                         " or yaml",
                          what);
     int code = EXIT_FINE;
     if (view[v].show == show_graph && cli_onnx_shown(c, &code))
@@ -169,9 +221,12 @@ int cmd_show(const struct cli *c)
     code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
-    if (view[v].show(c, &o, &out, &e))
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    if (!view[v].show(c, &o, &out, &e))
+        code = cli_fail(c, &e);
+    else if (!path || streq(path, "-"))
         cli_put(&out);
-    else
+    else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
     str_free(&out);
     cli_close(&o);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/roofline_plot.h"
 #include "profile/machine.h"
 
 enum { LABEL_WIDTH = 10 };
@@ -301,8 +302,23 @@ static void add_counts(struct str *out, const char *meter, const struct counts *
         str_printf(out, "%*snot counted: %s\n", LABEL_WIDTH, "", p->missing);
 }
 
+/* The bound, and what sets it; nothing without a machine model. */
+static void add_roofline(struct str *out, const struct session *s, const struct measurement *m,
+                         const struct machine_model *model)
+{
+    const struct graph *g = history_current(s->history)->program->base;
+    struct roof_step here = {0};
+    roofline_of(model, g->flops, g->bytes, m, &here.r);
+    if (here.r.bound <= 0 || here.r.gflops <= 0)
+        return;
+    label(out, "roofline:");
+    roofline_remark(out, &here);
+    str_add(out, "\n");
+}
+
 void text_measurement(struct str *out, const struct cli *c, const struct session *s,
-                      const struct measurement *m, unsigned meters)
+                      const struct measurement *m, unsigned meters,
+                      const struct machine_model *model)
 {
     add_heading(out, c, s);
     add_notes(out, history_current(s->history)->program);
@@ -318,6 +334,7 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     str_add(out, "\n");
     if (meters & METER_CLOCK) {
         add_clock(out, m);
+        add_roofline(out, s, m, model);
         add_before(out, s, m);
     }
     add_baselines(out, m);

@@ -152,6 +152,13 @@ void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear)
         }
 }
 
+/* Rows of a braille cell, from above: dots 1 4, 2 5, 3 6, 7 8. */
+static char dots_ascii(uint32_t dots)
+{
+    bool high = dots & 0x1B, low = dots & 0xE4, edge = dots & 0xC9;
+    return !dots ? ' ' : high && low ? (edge ? ':' : '-') : high ? '\'' : '.';
+}
+
 char grid_ascii(uint32_t ch)
 {
     static const struct { uint32_t ch; char ascii; } table[] = {
@@ -165,6 +172,8 @@ char grid_ascii(uint32_t ch)
     };
     if (ch < 0x80)
         return (char)ch;
+    if (ch >= 0x2800 && ch < 0x2900)
+        return dots_ascii(ch & 0xFF);
     for (int i = 0; i < COUNT_OF(table); i++)
         if (table[i].ch == ch)
             return table[i].ascii;

@@ -8,6 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "kernels/base/vec.h"
+#include "sessions/machine_file.h"
+
+#define MACHINE_S 3.0                    /* of sampling for the machine model */
 
 struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
 {
@@ -25,12 +28,13 @@ void job_free(struct job *j)
         return;
     free(j->recipe);
     str_free(&j->text);
+    free(j->model);
     free(j);
 }
 
 enum job_lane job_lane(enum job_kind kind)
 {
-    return kind == JOB_MEASURE ? LANE_MEASURE : LANE_TEXT;
+    return kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
 }
 
 /* The program of a recipe, in arena a. */
@@ -46,8 +50,27 @@ static bool rebuild(struct arena *a, const char *recipe, const struct program **
     return ok;
 }
 
+/* What cannot be stored is still good for this session. */
+static bool measure_machine(struct job *j, const struct cancel *c, const struct progress *pr)
+{
+    struct machine here;
+    struct compiler cc;
+    struct err ignored;
+    machine_read(&here);
+    j->model = xcalloc(1, sizeof *j->model);
+    if (!compiler_find(NULL, &cc, &j->e)
+        || !machine_model_measure(&cc, &here, MACHINE_S, pr, c, j->model, &j->e))
+        return false;
+    machine_file_save(j->model, &ignored);
+    return true;
+}
+
 void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
 {
+    if (j->kind == JOB_MACHINE) {
+        j->ok = measure_machine(j, c, pr);
+        return;
+    }
     struct arena *a = arena_new();
     const struct program *p;
     struct measure_opts o = {

@@ -7,9 +7,11 @@
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
 #include "kernels/base/subprocess.h"
+#include "profile/machine_model.h"
 #include "profile/measure.h"
 
-enum job_kind { JOB_MEASURE, JOB_C, JOB_ASM };
+/* MACHINE: the machine model, which it also stores. */
+enum job_kind { JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_COUNT };
 
 struct job {
@@ -23,6 +25,7 @@ struct job {
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
     struct measurement m;        /* MEASURE */
     struct str text;             /* C, ASM */
+    struct machine_model *model; /* MACHINE */
 };
 struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
 void job_free(struct job *j);

@@ -1,6 +1,7 @@
 #include "app/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "app/view.h"
 
@@ -13,7 +14,8 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
-    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH};
+    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH,
+                                      VIEW_ROOFLINE};
     for (int i = 0; i < COUNT_OF(texts); i++)
         m->pane[texts[i]].doc.is_pager = true;
     prompt_init(&m->prompt, model_complete, m);
@@ -37,6 +39,7 @@ void model_free(struct model *m)
     for (int i = 0; i < DOC_COUNT; i++)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);
+    free(m->roofs.model);
     vec_free(&m->hits);
     model_forget_menu(m);
     view_start_free(m);
@@ -426,7 +429,7 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* 1 to 7 choose views, so a count starts with another digit: 9j, 05j, 012G. */
+/* 1 to 8 choose views, so a count starts with another digit: 9j, 05j, 012G. */
 static bool key_digit(struct model *m, int key)
 {
     bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);

@@ -11,9 +11,10 @@
 #include "app/tui.h"
 #include "sessions/session.h"
 
-/* ORDER VIEW: keys 1..7 and the tabs. */
+/* ORDER VIEW: keys 1..8 and the tabs. */
 enum view {
-    VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH, VIEW_COUNT
+    VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH, VIEW_ROOFLINE,
+    VIEW_COUNT
 };
 /* Every pane and list is a document; the views come first. */
 enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
@@ -32,6 +33,9 @@ struct message { enum message_kind kind; struct str echo, text, fix; };
 
 /* C or assembly, from a job; shown until the text of a newer state replaces it. */
 struct code_text { struct str text; int tag; bool have, failed; };
+
+/* This machine's model: read once, or measured by a job while the roofline is shown. */
+struct roofs { struct machine_model *model; bool looked, failed; char why[160]; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
@@ -93,6 +97,7 @@ struct model {
     unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
     int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
+    struct roofs roofs;
     struct job_progress progress[LANE_COUNT];
     int spin;
     VEC(struct start_entry *) start;     /* the lines of the start screen (view_start.c) */
@@ -131,6 +136,8 @@ void model_refresh(struct model *m);                    /* screen.c: rebuilds wh
 void model_changed(struct model *m);                                 /* the program state changed */
 /* The rows of the ledger, all of them; to be freed. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
+void model_find_roofs(struct model *m);               /* reads the machine model, if it is there */
+bool model_wants_roofs(const struct model *m);           /* it should be measured now */
 int model_measuring(const struct model *m);              /* the state being measured; -1 none */
 int model_tag(const struct model *m);                  /* names the current state across sessions */
 const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */

@@ -1,9 +1,12 @@
 /* The model's side of background work: what should be running, and what to do with a result. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model.h"
 #include "app/text.h"
 #include "app/view.h"
+#include "sessions/machine_file.h"
+#include "sessions/roofline_steps.h"
 
 #define STATES_MAX (1 << 20)                             /* of one session: the low bits of a tag */
 
@@ -31,7 +34,8 @@ static int first_unmeasured(const struct history *h)
 int model_measuring(const struct model *m)
 {
     struct wish w;
-    return model_wish(m, LANE_MEASURE, &w) ? w.tag % STATES_MAX : -1;
+    bool measuring = model_wish(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE;
+    return measuring ? w.tag % STATES_MAX : -1;
 }
 
 static bool view_shown(const struct model *m, enum view v)
@@ -40,6 +44,42 @@ static bool view_shown(const struct model *m, enum view v)
         if (m->frame.pane[p].h > 0 && m->view[p] == v)
             return true;
     return false;
+}
+
+void model_find_roofs(struct model *m)
+{
+    struct machine here;
+    struct machine_model found;
+    struct err why;
+    if (m->roofs.looked)
+        return;
+    m->roofs.looked = true;
+    machine_read(&here);
+    if (!machine_file_load(&here, &found, &why))
+        return;
+    m->roofs.model = xmalloc(sizeof found);
+    *m->roofs.model = found;
+}
+
+bool model_wants_roofs(const struct model *m)
+{
+    const struct roofs *r = &m->roofs;
+    return m->session && view_shown(m, VIEW_ROOFLINE) && r->looked && !r->model && !r->failed
+        && roofline_steps(m->session->history, NULL, NULL, 0) > 0;
+}
+
+static void took_roofs(struct model *m, struct job *j)
+{
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    m->roofs.failed = !j->ok;
+    if (j->ok) {
+        free(m->roofs.model);
+        m->roofs.model = j->model;
+        j->model = NULL;
+    } else {
+        snprintf(m->roofs.why, sizeof m->roofs.why, "%.159s", j->e.text);
+    }
 }
 
 bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
@@ -52,7 +92,11 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
         int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
         if (!m->measure_wanted && state >= 0)
             out->tag = tag_of(m, state);
-        return m->measure_wanted || state >= 0;
+        if (m->measure_wanted || state >= 0)
+            return true;
+        out->kind = JOB_MACHINE;
+        out->tag = tag_of(m, 0);
+        return model_wants_roofs(m);
     }
     for (int i = 0; i < COUNT_OF(m->code); i++) {
         bool current = m->code[i].have && m->code[i].tag == out->tag;
@@ -191,6 +235,8 @@ void model_done(struct model *m, struct job *j)
         return;
     if (j->kind == JOB_MEASURE)
         measured(m, j);
+    else if (j->kind == JOB_MACHINE)
+        took_roofs(m, j);
     else
         coded(m, j);
     m->data_stamp++;

@@ -11,13 +11,14 @@
 
 /* ORDER VIEW */
 const struct view_ops view_ops[VIEW_COUNT] = {
-    [VIEW_NEST] = {"nest", KEYS_NEST, false, view_nest_build, view_nest_hint},
-    [VIEW_ACCESS] = {"access", KEYS_VIEW, false, view_access_build, NULL},
-    [VIEW_LAYOUT] = {"layout", KEYS_LAYOUT, false, view_layout_build, view_layout_hint},
-    [VIEW_C] = {"C", KEYS_VIEW, true, view_c_build, NULL},
-    [VIEW_ASM] = {"asm", KEYS_VIEW, true, view_asm_build, NULL},
-    [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, view_profile_build, NULL},
-    [VIEW_GRAPH] = {"graph", KEYS_VIEW, false, view_graph_build, NULL},
+    [VIEW_NEST] = {"nest", KEYS_NEST, false, false, view_nest_build, view_nest_hint},
+    [VIEW_ACCESS] = {"access", KEYS_VIEW, false, false, view_access_build, NULL},
+    [VIEW_LAYOUT] = {"layout", KEYS_LAYOUT, false, false, view_layout_build, view_layout_hint},
+    [VIEW_C] = {"C", KEYS_VIEW, true, false, view_c_build, NULL},
+    [VIEW_ASM] = {"asm", KEYS_VIEW, true, false, view_asm_build, NULL},
+    [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, false, view_profile_build, NULL},
+    [VIEW_GRAPH] = {"graph", KEYS_VIEW, false, false, view_graph_build, NULL},
+    [VIEW_ROOFLINE] = {"roofline", KEYS_VIEW, true, true, view_roofline_build, NULL},
 };
 
 int view_find(const char *name)
@@ -138,10 +139,11 @@ static void refresh(struct model *m, enum doc_id id, struct rect r,
                     void (*build)(struct model *, struct pane_doc *, int), unsigned stamp)
 {
     struct pane_doc *p = &m->pane[id];
+    bool fits = (int)id < VIEW_COUNT && view_ops[id].fits && p->height != r.h - 1;
     if (r.h == 0)
         return;
     p->height = r.h - 1;
-    if (p->stamp != stamp || p->width != r.w) {
+    if (p->stamp != stamp || p->width != r.w || fits) {
         p->stamp = stamp;
         p->width = r.w;
         build(m, p, r.w);
@@ -190,7 +192,8 @@ static void add_hit(struct model *m, struct rect r, int key)
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
-    static const char *const doing[] = {"measuring", "writing C", "disassembling"};
+    static const char *const doing[] = {"measuring", "writing C", "disassembling",
+                                        "roofs"};
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
         if (!p->running)

@@ -8,6 +8,7 @@ struct view_ops {
     const char *name;                    /* what `view NAME` takes, and the tab says */
     enum key_context context;            /* of its keys, before those of every view */
     bool data;                 /* shows measurements or generated code: rebuilt when those change */
+    bool fits;                 /* made to the height of its pane: rebuilt when that changes */
     /* Writes the document for the current state; width columns are visible. Never called on the
      * start screen. */
     void (*build)(struct model *m, struct pane_doc *p, int width);
@@ -26,6 +27,7 @@ void view_c_build(struct model *m, struct pane_doc *p, int width);
 void view_asm_build(struct model *m, struct pane_doc *p, int width);
 void view_profile_build(struct model *m, struct pane_doc *p, int width);
 void view_graph_build(struct model *m, struct pane_doc *p, int width);
+void view_roofline_build(struct model *m, struct pane_doc *p, int width);
 
 /* The lists. */
 void view_ledger_build(struct model *m, struct pane_doc *p, int width);

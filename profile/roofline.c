@@ -3,16 +3,18 @@
 #include <string.h>
 
 /* Bytes that cross from level `from` inwards, by the simulator: lines fetched and lines written
- * back.  False when it says nothing of that edge, or simulated another cache than this machine's. */
+ * back.  False when it says nothing of that edge, or simulated other caches than this machine's. */
 static bool simulated_bytes(const struct machine_model *model, const struct measurement *m,
                             enum model_level from, double *bytes)
 {
     const struct sim_result *s = m ? &m->sim : NULL;
-    if (!s || !s->available || from != MODEL_L2)
+    int inner = (int)from - 1;
+    if (!s || !s->available || inner < 0 || inner >= s->cache.n_levels)
         return false;
-    if (model && model->level[MODEL_L1].capacity != s->l1.size_bytes)
-        return false;
-    *bytes = (double)(s->l1_misses + s->writebacks) * s->l1.line_bytes;
+    for (int i = 0; model && i <= inner; i++)
+        if (model->level[i].capacity != s->cache.level[i].geometry.size_bytes)
+            return false;
+    *bytes = (double)sim_bytes_below(s, inner);
     return *bytes > 0;
 }
 
@@ -60,11 +62,14 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
 {
     struct roofline r = { .by = ROOF_FMA };
     double crossing;
+    if (m && m->gflops > 0 && m->executed_gflops > 0)
+        flops *= m->executed_gflops / m->gflops;
     int threads = m && m->threads > 1 ? m->threads : 1;
     r.compulsory = bytes > 0 ? flops / bytes : 0;
     r.simulated = simulated_bytes(model, m, MODEL_L2, &crossing);
     r.intensity = r.simulated ? flops / crossing : r.compulsory;
-    r.gflops = m && m->latency.runs > 0 ? m->gflops : 0;
+    if (m && m->latency.runs > 0)
+        r.gflops = m->executed_gflops > 0 ? m->executed_gflops : m->gflops;
     if (model && flops > 0) {
         r.peak = r.bound = peak_of(model, threads, m);
         add_roofs(model, threads, flops, bytes, m, &r);

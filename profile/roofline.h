@@ -1,11 +1,11 @@
 /* Where a kernel stands under the roofs of its machine (Williams, Waterman and Patterson, CACM
- * 2009): FLOPs per byte against FLOPs per second.
+ * 2009): FLOPs per byte against FLOPs per second, of the FLOPs that it executes.
  *
  * A byte is counted where it crosses from one level of memory into the next inner one; every such
- * edge is a roof of its own, bandwidth of the outer level times FLOPs over bytes.  Kernels are timed
- * with hot caches, so nothing is fetched from beyond the innermost level that holds the whole data
- * set: that level is the kernel's home, and edges beyond it are no roofs.  Bytes come from the cache
- * simulator where it simulated that edge of this machine; at home, without it, they are the
+ * edge is a roof of its own, bandwidth of the outer level times FLOPs over bytes.  Kernels are
+ * timed with hot caches, so nothing is fetched from beyond the innermost level that holds the whole
+ * data set: that level is the kernel's home, and edges beyond it are no roofs.  Bytes come from the
+ * cache simulator where it simulated that edge of this machine; at home, without it, they are the
  * compulsory ones, inputs read and outputs written once. */
 #ifndef TS_PROFILE_ROOFLINE_H
 #define TS_PROFILE_ROOFLINE_H
@@ -22,7 +22,7 @@ struct roofline {
     /* FLOPs per byte between L1 and what is behind it when that was simulated, else compulsory. */
     double intensity;
     bool simulated;
-    double gflops;                       /* attained; 0 = not timed */
+    double gflops;                       /* attained at the minimum latency; 0 = not timed */
     /* The rest is 0 without a machine model. */
     enum model_level home;
     double peak;                         /* GFLOP/s of the threads' FMA units */

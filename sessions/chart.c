@@ -25,6 +25,7 @@ struct plot {
     struct scale x, y;
     int n_bars;                          /* series of them */
     VEC(struct box) taken;               /* by labels and points */
+    VEC(struct box) named;               /* where names along lines begin: x0, y0 */
 };
 
 /* --- What is drawn ---------------------------------------------------------------------------- */
@@ -360,9 +361,13 @@ static void put_along(struct plot *p, int series, const double best[4])
     double part = level ? 1 - 4 / length : 10 / length;
     double x = best[0] + part * dx, y = best[1] + part * dy, angle = atan2(dy, dx) * 180 / M_PI;
     char more[128];
+    bool below = false;                   /* the name of another line is just above this one */
+    for (int i = 0; i < p->named.len; i++)
+        below |= fabs(p->named.data[i].x0 - x) < 40 && fabs(p->named.data[i].y0 - y) < 13;
+    vec_push(&p->named, ((struct box){ x, y, x, y }));
     snprintf(more, sizeof more, " text-anchor=\"%s\" class=\"c%d along\""
-             " transform=\"rotate(%.1f %.1f %.1f) translate(0 -4)\"", level ? "end" : "start",
-             colour_of(p, series), angle, x, y);
+             " transform=\"rotate(%.1f %.1f %.1f) translate(0 %d)\"", level ? "end" : "start",
+             colour_of(p, series), angle, x, y, below ? 12 : -4);
     put_text(p, x, y, more, p->c->series[series].name);
     double w = chart_text_width(p->c->series[series].name, FONT);
     if (level)
@@ -588,5 +593,6 @@ bool chart_svg(const struct chart *c, struct str *out, struct err *e)
     scale_init(&p.y, c->y.log, fix_y ? c->y.lo : y.lo, fix_y ? c->y.hi : y.hi, fix_y, MOST_TICKS);
     draw(&p);
     vec_free(&p.taken);
+    vec_free(&p.named);
     return true;
 }

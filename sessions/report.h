@@ -5,11 +5,13 @@
 #include "profile/machine_model.h"
 #include "sessions/session.h"
 
-/* machine: the fingerprint of where m was measured; NULL = nowhere.
+/* machine: the fingerprint of where m was measured; NULL = nowhere.  model: of that machine, for
+ * the roofline; NULL = there is none.
  * `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
  * peak_fraction, baselines, counters... */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
-                     unsigned meters, const char *machine);
+                     unsigned meters, const char *machine,
+                     const struct machine_model *model);
 /* `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the command
  * line; name: what it called them. */
 struct bench_entry { const char *name; const struct session *session; struct compared *result; };

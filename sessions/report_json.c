@@ -6,6 +6,7 @@
 #include <string.h>
 #include "profile/eventset.h"
 #include "profile/oracle.h"
+#include "profile/roofline.h"
 #include "sessions/machine_json.h"
 #include "sessions/report.h"
 #include "sessions/report_impl.h"
@@ -365,8 +366,41 @@ static void put_result(json_t *o, const struct measurement *m, unsigned meters)
     put(o, "counters", counters);
 }
 
+static json_t *edges_json(const struct roofline *r)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < r->n; i++) {
+        json_t *o = json_object();
+        put(o, "from", text_of(model_level_name[r->roof[i].from]));
+        put(o, "bytes", real_if(true, r->roof[i].bytes));
+        put(o, "intensity", real_if(true, r->roof[i].intensity));
+        put(o, "gflops", real_if(true, r->roof[i].gflops));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *roofline_json(const struct graph *g, const struct measurement *m,
+                             const struct machine_model *model)
+{
+    struct roofline r;
+    json_t *o = json_object();
+    roofline_of(model, g->flops, g->bytes, m, &r);
+    put(o, "intensity", real_if(r.intensity > 0, r.intensity));
+    put(o, "intensity_of", text_of(r.simulated ? "simulated" : "compulsory"));
+    put(o, "compulsory_intensity", real_if(r.compulsory > 0, r.compulsory));
+    put(o, "home", r.bound > 0 ? text_of(model_level_name[r.home]) : json_null());
+    put(o, "edges", edges_json(&r));
+    put(o, "bound_gflops", real_if(r.bound > 0, r.bound));
+    put(o, "bound_by", r.bound > 0 ? text_of(roofline_by_name(r.by)) : json_null());
+    put(o, "bound_fraction", real_if(r.fraction > 0, r.fraction));
+    put(o, "model_date", text_or_null(model ? model->date : ""));
+    put(o, "reason", text_or_null(model ? "" : "no machine model: tilescope machine measures it"));
+    return o;
+}
+
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
-                     unsigned meters, const char *machine)
+                     unsigned meters, const char *machine, const struct machine_model *model)
 {
     static const struct measurement nothing;
     const struct program *p = history_current(s->history)->program;
@@ -380,6 +414,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "steps", steps_json(p));
     put(o, "notes", notes_json(p));
     put_result(o, m, meters);
+    put(o, "roofline", roofline_json(p->base, m, model));
     put(o, "machine", text_or_null(machine ? machine : ""));
     put(o, "isa", text_or_null(m->isa));
     put(o, "compiler", text_or_null(m->compiler));

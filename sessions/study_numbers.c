@@ -98,7 +98,7 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
     bool built = study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
               && session_new(code.spec, &s, &e);
     if (built)
-        report_run_json(&json, s, &timed, l->s->meters, NULL);
+        report_run_json(&json, s, &timed, l->s->meters, NULL, NULL);
     bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)
               && e.code == ERR_NAME && !strstr(expr, "baselines.");
     if (wrong)

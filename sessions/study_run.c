@@ -211,7 +211,7 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
     for (int i = 0; ok && i < cell->n_steps; i++)
         ok = history_apply(s->history, cell->step[i], e);
     if (ok)
-        report_run_json(&json, s, m, run->r->meters, run->r->host);
+        report_run_json(&json, s, m, run->r->meters, run->r->host, NULL);
     cell->json = ok ? arena_strdup(run->r->arena, str_text(&json)) : NULL;
     str_free(&json);
     session_free(s);

@@ -19,4 +19,18 @@ before=$(cat "$file")
 t 0 'measure' machine --measure --time 0.02
 if [ "$before" = "$(cat "$file")" ]; then flunk 'measured again'; else pass 'measured again'; fi
 same 'nothing is left beside the file' 'machine.json objects' "$(ls "$dir/cache/tilescope" | xargs)"
+
+# The roofline of a session: a number in the JSON, a plot, an SVG; without a model the reason.
+t 0 '"bound_by": "(FMA|L[123]|DRAM)"' run "$gmm" --json --time 0.02
+t 0 '^roofline: +[0-9.]+ GFLOP/s at ' run "$gmm" --time 0.02
+t 0 'gmm' run "$gmm" --time 0.02 --assert 'roofline.intensity > 0 && roofline.bound_gflops > 0'
+t 2 'no step of this branch has a measured time' show "$gmm" --what roofline
+t 0 '' run "$gmm" --time 0.02 -o "$dir/timed.yaml"
+t 0 'FLOP/byte GFLOP/s' show "$dir/timed.yaml" --what roofline
+t 0 '^ +[0-9]*\| GFLOP/s' show "$dir/timed.yaml" --what roofline --no-unicode
+t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.svg"
+same 'an SVG' '</svg>' "$(tail -n 1 "$dir/r.svg")"
+rm "$file"
+t 0 '"reason": "no machine model: tilescope machine measures it"' run "$gmm" --json --time 0.02
+t 3 'fix: tilescope machine' show "$dir/timed.yaml" --what roofline
 finish

@@ -20,10 +20,17 @@ struct machine_model roof_model(void)
     };
 }
 
-void roof_simulated(struct measurement *m, long misses, long writebacks)
+void roof_simulated(struct measurement *m, int n_levels, const long *misses,
+                    const long *writebacks)
 {
-    m->sim.available = misses > 0;
-    m->sim.l1 = (struct cache_geometry){ 32 << 10, 8, 64 };
-    m->sim.l1_misses = misses;
-    m->sim.writebacks = writebacks;
+    static const struct cache_geometry g[] = { { 32 << 10, 8, 64 }, { 1 << 20, 16, 64 },
+                                               { 16 << 20, 16, 64 } };
+    m->sim.available = n_levels > 0;
+    m->sim.cache.n_levels = n_levels;
+    for (int i = 0; i < n_levels; i++) {
+        m->sim.cache.level[i].geometry = g[i];
+        m->sim.level[i] = (struct sim_level){ .misses = misses[i], .writebacks = writebacks[i] };
+    }
+    m->sim.l1_misses = n_levels > 0 ? misses[0] : 0;
+    m->sim.writebacks = n_levels > 0 ? writebacks[0] : 0;
 }

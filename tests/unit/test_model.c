@@ -295,7 +295,8 @@ static void test_views(void **state)
     (void)state;
     static const struct { const char *keys; enum view view; } table[] = {
         {"1", VIEW_NEST}, {"2", VIEW_ACCESS}, {"3", VIEW_LAYOUT}, {"4", VIEW_C}, {"5", VIEW_ASM},
-        {"6", VIEW_PROFILE}, {"7", VIEW_GRAPH}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_GRAPH},
+        {"6", VIEW_PROFILE}, {"7", VIEW_GRAPH}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_ROOFLINE},
+        {"8", VIEW_ROOFLINE},
         {": view Space layout Enter", VIEW_LAYOUT}, {"6 3 j", VIEW_LAYOUT}, {"02 j", VIEW_NEST},
     };
     for (int i = 0; i < COUNT_OF(table); i++) {
@@ -339,7 +340,7 @@ static void test_headings_at_every_width(void **state)
 {
     (void)state;
     struct model *m = model_on(C2D);
-    static const char *const views[] = {"1", "2", "3", "6", "7"};
+    static const char *const views[] = {"1", "2", "3", "6", "7", "8"};
     for (int w = 80; w <= 200; w++)
         for (int v = 0; v < COUNT_OF(views); v++) {
             model_resize(m, w, 14);
@@ -348,8 +349,8 @@ static void test_headings_at_every_width(void **state)
         }
     model_resize(m, 80, 24);
     press(m, "1");
-    assert_shows(m, "─ 7 graph ");
-    assert_shows(m, "/22 ");
+    assert_shows(m, " 7 graph 8 roofline ");
+    assert_shows(m, " of 22 ");
     model_free(m);
 }
 

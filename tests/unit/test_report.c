@@ -16,6 +16,7 @@
 #include "profile/eventset.h"
 #include "sessions/report.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/roof_model.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -73,9 +74,10 @@ static void test_run_json(void **state)
     static const char *const steps[] = { "layout set C \"N M\"", "loop parallel C N", NULL };
     struct session *s = must_open("gmm m=32 k=16 n=32", steps);
     struct str out = {0};
+    struct machine_model model = roof_model();
     snprintf(s->title, sizeof s->title, "a \"title\"");
     snprintf(s->machine, sizeof s->machine, "where the file was measured");
-    report_run_json(&out, s, &good, ALL_METERS, "AMD EPYC | avx512");
+    report_run_json(&out, s, &good, ALL_METERS, "AMD EPYC | avx512", &model);
     golden_check("tests/golden/run.json", str_text(&out));
     session_free(s);
     str_free(&out);
@@ -85,7 +87,7 @@ static json_t *run_json(const struct measurement *m, unsigned meters)
 {
     struct session *s = must_open("gmm m=32 k=16 n=32", NULL);
     struct str out = {0};
-    report_run_json(&out, s, m, meters, NULL);
+    report_run_json(&out, s, m, meters, NULL, NULL);
     json_error_t je;
     json_t *root = json_loads(str_text(&out), JSON_REJECT_DUPLICATES, &je);
     if (!root)
