@@ -238,10 +238,12 @@ lines:
 	done; true
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tilescope/examples \
-	    $(DESTDIR)$(PREFIX)/share/tilescope/studies
+	    $(DESTDIR)$(PREFIX)/share/tilescope/studies \
+	    $(DESTDIR)$(PREFIX)/share/tilescope/experts
 	install $(B)/tilescope $(B)/tilescope-runner $(PLUGINS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
 	install -m 644 sessions/studies/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/studies
+	install -m 644 sessions/experts/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/experts
 clean:
 	rm -rf build
 help:

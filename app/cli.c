@@ -281,6 +281,7 @@ static int dispatch(const struct cli *c)
     case CMD_MACHINE: return cmd_machine(c);
     case CMD_STUDIES: return cmd_studies(c);
     case CMD_TUNE: return cli_not_yet("the auto-tuner");
+    case CMD_EXPERT: return cmd_expert(c);
     case CMD_STUDY: return cmd_study(c);
     case CMD_IMPORT: return cmd_import(c);
     case CMD_HELP: return cmd_help(c);

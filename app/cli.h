@@ -43,6 +43,7 @@ int cmd_import(const struct cli *c);
 int cmd_ops(const struct cli *c);
 int cmd_meters(const struct cli *c);
 int cmd_machine(const struct cli *c);
+int cmd_expert(const struct cli *c);
 int cmd_study(const struct cli *c);
 int cmd_studies(const struct cli *c);
 

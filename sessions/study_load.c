@@ -75,7 +75,7 @@ static bool read_axis(struct study_loader *l, const char *key, const struct ynod
 }
 
 /* `for` and `search`: a mapping of names to values. */
-static bool read_grid(struct study_loader *l, const struct ynode *map, const char *key,
+bool study_read_grid(struct study_loader *l, const struct ynode *map, const char *key,
                       struct study_grid *out)
 {
     const struct ynode *g = ymap_get(map, key);
@@ -146,7 +146,7 @@ static bool read_case(struct study_loader *l, const struct ynode *map, const cha
     if (!ymap_check(&l->doc, map, "a case", NULL, 0, keys, l->e)
         || !ymap_need(&l->doc, map, "id", &id, l->e)
         || !study_get_text(l, map, "operator", 65536, true, &spec)
-        || !read_grid(l, map, "for", &grid))
+        || !study_read_grid(l, map, "for", &grid))
         return false;
     if (!room_for(l, map, study_grid_size(&grid), l->cases.len))
         return false;
@@ -251,8 +251,8 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
     struct study_grid grid;
     struct study_variant v = {0};
     if (!ymap_check(&l->doc, map, "a variant", NULL, 0, keys, l->e)
-        || !ymap_need(&l->doc, map, "id", &id, l->e) || !read_grid(l, map, "for", &grid)
-        || !read_grid(l, map, "search", &v.search)
+        || !ymap_need(&l->doc, map, "id", &id, l->e) || !study_read_grid(l, map, "for", &grid)
+        || !study_read_grid(l, map, "search", &v.search)
         || !read_steps(l, ymap_get(map, "steps"), &v)
         || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->doc.root, "steps"), &v))
         || !study_get_text(l, map, "cache", 200, false, &v.cache))

@@ -25,6 +25,10 @@ bool study_get_text(struct study_loader *l, const struct ynode *map, const char 
 /* A name that expressions can say. */
 bool study_check_id(struct study_loader *l, const char *id, const struct ynode *node);
 
+/* `for`, `search`, `choose`: a mapping of names to values; none: an empty grid. */
+bool study_read_grid(struct study_loader *l, const struct ynode *map, const char *key,
+                     struct study_grid *out);
+
 /* Metrics, findings, how to measure, what --scale leaves: after cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
 /* Every cell is filled in, built and stepped through. */

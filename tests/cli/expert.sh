@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# expert: its lines are steps that the other commands take, and a session that runs.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+conv='c2d n=1 i=8 h=14 w=14 o=32 k=3 p=1 relu=1'
+t 0 '^# expert conv2d: ' expert "$conv"
+"$TILESCOPE" expert "$conv" > "$dir/steps"
+t 0 '^verified: true' run "$conv" --steps "$dir/steps" --meters none
+t 0 '^loop parallel Conv H' expert "$conv" --threads 2
+t 0 'GFLOP/s' expert "$conv" --search 2 --time 0.01
+t 0 '' expert "$conv" -o "$dir/expert.yaml"
+t 0 '^verified: true' run "$dir/expert.yaml" --meters none
+t 2 'no expert has a schedule for softmax' expert 'softmax m=4 n=8'
+t 2 'which session|operator' expert
+t 2 'E_RANGE|between' expert "$conv" --search 0
+finish

@@ -1,0 +1,152 @@
+/* Experts: the shipped files on every operator they are for, and files that make no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sessions/expert.h"
+#include "tests/unit/run_program.h"
+#undef fail
+#include <cmocka.h>
+
+#define TOLERANCE 1e-4
+#define MOST 6
+
+/* Small ones of every family, with strides, padding, dilation, groups, odd sizes, epilogues. */
+static const char *const specs[] = {
+    "c2d n=2 i=5 h=9 w=9 o=32 k=3 p=1", "c2d n=1 i=3 h=15 w=15 o=16 k=7 s=2 p=3 bias=1 relu=1",
+    "c2d n=3 i=16 h=7 w=7 o=64 k=3 s=2 p=1", "c2d n=1 i=8 h=6 w=10 o=48 k=1",
+    "dil n=1 i=4 h=12 w=12 o=16 k=3 p=2", "dil n=1 i=4 h=9 w=9 o=32 k=3 s=2 p=3 d=3",
+    "grp n=1 i=32 h=6 w=6 o=32 k=3 p=1 g=8", "grp n=1 i=32 h=5 w=5 o=64 k=3 p=1 g=2 relu=1",
+    "grp n=2 i=12 h=6 w=6 o=60 k=3 s=2 p=1 g=3", "dep n=1 c=32 h=9 w=9 k=3 p=1 bias=1",
+    "dep n=1 c=48 h=10 w=10 k=5 s=2 p=2", "dep n=1 c=16 h=6 w=6 k=1",
+    "c1d n=2 i=6 w=19 o=32 k=3 s=2 p=1", "c1d n=1 i=4 w=16 o=16 k=5 p=2 relu=1",
+    "c3d n=1 i=3 depth=4 h=6 w=6 o=16 k=3 p=1", "c3d n=1 i=4 depth=5 h=6 w=6 o=32 k=3 s=2 p=1",
+    "t2d n=1 i=4 h=5 w=5 o=16 k=4 s=2 p=1", "t2d n=2 i=3 h=5 w=5 o=32 k=3 s=2 p=1 bias=1",
+    "t2d n=1 i=4 h=4 w=4 o=16 k=2 s=2", "t3d n=1 i=3 depth=3 h=4 w=4 o=16 k=3 s=2 p=1",
+    "t3d n=1 i=4 depth=2 h=3 w=3 o=16 k=4 s=2 p=1", "gmm m=13 k=9 n=64 bias=1 relu=1",
+    "gmm m=1 k=16 n=32", "gmm m=28 k=8 n=16",
+};
+
+static void check(struct arena *a, const char *spec, const struct expert_schedule *s)
+{
+    const struct program *p;
+    struct err e;
+    int bad;
+    if (!program_replay(a, spec, s->step, s->n, &p, &bad, &e))
+        fail_msg("%s, expert %s, step %d: %s", spec, s->expert->id, bad, e.text);
+    double error = program_interpret_error(p, 7);
+    if (!(error < TOLERANCE))
+        fail_msg("%s, expert %s, %s: error %g", spec, s->expert->id, expert_chosen_text(a, s),
+                 error);
+}
+
+static void shipped_ones_are_right(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct experts all;
+    struct err e;
+    int total = 0;
+    if (!experts_read(a, &all, &e))
+        fail_msg("%s", e.text);
+    assert_true(all.n >= 8);
+    for (int i = 0; i < COUNT_OF(specs); i++)
+        for (int threads = 1; threads <= 2; threads++) {
+            struct expert_schedule s[MOST];
+            int n;
+            if (!expert_schedules(a, &all, specs[i], threads, MOST, s, &n, &e))
+                fail_msg("%s: %s (%s)", specs[i], e.text, e.fix);
+            for (int k = 0; k < n; k++)
+                check(a, specs[i], &s[k]);
+            for (int k = 1; k < n; k++)
+                assert_true(s[k - 1].score >= s[k].score);
+            total += n;
+        }
+    print_message("%d schedules\n", total);
+    arena_free(a);
+}
+
+static void others_have_none(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct experts all;
+    struct expert_schedule s[1];
+    struct err e;
+    int n;
+    assert_true(experts_read(a, &all, &e));
+    assert_false(expert_schedules(a, &all, "softmax m=4 n=8", 1, 1, s, &n, &e));
+    assert_int_equal(e.code, ERR_NAME);
+    assert_false(expert_schedules(a, &all, "c2d n=1", 1, 1, s, &n, &e));
+    arena_free(a);
+}
+
+#define HEAD "expert: 1\ntitle: t\nfor: [gmm]\n"
+static const struct { const char *what, *text, *says; } wrong[] = {
+    { "empty", "", "empty" },
+    { "unknown key", HEAD "stesp: []\n", "stesp" },
+    { "no steps", HEAD, "steps" },
+    { "unknown operator", "expert: 1\nfor: [gmmm]\nsteps: [x]\n", "gmmm" },
+    { "unknown loop", HEAD "steps:\n- {for: ever, step: x}\n", "ever" },
+    { "two names in one let", HEAD "let: [{a: 1, b: 2}]\nsteps: [x]\n", "let" },
+    { "version", "expert: 2\nfor: [gmm]\nsteps: [x]\n", "expert" },
+};
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(wrong); i++) {
+        struct arena *a = arena_new();
+        const struct expert *x;
+        struct err e = {0};
+        if (expert_parse(a, "t.yaml", wrong[i].text, strlen(wrong[i].text), &x, &e))
+            fail_msg("%s is accepted", wrong[i].what);
+        if (!strstr(e.text, wrong[i].says))
+            fail_msg("%s: %s", wrong[i].what, e.text);
+        arena_free(a);
+    }
+}
+
+/* What goes wrong with an operator names the expert. */
+static const struct { const char *rest, *says; } at_use[] = {
+    { "only: nosuch > 1\nsteps: [loop vectorize C N]\n", "expert t, only" },
+    { "prefer: N >\nsteps: [loop vectorize C N]\n", "expert t, prefer" },
+    { "let: [{a: M / 0}]\nsteps: [loop vectorize C N]\n", "expert t, a" },
+    { "steps: [\"loop split C N {nosuch}\"]\n", "no expert has a schedule" },
+    { "steps: [loop vectorise C N]\n", "no expert has a schedule" },
+    { "when: M > 1000\nsteps: [loop vectorize C N]\n", "no expert has a schedule" },
+};
+
+static void faults_name_the_expert(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(at_use); i++) {
+        struct arena *a = arena_new();
+        const struct expert *x;
+        struct expert_schedule s[1];
+        struct err e = {0};
+        int n;
+        const char *text = arena_printf(a, "%s%s", HEAD, at_use[i].rest);
+        if (!expert_parse(a, "t.yaml", text, strlen(text), &x, &e))
+            fail_msg("%s: %s", at_use[i].rest, e.text);
+        struct experts all = { 1, &x };
+        assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", 1, 1, s, &n, &e));
+        if (!strstr(e.text, at_use[i].says))
+            fail_msg("%s: %s", at_use[i].rest, e.text);
+        arena_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shipped_ones_are_right), cmocka_unit_test(others_have_none),
+        cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(faults_name_the_expert),
+    };
+    setenv("TILESCOPE_HOME", ".", 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
