@@ -29,6 +29,7 @@ void job_free(struct job *j)
     free(j->recipe);
     str_free(&j->text);
     free(j->model);
+    free(j->detail);
     free(j);
 }
 
@@ -77,6 +78,8 @@ void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
         .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
         .seed = 1,
     };
+    if (j->kind == JOB_MEASURE)
+        o.detail = j->detail = xcalloc(1, sizeof *j->detail);
     j->ok = rebuild(a, j->recipe, &p, &j->e);
     if (j->ok && cancelled(c))
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");

@@ -23,7 +23,8 @@ struct job {
     /* The result. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
-    struct measurement m;        /* MEASURE */
+    struct measurement m;        /* MEASURE; its sim.detail is the job's, too */
+    struct sim_detail *detail;
     struct str text;             /* C, ASM */
     struct machine_model *model; /* MACHINE */
 };

@@ -272,9 +272,11 @@ void roofline_remark(struct str *out, const struct roof_step *here)
                             : "inputs and outputs once");
     if (r->bound <= 0)
         return;
-    str_printf(out, ": %.0f %% of the %.4g that %s allow%s", 100 * r->fraction, r->bound,
-               r->by == ROOF_FMA ? "the FMA units" : roofline_by_name(r->by),
-               r->by == ROOF_FMA ? "" : "'s bandwidth");
+    str_printf(out, ": %.0f %% of the %.4g that ", 100 * r->fraction, r->bound);
+    if (r->by == ROOF_FMA)
+        str_add(out, "the FMA units allow");
+    else
+        str_printf(out, "%s's bandwidth allows", roofline_by_name(r->by));
     if (r->fraction > 1.03)
         str_add(out, "; more than the model: tilescope machine --measure");
 }

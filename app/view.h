@@ -29,6 +29,9 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width);
 void view_graph_build(struct model *m, struct pane_doc *p, int width);
 void view_roofline_build(struct model *m, struct pane_doc *p, int width);
 
+/* Behind the table of tensors of the profile: what else the simulator tells. */
+void view_sim_put(struct doc *d, const struct sim_result *s, int width);
+
 /* The lists. */
 void view_ledger_build(struct model *m, struct pane_doc *p, int width);
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused);

@@ -289,6 +289,7 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     put_check(d, r, width);
     doc_line(d, STYLE_PLAIN, "");
     put_sim(m, d, &r->sim, width);
+    view_sim_put(d, &r->sim, width);
     doc_line(d, STYLE_PLAIN, "");
     put_counts(d, "Hardware counters", &r->counts[METER_ID_PERF], width);
     for (int i = METER_ID_PERF + 1; i < METER_COUNT; i++)

@@ -2,19 +2,17 @@
 
 #include <string.h>
 
-/* Bytes that cross from level `from` inwards, by the simulator: lines fetched and lines written
- * back.  False when it says nothing of that edge, or simulated other caches than this machine's. */
+/* Bytes that cross from L2 into L1 and back, by the simulator.  False when they were not simulated,
+ * or for another L1 than this machine's. */
 static bool simulated_bytes(const struct machine_model *model, const struct measurement *m,
-                            enum model_level from, double *bytes)
+                            double *bytes)
 {
     const struct sim_result *s = m ? &m->sim : NULL;
-    int inner = (int)from - 1;
-    if (!s || !s->available || inner < 0 || inner >= s->cache.n_levels)
+    if (!s || !s->available || s->cache.n_levels < 1)
         return false;
-    for (int i = 0; model && i <= inner; i++)
-        if (model->level[i].capacity != s->cache.level[i].geometry.size_bytes)
-            return false;
-    *bytes = (double)sim_bytes_below(s, inner);
+    if (model && model->level[MODEL_L1].capacity != s->cache.level[0].geometry.size_bytes)
+        return false;
+    *bytes = (double)sim_bytes_below(s, 0);
     return *bytes > 0;
 }
 
@@ -34,15 +32,27 @@ static void add_roof(const struct machine_model *model, int threads, enum model_
         r->roof[r->n++] = (struct roof){ from, bytes, flops / bytes, rate * flops / bytes };
 }
 
+/* What a hot call fetches from level `from` at least: the data set, less what the caches inside of
+ * it can have kept from the call before.  L1 and L2 are each core's own. */
+static double least_bytes(const struct machine_model *model, int threads, int from, double bytes)
+{
+    int cores = threads < model->cores ? threads : model->cores;
+    double kept = 0;
+    for (int i = 0; i < from; i++) {
+        double capacity = (double)model->level[i].capacity * (i < MODEL_L3 ? cores : 1);
+        kept = capacity > kept ? capacity : kept;
+    }
+    return bytes - kept;
+}
+
 static void add_roofs(const struct machine_model *model, int threads, double flops, double bytes,
                       const struct measurement *m, struct roofline *r)
 {
     r->home = home_of(model, bytes);
-    for (int i = MODEL_L1; i <= (int)r->home; i++) {
-        double crossing = 0;
-        bool known = simulated_bytes(model, m, (enum model_level)i, &crossing);
-        if (!known && i == (int)r->home)
-            crossing = bytes;
+    for (int i = r->home == MODEL_L1 ? MODEL_L1 : MODEL_L2; i <= (int)r->home; i++) {
+        double crossing, least = least_bytes(model, threads, i, bytes);
+        if (i != MODEL_L2 || !simulated_bytes(model, m, &crossing))
+            crossing = least;
         add_roof(model, threads, (enum model_level)i, flops, crossing, r);
     }
 }
@@ -66,7 +76,7 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
         flops *= m->executed_gflops / m->gflops;
     int threads = m && m->threads > 1 ? m->threads : 1;
     r.compulsory = bytes > 0 ? flops / bytes : 0;
-    r.simulated = simulated_bytes(model, m, MODEL_L2, &crossing);
+    r.simulated = simulated_bytes(model, m, &crossing);
     r.intensity = r.simulated ? flops / crossing : r.compulsory;
     if (m && m->latency.runs > 0)
         r.gflops = m->executed_gflops > 0 ? m->executed_gflops : m->gflops;

@@ -3,10 +3,12 @@
  *
  * A byte is counted where it crosses from one level of memory into the next inner one; every such
  * edge is a roof of its own, bandwidth of the outer level times FLOPs over bytes.  Kernels are
- * timed with hot caches, so nothing is fetched from beyond the innermost level that holds the whole
- * data set: that level is the kernel's home, and edges beyond it are no roofs.  Bytes come from the
- * cache simulator where it simulated that edge of this machine; at home, without it, they are the
- * compulsory ones, inputs read and outputs written once. */
+ * timed with hot caches, so nothing comes from beyond the innermost level that holds the whole data
+ * set (inputs and outputs once), the kernel's home, and from each level up to there at least the
+ * data set less what the caches inside of that level can keep.  What crosses between L1 and L2 the
+ * simulator says, if it simulated this machine's L1.  Its word on outer levels is not taken: they
+ * are indexed by physical addresses, which nobody knows, so conflicts that it finds there need not
+ * happen here, and a roof must not be too low. */
 #ifndef TS_PROFILE_ROOFLINE_H
 #define TS_PROFILE_ROOFLINE_H
 #include "profile/machine_model.h"

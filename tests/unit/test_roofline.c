@@ -36,24 +36,27 @@ static void which_roof(void **state)
         { 1e6, 5e5, 1, { 9000 }, { 1000 }, 1, "", 1e6 / 64e4, MODEL_L2, 1, 156.25, "L2" },
         { 1e6, 5e5, 3, { 9000, 7800, 7800 }, { 1000 }, 1, "", 1e6 / 64e4, MODEL_L2, 1, 156.25,
           "L2" },
-        /* fits L2, not simulated: compulsory bytes, 100 * 2 */
-        { 1e6, 5e5, 0, { 0 }, { 0 }, 1, "", 2, MODEL_L2, 1, 200, "FMA" },
-        /* at home in L3, L1 simulated: L3 by compulsory bytes 40 * 4 = 160, L2: 312.5 */
-        { 4e7, 1e7, 1, { 150000 }, { 50000 }, 1, "", 4e7 / (LINE * 2e5), MODEL_L3, 2, 160, "L3" },
+        /* fits L2, not simulated: the data less L1's 32768 bytes */
+        { 1e6, 1032768, 0, { 0 }, { 0 }, 1, "", 1e6 / 1032768, MODEL_L2, 1, 100, "L2" },
+        /* at home in L3: 40 * 4e7 / 1e7 of what L2 cannot keep, 160; L2: 312.5 */
+        { 4e7, 1e7 + MIB, 1, { 150000 }, { 50000 }, 1, "", 4e7 / (LINE * 2e5), MODEL_L3, 2, 160,
+          "L3" },
         /* the same with many more misses: 100 * 4e7 / (64 * 1e6) = 62.5 */
         { 4e7, 1e7, 1, { 900000 }, { 100000 }, 1, "", 0.625, MODEL_L3, 2, 62.5, "L2" },
-        /* L2 simulated, too: 40 * 4e7 / (64 * 5e5) = 50 */
-        { 4e7, 1e7, 2, { 900000, 400000 }, { 100000, 100000 }, 1, "", 0.625, MODEL_L3, 2, 50,
-          "L3" },
-        /* from DRAM: 10 * 3; simulated with writebacks: 10 * 3e8 / (64 * 3e6) = 15.625 */
-        { 3e8, 1e8, 1, { 1000 }, { 0 }, 1, "", 3e8 / 64e3, MODEL_DRAM, 2, 30, "DRAM" },
-        { 3e8, 1e8, 3, { 1000, 900, 2000000 }, { 0, 0, 1000000 }, 1, "", 3e8 / 64e3, MODEL_DRAM,
-          3, 15.625, "DRAM" },
+        /* what was simulated beyond L1 changes nothing */
+        { 4e7, 1e7, 2, { 900000, 400000 }, { 100000, 100000 }, 1, "", 0.625, MODEL_L3, 2, 62.5,
+          "L2" },
+        /* from DRAM, what L3's 16 MiB do not keep: 10 * 3 */
+        { 3e8, 1e8 + 16 * MIB, 1, { 1000 }, { 0 }, 1, "", 3e8 / 64e3, MODEL_DRAM, 3, 30, "DRAM" },
+        { 3e8, 1e8 + 16 * MIB, 3, { 1000, 900, 2000000 }, { 0, 0, 1000000 }, 1, "", 3e8 / 64e3,
+          MODEL_DRAM, 3, 30, "DRAM" },
         /* two of four cores: twice of one; all four: 25 and 700 */
-        { 3e8, 1e8, 0, { 0 }, { 0 }, 2, "", 3, MODEL_DRAM, 1, 60, "DRAM" },
-        { 3e8, 1e8, 0, { 0 }, { 0 }, 4, "", 3, MODEL_DRAM, 1, 75, "DRAM" },
-        { 3e12, 1e8, 0, { 0 }, { 0 }, 4, "", 3e4, MODEL_DRAM, 1, 700, "FMA" },
-        { 3e12, 1e8, 0, { 0 }, { 0 }, 1, "plain", 3e4, MODEL_DRAM, 1, 12, "FMA" },
+        { 3e8, 1e8 + 16 * MIB, 1, { 1000 }, { 0 }, 2, "", 3e8 / 64e3, MODEL_DRAM, 3, 60, "DRAM" },
+        { 3e8, 1e8 + 16 * MIB, 1, { 1000 }, { 0 }, 4, "", 3e8 / 64e3, MODEL_DRAM, 3, 75, "DRAM" },
+        /* each of four cores has an L2: 130 * 2e7 / 8e6 */
+        { 2e7, 8e6 + 4 * MIB, 1, { 1000 }, { 0 }, 4, "", 2e7 / 64e3, MODEL_L3, 2, 325, "L3" },
+        { 3e12, 1e8, 1, { 1000 }, { 0 }, 4, "", 3e12 / 64e3, MODEL_DRAM, 3, 700, "FMA" },
+        { 3e12, 1e8, 1, { 1000 }, { 0 }, 1, "plain", 3e12 / 64e3, MODEL_DRAM, 3, 12, "FMA" },
     };
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct machine_model model = roof_model();
