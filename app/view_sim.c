@@ -215,7 +215,7 @@ static void label_reuse(struct canvas *c, const struct sim_result *s, int last, 
     canvas_text(c, step * (last + 2), REUSE_ROWS, STYLE_DIM, "never");
     for (int i = 0; i < s->cache.n_levels; i++) {
         int at = step * first_beyond(lines_of(&s->cache.level[i].geometry));
-        char name[8];
+        char name[24];
         if (at > step * (last + 1))
             continue;
         snprintf(name, sizeof name, "│L%d", i + 1);
