@@ -351,6 +351,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_OPEN:       return open_file(m, arg);
     case APP_NEW:        return start_new(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
+    case APP_EXPERT:     return need_session(m) && model_expert(m, arg);
     case APP_VIEW:       return change_view(m, arg);
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;

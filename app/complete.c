@@ -6,8 +6,10 @@
 #include "app/help.h"
 #include "app/model.h"
 #include "app/view.h"
+#include "sessions/expert.h"
 
 #define FILES_MAX 200
+#define EXPERTS_OFFERED 9
 
 struct words {
     struct arena *a;
@@ -73,7 +75,20 @@ static void offer_operator(struct words *w, const char *before)
     }
 }
 
-static void offer_argument(struct words *w, enum app_command id, const char *before)
+static void offer_experts(struct words *w, const struct model *m)
+{
+    struct expert_schedule s[EXPERTS_OFFERED];
+    struct err ignored;
+    int n;
+    if (!m->session || !model_experts(m, w->a, COUNT_OF(s), s, &n, &ignored))
+        return;
+    for (int i = 0; i < n; i++)
+        offer(w, arena_printf(w->a, "%d", i + 1),
+              arena_printf(w->a, "%s, %s", s[i].expert->id, expert_chosen_text(w->a, &s[i])));
+}
+
+static void offer_argument(struct words *w, const struct model *m, enum app_command id,
+                           const char *before)
 {
     static const char *const focus[] = {"next", "prev", "steps", "view"};
     static const char *const onoff[] = {"on", "off"};
@@ -91,6 +106,9 @@ static void offer_argument(struct words *w, enum app_command id, const char *bef
     case APP_HELP:
         for (int i = 0; help_topic_name(i); i++)
             offer(w, help_topic_name(i), help_topic_summary(i));
+        break;
+    case APP_EXPERT:
+        offer_experts(w, m);
         break;
     case APP_FOCUS:
         offer_each(w, focus, COUNT_OF(focus));
@@ -156,7 +174,7 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     }
     struct words w = {.a = a, .prefix = word};
     if (id >= 0)
-        offer_argument(&w, (enum app_command)id, start + n + 1);
+        offer_argument(&w, m, (enum app_command)id, start + n + 1);
     else if (start[n] == 0)
         for (int i = 0; i < APP_COUNT; i++)
             offer(&w, names[i], app_info((enum app_command)i)->help);

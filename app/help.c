@@ -7,6 +7,7 @@
 #include "explorer/command.h"
 #include "kernels/ops/graph.h"
 #include "profile/measure.h"
+#include "sessions/expert.h"
 
 enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
 
@@ -137,6 +138,36 @@ static void topic_cache(struct str *out)
                    cache_preset[i].text[0] ? "; " : "", cache_preset[i].what);
     add_wrapped(out, str_text(&all), 14);
     str_free(&all);
+}
+
+static void topic_experts(struct str *out)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct str list = {0};
+    struct err e;
+    str_add(out,
+        "An expert is a schedule that leaves the sizes open: a YAML file in\n"
+        "sessions/experts. A rule in it orders its tilings, without measuring.\n"
+        "\n"
+        "  tilescope expert 'OPERATOR'             print the steps of the best one\n"
+        "  tilescope expert 'OPERATOR' --search 8  measure 8, take the fastest\n"
+        "  :expert, or X on the screen             the best one, as steps\n"
+        "  :expert 2, or 02X                       the second best\n"
+        "\n"
+        "On the bare operator the steps go where you are, else on a new branch.\n\n");
+    if (!experts_read(a, &all, &e))
+        str_printf(&list, "  none: %s\n", e.text);
+    for (int i = 0; i < all.n; i++) {
+        const struct expert *x = all.item[i];
+        str_printf(&list, "%s%s, for", i ? "\n" : "", x->id);
+        for (int f = 0; f < x->n_families; f++)
+            str_printf(&list, " %s", x->family[f]);
+        str_printf(&list, "\n  %s\n", x->title);
+    }
+    add_wrapped(out, str_text(&list), 2);
+    str_free(&list);
+    arena_free(a);
 }
 
 struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };

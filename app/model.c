@@ -59,6 +59,7 @@ void model_set_session(struct model *m, struct session *s)
     session_free(m->session);
     m->session = s;
     m->generation++;
+    m->has_expert = s && model_has_expert(model_program(m)->base->op);
     m->func = NULL;
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
@@ -213,21 +214,25 @@ static void clear_message(struct model *m)
 
 /* commands */
 
+void model_edited(struct model *m)
+{
+    struct err e;
+    m->session->dirty = true;
+    model_changed(m);
+    if (!session_autosave(m->session, &e) && !m->autosave_failed) {
+        m->autosave_failed = true;
+        model_say_error(m, "unsaved changes cannot be kept safe", e.text);
+    }
+}
+
 static void after_effect(struct model *m, enum command_effect effect)
 {
     if (effect == EFFECT_MEASURE) {
         m->measure_wanted = true;
         m->data_stamp++;
     }
-    if (effect != EFFECT_STATE)
-        return;
-    m->session->dirty = true;
-    model_changed(m);
-    struct err e;
-    if (!session_autosave(m->session, &e) && !m->autosave_failed) {
-        m->autosave_failed = true;
-        model_say_error(m, "unsaved changes cannot be kept safe", e.text);
-    }
+    if (effect == EFFECT_STATE)
+        model_edited(m);
 }
 
 /* The nest shows what a loop step changed, wherever the cursor was. */

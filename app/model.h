@@ -63,6 +63,7 @@ struct model {
     enum pane last_view;                 /* MAIN or SIDE: the one to show where only one fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
+    bool has_expert;                     /* a shipped schedule is for the open operator */
     enum overlay overlay;
     struct frame frame;
     VEC(struct hit) hits;
@@ -128,12 +129,14 @@ void model_tick(struct model *m);                     /* a tenth of a second has
 
 /* For the files of the model only. */
 struct program;
+struct expert_schedule;
 const struct program *model_program(const struct model *m);  /* current; NULL on the start screen */
 struct pane_doc *model_focused(struct model *m);                /* the document that has the keys */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
 void model_refresh(struct model *m);                    /* screen.c: rebuilds what is out of date */
 void model_changed(struct model *m);                                 /* the program state changed */
+void model_edited(struct model *m);                     /* that, by the user: kept safe on disk */
 /* The rows of the ledger, all of them; to be freed. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
 void model_find_roofs(struct model *m);               /* reads the machine model, if it is there */
@@ -156,6 +159,14 @@ void model_give_up(struct model *m);                                     /* forg
 void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
 void model_forget_menu(struct model *m);
 void model_perform(struct model *m, const struct binding *b);        /* action.c: what a key does */
+/* The command `expert` (model_expert.c): the arg-th best schedule as steps, where the bare operator
+ * is the current state, else on a branch from it; one that is there is gone to.  "" is 1. */
+bool model_expert(struct model *m, const char *arg);
+#define EXPERTS_MOST 64
+/* The max best schedules of the open operator, in arena a. */
+bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
+                   int *n, struct err *e);
+bool model_has_expert(const char *family);            /* reads the shipped files */
 bool model_app_command(struct model *m, const char *line, bool *known);  /* appcmd.c */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 void model_search(struct model *m, int dir, int from);

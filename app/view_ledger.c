@@ -165,10 +165,12 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
 }
 
 /* What an empty ledger is for, the useful sentence first: there may be room for no more. */
-static void put_advice(struct doc *d, int width)
+static void put_advice(struct doc *d, bool expert, int width)
 {
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "Put the cursor on a loop and press Enter, or press : and type a step.",
+    doc_wrap(d, STYLE_DIM, expert
+             ? "Enter on a loop lists steps, : takes one, X (:expert) gives a good schedule."
+             : "Put the cursor on a loop and press Enter, or press : and type a step.",
              width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "Every step gets a row here: what it did to the time and to the cache "
@@ -185,7 +187,7 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
         put_row(m, &p->doc, &rows[i], i, c);
     free(rows);
     if (n == 1)
-        put_advice(&p->doc, width);
+        put_advice(&p->doc, m->has_expert, width);
 }
 
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused)

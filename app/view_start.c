@@ -8,6 +8,7 @@
 #include "app/text.h"
 #include "app/view.h"
 #include "kernels/base/file.h"
+#include "sessions/expert.h"
 #include "sessions/shipped.h"
 
 #define SHOWN_MAX 12                     /* of each kind */
@@ -20,6 +21,7 @@ struct start_entry {
     double age_s;
     struct autosave autosave;
     const struct op_family *op;
+    bool expert;                         /* a shipped schedule is for it */
 };
 
 static struct start_entry *add_entry(struct model *m, enum entry_kind kind, const char *path)
@@ -85,6 +87,21 @@ static void read_examples(struct model *m)
               by_path);
 }
 
+static void read_operators(struct model *m)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct err ignored;
+    if (!experts_read(a, &all, &ignored))
+        all = (struct experts){0};
+    for (int i = 0; i < ops_count(); i++) {
+        struct start_entry *e = add_entry(m, ENTRY_OPERATOR, "");
+        e->op = ops_get(i);
+        e->expert = experts_for(&all, e->op->name);
+    }
+    arena_free(a);
+}
+
 void view_start_read(struct model *m)
 {
     static struct autosave saved[SHOWN_MAX];
@@ -100,8 +117,7 @@ void view_start_read(struct model *m)
     for (int i = 0; i < n; i++)
         read_title(add_entry(m, ENTRY_RECENT, recent[i]));
     read_examples(m);
-    for (int i = 0; i < ops_count(); i++)
-        add_entry(m, ENTRY_OPERATOR, "")->op = ops_get(i);
+    read_operators(m);
     m->data_stamp++;
 }
 
@@ -186,8 +202,9 @@ static void describe_file(struct doc *d, const char *path, int width)
     str_free(&text);
 }
 
-static void describe_operator(struct doc *d, const struct op_family *op, int width)
+static void describe_operator(struct doc *d, const struct start_entry *e, int width)
 {
+    const struct op_family *op = e->op;
     doc_line(d, STYLE_STRONG, op->title);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_PLAIN, op->help, width - 2, 0);
@@ -210,6 +227,9 @@ static void describe_operator(struct doc *d, const struct op_family *op, int wid
     doc_wrap(d, STYLE_PLAIN, op->example, width - 2, 2);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "Enter puts this on the prompt, to change the sizes.", width - 2, 0);
+    if (e->expert)
+        doc_wrap(d, STYLE_DIM, "Once it is open, X or :expert gives a good schedule.", width - 2,
+                 0);
 }
 
 void view_detail_build(struct model *m, struct pane_doc *p, int width)
@@ -219,7 +239,7 @@ void view_detail_build(struct model *m, struct pane_doc *p, int width)
     if (!e)
         return;
     if (e->kind == ENTRY_OPERATOR)
-        describe_operator(&p->doc, e->op, width);
+        describe_operator(&p->doc, e, width);
     else
         describe_file(&p->doc, e->kind == ENTRY_AUTOSAVE ? e->autosave.path : e->path, width);
 }
@@ -281,6 +301,8 @@ void view_start_hint(const struct model *m, struct str *out)
     const struct start_entry *e = selected(m);
     if (e)
         str_add(out, hint[e->kind]);
+    if (e && e->expert)
+        str_add(out, " Then X: a good schedule.");
 }
 
 void view_start_discard(struct model *m)

@@ -161,6 +161,14 @@ static bool is_for(const struct expert *x, const char *family)
     return false;
 }
 
+bool experts_for(const struct experts *all, const char *family)
+{
+    for (int i = 0; i < all->n; i++)
+        if (is_for(all->item[i], family))
+            return true;
+    return false;
+}
+
 static bool add_candidates(struct arena *a, const struct expert *x, const struct study_set *facts,
                            candidate_list *out, struct err *e)
 {

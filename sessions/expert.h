@@ -41,6 +41,9 @@ bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
 /* All shipped ones, by file name, in arena a. */
 bool experts_read(struct arena *a, struct experts *out, struct err *e);
 
+/* Is any of them for this family?  Its `when` may still leave out the sizes at hand. */
+bool experts_for(const struct experts *all, const char *family);
+
 /* A schedule of an operator: step lines that apply to it, one after the other. */
 struct expert_schedule {
     const struct expert *expert;
