@@ -4,6 +4,7 @@
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
+#   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
 #   make bench-engine what applying a step costs
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; a minute)
@@ -78,7 +79,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 hunt bench-engine bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan conformance appendix1 hunt bench bench-quick bench-engine bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -175,6 +176,15 @@ $(B)/bench-engine: $(B)/tests/bench/engine.o $(B)/libtilescope.a
 	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
 bench-sim: all
 	@TILESCOPE=$(B)/tilescope tests/bench/sim.sh
+# The best shipped schedule of every class against oneDNN and OpenBLAS; BENCH="-c dep": one class.
+bench bench-quick: all
+	@$(MAKE) --no-print-directory $(B)/bench-kernels
+	@TILESCOPE_HOME=. TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/bench-kernels \
+	    $(if $(filter bench-quick,$@),-q -n 4 -t 0.15) $(BENCH) -o build \
+	    tests/bench/cases.txt tests/conformance/appendix1.txt
+$(B)/bench-kernels: $(B)/tests/bench/kernels.o $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
 bench-engine: $(B)/bench-engine
 	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).
