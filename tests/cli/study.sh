@@ -51,7 +51,7 @@ cmp -s <(echo "$out") "$dir/report/rows.json" \
 grep -q '<svg' "$dir/report/rows.loads.svg" && pass 'a chart' || flunk 'a chart'
 same 'no chart of what was not measured' '' "$(find "$dir/report" -name 'rows.latency.svg')"
 t 0 'reused +8 cells' study "$rows" --resume "$dir/report/rows.json"
-out=$(timeout --preserve-status -s INT 4 "$TILESCOPE" study alt.fig1.c2d 2> "$dir/err")
+out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" study alt.fig1.c2d 2> "$dir/err")
 same 'Ctrl-C: exit 130' 130 $?
 grep -q '^PARTIAL' <<< "$out" && grep -q 'left out: cancelled' <<< "$out" \
     && pass 'and a partial report' || flunk 'a partial report' "$(head -n 5 <<< "$out")"
