@@ -18,6 +18,7 @@
 #define START_LIMIT_S 20.0
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MOST_REPEATS 3
+#define REAP_S 1.0                        /* from the end of the connection to that of the runner */
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
@@ -94,17 +95,30 @@ static const char *signal_text(int sig)
     }
 }
 
+/* False when it had to be killed: what closes its end of the connection, or answers in another
+ * form, can live on. */
+static bool reap(struct child *c, int *status)
+{
+    for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {
+        pid_t got = waitpid(c->pid, status, WNOHANG);
+        if (got == c->pid) {
+            c->pid = 0;
+            return true;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+    }
+    kill_child(c);
+    return false;
+}
+
 /* The connection ended by itself: reaps the runner and says why. */
 static bool explain_death(struct child *c, struct err *e)
 {
     struct fault f = c->shared->fault;
     char words[260], place[200];
     int status = -1;
-    pid_t got;
-    while ((got = waitpid(c->pid, &status, 0)) < 0 && errno == EINTR)
-        ;
-    if (got == c->pid)
-        c->pid = 0;
+    bool ended = reap(c, &status);
     last_words(c, words, sizeof words);
     if (f.signal == SIGSEGV || f.signal == SIGBUS) {
         describe_place(c, &f, place, sizeof place);
@@ -112,12 +126,14 @@ static bool explain_death(struct child *c, struct err *e)
     }
     if (f.signal)
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(f.signal), words);
-    if (got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    if (!ended)
+        return err_set(e, ERR_CRASH, "the kernel's process lives and no longer answers%s", words);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
-    if (got > 0 && WIFSIGNALED(status))
+    if (WIFSIGNALED(status))
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
     return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
-                   got > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
+                   WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
 }
 
 /* --- Talking --------------------------------------------------------------------------------- */

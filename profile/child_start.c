@@ -212,7 +212,7 @@ bool child_make_shared(struct child *c, struct err *e)
     c->shared_bytes = (size_t)at;
     c->copy_s = (double)at / COPY_BYTES_PER_S;
     c->shared->magic = PROTOCOL_MAGIC;
-    c->shared->bytes = sizeof *c->shared;
+    c->shared->bytes = PROTOCOL_BYTES;
     c->shared->parent = getpid();
     c->shared->threads = o->threads;
     if (sched_getaffinity(0, sizeof c->shared->cpus, &c->shared->cpus) != 0)

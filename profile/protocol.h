@@ -72,7 +72,7 @@ struct fault {
 };
 
 struct shared {
-    uint32_t magic, bytes;                /* of this struct: a stale runner is noticed */
+    uint32_t magic, bytes;                /* PROTOCOL_BYTES: a stale runner is noticed */
     int32_t parent, threads;
     int32_t n_buffers, n_contenders;
     int64_t file_bytes, sim_at;           /* sim_at: of struct shared_sim in the file */
@@ -118,6 +118,12 @@ struct shared_detail {
     unsigned long long heat[MEASURE_MAX_TENSORS], first, end;
     struct sim_detail detail;
 };
+
+/* Of all that both sides must lay out alike. */
+#define PROTOCOL_BYTES ((uint32_t)(sizeof(struct shared) + sizeof(struct request)              \
+                                   + sizeof(struct reply) + sizeof(struct shared_sim)          \
+                                   + sizeof(struct shared_detail) + sizeof(struct shared_site) \
+                                   + sizeof(struct shared_block) + sizeof(struct shared_mark)))
 
 static inline struct shared_sim *shared_sim(struct shared *sh)
 {

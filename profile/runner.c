@@ -198,7 +198,7 @@ static const char *map_shared(struct shared **out)
     struct shared *sh = p;
     if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC)
         return usage;
-    if (sh->bytes != sizeof *sh || sh->file_bytes != st.st_size)
+    if (sh->bytes != PROTOCOL_BYTES || sh->file_bytes != st.st_size)
         return version;
     *out = sh;
     return NULL;

@@ -723,6 +723,31 @@ static void runner_that_is_none_is_reported(void **state)
     }
 }
 
+/* One that hangs up, and one that answers in another form, as a stale one may: both live on. */
+static void runner_that_lives_on_is_ended(void **state)
+{
+    static const char *const script[] = { "exec 3>&-", "printf x >&3" };
+    char path[] = "/tmp/tilescope-runner-XXXXXX";
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    for (int i = 0; i < COUNT_OF(script); i++) {
+        struct child_opts o = { .runner = path, .limit_s = 1 };
+        struct child *c = NULL;
+        struct err e;
+        FILE *f = fopen(path, "we");
+        assert_non_null(f);
+        fprintf(f, "#!/bin/sh\n%s\nexec sleep 1000\n", script[i]);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(chmod(path, 0700), 0);
+        assert_false(child_open(&o, &c, &e));
+        assert_int_equal(e.code, ERR_ENV);
+        assert_contains(e.text, "does not work");
+    }
+    unlink(path);
+}
+
 /* --- The simulator in the child --------------------------------------------------------------- */
 
 static const char twin[] =
@@ -1099,6 +1124,7 @@ int main(void)
         cmocka_unit_test(cancel_ends_a_compile),
         cmocka_unit_test(child_dies_with_its_parent),
         cmocka_unit_test(runner_that_is_none_is_reported),
+        cmocka_unit_test(runner_that_lives_on_is_ended),
         cmocka_unit_test(twin_is_counted),
         cmocka_unit_test(compile_errors_are_quoted),
         cmocka_unit_test(extra_flags_count),
