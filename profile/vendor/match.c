@@ -167,8 +167,8 @@ static bool add_binaries(struct match *m, const struct node *n, const struct val
         other = v->a;
     }
     bool number = other && other->kind == VAL_CONST && (f == BINARY_ADD || f == BINARY_MUL);
-    if (f < 0 || p->n_posts == VENDOR_MAX_POSTS || !(number || other->kind == VAL_LOAD)
-        || !add_binaries(m, n, chain, x))
+    if (f < 0 || !(number || other->kind == VAL_LOAD) || !add_binaries(m, n, chain, x)
+        || p->n_posts == VENDOR_MAX_POSTS)
         return false;
     struct vendor_post *post = &p->post[p->n_posts];
     if (number) {
