@@ -13,7 +13,8 @@
  *            bound
  *   cut      it speaks of unrolled loops inside, with a known reach: outside the border iterations
  *            it always holds, so the loop is cut into border, middle, border; only the border
- *            still tests
+ *            still tests.  A narrow border is cut into its iterations; a wide one stays a loop,
+ *            since the code of two such loops is that of their pieces multiplied
  *   unroll   a short reduction around an unrolled tile, in the border: written out, each tap and
  *            each element of the tile is a number, and the test disappears
  */
@@ -23,6 +24,7 @@
 
 #define MAX_CONJUNCTS 32
 #define MAX_SINGLE 4                      /* iterations that are cut one by one without a middle */
+#define MAX_BORDER 4                      /* iterations before or behind a middle, one by one */
 #define MAX_TAPS 8                        /* of a reduction that is written out */
 #define MAX_WRITTEN 256                   /* elements of the tile times taps */
 
@@ -231,7 +233,8 @@ static bool cut(struct exprs *p, const struct tree *t, struct kids *out)
         middle = drop(p, middle, cleared.c[i]);
     for (int64_t v = first->value; v < behind->value;) {
         bool inside = v >= lo && v < hi;
-        int64_t end = inside ? hi : v + 1;
+        int64_t from = v < lo ? first->value : hi, to = v < lo ? lo : behind->value;
+        int64_t end = inside ? hi : to - from > MAX_BORDER ? to : v + 1;
         vec_push(out, ranged(p, inside ? middle : t, expr_const(p, v), expr_const(p, end)));
         v = end;
     }
