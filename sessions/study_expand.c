@@ -8,9 +8,10 @@
 #include "sessions/report.h"
 #include "sessions/study_impl.h"
 
+/* The last of a name, as in the JSON of the set. */
 const char *study_param_get(const struct study_set *s, const char *name)
 {
-    for (int i = 0; i < s->n; i++)
+    for (int i = s->n - 1; i >= 0; i--)
         if (streq(s->item[i].name, name))
             return s->item[i].value;
     return NULL;

@@ -262,8 +262,9 @@ static void take_search(struct arena *a, const json_t *search, struct study_cell
     cell->failed = (int)json_integer_value(json_object_get(search, "failed"));
     cell->first_illegal = first ? arena_strdup(a, first) : NULL;
     json_object_foreach(best, key, value) {
-        const char *text = json_is_string(value) ? arena_strdup(a, json_string_value(value))
-                                                 : arena_printf(a, "%g", json_number_value(value));
+        const char *text = json_is_string(value)
+                               ? arena_strdup(a, json_string_value(value))
+                               : arena_printf(a, "%.15g", json_number_value(value));
         item[n++] = (struct study_param){ arena_strdup(a, key), text };
     }
     cell->chosen = (struct study_set){ n, item };

@@ -296,6 +296,33 @@ static void check_json_golden(const char *report)
     json_decref(root);
 }
 
+/* A name is the same whether it stands alone or in an expression: of two, the last. */
+static void test_names(void **state)
+{
+    struct arena *a = arena_new();
+    struct study_param outer = { "x", "1" }, inner = { "x", "2" };
+    struct study_set first = { 1, &outer }, more = { 1, &inner };
+    struct study_set both = study_join(a, &first, &more);
+    const char *text;
+    struct err e = {0};
+    (void)state;
+    assert_true(study_expand(a, "{x} {x + 0}", &both, &text, &e));
+    assert_string_equal(text, "2 2");
+    arena_free(a);
+}
+
+static void test_reuse(void **state)
+{
+    struct arena *a = arena_new();
+    struct study_cell cell = { .key = "k" };
+    (void)state;
+    assert_false(study_reuse("[]", a, &cell));
+    assert_true(study_reuse("{\"cells\": [{\"key\": \"k\", \"run\": {},"
+                            " \"search\": {\"best\": {\"a\": 1234567}}}]}", a, &cell));
+    assert_string_equal(study_param_get(&cell.chosen, "a"), "1234567");
+    arena_free(a);
+}
+
 static void test_report(void **state)
 {
     (void)state;
@@ -473,7 +500,8 @@ int main(void)
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
         cmocka_unit_test(test_scale),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_schema),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_reuse),
     };
     return cmocka_run_group_tests_name("study", tests, NULL, NULL);
 }
