@@ -139,6 +139,22 @@ static int find_event(const struct event_set *s, const char *name, size_t n)
     return -1;
 }
 
+static const char *const known_name[] = { "time_s", "flops", "bytes", "threads" };
+
+/* Formulas know another value of that name, or reports have another member of it beside the
+ * counts. */
+static bool is_reserved(const char *name)
+{
+    static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
+                                          "missing", "source" };
+    bool found = false;
+    for (int i = 0; i < COUNT_OF(member); i++)
+        found = found || streq(name, member[i]);
+    for (int i = 0; i < COUNT_OF(known_name); i++)
+        found = found || streq(name, known_name[i]);
+    return found;
+}
+
 /* EVENT, or NAME EVENT. */
 static bool read_event(struct reader *r)
 {
@@ -172,8 +188,10 @@ static bool read_event(struct reader *r)
         memcpy(ev->name, first, n), ev->name[n] = '\0';
     else
         name_of(ev->text, ev->name, sizeof ev->name);
-    if (find_event(r->set, ev->name, strlen(ev->name)) >= 0) {
-        err_set(r->e, ERR_NAME, "%s is there already", ev->name);
+    bool reserved = is_reserved(ev->name);
+    if (reserved || find_event(r->set, ev->name, strlen(ev->name)) >= 0) {
+        err_set(r->e, ERR_NAME, reserved ? "%s is the name of something else"
+                                         : "%s is there already", ev->name);
         return wrong_at(r, first, n);
     }
     if (!event_known(r, at, ev->text))
@@ -181,8 +199,6 @@ static bool read_event(struct reader *r)
     r->set->n++;
     return true;
 }
-
-static const char *const known_name[] = { "time_s", "flops", "bytes", "threads" };
 
 /* While reading, every name has a value: it is the formula's form that is looked at. */
 static enum formula_value check_name(void *ctx, const char *name, size_t n, double *value)

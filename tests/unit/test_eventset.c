@@ -111,6 +111,8 @@ static void malformed_sets_are_pointed_at(void **state)
         { HEAD "EVENTSET\n\n  cycels\n", 5, 3, "no event cycels" },
         { HEAD "EVENTSET\npage_faults\n", 4, 1, "not an event of the meter perf" },
         { HEAD "EVENTSET\ncycles\ncycles\n", 5, 1, "is there already" },
+        { HEAD "EVENTSET\nflops cycles\n", 4, 1, "flops is the name of something else" },
+        { HEAD "EVENTSET\nmetrics cycles\n", 4, 1, "metrics is the name of something else" },
         { HEAD "EVENTSET\nMy cycles\n", 4, 1, "lower-case" },
         { HEAD "EVENTSET\na cycles b\n", 4, 10, "one event a line" },
         { HEAD "EVENTSET\nraw:0xzz\n", 4, 1, "no event raw:0xzz" },
