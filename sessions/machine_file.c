@@ -96,13 +96,15 @@ static void refuse(struct reader *r, const char *key, const char *want)
     r->bad = true;
 }
 
+/* In [lo, hi] whatever stands there, since not every double is an int. */
 static double read_number(struct reader *r, const json_t *o, const char *key, double lo, double hi)
 {
     const json_t *v = json_object_get(o, key);
     double d = json_is_number(v) ? json_number_value(v) : NAN;
-    if (!(d >= lo && d <= hi))
-        refuse(r, key, "a number that makes sense");
-    return d;
+    if (d >= lo && d <= hi)
+        return d;
+    refuse(r, key, "a number that makes sense");
+    return lo;
 }
 
 static void read_text(struct reader *r, const json_t *o, const char *key, char *to, size_t n)

@@ -333,7 +333,7 @@ static void equals_the_slow_twin_in_odd_shapes(void **state)
 static struct cachesim *opened(const char *config, int n_sites)
 {
     struct cache_config c;
-    struct cachesim *s;
+    struct cachesim *s = NULL;
     struct err e;
     if (!cache_config_parse(config, &c, &e) || !cachesim_open(&c, n_sites, &s, &e))
         fail_msg("%s: %s", config, e.text);
