@@ -53,6 +53,19 @@ bool study_check_id(struct study_loader *l, const char *id, const struct ynode *
     return study_at(l, node);
 }
 
+/* The id of a study names the files of its report. */
+static bool check_file_id(struct study_loader *l, const char *id, const struct ynode *node)
+{
+    bool ok = isalnum((unsigned char)id[0]);
+    for (const char *c = id; *c; c++)
+        ok = ok && (isalnum((unsigned char)*c) || strchr("._-", *c));
+    if (ok)
+        return true;
+    err_set(l->e, ERR_NAME, "\"%.60s\" cannot name the files of a report", id);
+    err_fix(l->e, "letters, digits and . _ -, a letter or digit first");
+    return study_at(l, node);
+}
+
 static bool read_axis(struct study_loader *l, const char *key, const struct ynode *v,
                       struct study_axis *out)
 {
@@ -332,7 +345,7 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
     if (!ynode_is(&l->doc, root, YNODE_MAP, "a study", l->e) || !check_version(l, root)
         || !ymap_check(&l->doc, root, "a study", NULL, 0, keys, l->e)
         || !ymap_need(&l->doc, root, "id", &id, l->e)
-        || !study_get_text(l, root, "id", 60, false, &s->id)
+        || !study_get_text(l, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
         || !study_get_text(l, root, "title", 200, false, &s->title) || !read_paper(l, root)
         || !study_get_text(l, root, "prose", 20000, true, &s->prose))
         return false;

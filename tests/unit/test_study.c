@@ -99,6 +99,7 @@ static void test_refused(void **state)
     static const struct { const char *from, *to; } edits[] = {
         { "study: 1\n", "" }, { "study: 1", "study: 2" }, { "study: 1", "study: one" },
         { "title: three", "titel: three" }, { "id: demo", "id: [demo]" },
+        { "id: demo", "id: ../../demo" },
         { "id: demo\n", "id: demo\nid: demo\n" }, { "item: Table 9", "table: 9" },
         { "cases:\n- {id: \"m{M}\", title: \"{M} rows\", for: {M: [8, 16]}}\n", "" },
         { "cases:\n- {id: \"m{M}\", title: \"{M} rows\", for: {M: [8, 16]}}\n", "cases: []\n" },
