@@ -31,12 +31,18 @@ static void clear_slot(struct cachesim *s, uint64_t line)
     s->front[line & s->mask] = 0;
 }
 
+/* A clean line leaves a level that includes nothing without a trace. */
+static inline void replaced(struct cachesim *s, int k, uint32_t victim)
+{
+    if (victim && (victim & DIRTY || s->level[k].inclusive))
+        evict(s, k, victim);
+}
+
 static void insert(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
     uint32_t victim;
     *level_place(&s->level[k], line, &victim) |= flags;
-    if (victim)
-        evict(s, k, victim);
+    replaced(s, k, victim);
 }
 
 static void write_below(struct cachesim *s, int k, uint64_t line)
@@ -146,11 +152,11 @@ static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, in
     uint32_t victim;
     s->level[0].count.misses++;
     s->count[site].misses[0]++;
-    fetch(s, 1, line, site);
+    if (s->n_levels > 1)
+        fetch(s, 1, line, site);
     *level_place(&s->level[0], line, &victim) |= dirty;
     s->front[line & s->mask] = 2 * line + 2 + dirty;
-    if (victim)
-        evict(s, 0, victim);
+    replaced(s, 0, victim);
     if (s->config.prefetch != PREFETCH_NONE)
         prefetch_after(s, addr, site, true);
 }

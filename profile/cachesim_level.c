@@ -11,7 +11,6 @@ void level_open(struct level *v, const struct cache_level *c, uint64_t seed)
     v->mask = (v->sets & (v->sets - 1)) == 0 ? v->sets - 1 : 0;
     v->stride = (g->ways + 3) / 4 * 4;
     v->way = xcalloc(v->sets * (uint64_t)v->stride, sizeof *v->way);
-    v->when = xcalloc(v->sets * (uint64_t)v->stride, sizeof *v->when);
     v->random = seed * 0x9e3779b97f4a7c15u | 1;
     v->tree_depth = __builtin_ctz((unsigned)g->ways);
     if (v->replace == REPLACE_PLRU)
@@ -21,14 +20,12 @@ void level_open(struct level *v, const struct cache_level *c, uint64_t seed)
 void level_close(struct level *v)
 {
     free(v->way);
-    free(v->when);
     free(v->tree);
 }
 
 void level_flush(struct level *v)
 {
     memset(v->way, 0, v->sets * (uint64_t)v->stride * sizeof *v->way);
-    memset(v->when, 0, v->sets * (uint64_t)v->stride * sizeof *v->when);
     if (v->tree)
         memset(v->tree, 0, v->sets * sizeof *v->tree);
 }
@@ -68,77 +65,27 @@ static int random_victim(struct level *v)
     return (int)((v->random >> 33) % (uint64_t)v->ways);
 }
 
-#if defined __SSE2__
-typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef float four_floats __attribute__((vector_size(16)));
-
-static inline int find(const struct level *v, const uint32_t *set, uint64_t line)
-{
-    uint32_t key = way_key(line);
-    for (int w = 0; w < v->stride; w += 4) {
-        four same = (four)((*(const four *)(set + w) & ~FLAGS) == key);
-        int mask = __builtin_ia32_movmskps((four_floats)same);
-        if (mask)
-            return w + __builtin_ctz((unsigned)mask);
-    }
-    return -1;
-}
-#else
-static inline int find(const struct level *v, const uint32_t *set, uint64_t line)
-{
-    uint32_t key = way_key(line);
-    for (int w = 0; w < v->ways; w++)
-        if ((set[w] & ~FLAGS) == key)
-            return w;
-    return -1;
-}
-#endif
-
-static inline uint64_t *times_of(struct level *v, const uint32_t *set)
-{
-    return v->when + (set - v->way);
-}
-
-uint32_t *level_use(struct level *v, uint64_t line)
+uint32_t *level_use_in_place(struct level *v, uint64_t line)
 {
     uint32_t *set = level_set(v, line);
-    int w = find(v, set, line);
+    int w = level_find(v, set, line);
     if (w < 0)
         return NULL;
-    if (v->replace == REPLACE_LRU)
-        times_of(v, set)[w] = ++v->now;
-    else if (v->replace == REPLACE_PLRU)
+    if (v->replace == REPLACE_PLRU)
         tree_use(v, set, w);
     return &set[w];
 }
 
-static int oldest(const uint64_t *when, int ways)
-{
-    int at = 0;
-    uint64_t least = when[0];
-    for (int w = 1; w < ways; w++) {
-        at = when[w] < least ? w : at;
-        least = when[w] < least ? when[w] : least;
-    }
-    return at;
-}
-
-uint32_t *level_place(struct level *v, uint64_t line, uint32_t *victim)
+uint32_t *level_place_in_place(struct level *v, uint64_t line, uint32_t *victim)
 {
     uint32_t *set = level_set(v, line);
     int w = 0;
-    if (v->replace == REPLACE_LRU) {
-        uint64_t *when = times_of(v, set);
-        w = oldest(when, v->ways);
-        when[w] = ++v->now;
-    } else {
-        while (w < v->ways && set[w])
-            w++;
-        if (w == v->ways)
-            w = v->replace == REPLACE_PLRU ? tree_victim(v, set) : random_victim(v);
-        if (v->replace == REPLACE_PLRU)
-            tree_use(v, set, w);
-    }
+    while (w < v->ways && set[w])
+        w++;
+    if (w == v->ways)
+        w = v->replace == REPLACE_PLRU ? tree_victim(v, set) : random_victim(v);
+    if (v->replace == REPLACE_PLRU)
+        tree_use(v, set, w);
     *victim = set[w];
     set[w] = way_key(line);
     return &set[w];
@@ -147,16 +94,17 @@ uint32_t *level_place(struct level *v, uint64_t line, uint32_t *victim)
 uint32_t level_drop(struct level *v, uint64_t line)
 {
     uint32_t *set = level_set(v, line);
-    int w = find(v, set, line);
+    int w = level_find(v, set, line);
     if (w < 0)
         return 0;
     uint32_t held = set[w];
+    for (; v->replace == REPLACE_LRU && w + 1 < v->ways; w++)
+        set[w] = set[w + 1];
     set[w] = 0;
-    times_of(v, set)[w] = 0;
     return held;
 }
 
 bool level_has(const struct level *v, uint64_t line)
 {
-    return find(v, level_set(v, line), line) >= 0;
+    return level_find(v, level_set(v, line), line) >= 0;
 }
