@@ -7,7 +7,7 @@
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
 #   make bench-engine what applying a step costs
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
-#   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; a minute)
+#   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; 3 minutes)
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder

@@ -33,14 +33,17 @@ typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
 bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **out,
                    struct err *e);
 void cachesim_close(struct cachesim *s);
+/* Can it tell the lines below this address apart?  They are numbered below 2^30 - 1: addresses end
+ * just short of 64 GiB for lines of 64 bytes.  ERR_RANGE with both. */
+bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e);
 /* This site writes: the lines it touches become dirty. */
 void cachesim_store_site(struct cachesim *s, int site);
 /* From now on no access is kept back, and each is told. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx);
 /* What the twin is given; mark is the caller's to fill in. */
 struct ts_sim *cachesim_hooks(struct cachesim *s);
-/* One access as the twin makes it, through the filter.  At least one byte; an unknown site is
- * ignored.  Lines are numbered below 2^30: addresses end at 64 GiB for lines of 64 bytes. */
+/* One access as the twin makes it, through the filter.  At least one byte, within the reach; an
+ * unknown site is ignored. */
 void cachesim_access(struct cachesim *s, uint64_t addr, unsigned site, unsigned bytes);
 const struct site_count *cachesim_counts(const struct cachesim *s);      /* n_sites of them */
 void cachesim_levels(const struct cachesim *s, struct level_count out[CACHE_LEVELS]);

@@ -76,8 +76,8 @@ void measure_vendor_finish(struct job *j);
 bool measure_sim(struct job *j, struct err *e);
 bool measure_sim_refused(struct job *j, const struct err *e);
 /* Where the simulator and cachegrind have the buffers (locals too): page after page in buffer
- * order, so that counts do not depend on where memory happens to be. */
-void measure_place_buffers(const struct func *f, unsigned long long *base);
+ * order, so that counts do not depend on where memory happens to be.  Where the last page ends. */
+unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base);
 /* measure_code.c: how the kernel's code is generated. */
 struct gen_opts measure_code_opts(const struct job *j);
 /* measure_check.c: what a twin of the kernel computed, against the reference.  data: a buffer per

@@ -129,7 +129,7 @@ static void take_counts(struct job *j, const struct simulation *s)
 
 /* --- The simulation --------------------------------------------------------------------------- */
 
-void measure_place_buffers(const struct func *f, unsigned long long *base)
+unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base)
 {
     unsigned long long at = FIRST_ADDRESS;
     for (int i = 0; i < f->n_buffers; i++) {
@@ -137,6 +137,7 @@ void measure_place_buffers(const struct func *f, unsigned long long *base)
         unsigned long long bytes = 4 * (unsigned long long)f->buffer[i].elems;
         at += (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     }
+    return at;
 }
 
 /* What detail is asked for: the largest buffer of each tensor, in one map, and the loops. */
@@ -186,10 +187,11 @@ bool measure_sim(struct job *j, struct err *e)
     struct simulation s = { .count = ARENA_ARRAY(pass, struct site_count, j->trace.n_sites + 1),
                             .runs = ARENA_ARRAY(pass, int64_t, j->trace.n_blocks + 1) };
     measure_begin(j, "simulating");
-    measure_place_buffers(j->func, base);
+    unsigned long long end = measure_place_buffers(j->func, base);
     if (j->opts.detail)
         want_detail(j, &what, pass);
-    bool ok = child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
+    bool ok = cachesim_reaches(&j->opts.cache, end, e)
+           && child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
            && child_simulate(j->child, &what, &s, e);
     if (ok)
         take_counts(j, &s);

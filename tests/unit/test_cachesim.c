@@ -482,6 +482,36 @@ static void senseless_cache_is_refused(void **state)
     assert_null(s);
 }
 
+/* The last line that has a number is told from the others; the next one is refused. */
+static void reach_ends_where_numbers_do(void **state)
+{
+    static const struct { const char *config; uint64_t end; bool ok; } table[] = {
+        { "32K/8/64", ((uint64_t)1 << 36) - 64, true },
+        { "32K/8/64", ((uint64_t)1 << 36) - 63, false },
+        { "4K/4/4", ((uint64_t)1 << 32) - 4, true },
+        { "4K/4/4", (uint64_t)1 << 32, false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct cache_config c;
+        struct err e;
+        assert_true(cache_config_parse(table[i].config, &c, &e));
+        assert_int_equal(cachesim_reaches(&c, table[i].end, &e), table[i].ok);
+        if (!table[i].ok) {
+            assert_int_equal(e.code, ERR_RANGE);
+            assert_non_null(strstr(e.text, "MiB"));
+            continue;
+        }
+        struct cachesim *s = opened(table[i].config, 1);
+        for (int twice = 0; twice < 2; twice++) {
+            cachesim_access(s, 0, 0, 4);
+            cachesim_access(s, table[i].end - 4, 0, 4);
+        }
+        assert_int_equal(level(s, 0).misses, 2);
+        cachesim_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +525,7 @@ int main(void)
         cmocka_unit_test(strides_are_learned),
         cmocka_unit_test(unknown_sites_are_ignored),
         cmocka_unit_test(senseless_cache_is_refused),
+        cmocka_unit_test(reach_ends_where_numbers_do),
     };
     const char *s = getenv("TS_SEED");
     seed = s ? strtoull(s, NULL, 10) : seed;
