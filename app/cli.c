@@ -40,10 +40,14 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
         return err_set(e, ERR_SYNTAX, "which session? a file, or an operator in quotes");
     for (int i = 0; i < a->word.len; i++)
         str_printf(out, "%s%s", i ? " " : "", a->word.data[i]);
-    if (a->word.len > 1 && !ops_find(a->word.data[0]))
-        return err_set(e, ERR_SYNTAX, "one session at a time: %s, then %s", a->word.data[0],
-                       a->word.data[1]);
-    return true;
+    if (a->word.len < 2 || ops_find(a->word.data[0]))
+        return true;
+    err_set(e, ERR_SYNTAX, "one session at a time: %s, then %s", a->word.data[0],
+            a->word.data[1]);
+    if (args_has(a, OPT_BASELINES))
+        return err_fix(e, "--baselines takes any of %s",
+                       opt_info[OPT_BASELINES].operand);
+    return err_fix(e, "tilescope bench compares sessions");
 }
 
 /* The first word is no step and no command of the history. */

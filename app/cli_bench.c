@@ -94,6 +94,13 @@ static void add_latency(struct str *out, const struct latency *l)
     str_printf(out, "  %5.1f %%%c", 100 * l->spread, l->noisy ? '!' : ' ');
 }
 
+/* Of sessions with other work, ratios may lie far below the third digit behind the point. */
+static void add_ratio(struct str *out, const struct ratio *r)
+{
+    str_printf(out, r->ratio < 0.1 ? "   %.3g [%.3g, %.3g]  " : "   %.3f [%.3f, %.3f]  ",
+               r->ratio, r->low, r->high);
+}
+
 static void add_row(struct str *out, const struct bench *b, int i, int width)
 {
     const struct compared *r = &b->result[i];
@@ -113,7 +120,7 @@ static void add_row(struct str *out, const struct bench *b, int i, int width)
     if (r->verdict) {
         const char *color = r->verdict == VERDICT_FASTER ? PAINT_GOOD
                           : r->verdict == VERDICT_SLOWER ? PAINT_BAD : PAINT_DIM;
-        str_printf(out, "   %.3f [%.3f, %.3f]  ", r->ratio.ratio, r->ratio.low, r->ratio.high);
+        add_ratio(out, &r->ratio);
         str_paint(out, b->cli->color_out, color, verdict_name[r->verdict]);
     }
     str_add(out, "\n");

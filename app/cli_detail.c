@@ -38,14 +38,22 @@ static void causes_row(struct str *out, const char *name, const struct sim_class
     str_add(out, "\n");
 }
 
+/* The tensor with the most misses first, as in the table above. */
 static void causes(struct str *out, const struct cli *c, const struct sim_result *s)
 {
     char text[80];
     snprintf(text, sizeof text, "%-12s%17s%17s%15s", "L1 misses", "compulsory", "capacity",
              "conflict");
     head(out, c, text);
-    for (int i = 0; i < s->n && i < s->detail->n_tensors; i++)
-        causes_row(out, s->by_tensor[i].tensor, &s->detail->tensor[i].classes);
+    int order[MEASURE_MAX_TENSORS], n = 0;
+    for (int i = 0; i < s->n && i < s->detail->n_tensors; i++) {
+        int at = n++;
+        for (; at > 0 && s->by_tensor[order[at - 1]].l1_misses < s->by_tensor[i].l1_misses; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int i = 0; i < n; i++)
+        causes_row(out, s->by_tensor[order[i]].tensor, &s->detail->tensor[order[i]].classes);
     causes_row(out, "total", &s->detail->classes);
 }
 
@@ -99,7 +107,7 @@ static void time_line(struct str *out, const struct cli *c, const struct sim_det
                 most = misses > most ? misses : most;
             } else {
                 if (from == 0 || d->moment[from - 1].loop != m->loop) {
-                    snprintf(text, sizeof text, "misses along %s", d->loop[m->loop].axes);
+                    snprintf(text, sizeof text, "misses along %s, from iteration", d->loop[m->loop].axes);
                     head(out, c, text);
                 }
                 str_printf(out, "%*s%12lld", MARGIN, "", (long long)d->moment[from].first);

@@ -74,6 +74,28 @@ static void add_size(struct str *out, int64_t bytes)
         str_printf(out, "  %lld KiB a core", (long long)(bytes >> 10));
 }
 
+/* Cores together are no slower than one of them, unless something else had the others. */
+static bool slower_together(const struct rates *r)
+{
+    return r->one.runs > 0 && r->all.runs > 0 && r->all.best < 0.8 * r->one.best;
+}
+
+/* Such a model is kept until it is measured again: say so, and where. */
+static void add_disturbed(struct str *out, const struct machine_model *m)
+{
+    struct str where = {0};
+    for (int i = 0; i < m->n_isa; i++)
+        if (slower_together(&m->isa[i].gflops))
+            str_printf(&where, ", %s", m->isa[i].isa);
+    for (int i = 0; i < MODEL_LEVELS; i++)
+        if (slower_together(&m->level[i].load))
+            str_printf(&where, ", %s", model_level_name[i]);
+    if (where.len > 0)
+        str_printf(out, "note: %d cores together slower than one (%s): something else had them;"
+                   " measure\nagain when the machine is idle.\n", m->cores, where.data + 2);
+    str_free(&where);
+}
+
 static void add_model(struct str *out, const struct machine_model *m)
 {
     add_heading(out, m, "FMA, GFLOP/s");
@@ -98,6 +120,8 @@ static void add_model(struct str *out, const struct machine_model *m)
     }
     str_printf(out, "\nThe best of many short samples (their median, spread of the quartiles),"
                " measured\n%s in %.1f s; --measure measures again.\n", m->date, m->seconds);
+    if (m->cores > 1)
+        add_disturbed(out, m);
 }
 
 /* The stored model when it is of this machine, else a new one, which is stored. */

@@ -166,8 +166,13 @@ bool meters_parse(const char *text, unsigned *bits, struct err *e)
                 known = i;
         if (known == METER_COUNT && !streq(word, "none")) {
             const char *near = str_nearest(word, meter_name, METER_COUNT);
+            char all[160] = "";
+            for (int i = 0; i < METER_COUNT; i++)
+                snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "",
+                         meter_name[i]);
             err_set(e, ERR_NAME, "no meter named '%s'", word);
-            return err_fix(e, "--meters %s", near ? near : "clock,sim,perf");
+            return near ? err_fix(e, "--meters %s", near)
+                        : err_fix(e, "any of %s, or none (tilescope meters)", all);
         }
         if (known < METER_COUNT)
             *bits |= 1u << known;

@@ -238,6 +238,22 @@ static bool build(struct arena *a, const struct candidate *c, const struct progr
     return program_lower(p, &f, e);
 }
 
+/* What there are experts for, each family once. */
+static void no_expert(const struct experts *all, struct err *e)
+{
+    struct str known = {0};
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; k < all->item[i]->n_families; k++) {
+            bool named = false;
+            for (int before = 0; before < i && !named; before++)
+                named = is_for(all->item[before], all->item[i]->family[k]);
+            if (!named)
+                str_printf(&known, "%s%s", known.len ? ", " : "", all->item[i]->family[k]);
+        }
+    err_fix(e, "there are experts for %.400s; sessions/experts has their files", str_text(&known));
+    str_free(&known);
+}
+
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec, int threads,
                       int max, struct expert_schedule *out, int *n, struct err *e)
 {
@@ -258,8 +274,10 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
         ok = err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);
         if (why.text[0])
             err_fix(e, "the best one is refused: %.300s", why.text);
+        else if (streq(bare->base->op, "graph"))
+            err_fix(e, "an expert is for one operator, and this is a graph of several");
         else
-            err_fix(e, "sessions/experts has the files; write one");
+            no_expert(all, e);
     }
     vec_free(&list);
     return ok;

@@ -12,6 +12,10 @@ t 0 '"bandwidth_gb_s": \[' machine --json
 t 0 '^  plain ' machine
 t 0 '^  DRAM, copy ' machine
 same 'later calls measure nothing' "$first" "$(cat "$file")"
+sed -i '/"load_all_cores": {/,/}/s/"best": [^,]*/"best": 0.001/' "$file"
+if [ "$(nproc)" -gt 1 ]; then
+    t 0 '^note: [0-9]+ cores together slower than one \(.*L1' machine
+fi
 echo '{"format": 1' > "$file"
 t 0 'GB/s' machine --time 0.02
 same 'a damaged file is replaced' '{' "$(head -n 1 "$file")"

@@ -23,6 +23,8 @@ t 2 'E_IO' run missing.yaml
 t 2 'E_IO' run "$dir"
 t 2 'which session' run
 t 2 'one session at a time' run a.yaml b.yaml
+t 2 'fix: tilescope bench compares' run a.yaml b.yaml
+t 2 'fix: --baselines takes any of .*openblas' run a.yaml --baselines onednm
 t 2 'unknown option --jsn' run "$gmm" --jsn
 t 2 'fix: --json' run "$gmm" --jsn
 t 2 'unknown option -z' run "$gmm" -z
@@ -40,6 +42,7 @@ t 2 '--time soon: expected a number' run "$gmm" --time soon
 t 2 '--time nan: expected a number' run "$gmm" --time nan
 t 2 "no meter named 'clok'" run "$gmm" --meters clok
 t 2 'fix: --meters clock' run "$gmm" --meters clok
+t 2 'fix: any of clock,sim,perf,.*instructions.* or none' run "$gmm" --meters quartz
 t 2 "no meter named ''" run "$gmm" --meters ''
 t 2 '' run "$gmm" --cache 32X/8/64
 t 2 '' run "$gmm" --cache 33K/7/64
