@@ -107,7 +107,8 @@ static void time_line(struct str *out, const struct cli *c, const struct sim_det
                 most = misses > most ? misses : most;
             } else {
                 if (from == 0 || d->moment[from - 1].loop != m->loop) {
-                    snprintf(text, sizeof text, "misses along %s, from iteration", d->loop[m->loop].axes);
+                    snprintf(text, sizeof text, "misses along %s, from iteration",
+                             d->loop[m->loop].axes);
                     head(out, c, text);
                 }
                 str_printf(out, "%*s%12lld", MARGIN, "", (long long)d->moment[from].first);
