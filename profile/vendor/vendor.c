@@ -50,7 +50,8 @@ bool vendor_parse(const char *text, unsigned *bits, struct err *e)
         if (!bit && !streq(word, "none")) {
             const char *near = str_nearest(word, vendor_name, VENDOR_COUNT);
             err_set(e, ERR_NAME, "no baseline named '%s'", word);
-            return err_fix(e, "--baselines %s", near ? near : "all");
+            return near ? err_fix(e, "--baselines %s", near)
+                        : err_fix(e, "any of onednn, onednn_plain, openblas, or all, or none");
         }
         set |= bit;
         p += n;
