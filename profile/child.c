@@ -462,6 +462,8 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
     out->error = sim->error;
     out->fraction = sim->fraction;
     out->seconds = reply.seconds;
+    memcpy(out->how, sim->how, sizeof out->how);
+    clean_text(out->how, sizeof out->how);
     if (what->detail)
         *what->detail = sim_detail_of(sim)->detail;
     return true;

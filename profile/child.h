@@ -103,6 +103,7 @@ struct simulation {
     struct level_count level[CACHE_LEVELS];
     int n_levels;                         /* that were simulated: a sample is of L1 alone */
     double fraction, error, seconds;
+    char how[SIM_HOW];                    /* why the budget was exceeded; "" when it was not */
 };
 bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
                     struct err *e);

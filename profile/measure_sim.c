@@ -88,7 +88,7 @@ static void take_levels(struct sim_result *r, const struct simulation *s)
         r->level[i] = (struct sim_level){
             .accesses = i ? c->accesses : r->loads + r->stores, .misses = c->misses,
             .writebacks = c->writebacks, .prefetches = c->prefetches, .useful = c->useful,
-                    };
+        };
     }
     r->l1_misses = r->level[0].misses;
     r->writebacks = r->level[0].writebacks;
@@ -123,6 +123,7 @@ static void take_counts(struct job *j, const struct simulation *s)
     r->fraction = s->fraction;
     r->error = s->error;
     r->seconds = s->seconds;
+    snprintf(r->how, sizeof r->how, "%s", s->how);
     r->detail = j->opts.detail;
     r->available = true;
 }

@@ -111,6 +111,7 @@ struct shared_sim {
     struct level_count level[CACHE_LEVELS];
     int32_t n_levels;                     /* that were simulated: 1 of a sample */
     double fraction, error;
+    char how[SIM_HOW];                    /* why the budget was exceeded */
 };
 
 /* heat: per tensor, the address of its map's first byte; every buffer lies in [first, end). */

@@ -127,6 +127,7 @@ bool runner_simulate(struct runner *r, const struct request *q, struct err *e)
     const struct cache_geometry *l1 = &s->cache.level[0].geometry;
     int64_t lines = l1->line_bytes > 0 ? l1->size_bytes / l1->line_bytes : 0;
     sim.sample = simsample_open(s->n_sites, w.n_loops, w.loop, w.all, s->budget, lines, s->seed);
+    snprintf(s->how, sizeof s->how, "%s", simsample_how(sim.sample));
     bool ok = open_cache(s, &cache, e);
     if (ok)
         run(r, s, cache, &w);

@@ -12,6 +12,7 @@
 
 #define MEASURE_MAX_TENSORS 16
 #define MEASURE_MAX_SITES 32
+#define SIM_HOW 160
 
 /* By tensor; tiles count for the tensor that they hold.  Beyond MEASURE_MAX_TENSORS: "others". */
 struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses, l2_misses, l3_misses; };
@@ -43,6 +44,7 @@ struct sim_result {
     int n_sites; struct sim_site site[MEASURE_MAX_SITES];
     double fraction;                       /* of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
+    char how[SIM_HOW];                     /* beyond the budget: what was simulated, and why */
     double seconds;
     /* NULL: not asked for.  Else the struct that measure_opts.detail pointed to, and its owner's:
      * whoever keeps a measurement for longer copies it (history_set_measured does). */

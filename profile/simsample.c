@@ -4,6 +4,7 @@
 #include "kernels/base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125                 /* of the budget: loops this small are simulated whole */
 #define LEVEL_COUNTS 6
+#define OVER_BUDGET 1.25                  /* worth a word: heads and periods are whole iterations */
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 
@@ -36,6 +38,7 @@ struct simsample {
     struct rng rng;
     double all, done, left_out;           /* accesses; left_out: simulated or not, not counted */
     bool samples;
+    char how[SIMSAMPLE_HOW];
     int within;                           /* the loop at work, or -1 */
     struct site_count *then;              /* counts when the phase began */
     struct level_count level_then[CACHE_LEVELS];
@@ -44,37 +47,76 @@ struct simsample {
 
 /* --- The plan --------------------------------------------------------------------------------- */
 
-/* budget: accesses that may be simulated of this loop; lines: of L1. */
-static void make_plan(struct plan *p, const struct sample_loop *l, double budget, double lines)
+enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
+
+/* budget: accesses that may be simulated of this loop; lines: of L1.  When the budget does not
+ * suffice for the fewest samples that say something, it is exceeded rather than given up: a
+ * smaller budget never takes longer. */
+static enum refusal make_plan(struct plan *p, const struct sample_loop *l, double budget,
+                              double lines)
 {
     double share = budget / (l->iterations * l->accesses);
     p->n = (int64_t)l->iterations;
     p->head = p->n;
-    if (share >= 1 || p->n < FEWEST_ITERATIONS)
-        return;
+    if (share >= 1)
+        return SAMPLED;
+    if (p->n < FEWEST_ITERATIONS)
+        return TOO_FEW_ITERATIONS;
     int64_t head = (int64_t)(share * (double)p->n / 4), rest;
     head = head < 2 ? 2 : head;
     rest = p->n - head;
     /* Half of what is simulated in a period warms up, half is counted: an even number of each. */
     double counted = 0.375 * share * (double)rest;
     double least = ceil(WARM_ACCESSES * lines / l->accesses);
-    int64_t periods = (int64_t)(counted / (least < 2 ? 2 : least));
+    least = least < 2 ? 2 : least;
+    int64_t periods = (int64_t)(counted / least);
     periods = periods > MOST_PERIODS ? MOST_PERIODS : periods;
-    if (periods < FEWEST_PERIODS)
-        return;
+    if (periods < FEWEST_PERIODS) {
+        periods = FEWEST_PERIODS;
+        counted = (double)FEWEST_PERIODS * 2 * ceil(least / 2);
+    }
     int64_t each = (int64_t)(counted / (double)periods) / 2 * 2;
-    if (each < 2 || rest / periods <= 2 * each)
-        return;
+    if (each < 2 || (double)each > (double)rest / (double)periods / 2)
+        return TOO_SHORT;
     p->head = head;
     p->period = rest / periods;
     p->warm = p->counted = each;
+    return SAMPLED;
+}
+
+/* The accesses of a loop that its plan simulates. */
+static double planned(const struct plan *p, const struct sample_loop *l)
+{
+    if (p->counted == 0)
+        return l->iterations * l->accesses;
+    double periods = floor((double)(p->n - p->head) / (double)p->period);
+    return l->accesses * ((double)p->head + periods * (double)(p->warm + p->counted));
+}
+
+/* What became of a budget that does not suffice for all; cost: the accesses that are simulated. */
+static void say_how(struct simsample *p, double budget, double cost, const enum refusal *refusal)
+{
+    static const char *const why[] = {
+        [SAMPLED] = "a sample cannot be smaller: 8 pieces, each with the L1 warmed up before it",
+        [TOO_FEW_ITERATIONS] = "a loop with fewer than 64 iterations is not sampled",
+        [TOO_SHORT] = "8 samples, each with the L1 warmed up before it, would be all of it",
+    };
+    enum refusal most = SAMPLED;
+    for (int i = 0; i < p->n_loops; i++)
+        most = refusal[i] > most ? refusal[i] : most;
+    if (p->all <= budget || cost <= OVER_BUDGET * budget)
+        return;
+    snprintf(p->how, sizeof p->how, "%s of %.3g accesses, beyond the budget of %.3g: %s",
+             p->samples ? "a sample" : "all", p->samples ? cost : p->all, budget,
+             p->n_loops == 0 ? "there is no outer loop to sample" : why[most]);
 }
 
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed)
 {
     struct simsample *p = xcalloc(1, sizeof *p);
-    double large = 0, small = 0;
+    enum refusal refusal[SIMSAMPLE_MAX_MARKS] = { SAMPLED };
+    double large = 0, small = 0, cost = all;
     *p = (struct simsample){ .n_sites = n_sites, .all = all, .within = -1 };
     p->n_loops = n_loops < SIMSAMPLE_MAX_MARKS ? n_loops : SIMSAMPLE_MAX_MARKS;
     p->rng = rng_seed(seed);
@@ -91,16 +133,23 @@ struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_l
         double n = loop[i].iterations * loop[i].accesses;
         bool cut = all > budget && n > SMALL_SHARE * budget;
         p->plan[i].site = xcalloc((size_t)n_sites * CACHE_LEVELS + 1, sizeof(double));
-        make_plan(&p->plan[i], &loop[i], cut ? room * n / large : n,
-                  (double)l1_lines);
+        refusal[i] = make_plan(&p->plan[i], &loop[i], cut ? room * n / large : n,
+                               (double)l1_lines);
         p->samples |= p->plan[i].counted > 0;
+        cost -= n - planned(&p->plan[i], &loop[i]);
     }
+    say_how(p, budget, cost, refusal);
     return p;
 }
 
 bool simsample_cuts(const struct simsample *p)
 {
     return p->samples;
+}
+
+const char *simsample_how(const struct simsample *p)
+{
+    return p->how;
 }
 
 void simsample_watch(struct simsample *p, const struct cachesim *s)

@@ -12,6 +12,7 @@
 #ifndef TS_PROFILE_SIMSAMPLE_H
 #define TS_PROFILE_SIMSAMPLE_H
 #include "profile/cachesim.h"
+#include "profile/sim_result.h"
 
 #define SIMSAMPLE_MAX_MARKS 64
 
@@ -19,13 +20,18 @@
 struct sample_loop { double iterations, accesses; };
 
 struct simsample;
-/* all: the accesses of the whole kernel; when they fit the budget, nothing is left out, nor when
- * the budget does not suffice for eight samples that are long enough for l1_lines. */
+/* all: the accesses of the whole kernel; when they fit the budget, nothing is left out.  Fewer than
+ * eight samples, each long enough for l1_lines, are never taken, whatever the budget: then a loop
+ * costs more than its share, and one that is not much longer is simulated whole. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);
 /* Will something be left out?  Then only L1 should be simulated: a larger cache is not warm after
  * so few iterations, and nothing would tell how wrong its counts are. */
 bool simsample_cuts(const struct simsample *p);
+/* Why more is simulated than the budget allows: "all of 2e+09 accesses, beyond the budget of 1e+06:
+ * a loop with ..."; "" when it is kept. */
+#define SIMSAMPLE_HOW SIM_HOW
+const char *simsample_how(const struct simsample *p);
 /* The simulator that the counts come from, not used yet; it stays the caller's. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
 void simsample_free(struct simsample *p);

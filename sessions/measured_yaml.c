@@ -53,6 +53,7 @@ static const struct field sim_fields[] = {
     FIELD(INT64, sim_result, straddled, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, fraction, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, error, ZERO_LEFT_OUT),
+    FIELD(TEXT, sim_result, how, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, seconds, ZERO_LEFT_OUT),
 };
 

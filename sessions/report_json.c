@@ -150,6 +150,12 @@ static json_t *sampled_json(const struct sim_result *s)
     return o;
 }
 
+/* Why --sim-budget was exceeded, or null. */
+static json_t *how_json(const struct sim_result *s)
+{
+    return s->how[0] ? json_string(s->how) : json_null();
+}
+
 static json_t *by_tensor_json(const struct sim_result *s)
 {
     json_t *by = json_object();
@@ -186,6 +192,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     put_bytes(o, s);
     put(o, "sites", sites_json(s));
     put(o, "sampled", sampled_json(s));
+    put(o, "beyond_budget", how_json(s));
     put(o, "detail", report_detail_json(s));
     put(o, "seconds", real_if(true, s->seconds));
     str_free(&cache);

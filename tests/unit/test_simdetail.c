@@ -167,6 +167,54 @@ static void samples_are_within_their_error(void **state)
     }
 }
 
+/* Iterations of a loop that are simulated under a budget. */
+static double simulated(double iterations, double accesses, double budget, const char **how)
+{
+    static char kept[SIMSAMPLE_HOW];
+    struct sample_loop loop = { iterations, accesses };
+    struct cache_config cache = { .n_levels = 1, .level[0].geometry = { 4096, 4, 64 } };
+    struct cachesim *sim;
+    double all = iterations * accesses, done = 0;
+    assert_true(cachesim_open(&cache, 1, &sim, &(struct err){0}));
+    struct simsample *p = simsample_open(1, 1, &loop, all, budget, 64, seed);
+    simsample_watch(p, sim);
+    for (double i = 0; i < iterations; i++)
+        done += !simsample_skip(p, 0);
+    snprintf(kept, sizeof kept, "%s", simsample_how(p));
+    *how = kept;
+    simsample_free(p);
+    cachesim_close(sim);
+    return done * accesses;
+}
+
+/* A smaller budget never costs more (but for whole iterations and periods), and what is beyond it
+ * is told. */
+static void less_budget_is_less_work(void **state)
+{
+    static const struct { double iterations, accesses; const char *why; } loop[] = {
+        { 20000, 50, "a sample cannot be smaller" }, { 1000, 9000, "a sample cannot be smaller" },
+        { 70, 100, "would be all of it" }, { 63, 1e6, "fewer than 64 iterations" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(loop); i++) {
+        double all = loop[i].iterations * loop[i].accesses, more = all;
+        const char *how;
+        assert_true(simulated(loop[i].iterations, loop[i].accesses, all, &how) == all);
+        assert_string_equal(how, "");
+        for (double budget = all / 1.3; budget > 1; budget /= 1.3) {
+            double cost = simulated(loop[i].iterations, loop[i].accesses, budget, &how);
+            if (cost > 1.3 * more)
+                fail_msg("%g x %g: %g for %g, less for more", loop[i].iterations,
+                         loop[i].accesses, cost, budget);
+            if (cost > 1.5 * budget && !how[0])
+                fail_msg("%g x %g: %g for %g, and not a word", loop[i].iterations,
+                         loop[i].accesses, cost, budget);
+            more = cost;
+        }
+        assert_non_null(strstr(how, loop[i].why));
+    }
+}
+
 /* What detail tells adds up to what is told without it. */
 static void detail_of_a_kernel_adds_up(void **state)
 {
@@ -206,6 +254,7 @@ int main(void)
         cmocka_unit_test(distances_equal_a_stack),
         cmocka_unit_test(detail_equals_a_naive_count),
         cmocka_unit_test(samples_are_within_their_error),
+        cmocka_unit_test(less_budget_is_less_work),
         cmocka_unit_test(detail_of_a_kernel_adds_up),
     };
     const char *s = getenv("TS_SEED");
