@@ -175,7 +175,10 @@ static void three_digits(struct str *out, double v)
 
 void text_ms(struct str *out, double ms)
 {
-    if (ms < 0.9995) {
+    if (ms < 0.9995e-3) {
+        three_digits(out, ms * 1e6);
+        str_add(out, " ns");
+    } else if (ms < 0.9995) {
         three_digits(out, ms * 1e3);
         str_add(out, " µs");
     } else if (ms < 999.5) {

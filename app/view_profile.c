@@ -99,6 +99,20 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
     doc_end(d);
 }
 
+/* Prose from the column after the labels on, in as many rows as it takes. */
+static void put_wrapped(struct doc *d, const char *text, int width)
+{
+    int room = width - LABEL_WIDTH - 3;
+    while (*text) {
+        size_t n = text_break(text, room < 16 ? 16 : room);
+        doc_pad(d, LABEL_WIDTH + 1);
+        doc_printf(d, STYLE_DIM, "%.*s", (int)n, text);
+        doc_end(d);
+        text += n;
+        text += strspn(text, " ");
+    }
+}
+
 /* A line per library: its best time, as often as the kernel's, and how. */
 static void put_baselines(struct doc *d, const struct measurement *r, int width)
 {
@@ -109,20 +123,17 @@ static void put_baselines(struct doc *d, const struct measurement *r, int width)
         put_label(d, vendor_name[i]);
         doc_put(d, STYLE_PLAIN, " ");
         if (!b->available) {
-            struct str why = {0};
-            text_fit(&why, b->reason, width - LABEL_WIDTH - 3);
-            doc_put(d, STYLE_DIM, str_text(&why));
-            str_free(&why);
-            doc_end(d);
+            put_wrapped(d, b->reason, width);
             continue;
         }
         put_ms(d, STYLE_PLAIN, b->latency.min_ms);
         doc_printf(d, b->ratio >= 1 ? STYLE_GOOD : STYLE_BAD, "  %.2f times the kernel's best",
                    b->ratio);
         doc_end(d);
-        put_label(d, "");
-        doc_printf(d, STYLE_DIM, " %s, %s", b->implementation, b->layout);
-        doc_end(d);
+        struct str how = {0};
+        str_printf(&how, "%s, %s", b->implementation, b->layout);
+        put_wrapped(d, str_text(&how), width);
+        str_free(&how);
     }
 }
 

@@ -72,7 +72,8 @@ static void test_numbers(void **state)
     (void)state;
     static const struct { double ms; const char *want; } times[] = {
         {0.0123, "12.3 µs"}, {0.9991, "999 µs"}, {0.9996, "1.00 ms"}, {1.5, "1.50 ms"},
-        {12.34, "12.3 ms"}, {999.4, "999 ms"}, {999.6, "1.00 s"}, {61000, "61.0 s"},
+        {0.000393, "393 ns"}, {2.7e-6, "2.70 ns"}, {12.34, "12.3 ms"},
+        {999.4, "999 ms"}, {999.6, "1.00 s"}, {61000, "61.0 s"},
     };
     static const struct { int64_t n; const char *want; } counts[] = {
         {0, "0"}, {9999, "9999"}, {10000, "10.0k"}, {123456, "123k"}, {999600, "1.00M"},

@@ -255,6 +255,10 @@ static void test_ledger_compares_with_libraries(void **state)
     assert_shows(m, "1.25 times the kernel's best");
     assert_shows(m, "oneDNN 2.6.3 brg:avx512_core, mk, kn to mn");
     assert_shows(m, "was not built");
+    model_resize(m, 72, 40);              /* a pane that has no room for the line */
+    assert_shows(m, "oneDNN 2.6.3");
+    assert_shows(m, "kn to mn");
+    model_resize(m, 120, 40);
     assert_int_equal(m->baselines, 0);
     press(m, "V");
     assert_shows(m, "with vendor baselines from now on");
