@@ -57,6 +57,11 @@ int cli_fail(const struct cli *c, const struct err *e);
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* For what this version does not have: "the auto-tuner is not in this version"; EXIT_LACKS. */
 int cli_not_yet(const char *what);
+/* The width of the terminal on stdout; else $COLUMNS, else this. */
+int cli_columns(int otherwise);
+/* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the
+ * terminal, or 80 columns; what follows is indented by hang. */
+void cli_wrap(struct str *out, size_t from, int hang);
 /* Writes to stdout and empties out. */
 void cli_put(struct str *out);
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MARGIN = 10, BAR = 32, TIME_ROWS = 16 };
+enum { MARGIN = 10, BAR = 32, TIME_ROWS = 16, SITE_COLUMN = MARGIN + 17 + 15 };
 
 static void head(struct str *out, const struct cli *c, const char *text)
 {
@@ -32,8 +32,8 @@ static void bar(struct str *out, int64_t n, int64_t most)
 static void causes_row(struct str *out, const char *name, const struct sim_classes *c)
 {
     str_printf(out, "%*s%-12s", MARGIN, "", name);
-    number(out, 17, c->compulsory);
-    number(out, 17, c->capacity);
+    number(out, 16, c->compulsory);
+    number(out, 16, c->capacity);
     number(out, 15, c->conflict);
     str_add(out, "\n");
 }
@@ -42,7 +42,7 @@ static void causes_row(struct str *out, const char *name, const struct sim_class
 static void causes(struct str *out, const struct cli *c, const struct sim_result *s)
 {
     char text[80];
-    snprintf(text, sizeof text, "%-12s%17s%17s%15s", "L1 misses", "compulsory", "capacity",
+    snprintf(text, sizeof text, "%-12s%16s%16s%15s", "L1 misses", "compulsory", "capacity",
              "conflict");
     head(out, c, text);
     int order[MEASURE_MAX_TENSORS], n = 0;
@@ -85,8 +85,46 @@ static void sites(struct str *out, const struct cli *c, const struct sim_result 
         str_printf(out, "%*s", MARGIN, "");
         number(out, 17, s->site[i].accesses);
         number(out, 15, s->site[i].l1_misses);
+        size_t start = out->len - (size_t)SITE_COLUMN;
         str_printf(out, "  %s %s\n", s->site[i].is_store ? "store" : "load", s->site[i].text);
+        cli_wrap(out, start, SITE_COLUMN + 2);
     }
+}
+
+static const char ramp[] = " .:-=+*#%@";
+
+/* Misses of n cells in BAR columns, in tenths of the fullest one; what that one has, and of how
+ * much: "|..:=@|  most 1 234 in 8 lines". */
+static void heat_row(struct str *out, const char *name, const struct sim_heat *cell, int n,
+                     int64_t each, const char *unit)
+{
+    int columns = n < BAR ? n : BAR;
+    int64_t column[BAR] = {0}, most = 0;
+    for (int i = 0; i < columns; i++) {
+        for (int k = (int)((int64_t)i * n / columns); k < (int64_t)(i + 1) * n / columns; k++)
+            column[i] += cell[k].misses;
+        most = column[i] > most ? column[i] : most;
+    }
+    if (most == 0)
+        return;
+    str_printf(out, "%*s%-12.12s|", MARGIN, "", name);
+    for (int i = 0; i < columns; i++)
+        str_add_char(out, ramp[(column[i] * 9 + most - 1) / most]);
+    str_add(out, "|  most ");
+    str_count(out, most);
+    int64_t size = (n + columns - 1) / columns * each;
+    str_printf(out, " in %lld %s%s\n", (long long)size, unit, size == 1 ? "" : "s");
+}
+
+static void heat(struct str *out, const struct cli *c, const struct sim_result *s)
+{
+    const struct sim_detail *d = s->detail;
+    head(out, c, "where they missed: along the memory of a tensor, and in the sets of L1");
+    for (int i = 0; i < s->n && i < d->n_tensors; i++)
+        heat_row(out, s->by_tensor[i].tensor, d->tensor[i].cell, d->tensor[i].n_cells,
+                 d->tensor[i].cell_lines, "line");
+    if (d->n_set_cells > 0)
+        heat_row(out, "(sets)", d->set, d->n_set_cells, d->n_sets / d->n_set_cells, "set");
 }
 
 /* Moments of one loop, several to a row. */
@@ -129,5 +167,6 @@ void text_detail(struct str *out, const struct cli *c, const struct sim_result *
     causes(out, c, s);
     sites(out, c, s);
     reuse(out, c, &s->detail->reuse);
+    heat(out, c, s);
     time_line(out, c, s->detail);
 }

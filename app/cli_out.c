@@ -3,7 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* Everything else is something the user wrote: usage. */
 static enum exit_code exit_of(enum err_code code)
@@ -60,6 +63,55 @@ int cli_not_yet(const char *what)
 {
     fprintf(stderr, "tilescope: %s is not in this version\n", what);
     return EXIT_LACKS;
+}
+
+int cli_columns(int otherwise)
+{
+    struct winsize ws;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
+        return ws.ws_col;
+    const char *said = getenv("COLUMNS");
+    long long columns;
+    return said && str_to_int64(said, 20, 10000, &columns) ? (int)columns : otherwise;
+}
+
+/* The bytes of the row that text begins with, broken at a blank where it is wider than room;
+ * colours have no width. */
+static size_t row_bytes(const char *text, size_t n, int room)
+{
+    size_t at = 0, blank = 0;
+    for (int width = 0; at < n; at++) {
+        if (text[at] == '\033')
+            at += strcspn(text + at, "m");
+        else if (((unsigned char)text[at] & 0xc0) != 0x80 && ++width > room && blank > 0)
+            return blank;
+        else if (text[at] == ' ' && at > 0 && text[at - 1] != ' ')
+            blank = at;
+    }
+    return n;
+}
+
+void cli_wrap(struct str *out, size_t from, int hang)
+{
+    int width = cli_columns(80);
+    char *text = xstrdup(str_text(out) + from);
+    out->len = from;
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        for (int column = 0; n > 0; column = hang) {
+            str_repeat(out, ' ', column);
+            size_t row = row_bytes(line, n, width - column);
+            str_add_n(out, line, row);
+            line += row;
+            n -= row;
+            size_t blanks = n > 0 ? strspn(line, " ") : 0;
+            line += blanks;
+            n -= blanks;
+            str_add_char(out, '\n');
+        }
+        line += *line == '\n';
+    }
+    free(text);
 }
 
 void cli_put(struct str *out)
@@ -129,7 +181,14 @@ void str_quantity(struct str *out, double v)
 /* Four significant digits in the unit that fits. */
 void str_ms(struct str *out, double ms)
 {
-    double v = ms >= 1000 ? ms / 1000 : ms >= 0.1 ? ms : ms * 1000;
+    static const struct { double from, per_ms; const char *unit; } scale[] = {
+        { 1000, 1e-3, "s" }, { 0.1, 1, "ms" }, { 1e-3, 1e3, "us" }, { 0, 1e6, "ns" },
+    };
+    int i = 0;
+    while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
+        i++;
+    double v = ms * scale[i].per_ms;
+    /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
     int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
-    str_printf(out, "%.*f %s", decimals, v, ms >= 1000 ? "s" : ms >= 0.1 ? "ms" : "us");
+    str_printf(out, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
 }

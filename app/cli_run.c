@@ -22,6 +22,57 @@ struct run {
     struct arena *sets;                 /* of --events */
 };
 
+/* An option that says how a meter works is nothing without it: an explicit --meters without it is a
+ * contradiction, else the meter is added. */
+static bool add_needed_meters(struct run *r, bool explicitly, struct err *e)
+{
+    static const struct { enum opt opt; unsigned meters, add; } need[] = {
+        { OPT_CACHE, METER_SIM | METER_CACHEGRIND, METER_SIM },
+        { OPT_SIM_BUDGET, METER_SIM, METER_SIM },
+        { OPT_SIM_DETAIL, METER_SIM, METER_SIM },
+        { OPT_COLD, METER_CLOCK, METER_CLOCK },
+        { OPT_BASELINES, METER_CLOCK, METER_CLOCK },
+    };
+    for (int i = 0; i < COUNT_OF(need); i++) {
+        enum opt o = need[i].opt;
+        if (!args_has(r->cli->args, o) || r->opts.meters & need[i].meters
+            || (o == OPT_BASELINES && !r->opts.baselines))
+            continue;
+        if (!explicitly) {
+            r->opts.meters |= need[i].add;
+            continue;
+        }
+        const char *given = args_value(r->cli->args, OPT_METERS);
+        const char *meter = need[i].add == METER_SIM ? "sim" : "clock";
+        err_set(e, ERR_SYNTAX, "--%s needs the meter %s%s, and --meters %s leaves it out",
+                opt_info[o].name, meter, o == OPT_CACHE ? " or cachegrind" : "", given);
+        return streq(given, "none") ? err_fix(e, "--meters %s", meter)
+                                    : err_fix(e, "--meters %s,%s", given, meter);
+    }
+    return true;
+}
+
+/* An assertion over what nobody asked for fails before anything is measured. */
+static bool check_asserts(const struct run *r, struct err *e)
+{
+    const struct args *a = r->cli->args;
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == OPT_ASSERT
+            && !report_assert_asked(a->given.data[i].value, r->opts.meters, r->opts.baselines, e))
+            return false;
+    return true;
+}
+
+static bool read_events(struct run *r, const char *events, struct err *e)
+{
+    if (!events)
+        return true;
+    if (events[0])
+        return meters_events(r->sets, events, &r->opts, e);
+    err_set(e, ERR_SYNTAX, "--events needs an event set here: --events l1, --events sw,papi-sw");
+    return err_fix(e, "tilescope meters --events explains the sets there are");
+}
+
 static bool read_options(struct run *r, struct err *e)
 {
     const struct args *a = r->cli->args;
@@ -43,9 +94,10 @@ static bool read_options(struct run *r, struct err *e)
         !args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e) ||
         !cli_asserts_check(a, e) ||
         (meters && !meters_parse(meters, &r->opts.meters, e)) ||
-        (events && !meters_events(r->sets, events, &r->opts, e)) ||
+        !read_events(r, events, e) ||
         (baselines && !vendor_parse(baselines[0] ? baselines : "all", &r->opts.baselines, e)) ||
-        (cache && !cache_config_parse(cache, &r->opts.cache, e)))
+        (cache && !cache_config_parse(cache, &r->opts.cache, e)) ||
+        !add_needed_meters(r, meters != NULL, e) || !check_asserts(r, e))
         return false;
     r->opts.threads = (int)threads;
     r->opts.seed = (uint64_t)seed;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,13 +13,9 @@
 #include "sessions/export.h"
 #include "sessions/machine_file.h"
 
-/* The width to draw for: the terminal's, or 100 columns. */
 static int columns(void)
 {
-    struct winsize ws;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
-        return ws.ws_col;
-    return 100;
+    return cli_columns(100);
 }
 
 static const struct program *current(const struct opened *o)
@@ -145,12 +140,25 @@ static bool has_unicode(const struct cli *c)
     return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
 }
 
+/* What a roofline can be written as; a file of another kind would hold something else than its name
+ * says. */
+static bool check_roofline_path(const char *path, struct err *e)
+{
+    if (!path || streq(path, "-") || str_ends(path, ".svg") || str_ends(path, ".txt")
+        || str_starts(path, "/dev/"))
+        return true;
+    err_set(e, ERR_SYNTAX, "%.200s: a roofline is written as .svg (a picture) or .txt", path);
+    return err_fix(e, "-o roofline.svg");
+}
+
 /* -o FILE.svg draws it. */
 static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct history *h = o->session->history;
     struct machine here;
     struct machine_model model;
+    if (!check_roofline_path(args_value(c->args, OPT_OUTPUT), e))
+        return false;
     machine_read(&here);
     if (!machine_file_load(&here, &model, e))
         return false;

@@ -204,8 +204,8 @@ static void add_count_row(struct str *out, const char *name, int64_t loads, int6
                           int64_t misses)
 {
     str_printf(out, "%*s%-12s", LABEL_WIDTH, "", name);
-    add_count(out, 17, loads);
-    add_count(out, 17, stores);
+    add_count(out, 16, loads);
+    add_count(out, 16, stores);
     add_count(out, 15, misses);
     add_rate(out, misses, loads + stores);
 }
@@ -213,20 +213,20 @@ static void add_count_row(struct str *out, const char *name, int64_t loads, int6
 static void add_levels(struct str *out, const struct cli *c, const struct sim_result *sim)
 {
     char head[128];
-    snprintf(head, sizeof head, "%-12s%17s%17s%15s%10s", "level", "accesses", "written back",
+    snprintf(head, sizeof head, "%-12s%16s%16s%15s%10s", "level", "accesses", "written back",
              "misses", "rate");
     add_head(out, c, head);
     for (int i = 0; i < sim->cache.n_levels; i++) {
         const struct sim_level *v = &sim->level[i];
         str_printf(out, "%*sL%-11d", LABEL_WIDTH, "", i + 1);
-        add_count(out, 17, v->accesses);
-        add_count(out, 17, v->writebacks);
+        add_count(out, 16, v->accesses);
+        add_count(out, 16, v->writebacks);
         add_count(out, 15, v->misses);
         add_rate(out, v->misses, v->accesses);
         if (v->prefetches == 0)
             continue;
         str_printf(out, "%*s%-12s", LABEL_WIDTH, "", "");
-        add_count(out, 17, v->prefetches);
+        add_count(out, 16, v->prefetches);
         str_add(out, " lines prefetched");
         if (i == 0) {
             str_add(out, ", used ");
@@ -243,19 +243,24 @@ static void add_sim_line(struct str *out, const struct sim_result *sim)
     if (sim->fraction < 1)
         str_printf(out, "; %.2g %% simulated, misses within %.2g %%",
                    100 * sim->fraction, 100 * sim->error);
+    if (sim->how[0])
+        str_printf(out, "; %s", sim->how);
     str_add(out, "\n");
 }
 
 static void add_sim(struct str *out, const struct cli *c, const struct sim_result *sim)
 {
+    size_t start = out->len;
     label(out, "sim:");
     if (!sim->available) {
         str_printf(out, "not available: %s\n", sim->reason);
+        cli_wrap(out, start, LABEL_WIDTH);
         return;
     }
     add_sim_line(out, sim);
+    cli_wrap(out, start, LABEL_WIDTH);
     char head[128];
-    snprintf(head, sizeof head, "%-12s%17s%17s%15s%10s", "tensor", "loads", "stores",
+    snprintf(head, sizeof head, "%-12s%16s%16s%15s%10s", "tensor", "loads", "stores",
              "L1 misses", "rate");
     add_head(out, c, head);
     struct tensor_count row[MEASURE_MAX_TENSORS];
@@ -316,15 +321,10 @@ static void add_roofline(struct str *out, const struct session *s, const struct 
     str_add(out, "\n");
 }
 
-void text_measurement(struct str *out, const struct cli *c, const struct session *s,
-                      const struct measurement *m, unsigned meters,
-                      const struct machine_model *model)
+/* What built it, how fast it is, and what others reach. */
+static void add_times(struct str *out, const struct session *s, const struct measurement *m,
+                      unsigned meters, const struct machine_model *model)
 {
-    add_heading(out, c, s);
-    add_notes(out, history_current(s->history)->program);
-    add_verified(out, c, m);
-    if (!m->verified)
-        return;
     label(out, "compiler:");
     str_add(out, m->compiler);
     if (m->isa[0])
@@ -338,11 +338,28 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
         add_before(out, s, m);
     }
     add_baselines(out, m);
+}
+
+void text_measurement(struct str *out, const struct cli *c, const struct session *s,
+                      const struct measurement *m, unsigned meters,
+                      const struct machine_model *model)
+{
+    size_t start = out->len;
+    add_heading(out, c, s);
+    add_notes(out, history_current(s->history)->program);
+    add_verified(out, c, m);
+    if (m->verified)
+        add_times(out, s, m, meters, model);
+    cli_wrap(out, start, LABEL_WIDTH);
+    if (!m->verified)
+        return;
     if (meters & METER_SIM)
         add_sim(out, c, &m->sim);
+    start = out->len;
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (meters & 1u << i)
             add_counts(out, meter_name[i], &m->counts[i]);
+    cli_wrap(out, start, LABEL_WIDTH);
 }
 
 void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,

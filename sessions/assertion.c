@@ -588,6 +588,55 @@ bool report_assert_check(const char *expr, struct err *e)
     return evaluate(&v, VALUE_TRUTH, &ignored);
 }
 
+/* Does expr have the path `group` and something behind it?  expr is past the syntax check. */
+static bool names_group(const char *expr, const char *group, const char *member)
+{
+    size_t n = strlen(group);
+    bool quoted = false;
+    for (const char *p = expr; *p; p++) {
+        quoted ^= *p == '"';
+        if (quoted || strncmp(p, group, n) != 0 || (p > expr && (is_name_char(p[-1])
+                                                                 || p[-1] == '.')))
+            continue;
+        if (p[n] == '.' && str_starts(p + n + 1, member))
+            return true;
+    }
+    return false;
+}
+
+/* JSON says of the default meters whether they are available and why not; others are not there. */
+static bool lacks(const char *expr, const char *group, enum meter_id meter)
+{
+    bool told = meters_default() & 1u << meter;
+    return names_group(expr, group, "")
+        && !(told && (names_group(expr, group, "available")
+                      || names_group(expr, group, "reason")));
+}
+
+bool report_assert_asked(const char *expr, unsigned meters, unsigned baselines, struct err *e)
+{
+    char group[64];
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        snprintf(group, sizeof group, "baselines.%s", vendor_name[i]);
+        if (baselines & 1u << i || !names_group(expr, group, ""))
+            continue;
+        err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
+                vendor_name[i]);
+        return err_fix(e, "--baselines %s", vendor_name[i]);
+    }
+    for (int i = METER_ID_SIM; i < METER_COUNT; i++) {
+        snprintf(group, sizeof group, "counters.%s", meter_name[i]);
+        for (char *c = group; *c; c++)
+            *c = *c == '-' ? '_' : *c;    /* as paths are written */
+        if (meters & 1u << i || !lacks(expr, group, (enum meter_id)i))
+            continue;
+        err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
+                meter_name[i]);
+        return err_fix(e, "add %s to --meters", meter_name[i]);
+    }
+    return true;
+}
+
 bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
                    struct err *e)
 {

@@ -2,7 +2,9 @@
 # For the scripts beside this file: each case runs tilescope once and checks exit code and output.
 set -u
 : "${TILESCOPE:=$PWD/build/release/tilescope}"
-export TILESCOPE NO_COLOR=1 LC_ALL=C.UTF-8
+# Prose is wrapped to the terminal: here each line in one piece.
+shopt -u checkwinsize
+export TILESCOPE NO_COLOR=1 LC_ALL=C.UTF-8 COLUMNS=1000
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 gmm='gmm m=24 k=16 n=32'

@@ -34,6 +34,11 @@ t 0 'FLOP/byte GFLOP/s' show "$dir/timed.yaml" --what roofline
 t 0 '^ +[0-9]*\| GFLOP/s' show "$dir/timed.yaml" --what roofline --no-unicode
 t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.svg"
 same 'an SVG' '</svg>' "$(tail -n 1 "$dir/r.svg")"
+t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.txt"
+same 'a text' 1 "$(grep -c 'FLOP/byte GFLOP/s' "$dir/r.txt")"
+t 2 'r.png: a roofline is written as .svg \(a picture\) or .txt' \
+    show "$dir/timed.yaml" --what roofline -o "$dir/r.png"
+same 'no PNG with text in it' no "$([ -e "$dir/r.png" ] && echo yes || echo no)"
 rm "$file"
 t 0 '"reason": "no machine model: tilescope machine measures it"' run "$gmm" --json --time 0.02
 t 3 'fix: tilescope machine' show "$dir/timed.yaml" --what roofline

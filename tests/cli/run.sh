@@ -26,6 +26,34 @@ t 0 '' run "$gmm" --meters sim --sim-detail --cache host,levels=1 \
     --assert 'counters.sim.detail.causes.compulsory <= counters.sim.l1_misses'
 t 0 'simulated, misses within' run 'gmm m=192 n=192 k=96' --meters sim --cache 4K/4/64 \
     --sim-budget 1.8e6
+t 0 'sim: .*; a sample of .* beyond the budget of 100: a sample cannot be smaller' \
+    run 'gmm m=192 n=192 k=96' --meters sim --sim-budget 100
+t 0 '"beyond_budget": "all of 2.53e\+04 accesses, beyond the budget of 100: ' \
+    run "$gmm" --meters sim --sim-budget 100 --json
+t 0 '"beyond_budget": null' run "$gmm" --meters sim --json
+t 0 '^ +A +\|[ .:=+*#%@-]+\|  most [0-9]+ in [0-9]+ lines?$' run "$gmm" --meters sim --sim-detail
+t 0 '^ +\(sets\) +\|.*\|  most [0-9]+ in 2 sets$' run "$gmm" --meters sim --sim-detail
+
+# An option of a meter that was left out is a contradiction; of one that nobody spoke of, it asks
+# for that meter.
+t 2 '--sim-detail needs the meter sim, and --meters clock leaves it out' \
+    run "$gmm" --time 500 --meters clock --sim-detail
+t 2 'fix: --meters clock,sim$' run "$gmm" --time 500 --meters clock --sim-detail
+t 2 '--sim-budget needs the meter sim' run "$gmm" --meters none --sim-budget 100
+t 2 '--cache needs the meter sim or cachegrind' run "$gmm" --meters perf --cache 4K/2/64
+t 2 '--cold needs the meter clock' run "$gmm" --meters sim --cold
+t 2 '--baselines needs the meter clock' run "$gmm" --meters sim --baselines
+t 0 'compulsory +capacity +conflict' run "$gmm" --check --sim-detail
+same 'and only that one' 0 "$(grep -cE '^(latency|perf): ' <<< "$out")"
+
+# A terminal of 80 columns, unless it has more.
+t 0 '^latency: +[0-9.]+ ns median' run 'gmm m=2 k=2 n=2' "${quick[@]}" --meters clock
+wide=$(COLUMNS='' "$TILESCOPE" run "$gmm" "${quick[@]}" --sim-detail --baselines \
+    --meters clock,sim,perf,perf-sw,papi,cachegrind,instructions,cupti)
+same 'a run fits 80 columns' '' "$(grep -E '^.{81,}' <<< "$wide")"
+same 'all of it is there' 1 "$(grep -c '^perf-sw: ' <<< "$wide")"
+narrow=$(COLUMNS=40 "$TILESCOPE" run "$gmm" "${quick[@]}" --meters clock,perf)
+same 'prose fits 40 columns' '' "$(grep -E '^.{41,}' <<< "$narrow")"
 t 0 '' run "$gmm" --meters sim --cache zen3 \
     --assert 'counters.sim.levels.0.misses == counters.sim.l1_misses'
 t 0 '' run "$gmm" --meters sim --cache zen3 --assert 'counters.sim.dram_bytes >= 64'
@@ -43,7 +71,7 @@ fi
 t 0 '^checked 4 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
 same 'a line per step' 4 "$(grep -cE '^ +[0-9]  ok ' <<< "$out")"
 same 'a check alone does not time' 0 "$(grep -cE '^latency:' <<< "$out")"
-t 0 '^   0  ok .* [mu]s  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(
+t 0 '^   0  ok .* [mun]s  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(
     printf 'measure\nloop split C N 8\n')
 
 t 0 '' run "$gmm" "${quick[@]}" --assert verified --assert 'latency_ms.median > 0'
@@ -56,6 +84,15 @@ t 1 'assertion failed: verified && gflops < 0 \(verified is true, gflops is [0-9
 t 2 'sim is not available: not asked for' run "$gmm" --meters none \
     --assert 'counters.sim.loads > 0'
 t 2 'error: ' run "$gmm" --time 500 --assert 'latency_ms.median <'
+t 2 'onednn is not available: not asked for' run "$gmm" --time 500 \
+    --assert 'verified && baselines.onednn.ratio > 1'
+t 2 'fix: --baselines onednn$' run "$gmm" --time 500 --assert 'baselines.onednn.ratio > 1'
+t 2 'fix: --baselines openblas$' run "$gmm" --time 500 --baselines onednn \
+    --assert 'baselines.openblas.ratio > 1'
+t 2 'fix: add perf-sw to --meters' run "$gmm" --time 500 \
+    --assert 'counters.perf_sw.page_faults < 9'
+t 0 '' run "$gmm" --meters none \
+    --assert '!counters.perf.available || counters.perf.cycles > 0'
 t 2 'error: ' run "$gmm" --time 500 --assert verified --assert '(gflops > 1'
 t 2 'error: ' run "$gmm" "${quick[@]}" --assert 'latency.median < 1'
 t 0 '"verified": ?true' run "$gmm" --json --meters none
@@ -64,7 +101,7 @@ same 'JSON is all there is on stdout' '{}' \
        | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
 
 # Vendor libraries: timed, or a reason; none unless asked for.
-t 0 '^onednn: +([0-9.]+ [mu]?s median.* times this kernel|not available: .+)' \
+t 0 '^onednn: +([0-9.]+ [mun]?s median.* times this kernel|not available: .+)' \
     run "$gmm" "${quick[@]}" --meters clock --baselines
 same 'all of them' 3 "$(grep -cE '^(onednn|onednn_plain|openblas): ' <<< "$out")"
 t 0 '^openblas: ' run --baselines openblas "$gmm" "${quick[@]}" --meters clock
@@ -110,7 +147,8 @@ t 0 '' run "$gmm" --meters papi --assert \
     '!counters.papi.available || counters.papi.papi_tot_ins > 0'
 t 2 'there is no event set .l9.' run "$gmm" --events l9
 t 2 'both counted by the meter perf' run "$gmm" --events l1,tlb
-t 2 'there is no event set' run "$gmm" --events
+t 2 '--events needs an event set here: --events l1' run "$gmm" --events
+t 2 'fix: tilescope meters --events' run "$gmm" --events
 t 0 '^papi-sw +papi ' meters
 t 0 'misprediction_rate \[%\] += 100 \* branch_misses / branches' meters --events
 t 0 'l1d_load_misses' meters --events l1
@@ -164,7 +202,7 @@ fi
 t 0 '^verified: true' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock \
     -o "$dir/s.yaml"
 t 0 '^measured:' show "$dir/s.yaml" --what yaml
-t 0 '^>? *.*loop vectorize C N.1 .* [mu]s' show "$dir/s.yaml" --what steps
+t 0 '^>? *.*loop vectorize C N.1 .* [mun]s' show "$dir/s.yaml" --what steps
 t 0 '^before: ' run "$dir/s.yaml" "${quick[@]}" --meters clock --save
 t 0 'step 1 of 3' run "$dir/s.yaml" --meters none --step 1 --save
 t 0 'step 3$' run "$dir/s.yaml" --meters none

@@ -80,6 +80,12 @@ done < <("$TILESCOPE" help layouts | grep -oE '^  "[^"]+"')
     > "$dir/help.steps"
 t 0 'for' show 'c2d i=64 h=66 w=66 o=64 k=3' --steps "$dir/help.steps"
 
+# README names the topics that there are.
+readme=$(dirname "$0")/../../README.md
+same 'the topics in README' \
+    "$("$TILESCOPE" help | sed -n '/^topics /,/^$/s/^  \([a-z]*\) .*/\1/p' | sort)" \
+    "$(sed -n '/^`tilescope help` lists the topics/,/^$/p' "$readme" | tr -d '\n' \
+       | sed 's/^`tilescope help`//; s/and one *per.*//' | grep -oE '`[a-z]+`' | tr -d '`' | sort)"
 t 0 'layout split' help steps
 t 0 'undo' help steps
 t 0 'measure_all' help steps

@@ -151,7 +151,8 @@ static void test_numbers(void **state)
     }
     static const struct { double ms; const char *want; } ms[] = {
         {1234.56, "1.235 s"}, {123.45, "123.5 ms"}, {12.344, "12.34 ms"}, {0.31, "0.310 ms"},
-        {0.0312, "31.20 us"}, {0.00123, "1.230 us"},
+        {0.0312, "31.20 us"}, {0.00123, "1.230 us"}, {0.0003932, "393.2 ns"},
+        {2.7e-6, "2.7 ns"},
     };
     for (int i = 0; i < COUNT_OF(ms); i++) {
         str_clear(&s);
