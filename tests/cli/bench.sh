@@ -12,8 +12,8 @@ steps:
 - loop vectorize C N
 S
 
-t 0 '^B  tiled.yaml +[0-9.]+ [mu]s ' bench "$gmm" "$dir/tiled.yaml" "${quick[@]}"
-t 0 '^A  gmm m=24 k=16 n=32 +[0-9.]+ [mu]s ' bench "$gmm" "$gmm" "${quick[@]}"
+t 0 '^B  tiled.yaml +[0-9.]+ [mun]s ' bench "$gmm" "$dir/tiled.yaml" "${quick[@]}"
+t 0 '^A  gmm m=24 k=16 n=32 +[0-9.]+ [mun]s ' bench "$gmm" "$gmm" "${quick[@]}"
 same 'the first has no verdict' 0 "$(grep -cE '^A .*(faster|slower|no difference)' <<< "$out")"
 same 'the second has one' 1 "$(grep -cE '^B .*(faster|slower|no difference)' <<< "$out")"
 t 0 '^[0-9]+ rounds in [0-9]+ sittings, 2 threads' bench "$gmm" "$gmm" "${quick[@]}" --threads 2
