@@ -1,0 +1,24 @@
+/* Products of small dense matrices of doubles, the inner loops of the networks (nn.h).
+ *
+ * Each sum is taken in ascending order, one product after the other, never fused: the result is the
+ * same bit for bit on every machine and with every vector length.  The products use the widest
+ * vectors that the processor has. */
+#ifndef TS_EXPLORER_AGENT_MAT_H
+#define TS_EXPLORER_AGENT_MAT_H
+#include <stdbool.h>
+
+/* An m x k operand that is read from a[i * row + k * col]: (k, 1) for a dense one, (1, m) for the
+ * transpose of a dense k x m one. */
+struct mat_view { const double *a; int row, col; };
+
+/* c (m x n, dense) = a b, or += with add; b is k x n, dense.  c overlaps neither. */
+void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
+/* The same, one sum after the other: what mat_mul must equal exactly. */
+void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
+
+/* out (n x m) = in (m x n) transposed */
+void mat_transpose(double *out, const double *in, int m, int n);
+/* Eight partial sums, then those in ascending order. */
+double mat_sum(const double *x, int n);
+double mat_dot(const double *x, const double *y, int n);
+#endif
