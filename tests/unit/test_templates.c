@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/base/rng.h"
+#include "explorer/space/layout_space.h"
 #include "kernels/gen/gen.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -37,15 +37,6 @@ static const struct op ops[] = {
 
 /* The loops of one dim after splits, outermost first. */
 struct parts { int n; struct { char name[24]; int extent; } part[6]; };
-
-static int divisor(struct rng *r, int64_t n, int multiple_of)
-{
-    int f;
-    do
-        f = (int)rng_range(r, 1, n);
-    while (n % f || f % multiple_of);
-    return f;
-}
 
 static struct parts dim_parts(const char *name, int64_t outer, int64_t inner)
 {
@@ -82,9 +73,6 @@ static void cut_at(struct str *steps, struct parts *p, int size)
     snprintf(p->part[i + 1].name, sizeof p->part[i].name, "%.20s.1", name);
 }
 
-/* One point: tiles of the output axes, of the channels of output, input and weights. */
-struct point { int t[3], o, i, ker_o, ker_i; };
-
 static int param(const struct graph *g, const char *tensor, const char *dim)
 {
     const struct tensor *t = &g->tensor[graph_tensor(g, tensor)];
@@ -94,9 +82,7 @@ static int param(const struct graph *g, const char *tensor, const char *dim)
     return 1;
 }
 
-/* Stride, span and transposition of an axis, read off the spec. */
-struct side { int k, s, d, b0; bool transposed; };
-
+/* The number of a word of the spec: " sh=" or " s=". */
 static int word(const char *spec, const char *name, const char *axis, int otherwise)
 {
     char text[16];
@@ -109,91 +95,55 @@ static int word(const char *spec, const char *name, const char *axis, int otherw
     return at ? atoi(strchr(at, '=') + 1) : otherwise;
 }
 
-static struct side side_of(const struct op *op, int axis)
-{
-    static const char *const letter[] = { "d", "h", "w" };
-    struct side s = { word(op->spec, "k", letter[axis], 1), word(op->spec, "s", letter[axis], 1),
-                      word(op->spec, "d", letter[axis], streq(op->name, "dil") ? 2 : 1), 0,
-                      op->name[0] == 't' };
-    int reach = s.k - 1 - word(op->spec, "p", letter[axis], 0);
-    s.b0 = s.transposed ? (s.s - reach % s.s) % s.s : 0;
-    return s;
-}
-
-/* B and S of SPEC A.4 and D.3 for a tile of t outputs. */
-static void window_of(const struct side *s, int t, int *tile, int *stride)
-{
-    *stride = s->transposed ? t / s->s : s->s * t;
-    *tile = s->transposed ? (t + s->k - 2 + s->b0) / s->s + 1
-                          : s->s * (t - 1) + s->d * (s->k - 1) + 1;
-}
-
 static const char axis_name[] = "DHW";
 
-/* "N D/2 H/4 I/2 2d 4h 2i" with per axis stride[] and tile[]. */
-static void add_layout(struct str *steps, const char *tensor, const struct op *op, char channel,
-                       const int *stride, const int *tile, int block)
+static int64_t factor_of(const struct layout_space *l, const char *knob, const int64_t *factor)
 {
-    str_printf(steps, "layout set %s \"N", tensor);
-    for (int a = 3 - op->n_axes; a < 3; a++)
-        str_printf(steps, " %c/%d", axis_name[a], stride[a]);
-    str_printf(steps, " %c/%d", channel, block);
-    for (int a = 3 - op->n_axes; a < 3; a++)
-        str_printf(steps, " %d%c", tile[a], axis_name[a]);
-    str_printf(steps, " %d%c\"\n", block, channel);
+    for (int k = 0; k < l->n; k++)
+        if (streq(l->knob[k].name, knob))
+            return factor[k];
+    return 0;
 }
 
-static void weight_layout(struct str *steps, const struct op *op, const struct point *t, bool dep)
-{
-    if (dep)
-        str_printf(steps, "layout set Ker \"C/%d", t->ker_o);
-    else
-        str_printf(steps, "layout set Ker \"O/%d I/%d", t->ker_o, t->ker_i);
-    for (int a = 3 - op->n_axes; a < 3; a++)
-        str_printf(steps, " K%c", axis_name[a]);
-    if (dep)
-        str_printf(steps, " %dc\"\n", t->ker_o);
-    else
-        str_printf(steps, " %di %do\"\n", t->ker_i, t->ker_o);
-}
-
-static void gmm_steps(struct str *steps, struct rng *r)
-{
-    int m = divisor(r, 16, 1), k = divisor(r, 32, 1), n = divisor(r, 16, 1);
-    str_printf(steps, "layout set C \"M/%d N/%d %dm %dn\"\nlayout set A \"M/%d K/%d %dm %dk\"\n"
-               "layout set B \"K/%d N/%d %dk %dn\"\nloop split C K %d\n",
-               m, n, m, n, m, k, m, k, k, n, k, n, k);
-}
-
-static void conv_steps(struct str *steps, struct rng *r, const struct op *op,
-                       const struct graph *g)
+/* Loops of channels end where blocks of the tensors and groups do. */
+static void conv_loops(struct str *steps, const struct op *op, const struct graph *g,
+                       const struct layout_space *l, const int64_t *factor)
 {
     bool dep = streq(op->name, "dep");
-    char co = dep ? 'C' : 'O', ci = dep ? 'C' : 'I';
-    int out_channels = param(g, "Conv", dep ? "C" : "O");
+    int channels = param(g, "Conv", dep ? "C" : "O");
     int reduced = dep ? 1 : param(g, "Ker", "I"), groups = param(g, "Inp", "I") / reduced;
-    int per_group = dep ? out_channels : out_channels / groups;
-    int stride[3], tile[3], step[3];
-    struct point t = { .o = divisor(r, out_channels, 1), .ker_o = divisor(r, out_channels, 1),
-                       .i = divisor(r, reduced, 1), .ker_i = divisor(r, reduced, 1) };
-    for (int a = 3 - op->n_axes; a < 3; a++) {
-        struct side s = side_of(op, a);
-        char dim[] = { axis_name[a], 0 };
-        t.t[a] = divisor(r, param(g, "Conv", dim), s.transposed ? s.s : 1);
-        window_of(&s, t.t[a], &tile[a], &step[a]);
-        stride[a] = t.t[a];
-    }
-    add_layout(steps, "Conv", op, co, stride, t.t, t.o);
-    add_layout(steps, "Inp", op, ci, step, tile, dep ? t.o : t.i);
-    weight_layout(steps, op, &t, dep);
-    struct parts o = dim_parts(dep ? "C" : "O", out_channels / t.o, t.o);
+    int block = (int)factor_of(l, dep ? "c_t" : "o_t", factor);
+    struct parts o = block == 1 || block == channels ? whole_dim(dep ? "C" : "O", channels)
+                                                     : dim_parts(dep ? "C" : "O",
+                                                                 channels / block, block);
     struct parts i = whole_dim("I", reduced);
-    cut_at(steps, &o, t.ker_o);
-    cut_at(steps, &o, per_group);
+    cut_at(steps, &o, (int)factor_of(l, dep ? "c_t'" : "o_t'", factor));
+    cut_at(steps, &o, dep ? channels : channels / groups);
     if (!dep) {
-        cut_at(steps, &i, t.i);
-        cut_at(steps, &i, t.ker_i);
+        cut_at(steps, &i, (int)factor_of(l, "i_t", factor));
+        cut_at(steps, &i, (int)factor_of(l, "i_t'", factor));
     }
+}
+
+static void add_point(struct str *steps, struct rng *r, struct arena *a, const struct op *op,
+                      const struct graph *g)
+{
+    const struct layout_space *l;
+    const char *const *line;
+    int64_t factor[LAYOUT_KNOBS];
+    struct err e;
+    int n;
+    if (!layout_space_new(a, op->spec, NULL, 0, NULL, &l, &e))
+        fail_msg("%s: %s", op->spec, e.text);
+    for (int k = 0; k < l->n; k++)        /* divisors, all as likely: R() prefers large ones */
+        factor[k] = l->knob[k].divisor[rng_range(r, 0, l->knob[k].n_divisors - 1)];
+    assert_true(layout_space_lines(l, a, factor, &line, &n, NULL, &e));
+    for (int i = 0; i < n; i++)
+        str_printf(steps, "%s\n", line[i]);
+    if (op->n_axes > 0)
+        conv_loops(steps, op, g, l, factor);
+    else if (factor_of(l, "k_t", factor) > 1)
+        str_printf(steps, "loop split C K %lld\n", (long long)factor_of(l, "k_t", factor));
 }
 
 static const struct program *apply_all(struct arena *a, const char *spec, const char *steps)
@@ -215,17 +165,16 @@ static void add_parity_splits(struct str *steps, const struct op *op, const stru
 {
     const struct stage *s = p->stage[p->graph->main_node];
     for (int a = 3 - op->n_axes; a < 3; a++) {
-        struct side side = side_of(op, a);
-        int h = stage_axis(s, (char[]){ axis_name[a], '.', '1', 0 });
-        const char *inner = ".0";
-        str_printf(steps, "loop split Conv K%c %d\nloop unroll Conv K%c.1\n", axis_name[a], side.s,
+        int stride = word(op->spec, "s", (char[]){ "dhw"[a], 0 }, 1);
+        char tile[] = { axis_name[a], '.', '1', 0 };
+        if (stage_axis(s, tile) < 0)      /* not tiled */
+            tile[1] = '\0';
+        int64_t extent = s->axis[stage_axis(s, tile)].extent;
+        str_printf(steps, "loop split Conv K%c %d\nloop unroll Conv K%c.1\n", axis_name[a], stride,
                    axis_name[a]);
-        if (s->axis[h].extent > side.s) {
-            str_printf(steps, "loop split Conv %c.1 %d\n", axis_name[a], side.s);
-            inner = ".1";
-        }
-        str_printf(steps, "loop unroll Conv %c.1%s\n", axis_name[a],
-                   s->axis[h].extent > side.s ? inner : "");
+        if (extent > stride)
+            str_printf(steps, "loop split Conv %s %d\n", tile, stride);
+        str_printf(steps, "loop unroll Conv %s%s\n", tile, extent > stride ? ".1" : "");
     }
 }
 
@@ -254,12 +203,7 @@ static void check_point(struct rng *r, const struct op *op)
     struct err e;
     struct str steps = {0};
     assert_true(graph_from_spec(a, op->spec, &g, &e));
-    if (graph_tensor(g, "Inp_in") < 0)
-        str_add(&steps, "set input_layout given\n");
-    if (op->n_axes == 0)
-        gmm_steps(&steps, r);
-    else
-        conv_steps(&steps, r, op, g);
+    add_point(&steps, r, a, op, g);
     const struct program *p = apply_all(a, op->spec, str_text(&steps));
     if (op->name[0] == 't') {
         add_parity_splits(&steps, op, p);

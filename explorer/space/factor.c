@@ -1,0 +1,79 @@
+/* Divisors and ordered factorizations. */
+#include "explorer/space/factor.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int64_t count_divisors(int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t d = 1; d <= n / d; d++)
+        if (n % d == 0)
+            count += d == n / d ? 1 : 2;
+    return count;
+}
+
+/* Small divisors from below, and each one's partner from above. */
+static void fill_divisors(int64_t n, int64_t *list, int count)
+{
+    int low = 0, high = count - 1;
+    for (int64_t d = 1; d <= n / d; d++)
+        if (n % d == 0) {
+            list[low++] = d;
+            list[high--] = n / d;
+        }
+}
+
+const int64_t *divisors(struct arena *a, int64_t n, int *count)
+{
+    *count = (int)count_divisors(n);
+    int64_t *list = ARENA_ARRAY(a, int64_t, *count);
+    fill_divisors(n, list, *count);
+    return list;
+}
+
+static double choose(int64_t n, int64_t k)
+{
+    double c = 1;
+    for (int64_t i = 1; i <= k; i++)
+        c = c * (double)(n - k + i) / (double)i;
+    return c;
+}
+
+/* Each prime p^e is dealt out to the parts by itself: C(e + parts - 1, parts - 1) ways. */
+double count_factorizations(int64_t n, int parts)
+{
+    double ways = 1;
+    for (int64_t p = 2; n > 1; p = p * p > n ? n : p + 1) {
+        int64_t e = 0;
+        for (; n % p == 0; n /= p)
+            e++;
+        ways *= choose(e + parts - 1, parts - 1);
+    }
+    return floor(ways + 0.5);
+}
+
+int64_t nearest_factor(const int64_t *list, int n, double x, bool log_distance)
+{
+    int64_t best = list[0];
+    double least = INFINITY;
+    for (int i = 0; i < n; i++) {
+        double d = log_distance ? fabs(log((double)list[i]) - log(fmax(x, 1e-9)))
+                                : fabs((double)list[i] - x);
+        if (d <= least) {
+            best = list[i];
+            least = d;
+        }
+    }
+    return best;
+}
+
+int64_t layout_round(double x, int64_t extent, bool log_distance)
+{
+    int n = (int)count_divisors(extent);
+    int64_t *list = xmalloc((size_t)n * sizeof *list);
+    fill_divisors(extent, list, n);
+    int64_t best = nearest_factor(list, n, x, log_distance);
+    free(list);
+    return best;
+}

@@ -1,0 +1,20 @@
+/* Whole factors of extents: what the knobs of the search spaces range over (SPEC D.1, D.5). */
+#ifndef TS_EXPLORER_SPACE_FACTOR_H
+#define TS_EXPLORER_SPACE_FACTOR_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "kernels/base/arena.h"
+
+/* The divisors of n >= 1, ascending, in arena a. */
+const int64_t *divisors(struct arena *a, int64_t n, int *count);
+int64_t count_divisors(int64_t n);
+/* How many ways n = f_1 * ... * f_parts there are, order counting: 32 into 4 has 56. */
+double count_factorizations(int64_t n, int parts);
+
+/* The one of list[0..n), ascending, that is nearest to x, or to log x; of two equally near ones the
+ * larger. */
+int64_t nearest_factor(const int64_t *list, int n, double x, bool log);
+/* R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  The paper's F = R(D a) (ALT eq. 2)
+ * is layout_round(D * a, D, false). */
+int64_t layout_round(double x, int64_t extent, bool log);
+#endif

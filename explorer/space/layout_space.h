@@ -1,0 +1,90 @@
+/* Layout templates (SPEC D.2 to D.4, ALT 5.1): the layouts of the output, the input and the weights
+ * of an operator's complex node as functions of a few split factors.
+ *
+ *     out  N H/h_t W/w_t O/o_t  h_t w_t o_t
+ *     inp  N H/h_t W/w_t I/i_t  B_h B_w i_t        overlapping tiles (unfold): what a tile of the
+ *                                                  output reads, B and S from SPEC A.4 and D.3
+ *     ker  O/o_t' I/i_t' KH KW  i_t' o_t'
+ *
+ * and alike for c1d, c3d, grp, dep, dil, t2d, t3d, gmm and bmm.  With two levels each tiled dim has
+ * a middle part (h_m).  The space of a graph is that of its main node.
+ *
+ * The operand may be the caller's, or be padded from Inp_in.  The caller is taken to hand his data
+ * over in the layout that is asked for (`set input_layout given`), unless pinned lines set
+ * input_layout; then Inp_in gets channel blocks of i_t as well, for when the padding is inlined. */
+#ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
+#define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
+#include "explorer/space/factor.h"
+#include "kernels/base/rng.h"
+#include "kernels/program/program.h"
+
+#define LAYOUT_KNOBS 20
+#define LAYOUT_STATE 64
+#define OP_FEATURES 12
+
+struct layout_knob {
+    const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
+    const char *tensor;                   /* whose layout it is */
+    int64_t extent;                       /* a factor divides it */
+    int64_t multiple;                     /* and is a multiple of this, or all of extent: T2D */
+    int64_t group;                        /* and divides this or is a multiple of it: GRP; 0: - */
+    int inner;                            /* a middle part divides extent / factor[inner]; else
+                                           * -1 */
+    int n_divisors;                       /* what is legal, ascending; of a middle part: at least */
+    const int64_t *divisor;               /* with some inner one */
+};
+
+struct layout_opts {
+    int levels;                           /* 1 (0 as well) or 2 */
+    bool split_k;                         /* gmm: A and B have a k_t each, B's tiles an order
+                                           * (ERR-12) */
+    bool log_rounding;                    /* R() is nearest in the logarithm */
+};
+
+struct layout_template;                   /* layout_space_impl.h */
+
+struct layout_space {
+    const char *spec;
+    int n; const struct layout_knob *knob;
+    double size;                          /* points, before memory-equal ones are found */
+    bool log_rounding;
+    float op[OP_FEATURES];                /* log2 of N I O H W KH KW V d G, then the two places of
+                                           * `index / 8` and `is_gpu`, 0 here (SPEC E.3) */
+    const struct layout_template *t;
+};
+
+/* pinned: step lines that stay.  A tensor whose layout they set has no knobs.  All in arena a; opts
+ * may be NULL.  ERR_NAME when the operator has no template; errors of the spec and of the lines as
+ * program_replay. */
+bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,
+                      const struct layout_opts *opts, const struct layout_space **out,
+                      struct err *e);
+
+/* The legal factor of knob k for an action a in (0, 1): R(extent * a), where a middle part's extent
+ * is what factor[inner] leaves. */
+int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
+/* Channels last, weights in blocks of two vectors: where a person would start. */
+void layout_space_start(const struct layout_space *s, int64_t *factor);
+void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
+/* The first point, and the one after *factor (last knob fastest); false behind the last one. */
+void layout_space_first(const struct layout_space *s, int64_t *factor);
+bool layout_space_next(const struct layout_space *s, int64_t *factor);
+
+/* factor[n] -> step lines in arena a, to be applied behind the pinned ones.  *key (may be NULL) is
+ * equal exactly when every tensor that the lines lay out is stored in memory-equal ways (SPEC A.0,
+ * D.2).  ERR_FACTOR names the knob and its divisors. */
+bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
+                        const char *const **line, int *n, uint64_t *key, struct err *e);
+/* The factors whose lines give every tensor the layout that these lines give it; false when there
+ * are none, *factor is then undefined. */
+bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
+                       int64_t *factor);
+/* The output's layout as text, "N H/4 W/16 O/16 4h 16w 16o": to tell families of layouts apart. */
+const char *layout_space_family(const struct layout_space *s, struct arena *a,
+                                const int64_t *factor);
+
+/* SPEC E.3: the parts of every tiled dim, log2(x)/16, in the order out h w o, inp h w i, ker i o;
+ * zeros behind.  A factor of 0 is not chosen yet: [1, extent]. */
+void layout_space_state(const struct layout_space *s, const int64_t *factor,
+                        float out[LAYOUT_STATE]);
+#endif
