@@ -5,7 +5,7 @@
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
-#   make bench-engine what applying a step costs
+#   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; 3 minutes)
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
@@ -79,7 +79,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 hunt bench bench-quick bench-engine bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan conformance appendix1 hunt bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -183,6 +183,13 @@ bench bench-quick: all
 	    $(if $(filter bench-quick,$@),-q -n 4 -t 0.15) $(BENCH) -o build \
 	    tests/bench/cases.txt tests/conformance/appendix1.txt
 $(B)/bench-kernels: $(B)/tests/bench/kernels.o $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+# Compiling several kernels a call, and candidates a second; BENCH="-n 128 'gmm m=64 n=64 k=64'".
+bench-batch: all
+	@$(MAKE) --no-print-directory $(B)/bench-batch
+	@TILESCOPE_HOME=. TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/bench-batch $(BENCH)
+$(B)/bench-batch: $(B)/tests/bench/batch.o $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
 bench-engine: $(B)/bench-engine

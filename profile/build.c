@@ -274,7 +274,7 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-static bool compile(const struct compiler *cc, const struct flags *f,
+static bool compile(const struct compiler *cc, const struct flags *f, double limit_s,
                     const struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     struct str words = {0};
@@ -290,12 +290,12 @@ static bool compile(const struct compiler *cc, const struct flags *f,
         argv[n++] = f->math;
     argv[n++] = f->link;
     argv[n] = NULL;
-    bool ok = subprocess_run(argv, COMPILE_LIMIT_S, c, &res, e);
+    bool ok = subprocess_run(argv, limit_s, c, &res, e);
     str_free(&words);
     if (!ok)
         return false;
     if (res.timed_out) {
-        err_set(e, ERR_COMPILE, "%s did not finish within %.0f s", cc->name, COMPILE_LIMIT_S);
+        err_set(e, ERR_COMPILE, "%s did not finish within %.3g s", cc->name, limit_s);
         ok = err_fix(e, "unroll less");
     } else if (res.exit_code != 0) {
         ok = refuse(cc, slot->temp_c, str_text(&res.out), e);
@@ -308,33 +308,65 @@ static bool compile(const struct compiler *cc, const struct flags *f,
     return ok;
 }
 
-bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
-                       bool openmp, const char *const *more, const struct cancel *c,
-                       struct build *out, struct err *e)
+static void took(const struct objcache_slot *slot, bool hit, double start, struct build *out)
+{
+    *out = (struct build){ .cached = hit, .seconds = clock_s() - start };
+    memcpy(out->so_path, slot->so_path, sizeof out->so_path);
+    memcpy(out->c_path, slot->c_path, sizeof out->c_path);
+}
+
+static void open_job(const struct build_job *b, struct flags *flags, struct str *text)
+{
+    collect_flags(flags, b->cc, b->target, b->openmp, gen_calls_libm(b->source), b->more);
+    key_text(text, b->source, b->cc, flags);
+}
+
+bool build_cached(const struct build_job *b, struct build *out)
 {
     double start = clock_s();
     struct str text = {0};
     struct flags flags;
     struct objcache_slot slot;
+    struct err ignored;
+    open_job(b, &flags, &text);
+    bool hit = objcache_slot(&text, &slot, &ignored) && objcache_hit(&slot, &text);
+    if (hit)
+        took(&slot, true, start, out);
+    str_free(&text);
+    str_free(&flags.extra);
+    return hit;
+}
+
+bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
+                  struct err *e)
+{
+    double start = clock_s(), limit_s = b->limit_s > 0 ? b->limit_s : COMPILE_LIMIT_S;
+    struct str text = {0};
+    struct flags flags;
+    struct objcache_slot slot;
     bool hit = false;
-    collect_flags(&flags, cc, t, openmp, gen_calls_libm(source), more);
-    key_text(&text, source, cc, &flags);
+    open_job(b, &flags, &text);
     bool ok = objcache_slot(&text, &slot, e);
     if (ok) {
         hit = objcache_hit(&slot, &text);
-        ok = hit || (objcache_write(&slot, &text, e) && compile(cc, &flags, &slot, c, e)
-                     && objcache_store(&slot, e));
+        ok = hit || (objcache_write(&slot, &text, e)
+                     && compile(b->cc, &flags, limit_s, &slot, c, e) && objcache_store(&slot, e));
         if (!ok)
             objcache_drop(&slot);
     }
-    if (ok) {
-        *out = (struct build){ .cached = hit, .seconds = clock_s() - start };
-        memcpy(out->so_path, slot.so_path, sizeof out->so_path);
-        memcpy(out->c_path, slot.c_path, sizeof out->c_path);
-    }
+    if (ok)
+        took(&slot, hit, start, out);
     str_free(&text);
     str_free(&flags.extra);
     return ok;
+}
+
+bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
+                       bool openmp, const char *const *more, const struct cancel *c,
+                       struct build *out, struct err *e)
+{
+    struct build_job b = { cc, source, t, openmp, more, 0 };
+    return build_object(&b, c, out, e);
 }
 
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,

@@ -12,15 +12,28 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e);
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
 /* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags and
  * compiler version, and the stored source is compared, so a collision cannot pass.  Concurrent
- * builders are safe (temp name + rename); the cache is trimmed to max 512 MiB, oldest first.
- * openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal ERR_COMPILE with the
- * compiler's first messages. */
+ * builders are safe (temp name + rename); the cache is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB,
+ * oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal
+ * ERR_COMPILE with the compiler's first messages. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
 /* The same with flags of the caller's behind the others (NULL-terminated; NULL = none). */
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
+/* What both of them do, with a time limit for the compiler: 0 = 120 s. */
+struct build_job {
+    const struct compiler *cc;
+    const char *source;
+    const struct target *target;
+    bool openmp;
+    const char *const *more;
+    double limit_s;
+};
+bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
+                  struct err *e);
+/* Only when the cache has it. */
+bool build_cached(const struct build_job *b, struct build *out);
 /* The assembly that the compiler makes of it (AT&T syntax on x86), cached like an object. */
 bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
                     const struct cancel *c, struct str *out, struct err *e);

@@ -224,7 +224,7 @@ static bool start(struct child *c, struct err *e)
     return hello.ok || err_set(e, ERR_ENV, "%s", hello.text);
 }
 
-bool child_open(const struct child_opts *o, struct child **out, struct err *e)
+static bool fits_protocol(const struct child_opts *o, struct err *e)
 {
     if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
         return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
@@ -232,7 +232,11 @@ bool child_open(const struct child_opts *o, struct child **out, struct err *e)
     if (o->n_contenders > PROTOCOL_MAX_CONTENDERS)
         return err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
                        o->n_contenders, PROTOCOL_MAX_CONTENDERS);
-    struct child *c = xcalloc(1, sizeof *c);
+    return true;
+}
+
+static void take_opts(struct child *c, const struct child_opts *o)
+{
     c->opts = *o;
     for (int i = 0; i < o->n_buffers; i++)
         c->buffer[i] = o->buffer[i];
@@ -240,6 +244,14 @@ bool child_open(const struct child_opts *o, struct child **out, struct err *e)
     c->opts.threads = o->threads > 1 ? o->threads : 1;
     if (o->memory_bytes <= 0)
         c->opts.memory_bytes = DEFAULT_MEMORY_BYTES;
+}
+
+bool child_open(const struct child_opts *o, struct child **out, struct err *e)
+{
+    if (!fits_protocol(o, e))
+        return false;
+    struct child *c = xcalloc(1, sizeof *c);
+    take_opts(c, o);
     c->socket = c->memory = c->log = -1;
     if (!start(c, e)) {
         child_close(c);
@@ -247,6 +259,16 @@ bool child_open(const struct child_opts *o, struct child **out, struct err *e)
     }
     *out = c;
     return true;
+}
+
+bool child_renew(struct child *c, const struct child_opts *o, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_RENEW };
+    if (!fits_protocol(o, e))
+        return false;
+    take_opts(c, o);
+    return child_share_again(c, e) && ask(c, &q, START_LIMIT_S + c->copy_s, &reply, e);
 }
 
 void child_close(struct child *c)
@@ -272,9 +294,16 @@ float *child_data(struct child *c, int buffer)
 
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)
 {
+    return child_load_entry(c, slot, so_path, "", e);
+}
+
+bool child_load_entry(struct child *c, enum slot slot, const char *so_path, const char *entry,
+                      struct err *e)
+{
     struct reply reply;
     struct request q = { .command = COMMAND_LOAD, .slot = slot };
     snprintf(q.path, sizeof q.path, "%s", so_path);
+    snprintf(q.entry, sizeof q.entry, "%s", entry);
     return ask(c, &q, START_LIMIT_S, &reply, e);
 }
 
@@ -366,6 +395,7 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
         .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
         .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
+        .append = what->append, .give_up_s = what->give_up_s,
     };
     double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
     bool ok;
@@ -375,7 +405,7 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
         if (ok)
             take_samples(c, what, out);
         q.append = true;
-    } while (ok && any_wide(out) && clock_s() - begin < c->opts.limit_s
+    } while (ok && !what->as_is && any_wide(out) && clock_s() - begin < c->opts.limit_s
              && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     return ok;

@@ -1,6 +1,6 @@
-/* The measuring process's side of tilescope-runner: one child per measurement, which knows shared
- * objects and buffers and nothing of programs.  After any failure but a refused load the child is
- * dead and can only be closed. */
+/* The measuring process's side of tilescope-runner: one child per measurement, or for many of a
+ * batch, which knows shared objects and buffers and nothing of programs.  After any failure but a
+ * refused load the child is dead and can only be closed. */
 #ifndef TS_PROFILE_CHILD_H
 #define TS_PROFILE_CHILD_H
 #include "profile/measure.h"
@@ -37,6 +37,10 @@ struct child;
 /* ERR_ENV: no runner, no memory. ERR_CANCEL. */
 bool child_open(const struct child_opts *o, struct child **out, struct err *e);
 void child_close(struct child *c);        /* kills it; NULL is fine */
+/* The idle child has these buffers and limits from now on, and no kernel: cheaper than a new one,
+ * and only for who trusts what ran in it.  The runner, threads and pages stay as they are.  Not for
+ * a child with a library in it. */
+bool child_renew(struct child *c, const struct child_opts *o, struct err *e);
 
 /* The copy of a buffer that this process sees: filled before child_check, holding the result
  * after it. */
@@ -44,6 +48,9 @@ float *child_data(struct child *c, int buffer);
 
 /* ERR_COMPILE when the object cannot be loaded.  SLOT_KERNEL + i is contender i. */
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e);
+/* Of an object with several kernels, the one of this name ("" = the usual one). */
+bool child_load_entry(struct child *c, enum slot slot, const char *so_path, const char *entry,
+                      struct err *e);
 
 /* A contender that is a library's primitive: its buffers are the problem's tensors, in their order,
  * and must have been filled before.  plugin: path of its shared object.  Implementation and layout
@@ -57,11 +64,13 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
  * sentence that names the buffer. */
 bool child_check(struct child *c, int contender, double *seconds, struct err *e);
 
-/* What to sample, and how.  contenders: bit i for contender i. */
+/* What to sample, and how.  contenders: bit i for contender i.  append: the samples of the last
+ * time count as well.  as_is: not again when they are noisy.  give_up_s: two rounds are enough when
+ * every contender is slower than that (0 = never). */
 struct sampled {
     unsigned contenders;
-    bool ceiling, cold;
-    double time_s;
+    bool ceiling, cold, append, as_is;
+    double time_s, give_up_s;
     int min_runs, sittings;               /* as of struct request; sampling.h has the rules */
     int64_t walk_bytes;                   /* cold: more than the last cache holds */
 };

@@ -19,8 +19,9 @@ struct child {
 
 /* child_start.c.  A copy of fd out of the way of the descriptors that the runner will have. */
 int child_move_up(int fd);
-/* The memory file, laid out and mapped.  ERR_ENV. */
+/* The memory file, laid out and mapped: a new one, or the same for other buffers.  ERR_ENV. */
 bool child_make_shared(struct child *c, struct err *e);
+bool child_share_again(struct child *c, struct err *e);
 /* Starts the runner at the end of the socket pair that is its; an errno. */
 int child_spawn(struct child *c, const char *path, int socket);
 #endif

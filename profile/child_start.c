@@ -191,46 +191,79 @@ static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
     return at;
 }
 
-/* Lays the memory file out and maps it; its pages are reserved now, since running out of them
- * later is SIGBUS. */
-bool child_make_shared(struct child *c, struct err *e)
+/* Where its parts begin; how large the file must be. */
+struct plan { int64_t sim_at, buffers_at, bytes; };
+
+static struct plan plan_file(const struct child_opts *o)
 {
-    const struct child_opts *o = &c->opts;
-    int64_t sim_at = page_up((int64_t)sizeof(struct shared));
-    int64_t at = page_up(sim_at + sim_layout(o, NULL));
-    int64_t first = at;
+    struct plan p = { .sim_at = page_up((int64_t)sizeof(struct shared)) };
+    p.bytes = p.buffers_at = page_up(p.sim_at + sim_layout(o, NULL));
     for (int i = 0; i < o->n_buffers; i++)
-        at += page_up(o->buffer[i].bytes);
-    c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC));
-    int rc = c->memory < 0 ? errno : reserve(c->memory, at);
+        p.bytes += page_up(o->buffer[i].bytes);
+    return p;
+}
+
+/* Its pages are reserved now, since running out of them later is SIGBUS. */
+static bool map_file(struct child *c, int64_t bytes, struct err *e)
+{
+    if (c->shared)
+        munmap(c->shared, c->shared_bytes);
+    c->shared = NULL;
+    int rc = c->memory < 0 ? errno : reserve(c->memory, bytes);
     void *p = rc ? MAP_FAILED
-                 : mmap(NULL, (size_t)at, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
+                 : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
     if (p == MAP_FAILED)
         return err_set(e, ERR_ENV, "no memory to share %lld MiB of buffers: %s",
-                       (long long)(at >> 20), strerror(rc ? rc : errno));
+                       (long long)(bytes >> 20), strerror(rc ? rc : errno));
     c->shared = p;
-    c->shared_bytes = (size_t)at;
-    c->copy_s = (double)at / COPY_BYTES_PER_S;
+    c->shared_bytes = (size_t)bytes;
+    return true;
+}
+
+static void describe(struct child *c, const struct plan *p)
+{
+    const struct child_opts *o = &c->opts;
+    struct shared *sh = c->shared;
+    int64_t at = p->buffers_at;
+    c->copy_s = (double)p->bytes / COPY_BYTES_PER_S;
+    sh->huge_pages = o->huge_pages;
+    sh->n_buffers = o->n_buffers;
+    give_buffers(sh, o);
+    sh->file_bytes = (int64_t)c->shared_bytes;
+    sh->sim_at = p->sim_at;
+    sim_layout(o, shared_sim(sh));
+    sh->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
+    sh->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
+    for (int i = 0; i < o->n_buffers; i++) {
+        sh->buffer[i].at = at;
+        sh->buffer[i].bytes = o->buffer[i].bytes;
+        sh->buffer[i].written = o->buffer[i].written;
+        at += page_up(o->buffer[i].bytes);
+    }
+}
+
+bool child_make_shared(struct child *c, struct err *e)
+{
+    struct plan p = plan_file(&c->opts);
+    c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC));
+    if (!map_file(c, p.bytes, e))
+        return false;
     c->shared->magic = PROTOCOL_MAGIC;
     c->shared->bytes = PROTOCOL_BYTES;
     c->shared->parent = getpid();
-    c->shared->threads = o->threads;
+    c->shared->threads = c->opts.threads;
     if (sched_getaffinity(0, sizeof c->shared->cpus, &c->shared->cpus) != 0)
         CPU_ZERO(&c->shared->cpus);
-    c->shared->huge_pages = o->huge_pages;
-    c->shared->n_buffers = o->n_buffers;
-    give_buffers(c->shared, o);
-    c->shared->file_bytes = at;
-    c->shared->sim_at = sim_at;
-    sim_layout(o, shared_sim(c->shared));
-    c->shared->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
-    c->shared->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
-    at = first;
-    for (int i = 0; i < o->n_buffers; i++) {
-        c->shared->buffer[i].at = at;
-        c->shared->buffer[i].bytes = o->buffer[i].bytes;
-        c->shared->buffer[i].written = o->buffer[i].written;
-        at += page_up(o->buffer[i].bytes);
-    }
+    describe(c, &p);
+    return true;
+}
+
+bool child_share_again(struct child *c, struct err *e)
+{
+    struct plan p = plan_file(&c->opts);
+    if (p.bytes > (int64_t)c->shared_bytes && !map_file(c, p.bytes, e))
+        return false;
+    c->shared->fault = (struct fault){ 0 };
+    describe(c, &p);
     return true;
 }

@@ -96,6 +96,14 @@ static enum outcome outcome_of(enum err_code code)
     }
 }
 
+bool measure_is_result(const struct err *e)
+{
+    switch ((int)e->code) {
+    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: return false;
+    default: return true;
+    }
+}
+
 /* A count that is not there says why. */
 static void give_reasons(struct measurement *m, unsigned meters, unsigned baselines)
 {

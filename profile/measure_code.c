@@ -38,12 +38,19 @@ struct gen_opts measure_code_opts(const struct job *j)
     return code_opts(j->program, j->func, &j->target);
 }
 
-static bool build_kernel(struct job *j, struct err *e)
+bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e)
 {
     struct gen_opts o = measure_code_opts(j);
+    *openmp = o.openmp;
+    return gen_c(j->func, &o, text, e);
+}
+
+static bool build_kernel(struct job *j, struct err *e)
+{
     struct str text = {0};
-    bool ok = gen_c(j->func, &o, &text, e)
-           && build_shared(&j->cc, str_text(&text), &o.target, o.openmp, j->cancel, &j->kernel, e);
+    bool openmp;
+    bool ok = measure_code(j, &text, &openmp, e)
+           && build_shared(&j->cc, str_text(&text), &j->target, openmp, j->cancel, &j->kernel, e);
     str_free(&text);
     return ok;
 }

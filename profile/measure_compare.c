@@ -17,15 +17,6 @@ struct contest {
     struct samples samples;                               /* hot; the child's */
 };
 
-/* A program's own fault ends only itself. */
-static bool is_result(const struct err *e)
-{
-    switch ((int)e->code) {
-    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: return false;
-    default: return true;
-    }
-}
-
 static void drop(struct contest *c, int which, const struct err *e)
 {
     measure_end(c->alive[which], false, e);
@@ -63,7 +54,7 @@ static bool check(struct contest *c, struct err *e)
         if (bad == -1)
             return true;
         close_child(c);
-        if (bad < 0 || !is_result(e))
+        if (bad < 0 || !measure_is_result(e))
             return false;
         drop(c, bad, e);
     }
@@ -108,7 +99,7 @@ static bool build(struct contest *c, const struct program *const *p, const struc
         c->alive[c->n_alive++] = j;
         if (ok && measure_build(j, e))
             continue;
-        if (!is_result(e))
+        if (!measure_is_result(e))
             return false;
         drop(c, c->n_alive - 1, e);
     }
@@ -137,5 +128,5 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
         measure_end(x.alive[i], timed, e);
     for (int i = 0; i < n; i++)
         out[i].m.total_s = clock_s() - start;
-    return timed || (ok && is_result(e));
+    return timed || (ok && measure_is_result(e));
 }

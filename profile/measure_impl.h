@@ -4,6 +4,7 @@
 #define TS_PROFILE_MEASURE_IMPL_H
 #include "profile/child.h"
 #include "profile/measure.h"
+#include "profile/oracle.h"
 
 /* The baselines that take part: contender `contender` + i has the buffers from first[i] on. */
 struct entrants {
@@ -26,10 +27,13 @@ struct job {
     struct target target;
     const struct func *func;
     struct build kernel, ceiling, twin;
+    char entry[32];                      /* of the kernel in its object; "" = the usual one */
     bool has_ceiling, has_twin;
     double ceiling_flops;
     struct trace_table trace;            /* of the twin */
+    const struct oracle *oracle;         /* the caller's; NULL = look for one, or make it */
     struct child *child;                 /* shared by the jobs of a comparison */
+    double first_call_s;                 /* what the call took that was checked */
     int contender, first;                /* in it: which one this is; its first buffer */
     struct entrants entrants;            /* of the first job */
     char doing[40];
@@ -45,19 +49,28 @@ void measure_tick(void *ctx, double done);            /* of struct child_opts; c
 /* measure_code.c: lower, generate, compile.  The ceiling and the twin can be missing (has_...),
  * with the reason in m->sim. */
 bool measure_build(struct job *j, struct err *e);
-/* measure_check.c: a child with room for the buffers of these jobs, and their kernels in it as its
- * contenders; the result of one of them compared with the reference. */
+/* The parts of it: the kernel's C and whether it wants OpenMP; program_lower has been done. */
+bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e);
+/* measure_check.c: a child with room for the buffers of these jobs (the first one's, if it has one:
+ * a child that is idle), and their kernels in it as its contenders; the result of one of them
+ * compared with the reference. */
 bool measure_open_child(struct job *const *j, int n, struct err *e);
 bool measure_check(struct job *j, struct err *e);
 /* measure_time.c: the clock, in hot caches and in cold ones.  s holds the samples until the next
  * use of the child. */
 bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e);
 bool measure_time_cold(struct job *const *j, int n, struct err *e);
+/* The parts of it: samples as asked for, of these jobs; what one of them says about the kernel. */
+bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
+                    struct err *e);
+void measure_take(struct job *j, const struct samples *s);
 /* measure.c: a job for a program with the defaults of the options filled in; a failure as its
  * outcome. */
 bool measure_start(struct job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct job *j, bool ok, const struct err *e);
+/* A program's own fault, which ends only itself. */
+bool measure_is_result(const struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
 /* measure_vendor.c: who of the baselines that were asked for can take part (else m->baseline says
  * why not); their buffers, behind the *n of `contenders` kernels; in the child, compared with the

@@ -45,7 +45,7 @@ struct latency measure_latency(const struct samples *s, int series)
     };
 }
 
-static void take_latency(struct job *j, const struct samples *s)
+void measure_take(struct job *j, const struct samples *s)
 {
     struct measurement *m = j->m;
     m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
@@ -64,8 +64,8 @@ static void take_latency(struct job *j, const struct samples *s)
                                         j->opts.threads, j->machine->cores));
 }
 
-static bool sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
-                   struct err *e)
+bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
+                    struct err *e)
 {
     for (int k = 0; k < n; k++)
         what->contenders |= 1u << j[k]->contender;
@@ -88,10 +88,10 @@ bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, 
                             .min_runs = head->opts.min_runs, .sittings = sittings,
                             .contenders = measure_vendor_contenders(head) };
     what.time_s *= 1 + __builtin_popcount(what.contenders);
-    if (!sample(j, n, &what, s, e))
+    if (!measure_sample(j, n, &what, s, e))
         return false;
     for (int k = 0; k < n; k++)
-        take_latency(j[k], s);
+        measure_take(j[k], s);
     measure_vendor_take(head, s);
     return true;
 }
@@ -113,7 +113,7 @@ bool measure_time_cold(struct job *const *j, int n, struct err *e)
                             .min_runs = head->opts.min_runs,
                             .walk_bytes = walk_bytes(head->machine) };
     measure_begin(head, "timing");
-    if (!sample(j, n, &what, &s, e))
+    if (!measure_sample(j, n, &what, &s, e))
         return false;
     for (int k = 0; k < n; k++) {
         struct measurement *m = j[k]->m;

@@ -100,11 +100,13 @@ int64_t measure_vendor_bytes(const struct job *j)
 static void fill(struct job *j, int i)
 {
     const struct entrants *x = &j->entrants;
+    const struct oracle *o = oracle_kept(x->plain->base, j->opts.seed);
     for (int k = 0; k < x->problem.n_tensors; k++) {
         const struct vendor_tensor *t = &x->problem.tensor[k];
-        oracle_fill(x->plain, t->tensor, j->opts.seed, t->elems,
+        oracle_fill(o, x->plain, t->tensor, j->opts.seed, t->elems,
                     child_data(j->child, x->first[i] + k));
     }
+    oracle_release(o);
 }
 
 /* Is its result, the last of its tensors, the reference's? */

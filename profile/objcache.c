@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,13 +72,15 @@ static bool add_seal(const char *path, struct err *e)
     return ok || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(why));
 }
 
-struct entry { char *name; int64_t bytes; time_t when; };
+struct entry { char *name; int64_t bytes; struct timespec when; };
 typedef VEC(struct entry) entries;
 
 static int by_age(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    return (x->when > y->when) - (x->when < y->when);
+    if (x->when.tv_sec != y->when.tv_sec)
+        return x->when.tv_sec < y->when.tv_sec ? -1 : 1;
+    return (x->when.tv_nsec > y->when.tv_nsec) - (x->when.tv_nsec < y->when.tv_nsec);
 }
 
 static bool is_ours(const char *name)
@@ -96,7 +100,7 @@ static void read_folder(int dir_fd, DIR *dir, entries *out)
             unlinkat(dir_fd, d->d_name, 0);
             continue;
         }
-        struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtime };
+        struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtim };
         vec_push(out, x);
     }
 }
@@ -131,8 +135,16 @@ static bool find_folder(struct str *out, struct err *e)
     if (!dir_make(str_text(out), e))
         return false;
     if (!atomic_flag_test_and_set(&trimmed))
-        objcache_trim(str_text(out), OBJCACHE_MAX_BYTES);
+        objcache_trim(str_text(out), objcache_max_bytes());
     return true;
+}
+
+int64_t objcache_max_bytes(void)
+{
+    const char *text = getenv("TILESCOPE_CACHE_MIB");
+    char *end;
+    long mib = text ? strtol(text, &end, 10) : 0;
+    return mib > 0 && !*end && mib < 1 << 20 ? (int64_t)mib << 20 : OBJCACHE_MAX_BYTES;
 }
 
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e)
@@ -195,12 +207,33 @@ bool objcache_write(const struct objcache_slot *slot, const struct str *text, st
     return err_set(e, ERR_ENV, "cannot write %s: %s", slot->temp_c, strerror(why));
 }
 
+static int64_t file_bytes(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* Of two threads that cross the line together, one finds the count back at the start. */
+static void count_stored(const struct objcache_slot *slot)
+{
+    static _Atomic int64_t added;
+    int64_t bytes = file_bytes(slot->c_path) + file_bytes(slot->so_path);
+    int64_t max = objcache_max_bytes(), now = atomic_fetch_add(&added, bytes) + bytes;
+    if (now < max / 8 || !atomic_compare_exchange_strong(&added, &now, 0))
+        return;
+    struct str folder = {0};
+    str_add_n(&folder, slot->so_path, (size_t)(strrchr(slot->so_path, '/') - slot->so_path));
+    objcache_trim(str_text(&folder), max);
+    str_free(&folder);
+}
+
 bool objcache_store(const struct objcache_slot *slot, struct err *e)
 {
     if (!add_seal(slot->temp_so, e))
         return false;
     if (rename(slot->temp_c, slot->c_path) != 0 || rename(slot->temp_so, slot->so_path) != 0)
         return err_set(e, ERR_ENV, "cannot write %s: %s", slot->so_path, strerror(errno));
+    count_stored(slot);
     return true;
 }
 

@@ -12,8 +12,11 @@
 
 struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; };
 
-/* Names for this text; temp_c and temp_so are for the caller alone.  Trims the folder once per
- * process. */
+/* What the folder may hold: $TILESCOPE_CACHE_MIB, else OBJCACHE_MAX_BYTES. */
+int64_t objcache_max_bytes(void);
+/* Names for this text; temp_c and temp_so are for the caller alone.  The folder is trimmed when a
+ * process first asks, and in objcache_store whenever this process has added an eighth of what it
+ * may hold since: alone it never makes it larger than nine eighths of that. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* What the compiler wrote to so_path, without the checksum. */

@@ -46,7 +46,7 @@ bool once_open(struct once *o, struct job *j, unsigned long long last_address, s
     for (int i = 0; i < f->n_params; i++) {
         const struct buffer *b = &f->buffer[i];
         o->data[i] = (float *)(void *)(o->map + (o->base[i] - o->base[0]));
-        oracle_fill(j->program, b->tensor, j->opts.seed, b->elems, o->data[i]);
+        oracle_fill(NULL, j->program, b->tensor, j->opts.seed, b->elems, o->data[i]);
     }
     return true;
 }

@@ -19,6 +19,7 @@ struct oracle {
     uint64_t seed;
     int n_tensors;
     double **data;                        /* per tensor of the base graph; outputs only */
+    float **given;                        /* inputs and constants only */
     double *rms;
     int64_t bytes;
     int users;                            /* the shelf is one */
@@ -34,9 +35,12 @@ static void drop(struct oracle *o)
 {
     if (--o->users > 0)
         return;
-    for (int t = 0; t < o->n_tensors; t++)
+    for (int t = 0; t < o->n_tensors; t++) {
         free(o->data[t]);
+        free(o->given[t]);
+    }
     free(o->data);
+    free(o->given);
     free(o->rms);
     free(o->spec);
     free(o);
@@ -80,14 +84,20 @@ static bool is_given(const struct tensor *t)
     return t->role == TENSOR_INPUT || t->role == TENSOR_CONST;
 }
 
-static void give_data(const struct tensor *t, uint64_t seed, double *out)
+static float *make_data(const struct tensor *t, uint64_t seed)
+{
+    float *data = xmalloc((size_t)tensor_elems(t) * sizeof *data);
+    reference_fill(t, seed, data);
+    return data;
+}
+
+static void give_data(struct oracle *o, const struct tensor *t, int i)
 {
     int64_t n = tensor_elems(t);
-    float *data = xmalloc((size_t)n * sizeof *data);
-    reference_fill(t, seed, data);
-    for (int64_t i = 0; i < n; i++)
-        out[i] = data[i];
-    free(data);
+    o->given[i] = make_data(t, o->seed);
+    o->bytes += n * (int64_t)sizeof(float);
+    for (int64_t k = 0; k < n; k++)
+        o->data[i][k] = o->given[i][k];
 }
 
 static double rms_of(const double *x, int64_t n)
@@ -106,7 +116,7 @@ int64_t oracle_bytes(const struct graph *base)
     return bytes;
 }
 
-/* Keeps the outputs; frees everything else. */
+/* Keeps what is given, in single precision, and the outputs; frees everything else. */
 static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
@@ -114,11 +124,12 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     *o = (struct oracle){ .spec = xstrdup(g->spec), .seed = seed, .users = 1 };
     o->n_tensors = g->n_tensors;
     o->data = xcalloc((size_t)g->n_tensors, sizeof *o->data);
+    o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
     for (int t = 0; t < g->n_tensors; t++) {
         o->data[t] = xmalloc((size_t)tensor_elems(&g->tensor[t]) * sizeof **o->data);
         if (is_given(&g->tensor[t]))
-            give_data(&g->tensor[t], seed, o->data[t]);
+            give_data(o, &g->tensor[t], t);
     }
     bool ok = reference_eval(g, o->data, c, e);
     for (int t = 0; t < g->n_tensors; t++) {
@@ -138,20 +149,35 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     return ok;
 }
 
+const struct oracle *oracle_kept(const struct graph *base, uint64_t seed)
+{
+    pthread_mutex_lock(&shelf_lock);
+    const struct oracle *o = take(base->spec, seed);
+    pthread_mutex_unlock(&shelf_lock);
+    return o;
+}
+
+const struct oracle *oracle_again(const struct oracle *o)
+{
+    pthread_mutex_lock(&shelf_lock);
+    ((struct oracle *)(uintptr_t)o)->users++;
+    pthread_mutex_unlock(&shelf_lock);
+    return o;
+}
+
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e)
 {
-    pthread_mutex_lock(&shelf_lock);
-    struct oracle *o = take(base->spec, seed);
-    pthread_mutex_unlock(&shelf_lock);
-    if (!o) {
+    struct oracle *o;
+    *out = oracle_kept(base, seed);
+    if (!*out) {
         if (!compute(base, seed, c, &o, e))
             return false;
         pthread_mutex_lock(&shelf_lock);
         put(o);
         pthread_mutex_unlock(&shelf_lock);
+        *out = o;
     }
-    *out = o;
     return true;
 }
 
@@ -181,30 +207,32 @@ int oracle_base_tensor(const struct program *p, int tensor)
     UNREACHABLE();
 }
 
-static float *logical_data(const struct program *p, int tensor, uint64_t seed)
+/* *own is to be freed; what is not the caller's own is the oracle's. */
+static const float *logical_data(const struct oracle *o, const struct program *p, int tensor,
+                                 uint64_t seed, float **own)
 {
-    const struct tensor *t = &p->base->tensor[oracle_base_tensor(p, tensor)];
-    float *logical = xmalloc((size_t)tensor_elems(t) * sizeof *logical);
-    reference_fill(t, seed, logical);
-    return logical;
+    int b = oracle_base_tensor(p, tensor);
+    *own = o ? NULL : make_data(&p->base->tensor[b], seed);
+    return o ? o->given[b] : *own;
 }
 
-void oracle_fill(const struct program *p, int tensor, uint64_t seed, int64_t elems, float *physical)
+void oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
+                 int64_t elems, float *physical)
 {
     const uint32_t poison = POISON;
+    float *own;
     if (!is_given(&p->graph->tensor[tensor])) {
         for (int64_t i = 0; i < elems; i++)
             memcpy(&physical[i], &poison, sizeof poison);
         return;
     }
-    float *logical = logical_data(p, tensor, seed);
-    layout_pack(p->layout[tensor], logical, physical);
-    free(logical);
+    layout_pack(p->layout[tensor], logical_data(o, p, tensor, seed, &own), physical);
+    free(own);
     for (int guest = 0; guest < p->graph->n_tensors; guest++)
         if (p->host[guest] == tensor) {               /* store_at: kept in the same buffer */
-            logical = logical_data(p, guest, seed);
-            layout_place(p->pool, p->layout[guest], logical, physical);
-            free(logical);
+            layout_place(p->pool, p->layout[guest], logical_data(o, p, guest, seed, &own),
+                         physical);
+            free(own);
         }
 }
 

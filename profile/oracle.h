@@ -5,12 +5,14 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/program/program.h"
 
-/* The reference outputs of an operator on the data of one seed.  Layouts and schedules do not
- * matter to it, so the last few are kept for whoever measures the same operator next; every
+/* The data of one seed for an operator, and its reference outputs on them.  Layouts and schedules
+ * do not matter to it, so the last few are kept for whoever measures the same operator next; every
  * function here may be called by any thread. */
 struct oracle;
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
+const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);   /* NULL: it is not */
+const struct oracle *oracle_again(const struct oracle *o);           /* to be released once more */
 void oracle_release(const struct oracle *o);             /* NULL is fine */
 int64_t oracle_bytes(const struct graph *base);          /* what computing it takes */
 
@@ -19,9 +21,10 @@ int64_t oracle_bytes(const struct graph *base);          /* what computing it ta
 int oracle_base_tensor(const struct program *p, int tensor);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the seed's data in their
- * layout, everything else with a NaN that no kernel computes. */
-void oracle_fill(const struct program *p, int tensor, uint64_t seed, int64_t elems,
-                 float *physical);
+ * layout, everything else with a NaN that no kernel computes.  o: has the data; NULL = they are
+ * made for this once. */
+void oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
+                 int64_t elems, float *physical);
 
 /* Compares an output.  max_rel_err = |got - ref| / max(|ref|, rms(ref)), maximum over all
  * elements; what is not finite is wrong (and counts as ORACLE_INFINITE).  False with a sentence

@@ -34,17 +34,20 @@ enum series {
 
 enum runner_command {
     COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_CHECK, COMMAND_TIME, COMMAND_COUNT,
-    COMMAND_SIMULATE
+    COMMAND_SIMULATE,
+    COMMAND_RENEW                         /* the file lists other buffers: fence those, no kernel */
 };
 
 struct request {
     uint32_t command, slot;               /* slot: LOAD; LOAD_VENDOR, CHECK: a contender */
     char path[512];                       /* LOAD, LOAD_VENDOR */
+    char entry[32];                       /* LOAD: the function's name; "" = ts_entry */
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
+    double give_up_s;                     /* TIME: two rounds are enough for what is slower; 0 */
     int32_t min_runs, sittings;           /* TIME: how often the buffers get new pages; 0 = once */
     bool cold;                            /* TIME: single calls, with nothing in the caches */
     int64_t walk_bytes;                   /* TIME, cold: where lines cannot be flushed by address */

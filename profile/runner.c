@@ -112,7 +112,7 @@ static bool load(struct runner *r, const struct request *q, struct err *e)
         return err_set(e, ERR_COMPILE, "the compiled kernel cannot be loaded%s",
                        colon ? colon : why);
     }
-    const char *name = q->slot == SLOT_TRACE ? "ts_trace" : "ts_entry";
+    const char *name = q->slot == SLOT_TRACE ? "ts_trace" : q->entry[0] ? q->entry : "ts_entry";
     void *symbol = dlsym(h, name), *count = q->slot == SLOT_TRACE ? dlsym(h, "ts_count") : symbol;
     if (!symbol || !count)
         return err_set(e, ERR_COMPILE, "the compiled kernel has no function %s", name);
@@ -170,28 +170,16 @@ static bool check(struct runner *r, const struct request *q, struct err *e)
     return true;
 }
 
-static bool obey(struct runner *r, const struct request *q, struct err *e)
-{
-    switch (q->command) {
-    case COMMAND_LOAD: return load(r, q, e);
-    case COMMAND_LOAD_VENDOR: return runner_load_vendor(r, q, e);
-    case COMMAND_CHECK: return check(r, q, e);
-    case COMMAND_TIME: return runner_time(r, q, e);
-    case COMMAND_COUNT: return runner_count(r, q, e);
-    case COMMAND_SIMULATE: return runner_simulate(r, q, e);
-    default: return err_set(e, ERR_BUG, "no command %u", q->command);
-    }
-}
+/* --- Memory and limits ----------------------------------------------------------------------- */
 
-/* --- Life ------------------------------------------------------------------------------------ */
-
-/* NULL when all is well, else what to say. */
-static const char *map_shared(struct shared **out)
+/* The file as it is now, in place of what was mapped before.  NULL when all is well, else what to
+ * say. */
+static const char *map_shared(struct runner *r)
 {
     static const char usage[] = "tilescope-runner is started by tilescope, which measures in it";
     static const char version[] = "tilescope-runner and tilescope are of different versions";
     struct stat st;
-    if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof **out)
+    if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof *r->shared)
         return usage;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
                    RUNNER_MEMORY_FD, 0);
@@ -200,18 +188,32 @@ static const char *map_shared(struct shared **out)
         return usage;
     if (sh->bytes != PROTOCOL_BYTES || sh->file_bytes != st.st_size)
         return version;
-    *out = sh;
+    if (r->shared)
+        munmap(r->shared, r->shared_bytes);
+    r->shared = fault_shared = sh;
+    r->shared_bytes = (size_t)st.st_size;
     return NULL;
 }
 
-static void limit(int what, uint64_t value)
+static bool open_fence(struct runner *r, struct err *e)
+{
+    if (!fence_open(r->shared, &r->fence, e))
+        return false;
+    fault_fence = r->fence;
+    return true;
+}
+
+/* For good, or (soft) so that RENEW can set another one. */
+static void limit(int what, uint64_t value, bool soft)
 {
     struct rlimit l;
     if (getrlimit((__rlimit_resource_t)what, &l) != 0)
         return;
-    if (l.rlim_max == RLIM_INFINITY || value < l.rlim_max)
+    if (l.rlim_max != RLIM_INFINITY && value > l.rlim_max)
+        value = l.rlim_max;
+    l.rlim_cur = value;
+    if (!soft)
         l.rlim_max = value;
-    l.rlim_cur = l.rlim_max;
     setrlimit((__rlimit_resource_t)what, &l);
 }
 
@@ -230,19 +232,86 @@ static uint64_t mapped_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void set_limits(const struct shared *sh)
+static uint64_t cpu_seconds(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec + 1)
+                                           : 0;
+}
+
+/* What kernels may use from here on. */
+static void set_allowances(const struct shared *sh)
+{
+    uint64_t mapped = mapped_bytes();
+    if (sh->cpu_s > 0)
+        limit(RLIMIT_CPU, cpu_seconds() + (uint64_t)sh->cpu_s, true);
+    if (sh->memory_bytes > 0 && mapped > 0)
+        limit(RLIMIT_AS, mapped + (uint64_t)sh->memory_bytes, true);
+}
+
+static void set_limits(void)
 {
     mallopt(M_ARENA_MAX, 1);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_NOFILE, RLIM_INFINITY);             /* as many as may be: counters are files */
-    limit(RLIMIT_FSIZE, 1 << 20);
+    limit(RLIMIT_CORE, 0, false);
+    limit(RLIMIT_NOFILE, RLIM_INFINITY, false);      /* as many as may be: counters are files */
+    limit(RLIMIT_FSIZE, 1 << 20, false);
     signal(SIGXFSZ, SIG_IGN);
-    if (sh->cpu_s > 0)
-        limit(RLIMIT_CPU, (uint64_t)sh->cpu_s);
-    uint64_t mapped = mapped_bytes();
-    if (sh->memory_bytes > 0 && mapped > 0)
-        limit(RLIMIT_AS, mapped + (uint64_t)sh->memory_bytes);
 }
+
+/* What brought a team of its own stays: its threads live, and would run on in nothing. */
+static void unload(struct runner *r)
+{
+    for (int i = 0; i < SLOT_COUNT; i++)
+        if (r->handle[i] && !dlsym(r->handle[i], "omp_get_num_places"))
+            dlclose(r->handle[i]);
+    memset(r->handle, 0, sizeof r->handle);
+    memset(r->entry, 0, sizeof r->entry);
+    r->trace = NULL;
+    r->count = NULL;
+}
+
+/* A thread that was bound for timing may go where there is room again. */
+static void unpin(const struct shared *sh)
+{
+    if (sh->threads <= 1 && CPU_COUNT(&sh->cpus) > 0)
+        sched_setaffinity(0, sizeof sh->cpus, &sh->cpus);
+}
+
+static bool renew(struct runner *r, struct err *e)
+{
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        if (r->vendor[i])
+            return err_set(e, ERR_BUG, "a library keeps its buffers");
+    unload(r);
+    fault_fence = NULL;
+    fence_close(r->fence);
+    r->fence = NULL;
+    limit(RLIMIT_AS, RLIM_INFINITY, true);
+    const char *wrong = map_shared(r);
+    if (wrong)
+        return err_set(e, ERR_ENV, "%s", wrong);
+    if (!open_fence(r, e))
+        return false;
+    set_allowances(r->shared);
+    unpin(r->shared);
+    return true;
+}
+
+static bool obey(struct runner *r, const struct request *q, struct err *e)
+{
+    switch (q->command) {
+    case COMMAND_LOAD: return load(r, q, e);
+    case COMMAND_LOAD_VENDOR: return runner_load_vendor(r, q, e);
+    case COMMAND_CHECK: return check(r, q, e);
+    case COMMAND_TIME: return runner_time(r, q, e);
+    case COMMAND_COUNT: return runner_count(r, q, e);
+    case COMMAND_SIMULATE: return runner_simulate(r, q, e);
+    case COMMAND_RENEW: return renew(r, e);
+    default: return err_set(e, ERR_BUG, "no command %u", q->command);
+    }
+}
+
+/* --- Life ------------------------------------------------------------------------------------ */
 
 static bool send_reply(const struct reply *reply)
 {
@@ -277,7 +346,7 @@ int runner_main(int argc, char **argv)
     struct err e;
     if (argc > 1 && streq(argv[1], "--once"))
         return runner_once(argc - 2, argv + 2);
-    const char *wrong = map_shared(&r.shared);
+    const char *wrong = map_shared(&r);
     if (wrong) {
         fprintf(stderr, "%s\n", wrong);
         return 2;
@@ -286,16 +355,15 @@ int runner_main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != r.shared->parent)
         return 0;
-    if (!fence_open(r.shared, &r.fence, &e)) {
+    if (!open_fence(&r, &e)) {
         r.reply = (struct reply){ .code = (int32_t)e.code };
         snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
         send_reply(&r.reply);
         return 1;
     }
-    fault_shared = r.shared;
-    fault_fence = r.fence;
     catch_faults();
-    set_limits(r.shared);
+    set_limits();
+    set_allowances(r.shared);
     r.reply = (struct reply){ .ok = true };
     return send_reply(&r.reply) ? serve(&r) : 1;
 }

@@ -10,6 +10,7 @@ typedef void count_fn(long long *exec);
 
 struct runner {
     struct shared *shared;
+    size_t shared_bytes;
     struct fence *fence;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];

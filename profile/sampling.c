@@ -5,11 +5,15 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
 
+#include <math.h>
+
 #define BATCH_S 50e-6                     /* one sample lasts about this long, at least */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
+#define LONG_CALL_S 20e-3                 /* warm after one call; an interruption is short to it */
+#define GIVE_UP_ROUNDS 2
 #define CLOCK_READINGS 1000
 
 static void run_once(const struct work *w)
@@ -43,9 +47,10 @@ static double time_batch(const struct work *w)
 static bool fills(const struct work *w, double sample_s, double until)
 {
     for (int i = 0; i < WARM_UP_RUNS; i++) {
-        if (time_batch(w) * (double)w->batch < 0.7 * sample_s)
+        double call_s = time_batch(w);
+        if (call_s * (double)w->batch < 0.7 * sample_s)
             return false;
-        if (clock_s() > until)
+        if (call_s >= LONG_CALL_S || clock_s() > until)
             return true;
     }
     return true;
@@ -71,6 +76,7 @@ struct sampler {
     int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
     bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
     double clock_cost;
+    double least;                                         /* sample of any contender */
 };
 
 /* What ran just before has taken the caches: a short call is made once untimed, so that the sample
@@ -100,6 +106,8 @@ static void take_sample(struct sampler *s, int series)
         heat(s, series);
     double seconds = s->q->cold ? time_cold(s, series) : time_batch(&s->work[series]);
     s->sh->sample[series][s->sh->n_samples[series]++] = seconds;
+    if (series < SERIES_CEILING && seconds < s->least)
+        s->least = seconds;
 }
 
 static void list_works(struct sampler *s)
@@ -178,7 +186,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh)
 {
     struct sampler s = { .work = work, .q = q, .hooks = hooks, .sh = sh, .rng = rng_seed(1),
-                         .clock_cost = clock_cost() };
+                         .clock_cost = clock_cost(), .least = INFINITY };
     double begin = clock_s(), part = q->time_s / (q->sittings > 1 ? q->sittings : 1);
     list_works(&s);
     if (!q->append)
@@ -187,6 +195,8 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     double start = clock_s(), now = start;
     for (int runs = 0, sat = 0; has_room(&s); runs++) {
         if (now - begin >= q->most_s || (now - start >= q->time_s && runs >= q->min_runs))
+            break;
+        if (q->give_up_s > 0 && runs >= GIVE_UP_ROUNDS && s.least > q->give_up_s)
             break;
         bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0))

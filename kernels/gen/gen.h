@@ -33,6 +33,10 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 
+/* n texts from gen_c as one translation unit: every function of source[i] has the suffix _i, so
+ * ts_entry_i is its entry. */
+void gen_join(const char *const *source, int n, struct str *out);
+
 /* Does text from gen_c call functions of the mathematical library (link with -lm)? */
 bool gen_calls_libm(const char *source);
 

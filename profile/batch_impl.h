@@ -1,0 +1,42 @@
+/* What the parts of a batch share.  Private to profile/batch*.c. */
+#ifndef TS_PROFILE_BATCH_IMPL_H
+#define TS_PROFILE_BATCH_IMPL_H
+#include "profile/batch.h"
+#include "profile/measure_impl.h"
+
+struct batch {
+    struct batch_opts opts;              /* with defaults */
+    char *spec;
+    const struct oracle *oracle;
+    struct child *child;                 /* idle, or NULL */
+    int used;                            /* candidates that it has had */
+    double best_s;                       /* INFINITY = none yet */
+    struct batch_stats stats;
+};
+
+/* A candidate of the run at work. */
+struct candidate {
+    struct batch_item *item;
+    struct job job;
+    struct str text;                     /* its C */
+    bool openmp, final;                  /* final: its measurement is filled in */
+    bool refused;                        /* there is no kernel, and why */
+    struct err why;
+};
+
+struct run {
+    struct batch *batch;
+    struct candidate *candidate;
+    int n;
+    const struct progress *progress;
+    const struct cancel *cancel;
+};
+
+/* Ends a candidate with what became of it. */
+void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
+/* batch_build.c: the kernels of all, or why they are refused.  False: cancelled, no compiler, no
+ * disk. */
+bool batch_build(struct run *r, struct err *e);
+/* batch_time.c: one that was built, checked and timed; false as above. */
+bool batch_measure(struct run *r, struct candidate *x, struct err *e);
+#endif

@@ -1,0 +1,129 @@
+/* One candidate in the batch's child: buffers, check, clock. */
+#include "profile/batch_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LEAST_LIMIT_S 0.5
+#define FIRST_CALL_S 2e-3                 /* that a first call may lose: a team, fresh pages */
+#define NEAR 1.25                         /* times the fastest: worth a longer look */
+#define LONGER 2                          /* times time_s */
+#define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
+
+/* What one call may take. */
+static double call_limit_s(const struct batch *b, double limit_s)
+{
+    double limit = fmax(b->best_s * b->opts.kill_ratio, LEAST_LIMIT_S);
+    return fmin(limit, limit_s);
+}
+
+static void close_child(struct batch *b)
+{
+    child_close(b->child);
+    b->child = NULL;
+    b->used = 0;
+}
+
+static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    struct job *j = &x->job;
+    j->child = b->child;
+    b->stats.children += !b->child;
+    bool ok = measure_open_child(&j, 1, e);
+    b->child = j->child;
+    b->used++;
+    return ok && measure_check(j, e);
+}
+
+/* What failed in a child that others have used fails for the same reason in a new one, or was not
+ * its fault.  Nobody waits twice for one that hangs. */
+static bool check(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    if (b->used >= MOST_USES)
+        close_child(b);
+    bool first = b->child == NULL;
+    if (open_and_check(r, x, e))
+        return true;
+    close_child(b);
+    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL || e->code == ERR_RANGE)
+        return false;
+    if (open_and_check(r, x, e))
+        return true;
+    close_child(b);
+    return false;
+}
+
+/* --- The clock -------------------------------------------------------------------------------- */
+
+static double give_up_s(const struct batch *b)
+{
+    return isfinite(b->best_s) ? b->best_s * b->opts.give_up_ratio : 0;
+}
+
+/* The call that was checked is the sample. */
+static void take_first_call(struct candidate *x)
+{
+    struct samples s = { .rounds = 1 };
+    s.sample[SERIES_KERNEL] = &x->job.first_call_s;
+    s.of[SERIES_KERNEL] = stats_summary(&x->job.first_call_s, 1);
+    measure_take(&x->job, &s);
+    x->item->given_up = true;
+}
+
+static bool sample(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    struct job *j = &x->job;
+    struct samples s;
+    double limit_s = give_up_s(b), begin = x->job.first_call_s;
+    if (limit_s > 0 && begin > fmax(2 * limit_s, limit_s + FIRST_CALL_S)) {
+        take_first_call(x);
+        return true;
+    }
+    struct sampled what = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
+                            .give_up_s = limit_s, .as_is = true };
+    if (!measure_sample(&j, 1, &what, &s, e))
+        return false;
+    double least = s.of[SERIES_KERNEL].min;
+    x->item->given_up = limit_s > 0 && least > limit_s;
+    if (least < NEAR * b->best_s) {
+        what = (struct sampled){ .time_s = LONGER * j->opts.time_s, .min_runs = j->opts.min_runs,
+                                 .append = true };
+        if (!measure_sample(&j, 1, &what, &s, e))
+            return false;
+    }
+    measure_take(j, &s);
+    return true;
+}
+
+/* The child's sentence speaks of the limit, not of where it comes from. */
+static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
+{
+    if (e->code == ERR_TIMEOUT && limit_s < own_s)
+        err_set(e, ERR_TIMEOUT, "did not end within %.3g s, and the fastest takes %.3g ms", limit_s,
+                1e3 * b->best_s);
+}
+
+bool batch_measure(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    double start = clock_s(), own_s = x->job.opts.limit_s;
+    x->job.opts.limit_s = call_limit_s(b, own_s);
+    bool ok = check(r, x, e);
+    if (ok && !sample(r, x, e)) {
+        close_child(b);
+        ok = false;
+    }
+    x->item->measure_s = clock_s() - start;
+    if (ok)
+        snprintf(x->item->m.peak_reason, sizeof x->item->m.peak_reason,
+                 "a batch does not sample the FMA ceiling");
+    else
+        explain_timeout(b, x->job.opts.limit_s, own_s, e);
+    if (!ok && !measure_is_result(e))
+        return false;
+    batch_end(r, x, ok, e);
+    return true;
+}

@@ -1,0 +1,142 @@
+/* `make bench-batch`: what compiling costs by kernels a compiler call, and candidates a second.
+ *
+ *     bench-batch [-n CANDIDATES] [-t THREADS] [OPERATOR...]
+ *
+ * The candidates are distinct schedules of the shipped experts with other unrolling and order; the
+ * object cache is a new folder, so that everything is compiled. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kernels/base/arena.h"
+#include "profile/batch.h"
+#include "sessions/expert.h"
+
+#define MOST 256
+
+static const char *const default_spec[] = {
+    "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1 bias=1 relu=1",
+    "gmm m=512 n=512 k=512",
+    "dep n=1 c=144 h=56 w=56 k=3 p=1",
+};
+
+struct load { const struct program *p[MOST]; int n; };
+
+/* What compilers used: cores can be busy with other things. */
+static double children_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_CHILDREN, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec)
+         + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* Schedules whose C differs: the compiler would make one function of equal ones. */
+static void candidates(struct arena *a, const char *spec, int threads, int most, struct load *out)
+{
+    static struct expert_schedule s[MOST];
+    static char *seen[MOST];
+    struct experts all;
+    struct err e;
+    int n = 0, bad;
+    out->n = 0;
+    if (!experts_read(a, &all, &e) || !expert_schedules(a, &all, spec, threads, MOST, s, &n, &e))
+        fail("%s", e.text);
+    for (int i = 0; i < n && out->n < most; i++) {
+        struct str text = {0};
+        const struct program *p;
+        bool known = false;
+        if (!program_replay(a, spec, s[i].step, s[i].n, &p, &bad, &e)
+            || !program_c_text(p, &text, &e))
+            continue;
+        const char *code = strchr(str_text(&text), '/');
+        code = strstr(code, "*/");                        /* behind the steps */
+        for (int k = 0; k < out->n && !known; k++)
+            known = streq(seen[k], code);
+        if (!known) {
+            seen[out->n] = arena_strdup(a, code);
+            out->p[out->n++] = p;
+        }
+        str_free(&text);
+    }
+}
+
+static void new_cache(char *folder)
+{
+    snprintf(folder, 64, "/tmp/tilescope-bench-XXXXXX");
+    if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0)
+        fail("no folder in /tmp");
+}
+
+static void remove_cache(const char *folder)
+{
+    const char *argv[] = { "rm", "-rf", folder, NULL };
+    struct subprocess_result res;
+    struct err e;
+    if (subprocess_run(argv, 60, NULL, &res, &e))
+        str_free(&res.out);
+}
+
+static struct batch_stats run(const struct load *l, const struct batch_opts *o, double *cpu_s)
+{
+    static struct batch_item item[MOST];
+    struct batch *b;
+    struct err e;
+    char folder[64];
+    new_cache(folder);
+    if (!batch_new(l->p[0], o, NULL, &b, &e))
+        fail("%s", e.text);
+    for (int i = 0; i < l->n; i++)
+        item[i] = (struct batch_item){ .p = l->p[i] };
+    double before = children_cpu_s();
+    if (!batch_run(b, item, l->n, NULL, NULL, &e))
+        fail("%s", e.text);
+    *cpu_s = children_cpu_s() - before;
+    struct batch_stats s = batch_stats(b);
+    batch_free(b);
+    remove_cache(folder);
+    return s;
+}
+
+static void bench(struct arena *a, const char *spec, int threads, int most)
+{
+    static const int per_call[] = { 1, 4, 8, 16 };
+    struct load l;
+    double cpu_s = 0;
+    struct batch_stats s = {0};
+    candidates(a, spec, threads, most, &l);
+    printf("%s: %d kernels\n", spec, l.n);
+    for (int i = 0; i < COUNT_OF(per_call); i++) {
+        struct batch_opts o = { .measure = { .threads = threads, .seed = 1 },
+                                .per_call = per_call[i] };
+        s = run(&l, &o, &cpu_s);
+        printf("  %2d a call: %3d calls, %6.1f ms a kernel, all cores; with measuring %5.1f"
+               " candidates/s (measuring %5.1f ms each), %.1f CPU ms each\n",
+               per_call[i], s.compiler_calls, 1e3 * s.compile_s / l.n,
+               l.n / (s.compile_s + s.measure_s), 1e3 * s.measure_s / l.n, 1e3 * cpu_s / l.n);
+    }
+    printf("  outcomes: %d ok (%d given up), %d wrong, %d crashed, %d timeouts, %d not compiled;"
+           " %d children\n", s.of[OUTCOME_OK], s.given_up, s.of[OUTCOME_WRONG],
+           s.of[OUTCOME_CRASH], s.of[OUTCOME_TIMEOUT], s.of[OUTCOME_COMPILE], s.children);
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    int n = 64, threads = 1, c;
+    while ((c = getopt(argc, argv, "n:t:")) != -1) {
+        if (c == '?')
+            return 2;
+        *(c == 'n' ? &n : &threads) = atoi(optarg);
+    }
+    n = n < 1 ? 1 : n > MOST ? MOST : n;
+    if (optind == argc)
+        for (int i = 0; i < COUNT_OF(default_spec); i++)
+            bench(a, default_spec[i], threads, n);
+    for (; optind < argc; optind++)
+        bench(a, argv[optind], threads, n);
+    arena_free(a);
+    return 0;
+}
