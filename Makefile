@@ -20,7 +20,7 @@
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
             libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev \
-            libpapi-dev
+            libpapi-dev libsqlite3-dev
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -42,7 +42,7 @@ ifeq ($(CONFIG),fuzz)
 OPT     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
            -fno-omit-frame-pointer
 endif
-PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c
+PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c sqlite3
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
 LDLIBS  := -lm -ldl -lpthread
 UI_LIBS  = $(shell pkg-config --libs $(PKGS))

@@ -4,9 +4,8 @@
 #include "app/opts.h"
 #include "kernels/base/str.h"
 #include "kernels/base/subprocess.h"
+#include "kernels/base/version.h"
 #include "sessions/session.h"
-
-#define TILESCOPE_VERSION "0.1.0"
 
 /* DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
 enum exit_code {

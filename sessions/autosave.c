@@ -9,8 +9,6 @@
  * it. */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +18,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
+#include "sessions/process.h"
 #include "sessions/session.h"
 #include "sessions/session_impl.h"
 
@@ -28,34 +27,6 @@
 #define TITLE "# title: "
 #define ON_DISK "# file: "
 #define RECENT_MAX 20
-
-/* processes */
-
-/* Field 22 of /proc/PID/stat, counted behind the last ')' because the name may contain anything; 0
- * when there is no such file. */
-static unsigned long long start_time(long pid)
-{
-    char path[64], line[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return 0;
-    bool got = fgets(line, sizeof line, f) != NULL;
-    fclose(f);
-    char *rest = NULL, *behind = got ? strrchr(line, ')') : NULL;
-    char *field = behind ? strtok_r(behind + 1, " ", &rest) : NULL;
-    for (int i = 3; field && i < 22; i++)
-        field = strtok_r(NULL, " ", &rest);
-    return field ? strtoull(field, NULL, 10) : 0;
-}
-
-static bool is_alive(long pid, unsigned long long started)
-{
-    if (pid <= 0 || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
-        return false;
-    unsigned long long now = start_time(pid);
-    return now == 0 || started == 0 || now == started;
-}
 
 /* the files */
 
@@ -89,7 +60,7 @@ static void add_name(struct str *out, const struct session *s)
 static bool autosave_path(const struct session *s, struct str *out, struct err *e)
 {
     struct { long pid; unsigned long long started; uintptr_t session; } key = {
-        .pid = getpid(), .started = start_time(getpid()), .session = (uintptr_t)s,
+        .pid = getpid(), .started = process_started(getpid()), .session = (uintptr_t)s,
     };
     if (!autosave_dir(out, e))
         return false;
@@ -124,7 +95,7 @@ bool session_autosave(struct session *s, struct err *e)
 {
     struct str path = {0}, text = {0}, original = {0};
     add_absolute(&original, s->path);
-    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), start_time(getpid()));
+    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
@@ -177,7 +148,7 @@ static bool read_head(const char *path, struct autosave *out)
     if (ok && fgets(line, sizeof line, f) && sscanf(line, ON_DISK "%16llx", &on_disk) == 1)
         out->on_disk = on_disk;
     fclose(f);
-    if (!ok || is_alive(pid, started))
+    if (!ok || process_alive(pid, started))
         return false;
     snprintf(out->path, sizeof out->path, "%s", path);
     struct timespec now;

@@ -59,11 +59,12 @@ check() {
     fi
 }
 
-echo "1..5"
+echo "1..7"
 check "imports go down only" "$(upward)"
 check "one file includes curses" "$(doors '(ncursesw/)?n?curses\.h' app)"
 check "one file includes yaml.h" "$(doors 'yaml\.h' sessions)"
 check "one file includes papi.h" "$(doors 'papi\.h' profile)"
 check "one file includes the protobuf code" "$(doors 'onnx\.pb-c\.h' sessions)"
+check "one file includes sqlite3.h" "$(doors 'sqlite3\.h' sessions)"
 check "only app/ calls exit()" "$(exits)"
 exit $status

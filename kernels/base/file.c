@@ -271,3 +271,8 @@ bool dir_state(struct str *out, struct err *e)
 {
     return dir_xdg("XDG_STATE_HOME", ".local/state", out, e);
 }
+
+bool dir_data(struct str *out, struct err *e)
+{
+    return dir_xdg("XDG_DATA_HOME", ".local/share", out, e);
+}

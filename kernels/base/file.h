@@ -15,8 +15,10 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 
-/* $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope (with the usual defaults, /tmp/tilescope-UID
- * when there is no home), made on demand.  out gets the path with no trailing slash. */
+/* $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope, $XDG_DATA_HOME/tilescope (with the usual
+ * defaults, /tmp/tilescope-UID when there is no home), made on demand.  What is in the cache can
+ * be made again, what is in data cannot.  out gets the path with no trailing slash. */
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
+bool dir_data(struct str *out, struct err *e);
 #endif

@@ -1,0 +1,143 @@
+/* Records and runs as JSON, a line each: the exchange format, and --json. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sessions/records_impl.h"
+
+/* What is no UTF-8 (words of a compiler) becomes question marks. */
+static void add_text(struct str *out, const char *text)
+{
+    size_t n = strlen(text), bad;
+    char *clean = NULL;
+    while (!utf8_valid(clean ? clean : text, n, &bad)) {
+        if (!clean)
+            clean = xstrdup(text);
+        clean[bad] = '?';
+    }
+    json_t *j = json_stringn(clean ? clean : text, n);
+    char *quoted = json_dumps(j, JSON_ENCODE_ANY);
+    str_add(out, quoted ? quoted : "\"\"");
+    free(quoted);
+    free(clean);
+    json_decref(j);
+}
+
+static void text_key(struct str *out, const char *key, const char *text)
+{
+    str_printf(out, ", \"%s\": ", key);
+    if (text && *text)
+        add_text(out, text);
+    else
+        str_add(out, "null");
+}
+
+/* The shortest digits that are the same number again. */
+static void add_number(struct str *out, double v)
+{
+    char text[40] = "null";
+    for (int digits = 15; isfinite(v) && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    str_add(out, text);
+}
+
+static void number_key(struct str *out, const char *key, double v)
+{
+    str_printf(out, ", \"%s\": ", key);
+    add_number(out, v);
+}
+
+/* Above 2^63 - 1 not every reader has integers. */
+static void seed_key(struct str *out, uint64_t seed)
+{
+    str_printf(out, seed > INT64_MAX ? ", \"seed\": \"%llu\"" : ", \"seed\": %llu",
+               (unsigned long long)seed);
+}
+
+static void add_task(struct str *out, const char *spec, int threads, const char *isa,
+                     const char *machine)
+{
+    text_key(out, "spec", spec);
+    str_printf(out, ", \"threads\": %d", threads);
+    text_key(out, "isa", isa);
+    text_key(out, "machine", machine);
+}
+
+static void add_steps(struct str *out, const char *steps)
+{
+    struct arena *a = arena_new();
+    int n;
+    const char *const *line = records_lines(a, steps, &n);
+    str_add(out, ", \"steps\": [");
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? ", " : "");
+        add_text(out, line[i]);
+    }
+    str_add(out, "]");
+    arena_free(a);
+}
+
+static void add_times(struct str *out, const struct record *rec)
+{
+    if (rec->runs <= 0) {
+        str_add(out, ", \"latency_ms\": null");
+        return;
+    }
+    str_add(out, ", \"latency_ms\": {\"median\": ");
+    add_number(out, rec->median_ms);
+    number_key(out, "min", rec->min_ms);
+    number_key(out, "spread", rec->spread);
+    str_printf(out, ", \"runs\": %d}", rec->runs);
+}
+
+void record_json(struct str *out, const struct record *rec)
+{
+    str_printf(out, "{\"format\": %d, \"kind\": \"record\"", RECORD_FORMAT);
+    text_key(out, "run", rec->run);
+    str_printf(out, ", \"trial\": %d", rec->trial);
+    text_key(out, "strategy", rec->strategy);
+    seed_key(out, rec->seed);
+    if (rec->spec)
+        add_task(out, rec->spec, rec->threads, rec->isa, rec->machine);
+    add_steps(out, rec->steps);
+    text_key(out, "outcome", outcome_name[rec->outcome]);
+    text_key(out, "reason", rec->reason);
+    add_times(out, rec);
+    number_key(out, "gflops", rec->gflops > 0 ? rec->gflops : (double)NAN);
+    str_printf(out, ", \"verified\": %s", rec->verified ? "true" : "false");
+    number_key(out, "max_rel_err", rec->max_rel_err);
+    number_key(out, "compile_s", rec->compile_s);
+    number_key(out, "measure_s", rec->measure_s);
+    if (rec->features)
+        str_printf(out, ", \"features\": \"%016llx\"", (unsigned long long)rec->features);
+    else
+        str_add(out, ", \"features\": null");
+    text_key(out, "version", rec->version);
+    text_key(out, "date", rec->date);
+    str_add(out, "}");
+}
+
+void record_run_json(struct str *out, const struct record_run *run)
+{
+    json_t *options = run->options && *run->options
+                    ? json_loads(run->options, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    char *text = json_is_object(options) ? json_dumps(options, 0) : NULL;
+    str_printf(out, "{\"format\": %d, \"kind\": \"run\"", RECORD_FORMAT);
+    text_key(out, "run", run->id);
+    add_task(out, run->spec, run->threads, run->isa, run->machine);
+    text_key(out, "strategy", run->strategy);
+    seed_key(out, run->seed);
+    str_printf(out, ", \"budget\": %lld, \"options\": %s", (long long)run->budget,
+               text ? text : "null");
+    text_key(out, "started", run->started);
+    text_key(out, "ended", run->ended);
+    text_key(out, "state", run_state_name[run->state]);
+    str_add(out, "}");
+    free(text);
+    json_decref(options);
+}
