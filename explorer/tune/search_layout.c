@@ -1,0 +1,150 @@
+/* The joint stage's outer loop: which layout comes next (SPEC E.2).  First the layouts of the
+ * seeds, the best one first; then those that the strategy draws, of several the one whose random
+ * points the model likes best; what is too little for another layout goes to the best one. */
+#include "explorer/tune/search_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_SEED_ARMS = 4, MAX_DRAWS = 64 };
+
+void search_arms_grow(struct search *s)
+{
+    while (s->arm.len < s->p->n_arms(s->p->ctx)) {
+        struct tune_arm shown = { .best = -1, .best_ms = INFINITY };
+        shown.family = s->p->arm_family(s->p->ctx, s->arm.len);
+        vec_push(&s->arm, (struct arm_state){0});
+        vec_push(&s->arm_view, shown);
+    }
+}
+
+double search_reward(const struct search *s, double ms)
+{
+    double ref = s->l_ref > 0 ? s->l_ref : s->best_ms;
+    double r = isinf(ms) || isinf(ref) ? -4 : 1 - ms / ref;
+    return r < -4 ? -4 : r;
+}
+
+double search_latency(const struct search *s, double score)
+{
+    return score > 0 && s->best >= 0 ? s->best_ms / score : INFINITY;
+}
+
+static bool has_points(const struct search *s, int arm)
+{
+    return s->p->n_knobs(s->p->ctx, arm) > 0 && !s->arm.data[arm].exhausted;
+}
+
+int search_best_arm(const struct search *s)
+{
+    int best = -1;
+    for (int i = 0; i < s->arm.len; i++)
+        if (has_points(s, i) && (best < 0 ? s->arm.data[i].tried.len > 0 || i < s->n_seed_arms
+                                 : s->arm_view.data[i].best_ms < s->arm_view.data[best].best_ms))
+            best = i;
+    return best;
+}
+
+/* The best layout of a seed that had no rounds yet, among the first few by their seeds. */
+static int next_seed_arm(const struct search *s)
+{
+    int best = -1, n_visited = 0;
+    for (int i = 0; i < s->n_seed_arms; i++)
+        n_visited += s->arm.data[i].visited;
+    if (n_visited >= MAX_SEED_ARMS)
+        return -1;
+    for (int i = 0; i < s->n_seed_arms; i++)
+        if (!s->arm.data[i].visited && has_points(s, i) &&
+            (best < 0 || s->arm_view.data[i].best_ms < s->arm_view.data[best].best_ms))
+            best = i;
+    return best;
+}
+
+static double arm_reward(const struct search *s, int arm)
+{
+    return search_reward(s, s->arm_view.data[arm].best_ms);
+}
+
+/* The best score of some random points; -1: none of them is a program. */
+static double promise(struct search *s, int arm)
+{
+    double best = -1;
+    search_pool_reset(s);
+    search_add_random(s, arm, TUNE_PREFILTER_POINTS);
+    search_score(s, s->pool.data, s->pool.len);
+    for (int i = 0; i < s->pool.len; i++)
+        if (!s->pool.data[i]->illegal && s->pool.data[i]->score > best)
+            best = s->pool.data[i]->score;
+    return best;
+}
+
+struct draw { int arm; int64_t *factor; double score; };
+
+/* A layout that was not tried yet; false: the strategy has none, or only draws old ones. */
+static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
+{
+    int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
+    for (int tries = 0; tries < MAX_DRAWS && s->strategy->layout(s, s->state, factor); tries++) {
+        int arm = s->p->arm_open(s->p->ctx, factor);
+        search_arms_grow(s);
+        bool again = false;
+        for (int i = 0; i < n; i++)
+            again = again || other[i].arm == arm;
+        bool old = arm >= 0 && s->arm.data[arm].visited;
+        if (arm >= 0 && !old && !again && s->p->n_knobs(s->p->ctx, arm) > 0) {
+            *out = (struct draw){ arm, ARENA_DUP(s->keep, factor, TUNE_MAX_LAYOUT_KNOBS), 0 };
+            return true;
+        }
+        double r = old ? arm_reward(s, arm) : again ? search_reward(s, s->l_ref) : -4;
+        s->strategy->layout_told(s, s->state, factor, r, old || arm < 0);
+    }
+    return false;
+}
+
+static int draw_layout(struct search *s)
+{
+    struct draw draw[TUNE_PREFILTER];
+    bool ranks = !s->strategy->ordered && s->p->ranks && s->p->ranks(s->p->ctx);
+    int want = ranks ? s->o.prefilter : 1, n = 0, best = 0;
+    search_show(s, "choosing a layout");
+    while (n < want && !cancelled(s->cancel) && draw_new(s, draw, n, &draw[n])) {
+        struct draw *d = &draw[n++];
+        d->score = want > 1 ? promise(s, d->arm) : 0;
+        s->strategy->layout_told(s, s->state, d->factor,
+                                 search_reward(s, want > 1 ? search_latency(s, d->score)
+                                                           : s->l_ref), false);
+        if (d->score > draw[best].score)
+            best = n - 1;
+    }
+    if (n == 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (i != best)
+            s->p->arm_close(s->p->ctx, draw[i].arm);
+    s->arm.data[draw[best].arm].factor = draw[best].factor;
+    return draw[best].arm;
+}
+
+/* The usual layout, when no seed has brought one: what rewards are measured by. */
+static int start_arm(struct search *s)
+{
+    int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
+    if (s->layouts_tried > 0 || s->p->n_actions == 0 || !s->p->layout_start ||
+        s->strategy->ordered)
+        return -1;
+    s->p->layout_start(s->p->ctx, factor);
+    int arm = s->p->arm_open(s->p->ctx, factor);
+    search_arms_grow(s);
+    return arm >= 0 && !s->arm.data[arm].visited && has_points(s, arm) ? arm : -1;
+}
+
+int search_next_arm(struct search *s)
+{
+    int arm = next_seed_arm(s);
+    if (arm < 0)
+        arm = start_arm(s);
+    if (arm < 0 && s->p->n_actions > 0 && s->stage_budget - s->stage_done >= TUNE_TOP *
+        (s->strategy->ordered ? 1 : s->o.rounds))
+        arm = draw_layout(s);
+    return arm >= 0 ? arm : search_best_arm(s);
+}

@@ -1,0 +1,135 @@
+/* The table of strategies, and the two that remember nothing: random and exhaustive. */
+#include "explorer/tune/search_impl.h"
+
+static const struct strategy *const strategies[] = {
+    &strategy_random, &strategy_evo, &strategy_sa, &strategy_exhaustive,
+};
+
+int strategy_count(void)
+{
+    return COUNT_OF(strategies);
+}
+
+const struct strategy *strategy_get(int i)
+{
+    return strategies[i];
+}
+
+const struct strategy *strategy_find(const char *name, struct err *e)
+{
+    const char *all[COUNT_OF(strategies)];
+    struct str list = {0};
+    for (int i = 0; i < COUNT_OF(strategies); i++) {
+        all[i] = strategies[i]->name;
+        if (streq(name, all[i])) {
+            str_free(&list);
+            return strategies[i];
+        }
+        str_printf(&list, "%s%s", i > 0 ? ", " : "", all[i]);
+    }
+    const char *near = str_nearest(name, all, COUNT_OF(all));
+    err_set(e, ERR_NAME, "there is no strategy \"%.60s\"", name);
+    if (near)
+        err_fix(e, "%s", near);
+    else
+        err_fix(e, "one of %s", str_text(&list));
+    str_free(&list);
+    return NULL;
+}
+
+/* --- random ---------------------------------------------------------------------------- */
+
+static void *no_state(struct search *s)
+{
+    (void)s;
+    return NULL;
+}
+
+static void no_close(void *state)
+{
+    (void)state;
+}
+
+static bool layout_random(struct search *s, void *state, int64_t *factor)
+{
+    double action[TUNE_MAX_LAYOUT_KNOBS];
+    (void)state;
+    for (int i = 0; i < s->p->n_actions; i++)
+        action[i] = rng_unit(&s->rng);
+    s->p->layout_decode(s->p->ctx, action, s->p->n_actions, factor);
+    return true;
+}
+
+static void layout_forget(struct search *s, void *state, const int64_t *factor, double reward,
+                          bool measured)
+{
+    (void)s; (void)state; (void)factor; (void)reward; (void)measured;
+}
+
+static void propose_random(struct search *s, void *state, int arm, int round)
+{
+    (void)state; (void)round;
+    search_add_random(s, arm, TUNE_BATCH);
+}
+
+const struct strategy strategy_random = {
+    .name = "random", .what = "random layouts and points; the model picks",
+    .open = no_state, .close = no_close, .layout = layout_random, .layout_told = layout_forget,
+    .propose = propose_random,
+};
+
+/* --- exhaustive ------------------------------------------------------------------------ */
+
+struct cursor {
+    bool layouts_begun;
+    int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
+    int arm;                             /* that point is of; -1: none */
+    bool at_end;
+    void *point;
+};
+
+static void *cursor_open(struct search *s)
+{
+    struct cursor *c = xcalloc(1, sizeof *c);
+    c->arm = -1;
+    c->point = xcalloc(1, s->p->point_bytes);
+    return c;
+}
+
+static void cursor_close(void *state)
+{
+    struct cursor *c = state;
+    free(c->point);
+    free(c);
+}
+
+static bool layout_in_order(struct search *s, void *state, int64_t *factor)
+{
+    struct cursor *c = state;
+    bool more = s->p->layout_next(s->p->ctx, c->factor, !c->layouts_begun);
+    c->layouts_begun = true;
+    memcpy(factor, c->factor, sizeof c->factor);
+    return more;
+}
+
+/* From where the arm was left; points that were measured as seeds are passed over. */
+static void propose_in_order(struct search *s, void *state, int arm, int round)
+{
+    struct cursor *c = state;
+    (void)round;
+    if (c->arm != arm) {
+        c->arm = arm;
+        s->p->point_first(s->p->ctx, arm, c->point);
+        c->at_end = false;
+    }
+    while (!c->at_end && s->pool.len < TUNE_TOP && !cancelled(s->cancel)) {
+        search_add(s, arm, c->point);
+        c->at_end = !s->p->point_next(s->p->ctx, arm, c->point);
+    }
+}
+
+const struct strategy strategy_exhaustive = {
+    .name = "exhaustive", .what = "everything in order, for spaces that are small", .ordered = true,
+    .open = cursor_open, .close = cursor_close, .layout = layout_in_order,
+    .layout_told = layout_forget, .propose = propose_in_order,
+};

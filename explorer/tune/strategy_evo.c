@@ -1,0 +1,85 @@
+/* Regularised evolution (SPEC G.3): binary tournaments, uniform crossover at rate 0.2, at least one
+ * mutation; parents are the 100 most recent of an arm, so that age, not rank, removes them. */
+#include "explorer/tune/layout_pool.h"
+
+#define CROSSOVER 0.2
+enum { POPULATION = 100, ENOUGH = 8, ENOUGH_LAYOUTS = 4 };
+
+struct evo { struct layout_pool layouts; void *point; };
+
+static void *evo_open(struct search *s)
+{
+    struct evo *x = xcalloc(1, sizeof *x);
+    x->point = xcalloc(1, s->p->point_bytes);
+    return x;
+}
+
+static void evo_close(void *state)
+{
+    struct evo *x = state;
+    vec_free(&x->layouts.all);
+    free(x->point);
+    free(x);
+}
+
+static bool evo_layout(struct search *s, void *state, int64_t *factor)
+{
+    struct evo *x = state;
+    double action[TUNE_MAX_LAYOUT_KNOBS];
+    int n = s->p->n_actions;
+    if (layout_pool_measured(&x->layouts) < ENOUGH_LAYOUTS) {
+        layout_pool_random(&x->layouts, s, factor);
+        return true;
+    }
+    const struct drawn_layout *a = layout_pool_tournament(&x->layouts, &s->rng),
+                              *b = layout_pool_tournament(&x->layouts, &s->rng);
+    for (int i = 0; i < n; i++)
+        action[i] = rng_unit(&s->rng) < CROSSOVER ? b->action[i] : a->action[i];
+    action[rng_range(&s->rng, 0, n - 1)] = rng_unit(&s->rng);
+    layout_pool_draw(&x->layouts, s, action, factor);
+    return true;
+}
+
+static void evo_layout_told(struct search *s, void *state, const int64_t *factor, double reward,
+                            bool measured)
+{
+    struct evo *x = state;
+    layout_pool_told(&x->layouts, s, factor, reward, measured);
+}
+
+/* The faster of two of the most recent; NULL: not a point. */
+static const struct tune_candidate *tournament(struct search *s, const struct arm_state *arm)
+{
+    int n = arm->tried.len, from = n > POPULATION ? n - POPULATION : 0;
+    const struct tune_candidate *a = arm->tried.data[rng_range(&s->rng, from, n - 1)],
+                                *b = arm->tried.data[rng_range(&s->rng, from, n - 1)];
+    return a->ms <= b->ms ? a : b;
+}
+
+static void evo_propose(struct search *s, void *state, int arm, int round)
+{
+    struct evo *x = state;
+    (void)round;
+    if (s->arm.data[arm].tried.len < ENOUGH) {
+        search_add_random(s, arm, TUNE_BATCH);
+        return;
+    }
+    for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
+        const struct tune_candidate *a = tournament(s, &s->arm.data[arm]),
+                                    *b = tournament(s, &s->arm.data[arm]);
+        if (!a->point || !b->point)
+            continue;
+        if (rng_unit(&s->rng) < CROSSOVER)
+            s->p->point_cross(s->p->ctx, arm, &s->rng, a->point, b->point, x->point);
+        else
+            memcpy(x->point, a->point, s->p->point_bytes);
+        s->p->point_mutate(s->p->ctx, arm, &s->rng, x->point);
+        search_add(s, arm, x->point);
+    }
+}
+
+const struct strategy strategy_evo = {
+    .name = "evo", .what = "regularised evolution of layouts and points",
+    .open = evo_open, .close = evo_close, .layout = evo_layout, .layout_told = evo_layout_told,
+    .propose = evo_propose,
+};

@@ -1,0 +1,132 @@
+/* Simulated annealing (SPEC G.3): a walk by one knob at a time, by more while it is hot; a worse
+ * point is accepted with probability exp(-D / T), D the relative change of the latency.  T falls
+ * from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of where the walk stands, the
+ * 8 that are measured are offered to it one after the other. */
+#include "explorer/tune/layout_pool.h"
+
+#include <math.h>
+
+#define HOT 0.05
+#define COLD 0.001
+enum { ENOUGH = 8 };
+
+struct sa {
+    struct layout_pool layouts;
+    int layout;                          /* where the walk over layouts stands; -1: nowhere */
+    int arm;                             /* that `at` is in */
+    const struct tune_candidate *at;     /* where the walk over points stands */
+    void *point;
+};
+
+static void *sa_open(struct search *s)
+{
+    struct sa *x = xcalloc(1, sizeof *x);
+    x->point = xcalloc(1, s->p->point_bytes);
+    x->layout = x->arm = -1;
+    return x;
+}
+
+static void sa_close(void *state)
+{
+    struct sa *x = state;
+    vec_free(&x->layouts.all);
+    free(x->point);
+    free(x);
+}
+
+static double temperature(const struct search *s)
+{
+    return HOT * pow(COLD / HOT, (double)s->trial.len / s->plan.total);
+}
+
+static bool accepts(struct search *s, double relative)
+{
+    return relative <= 0 || rng_unit(&s->rng) < exp(-relative / temperature(s));
+}
+
+/* The first change is certain, another one less and less likely. */
+static bool another(struct search *s, int n)
+{
+    double p = 0.02 * temperature(s) / HOT;
+    return rng_unit(&s->rng) < (p > 1.0 / n ? p : 1.0 / n);
+}
+
+static bool sa_layout(struct search *s, void *state, int64_t *factor)
+{
+    struct sa *x = state;
+    double action[TUNE_MAX_LAYOUT_KNOBS];
+    int n = s->p->n_actions;
+    if (x->layout < 0) {
+        layout_pool_random(&x->layouts, s, factor);
+        return true;
+    }
+    memcpy(action, x->layouts.all.data[x->layout].action, sizeof action);
+    do
+        action[rng_range(&s->rng, 0, n - 1)] = rng_unit(&s->rng);
+    while (another(s, n));
+    layout_pool_draw(&x->layouts, s, action, factor);
+    return true;
+}
+
+static void sa_layout_told(struct search *s, void *state, const int64_t *factor, double reward,
+                           bool measured)
+{
+    struct sa *x = state;
+    layout_pool_told(&x->layouts, s, factor, reward, measured);
+    if (!measured || reward <= -4)
+        return;
+    for (int i = x->layouts.all.len - 1; i >= 0; i--) {
+        const struct drawn_layout *d = &x->layouts.all.data[i];
+        if (memcmp(d->factor, factor, (size_t)s->p->n_actions * sizeof *factor) != 0)
+            continue;
+        /* 1 - r is the latency over that of the reference. */
+        if (x->layout < 0 || accepts(s, x->layouts.all.data[x->layout].reward - reward))
+            x->layout = i;
+        return;
+    }
+}
+
+static void sa_propose(struct search *s, void *state, int arm, int round)
+{
+    struct sa *x = state;
+    (void)round;
+    if (x->arm != arm)
+        x->at = NULL;
+    x->arm = arm;
+    if (!x->at && s->arm.data[arm].tried.len >= ENOUGH) {
+        int best = s->arm_view.data[arm].best;
+        x->at = best >= 0 && s->trial.data[best]->point ? s->trial.data[best] : NULL;
+    }
+    if (!x->at) {
+        search_add_random(s, arm, TUNE_BATCH);
+        return;
+    }
+    int n = s->p->n_knobs(s->p->ctx, arm);
+    for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
+        memcpy(x->point, x->at->point, s->p->point_bytes);
+        int changes = 1 + tries / TUNE_BATCH;    /* farther away when all near ones are known */
+        do
+            s->p->point_mutate(s->p->ctx, arm, &s->rng, x->point);
+        while (--changes > 0 || another(s, n));
+        search_add(s, arm, x->point);
+    }
+}
+
+static void sa_told(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
+{
+    struct sa *x = state;
+    for (int i = 0; i < n; i++) {
+        if (!c[i]->point || isinf(c[i]->ms))
+            continue;
+        if (x->arm != arm || !x->at || accepts(s, (c[i]->ms - x->at->ms) / x->at->ms)) {
+            x->arm = arm;
+            x->at = c[i];
+        }
+    }
+}
+
+const struct strategy strategy_sa = {
+    .name = "sa", .what = "simulated annealing over layouts, then over points",
+    .open = sa_open, .close = sa_close, .layout = sa_layout, .layout_told = sa_layout_told,
+    .propose = sa_propose, .told = sa_told,
+};

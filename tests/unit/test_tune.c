@@ -1,0 +1,421 @@
+/* The search on made-up landscapes: budgets, duplicates, replay, cancelling, and whether it finds
+ * anything. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/tune_landscape.h"
+#include "explorer/tune/strategy.h"
+#include "explorer/tune/text_set.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static uint64_t seed = 20261121;
+
+/* What a run left behind: its texts in order, and what a later run may know. */
+struct tape {
+    VEC(char *) text;
+    VEC(double) ms;
+    VEC(int) outcome;
+    int known;                           /* so many of them may be replayed */
+    int views;
+    struct tune_view last;
+};
+
+static void tape_free(struct tape *t)
+{
+    for (int i = 0; i < t->text.len; i++)
+        free(t->text.data[i]);
+    vec_free(&t->text);
+    vec_free(&t->ms);
+    vec_free(&t->outcome);
+}
+
+static bool tape_known(void *ctx, struct tune_candidate *c)
+{
+    struct tape *t = ctx;
+    for (int i = 0; i < t->known; i++)
+        if (streq(t->text.data[i], c->text)) {
+            c->ms = t->ms.data[i];
+            c->outcome = (enum outcome)t->outcome.data[i];
+            c->reason = "known";
+            return true;
+        }
+    return false;
+}
+
+static void tape_view(void *ctx, const struct tune_view *v)
+{
+    struct tape *t = ctx;
+    t->views++;
+    assert_true(v->done <= v->budget);
+    assert_true(v->stage_done <= v->stage_budget);
+    t->last = *v;
+}
+
+/* Runs l and appends what was measured to *out; known: what may be replayed. */
+static enum search_end play(struct landscape *l, const struct search_opts *o, struct tape *known,
+                            struct tape *out, const struct tune_seed *seeds, int n_seeds)
+{
+    struct search_sink sink = { known ? known : out, NULL, known ? tape_known : NULL, tape_view };
+    struct search *s;
+    struct err e = {0};
+    landscape_open(l);
+    assert_true(search_new(&l->problem, o, seeds, n_seeds, &sink, &l->cancel, &s, &e));
+    enum search_end end = search_run(s, &e);
+    const struct tune_view *v = search_view(s);
+    for (int i = 0; i < v->n_trials; i++) {
+        vec_push(&out->text, xstrdup(v->trial[i]->text));
+        vec_push(&out->ms, v->trial[i]->ms);
+        vec_push(&out->outcome, v->trial[i]->outcome);
+    }
+    out->last = *v;
+    search_free(s);
+    return end;
+}
+
+static struct landscape *land(bool model, bool failures)
+{
+    struct landscape *l = xcalloc(1, sizeof *l);
+    l->seed = seed;
+    l->values = 8;
+    l->extent = 96;
+    l->model = model;
+    l->failures = failures;
+    l->learn_after = 32;
+    l->noise = 0.3;
+    return l;
+}
+
+static void assert_same(const struct tape *a, const struct tape *b)
+{
+    assert_int_equal(a->text.len, b->text.len);
+    for (int i = 0; i < a->text.len; i++)
+        assert_string_equal(a->text.data[i], b->text.data[i]);
+}
+
+static void budgets_are_exact(void **state)
+{
+    static const struct { int budget; bool fixed; int joint, loops, batches, last; } table[] = {
+        { 1000, false, 300, 700, 38 + 88, 4 }, { 1000, true, 0, 1000, 125, 8 },
+        { 1, false, 0, 1, 1, 1 }, { 8, false, 2, 6, 2, 6 }, { 20000, false, 6000, 14000, 2500, 8 },
+        { 100, false, 30, 70, 4 + 9, 6 },
+    };
+    int rest;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct plan p = plan_of(table[i].budget, table[i].fixed);
+        assert_int_equal(p.joint, table[i].joint);
+        assert_int_equal(p.loops, table[i].loops);
+        assert_int_equal(plan_batches(p.joint) + plan_batches(p.loops), table[i].batches);
+        int left = p.loops, last = 0;
+        for (; left > 0; left -= last)
+            last = plan_batch(left);
+        assert_int_equal(left, 0);
+        assert_int_equal(last, table[i].last);
+    }
+    assert_int_equal(plan_layouts(300, TUNE_ROUNDS, &rest), 18);
+    assert_int_equal(rest, 12);
+}
+
+/* 37 batches of 8 and one of 4, then 87 and one of 4: ERR-13 of the specification. */
+static void a_thousand_is_a_thousand(void **state)
+{
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        const struct strategy *st = strategy_get(i);
+        if (st->ordered)
+            continue;
+        struct landscape *l = land(true, false);
+        struct tape t = {0};
+        struct search_opts o = { .budget = 1000, .seed = 7, .strategy = st->name };
+        assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_BUDGET);
+        assert_int_equal(t.text.len, 1000);
+        assert_int_equal(l->n_measured, 1000);
+        assert_int_equal(l->n_batches, 126);
+        for (int k = 0; k < 126; k++)
+            assert_int_equal(l->batch[k], k == 37 || k == 125 ? 4 : 8);
+        assert_true(t.last.layouts_tried >= 18);
+        tape_free(&t);
+        free(l);
+    }
+}
+
+static void nothing_is_measured_twice(void **state)
+{
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        struct landscape *l = land(true, true);
+        struct tape t = {0};
+        struct search_opts o = { .budget = 300, .seed = 11, .strategy = strategy_get(i)->name };
+        play(l, &o, NULL, &t, NULL, 0);
+        assert_int_equal(t.text.len, 300);
+        for (int a = 0; a < t.text.len; a++)
+            for (int b = 0; b < a; b++)
+                assert_string_not_equal(t.text.data[a], t.text.data[b]);
+        tape_free(&t);
+        free(l);
+    }
+}
+
+static void failures_cost_budget_and_never_win(void **state)
+{
+    struct landscape *l = land(true, true);
+    struct tape t = {0};
+    struct search_opts o = { .budget = 400, .seed = 3, .strategy = "evo" };
+    int failed = 0;
+    (void)state;
+    play(l, &o, NULL, &t, NULL, 0);
+    for (int i = 0; i < t.text.len; i++) {
+        failed += t.outcome.data[i] != OUTCOME_OK;
+        assert_true(t.outcome.data[i] == OUTCOME_OK || isinf(t.ms.data[i]));
+    }
+    assert_true(failed > 0);
+    assert_int_equal(t.text.len, 400);
+    assert_int_equal(t.last.failed[OUTCOME_WRONG] + t.last.failed[OUTCOME_CRASH], failed);
+    assert_true(t.last.illegal > 0);
+    assert_int_equal(t.outcome.data[t.last.best], OUTCOME_OK);
+    tape_free(&t);
+    free(l);
+}
+
+static void the_seed_decides_everything(void **state)
+{
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        struct tape t[3] = {0};
+        for (int run = 0; run < 3; run++) {
+            struct landscape *l = land(true, true);
+            struct search_opts o = { .budget = 200, .seed = run == 2 ? 6 : 5,
+                                     .strategy = strategy_get(i)->name };
+            play(l, &o, NULL, &t[run], NULL, 0);
+            free(l);
+        }
+        assert_same(&t[0], &t[1]);
+        bool differs = false;
+        for (int k = 0; k < 200; k++)
+            differs = differs || !streq(t[0].text.data[k], t[2].text.data[k]);
+        assert_true(differs || strategy_get(i)->ordered);
+        for (int run = 0; run < 3; run++)
+            tape_free(&t[run]);
+    }
+}
+
+/* Stopped after any number of measurements and started again, it goes the same way. */
+static void a_stopped_run_resumes(void **state)
+{
+    static const int at[] = { 1, 5, 8, 61, 100, 159 };
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        struct search_opts o = { .budget = 160, .seed = 5, .strategy = strategy_get(i)->name };
+        struct landscape *whole = land(true, true);
+        struct tape want = {0};
+        play(whole, &o, NULL, &want, NULL, 0);
+        for (int k = 0; k < COUNT_OF(at); k++) {
+            struct landscape *l = land(true, true);
+            struct tape first = {0}, second = {0};
+            l->cancel_after = at[k];
+            assert_int_equal(play(l, &o, NULL, &first, NULL, 0), SEARCH_CANCELLED);
+            assert_int_equal(first.text.len, at[k]);
+            struct landscape *again = land(true, true);
+            first.known = first.text.len;
+            assert_int_equal(play(again, &o, &first, &second, NULL, 0), SEARCH_BUDGET);
+            assert_int_equal(again->n_measured, 160 - at[k]);
+            assert_int_equal(second.last.replayed, at[k]);
+            assert_same(&want, &second);
+            tape_free(&first);
+            tape_free(&second);
+            free(l);
+            free(again);
+        }
+        tape_free(&want);
+        free(whole);
+    }
+}
+
+static void seeds_come_first_and_bound_the_result(void **state)
+{
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        struct landscape *l = land(true, false);
+        struct tape t = {0};
+        static const char *const line[] = { "layout set by hand" };
+        struct land_point good = {{ 1, 2, 3, 4, 5 }};
+        static const char *const good_line[] = { "a good one" };
+        for (int k = 0; k < LAND_LAYOUT; k++)
+            l->arm[0].factor[k] = 4;
+        l->n_arms = 1;
+        struct tune_seed seeds[] = {
+            { 0, NULL, 1, line }, { 0, &good, 1, good_line }, { 0, NULL, 1, line },
+        };
+        struct search_opts o = { .budget = 40, .seed = 2, .strategy = strategy_get(i)->name };
+        play(l, &o, NULL, &t, seeds, 3);
+        assert_string_equal(t.text.data[0], "layout set by hand\n");
+        assert_string_equal(t.text.data[1], "a good one\n");
+        assert_true(t.last.start_ms == 1000);
+        assert_true(t.last.best_ms <= landscape_ms(l, 0, &good));
+        assert_int_equal(t.text.len, 40);
+        tape_free(&t);
+        free(l);
+    }
+}
+
+static void a_small_space_is_exhausted(void **state)
+{
+    struct landscape *l = land(false, false);
+    struct tape t = {0};
+    struct search_opts o = { .budget = 100000, .seed = 2, .strategy = "exhaustive" };
+    (void)state;
+    l->values = 2;
+    l->extent = 6;
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_EXHAUSTED);
+    assert_int_equal(t.text.len, 4 * 4 * 4 * 32);
+    assert_true(fabs(t.last.best_ms - landscape_best_of_all(l)) < 1e-9);
+    assert_true(fabs(t.last.best_ms - landscape_best(l)) < 1e-9);
+    tape_free(&t);
+    l->n_measured = l->n_learned = 0;
+    o.strategy = "random";
+    l->fixed = true;
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_EXHAUSTED);
+    assert_int_equal(t.text.len, 32);
+    assert_true(fabs(t.last.best_ms - landscape_best(l)) < 1e-9);
+    tape_free(&t);
+    free(l);
+}
+
+/* With 1000 of 57 million points: those that learn come near the best, drawing does not. */
+static void they_find_good_points(void **state)
+{
+    double random = 0;
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        const struct strategy *st = strategy_get(i);
+        double product = 1, plain = 1;
+        if (st->ordered)
+            continue;
+        for (int k = 0; k < 5; k++)
+            for (int model = 0; model < 2; model++) {
+                struct landscape *l = land(model, true);
+                struct tape t = {0};
+                struct search_opts o = { .budget = 1000, .seed = seed + k, .strategy = st->name };
+                play(l, &o, NULL, &t, NULL, 0);
+                *(model ? &product : &plain) *= t.last.best_ms / landscape_best(l);
+                tape_free(&t);
+                free(l);
+            }
+        print_message("# %s: %.3f of the best with a model, %.3f without\n", st->name,
+                      pow(product, 0.2), pow(plain, 0.2));
+        assert_true(product < plain);
+        if (streq(st->name, "random"))
+            random = product;
+        else
+            assert_true(pow(product, 0.2) < 3 && product < random);
+    }
+}
+
+/* The 8 measured are the best 8 of the 128 by the model; one in twenty is drawn. */
+static void the_model_chooses(void **state)
+{
+    struct landscape *l = land(true, false);
+    struct search_opts o = { .budget = 2000, .seed = 4, .strategy = "random" };
+    struct search_sink sink = {0};
+    struct search *s;
+    struct err e = {0};
+    int explored = 0;
+    double by_score = 0, drawn = 0;
+    (void)state;
+    l->fixed = true;
+    l->noise = 0;
+    landscape_open(l);
+    assert_true(search_new(&l->problem, &o, NULL, 0, &sink, NULL, &s, &e));
+    assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
+    const struct tune_view *v = search_view(s);
+    for (int i = 32; i < v->n_trials; i++) {
+        explored += v->trial[i]->explored;
+        *(v->trial[i]->explored ? &drawn : &by_score) += v->trial[i]->ms;
+    }
+    print_message("# %d of %d were drawn\n", explored, v->n_trials - 32);
+    assert_in_range(explored, 60, 140);
+    assert_true(by_score / (v->n_trials - 32 - explored) < 0.7 * drawn / explored);
+    search_free(s);
+    free(l);
+}
+
+static void what_is_lacking_ends_it(void **state)
+{
+    struct landscape *l = land(false, false);
+    struct tape t = {0};
+    struct search_opts o = { .budget = 100, .seed = 4, .strategy = "random" };
+    struct err e = {0};
+    (void)state;
+    l->lack_after = 20;
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_FAILED);
+    assert_int_equal(t.text.len, 20);
+    tape_free(&t);
+    l->lack_after = 0;
+    o.time_s = 1e-9;
+    t = (struct tape){0};
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_TIME);
+    tape_free(&t);
+    assert_null(strategy_find("rnadom", &e));
+    assert_string_equal(e.fix, "random");
+    free(l);
+}
+
+static void text_sets_find_what_was_added(void **state)
+{
+    struct arena *a = arena_new();
+    struct text_set set = {0};
+    VEC(struct tune_candidate *) all = {0};
+    struct rng r = rng_seed(seed);
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        const char *text = arena_printf(a, "%d", (int)rng_range(&r, 0, 2000));
+        uint64_t hash = hash_text(text) % 64;                /* many collisions */
+        bool there = false;
+        for (int k = 0; k < all.len; k++)
+            there = there || streq(all.data[k]->text, text);
+        assert_int_equal(there, text_set_find(&set, text, hash) != NULL);
+        if (there)
+            continue;
+        struct tune_candidate *c = ARENA_NEW(a, struct tune_candidate);
+        c->text = text;
+        c->hash = hash;
+        text_set_add(&set, c);
+        vec_push(&all, c);
+    }
+    assert_int_equal(set.n, all.len);
+    text_set_clear(&set);
+    assert_null(text_set_find(&set, all.data[0]->text, all.data[0]->hash));
+    vec_free(&all);
+    text_set_free(&set);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED");
+    if (given)
+        seed = strtoull(given, NULL, 10);
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(budgets_are_exact),
+        cmocka_unit_test(a_thousand_is_a_thousand),
+        cmocka_unit_test(nothing_is_measured_twice),
+        cmocka_unit_test(failures_cost_budget_and_never_win),
+        cmocka_unit_test(the_seed_decides_everything),
+        cmocka_unit_test(a_stopped_run_resumes),
+        cmocka_unit_test(seeds_come_first_and_bound_the_result),
+        cmocka_unit_test(a_small_space_is_exhausted),
+        cmocka_unit_test(they_find_good_points),
+        cmocka_unit_test(the_model_chooses),
+        cmocka_unit_test(what_is_lacking_ends_it),
+        cmocka_unit_test(text_sets_find_what_was_added),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
