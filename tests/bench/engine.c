@@ -3,11 +3,13 @@
  *     make bench-engine
  *
  * Per program: the median and the slowest step of the fastest replay out of several (the machine's
- * noise is not the engine's), and the time of one lowering of the finished program. */
+ * noise is not the engine's), and the time of one lowering of the finished program and of its
+ * features for the cost model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/model/features.h"
 #include "kernels/base/subprocess.h"
 #include "sessions/session.h"
 
@@ -39,11 +41,12 @@ static const struct program *replay(struct arena *a, const char *spec, const cha
 
 static void bench(const char *name, const char *spec, const char *const *steps, int n)
 {
-    double best[MAX_STEPS], took[MAX_STEPS], lowering = 1e9;
+    double best[MAX_STEPS], took[MAX_STEPS], lowering = 1e9, features = 1e9;
     int nodes = 0;
     for (int r = 0; r < REPLAYS; r++) {
         struct arena *a = arena_new();
         const struct func *f;
+        struct features x;
         struct err e;
         const struct program *p = replay(a, spec, steps, n, took);
         double start = clock_s();
@@ -51,14 +54,19 @@ static void bench(const char *name, const char *spec, const char *const *steps, 
             fail("%s", e.text);
         double once = clock_s() - start;
         lowering = once < lowering ? once : lowering;
+        start = clock_s();
+        if (!features_of(a, f, NULL, &x, &e))
+            fail("%s", e.text);
+        once = clock_s() - start;
+        features = once < features ? once : features;
         nodes = p->graph->n_nodes;
         for (int i = 0; i < n; i++)
             best[i] = r == 0 || took[i] < best[i] ? took[i] : best[i];
         arena_free(a);
     }
     qsort(best, (size_t)n, sizeof *best, ascending);
-    printf("%-28s %5d %5d  %9.3f %9.3f %9.3f\n", name, nodes, n, 1e3 * best[n / 2],
-           1e3 * best[n - 1], 1e3 * lowering);
+    printf("%-28s %5d %5d  %9.3f %9.3f %9.3f %9.3f\n", name, nodes, n, 1e3 * best[n / 2],
+           1e3 * best[n - 1], 1e3 * lowering, 1e3 * features);
 }
 
 static void bench_session(const char *path)
@@ -98,8 +106,8 @@ static void bench_chain(void)
 
 int main(int argc, char **argv)
 {
-    printf("%-28s %5s %5s  %9s %9s %9s\n", "milliseconds", "nodes", "steps", "median", "slowest",
-           "lowering");
+    printf("%-28s %5s %5s  %9s %9s %9s %9s\n", "milliseconds", "nodes", "steps", "median",
+           "slowest", "lowering", "features");
     for (int i = 1; i < argc; i++)
         bench_session(argv[i]);
     bench_chain();

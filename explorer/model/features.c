@@ -1,0 +1,379 @@
+#include "explorer/model/features_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+
+const char *const feature_name[FEATURES_ALL] = {
+#define FEATURE(id, text) text,
+#include "explorer/model/features.def"
+#undef FEATURE
+};
+
+/* --- The statements -------------------------------------------------------------------------- */
+
+struct walk {
+    struct nest n;
+    VEC(int) path, all;                   /* levels around: with more than one iteration; all */
+    double prod;
+    double *scope_prod;                   /* per local buffer: executions of its scope */
+};
+
+static void add_site(struct walk *w, const struct tree *t)
+{
+    struct site s = { .store = t, .n_loops = w->path.len, .n_all = w->all.len, .prod = w->prod };
+    s.loop = ARENA_DUP(w->n.a, w->path.data, w->path.len);
+    s.all = ARENA_DUP(w->n.a, w->all.data, w->all.len);
+    s.alloc_prod = w->scope_prod[t->buffer];
+    count_ops(&w->n, t, &s.ops);
+    find_accesses(&w->n, &s);
+    s.work = s.prod * (ops_of(&s.ops) + s.n_accesses);
+    vec_push(&w->n.site, s);
+}
+
+static void walk(struct walk *w, const struct tree *t);
+
+static void walk_kids(struct walk *w, const struct tree *t)
+{
+    for (int i = 0; i < t->n_kids; i++)
+        walk(w, t->kid[i]);
+}
+
+static void walk_loop(struct walk *w, const struct tree *t)
+{
+    double outside = w->prod;
+    int id = w->n.level.len;
+    struct level l = { .loop = t, .depth = -1, .site = w->n.site.len };
+    span_bind(&w->n, t);
+    struct span s = w->n.span[t->var->var];
+    l.trips = mean_trips(&w->n, t, w->all.data, w->all.len);
+    if (s.hi > s.lo) {
+        l.depth = w->path.len;
+        vec_push(&w->path, id);
+    }
+    vec_push(&w->n.level, l);
+    vec_push(&w->all, id);
+    w->prod *= l.trips;
+    walk_kids(w, t);
+    w->prod = outside;
+    w->n.level.data[id].end = w->n.site.len;
+    (void)vec_pop(&w->all);
+    if (l.depth >= 0)
+        (void)vec_pop(&w->path);
+}
+
+static void walk(struct walk *w, const struct tree *t)
+{
+    if (t->kind == TREE_STORE) {
+        add_site(w, t);
+    } else if (t->kind == TREE_LOOP) {
+        walk_loop(w, t);
+    } else {
+        w->scope_prod[t->buffer] = w->prod;
+        walk_kids(w, t);
+    }
+}
+
+/* --- Columns --------------------------------------------------------------------------------- */
+
+static float log_scale(double x)
+{
+    return (float)(x < 0 ? -log2(1 - x) : log2(x + 1));
+}
+
+static void op_columns(const struct nest *n, int buffer, float *row)
+{
+    double real[OP_CLASSES] = { 0 }, integer[OP_CLASSES] = { 0 }, bools = 0, selects = 0;
+    for (int i = 0; i < n->site.len; i++) {
+        const struct site *s = &n->site.data[i];
+        if (s->store->buffer != buffer)
+            continue;
+        for (int k = 0; k < OP_CLASSES; k++) {
+            real[k] += s->prod * s->ops.real[k];
+            integer[k] += s->prod * s->ops.integer[k];
+        }
+        bools += s->prod * s->ops.bools;
+        selects += s->prod * s->ops.selects;
+    }
+    for (int k = 0; k < OP_CLASSES; k++) {
+        row[FEATURE_FLOAT_MAD + k] = log_scale(real[k]);
+        row[FEATURE_INT_MAD + k] = log_scale(integer[k]);
+    }
+    row[FEATURE_BOOL_OP] = log_scale(bools);
+    row[FEATURE_SELECT_OP] = log_scale(selects);
+}
+
+/* Offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6 reduction, 7
+ * mixed. */
+static int annotation_type(const struct nest *n, const struct site *s, enum loop_ann ann)
+{
+    int last = -1, inside = 0, outside = 0;
+    bool kind[2] = { false, false };
+    for (int i = 0; i < s->n_loops; i++) {
+        const struct tree *loop = n->level.data[s->loop[i]].loop;
+        if (loop->ann == ann) {
+            last = i;
+            kind[loop->reduce] = true;
+        }
+    }
+    if (last < 0)
+        return 0;
+    if (n->literal || (kind[0] && kind[1]))
+        return 7;
+    for (int i = 0; i < s->n_loops; i++) {
+        bool same = n->level.data[s->loop[i]].loop->reduce == kind[1];
+        outside += same && i < last;
+        inside += same && i > last;
+    }
+    return 3 * kind[1] + (inside == 0 ? 1 : outside > 0 ? 2 : 3);
+}
+
+static void annotation_columns(const struct nest *n, const struct site *s, enum loop_ann ann,
+                               float *column)
+{
+    int num = 0;
+    double prod = 1, len = 0;
+    for (int i = 0; i < s->n_loops; i++) {
+        const struct level *l = &n->level.data[s->loop[i]];
+        if (l->loop->ann == ann) {
+            num++;
+            prod *= l->trips;
+            len = l->trips;
+        }
+    }
+    column[0] = log_scale(num);
+    column[1] = log_scale(num ? prod : 0);
+    column[2] = log_scale(len);
+    column[3 + annotation_type(n, s, ann)] = 1;
+}
+
+/* Flags stay as they are: the types of access and of reuse. */
+static bool is_flag(int column)
+{
+    return column < 3 || (column >= FEATURE_B0_LOOP_REUSE - FEATURE_B0_READ &&
+                          column <= FEATURE_B0_NO_REUSE - FEATURE_B0_READ);
+}
+
+static void access_columns(struct nest *n, const struct site *s, float *row)
+{
+    struct buffer_columns *c = ARENA_ARRAY(n->a, struct buffer_columns, s->n_accesses);
+    for (int i = 0; i < s->n_accesses; i++)
+        buffer_columns(n, s, &s->access[i], &c[i]);
+    for (int i = 1; i < s->n_accesses; i++)       /* stable: by lines, then bytes, falling */
+        for (int k = i; k > 0 && (c[k].lines > c[k - 1].lines ||
+                                  (c[k].lines == c[k - 1].lines && c[k].bytes > c[k - 1].bytes));
+             k--) {
+            struct buffer_columns swap = c[k];
+            c[k] = c[k - 1];
+            c[k - 1] = swap;
+        }
+    for (int i = 0; i < s->n_accesses && i < FEATURE_BUFFERS; i++)
+        for (int k = 0; k < FEATURES_PER_BUFFER; k++)
+            row[FEATURE_B0_READ + i * FEATURES_PER_BUFFER + k] =
+                is_flag(k) ? c[i].x[k] : log_scale(c[i].x[k]);
+}
+
+/* Operations per byte over operations, loop by loop from the inside, piecewise linear, at tenths of
+ * all operations. */
+static void intensity_columns(const struct nest *n, const struct site *s, float *row)
+{
+    double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
+    double all = ops_of(&s->ops);
+    int at = 0;
+    per_byte = ARENA_ARRAY(n->a, double, s->n_loops + 1);
+    if (all <= 0 || s->n_loops == 0)
+        return;
+    for (int i = 0; i < s->n_loops; i++) {
+        int d = s->n_loops - 1 - i;
+        double bytes = 0;
+        for (int k = 0; k < s->n_accesses; k++)
+            bytes += s->access[k].touched[d] * ELEM_BYTES;
+        all *= fmax(n->level.data[s->loop[d]].trips, 1);
+        ops[i] = all;
+        per_byte[i] = all / fmax(bytes, ELEM_BYTES);
+    }
+    for (int i = 0; i < 10; i++) {
+        double x = all * (i + 1) / 10, y;
+        while (at < s->n_loops - 1 && ops[at] < x - 1e-4)
+            at++;
+        y = per_byte[at];
+        if (at > 0 && ops[at] > ops[at - 1])
+            y = per_byte[at - 1] + (x - ops[at - 1]) * (per_byte[at] - per_byte[at - 1]) /
+                                       (ops[at] - ops[at - 1]);
+        row[FEATURE_INTENSITY_0 + i] = log_scale(y);
+    }
+}
+
+static void loop_columns(const struct nest *n, const struct site *s, float *row)
+{
+    double elems = (double)n->f->buffer[s->store->buffer].elems;
+    if (s->alloc_prod > 0) {
+        row[FEATURE_ALLOC_SIZE] = log_scale(elems * ELEM_BYTES);
+        row[FEATURE_ALLOC_PROD] = log_scale(elems * s->alloc_prod);
+        row[FEATURE_ALLOC_OUTER_PROD] = log_scale(s->alloc_prod);
+        row[FEATURE_ALLOC_INNER_PROD] = log_scale(s->prod / s->alloc_prod);
+    }
+    row[FEATURE_OUTER_PROD] = log_scale(s->total);
+    row[FEATURE_NUM_LOOPS] = log_scale(s->n_loops);
+}
+
+/* --- Columns of the layout ------------------------------------------------------------------- */
+
+/* Elements stored for each element that there is: padding, and overlaps of unfold. */
+static double expansion(const struct func *f, int buffer)
+{
+    const struct buffer *b = &f->buffer[buffer];
+    double logical = (double)tensor_elems(&f->graph->tensor[b->tensor]);
+    return b->scope == BUFFER_PARAM ? (double)b->elems / fmax(logical, 1) : 1;
+}
+
+/* The access that is operand k of a statement (0: what it writes), or NULL. */
+static const struct access *operand(const struct site *s, int k)
+{
+    return k < s->n_accesses ? &s->access[k] : NULL;
+}
+
+static bool divmod_free(const struct nest *n, const struct site *s)
+{
+    for (int i = 0; i < s->n_accesses; i++)
+        for (int k = 0; k < s->access[i].n; k++)
+            for (int d = 0; d < n->f->buffer[s->access[i].buffer].rank; d++)
+                if (s->access[i].idx[k][d]->has_divmod)
+                    return false;
+    return true;
+}
+
+/* Outer loops that a statement shares with one that reads what it writes; the most. */
+static int shared_loops(const struct nest *n, const struct site *s)
+{
+    int best = 0;
+    for (int i = 0; i < n->site.len; i++) {
+        const struct site *t = &n->site.data[i];
+        bool reads = false;
+        int common = 0;
+        for (int k = 1; k < t->n_accesses; k++)
+            reads = reads || t->access[k].buffer == s->store->buffer;
+        while (common < s->n_loops && common < t->n_loops && s->loop[common] == t->loop[common])
+            common++;
+        if (reads && t != s && common > best)
+            best = common;
+    }
+    return best;
+}
+
+static void layout_columns(const struct nest *n, const struct site *s,
+                           const struct feature_opts *o, float *row)
+{
+    const struct func *f = n->f;
+    const struct buffer *out = &f->buffer[s->store->buffer];
+    int tile = 0, conversions = 0;        /* tile: the first loop of the tile */
+    double all = 0;
+    while (tile < s->n_loops && !n->level.data[s->loop[tile]].loop->reduce)
+        tile++;
+    for (int i = 0; i < f->graph->n_nodes; i++)
+        conversions += strcmp(f->graph->node[i].op, "convert") == 0;
+    for (int k = 0; k < 3; k++) {
+        const struct access *x = operand(s, k);
+        double bytes = x ? x->touched[tile] * ELEM_BYTES : 0;
+        row[FEATURE_OUT_EXPANSION + k] = log_scale(x ? expansion(f, x->buffer) : 0);
+        row[FEATURE_OUT_TILE_BYTES + k] = log_scale(bytes);
+        all += bytes;
+    }
+    row[FEATURE_CONVERSIONS] = log_scale(conversions);
+    row[FEATURE_TILE_OF_L1] = log_scale(all / (double)(o->l1_bytes > 0 ? o->l1_bytes : 32 << 10));
+    row[FEATURE_TILE_OF_L2] = log_scale(all / (double)(o->l2_bytes > 0 ? o->l2_bytes : 1 << 20));
+    if (out->rank > 0)
+        row[FEATURE_LAST_DIM_LANES] =
+            log_scale((double)out->shape[out->rank - 1] / (o->lanes > 0 ? o->lanes : 16));
+    row[FEATURE_DIVMOD_FREE] = divmod_free(n, s);
+    row[FEATURE_SHARED_LOOPS] = log_scale(shared_loops(n, s));
+}
+
+/* --- Rows ------------------------------------------------------------------------------------ */
+
+/* The statement whose accesses stand for all that write the buffer: the one that does most; TVM's
+ * is the last one. */
+static const struct site *chief(const struct nest *n, int buffer)
+{
+    const struct site *best = NULL;
+    for (int i = 0; i < n->site.len; i++) {
+        const struct site *s = &n->site.data[i];
+        if (s->store->buffer == buffer && (!best || n->literal || s->work >= best->work))
+            best = s;
+    }
+    return best;
+}
+
+static void fill_row(struct nest *n, int buffer, const struct feature_opts *o, float *row)
+{
+    const struct site *s = chief(n, buffer);
+    op_columns(n, buffer, row);
+    annotation_columns(n, s, LOOP_VECTORIZE, row + FEATURE_VEC_NUM);
+    annotation_columns(n, s, LOOP_UNROLL, row + FEATURE_UNROLL_NUM);
+    annotation_columns(n, s, LOOP_PARALLEL, row + FEATURE_PARALLEL_NUM);
+    for (int i = FEATURE_BLOCK_X_LEN; i <= FEATURE_VTHREAD_LEN; i++)
+        row[i] = log_scale(1);
+    access_columns(n, s, row);
+    intensity_columns(n, s, row);
+    loop_columns(n, s, row);
+    if (o->layout)
+        layout_columns(n, s, o, row);
+}
+
+static bool fill_rows(struct arena *a, struct nest *n, const struct feature_opts *o,
+                      struct features *out, struct err *e)
+{
+    VEC(int) buffers = { 0 };
+    bool *done = ARENA_ARRAY(n->a, bool, n->f->n_buffers);
+    for (int i = 0; i < n->site.len; i++) {
+        int b = n->site.data[i].store->buffer;
+        if (!done[b])
+            vec_push(&buffers, b);
+        done[b] = true;
+    }
+    struct features f = { .rows = buffers.len, .columns = o->layout ? FEATURES_ALL : FEATURES };
+    f.x = ARENA_ARRAY(a, float, f.rows * f.columns);
+    for (int i = 0; i < f.rows; i++)
+        fill_row(n, buffers.data[i], o, f.x + i * f.columns);
+    vec_free(&buffers);
+    for (int i = 0; i < f.rows * f.columns; i++)
+        if (!isfinite(f.x[i]))
+            return err_set(e, ERR_BUG, "feature %s is not a finite number",
+                           feature_name[i % f.columns]);
+    *out = f;
+    return true;
+}
+
+bool features_of(struct arena *a, const struct func *f, const struct feature_opts *o,
+                 struct features *out, struct err *e)
+{
+    static const struct feature_opts ours;
+    struct arena *scratch = arena_new();
+    struct walk w = { .n = { .a = scratch, .f = f }, .prod = 1 };
+    o = o ? o : &ours;
+    w.n.literal = o->literal;
+    w.n.span = ARENA_ARRAY(scratch, struct span, exprs_n_vars(f->pool) + 1);
+    w.n.value = ARENA_ARRAY(scratch, int64_t, exprs_n_vars(f->pool) + 1);
+    w.scope_prod = ARENA_ARRAY(scratch, double, f->n_buffers);
+    for (int i = 0; i < f->n_roots; i++)
+        walk(&w, f->root[i]);
+    for (int i = 0; i < w.n.site.len; i++)
+        find_touched(&w.n, &w.n.site.data[i]);
+    find_level_bytes(&w.n);
+    group_pieces(&w.n);
+    bool ok = w.n.site.len > 0 ? fill_rows(a, &w.n, o, out, e)
+                               : err_set(e, ERR_STEP, "the program stores nothing");
+    vec_free(&w.path);
+    vec_free(&w.all);
+    vec_free(&w.n.level);
+    vec_free(&w.n.site);
+    arena_free(scratch);
+    return ok;
+}
+
+uint64_t features_hash(const struct features *f)
+{
+    return hash_bytes(f->x, (uint64_t)f->rows * (uint64_t)f->columns * sizeof *f->x,
+                      (uint64_t)f->columns);
+}
