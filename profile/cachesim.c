@@ -31,6 +31,11 @@ static void clear_slot(struct cachesim *s, uint64_t line)
     s->front[line & s->mask] = 0;
 }
 
+static inline void fill_slot(struct cachesim *s, uint64_t line, unsigned dirty)
+{
+    s->front[line & s->mask] = 2 * line + 2 + dirty;
+}
+
 /* A clean line leaves a level that includes nothing without a trace. */
 static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 {
@@ -40,19 +45,12 @@ static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 
 static void insert(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
-    uint32_t victim;
-    *level_place(&s->level[k], line, &victim) |= flags;
-    replaced(s, k, victim);
+    replaced(s, k, level_place(&s->level[k], line, flags));
 }
 
 static void write_below(struct cachesim *s, int k, uint64_t line)
 {
-    if (k == s->n_levels)
-        return;
-    uint32_t *way = level_use(&s->level[k], line);
-    if (way)
-        *way |= DIRTY;
-    else
+    if (k < s->n_levels && !level_use(&s->level[k], line, DIRTY))
         insert(s, k, line, DIRTY);
 }
 
@@ -86,7 +84,7 @@ static void fetch(struct cachesim *s, int k, uint64_t line, int site)
         return;
     struct level *v = &s->level[k];
     v->count.accesses += site >= 0;
-    if (level_use(v, line))
+    if (level_use(v, line, 0))
         return;
     if (site >= 0) {
         v->count.misses++;
@@ -115,7 +113,7 @@ static bool same_page(uint64_t a, uint64_t b)
     return a / CACHE_PAGE_BYTES == b / CACHE_PAGE_BYTES;
 }
 
-static void prefetch_stride(struct cachesim *s, uint64_t addr, int site)
+static void prefetch_stride(struct cachesim *s, uint64_t addr, unsigned site)
 {
     struct stride *t = &s->stride[site];
     int64_t step = (int64_t)(addr - t->last);
@@ -133,8 +131,8 @@ static void prefetch_stride(struct cachesim *s, uint64_t addr, int site)
 }
 
 /* A miss at addr, or the first use of a prefetched line. */
-static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_t addr, int site,
-                                                     bool missed)
+static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_t addr,
+                                                     unsigned site, bool missed)
 {
     if (s->config.prefetch == PREFETCH_STRIDE)
         prefetch_stride(s, addr, site);
@@ -145,50 +143,49 @@ static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_
         prefetch(s, line + (uint64_t)i);
 }
 
-static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, int site,
+static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, unsigned site,
                                            unsigned dirty)
 {
     uint64_t line = addr >> s->line_shift;
-    uint32_t victim;
     s->level[0].count.misses++;
     s->count[site].misses[0]++;
     if (s->n_levels > 1)
-        fetch(s, 1, line, site);
-    *level_place(&s->level[0], line, &victim) |= dirty;
-    s->front[line & s->mask] = 2 * line + 2 + dirty;
+        fetch(s, 1, line, (int)site);
+    uint32_t victim = level_place(&s->level[0], line, dirty);
+    fill_slot(s, line, dirty);
     replaced(s, 0, victim);
     if (s->config.prefetch != PREFETCH_NONE)
         prefetch_after(s, addr, site, true);
 }
 
 /* One line of an access; addr is its first byte there.  true: it missed. */
-static inline bool touch_line(struct cachesim *s, uint64_t addr, int site, unsigned dirty)
+static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s, uint64_t addr,
+                                                             unsigned site)
 {
     uint64_t line = addr >> s->line_shift;
-    uint32_t *way = level_use(&s->level[0], line);
-    if (!way) {
+    unsigned dirty = s->store[site];
+    uint32_t held = level_use(&s->level[0], line, dirty);
+    if (!held) {
         miss(s, addr, site, dirty);
         return true;
     }
-    uint32_t first_use = *way & PREFETCHED;
-    *way = (*way & ~PREFETCHED) | dirty;
-    s->front[line & s->mask] = 2 * line + 2 + (*way & DIRTY);
-    if (first_use) {
+    fill_slot(s, line, (held | dirty) & DIRTY);
+    if (held & PREFETCHED) {
         s->level[0].count.useful++;
         prefetch_after(s, addr, site, false);
     }
     return false;
 }
 
-static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, unsigned bytes)
+/* Any access: one line after the other, each told to whoever watches. */
+static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned site,
+                       unsigned bytes)
 {
     struct cachesim *s = (struct cachesim *)hooks;
-    if (site >= (unsigned)s->n_sites)
-        return;
     uint64_t line = addr >> s->line_shift, last = (addr + bytes - 1) >> s->line_shift;
     int misses = 0;
     for (uint64_t at = addr;; at = line << s->line_shift) {
-        bool missed = touch_line(s, at, (int)site, s->store[site]);
+        bool missed = touch_line(s, at, site);
         misses += missed;
         if (s->told)
             s->told(s->told_ctx, line, site, missed);
@@ -197,6 +194,38 @@ static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, 
     }
     if (misses > 1)
         s->level[0].count.straddled += misses - 1;
+}
+
+/* Nearly all of them lie in one line. */
+static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, unsigned bytes)
+{
+    struct cachesim *s = (struct cachesim *)hooks;
+    if ((addr ^ (addr + bytes - 1)) >> s->line_shift == 0)
+        touch_line(s, addr, site);
+    else
+        touch_each(hooks, addr, site, bytes);
+}
+
+/* touch, when L1 is inline and nothing lies below or prefetches: a miss changes no more than its
+ * set. */
+static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned site,
+                        unsigned bytes)
+{
+    struct cachesim *s = (struct cachesim *)hooks;
+    struct level *v = &s->level[0];
+    uint64_t line = addr >> s->line_shift;
+    unsigned dirty = s->store[site];
+    if ((addr ^ (addr + bytes - 1)) >> s->line_shift) {
+        touch_each(hooks, addr, site, bytes);
+        return;
+    }
+    uint32_t held = level_use_inline(v, line, dirty);
+    fill_slot(s, line, (held | dirty) & DIRTY);
+    if (held)
+        return;
+    v->count.misses++;
+    s->count[site].misses[0]++;
+    v->count.writebacks += level_place_inline(v, line, dirty) & DIRTY;
 }
 
 /* --- Life ------------------------------------------------------------------------------------- */
@@ -228,8 +257,9 @@ bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **
     uint64_t slots = slots_of(s->level[0].sets);
     s->mask = slots - 1;
     s->front = xcalloc(slots, sizeof *s->front);
+    bool alone = c->n_levels == 1 && c->prefetch == PREFETCH_NONE && s->level[0].is_inline;
     s->hooks = (struct ts_sim){ .front = (unsigned long long *)s->front, .mask = s->mask,
-                                .touch = touch };
+                                .touch = alone ? touch_alone : touch };
     *out = s;
     return true;
 }
@@ -274,6 +304,7 @@ void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx)
     s->mask = 0;
     s->hooks.front = &never;
     s->hooks.mask = 0;
+    s->hooks.touch = touch_each;
     s->told = told;
     s->told_ctx = ctx;
 }
@@ -290,7 +321,7 @@ void cachesim_access(struct cachesim *s, uint64_t addr, unsigned site, unsigned 
     uint64_t line = addr >> s->line_shift, key = 2 * line + 2 + s->store[site];
     uint64_t differs = s->hooks.front[line & s->hooks.mask] ^ key;
     if (differs > (s->store[site] ? 0 : 1) || (addr + bytes - 1) >> s->line_shift != line)
-        touch(&s->hooks, addr, site, bytes);
+        s->hooks.touch(&s->hooks, addr, site, bytes);
 }
 
 const struct site_count *cachesim_counts(const struct cachesim *s)

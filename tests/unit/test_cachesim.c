@@ -310,6 +310,7 @@ static void equals_the_slow_twin(void **state)
 static void equals_the_slow_twin_in_odd_shapes(void **state)
 {
     static const char *const odd[] = {
+        "32K/8/64", "4K/8/64", "512/8/64", "2K/8/64,16K/8/64/inclusive,prefetch=next",
         "64/1/64", "4096/64/64", "48K/12/64", "3M/12/64", "4/1/4", "36864/9/4096",
         "4096/64/64/plru", "32K/8/64,512K/8/64/inclusive,32M/16/64", "64/1/64,64/1/64/inclusive",
         "64/1/64,128/2/64/random,192/3/64/inclusive,prefetch=stride:3:1", "cortex-a76",
