@@ -288,6 +288,7 @@ static int dispatch(const struct cli *c)
     case CMD_EXPERT: return cmd_expert(c);
     case CMD_STUDY: return cmd_study(c);
     case CMD_IMPORT: return cmd_import(c);
+    case CMD_RECORDS: return cmd_records(c);
     case CMD_HELP: return cmd_help(c);
     case CMD_COUNT: break;
     }

@@ -42,6 +42,7 @@ extern const char *const run_state_name[];               /* "running" "finished"
 
 struct record_run {
     const char *id;
+    int64_t task;                                        /* as in record_tasks; filled in */
     const char *spec, *isa; int threads;                 /* the task; spec canonical */
     const char *strategy;
     const char *options;                                 /* a JSON object as text; "" = none */
@@ -153,6 +154,14 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
 /* One of its lines, without the newline.  A record whose spec is NULL has no task in it. */
 void record_json(struct str *out, const struct record *rec);
 void record_run_json(struct str *out, const struct record_run *run);
+/* What `records --json` prints: the beginning of an object, whose file and machine are r's; and
+ * whole ones. */
+void records_head_json(struct str *out, const struct records *r);
+void records_tasks_json(struct str *out, const struct records *r, const struct record_task *task,
+                        int n);
+void records_runs_json(struct str *out, const struct records *r, const struct record_run *run,
+                       int n);
+void records_list_json(struct str *out, const struct records *r, const struct record *rec, int n);
 
 struct records_added { int64_t runs, records, known; };  /* known: were there already */
 /* All lines or none: the first one that is wrong is an error with line and column, and nothing

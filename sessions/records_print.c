@@ -122,7 +122,7 @@ void record_json(struct str *out, const struct record *rec)
     str_add(out, "}");
 }
 
-void record_run_json(struct str *out, const struct record_run *run)
+static void add_run(struct str *out, const struct record_run *run)
 {
     json_t *options = run->options && *run->options
                     ? json_loads(run->options, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -137,7 +137,72 @@ void record_run_json(struct str *out, const struct record_run *run)
     text_key(out, "started", run->started);
     text_key(out, "ended", run->ended);
     text_key(out, "state", run_state_name[run->state]);
-    str_add(out, "}");
     free(text);
     json_decref(options);
+}
+
+void record_run_json(struct str *out, const struct record_run *run)
+{
+    add_run(out, run);
+    str_add(out, "}");
+}
+
+/* --- Lists ------------------------------------------------------------------------------------ */
+
+void records_head_json(struct str *out, const struct records *r)
+{
+    str_printf(out, "{\"format\": %d", RECORD_FORMAT);
+    text_key(out, "file", records_file(r));
+    text_key(out, "machine", records_machine(r));
+}
+
+/* ,\n "KEY": [ITEM,\n ITEM]}\n */
+static void open_list(struct str *out, const struct records *r, const char *key)
+{
+    records_head_json(out, r);
+    str_printf(out, ",\n \"%s\": [", key);
+}
+
+void records_tasks_json(struct str *out, const struct records *r, const struct record_task *task,
+                        int n)
+{
+    open_list(out, r, "tasks");
+    for (int i = 0; i < n; i++) {
+        const struct record_task *t = &task[i];
+        str_printf(out, "%s\n  {\"task\": %lld", i ? "," : "", (long long)t->task);
+        add_task(out, t->spec, t->threads, t->isa, t->machine);
+        str_printf(out, ", \"here\": %s, \"records\": %lld, \"right\": %lld, \"runs\": %lld",
+                   streq(t->machine, records_machine(r)) ? "true" : "false",
+                   (long long)t->n_records, (long long)t->n_good, (long long)t->n_runs);
+        number_key(out, "best_ms", t->best_ms > 0 ? t->best_ms : (double)NAN);
+        number_key(out, "best_gflops", t->best_gflops > 0 ? t->best_gflops : (double)NAN);
+        text_key(out, "last", t->last);
+        str_add(out, "}");
+    }
+    str_add(out, "]}\n");
+}
+
+void records_runs_json(struct str *out, const struct records *r, const struct record_run *run,
+                       int n)
+{
+    open_list(out, r, "runs");
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? ",\n  " : "\n  ");
+        add_run(out, &run[i]);
+        str_printf(out, ", \"task\": %lld, \"records\": %lld", (long long)run[i].task,
+                   (long long)run[i].n_records);
+        number_key(out, "best_ms", run[i].best_ms > 0 ? run[i].best_ms : (double)NAN);
+        str_add(out, "}");
+    }
+    str_add(out, "]}\n");
+}
+
+void records_list_json(struct str *out, const struct records *r, const struct record *rec, int n)
+{
+    open_list(out, r, "records");
+    for (int i = 0; i < n; i++) {
+        str_add(out, i ? ",\n  " : "\n  ");
+        record_json(out, &rec[i]);
+    }
+    str_add(out, "]}\n");
 }

@@ -71,7 +71,8 @@ const char *const record_run_columns =
     "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy, run.options,"
     " run.seed, run.budget, run.started, run.ended, run.state, is_alive(run.owner),"
     " (SELECT count(*) FROM record WHERE record.run = run.id),"
-    " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD ")";
+    " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD "),"
+    " run.task";
 
 void record_run_of_row(sqlite3_stmt *s, struct record_run *out)
 {
@@ -83,6 +84,7 @@ void record_run_of_row(sqlite3_stmt *s, struct record_run *out)
         .budget = sqlite3_column_int64(s, 8), .started = column_text(s, 9),
         .ended = column_text(s, 10), .n_records = sqlite3_column_int64(s, 13),
         .best_ms = column_number(s, 14, 0),
+        .task = sqlite3_column_int64(s, 15),
         .state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
                : sqlite3_column_int(s, 12) ? RUN_RUNNING : RUN_KILLED,
     };

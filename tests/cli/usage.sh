@@ -10,7 +10,7 @@ t 2 'unknown parameter|no parameter|E_NAME' gmm m=4 k=4 n=4 q=1
 t 0 '^tilescope [0-9]+\.[0-9]+' --version
 t 0 '^tilescope [0-9]+\.[0-9]+' -V
 t 0 '^usage: tilescope ' --help
-for command in run show export ops meters machine studies tune expert study import help; do
+for command in run show export ops meters machine studies tune expert study import records help; do
     t 0 "^usage: tilescope $command" $command --help
 done
 t 0 '^usage: tilescope run' help run

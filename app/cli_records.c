@@ -1,0 +1,215 @@
+/* `tilescope records`: what was measured; this file has the verbs that move or delete it. */
+#include "app/cli_records.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+
+#define IMPORT_MAX_BYTES ((size_t)1 << 30)
+#define ROWS 20
+
+/* --- From file to file ------------------------------------------------------------------------ */
+
+static bool do_export(struct ask *k, struct err *e)
+{
+    const char *to = args_value(k->args, OPT_OUTPUT);
+    int64_t n;
+    if (!args_has(k->args, OPT_MACHINE))
+        k->f.any_machine = true;
+    if (!ask_filter(k, e))
+        return false;
+    if (!records_export(k->r, &k->f, &k->out, &n, e))
+        return false;
+    if (!to || streq(to, "-"))
+        return true;
+    if (!file_write_atomic(to, str_text(&k->out), k->out.len, e))
+        return false;
+    str_clear(&k->out);
+    if (k->json) {
+        str_printf(&k->out, "{\"format\": 1, \"records\": %lld}\n", (long long)n);
+        return true;
+    }
+    str_add(&k->out, "wrote ");
+    ask_plural(&k->out, n, "record");
+    str_printf(&k->out, " to %s\n", to);
+    return true;
+}
+
+static void add_added(struct ask *k, const struct records_added *added)
+{
+    if (k->json) {
+        str_printf(&k->out, "{\"format\": 1, \"runs\": %lld, \"records\": %lld,"
+                            " \"known\": %lld}\n", (long long)added->runs,
+                   (long long)added->records, (long long)added->known);
+        return;
+    }
+    str_add(&k->out, "added ");
+    ask_plural(&k->out, added->records, "record");
+    str_add(&k->out, " in ");
+    ask_plural(&k->out, added->runs, "new run");
+    if (added->known > 0) {
+        str_add(&k->out, "; ");
+        str_count(&k->out, added->known);
+        str_add(&k->out, added->known == 1 ? " was there already" : " were there already");
+    }
+    str_add(&k->out, "\n");
+}
+
+static bool one_file(struct ask *k, const char *example, struct err *e)
+{
+    if (k->args->word.len == 2)
+        return true;
+    err_set(e, ERR_SYNTAX, "records %s takes one file", k->args->word.data[0]);
+    return err_fix(e, "tilescope records %s %s", k->args->word.data[0], example);
+}
+
+static bool do_import(struct ask *k, struct err *e)
+{
+    struct records_added added;
+    struct str text = {0};
+    bool ok = one_file(k, "FILE.jsonl", e);
+    const char *from = ok ? k->args->word.data[1] : NULL;
+    ok = ok && file_read(from, IMPORT_MAX_BYTES, &text, e)
+      && records_import(k->r, streq(from, "-") ? "<stdin>" : from, str_text(&text), text.len,
+                        &added, e);
+    if (ok)
+        add_added(k, &added);
+    str_free(&text);
+    return ok;
+}
+
+static bool do_merge(struct ask *k, struct err *e)
+{
+    struct records_added added;
+    if (!one_file(k, "OTHER.db", e) || !records_merge(k->r, k->args->word.data[1], &added, e))
+        return false;
+    add_added(k, &added);
+    return true;
+}
+
+/* --- Housekeeping ----------------------------------------------------------------------------- */
+
+static bool do_prune(struct ask *k, struct err *e)
+{
+    long long keep = 0;
+    struct records_pruned gone;
+    bool dry = !args_has(k->args, OPT_YES);
+    if (!ask_filter(k, e))
+        return false;
+    if (!args_int(k->args, OPT_KEEP, 1, INT32_MAX, &keep, e))
+        return false;
+    bool chosen = ask_operand(k) || keep || k->f.run || k->f.failed || k->f.before || k->f.outcome
+               || args_has(k->args, OPT_MACHINE);
+    if (!chosen) {
+        err_set(e, ERR_SYNTAX, "prune what? every record of this machine would go");
+        return err_fix(e, "TASK, --failed, --outcome, --before, --run, --machine, or --keep 100:"
+                          " all but the 100 fastest of each task");
+    }
+    if (!records_prune(k->r, &k->f, keep, dry, &gone, e))
+        return false;
+    if (k->json) {
+        str_printf(&k->out, "{\"format\": 1, \"records\": %lld, \"runs\": %lld, \"deleted\": %s}\n",
+                   (long long)gone.records, (long long)gone.runs, dry ? "false" : "true");
+        return true;
+    }
+    str_add(&k->out, dry ? "would delete " : "deleted ");
+    ask_plural(&k->out, gone.records, "record");
+    str_add(&k->out, " and ");
+    ask_plural(&k->out, gone.runs, "run");
+    str_add(&k->out, dry ? "; --yes does it\n" : "\n");
+    return true;
+}
+
+static bool count_one(void *ctx, const struct record *rec)
+{
+    (void)rec;
+    ++*(int64_t *)ctx;
+    return true;
+}
+
+static bool do_check(struct ask *k, struct err *e)
+{
+    struct record_filter all = { .any_machine = true };
+    int64_t n = 0;
+    if (!records_check(k->r, e) || !records_each(k->r, &all, count_one, &n, e))
+        return false;
+    if (k->json) {
+        records_head_json(&k->out, k->r);
+        str_printf(&k->out, ", \"records\": %lld, \"sound\": true}\n", (long long)n);
+        return true;
+    }
+    str_printf(&k->out, "%s: ", records_file(k->r));
+    ask_plural(&k->out, n, "record");
+    str_add(&k->out, ", sound\n");
+    return true;
+}
+
+/* The one verb that does not open the file. */
+static int set_aside(const struct cli *c)
+{
+    struct str moved = {0};
+    struct err e = {0};
+    if (!records_set_aside(NULL, &moved, &e))
+        return cli_fail(c, &e);
+    printf("moved to %s; the next run starts a new file\n", str_text(&moved));
+    str_free(&moved);
+    return EXIT_FINE;
+}
+
+/* --- The command ------------------------------------------------------------------------------ */
+
+static const struct verb {
+    const char *name;
+    bool writes;
+    bool (*run)(struct ask *k, struct err *e);
+} verbs[] = {
+    { "list", false, records_do_list },
+    { "show", false, records_do_show },
+    { "best", false, records_do_best },
+    { "runs", false, records_do_runs },
+    { "export", false, do_export },
+    { "import", true, do_import },
+    { "merge", true, do_merge },
+    { "prune", true, do_prune },
+    { "check", false, do_check },
+    { "aside", true, NULL },
+};
+
+static const struct verb *find_verb(const char *name, struct err *e)
+{
+    const char *all[COUNT_OF(verbs)];
+    for (int i = 0; i < COUNT_OF(verbs); i++) {
+        all[i] = verbs[i].name;
+        if (streq(name, verbs[i].name))
+            return &verbs[i];
+    }
+    err_set(e, ERR_NAME, "records cannot '%s'", name);
+    const char *near = str_nearest(name, all, COUNT_OF(all));
+    if (near)
+        err_fix(e, "tilescope records %s", near);
+    else
+        err_fix(e, "list, show, best, runs, export, import, merge, prune, check or aside");
+    return NULL;
+}
+
+int cmd_records(const struct cli *c)
+{
+    struct ask k = { .c = c, .args = c->args, .rows = ROWS };
+    struct err e = {0};
+    const struct verb *v = find_verb(c->args->word.len ? c->args->word.data[0] : "list", &e);
+    if (!v)
+        return cli_fail(c, &e);
+    if (!v->run)
+        return set_aside(c);
+    k.a = arena_new();
+    bool ok = (v->writes ? records_open : records_open_reading)(NULL, &k.r, &e)
+           && ask_options(&k, &e) && v->run(&k, &e);
+    records_close(k.r);
+    if (ok)
+        cli_put(&k.out);
+    str_free(&k.out);
+    arena_free(k.a);
+    return ok ? EXIT_FINE : cli_fail(c, &e);
+}
