@@ -72,8 +72,7 @@ static bool agrees(struct records *r, const struct record *rec, struct err *e)
     struct str sql = {0};
     sqlite3_stmt *s;
     records_where(r, &f, false, &c);
-    str_printf(&sql, "SELECT 1 FROM run JOIN task ON task.id = run.task JOIN machine ON"
-                     " machine.id = run.machine%s", str_text(&c.text));
+    str_printf(&sql, "SELECT 1" FROM_RUNS "%s", str_text(&c.text));
     bool ok = records_prepare(r, str_text(&sql), &c, &s, e);
     int rc = ok ? sqlite3_step(s) : SQLITE_DONE;
     if (ok && rc != SQLITE_ROW && rc != SQLITE_DONE)

@@ -7,6 +7,27 @@
 
 #define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
 
+/* Parts of queries: the tables together, what counts as right and timed, and the columns that
+ * record_of_row and record_run_of_row read. */
+#define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
+                     " JOIN task ON task.id = record.task" \
+                     " JOIN machine ON machine.id = record.machine"
+#define FROM_RUNS " FROM run JOIN task ON task.id = run.task" \
+                  " JOIN machine ON machine.id = run.machine"
+#define GOOD_RECORD "record.outcome = 'ok' AND record.verified AND record.min_ms IS NOT NULL"
+#define RECORD_COLUMNS \
+    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, record.trial," \
+    " record.strategy, record.seed, record.steps, record.outcome, record.reason," \
+    " record.median_ms, record.min_ms, record.spread, record.samples, record.gflops," \
+    " record.verified, record.max_rel_err, record.compile_s, record.measure_s," \
+    " record.features, record.version, record.date"
+#define RUN_COLUMNS \
+    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy," \
+    " run.options, run.seed, run.budget, run.started, run.ended, run.state," \
+    " is_alive(run.owner), (SELECT count(*) FROM record WHERE record.run = run.id)," \
+    " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
+    " run.task"
+
 /* Statements that are worth keeping, by number. */
 enum records_sql {
 #define SQL(id, text) SQL_##id,
@@ -56,8 +77,7 @@ void records_where(const struct records *r, const struct record_filter *f, bool 
                    struct clause *out);
 bool records_prepare(struct records *r, const char *sql, const struct clause *c,
                      sqlite3_stmt **out, struct err *e);
-/* The columns of a record and of a run, and the row as one (texts are the statement's). */
-extern const char *const record_columns, *const record_run_columns;
+/* A row of RECORD_COLUMNS or RUN_COLUMNS (texts are the statement's); a copy of one in a. */
 void record_of_row(sqlite3_stmt *s, struct record *out);
 void record_run_of_row(sqlite3_stmt *s, struct record_run *out);
 void record_copy(struct arena *a, const struct record *from, struct record *out);

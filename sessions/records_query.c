@@ -9,21 +9,7 @@
 #include "sessions/records_impl.h"
 
 #define READ "read the records"
-#define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
-                     " JOIN task ON task.id = record.task" \
-                     " JOIN machine ON machine.id = record.machine"
-#define FROM_RUNS " FROM run JOIN task ON task.id = run.task" \
-                  " JOIN machine ON machine.id = run.machine"
-#define GOOD "record.outcome = 'ok' AND record.verified AND record.min_ms IS NOT NULL"
-
 /* --- Rows ------------------------------------------------------------------------------------- */
-
-const char *const record_columns =
-    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, record.trial,"
-    " record.strategy, record.seed, record.steps, record.outcome, record.reason, record.median_ms,"
-    " record.min_ms, record.spread, record.samples, record.gflops, record.verified,"
-    " record.max_rel_err, record.compile_s, record.measure_s, record.features, record.version,"
-    " record.date";
 
 /* What a file says that nobody wrote is none. */
 static enum outcome outcome_of(const char *name)
@@ -66,13 +52,6 @@ void record_copy(struct arena *a, const struct record *from, struct record *out)
     out->version = arena_strdup(a, from->version);
     out->date = arena_strdup(a, from->date);
 }
-
-const char *const record_run_columns =
-    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy, run.options,"
-    " run.seed, run.budget, run.started, run.ended, run.state, is_alive(run.owner),"
-    " (SELECT count(*) FROM record WHERE record.run = run.id),"
-    " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD "),"
-    " run.task";
 
 void record_run_of_row(sqlite3_stmt *s, struct record_run *out)
 {
@@ -144,9 +123,9 @@ void records_where(const struct records *r, const struct record_filter *f, bool 
         return;
     where_text(out, "record.outcome = ?", f->outcome);
     if (f->good)
-        where(out, GOOD);
+        where(out, GOOD_RECORD);
     if (f->failed)
-        where(out, "NOT (" GOOD ")");
+        where(out, "NOT (" GOOD_RECORD ")");
 }
 
 bool records_prepare(struct records *r, const char *sql, const struct clause *c,
@@ -197,10 +176,10 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     struct record rec;
     int rc;
     records_where(r, f, true, &c);
-    if (!select_rows(r, record_columns, FROM_RECORDS, &c,
-                     f->fastest ? " ORDER BY record.min_ms IS NULL, record.min_ms, record.id"
-                                : " ORDER BY record.run, record.trial, record.id",
-                     f->limit, &s, e))
+    const char *order = !f->fastest ? " ORDER BY record.run, record.trial, record.id"
+                      : f->good ? " ORDER BY record.min_ms, record.id"      /* as the index */
+                      : " ORDER BY record.min_ms IS NULL, record.min_ms, record.id";
+    if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
         return false;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         record_of_row(s, &rec);
@@ -259,27 +238,27 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e)
 {
-    struct clause c;
-    sqlite3_stmt *s;
-    struct record rec;
-    struct record_filter f = { .spec = spec, .threads = threads, .isa = isa };
-    records_where(r, &f, true, &c);
-    where_number(&c, "record.steps_hash = ?", (int64_t)hash_text(steps));
-    where_text(&c, "record.steps = ?", steps);
-    where(&c, "record.outcome NOT IN ('none', 'cancelled', 'environment')");
-    if (!select_rows(r, record_columns, FROM_RECORDS, &c,
-                     " ORDER BY record.date DESC, record.id DESC", 1, &s, e))
+    struct record rec, *copy = NULL;
+    sqlite3_stmt *s = records_sql(r, SQL_FIND, e);
+    if (!s)
         return false;
+    sqlite3_bind_text(s, 1, spec, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, threads);
+    sqlite3_bind_text(s, 3, isa, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 4, str_text(&r->machine), -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 5, (int64_t)hash_text(steps));
+    sqlite3_bind_text(s, 6, steps, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
-    struct record *copy = NULL;
     if (rc == SQLITE_ROW) {
         record_of_row(s, &rec);
         record_copy(a, &rec, copy = ARENA_NEW(a, struct record));
     }
-    if (!rows_over(r, s, rc, e))
-        return false;
-    *out = copy;
-    return true;
+    bool ok = rc == SQLITE_ROW || rc == SQLITE_DONE || records_fail(r, e, READ);
+    sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
+    if (ok)
+        *out = copy;
+    return ok;
 }
 
 /* --- Runs and tasks --------------------------------------------------------------------------- */
@@ -293,7 +272,7 @@ bool records_runs(struct records *r, const struct record_filter *f, struct arena
     VEC(struct record_run) list = {0};
     int rc;
     records_where(r, f, false, &c);
-    if (!select_rows(r, record_run_columns, FROM_RUNS, &c,
+    if (!select_rows(r, RUN_COLUMNS, FROM_RUNS, &c,
                      " ORDER BY run.started DESC, run.id DESC", f->limit, &s, e))
         return false;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -327,9 +306,9 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 {
     static const char columns[] =
         "task.id, task.spec, task.threads, task.isa, machine.fingerprint, count(*),"
-        " count(CASE WHEN " GOOD " THEN 1 END), count(DISTINCT record.run),"
-        " min(CASE WHEN " GOOD " THEN record.min_ms END),"
-        " max(CASE WHEN " GOOD " THEN record.gflops END), max(record.date)";
+        " count(CASE WHEN " GOOD_RECORD " THEN 1 END), count(DISTINCT record.run),"
+        " min(CASE WHEN " GOOD_RECORD " THEN record.min_ms END),"
+        " max(CASE WHEN " GOOD_RECORD " THEN record.gflops END), max(record.date)";
     struct clause c;
     sqlite3_stmt *s;
     struct record_task task;
@@ -369,7 +348,7 @@ static bool choose_victims(struct records *r, const struct record_filter *f, int
     if (keep > 0)
         str_printf(&sql, " AND record.id NOT IN (SELECT id FROM (SELECT id, row_number() OVER"
                          " (PARTITION BY task, machine ORDER BY min_ms, id) AS place FROM record"
-                         " WHERE " GOOD ") WHERE place <= %lld)", (long long)keep);
+                         " WHERE " GOOD_RECORD ") WHERE place <= %lld)", (long long)keep);
     bool ok = records_exec(r, "CREATE TEMP TABLE IF NOT EXISTS victim(id INTEGER PRIMARY KEY,"
                               " run INTEGER); DELETE FROM temp.victim", e)
            && records_prepare(r, str_text(&sql), &c, &s, e);

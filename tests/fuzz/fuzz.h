@@ -27,6 +27,9 @@ int fuzz_notation(const uint8_t *data, size_t n);
  * fuzz_spec, if it is small. */
 int fuzz_onnx(const uint8_t *data, size_t n);
 
+/* Exported records: taken whole or refused whole; what was taken goes out and in again. */
+int fuzz_records(const uint8_t *data, size_t n);
+
 /* A line in memory of its own, so that reading past its end is noticed.  free() it. */
 char *fuzz_text(const uint8_t *data, size_t n);
 /* The next line of *data (up to a newline or its end), likewise; NULL after the last one. */

@@ -11,7 +11,7 @@ work=$build/fuzz/work
 export XDG_STATE_HOME=$PWD/$work/state XDG_CACHE_HOME=$PWD/$work/cache LC_ALL=C.UTF-8
 export OMP_NUM_THREADS=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
-declare -A longest=([yaml]=3000 [command]=900 [spec]=400 [notation]=400 [onnx]=1500)
+declare -A longest=([yaml]=3000 [command]=900 [spec]=400 [notation]=400 [onnx]=1500 [records]=4000)
 
 # The number behind WORD in the last line of the log that has one.
 number() {

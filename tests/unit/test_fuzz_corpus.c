@@ -88,11 +88,19 @@ static void onnx(void **state)
     replay("tests/regress", ".onnx", fuzz_onnx);
 }
 
+static void records(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/records", "", fuzz_records) > 0);
+    replay("tests/regress", ".records", fuzz_records);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml), cmocka_unit_test(command), cmocka_unit_test(spec),
         cmocka_unit_test(notation), cmocka_unit_test(onnx),
+        cmocka_unit_test(records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
