@@ -20,7 +20,7 @@
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
             libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev \
-            libpapi-dev libsqlite3-dev
+            libpapi-dev libsqlite3-dev libxgboost-dev
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -174,6 +174,13 @@ $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 # What a step costs the engine (no kernel is run).
 $(B)/bench-engine: $(B)/tests/bench/engine.o $(B)/libtilescope.a
 	$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+# The cost model on random schedules of two convolutions; MODEL="-n 200 -s 1 -f FILE".
+$(B)/bench-model: $(B)/tests/bench/model.o $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+bench-model: all
+	@$(MAKE) --no-print-directory $(B)/bench-model
+	@TILESCOPE_HOME=. TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/bench-model $(MODEL)
 bench-sim: all
 	@TILESCOPE=$(B)/tilescope tests/bench/sim.sh
 # The best shipped schedule of every class against oneDNN and OpenBLAS; BENCH="-c dep": one class.

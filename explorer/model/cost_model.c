@@ -1,0 +1,347 @@
+#include "explorer/model/cost_model.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/model/rank.h"
+#include "explorer/model/xgb.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+
+#define ROUNDS 300
+#define FIRST 32
+#define GROWTH 1.2
+#define WEIGHT_LEAST 0.05
+/* Training ends after so many rounds without so much of the error gone.  With gamma 0.001 trees
+ * stop splitting after about 35 rounds, so that more patience (TVM: 50) buys rounds of single
+ * leaves: the order of unseen programs was the same (make bench-model), the time twice. */
+#define PATIENCE 10
+#define PROGRESS 0.005
+
+struct cost_model {
+    struct cost_model_opts o;
+    int columns;                          /* of the features; 0 = none seen */
+    VEC(float) x;                         /* all rows */
+    VEC(int) first;                       /* per sample: its first row */
+    VEC(double) ms;
+    double best_ms;
+    struct xgb *ensemble;                 /* NULL = nothing learned */
+    int ensemble_columns;                 /* of the features that it was made for */
+    int n_used, used[FEATURES_ALL];       /* columns that it looks at */
+    int trained_at;                       /* samples at the last training */
+    struct { double score, ms; } window[MODEL_WINDOW];
+    int predicted;                        /* samples ever in the window */
+    struct cost_model_stats stats;
+};
+
+bool cost_model_new(const struct cost_model_opts *o, struct cost_model **out, struct err *e)
+{
+    if (!o->random && !xgb_available(e))
+        return false;
+    struct cost_model *m = xcalloc(1, sizeof *m);
+    m->o = *o;
+    m->o.rounds = o->rounds > 0 ? o->rounds : ROUNDS;
+    m->o.first = o->first > 0 ? o->first : FIRST;
+    m->o.growth = o->growth > 1 ? o->growth : GROWTH;
+    m->best_ms = INFINITY;
+    *out = m;
+    return true;
+}
+
+void cost_model_free(struct cost_model *m)
+{
+    if (!m)
+        return;
+    vec_free(&m->x);
+    vec_free(&m->first);
+    vec_free(&m->ms);
+    xgb_free(m->ensemble);
+    free(m);
+}
+
+struct cost_model_stats cost_model_stats(const struct cost_model *m)
+{
+    struct cost_model_stats s = m->stats;
+    s.learned = m->ensemble != NULL;
+    return s;
+}
+
+/* --- Predicting ------------------------------------------------------------------------------ */
+
+static bool usable(const struct features *f)
+{
+    for (int i = 0; i < f->rows * f->columns; i++)
+        if (!isfinite(f->x[i]))
+            return false;
+    return f->rows > 0 && f->columns > 0 && f->columns <= FEATURES_ALL;
+}
+
+/* The columns that the ensemble looks at. */
+static float *gather(const float *from, int rows, int columns, const int *used, int n, float *to)
+{
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < n; i++)
+            *to++ = from[(size_t)r * (size_t)columns + (size_t)used[i]];
+    return to;
+}
+
+static double random_score(const struct cost_model *m, const struct features *f)
+{
+    struct rng r = rng_seed(m->o.seed ^ features_hash(f));
+    return rng_unit(&r);
+}
+
+static bool fits(const struct cost_model *m, const struct features *f)
+{
+    int columns = m->ensemble ? m->ensemble_columns : m->columns;
+    return usable(f) && (columns == 0 || f->columns == columns);
+}
+
+static void learned_scores(const struct cost_model *m, const struct features *f, int n,
+                           double *score)
+{
+    int rows = 0, at = 0;
+    struct err e;
+    for (int i = 0; i < n; i++)
+        rows += fits(m, &f[i]) ? f[i].rows : 0;
+    float *x = xcalloc((size_t)rows * (size_t)m->n_used + 1, sizeof *x);
+    float *y = xcalloc((size_t)rows + 1, sizeof *y), *next = x;
+    for (int i = 0; i < n; i++)
+        if (fits(m, &f[i]))
+            next = gather(f[i].x, f[i].rows, f[i].columns, m->used, m->n_used, next);
+    bool ok = rows > 0 && xgb_predict(m->ensemble, x, rows, m->n_used, y, &e);
+    for (int i = 0; i < n; i++) {
+        score[i] = ok && fits(m, &f[i]) ? 0 : -INFINITY;
+        for (int r = 0; score[i] != -INFINITY && r < f[i].rows; r++)
+            score[i] += y[at++];
+    }
+    free(x);
+    free(y);
+}
+
+void cost_model_predict(struct cost_model *m, const struct features *f, int n, double *score)
+{
+    if (m->ensemble) {
+        learned_scores(m, f, n, score);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        score[i] = fits(m, &f[i]) ? random_score(m, &f[i]) : -INFINITY;
+}
+
+/* --- Samples --------------------------------------------------------------------------------- */
+
+bool cost_model_add(struct cost_model *m, const struct features *f, double latency_ms)
+{
+    bool failed = !(latency_ms > 0) || !isfinite(latency_ms);
+    double ms = failed ? INFINITY : latency_ms;
+    if (!usable(f) || (m->columns && f->columns != m->columns))
+        return false;
+    m->columns = f->columns;
+    if (m->ensemble && f->columns == m->ensemble_columns) {
+        int at = m->predicted++ % MODEL_WINDOW;
+        cost_model_predict(m, f, 1, &m->window[at].score);
+        m->window[at].ms = ms;
+    }
+    vec_push(&m->first, m->x.len / m->columns);
+    vec_push(&m->ms, ms);
+    for (int i = 0; i < f->rows * f->columns; i++)
+        vec_push(&m->x, f->x[i]);
+    m->best_ms = fmin(m->best_ms, ms);
+    m->stats.samples++;
+    m->stats.failed += failed;
+    return true;
+}
+
+struct model_accuracy cost_model_accuracy(const struct cost_model *m)
+{
+    struct model_accuracy a = { .n = m->predicted < MODEL_WINDOW ? m->predicted : MODEL_WINDOW };
+    double score[MODEL_WINDOW], ms[MODEL_WINDOW];
+    for (int i = 0; i < a.n; i++) {
+        score[i] = m->window[i].score;
+        ms[i] = m->window[i].ms;
+    }
+    a.pair_order = rank_pair_order(score, ms, a.n);
+    a.recall8 = rank_recall(score, ms, a.n, 8);
+    a.known = a.n >= 16 && !isnan(a.pair_order);
+    return a;
+}
+
+/* --- Training -------------------------------------------------------------------------------- */
+
+double pack_gradient(int packs, const int *first, const double *y, const double *w,
+                     const float *predicted, float *gradient, float *hessian)
+{
+    double squares = 0, weights = 0;
+    for (int p = 0; p < packs; p++) {
+        double sum = 0;
+        for (int i = first[p]; i < first[p + 1]; i++)
+            sum += predicted[i];
+        for (int i = first[p]; i < first[p + 1]; i++) {
+            gradient[i] = (float)(w[p] * (sum - y[p]));
+            hessian[i] = (float)w[p];
+        }
+        squares += w[p] * (sum - y[p]) * (sum - y[p]);
+        weights += w[p];
+    }
+    return weights > 0 ? sqrt(squares / weights) : 0;
+}
+
+struct packs {
+    int n;
+    int *first;                           /* n + 1 */
+    double *y, *w;
+    double error, mark;                   /* now, and when it last got better */
+    int rounds, idle;
+};
+
+static bool on_round(void *ctx, const float *predicted, float *gradient, float *hessian)
+{
+    struct packs *p = ctx;
+    p->error = pack_gradient(p->n, p->first, p->y, p->w, predicted, gradient, hessian);
+    if (p->rounds == 0 || p->error < p->mark * (1 - PROGRESS)) {
+        p->mark = p->error;
+        p->idle = 0;
+    }
+    if (p->error < 1e-6 || p->idle++ >= PATIENCE)
+        return false;
+    p->rounds++;
+    return true;
+}
+
+static void label(const struct cost_model *m, struct packs *p)
+{
+    p->n = m->first.len;
+    p->first = xcalloc((size_t)p->n + 1, sizeof *p->first);
+    p->y = xcalloc((size_t)p->n + 1, sizeof *p->y);
+    p->w = xcalloc((size_t)p->n + 1, sizeof *p->w);
+    memcpy(p->first, m->first.data, (size_t)p->n * sizeof *p->first);
+    p->first[p->n] = m->x.len / m->columns;
+    for (int i = 0; i < p->n; i++) {
+        p->y[i] = isfinite(m->ms.data[i]) ? m->best_ms / m->ms.data[i] : 0;
+        p->w[i] = fmax(p->y[i], WEIGHT_LEAST);
+    }
+}
+
+/* Columns that differ among the samples; the others would only cost time. */
+static int varying(const struct cost_model *m, int *used)
+{
+    int n = 0, rows = m->x.len / m->columns;
+    for (int c = 0; c < m->columns; c++)
+        for (int r = 1; r < rows; r++)
+            if (m->x.data[r * m->columns + c] != m->x.data[c]) {
+                used[n++] = c;
+                break;
+            }
+    if (n == 0)
+        used[n++] = 0;
+    return n;
+}
+
+bool cost_model_train_now(struct cost_model *m, const struct cancel *c, struct err *e)
+{
+    static const struct xgb_param params[] = {
+        { "booster", "gbtree" }, { "tree_method", "hist" }, { "max_depth", "10" },
+        { "gamma", "0.001" }, { "min_child_weight", "0" }, { "eta", "0.2" }, { "lambda", "1" },
+        { "base_score", "0" }, { "max_bin", "64" }, { "seed", "0" }, { NULL, NULL },
+    };
+    if (m->o.random || m->first.len == 0)
+        return true;
+    struct packs p = { 0 };
+    struct xgb_objective o = { &p, on_round };
+    struct xgb *ensemble;
+    int used[FEATURES_ALL], n_used = varying(m, used), rows = m->x.len / m->columns;
+    double start = clock_s();
+    float *x = xcalloc((size_t)rows * (size_t)n_used, sizeof *x);
+    gather(m->x.data, rows, m->columns, used, n_used, x);
+    label(m, &p);
+    bool ok = xgb_train(x, rows, n_used, params, m->o.rounds, &o, c, &ensemble, e);
+    if (ok) {
+        xgb_free(m->ensemble);
+        m->ensemble = ensemble;
+        m->ensemble_columns = m->columns;
+        m->n_used = n_used;
+        memcpy(m->used, used, sizeof used);
+        m->trained_at = m->first.len;
+        m->stats.trainings++;
+        m->stats.trees = p.rounds;
+        m->stats.error = p.error;
+    }
+    m->stats.last_train_s = clock_s() - start;
+    m->stats.train_s += m->stats.last_train_s;
+    free(x);
+    free(p.first);
+    free(p.y);
+    free(p.w);
+    return ok;
+}
+
+bool cost_model_train(struct cost_model *m, const struct cancel *c, struct err *e)
+{
+    int n = m->first.len;
+    if (n < m->o.first || (m->trained_at && n < m->trained_at * m->o.growth))
+        return true;
+    return cost_model_train_now(m, c, e);
+}
+
+/* --- As bytes -------------------------------------------------------------------------------- */
+
+#define MAGIC "tsmodel1"
+
+/* Then comes the ensemble, which has a hash of its own. */
+struct head { char magic[8]; int32_t columns, n_used, used[FEATURES_ALL]; uint64_t hash; };
+
+static uint64_t head_hash(const struct head *h)
+{
+    return hash_bytes(h, offsetof(struct head, hash), sizeof *h);
+}
+
+bool cost_model_save(const struct cost_model *m, struct str *out, struct err *e)
+{
+    if (!m->ensemble)
+        return err_set(e, ERR_STEP, "the cost model has learned nothing yet");
+    struct head h = { .columns = m->ensemble_columns, .n_used = m->n_used };
+    struct str s = { 0 };
+    memcpy(h.magic, MAGIC, sizeof h.magic);
+    memcpy(h.used, m->used, (size_t)m->n_used * sizeof *h.used);
+    h.hash = head_hash(&h);
+    str_add_n(&s, (const char *)&h, sizeof h);
+    bool ok = xgb_save(m->ensemble, &s, e);
+    if (ok)
+        str_add_n(out, s.data, s.len);
+    str_free(&s);
+    return ok;
+}
+
+static bool read_head(const char *data, size_t n, struct head *h, struct err *e)
+{
+    if (n < sizeof *h || memcmp(data, MAGIC, strlen(MAGIC)) != 0)
+        return err_set(e, ERR_SYNTAX, "these bytes are no cost model");
+    memcpy(h, data, sizeof *h);
+    bool ok = h->hash == head_hash(h) && h->n_used > 0 && h->n_used <= h->columns &&
+              (h->columns == FEATURES || h->columns == FEATURES_ALL);
+    for (int i = 0; ok && i < h->n_used; i++)
+        ok = h->used[i] >= 0 && h->used[i] < h->columns;
+    return ok || err_set(e, ERR_SYNTAX, "the cost model is damaged");
+}
+
+bool cost_model_load(struct cost_model *m, const void *data, size_t n, struct err *e)
+{
+    struct head h;
+    struct xgb *ensemble;
+    if (m->o.random)
+        return err_set(e, ERR_STEP, "a random model loads nothing");
+    if (!read_head(data, n, &h, e))
+        return false;
+    if (!xgb_load((const char *)data + sizeof h, n - sizeof h, &ensemble, e))
+        return false;
+    xgb_free(m->ensemble);
+    m->ensemble = ensemble;
+    m->ensemble_columns = h.columns;
+    m->n_used = h.n_used;
+    for (int i = 0; i < h.n_used; i++)
+        m->used[i] = h.used[i];
+    return true;
+}

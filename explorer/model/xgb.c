@@ -1,0 +1,211 @@
+#include "explorer/model/xgb.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xgboost/c_api.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/rng.h"
+
+#define LIBRARY "libxgboost.so.0"
+#define PACKAGE "libxgboost0"
+#define BEST_LIMIT 0                      /* all trees */
+
+#define FUNCTIONS(X) \
+    X(XGBGetLastError) X(XGBSetGlobalConfig) X(XGDMatrixCreateFromMat) X(XGDMatrixFree) \
+    X(XGBoosterCreate) X(XGBoosterFree) X(XGBoosterSetParam) X(XGBoosterBoostOneIter) \
+    X(XGBoosterPredict) X(XGBoosterPredictFromDense) X(XGBoosterSaveModelToBuffer) \
+    X(XGBoosterLoadModelFromBuffer)
+
+static struct {
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+} api;
+
+struct xgb { BoosterHandle handle; };
+
+/* --- Loading --------------------------------------------------------------------------------- */
+
+static char refusal[256];
+
+static void load(void)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(refusal, sizeof refusal, "XGBoost is missing: %.150s", dlerror());
+        return;
+    }
+#define FIND(name) \
+    { \
+        void *symbol = dlsym(library, #name); \
+        memcpy(&api.name, &symbol, sizeof symbol); \
+        if (!symbol) \
+            snprintf(refusal, sizeof refusal, "%s lacks %s", LIBRARY, #name); \
+    }
+    FUNCTIONS(FIND)
+#undef FIND
+}
+
+bool xgb_available(struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (!refusal[0])
+        return true;
+    err_set(e, ERR_ENV, "no cost model: %s", refusal);
+    return err_fix(e, "install the Debian package %s", PACKAGE);
+}
+
+/* What went wrong in the library: its first line, which has no call stack. */
+static bool refuse(struct err *e, enum err_code code, const char *doing)
+{
+    const char *text = api.XGBGetLastError();
+    const char *line = strstr(text, "] ");
+    line = line ? strrchr(line, ']') + 1 : text;
+    return err_set(e, code, "XGBoost cannot %s: %.*s", doing, (int)strcspn(line, "\n"),
+                   line + (*line == ' '));
+}
+
+/* Warnings would go to the terminal; the setting belongs to the calling thread. */
+static bool enter(struct err *e)
+{
+    if (!xgb_available(e))
+        return false;
+    return api.XGBSetGlobalConfig("{\"verbosity\": 0}") == 0 || refuse(e, ERR_ENV, "start");
+}
+
+/* --- Training -------------------------------------------------------------------------------- */
+
+void xgb_free(struct xgb *b)
+{
+    if (!b)
+        return;
+    api.XGBoosterFree(b->handle);
+    free(b);
+}
+
+static bool new_booster(DMatrixHandle *matrix, const struct xgb_param *params, struct xgb **out,
+                        struct err *e)
+{
+    BoosterHandle handle;
+    if (api.XGBoosterCreate(matrix, matrix ? 1 : 0, &handle) != 0)
+        return refuse(e, ERR_ENV, "start");
+    bool ok = api.XGBoosterSetParam(handle, "nthread", "1") == 0;
+    for (; params && params->name; params++)
+        ok = ok && api.XGBoosterSetParam(handle, params->name, params->value) == 0;
+    if (!ok) {
+        refuse(e, ERR_ENV, "take its parameters");
+        api.XGBoosterFree(handle);
+        return false;
+    }
+    *out = xcalloc(1, sizeof **out);
+    (*out)->handle = handle;
+    return true;
+}
+
+/* One tree; *more = false when the objective has enough. */
+static bool train_round(struct xgb *b, DMatrixHandle matrix, int rows,
+                        const struct xgb_objective *o, float *derivative, bool *more,
+                        struct err *e)
+{
+    bst_ulong n;
+    const float *predicted;
+    if (api.XGBoosterPredict(b->handle, matrix, 1, BEST_LIMIT, 1, &n, &predicted) != 0)
+        return refuse(e, ERR_ENV, "predict");
+    *more = o->gradient(o->ctx, predicted, derivative, derivative + rows);
+    if (*more && api.XGBoosterBoostOneIter(b->handle, matrix, derivative, derivative + rows,
+                                           (bst_ulong)rows) != 0)
+        return refuse(e, ERR_ENV, "train");
+    return true;
+}
+
+bool xgb_train(const float *x, int rows, int columns, const struct xgb_param *params, int rounds,
+               const struct xgb_objective *o, const struct cancel *c, struct xgb **out,
+               struct err *e)
+{
+    DMatrixHandle matrix;
+    struct xgb *b = NULL;
+    bool more = true;
+    if (!enter(e))
+        return false;
+    if (api.XGDMatrixCreateFromMat(x, (bst_ulong)rows, (bst_ulong)columns, -1e30f, &matrix) != 0)
+        return refuse(e, ERR_ENV, "take the samples");
+    float *derivative = xcalloc(2 * (size_t)rows, sizeof *derivative);
+    bool ok = new_booster(&matrix, params, &b, e);
+    for (int i = 0; i < rounds && ok && more; i++)
+        ok = cancelled(c) ? err_set(e, ERR_CANCEL, "training was cancelled")
+                          : train_round(b, matrix, rows, o, derivative, &more, e);
+    free(derivative);
+    api.XGDMatrixFree(matrix);
+    if (ok)
+        *out = b;
+    else
+        xgb_free(b);
+    return ok;
+}
+
+bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, float *out,
+                 struct err *e)
+{
+    char values[160];
+    const bst_ulong *shape;
+    bst_ulong dims;
+    const float *predicted;
+    if (!enter(e))
+        return false;
+    snprintf(values, sizeof values,
+             "{\"data\": [%llu, true], \"shape\": [%d, %d], \"typestr\": \"<f4\", \"version\": 3}",
+             (unsigned long long)(uintptr_t)x, rows, columns);
+    if (api.XGBoosterPredictFromDense(b->handle, values,
+                                      "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, "
+                                      "\"iteration_end\": 0, \"strict_shape\": false, "
+                                      "\"cache_id\": 0, \"missing\": -1e30}",
+                                      NULL, &shape, &dims, &predicted) != 0)
+        return refuse(e, ERR_ENV, "predict");
+    memcpy(out, predicted, (size_t)rows * sizeof *out);
+    return true;
+}
+
+/* --- As bytes -------------------------------------------------------------------------------- */
+
+/* The library's reader trusts lengths in the bytes (1.7.4: it reads beyond the end of what was cut
+ * off, and asks for any amount of memory), so it never sees damaged ones: a hash comes behind. */
+bool xgb_save(const struct xgb *b, struct str *out, struct err *e)
+{
+    bst_ulong n;
+    const char *bytes;                    /* the booster's own, until the next call */
+    if (!enter(e))
+        return false;
+    if (api.XGBoosterSaveModelToBuffer(b->handle, "{\"format\": \"ubj\"}", &n, &bytes) != 0)
+        return refuse(e, ERR_ENV, "save");
+    uint64_t hash = hash_bytes(bytes, n, n);
+    str_add_n(out, bytes, (size_t)n);
+    str_add_n(out, (const char *)&hash, sizeof hash);
+    return true;
+}
+
+bool xgb_load(const void *data, size_t n, struct xgb **out, struct err *e)
+{
+    struct xgb *b;
+    uint64_t hash;
+    if (!enter(e))
+        return false;
+    size_t body = n > sizeof hash ? n - sizeof hash : 0;
+    memcpy(&hash, (const char *)data + body, body ? sizeof hash : 0);
+    if (!body || hash != hash_bytes(data, body, body))
+        return err_set(e, ERR_SYNTAX, "these bytes are no cost model, or a damaged one");
+    if (!new_booster(NULL, NULL, &b, e))
+        return false;
+    if (api.XGBoosterLoadModelFromBuffer(b->handle, data, (bst_ulong)body) != 0 ||
+        api.XGBoosterSetParam(b->handle, "nthread", "1") != 0) {
+        refuse(e, ERR_SYNTAX, "read the model");
+        xgb_free(b);
+        return false;
+    }
+    *out = b;
+    return true;
+}
