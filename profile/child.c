@@ -41,8 +41,10 @@ static void last_words(const struct child *c, char *out, size_t n)
     text[len > 0 ? len : 0] = '\0';
     size_t line = strcspn(text, "\r\n");
     *out = '\0';
+    text[line] = '\0';
+    child_clean_text(text, sizeof text);
     if (line > 0)
-        snprintf(out, n, ": %.*s", (int)line, text);
+        snprintf(out, n, ": %s", text);
 }
 
 /* "a write 4 bytes behind Conv" */
@@ -166,8 +168,10 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
             kill_child(c);
             return too_long(c, e);
         }
+        int permille = atomic_load(&c->shared->permille);
+        permille = permille < 0 ? 0 : permille > 1000 ? 1000 : permille;
         if (c->opts.tick)
-            c->opts.tick(c->opts.ctx, c->repeat + 1e-3 * atomic_load(&c->shared->permille));
+            c->opts.tick(c->opts.ctx, c->repeat + 1e-3 * permille);
     }
 }
 
@@ -184,9 +188,12 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
     (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
     if (!await(c, limit_s, out, e))
         return false;
+    child_clean_text(out->text, sizeof out->text);
+    child_clean_text(out->layout, sizeof out->layout);
+    if (!(out->seconds >= 0))
+        out->seconds = 0;
     if (out->ok)
         return true;
-    out->text[sizeof out->text - 1] = '\0';
     if (out->code == ERR_WRONG) {
         struct fault f = c->shared->fault;
         describe_place(c, &f, place, sizeof place);
@@ -220,7 +227,7 @@ static bool start(struct child *c, struct err *e)
         last_words(c, why, sizeof why);
         return err_set(e, ERR_ENV, "%.300s does not work%s", path, why);
     }
-    hello.text[sizeof hello.text - 1] = '\0';
+    child_clean_text(hello.text, sizeof hello.text);
     return hello.ok || err_set(e, ERR_ENV, "%s", hello.text);
 }
 
@@ -289,7 +296,7 @@ void child_close(struct child *c)
 
 float *child_data(struct child *c, int buffer)
 {
-    return (float *)(void *)((char *)c->shared + c->shared->buffer[buffer].at);
+    return (float *)(void *)((char *)c->shared + c->buffer_at[buffer]);
 }
 
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)
@@ -317,7 +324,6 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
     snprintf(q.path, sizeof q.path, "%s", plugin);
     if (!ask(c, &q, START_LIMIT_S + c->opts.limit_s + c->copy_s, &reply, e))
         return false;
-    reply.text[sizeof reply.text - 1] = reply.layout[sizeof reply.layout - 1] = '\0';
     snprintf(out->implementation, sizeof out->implementation, "%.159s", reply.text);
     snprintf(out->layout, sizeof out->layout, "%s", reply.layout);
     return true;
@@ -339,9 +345,11 @@ bool child_check(struct child *c, int contender, double *seconds, struct err *e)
 static int count_rounds(const struct child *c, const bool *wanted)
 {
     int rounds = PROTOCOL_MAX_SAMPLES;
-    for (int i = 0; i < SERIES_COUNT; i++)
-        if (wanted[i] && c->shared->n_samples[i] < rounds)
-            rounds = c->shared->n_samples[i];
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        int n = *(const volatile int32_t *)&c->shared->n_samples[i];     /* once: it can change */
+        if (wanted[i] && n < rounds)
+            rounds = n;
+    }
     return rounds < 0 ? 0 : rounds;
 }
 
@@ -349,14 +357,15 @@ static void take_blocks(const struct shared *sh, struct samples *out)
 {
     int n = sh->n_sittings;
     for (int i = 0; i < n && i < PROTOCOL_MAX_SITTINGS; i++) {
-        int at = sh->sitting[i];
+        int at = *(const volatile int32_t *)&sh->sitting[i];
         if (at < out->rounds && (out->n_blocks == 0 ? at == 0 : at > out->block[out->n_blocks - 1]))
             out->block[out->n_blocks++] = at;
     }
 }
 
 /* Copies them, since the runner can still write to the file. */
-static void take_samples(struct child *c, const struct sampled *what, struct samples *out)
+static bool take_samples(struct child *c, const struct sampled *what, struct samples *out,
+                         struct err *e)
 {
     bool wanted[SERIES_COUNT] = {
         [SERIES_CEILING] = what->ceiling && !what->cold,
@@ -375,9 +384,12 @@ static void take_samples(struct child *c, const struct sampled *what, struct sam
             continue;
         c->sample[i] = xrealloc(c->sample[i], bytes + 1);
         memcpy(c->sample[i], c->shared->sample[i], bytes);
+        if (!child_samples_sound(c->sample[i], out->rounds, e))
+            return false;
         out->sample[i] = c->sample[i];
         out->of[i] = stats_summary(c->sample[i], out->rounds);
     }
+    return true;
 }
 
 static bool any_wide(const struct samples *s)
@@ -401,23 +413,12 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     bool ok;
     c->repeat = 0;
     do {
-        ok = ask(c, &q, limit, &reply, e);
-        if (ok)
-            take_samples(c, what, out);
+        ok = ask(c, &q, limit, &reply, e) && take_samples(c, what, out, e);
         q.append = true;
     } while (ok && !what->as_is && any_wide(out) && clock_s() - begin < c->opts.limit_s
              && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     return ok;
-}
-
-/* A text in memory that the kernel could write: ended, and nothing that moves a terminal. */
-static void clean_text(char *text, size_t n)
-{
-    text[n - 1] = '\0';
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ')
-            *text = '?';
 }
 
 bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
@@ -431,43 +432,56 @@ bool child_count(struct child *c, int meter, const struct event *event, int n, s
         return false;
     *out = c->shared->counts;
     *seconds = reply.seconds;
-    clean_text(out->reason, sizeof out->reason);
-    clean_text(out->missing, sizeof out->missing);
-    clean_text(out->source, sizeof out->source);
-    if (out->n < 0 || out->n > COUNTS_MAX)
-        return err_set(e, ERR_CRASH, "the counts were overwritten");
-    for (int i = 0; i < out->n; i++) {
-        clean_text(out->count[i].name, sizeof out->count[i].name);
-        out->count[i].unit[0] = '\0';
-    }
-    return true;
+    return child_counts_sound(out, e);
+}
+
+static void *in_sim(struct child *c, int64_t at)
+{
+    return (char *)c->shared + c->sim_at + at;
 }
 
 /* The tables of the twin, and what is asked. */
 static void fill_sim(struct child *c, const struct simulated *what)
 {
     const struct trace_table *t = c->opts.trace;
-    struct shared_sim *sim = shared_sim(c->shared);
+    struct shared_sim *sim = in_sim(c, 0);
+    struct shared_site *site = in_sim(c, c->sim.site_at);
+    struct shared_block *block = in_sim(c, c->sim.block_at);
+    struct shared_mark *mark = in_sim(c, c->sim.mark_at);
+    *sim = c->sim;
     sim->cache = *what->cache;
     sim->budget = what->budget;
     sim->seed = what->seed;
     for (int i = 0; i < t->n_sites; i++)
-        sim_sites(sim)[i] = (struct shared_site){ .is_store = t->site[i].is_store,
-                                                  .tensor = what->tensor ? what->tensor[i] : 0 };
+        site[i] = (struct shared_site){ .is_store = t->site[i].is_store,
+                                        .tensor = what->tensor ? what->tensor[i] : 0 };
     for (int i = 0; i < t->n_blocks; i++)
-        sim_blocks(sim)[i] = (struct shared_block){ .mark = t->block_mark[i] };
+        block[i] = (struct shared_block){ .mark = t->block_mark[i] };
     for (int i = 0; i < t->n_uses; i++)
-        sim_blocks(sim)[t->use[i].block].accesses += t->use[i].n;
+        block[t->use[i].block].accesses += t->use[i].n;
     for (int i = 0; i < t->n_marks; i++)
-        sim_marks(sim)[i].block = t->mark[i].block;
-    memcpy(sim_bases(sim), what->base, sizeof *what->base * (size_t)c->opts.n_trace_buffers);
+        mark[i].block = t->mark[i].block;
+    memcpy(in_sim(c, c->sim.base_at), what->base, sizeof *what->base * (size_t)c->opts.n_trace_buffers);
     if (!what->detail)
         return;
-    sim_detail_of(sim)->detail = *what->detail;
-    sim_detail_of(sim)->first = what->first;
-    sim_detail_of(sim)->end = what->end;
-    memcpy(sim_detail_of(sim)->heat, what->heat,
-           sizeof *what->heat * (size_t)what->detail->n_tensors);
+    struct shared_detail *d = in_sim(c, c->sim.detail_at);
+    d->detail = *what->detail;
+    d->first = what->first;
+    d->end = what->end;
+    memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
+}
+
+/* d: as it was asked for, and what came of it. */
+static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
+{
+    const struct shared_detail *shared = in_sim(c, c->sim.detail_at);
+    struct sim_detail *got = xmalloc(sizeof *got);
+    *got = shared->detail;
+    bool ok = child_detail_sound(got, d, e);
+    if (ok)
+        *d = *got;
+    free(got);
+    return ok;
 }
 
 bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
@@ -475,7 +489,9 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
 {
     struct reply reply;
     struct request q = { .command = COMMAND_SIMULATE };
-    struct shared_sim *sim = shared_sim(c->shared);
+    const struct shared_sim *sim = in_sim(c, 0);
+    const struct shared_site *site = in_sim(c, c->sim.site_at);
+    const struct shared_block *block = in_sim(c, c->sim.block_at);
     const struct trace_table *t = c->opts.trace;
     if (!t || (what->detail && !c->opts.sim_detail))
         return err_set(e, ERR_BUG, "the child has no room for a simulation");
@@ -483,9 +499,9 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
     if (!ask(c, &q, c->opts.limit_s, &reply, e))
         return false;
     for (int i = 0; i < t->n_sites; i++)
-        out->count[i] = sim_sites(sim)[i].count;
+        out->count[i] = site[i].count;
     for (int i = 0; i < t->n_blocks; i++)
-        out->runs[i] = sim_blocks(sim)[i].runs;
+        out->runs[i] = block[i].runs;
     for (int i = 0; i < CACHE_LEVELS; i++)
         out->level[i] = sim->level[i];
     out->n_levels = sim->n_levels == 1 ? 1 : what->cache->n_levels;
@@ -493,8 +509,8 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
     out->fraction = sim->fraction;
     out->seconds = reply.seconds;
     memcpy(out->how, sim->how, sizeof out->how);
-    clean_text(out->how, sizeof out->how);
-    if (what->detail)
-        *what->detail = sim_detail_of(sim)->detail;
-    return true;
+    child_clean_text(out->how, sizeof out->how);
+    if (!child_simulation_sound(t, out, e))
+        return false;
+    return !what->detail || take_detail(c, what->detail, e);
 }

@@ -10,8 +10,11 @@ struct child {
     struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
     pid_t pid;                                            /* 0 = not started or reaped */
     int socket, memory, log;                              /* -1 = closed */
+    /* Once a kernel has run, any byte in here is its own: what lies where is kept outside. */
     struct shared *shared;
     size_t shared_bytes;
+    int64_t sim_at, buffer_at[PROTOCOL_MAX_BUFFERS];
+    struct shared_sim sim;                                /* its counts and offsets only */
     int repeat;                                           /* while sampling once more */
     double copy_s;                                        /* allowance for moving the buffers */
     double *sample[SERIES_COUNT];                         /* of the last child_time; NULL = none */
@@ -19,6 +22,15 @@ struct child {
 
 /* child_start.c.  A copy of fd out of the way of the descriptors that the runner will have. */
 int child_move_up(int fd);
+/* child_read.c: answers in memory that a kernel could write are checked, false with ERR_CRASH where
+ * they cannot be true.  A text: ended, with nothing in it that moves a terminal. */
+void child_clean_text(char *text, size_t n);
+bool child_samples_sound(const double *sample, int n, struct err *e);
+bool child_counts_sound(struct counts *c, struct err *e);
+bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
+                            struct err *e);
+/* asked: as it was given to the runner; what is not counted is taken from there. */
+bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
 /* The memory file, laid out and mapped: a new one, or the same for other buffers.  ERR_ENV. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);

@@ -210,6 +210,9 @@ static bool map_file(struct child *c, int64_t bytes, struct err *e)
         munmap(c->shared, c->shared_bytes);
     c->shared = NULL;
     int rc = c->memory < 0 ? errno : reserve(c->memory, bytes);
+    /* Made shorter by a kernel, every look into it would be a SIGBUS here. */
+    if (rc == 0 && fcntl(c->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        rc = errno;
     void *p = rc ? MAP_FAILED
                  : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
     if (p == MAP_FAILED)
@@ -230,12 +233,15 @@ static void describe(struct child *c, const struct plan *p)
     sh->n_buffers = o->n_buffers;
     give_buffers(sh, o);
     sh->file_bytes = (int64_t)c->shared_bytes;
-    sh->sim_at = p->sim_at;
-    sim_layout(o, shared_sim(sh));
+    sh->sim_at = c->sim_at = p->sim_at;
+    c->sim = (struct shared_sim){ .n_sites = 0 };
+    sim_layout(o, &c->sim);
+    if (o->trace)
+        *(struct shared_sim *)(void *)((char *)sh + p->sim_at) = c->sim;
     sh->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
     sh->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
     for (int i = 0; i < o->n_buffers; i++) {
-        sh->buffer[i].at = at;
+        sh->buffer[i].at = c->buffer_at[i] = at;
         sh->buffer[i].bytes = o->buffer[i].bytes;
         sh->buffer[i].written = o->buffer[i].written;
         at += page_up(o->buffer[i].bytes);
@@ -245,7 +251,7 @@ static void describe(struct child *c, const struct plan *p)
 bool child_make_shared(struct child *c, struct err *e)
 {
     struct plan p = plan_file(&c->opts);
-    c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC));
+    c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!map_file(c, p.bytes, e))
         return false;
     c->shared->magic = PROTOCOL_MAGIC;
