@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/base/version.h"
 #include "sessions/study_impl.h"
 
 static json_t *text_or_null(const char *text)
@@ -203,6 +204,7 @@ void study_json(struct str *out, const struct study_report *r)
     const struct study *s = r->study;
     json_t *o = json_object(), *cells = json_array();
     put(o, "format", json_integer(1));
+    put(o, "tilescope", json_string(TILESCOPE_VERSION));
     put(o, "study", json_string(s->id));
     put(o, "title", text_or_null(s->title));
     put(o, "paper", paper_json(s));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "kernels/base/rng.h"
+#include "kernels/base/version.h"
 #include "sessions/report.h"
 #include "sessions/study_impl.h"
 
@@ -64,7 +65,12 @@ static void choose_cases(struct study_report *r)
     r->n_cases = keep;
 }
 
-/* Everything that a number depends on. */
+static double search_time_s(const struct study *s)
+{
+    return s->search_time_s > 0 ? s->search_time_s : SEARCH_TIME_S;
+}
+
+/* Everything that a number depends on: also how the best was searched, and by which version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_variant *v, int64_t combinations)
 {
@@ -79,7 +85,10 @@ static const char *cell_key(const struct running *run, const struct study_code *
     for (int i = 0; i < v->search.n; i++)
         for (int k = 0; k < v->search.axis[i].n; k++)
             str_printf(&text, "%s=%s\n", v->search.axis[i].name, v->search.axis[i].value[k]);
-    str_printf(&text, "%lld %g", (long long)combinations, v->search.n ? run->budget_s : 0);
+    str_printf(&text, "%g " TILESCOPE_VERSION, run->s->limit_s);
+    if (v->search.n)
+        str_printf(&text, " %lld %g %g", (long long)combinations, run->budget_s,
+                   search_time_s(run->s));
     const char *key = arena_printf(r->arena, "%016llx",
                                    (unsigned long long)hash_text(str_text(&text)));
     str_free(&text);
@@ -148,7 +157,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     *ms = INFINITY;
     o.meters = METER_CLOCK;
     o.min_runs = SEARCH_RUNS;            /* what takes long is no candidate */
-    o.time_s = run->s->search_time_s > 0 ? run->s->search_time_s : SEARCH_TIME_S;
+    o.time_s = search_time_s(run->s);
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !study_program(pass, &code, &p, &bad, &why)) {
         if (cell->illegal++ == 0)

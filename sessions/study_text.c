@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "kernels/base/version.h"
 #include "sessions/study_impl.h"
 #include "sessions/text_table.h"
 
@@ -313,6 +314,7 @@ static void footer(struct str *out, const struct study_report *r)
     str_printf(out, "\nmeasured\n  machine          %s\n  compiler         %s, %d thread%s%s%s\n",
                r->host, r->compiler[0] ? r->compiler : "none", r->threads,
                r->threads == 1 ? "" : "s", r->isa ? ", built for " : "", r->isa ? r->isa : "");
+    str_add(out, "  tilescope        " TILESCOPE_VERSION "\n");
     str_printf(out, "  date             %s, in %.1f s, data seed %llu\n", r->date, r->seconds,
                (unsigned long long)r->seed);
     str_printf(out, "  scale            %g: %d of %d cases\n", r->scale, r->n_cases,

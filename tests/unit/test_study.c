@@ -367,6 +367,38 @@ static void test_report(void **state)
     free(text);
 }
 
+/* --resume takes a cell only when all that its numbers hang on is as it was. */
+static void test_keys(void **state)
+{
+    (void)state;
+    static const struct { const char *measure; bool plain, best; } row[] = {
+        { "", true, true }, { "measure: {search_time: 0.03}\n", true, true },    /* the default */
+        { "measure: {search_time: 0.5}\n", true, false },
+        { "measure: {budget: 9}\n", true, false }, { "measure: {limit: 3}\n", false, false },
+        { "measure: {time: 2}\n", false, false },
+    };
+    char plain[32], best[32];
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        char *text = good_demo();
+        struct str with = {0};
+        str_printf(&with, "%s%s", text, row[i].measure);
+        struct study *s = must_parse(str_text(&with));
+        struct script script = {0};
+        struct study_report *r = run_script(s, &script, 1, NULL);
+        const char *key = study_cell(r, 0, 0)->key, *searched = study_cell(r, 0, 2)->key;
+        if (i == 0) {
+            snprintf(plain, sizeof plain, "%s", key);
+            snprintf(best, sizeof best, "%s", searched);
+        }
+        if (streq(plain, key) != row[i].plain || streq(best, searched) != row[i].best)
+            fail_msg("%s: %s %s, not %s %s", row[i].measure, key, searched, plain, best);
+        study_report_free(r);
+        study_free(s);
+        str_free(&with);
+        free(text);
+    }
+}
+
 static void test_scale(void **state)
 {
     (void)state;
@@ -499,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
+        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_scale),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_schema),   cmocka_unit_test(test_names),
