@@ -74,28 +74,6 @@ static void add_size(struct str *out, int64_t bytes)
         str_printf(out, "  %lld KiB a core", (long long)(bytes >> 10));
 }
 
-/* Cores together are no slower than one of them, unless something else had the others. */
-static bool slower_together(const struct rates *r)
-{
-    return r->one.runs > 0 && r->all.runs > 0 && r->all.best < 0.8 * r->one.best;
-}
-
-/* Such a model is kept until it is measured again: say so, and where. */
-static void add_disturbed(struct str *out, const struct machine_model *m)
-{
-    struct str where = {0};
-    for (int i = 0; i < m->n_isa; i++)
-        if (slower_together(&m->isa[i].gflops))
-            str_printf(&where, ", %s", m->isa[i].isa);
-    for (int i = 0; i < MODEL_LEVELS; i++)
-        if (slower_together(&m->level[i].load))
-            str_printf(&where, ", %s", model_level_name[i]);
-    if (where.len > 0)
-        str_printf(out, "note: %d cores together slower than one (%s): something else had them;"
-                   " measure\nagain when the machine is idle.\n", m->cores, where.data + 2);
-    str_free(&where);
-}
-
 static void add_model(struct str *out, const struct machine_model *m)
 {
     add_heading(out, m, "FMA, GFLOP/s");
@@ -120,22 +98,56 @@ static void add_model(struct str *out, const struct machine_model *m)
     }
     str_printf(out, "\nThe best of many short samples (their median, spread of the quartiles),"
                " measured\n%s in %.1f s; --measure measures again.\n", m->date, m->seconds);
-    if (m->cores > 1)
-        add_disturbed(out, m);
 }
 
-/* The stored model when it is of this machine, else a new one, which is stored. */
-static bool get_model(const struct cli *c, const struct machine *machine,
-                      const struct compiler *cc, double seconds, struct machine_model *out,
+/* What is to be measured, for machine_file_measure. */
+struct task {
+    const struct cli *cli; const struct machine *machine; const struct compiler *cc; double seconds;
+};
+
+static bool measure(void *ctx, struct machine_model *out, struct err *e)
+{
+    const struct task *t = ctx;
+    struct progress pr = cli_progress(t->cli);
+    return machine_model_measure(t->cc, t->machine, t->seconds, &pr, t->cli->cancel, out, e);
+}
+
+/* The stored model when it is of this machine and nothing speaks against it, else a new one, which
+ * is stored.  fresh->tries: 0 when it is the stored one. */
+static bool get_model(struct task *t, struct machine_fresh *fresh, struct machine_model *out,
                       struct err *e)
 {
     struct err why;
-    struct progress pr = cli_progress(c);
-    if (!args_has(c->args, OPT_MEASURE) && machine_file_load(machine, out, &why))
+    struct str doubts = {0};
+    bool stored = !args_has(t->cli->args, OPT_MEASURE) && machine_file_load(t->machine, out, &why)
+               && machine_model_doubts(out, NULL, &doubts) == 0;
+    str_free(&doubts);
+    if (stored)
         return true;
-    bool ok = machine_model_measure(cc, machine, seconds, &pr, c->cancel, out, e);
-    cli_progress_clear(c);
-    return ok && machine_file_save(out, e);
+    bool ok = machine_file_measure(t->machine, measure, t, fresh, e);
+    cli_progress_clear(t->cli);
+    *out = fresh->model;
+    return ok;
+}
+
+/* What came of a disturbed measurement. */
+static void add_doubts(struct str *out, const struct machine_fresh *fresh)
+{
+    struct str path = {0};
+    struct err e;
+    size_t start = out->len;
+    if (fresh->tries == 0 || !fresh->doubts[0])
+        return;
+    str_printf(out, "doubtful: measured %d times, and still: %s.  Something else used the machine:"
+               " measure again when it is idle.\n", fresh->tries, fresh->doubts);
+    if (fresh->kept && machine_file_path(&path, &e))
+        str_printf(out, "Not stored: rooflines keep the model of %s, which is better (if the"
+                   " machine did change, delete %s).\n", fresh->before.date, str_text(&path));
+    else
+        str_add(out, "It is stored, since there is no better one; the next `tilescope machine`"
+                " measures again.\n");
+    cli_wrap(out, start, 0);
+    str_free(&path);
 }
 
 int cmd_machine(const struct cli *c)
@@ -150,7 +162,9 @@ int cmd_machine(const struct cli *c)
         return cli_fail(c, &e);
     machine_read(&m);
     bool has_compiler = compiler_find(args_value(c->args, OPT_COMPILER), &cc, &e);
-    bool has_model = has_compiler && get_model(c, &m, &cc, seconds, &model, &e);
+    struct task task = { c, &m, &cc, seconds };
+    struct machine_fresh fresh = { .tries = 0 };
+    bool has_model = has_compiler && get_model(&task, &fresh, &model, &e);
     if (args_has(c->args, OPT_JSON)) {
         report_machine_json(&out, &m, has_model ? &model : NULL);
     } else {
@@ -163,6 +177,13 @@ int cmd_machine(const struct cli *c)
         if (has_model)
             add_model(&out, &model);
     }
+    struct str doubts = {0};
+    add_doubts(&doubts, &fresh);
+    if (args_has(c->args, OPT_JSON))
+        fputs(str_text(&doubts), stderr);
+    else
+        str_add(&out, str_text(&doubts));
+    str_free(&doubts);
     cli_put(&out);
     return has_model ? EXIT_FINE : cli_fail(c, &e);
 }

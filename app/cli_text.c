@@ -319,6 +319,14 @@ static void add_roofline(struct str *out, const struct session *s, const struct 
     label(out, "roofline:");
     roofline_remark(out, &here);
     str_add(out, "\n");
+    struct str doubts = {0};
+    roofline_doubts(model, m, &doubts);
+    if (doubts.len > 0) {
+        label(out, "doubtful:");
+        str_printf(out, "the machine model of %s: %s; tilescope machine --measure\n", model->date,
+                   str_text(&doubts));
+    }
+    str_free(&doubts);
 }
 
 /* What built it, how fast it is, and what others reach. */

@@ -51,19 +51,35 @@ static bool rebuild(struct arena *a, const char *recipe, const struct program **
     return ok;
 }
 
-/* What cannot be stored is still good for this session. */
+struct machine_task {
+    const struct compiler *cc; const struct machine *here; const struct progress *pr;
+    const struct cancel *c;
+};
+
+static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
+{
+    const struct machine_task *t = ctx;
+    return machine_model_measure(t->cc, t->here, MACHINE_S, t->pr, t->c, out, e);
+}
+
+/* What cannot be stored is still good for this session; a disturbed one gives way to what was
+ * stored before, when that is better. */
 static bool measure_machine(struct job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
     struct compiler cc;
-    struct err ignored;
     machine_read(&here);
-    j->model = xcalloc(1, sizeof *j->model);
-    if (!compiler_find(NULL, &cc, &j->e)
-        || !machine_model_measure(&cc, &here, MACHINE_S, pr, c, j->model, &j->e))
-        return false;
-    machine_file_save(j->model, &ignored);
-    return true;
+    struct machine_task task = { &cc, &here, pr, c };
+    struct machine_fresh *fresh = xcalloc(1, sizeof *fresh);
+    bool ok = compiler_find(NULL, &cc, &j->e);
+    if (ok && !machine_file_measure(&here, measure_once, &task, fresh, &j->e))
+        ok = fresh->tries > 0;
+    if (ok) {
+        j->model = xmalloc(sizeof *j->model);
+        *j->model = fresh->kept ? fresh->before : fresh->model;
+    }
+    free(fresh);
+    return ok;
 }
 
 void job_run(struct job *j, const struct cancel *c, const struct progress *pr)

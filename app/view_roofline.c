@@ -46,6 +46,15 @@ static void put_plot(const struct model *m, struct pane_doc *p, const struct roo
     struct doc *d = &p->doc;
     roofline_remark(&remark, &step[n - 1]);
     doc_wrap(d, STYLE_PLAIN, str_text(&remark), width - 2, 2);
+    str_clear(&remark);
+    machine_model_doubts(m->roofs.model, NULL, &remark);
+    if (remark.len > 0) {
+        struct str line = {0};
+        str_printf(&line, "The model is doubtful: %s. Measured beside something else?",
+                   str_text(&remark));
+        doc_wrap(d, STYLE_BAD, str_text(&line), width - 2, 2);
+        str_free(&line);
+    }
     int rows = p->height - d->lines.len, legend = width < 100 ? 3 : 2;
     if (rows - n - 2 - legend >= ENOUGH_ROWS)
         rows -= n + 2 + legend;

@@ -461,7 +461,8 @@ static void fill_sim(struct child *c, const struct simulated *what)
         block[t->use[i].block].accesses += t->use[i].n;
     for (int i = 0; i < t->n_marks; i++)
         mark[i].block = t->mark[i].block;
-    memcpy(in_sim(c, c->sim.base_at), what->base, sizeof *what->base * (size_t)c->opts.n_trace_buffers);
+    memcpy(in_sim(c, c->sim.base_at), what->base,
+           sizeof *what->base * (size_t)c->opts.n_trace_buffers);
     if (!what->detail)
         return;
     struct shared_detail *d = in_sim(c, c->sim.detail_at);

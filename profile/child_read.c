@@ -1,5 +1,5 @@
-/* What the runner left in the shared memory, or said, is believed as far as it can be true: a kernel
- * may have written over all of it. */
+/* What the runner left in the shared memory, or said, is believed as far as it can be true: a
+ * kernel may have written over all of it. */
 #include "profile/child_impl.h"
 
 #include <math.h>

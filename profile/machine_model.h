@@ -46,6 +46,15 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
                            const struct progress *pr, const struct cancel *c,
                            struct machine_model *out, struct err *e);
 
+/* What cannot be so on a machine that was left alone: cores together slower than one of them, an
+ * outer level of memory faster than an inner one, most samples far below the best; with `before`
+ * (may be NULL), an undisturbed model of the same machine: rates far below that one's.  Appends
+ * what, "; " between; how many rates are doubtful. */
+int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
+                         struct str *out);
+/* Two measurements of one machine: of each rate the better one, since disturbance only slows. */
+void machine_model_merge(struct machine_model *to, const struct machine_model *from);
+
 /* How large a buffer each core has for a level's bandwidth on this machine; 0 with the reason. */
 int64_t machine_model_bytes(const struct machine *m, enum model_level level, int64_t memory_bytes,
                             char *reason, size_t n);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define ABOVE_MODEL 1.05                 /* a ceiling, against the model's peak */
+
 /* Bytes that cross from L2 into L1 and back, by the simulator.  False when they were not simulated,
  * or for another L1 than this machine's. */
 static bool simulated_bytes(const struct machine_model *model, const struct measurement *m,
@@ -96,4 +98,14 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
 const char *roofline_by_name(int by)
 {
     return by == ROOF_FMA ? "FMA" : model_level_name[by];
+}
+
+void roofline_doubts(const struct machine_model *model, const struct measurement *m,
+                     struct str *out)
+{
+    machine_model_doubts(model, NULL, out);
+    double peak = machine_model_peak(model, m->threads);
+    if (peak > 0 && m->peak_gflops > ABOVE_MODEL * peak)
+        str_printf(out, "%sFMA peak of %.4g GFLOP/s, and this run's ceiling was %.4g",
+                   out->len ? "; " : "", peak, m->peak_gflops);
 }

@@ -39,5 +39,9 @@ struct roofline {
  * (struct graph). */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
+/* Why the model's roofs may be too low: machine_model_doubts of it alone, and an FMA ceiling beside
+ * the kernel above its peak.  Empty: nothing known. */
+void roofline_doubts(const struct machine_model *model, const struct measurement *m,
+                     struct str *out);
 const char *roofline_by_name(int by);                    /* "FMA", "L2", ... */
 #endif

@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "sessions/machine_json.h"
 
 #define MOST_BYTES 65536
+#define MOST_TRIES 3
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
@@ -208,7 +210,7 @@ bool machine_file_parse(const char *text, struct machine_model *out, struct err 
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static bool file_path(struct str *path, struct err *e)
+bool machine_file_path(struct str *path, struct err *e)
 {
     if (!dir_cache(path, e))
         return false;
@@ -227,7 +229,7 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
     struct str path = {0}, text = {0}, print = {0};
     struct machine_model found;
     struct err e;
-    bool read = file_path(&path, &e) && file_exists(str_text(&path))
+    bool read = machine_file_path(&path, &e) && file_exists(str_text(&path))
              && file_read(str_text(&path), MOST_BYTES, &text, &e);
     bool sound = read && machine_file_parse(str_text(&text), &found, &e);
     machine_model_fingerprint(&print, m);
@@ -246,9 +248,46 @@ bool machine_file_save(const struct machine_model *m, struct err *e)
 {
     struct str path = {0}, text = {0};
     machine_file_print(&text, m);
-    bool ok = file_path(&path, e)
+    bool ok = machine_file_path(&path, e)
            && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
     str_free(&path);
     str_free(&text);
     return ok;
+}
+
+/* --- A new one -------------------------------------------------------------------------------- */
+
+static int doubts(const struct machine_model *m, const struct machine_model *before,
+                  char *text, size_t n)
+{
+    struct str out = {0};
+    int found = machine_model_doubts(m, before, &out);
+    snprintf(text, n, "%s", str_text(&out));
+    str_free(&out);
+    return found;
+}
+
+bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
+                          struct machine_fresh *out, struct err *e)
+{
+    char ignored[512];
+    struct err why;
+    *out = (struct machine_fresh){ .tries = 0 };
+    bool stored = machine_file_load(m, &out->before, &why);
+    int of_before = stored ? doubts(&out->before, NULL, ignored, sizeof ignored) : 0, of_this = 1;
+    const struct machine_model *good = stored && of_before == 0 ? &out->before : NULL;
+    for (int i = 0; i < MOST_TRIES && of_this > 0; i++) {
+        struct machine_model again;
+        if (!measure(ctx, &again, e)) {
+            out->tries = 0;
+            return false;
+        }
+        if (out->tries++ == 0)
+            out->model = again;
+        else
+            machine_model_merge(&out->model, &again);
+        of_this = doubts(&out->model, good, out->doubts, sizeof out->doubts);
+    }
+    out->kept = stored && of_this > of_before;
+    return out->kept || machine_file_save(&out->model, e);
 }

@@ -8,6 +8,22 @@
 /* False when there is none for this machine; *why says it in a clause ("nobody has measured ..."),
  * with what helps. */
 bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why);
+
+/* A measurement of this machine, made again when something disturbed it (machine_model_doubts), and
+ * stored: but one that is still doubtful never replaces a better one. */
+typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
+struct machine_fresh {
+    struct machine_model model;           /* the best of all tries */
+    int tries;                            /* 0: it could not be measured */
+    char doubts[512];                     /* "": none */
+    bool kept;                            /* what was stored before was better and stays: */
+    struct machine_model before;
+};
+/* False with *e when it cannot be measured (tries is 0) or not be stored. */
+bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
+                          struct machine_fresh *out, struct err *e);
+/* Where it is stored. */
+bool machine_file_path(struct str *path, struct err *e);
 bool machine_file_save(const struct machine_model *m, struct err *e);
 /* The text of the file; and back: ERR_SYNTAX or ERR_TYPE names the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);

@@ -402,6 +402,11 @@ static json_t *roofline_json(const struct graph *g, const struct measurement *m,
     put(o, "bound_by", r.bound > 0 ? text_of(roofline_by_name(r.by)) : json_null());
     put(o, "bound_fraction", real_if(r.fraction > 0, r.fraction));
     put(o, "model_date", text_or_null(model ? model->date : ""));
+    struct str doubts = {0};
+    if (model)
+        roofline_doubts(model, m, &doubts);
+    put(o, "model_doubts", text_or_null(str_text(&doubts)));
+    str_free(&doubts);
     put(o, "reason", text_or_null(model ? "" : "no machine model: tilescope machine measures it"));
     return o;
 }
@@ -502,6 +507,11 @@ void report_machine_json(struct str *out, const struct machine *m,
     put(o, "os", text_or_null(m->os));
     put(o, "has_pmu", json_boolean(m->has_pmu));
     put(o, "peak_gflops", model ? json_real(machine_model_peak(model, 1)) : json_null());
+    struct str doubts = {0};
+    if (model)
+        machine_model_doubts(model, NULL, &doubts);
+    put(o, "doubts", text_or_null(str_text(&doubts)));
+    str_free(&doubts);
     put(o, "model", model ? machine_model_json(model) : json_null());
     str_free(&fingerprint);
     print_json(out, o);

@@ -174,6 +174,121 @@ static void kept(void **state)
     assert_non_null(strstr(e.text, "its file is damaged"));
 }
 
+/* --- Disturbed -------------------------------------------------------------------------------- */
+
+static void slow_together(struct machine_model *m) { m->isa[0].gflops.all.best = 70; }
+static void slow_all_together(struct machine_model *m)
+{
+    slow_together(m);
+    m->level[MODEL_L1].load.all.best = 100;
+}
+static void slow_inside(struct machine_model *m)
+{
+    m->level[MODEL_L1].load = (struct rates){ .one = { 40, 40, 0, 3 } };
+}
+static void slow_outside(struct machine_model *m)
+{
+    m->level[MODEL_L2].load.one = (struct rate){ 12, 12, 0, 3 };
+}
+static void slow_wide(struct machine_model *m) { m->isa[0].gflops.one.best = 10; }
+static void uneven(struct machine_model *m) { m->level[MODEL_DRAM].load.one.median = 8; }
+static void slow_day(struct machine_model *m)
+{
+    m->isa[0].gflops = (struct rates){ { 80, 80, 0, 7 }, { 150, 150, 0, 7 } };
+}
+static void fine(struct machine_model *m) { (void)m; }
+
+static void doubts_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*disturb)(struct machine_model *m); bool before; int n; const char *want;
+    } row[] = {
+        { fine, false, 0, "" }, { fine, true, 0, "" },
+        { slow_together, false, 1, "2 cores together slower than one (avx2)" },
+        { slow_all_together, false, 2, "2 cores together slower than one (avx2, L1)" },
+        { slow_inside, false, 1, "L1 slower than L2" },
+        { slow_outside, false, 1, "L2 slower than DRAM" },       /* there is no L3 between them */
+        { slow_wide, false, 1, "avx2 slower than plain" },
+        { uneven, false, 1, "most samples far below the best (DRAM)" },
+        { slow_day, false, 0, "" },
+        { slow_day, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
+    };
+    struct machine here;
+    machine_read(&here);
+    struct machine_model before = some_model(&here);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct machine_model m = before;
+        struct str out = {0};
+        row[i].disturb(&m);
+        if (row[i].disturb == slow_wide)
+            m.isa[0].gflops.one.median = 10;
+        int n = machine_model_doubts(&m, row[i].before ? &before : NULL, &out);
+        if (n != row[i].n || strcmp(str_text(&out), row[i].want) != 0)
+            fail_msg("row %d: %d: %s", i, n, str_text(&out));
+        str_free(&out);
+    }
+}
+
+/* Measurements as they were scripted, one after the other. */
+struct tries {
+    const struct machine *here; void (*const *disturb)(struct machine_model *m); int n;
+};
+
+static bool scripted(void *ctx, struct machine_model *out, struct err *e)
+{
+    struct tries *t = ctx;
+    if (!t->disturb[t->n])
+        return err_set(e, ERR_CANCEL, "cancelled");
+    *out = some_model(t->here);
+    t->disturb[t->n++](out);
+    snprintf(out->date, sizeof out->date, "2027-01-0%dT00:00:00Z", t->n);
+    return true;
+}
+
+/* What stands in the file afterwards, by its date. */
+static void a_better_one_stays(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*stored)(struct machine_model *m), (*disturb[4])(struct machine_model *m);
+        int tries; bool kept; const char *date;
+    } row[] = {
+        { NULL, { fine }, 1, false, "2027-01-01" },
+        { NULL, { slow_inside, fine }, 2, false, "2027-01-01" },
+        { NULL, { slow_wide, slow_wide, slow_wide }, 3, false, "2027-01-01" },
+        { fine, { slow_wide, slow_wide, slow_wide }, 3, true, "2026-11-21" },
+        { fine, { slow_day, slow_day, slow_day }, 3, true, "2026-11-21" },
+        { fine, { slow_day, fine }, 2, false, "2027-01-01" },
+        { slow_day, { fine }, 1, false, "2027-01-01" },
+        { slow_wide, { slow_day }, 1, false, "2027-01-01" },     /* nothing to compare it with */
+        { slow_wide, { slow_together, slow_together, slow_together }, 3, false, "2027-01-01" },
+        { slow_wide, { slow_all_together, slow_all_together, slow_all_together }, 3, true,
+          "2026-11-21" },
+        { fine, { slow_wide, NULL }, 0, false, "2026-11-21" },
+    };
+    struct machine here;
+    struct err e;
+    machine_read(&here);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct tries tries = { .here = &here, .disturb = row[i].disturb };
+        struct machine_model stored = some_model(&here), found;
+        static struct machine_fresh fresh;
+        put_file("{}\n");
+        if (row[i].stored) {
+            row[i].stored(&stored);
+            assert_true(machine_file_save(&stored, &e));
+        }
+        bool ok = machine_file_measure(&here, scripted, &tries, &fresh, &e);
+        assert_true(machine_file_load(&here, &found, &e));
+        if (ok != (row[i].tries > 0) || fresh.tries != row[i].tries || fresh.kept != row[i].kept
+            || strncmp(found.date, row[i].date, 10) != 0)
+            fail_msg("row %d: %d tries, %s, %s", i, fresh.tries, fresh.doubts, found.date);
+        if (ok && row[i].kept)
+            assert_true(fresh.doubts[0] && strcmp(fresh.before.date, found.date) == 0);
+    }
+}
+
 /* Whatever byte is lost or changed: the model is the same, or it is refused; never half of one. */
 static void damaged(void **state)
 {
@@ -232,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(measured_here),
         cmocka_unit_test(kept),    cmocka_unit_test(damaged),
+        cmocka_unit_test(doubts_are_told), cmocka_unit_test(a_better_one_stays),
     };
     return cmocka_run_group_tests_name("machine", tests, set_up, tear_down);
 }
