@@ -109,6 +109,7 @@ struct study_cell {
     struct study_set chosen;                             /* by the search */
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
+    const char *ended;                                   /* of a search: "all", "scale", "budget" */
     bool interleaved;                                    /* timed in turns with its neighbours */
     const char *json;                                    /* its `run --json`, or NULL */
     double *value, *spread;                              /* per metric, NAN = none */

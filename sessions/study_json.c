@@ -83,6 +83,7 @@ static json_t *search_json(const struct study_cell *cell)
     put(o, "illegal", json_integer(cell->illegal));
     put(o, "failed", json_integer(cell->failed));
     put(o, "first_illegal", text_or_null(cell->first_illegal));
+    put(o, "ended", text_or_null(cell->ended));
     put(o, "best", set_json(&cell->chosen));
     return o;
 }
@@ -262,7 +263,9 @@ static void take_search(struct arena *a, const json_t *search, struct study_cell
     cell->tried = (int)json_integer_value(json_object_get(search, "tried"));
     cell->illegal = (int)json_integer_value(json_object_get(search, "illegal"));
     cell->failed = (int)json_integer_value(json_object_get(search, "failed"));
+    const char *ended = json_string_value(json_object_get(search, "ended"));
     cell->first_illegal = first ? arena_strdup(a, first) : NULL;
+    cell->ended = ended ? arena_strdup(a, ended) : NULL;
     json_object_foreach(best, key, value) {
         const char *text = json_is_string(value)
                                ? arena_strdup(a, json_string_value(value))

@@ -187,9 +187,12 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
                                      : INFINITY;
     bool ok = true;
     cell->combinations = (int)all;
+    cell->ended = keep < all ? "scale" : "all";
     for (int64_t i = 0; ok && i < all && cell->tried < keep; i++) {
-        if (best >= 0 && clock_s() - start > share)
+        if (best >= 0 && clock_s() - start > share) {
+            cell->ended = "budget";
             break;
+        }
         struct study_set chosen = study_grid_at(pass, &var->search, order[i]);
         double ms;
         ok = try_one(run, cell, c, v, &chosen, &ms, e);

@@ -6,6 +6,8 @@
 #include "sessions/study_impl.h"
 #include "sessions/text_table.h"
 
+#define WIDE_SPREAD 0.5                  /* of the middle half, over the median */
+
 /* "2 048", "0.3412", "-" */
 static const char *number(char out[32], double x)
 {
@@ -93,6 +95,15 @@ static bool any_within_spread(const struct study_report *r, int metric)
         for (int v = 0; v < r->study->n_variants; v++)
             any = any || within_spread(r, c, v, metric);
     return any;
+}
+
+/* Cells whose samples were so far apart that the machine must have been busy. */
+static int n_wide(const struct study_report *r, int metric)
+{
+    int n = 0;
+    for (int i = 0; i < r->n_cases * r->study->n_variants; i++)
+        n += r->cell[i].spread[metric] > WIDE_SPREAD;
+    return n;
 }
 
 static void metric_row(struct text_table *t, const struct study_report *r, int c, int v,
@@ -200,6 +211,11 @@ static void metrics(struct str *out, const struct study_report *r)
             metric_table(out, r, i);
         if (m->has_paper && any_within_spread(r, i))
             str_add(out, "    ~ the ratio is within the spread of the samples\n");
+        int wide = n_wide(r, i);
+        if (wide > 0)
+            str_printf(out, "    %d of %d cells: the middle half of the samples spreads over more"
+                       " than half of their\n    median: something else was running; minima move"
+                       " less\n", wide, r->n_cases * r->study->n_variants);
         missing_lines(out, r, i);
     }
 }
@@ -247,10 +263,10 @@ static void findings(struct str *out, const struct study_report *r)
 static void searches(struct str *out, const struct study_report *r)
 {
     const struct study *s = r->study;
-    struct text_table t = { .align = "llrrrrl" };
+    struct text_table t = { .align = "llrrrrll" };
     static const char *const head[] = { "case", "variant", "of", "tried", "illegal", "failed",
-                                        "best" };
-    bool any = false;
+                                        "ended", "best" };
+    bool any = false, ended = false;
     for (int i = 0; i < r->n_cases * s->n_variants; i++) {
         const struct study_cell *cell = &r->cell[i];
         if (cell->combinations == 0)
@@ -264,11 +280,17 @@ static void searches(struct str *out, const struct study_report *r)
         text_table_addf(&t, "%d", cell->tried);
         text_table_addf(&t, "%d", cell->illegal);
         text_table_addf(&t, "%d", cell->failed);
+        ended = ended || (cell->ended && !streq(cell->ended, "all"));
+        text_table_add(&t, cell->ended ? cell->ended : "-");
         text_table_add(&t, cell->chosen.n ? study_set_text(r->arena, &cell->chosen) : "-");
     }
     if (any)
         str_add(out, "\nsearch: combinations of loop parameters, all in the study file\n");
     text_table_print(out, &t);
+    if (any && ended)
+        str_add(out, "    ended: all were tried, as many as --scale leaves, or the seconds of the"
+                " study's budget\n    were over; a search that ended early may have missed the"
+                " best\n");
 }
 
 static void troubles(struct str *out, const struct study_report *r)
@@ -317,8 +339,11 @@ static void footer(struct str *out, const struct study_report *r)
     str_add(out, "  tilescope        " TILESCOPE_VERSION "\n");
     str_printf(out, "  date             %s, in %.1f s, data seed %llu\n", r->date, r->seconds,
                (unsigned long long)r->seed);
-    str_printf(out, "  scale            %g: %d of %d cases\n", r->scale, r->n_cases,
+    str_printf(out, "  scale            %g: %d of %d cases", r->scale, r->n_cases,
                r->study->n_cases);
+    if (r->meters & METER_CLOCK)
+        str_printf(out, ", %.3g s of samples a cell", r->time_s > 0 ? r->time_s : 0.3);
+    str_add(out, "\n");
     if (reused)
         str_printf(out, "  reused           %d cells of an earlier report\n", reused);
     if (together)

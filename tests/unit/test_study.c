@@ -409,8 +409,31 @@ static void test_scale(void **state)
     assert_int_equal(r->n_cases, 1);
     assert_int_equal(study_cell(r, 0, 2)->tried, 1);
     assert_true(r->scale == 0.01);
+    assert_string_equal(study_cell(r, 0, 2)->ended, "scale");
     study_report_free(r);
     study_free(s);
+    free(text);
+}
+
+/* A search that runs out of time has tried one, and says so: the best may be another. */
+static void test_budget(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct str with = {0}, out = {0};
+    str_printf(&with, "%smeasure: {budget: 1e-9}\n", text);
+    struct study *s = must_parse(str_text(&with));
+    struct script script = {0};
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    assert_string_equal(study_cell(r, 0, 2)->ended, "budget");
+    assert_true(study_cell(r, 0, 2)->tried < 3);
+    study_text(&out, r);
+    assert_non_null(strstr(str_text(&out), " budget "));
+    assert_non_null(strstr(str_text(&out), "may have missed the best"));
+    study_report_free(r);
+    study_free(s);
+    str_free(&with);
+    str_free(&out);
     free(text);
 }
 
@@ -532,7 +555,8 @@ int main(void)
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
         cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_scale),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_budget),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_schema),   cmocka_unit_test(test_names),
         cmocka_unit_test(test_reuse),
