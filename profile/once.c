@@ -16,10 +16,13 @@
 
 static bool map_data(struct once *o, struct err *e)
 {
-    o->data_fd = memfd_create("tilescope-once", MFD_CLOEXEC);
+    o->data_fd = memfd_create("tilescope-once", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     o->out_fd = memfd_create("tilescope-once-out", MFD_CLOEXEC);
     int rc = o->data_fd < 0 || o->out_fd < 0 ? errno
                                              : posix_fallocate(o->data_fd, 0, (off_t)o->bytes);
+    /* As in child_start.c: a kernel must not be able to take it away while this process looks. */
+    if (rc == 0 && fcntl(o->data_fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        rc = errno;
     void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                                      o->data_fd, 0);
     if (p == MAP_FAILED)
