@@ -8,6 +8,7 @@
 #include "sessions/report.h"
 
 #define DEFAULT_S 3.0
+#define SHORT_S 0.5                      /* whoever wants less does not want it three times */
 
 static void add_cache(struct str *out, const char *name, const struct cache_geometry *g,
                       const char *remark)
@@ -112,19 +113,21 @@ static bool measure(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->machine, t->seconds, &pr, t->cli->cancel, out, e);
 }
 
-/* The stored model when it is of this machine and nothing speaks against it, else a new one, which
- * is stored.  fresh->tries: 0 when it is the stored one. */
+/* The stored model when it is of this machine, else a new one, which is stored.  fresh->tries: 0
+ * when it is the stored one. */
 static bool get_model(struct task *t, struct machine_fresh *fresh, struct machine_model *out,
                       struct err *e)
 {
     struct err why;
-    struct str doubts = {0};
-    bool stored = !args_has(t->cli->args, OPT_MEASURE) && machine_file_load(t->machine, out, &why)
-               && machine_model_doubts(out, NULL, &doubts) == 0;
-    str_free(&doubts);
-    if (stored)
+    int tries = t->seconds < SHORT_S ? 1 : MACHINE_TRIES;
+    if (!args_has(t->cli->args, OPT_MEASURE) && machine_file_load(t->machine, out, &why)) {
+        struct str doubts = {0};
+        machine_model_doubts(out, NULL, &doubts);
+        snprintf(fresh->doubts, sizeof fresh->doubts, "%s", str_text(&doubts));
+        str_free(&doubts);
         return true;
-    bool ok = machine_file_measure(t->machine, measure, t, fresh, e);
+    }
+    bool ok = machine_file_measure(t->machine, measure, t, tries, fresh, e);
     cli_progress_clear(t->cli);
     *out = fresh->model;
     return ok;
@@ -136,16 +139,16 @@ static void add_doubts(struct str *out, const struct machine_fresh *fresh)
     struct str path = {0};
     struct err e;
     size_t start = out->len;
-    if (fresh->tries == 0 || !fresh->doubts[0])
+    if (!fresh->doubts[0])
         return;
-    str_printf(out, "doubtful: measured %d times, and still: %s.  Something else used the machine:"
-               " measure again when it is idle.\n", fresh->tries, fresh->doubts);
+    str_printf(out, "doubtful: %s.  Something else used the machine%s: --measure again when it is"
+               " idle.\n", fresh->doubts, fresh->tries > 1 ? ", all three times" : "");
     if (fresh->kept && machine_file_path(&path, &e))
         str_printf(out, "Not stored: rooflines keep the model of %s, which is better (if the"
                    " machine did change, delete %s).\n", fresh->before.date, str_text(&path));
-    else
-        str_add(out, "It is stored, since there is no better one; the next `tilescope machine`"
-                " measures again.\n");
+    else if (fresh->tries > 0)
+        str_add(out, "It is stored, since there is no better one; rooflines say that it is"
+                " doubtful.\n");
     cli_wrap(out, start, 0);
     str_free(&path);
 }

@@ -72,7 +72,8 @@ static bool measure_machine(struct job *j, const struct cancel *c, const struct 
     struct machine_task task = { &cc, &here, pr, c };
     struct machine_fresh *fresh = xcalloc(1, sizeof *fresh);
     bool ok = compiler_find(NULL, &cc, &j->e);
-    if (ok && !machine_file_measure(&here, measure_once, &task, fresh, &j->e))
+    if (ok && !machine_file_measure(&here, measure_once, &task, MACHINE_TRIES, fresh,
+                                    &j->e))
         ok = fresh->tries > 0;
     if (ok) {
         j->model = xmalloc(sizeof *j->model);

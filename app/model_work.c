@@ -55,11 +55,7 @@ void model_find_roofs(struct model *m)
         return;
     m->roofs.looked = true;
     machine_read(&here);
-    struct str doubts = {0};
-    bool good = machine_file_load(&here, &found, &why)
-             && machine_model_doubts(&found, NULL, &doubts) == 0;
-    str_free(&doubts);
-    if (!good)                            /* a doubtful one is measured again */
+    if (!machine_file_load(&here, &found, &why))
         return;
     m->roofs.model = xmalloc(sizeof found);
     *m->roofs.model = found;

@@ -50,7 +50,8 @@ static void put_plot(const struct model *m, struct pane_doc *p, const struct roo
     machine_model_doubts(m->roofs.model, NULL, &remark);
     if (remark.len > 0) {
         struct str line = {0};
-        str_printf(&line, "The model is doubtful: %s. Measured beside something else?",
+        str_printf(&line, "The machine model is doubtful: %s. tilescope machine --measure measures "
+                   "it again.",
                    str_text(&remark));
         doc_wrap(d, STYLE_BAD, str_text(&line), width - 2, 2);
         str_free(&line);

@@ -10,7 +10,6 @@
 #include "sessions/machine_json.h"
 
 #define MOST_BYTES 65536
-#define MOST_TRIES 3
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
@@ -268,7 +267,7 @@ static int doubts(const struct machine_model *m, const struct machine_model *bef
 }
 
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
-                          struct machine_fresh *out, struct err *e)
+                          int tries, struct machine_fresh *out, struct err *e)
 {
     char ignored[512];
     struct err why;
@@ -276,7 +275,7 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
     bool stored = machine_file_load(m, &out->before, &why);
     int of_before = stored ? doubts(&out->before, NULL, ignored, sizeof ignored) : 0, of_this = 1;
     const struct machine_model *good = stored && of_before == 0 ? &out->before : NULL;
-    for (int i = 0; i < MOST_TRIES && of_this > 0; i++) {
+    for (int i = 0; i < tries && of_this > 0; i++) {
         struct machine_model again;
         if (!measure(ctx, &again, e)) {
             out->tries = 0;

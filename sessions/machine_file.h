@@ -19,9 +19,10 @@ struct machine_fresh {
     bool kept;                            /* what was stored before was better and stays: */
     struct machine_model before;
 };
-/* False with *e when it cannot be measured (tries is 0) or not be stored. */
+#define MACHINE_TRIES 3
+/* At most so many tries.  False with *e when it cannot be measured (out->tries is 0) or stored. */
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
-                          struct machine_fresh *out, struct err *e);
+                          int tries, struct machine_fresh *out, struct err *e);
 /* Where it is stored. */
 bool machine_file_path(struct str *path, struct err *e);
 bool machine_file_save(const struct machine_model *m, struct err *e);
