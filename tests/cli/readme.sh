@@ -51,8 +51,8 @@ do
         || echo "$word"
 done > "$dir/words"
 same 'commands' '' "$(cat "$dir/words")"
-options=$("$TILESCOPE" help; for c in run bench show export ops meters machine study expert import
-    do "$TILESCOPE" $c --help; done)
+commands=$("$TILESCOPE" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p')
+options=$("$TILESCOPE" --help; for c in $commands; do "$TILESCOPE" "$c" --help; done)
 for option in $(grep -oE '(^|[`( ])--[a-z]+(-[a-z]+)*' "$readme" | grep -oE '\-\-[a-z-]+' | sort -u)
 do
     grep -qE -e "$option( |\$|=|,)" <<< "$options" || echo "$option"
