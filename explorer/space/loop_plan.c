@@ -1,0 +1,253 @@
+/* What a point stands for: the loops in their order with their marks, before any text. */
+#include "explorer/space/loop_space_impl.h"
+
+#include <string.h>
+
+struct part { int64_t extent; enum loop_level level; bool phase; };
+struct parts { int n; struct part part[2 * LOOP_PARTS + 2]; };
+
+/* Sizes at which loops of an axis end: the factors' own, and its cuts as far as every two of them
+ * divide one another. */
+struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
+
+static bool divides_all(const struct ends *e, int64_t size)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->at[i] % size && size % e->at[i])
+            return false;
+    return true;
+}
+
+/* Descending, each once. */
+static void add_end(struct ends *e, int64_t size)
+{
+    int i = e->n;
+    for (int j = 0; j < e->n; j++)
+        if (e->at[j] == size)
+            return;
+    for (; i > 0 && e->at[i - 1] < size; i--)
+        e->at[i] = e->at[i - 1];
+    e->at[i] = size;
+    e->n++;
+}
+
+/* A vector of whole registers may reach over blocks that are smaller than a register: groups of few
+ * channels share it. */
+static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t inner)
+{
+    const struct nest_info *nest = s->nest;
+    return axis != nest->vector || inner % s->opts.lanes || cut >= s->opts.lanes;
+}
+
+/* factor[parts] -> loops, outermost first; those of one iteration are left out. */
+static void split_axis(const struct loop_space *s, int axis, const int64_t *factor,
+                       struct parts *out)
+{
+    const struct loop_axis *x = &s->nest->axis[axis];
+    int64_t size[LOOP_PARTS + 1];         /* size[j]: of one iteration of factor j - 1 */
+    struct ends e = { 0 };
+    size[x->parts] = 1;
+    for (int j = x->parts - 1; j >= 0; j--)
+        size[j] = size[j + 1] * factor[j];
+    for (int j = x->parts; j >= 0; j--)
+        add_end(&e, size[j]);
+    bool exact = size[0] == x->rest;
+    for (int c = 0; exact && c < x->n_cuts; c++)
+        if (x->rest % x->cut[c] == 0 && divides_all(&e, x->cut[c]) &&
+            cuts_here(s, axis, x->cut[c], factor[x->parts - 1]))
+            add_end(&e, x->cut[c]);
+    for (int i = 0; i + 1 < e.n; i++) {
+        int j = x->parts - 1;
+        while (j > 0 && size[j] < e.at[i])
+            j--;
+        out->part[out->n++] = (struct part){ e.at[i] / e.at[i + 1], x->level[j], false };
+    }
+}
+
+static void axis_parts(const struct loop_space *s, const struct loop_point *p, int axis,
+                       struct parts *out)
+{
+    const struct loop_axis *x = &s->nest->axis[axis];
+    out->n = 0;
+    if (x->knob >= 0)
+        split_axis(s, axis, p->v[x->knob], out);
+    if (x->phase > 1)
+        out->part[out->n++] = (struct part){ x->phase, x->reduce ? LEVEL_R1 : LEVEL_S1, true };
+    if (out->n == 0)
+        out->part[out->n++] = (struct part){ 1, x->reduce ? LEVEL_R1 : LEVEL_S1, false };
+}
+
+/* Some loop must be outside of the tile: a loop of one iteration, when there is no other. */
+static void ensure_outer(const struct loop_space *s, struct parts *all)
+{
+    int first = -1;
+    for (int a = 0; a < s->nest->n_axes; a++) {
+        if (s->nest->axis[a].reduce)
+            continue;
+        first = first < 0 ? a : first;
+        if (all[a].part[0].level <= LEVEL_S2)
+            return;
+    }
+    struct parts *x = &all[first];
+    memmove(x->part + 1, x->part, sizeof *x->part * (size_t)x->n);
+    x->part[0] = (struct part){ 1, LEVEL_S1, false };
+    x->n++;
+}
+
+static bool push(struct loop_plan *plan, const struct parts *all, int axis, int part)
+{
+    const struct part *x = &all[axis].part[part];
+    if (plan->n == PLAN_LOOPS)
+        return false;
+    plan->loop[plan->n++] = (struct plan_loop){ axis, part, x->extent, x->level, x->phase,
+                                                LOOP_SERIAL };
+    return true;
+}
+
+/* The loops of an axis at a level; phases apart. */
+static bool push_level(struct loop_plan *plan, const struct parts *all, int axis,
+                       enum loop_level level, bool phase)
+{
+    for (int i = 0; i < all[axis].n; i++)
+        if (all[axis].part[i].level == level && all[axis].part[i].phase == phase &&
+            !push(plan, all, axis, i))
+            return false;
+    return true;
+}
+
+static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
+                        const struct parts *all, bool reduce)
+{
+    for (int a = 0; a < s->nest->n_axes; a++)
+        if (s->nest->axis[a].reduce == reduce &&
+            !push_level(plan, all, a, reduce ? LEVEL_R1 : LEVEL_S1, true))
+            return false;
+    return true;
+}
+
+/* S1 in the chosen order; the phases come before the first axis that has one. */
+static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
+                       const struct parts *all, const int *order, int n)
+{
+    bool done = false;
+    for (int i = 0; i < n; i++) {
+        if (s->nest->axis[order[i]].phase > 1 && !done) {
+            done = true;
+            if (!push_phases(s, plan, all, false))
+                return false;
+        }
+        if (!push_level(plan, all, order[i], LEVEL_S1, false))
+            return false;
+    }
+    return true;
+}
+
+static bool order_loops(const struct loop_space *s, const struct loop_point *p,
+                        const struct parts *all, struct loop_plan *plan)
+{
+    const struct nest_info *nest = s->nest;
+    const int *plain = nest->order[0], *order = nest->order[knob_choice(p, nest->k_order, 0)];
+    const int *reduce = nest->reduce_order[knob_choice(p, nest->k_reduce_order, 0)];
+    int n = 0, r;
+    while (n < nest->n_axes && !nest->axis[n].reduce)
+        n++;
+    r = nest->n_axes - n;
+    bool ok = push_outer(s, plan, all, order, n);
+    plan->s1 = plan->n - 1;
+    for (int i = 0; ok && i < n; i++)
+        ok = push_level(plan, all, plain[i], LEVEL_S2, false);
+    plan->s2 = plan->n - 1;
+    ok = ok && push_phases(s, plan, all, true);
+    for (int i = 0; ok && i < r; i++)
+        ok = push_level(plan, all, reduce[i], LEVEL_R1, false);
+    plan->r1 = plan->n - 1;
+    for (int i = 0; ok && i < n; i++)
+        ok = push_level(plan, all, plain[i], LEVEL_S3, false);
+    for (int i = 0; ok && i < r; i++)
+        ok = push_level(plan, all, reduce[i], LEVEL_R2, false);
+    for (int i = 0; ok && i < n; i++)
+        ok = push_level(plan, all, plain[i], LEVEL_S4, false);
+    return ok;
+}
+
+/* The vector is the innermost loop; the tile is written out, and as many reductions from the
+ * innermost one as the knob says. */
+static void mark_inner(const struct loop_space *s, const struct loop_point *p,
+                       struct loop_plan *plan)
+{
+    const struct nest_info *nest = s->nest;
+    int64_t unroll = knob_choice(p, nest->k_unroll, 0), reductions = unroll - 1;
+    struct plan_loop *last = &plan->loop[plan->n - 1];
+    if (knob_choice(p, nest->k_vectorize, 0) && last->axis == nest->vector &&
+        last->level == LEVEL_S4)
+        last->ann = LOOP_VECTORIZE;
+    for (int i = plan->n - 1; i > plan->s2 && unroll > 0; i--) {
+        struct plan_loop *l = &plan->loop[i];
+        if (l->ann == LOOP_VECTORIZE || l->extent == 1)
+            continue;
+        if (l->level == LEVEL_S3 || l->level == LEVEL_S4 || reductions-- > 0)
+            l->ann = LOOP_UNROLL;
+    }
+}
+
+/* The first q loops of more than one iteration; `auto`: as few as give each thread 16. */
+static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
+                          struct loop_plan *plan)
+{
+    int64_t choice = knob_choice(p, s->nest->k_parallel, 0), iterations = 1, q = 0;
+    for (int i = 0; i <= plan->s1 && choice > 0; i++) {
+        if (choice == 1 ? iterations > 16 * s->opts.threads : q == choice - 1)
+            return;
+        plan->loop[i].ann = LOOP_PARALLEL;
+        iterations *= plan->loop[i].extent;
+        q += plan->loop[i].extent > 1;
+    }
+}
+
+/* SPEC D.5: root, S1, S2 for consumers; inline before them for the padding. */
+static int attach_at(const struct loop_plan *plan, int64_t choice)
+{
+    return choice <= 0 ? AT_ROOT : choice == 1 ? plan->s1 : plan->s2;
+}
+
+bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan)
+{
+    const struct nest_info *nest = s->nest;
+    struct parts all[NEST_AXES];
+    *plan = (struct loop_plan){ .s1 = -1, .s2 = -1, .r1 = -1 };
+    int64_t consumer = knob_choice(p, nest->k_consumer, 0), pad = knob_choice(p, nest->k_pad, 1);
+    if (!nest->pinned) {
+        for (int a = 0; a < nest->n_axes; a++)
+            axis_parts(s, p, a, &all[a]);
+        ensure_outer(s, all);
+        if (!order_loops(s, p, all, plan))
+            return false;
+        for (int a = 0; a < nest->n_axes; a++) {
+            plan->n_parts[a] = all[a].n;
+            for (int i = 0; i < all[a].n; i++)
+                plan->part[a][i] = all[a].part[i].extent;
+        }
+        mark_inner(s, p, plan);
+        mark_parallel(s, p, plan);
+    }
+    plan->consumer = attach_at(plan, consumer);
+    plan->pad = pad == 0 ? AT_INLINE : attach_at(plan, pad - 1);
+    plan->cache_write = knob_choice(p, nest->k_cache_write, 0) ? plan->s2 : AT_NONE;
+    for (int o = 0; o < OPERANDS; o++) {
+        int64_t c = knob_choice(p, nest->k_cache_read[o], 0);
+        plan->cache_read[o] = c == 0 ? AT_NONE : c == 1 ? plan->s2 : plan->r1;
+    }
+    return true;
+}
+
+const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
+                           struct str *buffer)
+{
+    const struct plan_loop *l = &plan->loop[loop];
+    const char *name = s->nest->axis[l->axis].name;
+    if (plan->n_parts[l->axis] == 1)
+        return name;
+    str_clear(buffer);
+    str_printf(buffer, "%s.%d", name, l->part);
+    return str_text(buffer);
+}

@@ -1,0 +1,315 @@
+/* Points of a loop space: drawing, moving, crossing, and as numbers for a network. */
+#include "explorer/space/loop_space_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRAWS 1000
+#define TRIES 64
+
+/* --- drawing --- */
+
+/* parts numbers that add up to n, every way as likely: n stars and parts - 1 bars. */
+static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
+{
+    int64_t bars = parts - 1, stars = n;
+    int at = 0;
+    memset(out, 0, sizeof *out * (size_t)parts);
+    while (stars > 0) {
+        if (bars > 0 && rng_range(r, 1, stars + bars) <= bars) {
+            bars--;
+            at++;
+        } else {
+            stars--;
+            out[at]++;
+        }
+    }
+}
+
+/* An ordered factorization of n, every one as likely: each prime by itself. */
+static void draw_factors(struct rng *r, int64_t n, int parts, int64_t *f)
+{
+    for (int i = 0; i < parts; i++)
+        f[i] = 1;
+    for (int64_t p = 2; n > 1; p = p * p > n ? n : p + 1) {
+        int64_t e = 0, share[LOOP_PARTS];
+        for (; n % p == 0; n /= p)
+            e++;
+        deal(r, e, parts, share);
+        for (int i = 0; i < parts; i++)
+            for (; share[i] > 0; share[i]--)
+                f[i] *= p;
+    }
+}
+
+/* n = f0 x 1 x .. x t, f0 rounded up. */
+static void set_tile(const struct loop_knob *k, int64_t t, int64_t *f)
+{
+    for (int i = 0; i < k->parts; i++)
+        f[i] = 1;
+    f[0] = (k->extent + t - 1) / t;
+    f[k->parts - 1] = t;
+}
+
+static void draw_knob(const struct loop_knob *k, struct rng *r, int64_t *v)
+{
+    if (k->parts == 0)
+        v[0] = rng_range(r, 0, k->n_choices - 1);
+    else if (k->n_tiles > 0 && rng_unit(r) * k->size < k->n_tiles)
+        set_tile(k, k->tile[rng_range(r, 0, k->n_tiles - 1)], v);
+    else
+        do
+            draw_factors(r, k->extent, k->parts, v);
+        while (v[k->parts - 1] > 64);
+}
+
+void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p)
+{
+    for (int draw = 0; draw < DRAWS; draw++) {
+        memset(p, 0, sizeof *p);
+        for (int k = 0; k < s->n; k++)
+            draw_knob(&s->knob[k], r, p->v[k]);
+        if (loop_point_sound(s, p, NULL))
+            return;
+    }
+    loop_point_start(s, p);
+}
+
+/* --- moving --- */
+
+int loop_knob_directions(const struct loop_knob *k)
+{
+    return 1 + (k->parts ? k->parts * (k->parts - 1) + (k->n_tiles ? 2 : 0) : 2);
+}
+
+/* The next tile, or divisor, above (step 1) or below (-1) the innermost factor. */
+static void step_tile(const struct loop_knob *k, int64_t *f, int step)
+{
+    int64_t t = f[k->parts - 1], best = t;
+    for (int64_t c = 1; c <= 64 && c <= k->extent; c++) {
+        bool there = k->extent % c == 0;
+        for (int i = 0; i < k->n_tiles; i++)
+            there = there || k->tile[i] == c;
+        if (there && (step > 0 ? c > t && (best == t || c < best) : c < t && (best == t || c > best)))
+            best = c;
+    }
+    if (best != t)
+        set_tile(k, best, f);
+}
+
+void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction)
+{
+    const struct loop_knob *k = &s->knob[knob];
+    int64_t *f = p->v[knob];
+    int d = direction - 1, pairs = k->parts * (k->parts - 1);
+    if (d < 0)
+        return;
+    if (k->parts == 0) {
+        f[0] = (f[0] + (d == 0 ? 1 : k->n_choices - 1)) % k->n_choices;
+    } else if (d >= pairs) {
+        step_tile(k, f, d == pairs ? 1 : -1);
+    } else {
+        int i = d / (k->parts - 1), j = d % (k->parts - 1);
+        j += j >= i;
+        int64_t both = f[i] * f[j], next = f[i] + 1;
+        int64_t product = 1;
+        for (int x = 0; x < k->parts; x++)
+            product *= f[x];
+        if (product != k->extent)         /* a tile that does not divide */
+            return;
+        while (next < both && both % next)
+            next++;
+        if (next <= both) {
+            f[i] = next;
+            f[j] = both / next;
+        }
+    }
+}
+
+void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_point *p)
+{
+    for (int try = 0; try < TRIES && s->n > 0; try++) {
+        struct loop_point q = *p;
+        for (int64_t n = rng_range(r, 1, 3); n > 0; n--) {
+            int k = (int)rng_range(r, 0, s->n - 1);
+            if (rng_range(r, 0, 1))
+                draw_knob(&s->knob[k], r, q.v[k]);
+            else
+                loop_point_move(s, &q, k,
+                                (int)rng_range(r, 1, loop_knob_directions(&s->knob[k]) - 1));
+        }
+        if (!loop_point_equal(s, p, &q) && loop_point_sound(s, &q, NULL)) {
+            *p = q;
+            return;
+        }
+    }
+}
+
+void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
+                      const struct loop_point *y, struct loop_point *child)
+{
+    for (int try = 0; try < TRIES; try++) {
+        struct loop_point q = *x;
+        for (int k = 0; k < s->n; k++)
+            if (rng_range(r, 0, 1))
+                memcpy(q.v[k], y->v[k], sizeof q.v[k]);
+        if (loop_point_sound(s, &q, NULL)) {
+            *child = q;
+            return;
+        }
+    }
+    *child = *x;
+}
+
+bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
+                      const struct loop_point *y)
+{
+    for (int k = 0; k < s->n; k++)
+        for (int i = 0; i < (s->knob[k].parts ? s->knob[k].parts : 1); i++)
+            if (x->v[k][i] != y->v[k][i])
+                return false;
+    return true;
+}
+
+void loop_point_state(const struct loop_space *s, const struct loop_point *p,
+                      float out[LOOP_STATE])
+{
+    int n = 0;
+    memset(out, 0, sizeof *out * LOOP_STATE);
+    for (int k = 0; k < s->n; k++) {
+        const struct loop_knob *x = &s->knob[k];
+        for (int i = 0; i < x->parts && n < LOOP_STATE; i++)
+            out[n++] = (float)log2((double)p->v[k][i]) / 16;
+        if (x->parts == 0 && n < LOOP_STATE)
+            out[n++] = (float)p->v[k][0] / (float)(x->n_choices - 1);
+    }
+}
+
+/* --- where a person would start --- */
+
+/* Everything outside, nothing marked. */
+static void plain_point(const struct loop_space *s, struct loop_point *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int k = 0; k < s->n; k++) {
+        const struct loop_knob *x = &s->knob[k];
+        for (int i = 0; i < x->parts; i++)
+            p->v[k][i] = i == 0 ? x->extent : 1;
+        if (x->kind == KNOB_CONSUMER)
+            p->v[k][0] = 2;
+        if (x->kind == KNOB_PARALLEL)
+            p->v[k][0] = 1;
+    }
+    /* channels outermost: their weights stay in the cache while the pixels go by */
+    const struct nest_info *nest = s->nest;
+    for (int i = 0; nest->k_order >= 0 && nest->vector >= 0 && i < nest->n_orders; i++)
+        if (nest->n_axes > 4 && nest->order[i][0] == nest->vector && !p->v[nest->k_order][0])
+            p->v[nest->k_order][0] = i;
+    if (nest->k_reduce_order >= 0)
+        p->v[nest->k_reduce_order][0] = nest->n_reduce_orders - 1;
+}
+
+/* A tile of m x v lanes: how many of the lanes and of the pixels are at work, and how many
+ * multiply-adds a load feeds (the expert schedules' measure). */
+static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used)
+{
+    double vectors = (double)((v + s->opts.lanes - 1) / s->opts.lanes);
+    double tile = vectors * (double)m;
+    if (tile > s->opts.registers - 4)
+        return 0;
+    return used * (double)v / (vectors * s->opts.lanes) * tile / (tile + 0.25 * (vectors + (double)m)) *
+           fmin(1, tile / 10);
+}
+
+/* The innermost factor t of knob k: false where there is no such split. */
+static bool take_tile(const struct loop_knob *k, int64_t t, int64_t *f)
+{
+    bool there = k->extent % t == 0;
+    for (int i = 0; i < k->n_tiles; i++)
+        there = there || k->tile[i] == t;
+    if (there && k->levels[strlen(k->levels) - 1] == '4')
+        set_tile(k, t, f);
+    return there && k->levels[strlen(k->levels) - 1] == '4';
+}
+
+struct start { const struct loop_space *s; struct loop_point best; double score; };
+
+static void try_start(struct start *b, struct loop_point *p, double score)
+{
+    const struct nest_info *nest = b->s->nest;
+    if (score <= b->score)
+        return;
+    for (int64_t unroll = nest->k_unroll >= 0 ? 1 : 0; unroll >= 0; unroll--) {
+        if (nest->k_unroll >= 0)
+            p->v[nest->k_unroll][0] = unroll;
+        if (!loop_point_sound(b->s, p, NULL))
+            continue;
+        b->best = *p;
+        b->score = score;
+        return;
+    }
+}
+
+/* One other axis beside the vector: m of its iterations. */
+static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v)
+{
+    const struct loop_axis *x = &b->s->nest->axis[axis];
+    const struct loop_knob *k = &b->s->knob[x->knob];
+    for (int64_t m = 1; m <= b->s->opts.registers && m <= x->rest; m++) {
+        struct loop_point p = *from;
+        if (!take_tile(k, m, p.v[x->knob]))
+            continue;
+        double used = (double)x->rest / (double)((x->rest + m - 1) / m * m);
+        try_start(b, &p, tile_score(b->s, m, v, used) - 1e-3 * (b->s->nest->vector - axis));
+    }
+}
+
+/* Written out as far as the whole body stays small: the taps of a depthwise window. */
+static void unroll_more(const struct loop_space *s, struct loop_point *p)
+{
+    const struct nest_info *nest = s->nest;
+    int reductions = 0;
+    for (int i = 0; i < nest->n_axes; i++)
+        reductions += nest->axis[i].reduce && nest->axis[i].extent > 1 &&
+                      !(nest->axis[i].operands >> OPERAND_DATA & 1 && nest->axis[i].extent > 8);
+    for (int64_t u = reductions + 1; u > 1 && nest->k_unroll >= 0; u--) {
+        struct loop_point q = *p;
+        struct loop_plan plan;
+        int64_t body = 1;
+        q.v[nest->k_unroll][0] = u;
+        if (u >= s->knob[nest->k_unroll].n_choices || !loop_point_sound(s, &q, NULL))
+            continue;
+        loop_plan_of(s, &q, &plan);
+        for (int i = 0; i < plan.n; i++)
+            body *= plan.loop[i].ann == LOOP_UNROLL ? plan.loop[i].extent : 1;
+        if (body <= 64) {
+            *p = q;
+            return;
+        }
+    }
+}
+
+void loop_point_start(const struct loop_space *s, struct loop_point *p)
+{
+    const struct nest_info *nest = s->nest;
+    struct start b = { .s = s, .score = -1 };
+    plain_point(s, p);
+    b.best = *p;
+    if (nest->pinned || nest->vector < 0)
+        return;
+    int kv = nest->axis[nest->vector].knob;
+    for (int64_t v = 2; kv >= 0 && v <= 64; v++) {
+        struct loop_point q = *p;
+        if (!take_tile(&s->knob[kv], v, q.v[kv]))
+            continue;
+        q.v[nest->k_vectorize][0] = 1;
+        q.v[nest->k_cache_write][0] = 1;
+        try_start(&b, &q, tile_score(s, 1, v, 1) - 0.1);
+        for (int a = 0; a < nest->vector; a++)
+            if (!nest->axis[a].reduce && nest->axis[a].knob >= 0)
+                try_axis(&b, &q, a, v);
+    }
+    *p = b.best;
+    unroll_more(s, p);
+}

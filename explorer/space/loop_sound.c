@@ -1,0 +1,179 @@
+/* The validity filter of SPEC D.5: what is not worth a compiler. */
+#include "explorer/space/loop_space_impl.h"
+
+#include <string.h>
+
+#define MOST_STATEMENTS 4096
+#define MOST_LOCAL 32768                  /* elements of a tile on the stack: 128 KiB */
+#define SPARE_REGISTERS 2                 /* for operands, beside the accumulators */
+#define MOST_INNER 64
+
+static bool refuse(struct err *e, const char *why, int64_t n)
+{
+    return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
+}
+
+/* --- factors --- */
+
+static bool split_sound(const struct loop_knob *k, const int64_t *f, struct err *e)
+{
+    int64_t product = 1;
+    bool tile = false;
+    for (int i = 0; i < k->parts; i++) {
+        if (f[i] < 1 || product > k->extent)
+            return refuse(e, "a factor of %lld", f[i]);
+        product *= f[i];
+    }
+    if (f[k->parts - 1] > MOST_INNER)
+        return refuse(e, "an innermost factor of %lld, more than 64", f[k->parts - 1]);
+    for (int i = 0; i < k->n_tiles; i++)
+        tile = tile || k->tile[i] == f[k->parts - 1];
+    for (int i = 1; i + 1 < k->parts; i++)
+        tile = tile && f[i] == 1;
+    tile = tile && f[0] == (k->extent + f[k->parts - 1] - 1) / f[k->parts - 1];
+    if (product == k->extent || tile)
+        return true;
+    return refuse(e, "factors that multiply to %lld, not to the extent", product);
+}
+
+static bool factors_sound(const struct loop_space *s, const struct loop_point *p, struct err *e)
+{
+    for (int k = 0; k < s->n; k++) {
+        const struct loop_knob *x = &s->knob[k];
+        if (x->parts ? !split_sound(x, p->v[k], e)
+                     : p->v[k][0] < 0 || p->v[k][0] >= x->n_choices)
+            return x->parts ? false : refuse(e, "there is no choice %lld", p->v[k][0]);
+    }
+    return true;
+}
+
+/* --- vectors --- */
+
+/* Whole registers; less only where no divisor makes whole ones. */
+static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
+{
+    const struct loop_axis *x = &s->nest->axis[s->nest->vector];
+    const struct plan_loop *last = &plan->loop[plan->n - 1];
+    int64_t v = last->extent, limit = x->rest;
+    if (last->ann != LOOP_VECTORIZE || v == 1)
+        return refuse(e, "the vectorized loop has %lld iteration inside the tile", 1);
+    if (v % s->opts.lanes == 0 || (v < s->opts.lanes && (v & (v - 1)) == 0))
+        return true;
+    for (int c = x->n_cuts - 1; c >= 0; c--)
+        limit = x->cut[c] >= s->opts.lanes ? x->cut[c] : limit;
+    bool whole = false, fours = false;
+    for (int64_t d = 1; d <= MOST_INNER && d <= limit; d++)
+        if (limit % d == 0) {
+            whole = whole || d % s->opts.lanes == 0;
+            fours = fours || d % 4 == 0;
+        }
+    if (!whole && (v % 4 == 0 || (!fours && v == limit)))
+        return true;
+    return refuse(e, "a vector of %lld lanes, which fills no whole registers", v);
+}
+
+/* --- sizes --- */
+
+static int64_t registers_of(const struct loop_space *s, int64_t lanes)
+{
+    return (lanes + s->opts.lanes - 1) / s->opts.lanes;
+}
+
+/* Elements of an operand that the loops behind `loop` read: windows of h + kh, products else. */
+static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
+                            int loop)
+{
+    static const char axes[] = "DHW";
+    int64_t n = 1, out[3] = { 1, 1, 1 }, ker[3] = { 1, 1, 1 };
+    for (int i = loop + 1; i < plan->n; i++) {
+        const struct loop_axis *x = &s->nest->axis[plan->loop[i].axis];
+        const char *name = *x->name == 'K' && x->name[1] ? x->name + 1 : x->name;
+        const char *at = operand == OPERAND_DATA ? strchr(axes, *name) : NULL;
+        if (!(x->operands >> operand & 1))
+            continue;
+        if (!at)
+            n *= plan->loop[i].extent;
+        else if (name == x->name)
+            out[at - axes] *= plan->loop[i].extent;
+        else
+            ker[at - axes] *= plan->loop[i].extent;
+    }
+    for (int i = 0; i < 3; i++)
+        n *= out[i] + ker[i] - 1;
+    return n;
+}
+
+static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
+                        const struct loop_plan *plan, struct err *e)
+{
+    int64_t body = 1, tile = 1, accumulators = 1;
+    for (int i = 0; i < plan->n; i++) {
+        const struct plan_loop *l = &plan->loop[i];
+        int64_t wide = l->ann == LOOP_VECTORIZE ? registers_of(s, l->extent) : l->extent;
+        if (l->ann == LOOP_UNROLL || l->ann == LOOP_VECTORIZE)
+            body *= wide;
+        if (l->level == LEVEL_S3 || l->level == LEVEL_S4) {
+            tile *= l->extent;
+            accumulators *= wide;
+        }
+        if (body > MOST_STATEMENTS)
+            return refuse(e, "a body of %lld statements or more", body);
+    }
+    for (int a = 0; a < s->nest->n_axes; a++) {
+        const struct loop_axis *x = &s->nest->axis[a];
+        const int64_t *f = x->knob >= 0 ? p->v[x->knob] : NULL;
+        if (f && f[0] * f[x->parts - 1] > x->rest)      /* does not divide: once more as a tail */
+            body *= 2;
+    }
+    if (body > MOST_STATEMENTS)
+        return refuse(e, "a body of %lld statements, with tails", body);
+    if (plan->cache_write == AT_NONE)
+        return true;
+    if (knob_choice(p, s->nest->k_unroll, 0) > 0 &&
+        accumulators > s->opts.registers - SPARE_REGISTERS)
+        return refuse(e, "%lld accumulators, more than there are registers", accumulators);
+    return tile <= MOST_LOCAL || refuse(e, "a local tile of %lld elements", tile);
+}
+
+/* --- attached nodes and copies --- */
+
+/* S1 where it is not S2 anyway, so that no two points are one schedule. */
+static bool places_sound(const struct loop_space *s, const struct loop_point *p,
+                         const struct loop_plan *plan, struct err *e)
+{
+    const struct nest_info *nest = s->nest;
+    bool same = !nest->pinned && (plan->s1 == plan->s2 || plan->s1 < 0);
+    if (nest->k_consumer >= 0 && p->v[nest->k_consumer][0] == 1 && same)
+        return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
+    if (nest->k_pad >= 0 && p->v[nest->k_pad][0] == 2 && same)
+        return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
+    if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && !nest->pinned &&
+        operand_tile(s, plan, OPERAND_DATA, plan->pad) > MOST_LOCAL)
+        return refuse(e, "a padded tile of %lld elements",
+                      operand_tile(s, plan, OPERAND_DATA, plan->pad));
+    for (int o = 0; o < OPERANDS; o++) {
+        if (plan->cache_read[o] == AT_NONE)
+            continue;
+        int64_t tile = operand_tile(s, plan, o, plan->cache_read[o]);
+        if (o == OPERAND_DATA && nest->k_pad >= 0 && p->v[nest->k_pad][0] != 1)
+            return refuse(e, "a copy of what has no memory of its own (%lld)", 0);
+        if (p->v[nest->k_cache_read[o]][0] == 2 && plan->r1 == plan->s2)
+            return refuse(e, "R1 and S2 are one loop (%lld)", plan->s2);
+        if (tile > MOST_LOCAL)
+            return refuse(e, "a copied tile of %lld elements", tile);
+    }
+    return true;
+}
+
+bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e)
+{
+    struct loop_plan plan;
+    if (!factors_sound(s, p, e))
+        return false;
+    if (!loop_plan_of(s, p, &plan))
+        return refuse(e, "more than %lld loops", PLAN_LOOPS);
+    if (!s->nest->pinned && knob_choice(p, s->nest->k_vectorize, 0) &&
+        !vector_sound(s, &plan, e))
+        return false;
+    return sizes_sound(s, p, &plan, e) && places_sound(s, p, &plan, e);
+}

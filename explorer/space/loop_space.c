@@ -1,0 +1,488 @@
+/* From a program to the space of its main nest: axes, where they must be cut, knobs. */
+#include "explorer/space/loop_space_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/gen/gen.h"
+#include "kernels/nest/lower.h"
+
+#define MOST_TILE 32                      /* of factors that do not divide */
+#define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
+
+const char *const knob_kind_name[KNOB_KINDS] = {
+    [KNOB_SPATIAL] = "spatial", [KNOB_REDUCE] = "reduce", [KNOB_ORDER] = "order",
+    [KNOB_PARALLEL] = "parallel", [KNOB_VECTORIZE] = "vectorize", [KNOB_UNROLL] = "unroll",
+    [KNOB_CACHE_WRITE] = "cache_write", [KNOB_CACHE_READ] = "cache_read",
+    [KNOB_CONSUMER] = "consumer", [KNOB_PAD] = "pad", [KNOB_RFACTOR] = "rfactor",
+};
+
+struct builder {
+    struct arena *a;
+    const struct program *p;
+    const struct graph *g;
+    const struct node *node;
+    const struct stage *stage;
+    struct loop_space *s;
+    struct nest_info *nest;
+    struct loop_knob *knob;
+};
+
+/* --- where loops must be cut --- */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b == 0 ? a : gcd(b, a % b);
+}
+
+static void add_cut(struct loop_axis *x, int64_t cut)
+{
+    int i = x->n_cuts;
+    for (int j = 0; j < x->n_cuts; j++)
+        if (x->cut[j] == cut)
+            return;
+    if (cut <= 1 || cut >= x->extent || x->n_cuts == AXIS_CUTS)
+        return;
+    for (; i > 0 && x->cut[i - 1] > cut; i--)
+        x->cut[i] = x->cut[i - 1];
+    x->cut[i] = cut;
+    x->n_cuts++;
+}
+
+/* (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c, coef).  The stride of a
+ * transposed convolution cuts into phases. */
+static void cut_by(struct builder *b, const struct expr *sum, int64_t c)
+{
+    bool transposed = str_starts(b->node->op, "tconv");
+    for (int i = 0; i < b->nest->n_axes; i++) {
+        struct loop_axis *x = &b->nest->axis[i];
+        const char *n = *x->name == 'K' ? x->name + 1 : x->name;
+        bool spatial = transposed && *n && strchr("DHW", *n);
+        int64_t coef;
+        if (!expr_coef(b->p->pool, sum, b->stage->axis[i].var, &coef) || coef == 0)
+            continue;
+        int64_t cut = c / gcd(c, coef < 0 ? -coef : coef);
+        if (!spatial)
+            add_cut(x, cut);
+        else if (cut > 1)
+            x->phase = cut < x->extent ? cut : x->extent;
+    }
+}
+
+static void find_cuts(struct builder *b, const struct expr *e)
+{
+    if (!e || e->kind == EXPR_CONST || e->kind == EXPR_VAR)
+        return;
+    if ((e->kind == EXPR_DIV || e->kind == EXPR_MOD) && e->b->kind == EXPR_CONST)
+        cut_by(b, e->a, e->b->value);
+    find_cuts(b, e->a);
+    find_cuts(b, e->b);
+}
+
+static void see_load(void *ctx, const struct val *load)
+{
+    struct builder *b = ctx;
+    for (int o = 0; o < OPERANDS; o++) {
+        if (!b->nest->operand[o] ||
+            !streq(b->nest->operand[o], b->g->tensor[load->source].name))
+            continue;
+        for (int i = 0; i < b->nest->n_axes; i++)
+            for (int d = 0; d < load->rank; d++)
+                if (expr_uses(load->idx[d], b->stage->axis[i].var))
+                    b->nest->axis[i].operands |= 1u << o;
+    }
+    for (int d = 0; d < load->rank; d++)
+        find_cuts(b, load->idx[d]);
+}
+
+/* --- axes --- */
+
+/* "H.1" is the inner part of H when the layout has no "H.2". */
+static bool is_part(const struct builder *b, const char *name, bool *inner)
+{
+    const char *dot = strrchr(name, '.');
+    if (!dot)
+        return false;
+    const char *next = arena_printf(b->a, "%.*s.%d", (int)(dot - name), name, atoi(dot + 1) + 1);
+    *inner = stage_axis(b->stage, next) < 0;
+    return true;
+}
+
+static void set_levels(const struct builder *b, struct loop_axis *x)
+{
+    static const enum loop_level all[] = { LEVEL_S1, LEVEL_S2, LEVEL_S3, LEVEL_S4 };
+    bool inner = false, part = is_part(b, x->name, &inner);
+    int from = 0, to = 4;
+    if (x->reduce) {
+        x->parts = 2;
+        x->level[0] = LEVEL_R1;
+        x->level[1] = LEVEL_R2;
+        return;
+    }
+    if (!b->s->opts.full) {
+        from = part && inner ? 1 : 0;
+        to = (part && !inner) || streq(x->name, "N") ? 2 : 4;
+        if (streq(x->name, "N") && streq(b->node->op, "matmul"))
+            to = 4;
+    }
+    x->parts = to - from;
+    memcpy(x->level, all + from, sizeof *all * (size_t)x->parts);
+}
+
+static void fill_axes(struct builder *b)
+{
+    struct nest_info *nest = b->nest;
+    struct lowering in = { b->p->pool, b->g, b->p->layout, b->p->stage, b->p->host };
+    const struct expr *guard;
+    nest->vector = -1;
+    for (int i = 0; i < b->stage->n_axes; i++) {
+        const struct axis *from = &b->stage->axis[i];
+        struct loop_axis *x = &nest->axis[nest->n_axes++];
+        *x = (struct loop_axis){ .name = from->name, .extent = from->extent,
+                                 .reduce = from->reduce, .phase = 1, .knob = -1 };
+        set_levels(b, x);
+        if (!x->reduce && x->extent > 1)
+            nest->vector = i;
+    }
+    val_each_load(lower_access(&in, b->stage->node, b->stage, &guard), see_load, b);
+    for (int i = 0; i < nest->n_axes; i++) {
+        struct loop_axis *x = &nest->axis[i];
+        x->rest = (x->extent + x->phase - 1) / x->phase;
+        x->n_cuts = x->phase > 1 ? 0 : x->n_cuts;
+    }
+}
+
+/* --- knobs --- */
+
+static int add_knob(struct builder *b, struct loop_knob k)
+{
+    if (b->s->n == LOOP_KNOBS)
+        fail("a loop space with more than %d knobs", LOOP_KNOBS);
+    k.size = k.n_choices ? k.n_choices : k.size;
+    b->knob[b->s->n] = k;
+    b->s->size *= k.size;
+    return b->s->n++;
+}
+
+static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
+                       const char *const *choice, int n)
+{
+    if (n < 2)
+        return -1;
+    return add_knob(b, (struct loop_knob){ .kind = kind, .name = name, .n_choices = n,
+                                           .choice = ARENA_DUP(b->a, choice, n) });
+}
+
+/* Tiles that do not divide: at most MOST_TILE, and at most a quarter of the iterations is missing
+ * in the last one.  Not where blocks end, and not in vectors. */
+static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
+                      struct loop_knob *k)
+{
+    int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_TILE);
+    k->tile = tile;
+    if (b->s->opts.dividing || x->reduce || x->n_cuts > 0 || i == b->nest->vector ||
+        x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4)
+        return;
+    for (int64_t t = 2; t <= MOST_TILE && t < x->rest; t++)
+        if (x->rest % t && (x->rest + t - 1) / t * t * 4 <= x->rest * 5)
+            tile[k->n_tiles++] = t;
+}
+
+static const char *level_names(struct builder *b, const struct loop_axis *x)
+{
+    static const char *const name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
+    struct str s = { 0 };
+    for (int i = 0; i < x->parts; i++)
+        str_printf(&s, "%s%s", i ? " " : "", name[x->level[i]]);
+    const char *kept = arena_strdup(b->a, str_text(&s));
+    str_free(&s);
+    return kept;
+}
+
+/* Factorizations whose last factor is at most MOST_INNER. */
+static double count_splits(const struct builder *b, const struct loop_knob *k)
+{
+    int n;
+    const int64_t *list = divisors(b->a, k->extent, &n);
+    double size = k->n_tiles;
+    for (int i = 0; i < n && list[i] <= MOST_INNER; i++)
+        size += count_factorizations(k->extent / list[i], k->parts - 1);
+    return size;
+}
+
+static void split_knobs(struct builder *b)
+{
+    for (int i = 0; i < b->nest->n_axes; i++) {
+        struct loop_axis *x = &b->nest->axis[i];
+        struct loop_knob k = { .kind = x->reduce ? KNOB_REDUCE : KNOB_SPATIAL, .name = x->name,
+                               .extent = x->rest, .parts = x->parts };
+        if (x->rest == 1 || x->parts < 2)
+            continue;
+        add_tiles(b, x, i, &k);
+        k.levels = level_names(b, x);
+        k.size = count_splits(b, &k);
+        x->knob = add_knob(b, k);
+    }
+}
+
+/* The axis before or behind all others of its kind. */
+static void order_with(const int *plain, int n, int axis, bool first, int *out)
+{
+    int m = 0;
+    if (first)
+        out[m++] = axis;
+    for (int i = 0; i < n; i++)
+        if (plain[i] != axis)
+            out[m++] = plain[i];
+    if (!first)
+        out[m++] = axis;
+}
+
+/* Takes an order in unless it is there already. */
+static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int n,
+                      const char **choice, const char *name)
+{
+    for (int i = 0; i < *n_list; i++)
+        if (memcmp(list[i], order, sizeof *order * (size_t)n) == 0)
+            return;
+    memcpy(list[*n_list], order, sizeof *order * (size_t)n);
+    choice[(*n_list)++] = name;
+}
+
+/* As stored, and each axis outermost or innermost of S1: the innermost one decides what is read
+ * again soon. */
+static void order_knobs(struct builder *b)
+{
+    struct nest_info *nest = b->nest;
+    const char *choice[2 * NEST_AXES + 1];
+    int plain[NEST_AXES], reduce[NEST_AXES], order[NEST_AXES], n = 0, r = 0;
+    nest->order = arena_alloc(b->a, sizeof *nest->order * (2 * NEST_AXES + 1));
+    nest->reduce_order = arena_alloc(b->a, sizeof *nest->reduce_order * 2);
+    for (int i = 0; i < nest->n_axes; i++) {
+        if (nest->axis[i].reduce)
+            reduce[r++] = i;
+        else
+            plain[n++] = i;
+    }
+    add_order(nest->order, &nest->n_orders, plain, n, choice, "as stored");
+    for (int k = 0; k < 2 * n; k++) {
+        const struct loop_axis *x = &nest->axis[plain[k / 2]];
+        if (x->rest == 1 || x->level[0] != LEVEL_S1)
+            continue;
+        order_with(plain, n, plain[k / 2], k % 2 == 0, order);
+        add_order(nest->order, &nest->n_orders, order, n, choice,
+                  arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
+    }
+    nest->k_order = choice_knob(b, KNOB_ORDER, "order", choice, nest->n_orders);
+    add_order(nest->reduce_order, &nest->n_reduce_orders, reduce, r, choice, "as defined");
+    if (r > 1 && nest->axis[reduce[0]].extent > 1) {
+        order_with(reduce, r, reduce[0], false, order);
+        add_order(nest->reduce_order, &nest->n_reduce_orders, order, r, choice,
+                  arena_printf(b->a, "%s last", nest->axis[reduce[0]].name));
+    }
+    nest->k_reduce_order = choice_knob(b, KNOB_ORDER, "reduce order", choice,
+                                       nest->n_reduce_orders);
+}
+
+static void mark_knobs(struct builder *b)
+{
+    static const char *const off_on[] = { "off", "on" };
+    static const char *const unroll[] = { "off", "tile", "tile+1", "tile+2", "tile+3", "tile+4" };
+    static const char *const where[] = { "off", "S2", "R1" };
+    static const char *const parallel[] = { "off", "auto", "1", "2", "3", "4" };
+    struct nest_info *nest = b->nest;
+    int reductions = 0;
+    for (int i = 0; i < nest->n_axes; i++)
+        reductions += nest->axis[i].reduce && nest->axis[i].extent > 1;
+    if (nest->vector >= 0)
+        nest->k_vectorize = choice_knob(b, KNOB_VECTORIZE, "vectorize", off_on, 2);
+    nest->k_unroll = choice_knob(b, KNOB_UNROLL, "unroll", unroll,
+                                 2 + (reductions < 4 ? reductions : 4));
+    nest->k_cache_write = choice_knob(b, KNOB_CACHE_WRITE, "cache_write", off_on, 2);
+    for (int o = 0; o < OPERANDS; o++)
+        if (nest->operand[o])
+            nest->k_cache_read[o] = choice_knob(b, KNOB_CACHE_READ,
+                                                arena_printf(b->a, "cache_read %s",
+                                                             nest->operand[o]), where, 3);
+    if (b->s->opts.threads > 1)
+        nest->k_parallel = choice_knob(b, KNOB_PARALLEL, "parallel", parallel, COUNT_OF(parallel));
+}
+
+/* --- the nodes around --- */
+
+/* The program with one more line, when that is legal. */
+static bool try_line(const struct program **p, struct arena *a, const char *line)
+{
+    struct err e;
+    (void)a;
+    return program_apply_line(*p, line, p, &e);
+}
+
+static struct root_axes outer_and_inner(const struct stage *s)
+{
+    struct root_axes r = { 0 };
+    int first = 0, last = s->n_axes - 1;
+    while (first < s->n_axes && (s->axis[first].reduce || s->axis[first].extent == 1))
+        first++;
+    while (last >= 0 && (s->axis[last].reduce || s->axis[last].extent == 1))
+        last--;
+    if (first >= s->n_axes || last < 0)
+        return r;
+    r.n = 2;
+    r.name[0] = s->axis[first].name;
+    r.extent[0] = s->axis[first].extent;
+    r.name[1] = s->axis[last].name;
+    r.extent[1] = s->axis[last].extent;
+    return r;
+}
+
+/* The element-wise nodes behind the main one that can follow its loops, as far as they do. */
+static void find_chain(struct builder *b)
+{
+    static const char *const where[] = { "root", "S1", "S2" };
+    const struct program *p = b->p;
+    const char **chain = ARENA_ARRAY(b->a, const char *, b->g->n_nodes);
+    const char *axis = b->nest->pinned ? b->nest->s1 : b->stage->axis[0].name;
+    int last = -1;
+    for (int t = b->node->out; t >= 0 && axis && !b->stage->axis[0].reduce;) {
+        int reader = -1, readers = 0;
+        for (int n = 0; n < b->g->n_nodes; n++)
+            if (graph_reads(b->g, n, t)) {
+                reader = n;
+                readers++;
+            }
+        if (readers != 1 || b->p->stage[reader]->attach >= 0 || b->p->stage[reader]->inlined ||
+            b->p->stage[reader]->n_steps > 0)
+            break;
+        const char *name = b->p->stage[reader]->name;
+        if (!try_line(&p, b->a, arena_printf(b->a, "loop compute_at %s %s %s", name,
+                                             b->stage->name, axis)))
+            break;
+        chain[b->nest->n_chain++] = name;
+        last = reader;
+        t = b->g->node[reader].out;
+    }
+    b->nest->chain = chain;
+    if (last >= 0)
+        b->nest->chain_root = outer_and_inner(b->p->stage[last]);
+    if (last >= 0)
+        b->nest->k_consumer = choice_knob(b, KNOB_CONSUMER, "consumers", where, 3);
+}
+
+/* The padding or conversion in front, read by nobody else. */
+static void find_pad(struct builder *b)
+{
+    static const char *const where[] = { "inline", "root", "S1", "S2" };
+    int n = b->g->tensor[b->node->data_in].producer, readers = 0;
+    for (int i = 0; i < b->g->n_nodes; i++)
+        readers += graph_reads(b->g, i, b->node->data_in);
+    if (n < 0 || readers != 1 || b->g->node[n].complex || b->g->node[n].n_reduce > 0 ||
+        b->p->stage[n]->n_steps > 0 || b->p->stage[n]->attach >= 0 || b->p->stage[n]->inlined)
+        return;
+    b->nest->pad = b->p->stage[n]->name;
+    b->nest->pad_root = outer_and_inner(b->p->stage[n]);
+    b->nest->k_pad = choice_knob(b, KNOB_PAD, b->nest->pad, where, 4);
+}
+
+struct finder { const struct builder *b; int n; };
+
+static void see_operand(void *ctx, const struct val *load)
+{
+    struct finder *f = ctx;
+    int t = load->source;
+    const char *name = f->b->g->tensor[t].name;
+    int p = f->b->g->tensor[t].producer;
+    bool gone = p >= 0 && f->b->p->stage[p]->inlined;
+    if (t == f->b->node->data_in)
+        f->b->nest->operand[OPERAND_DATA] = gone ? NULL : name;
+    else
+        f->b->nest->operand[OPERAND_WEIGHTS] = gone ? NULL : name;
+}
+
+/* Pinned loops: attached nodes go to the tile, or to the last output loop outside of reductions. */
+static void pin_nest(struct builder *b)
+{
+    const struct stage *s = b->stage;
+    for (int i = 0; i < b->p->n_steps; i++) {
+        const struct step *x = b->p->parsed[i];
+        bool loop = x->kind > STEP_LOOP_SPLIT && x->kind <= STEP_LOOP_CACHE_READ;
+        if (loop && strcaseeq(x->target, s->name))
+            b->nest->pinned = true;
+    }
+    for (int i = 0; b->nest->pinned && i < s->n_axes && !s->axis[i].reduce &&
+                    s->axis[i].ann != LOOP_VECTORIZE; i++) {
+        b->nest->s1 = i == 0 ? s->axis[i].name : b->nest->s1;
+        b->nest->s2 = s->axis[i].name;
+        if (s->cache_at && streq(s->cache_at, s->axis[i].name))
+            break;
+    }
+}
+
+static bool open_program(struct builder *b, const char *spec, const char *const *line, int n,
+                         struct err *e)
+{
+    int bad;
+    if (!program_replay(b->a, spec, line, n, &b->p, &bad, e))
+        return false;
+    b->g = b->p->graph;
+    b->node = &b->g->node[b->g->main_node];
+    b->stage = b->p->stage[b->g->main_node];
+    bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
+    if (!b->node->complex || (!conv && !streq(b->node->op, "matmul"))) {
+        err_set(e, ERR_NAME, "%s has no loop space: %s is no convolution and no matrix product",
+                b->g->op, b->node->op);
+        return err_fix(e, "operators with one: c1d c2d c3d grp dep dil t2d t3d gmm bmm");
+    }
+    if (b->stage->n_axes <= NEST_AXES)
+        return true;
+    return err_set(e, ERR_RANK, "%s has %d loops, a loop space at most %d", b->stage->name,
+                   b->stage->n_axes, NEST_AXES);
+}
+
+static struct loop_opts fill_options(const struct loop_opts *given)
+{
+    struct loop_opts o = given ? *given : (struct loop_opts){ 0 };
+    struct target t = target_host();
+    o.lanes = o.lanes ? o.lanes : t.vector_floats;
+    o.registers = o.registers ? o.registers
+                  : streq(t.isa, "avx512") || streq(t.isa, "neon") ? 32 : 16;
+    return o;
+}
+
+bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
+                    const struct loop_opts *opts, const struct loop_space **out, struct err *e)
+{
+    struct builder b = { .a = a, .s = ARENA_NEW(a, struct loop_space),
+                         .nest = ARENA_NEW(a, struct nest_info),
+                         .knob = ARENA_ARRAY(a, struct loop_knob, LOOP_KNOBS) };
+    if (!open_program(&b, spec, line, n, e))
+        return false;
+    struct nest_info *nest = b.nest;
+    b.s->opts = fill_options(opts);
+    b.s->size = 1;
+    nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
+    nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = -1;
+    nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
+    nest->name = b.stage->name;
+    pin_nest(&b);
+    struct finder f = { &b, 0 };
+    val_each_load(b.node->body, see_operand, &f);
+    fill_axes(&b);
+    if (!nest->pinned) {
+        split_knobs(&b);
+        order_knobs(&b);
+        mark_knobs(&b);
+    }
+    find_pad(&b);
+    find_chain(&b);
+    const char **base = ARENA_ARRAY(a, const char *, n + 1);
+    for (int i = 0; i < n; i++)
+        base[i] = arena_strdup(a, line[i]);
+    b.s->spec = arena_strdup(a, spec);
+    b.s->base = base;
+    b.s->n_base = n;
+    b.s->knob = b.knob;
+    b.s->nest = nest;
+    *out = b.s;
+    return true;
+}

@@ -1,0 +1,76 @@
+/* Private to loop_*.c: the nest that a space is over, and the plan of a point. */
+#ifndef TS_EXPLORER_SPACE_LOOP_SPACE_IMPL_H
+#define TS_EXPLORER_SPACE_LOOP_SPACE_IMPL_H
+#include "explorer/space/factor.h"
+#include "explorer/space/loop_space.h"
+
+#define NEST_AXES 20
+#define AXIS_CUTS 4
+#define PLAN_LOOPS 64
+
+enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
+
+/* A loop of the fresh nest. */
+struct loop_axis {
+    const char *name;
+    int64_t extent;
+    bool reduce;
+    int64_t phase;                        /* of a transposed convolution: > 1, the innermost part,
+                                           * kept outside */
+    int64_t rest;                         /* ceil(extent / phase): what the factors make up */
+    int n_cuts; int64_t cut[AXIS_CUTS];   /* blocks that end inside it, ascending */
+    int parts; enum loop_level level[LOOP_PARTS];
+    int knob;                             /* -1: one part, at level[0] */
+    unsigned operands;                    /* bit o: operand o is read at another place */
+};
+
+enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
+
+struct nest_info {
+    const char *name;                     /* of the stage: "Conv" */
+    const char *operand[OPERANDS];        /* tensors; NULL: not of this program */
+    bool pinned;                          /* its loops stay as they are */
+    const char *s1, *s2;                  /* pinned: where attached nodes go; NULL: nowhere */
+    int n_axes; struct loop_axis axis[NEST_AXES];       /* as stored, then reductions */
+    int vector;                           /* the axis that is vectorized */
+    int n_orders; int (*order)[NEST_AXES];              /* of the output axes at S1 */
+    int n_reduce_orders; int (*reduce_order)[NEST_AXES];
+    const char *pad; struct root_axes { int n; const char *name[3]; int64_t extent[3]; } pad_root;
+    int n_chain; const char *const *chain;              /* element-wise consumers, in order */
+    struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
+    /* knobs, -1 where there is none */
+    int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll, k_cache_write, k_consumer, k_pad;
+    int k_cache_read[OPERANDS];
+};
+
+struct plan_loop {
+    int axis, part;                       /* part of the axis' split, outermost first */
+    int64_t extent;
+    enum loop_level level;
+    bool phase;
+    enum loop_ann ann;
+};
+
+struct loop_plan {
+    int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
+    int n_parts[NEST_AXES]; int64_t part[NEST_AXES][2 * LOOP_PARTS + 2];
+    int s1, s2;                           /* last loop of S1 and of S2 (or S1): where tiles and
+                                           * attached nodes live; -1: none */
+    int r1;                               /* last loop of R1 (or s2) */
+    int consumer, pad;                    /* index of the loop; -1 root, -2 inline */
+    int cache_write;                      /* -1: none */
+    int cache_read[OPERANDS];
+};
+enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3 };
+
+/* loop_plan.c: the loops that a point stands for.  False: more loops than a stage may have. */
+bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);
+/* "O.1.0" */
+const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
+                           struct str *buffer);
+
+static inline int64_t knob_choice(const struct loop_point *p, int knob, int64_t otherwise)
+{
+    return knob >= 0 ? p->v[knob][0] : otherwise;
+}
+#endif

@@ -1,0 +1,151 @@
+/* Loop spaces over drawn layouts of every operator: every sound point replays and lowers, a sample
+ * of them computes what the operator does. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "explorer/space/layout_space.h"
+#include "explorer/space/loop_space.h"
+#include "tests/unit/run_program.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define LAYOUTS 3                         /* of every operator in the table */
+#define POINTS 12                         /* of every layout */
+#define RUN_EVERY 3                       /* one in so many is interpreted */
+
+static uint64_t seed;
+
+static const char *const ops[] = {
+    "c1d n=2 i=8 w=18 o=16 k=3",
+    "c1d i=4 w=15 o=8 k=3 s=2 p=1 bias=1 relu=1",
+    "c2d i=4 h=10 w=6 o=8 k=3",
+    "c2d i=4 h=9 w=17 o=8 kh=3 kw=5 s=2 ph=1 pw=2 act=relu6",
+    "c2d n=2 i=3 h=7 w=7 o=16 k=3 p=1 bias=1 relu=1",
+    "c3d i=4 depth=5 h=6 w=6 o=4 kd=2 kh=3 kw=3",
+    "c3d i=2 depth=4 h=5 w=5 o=8 k=3 s=2 p=1 bias=1",
+    "grp i=8 h=6 o=16 g=4 k=3",
+    "grp i=8 h=8 o=24 g=2 k=3 s=2 p=1 relu=1",
+    "dep c=16 h=10 w=6 k=3",
+    "dep c=24 h=9 w=13 k=3 s=2 p=1 bias=1 relu=1",
+    "dil i=4 h=12 w=8 o=8 k=3",
+    "dil i=3 h=9 w=9 o=8 k=3 p=2 relu=1",
+    "t2d i=4 h=4 w=4 o=8 k=4 s=2 p=1",
+    "t2d i=4 h=5 w=4 o=16 k=3 s=2 p=1 bias=1",
+    "t3d i=2 depth=2 h=4 w=2 o=4 k=2 s=2",
+    "t3d i=2 depth=3 h=2 w=3 o=8 k=3 s=2 p=1 relu=1",
+    "gmm m=16 k=32 n=16",
+    "gmm m=13 k=24 n=40 bias=1 relu=1",
+};
+
+/* A random layout of spec, as lines. */
+static int draw_layout(struct arena *a, struct rng *r, const char *spec, const char *const **line)
+{
+    const struct layout_space *l;
+    struct layout_opts o = { .levels = (int)rng_range(r, 1, 2), .split_k = true };
+    int64_t factor[LAYOUT_KNOBS];
+    struct err e;
+    int n;
+    if (!layout_space_new(a, spec, NULL, 0, &o, &l, &e))
+        fail_msg("%s: %s", spec, e.text);
+    if (rng_range(r, 0, 3) == 0)
+        layout_space_start(l, factor);
+    else
+        layout_space_random(l, r, factor);
+    if (!layout_space_lines(l, a, factor, line, &n, NULL, &e))
+        fail_msg("%s: %s", spec, e.text);
+    return n;
+}
+
+static const struct loop_space *loops_over(struct arena *a, const char *spec,
+                                           const char *const *line, int n,
+                                           const struct loop_opts *o)
+{
+    const struct loop_space *s;
+    struct err e;
+    if (!loop_space_new(a, spec, line, n, o, &s, &e))
+        fail_msg("%s: %s", spec, e.text);
+    return s;
+}
+
+/* Base lines and the point's, one after the other. */
+static const struct program *build(struct arena *a, const struct loop_space *s,
+                                   const struct loop_point *p)
+{
+    const char *const *line, **all;
+    const struct program *out;
+    struct err e;
+    struct str text = { 0 };
+    int n, bad;
+    if (!loop_point_lines(s, a, p, &line, &n, &e))
+        fail_msg("%s: %s", s->spec, e.text);
+    all = ARENA_ARRAY(a, const char *, s->n_base + n + 1);
+    for (int i = 0; i < s->n_base; i++)
+        all[i] = s->base[i];
+    for (int i = 0; i < n; i++)
+        all[s->n_base + i] = line[i];
+    for (int i = 0; i < s->n_base + n; i++)
+        str_printf(&text, "%s\n", all[i]);
+    if (!program_replay(a, s->spec, all, s->n_base + n, &out, &bad, &e))
+        fail_msg("# %s\n%s%s: %s (%s)", s->spec, str_text(&text), bad < 0 ? "spec" : all[bad],
+                 e.text, e.fix);
+    str_free(&text);
+    return out;
+}
+
+static void check_runs(const struct loop_space *s, const struct program *p)
+{
+    double d = program_interpret_error(p, seed);
+    if (d < 1e-5)
+        return;
+    for (int i = 0; i < p->n_steps; i++)
+        print_message("%s\n", p->steps[i]);
+    fail_msg("%s: max rel err %g", s->spec, d);
+}
+
+static void drawn_points(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(seed);
+    int n_points = 0;
+    for (int i = 0; i < LAYOUTS * COUNT_OF(ops); i++) {
+        struct arena *a = arena_new();
+        const char *spec = ops[i % COUNT_OF(ops)], *const *line;
+        int n = draw_layout(a, &r, spec, &line);
+        struct loop_opts o = { .full = i % 5 == 4, .threads = i % 3 ? 1 : 2, .lanes = 4 << i % 3,
+                               .registers = 16 << i % 2 };
+        const struct loop_space *s = loops_over(a, spec, line, n, &o);
+        struct loop_point p = { 0 }, q;
+        loop_point_start(s, &p);
+        for (int k = 0; k < POINTS; k++) {
+            struct arena *scratch = arena_new();
+            const struct program *x = build(scratch, s, &p);
+            if (n_points++ % RUN_EVERY == 0)
+                check_runs(s, x);
+            arena_free(scratch);
+            if (k % 3 == 0) {
+                loop_point_random(s, &r, &p);
+            } else if (k % 3 == 1) {
+                loop_point_mutate(s, &r, &p);
+            } else {
+                loop_point_random(s, &r, &q);
+                loop_point_cross(s, &r, &p, &q, &p);
+            }
+        }
+        arena_free(a);
+    }
+    print_message("%d points of %d operators\n", n_points, COUNT_OF(ops));
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED");
+    seed = given ? strtoull(given, NULL, 10) : 20261121;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(drawn_points) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
