@@ -173,8 +173,8 @@ static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Tiles that do not divide: at most MOST_TILE, and at most a quarter of the iterations is missing
- * in the last one.  Not where blocks end, and not in vectors. */
+/* Tiles that do not divide, at most MOST_TILE: the last one is shorter.  Not where blocks end, and
+ * not in vectors. */
 static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
@@ -184,7 +184,7 @@ static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
         x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4)
         return;
     for (int64_t t = 2; t <= MOST_TILE && t < x->rest; t++)
-        if (x->rest % t && (x->rest + t - 1) / t * t * 4 <= x->rest * 5)
+        if (x->rest % t)
             tile[k->n_tiles++] = t;
 }
 

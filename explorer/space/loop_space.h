@@ -74,8 +74,8 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p);
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 
 /* Directions are 0 .. n-1, 0 stays.  Of a split with k parts, one for each ordered pair (i, j):
- * f_i becomes the next larger divisor of f_i f_j, f_j what remains; then, where there are tiles that
- * do not divide, the next larger and the next smaller tile.  Of a choice the next and the one
+ * f_i becomes the next larger divisor of f_i f_j, f_j what remains; then, where there are tiles
+ * that do not divide, the next larger and the next smaller tile.  Of a choice the next and the one
  * before, around the end (SPEC E.3). */
 int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
@@ -99,7 +99,8 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                       const char *const **line, int *n, struct err *e);
 /* The point whose nest is that of these lines (those of the base may be among them): the same loops
- * in the same order with the same marks, tiles and attached nodes.  False when there is none. */
+ * in the same order with the same marks, tiles and attached nodes; loops of one axis that follow
+ * each other count as one, parallel marks only where the space has them.  False: there is none. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p);
 #endif

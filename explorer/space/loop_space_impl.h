@@ -35,12 +35,13 @@ struct nest_info {
     int vector;                           /* the axis that is vectorized */
     int n_orders; int (*order)[NEST_AXES];              /* of the output axes at S1 */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad; struct root_axes { int n; const char *name[3]; int64_t extent[3]; } pad_root;
+    const char *pad;
+    struct root_axes { int n; const char *name[2]; int64_t extent[2]; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
     struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
     /* knobs, -1 where there is none */
-    int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll, k_cache_write, k_consumer, k_pad;
-    int k_cache_read[OPERANDS];
+    int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
+    int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad;
 };
 
 struct plan_loop {
@@ -68,6 +69,9 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
 /* "O.1.0" */
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
                            struct str *buffer);
+
+/* extent = f[0] x 1 x .. x t, f[0] rounded up. */
+void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 
 static inline int64_t knob_choice(const struct loop_point *p, int knob, int64_t otherwise)
 {

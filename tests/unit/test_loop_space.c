@@ -10,6 +10,7 @@
 #include <string.h>
 #include "explorer/space/layout_space.h"
 #include "explorer/space/loop_space.h"
+#include "sessions/expert.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -141,11 +142,95 @@ static void drawn_points(void **state)
     print_message("%d points of %d operators\n", n_points, COUNT_OF(ops));
 }
 
+/* What a point makes of the nest is found again from its lines, and so is that. */
+static void found_again(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(seed + 1);
+    int same = 0, n_points = 0;
+    for (int i = 0; i < 3 * COUNT_OF(ops); i++) {
+        struct arena *a = arena_new();
+        const char *spec = ops[i % COUNT_OF(ops)], *const *line, *const *mine, *const *again;
+        int n = draw_layout(a, &r, spec, &line), n_mine, n_again;
+        const struct loop_space *s = loops_over(a, spec, line, n,
+                                                &(struct loop_opts){ .threads = 1 + i % 2 });
+        struct loop_point p, q, q2;
+        struct err e;
+        for (int k = 0; k < 4; k++, n_points++) {
+            loop_point_random(s, &r, &p);
+            assert_true(loop_point_lines(s, a, &p, &mine, &n_mine, &e));
+            bool found = loop_point_from_lines(s, mine, n_mine, &q);
+            for (int j = 0; !found && j < n_mine; j++)
+                print_message("%s\n", mine[j]);
+            if (!found)
+                fail_msg("%s: not found", spec);
+            assert_true(loop_point_lines(s, a, &q, &again, &n_again, &e));
+            assert_true(loop_point_from_lines(s, again, n_again, &q2));
+            assert_true(loop_point_equal(s, &q, &q2));
+            bool equal = n_mine == n_again;
+            for (int j = 0; equal && j < n_mine; j++)
+                equal = streq(mine[j], again[j]);
+            same += equal;
+        }
+        arena_free(a);
+    }
+    print_message("%d of %d points give the same lines again\n", same, n_points);
+    assert_true(2 * same > n_points);
+}
+
+/* The forms of the expert schedules are in the space over their layouts. */
+static void experts(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "c1d i=16 w=64 o=64 k=3 p=1 bias=1 relu=1", "c1d i=32 w=28 o=32 k=3 s=2",
+        "c2d i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1",
+        "c2d i=64 h=56 w=56 o=64 k=3 p=1 bias=1 relu=1", "c2d i=512 h=7 w=7 o=512 k=3 p=1",
+        "c2d i=16 h=15 w=13 o=48 k=3", "dil i=64 h=28 w=28 o=64 k=3 p=2",
+        "grp i=128 h=28 w=28 o=128 g=32 k=3 p=1", "grp i=64 h=14 w=14 o=128 g=2 k=3 p=1 relu=1",
+        "dep c=144 h=28 w=28 k=3 p=1 bias=1 relu=1", "dep c=32 h=112 w=112 k=3 s=2 p=1",
+        "c3d i=16 depth=8 h=14 w=14 o=32 k=3 p=1 bias=1", "t2d i=64 h=14 w=14 o=64 k=4 s=2 p=1",
+        "t2d i=16 h=28 w=28 o=16 k=3 s=2 p=1 bias=1", "t3d i=16 depth=4 h=7 w=7 o=32 k=4 s=2 p=1",
+        "t3d i=32 depth=8 h=7 w=7 o=16 k=3 s=2 p=1", "gmm m=512 k=512 n=512 bias=1 relu=1",
+        "gmm m=16 k=1024 n=1024",
+    };
+    struct arena *a = arena_new();
+    struct experts all;
+    struct err e;
+    assert_true(experts_read(a, &all, &e));
+    int found = 0, total = 0;
+    for (int i = 0; i < 2 * COUNT_OF(specs); i++) {
+        struct expert_schedule x[8];
+        const char *spec = specs[i / 2];
+        int n, threads = 1 + i % 2;
+        if (!expert_schedules(a, &all, spec, threads, COUNT_OF(x), x, &n, &e))
+            fail_msg("%s: %s", spec, e.text);
+        for (int k = 0; k < n; k++) {
+            int layouts = 0;
+            while (layouts < x[k].n && !str_starts(x[k].step[layouts], "loop "))
+                layouts++;
+            const struct loop_space *s = loops_over(a, spec, x[k].step, layouts,
+                                                    &(struct loop_opts){ .threads = threads });
+            struct loop_point p;
+            bool there = loop_point_from_lines(s, x[k].step, x[k].n, &p);
+            found += there;
+            total++;
+            if (!there)
+                print_message("not in the space: %s, expert %s, %s, %d threads\n", spec,
+                              x[k].expert->id, expert_chosen_text(a, &x[k]), threads);
+        }
+    }
+    print_message("%d of %d expert schedules are points\n", found, total);
+    assert_true(found == total);
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
     seed = given ? strtoull(given, NULL, 10) : 20261121;
     printf("# seed %llu\n", (unsigned long long)seed);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(drawn_points) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(drawn_points),
+                                        cmocka_unit_test(found_again), cmocka_unit_test(experts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,414 @@
+/* From step lines back to a point: what they made of the nest is compared with what points make.
+ *
+ * On both sides loops of one iteration are passed over, and loops of one axis that follow each
+ * other with nothing between are one.  Where a tile or an attached node lives is the number of
+ * loops around it. */
+#include "explorer/space/loop_space_impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct leaf { int axis, part; int64_t extent; enum loop_ann ann; };
+
+/* A nest as it is compared. */
+struct shape {
+    int n; struct leaf leaf[PLAN_LOOPS];
+    int cache_write, cache_read[OPERANDS];              /* depth; AT_NONE */
+    int consumer, pad;                                  /* depth; AT_ROOT, AT_INLINE */
+};
+
+struct target {
+    const struct loop_space *s;
+    const struct stage *stage;
+    struct shape want;
+    int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
+    int run[PLAN_LOOPS];                  /* per leaf */
+    enum loop_level level[PLAN_LOOPS];    /* per leaf, as they are tried */
+};
+
+/* --- the nest that the lines made --- */
+
+/* "O.1.0" is a part of axis "O.1" (or of "O", where that is the axis). */
+static int axis_of(const struct nest_info *nest, const char *name)
+{
+    int best = -1;
+    for (int a = 0; a < nest->n_axes; a++) {
+        size_t n = strlen(nest->axis[a].name);
+        if (strncmp(name, nest->axis[a].name, n) == 0 &&
+            strspn(name + n, ".0123456789") == strlen(name + n) &&
+            (name[n] == '\0' || name[n] == '.') &&
+            (best < 0 || n > strlen(nest->axis[best].name)))
+            best = a;
+    }
+    return best;
+}
+
+/* Paths ".0.1" compare number by number. */
+static bool path_before(const char *x, const char *y)
+{
+    while (*x && *y) {
+        long a = strtol(x + 1, (char **)&x, 10), b = strtol(y + 1, (char **)&y, 10);
+        if (a != b)
+            return a < b;
+    }
+    return !*x && *y;
+}
+
+/* The loops of the stage with the place of each among the parts of its axis. */
+static bool read_leaves(struct target *t)
+{
+    const struct nest_info *nest = t->s->nest;
+    const struct stage *s = t->stage;
+    for (int i = 0; i < s->n_axes; i++) {
+        int a = axis_of(nest, s->axis[i].name), part = 0;
+        if (a < 0 || t->want.n == PLAN_LOOPS)
+            return false;
+        if (s->axis[i].extent == 1)
+            continue;
+        for (int j = 0; j < s->n_axes; j++)
+            part += axis_of(nest, s->axis[j].name) == a && s->axis[j].extent > 1 &&
+                    path_before(s->axis[j].name + strlen(nest->axis[a].name),
+                                s->axis[i].name + strlen(nest->axis[a].name));
+        bool parallel = s->axis[i].ann == LOOP_PARALLEL && nest->k_parallel < 0;
+        t->want.leaf[t->want.n++] = (struct leaf){ a, part, s->axis[i].extent,
+                                                   parallel ? LOOP_SERIAL : s->axis[i].ann };
+        t->part[a][part] = s->axis[i].extent;
+        t->n_parts[a]++;
+    }
+    return true;
+}
+
+/* Loops of more than one iteration at or outside of a named loop. */
+static int depth_of(const struct stage *s, const char *axis)
+{
+    int depth = 0, at = stage_axis(s, axis);
+    for (int i = 0; i <= at; i++)
+        depth += s->axis[i].extent > 1;
+    return depth;
+}
+
+static bool read_attached(struct target *t, const struct program *p)
+{
+    const struct nest_info *nest = t->s->nest;
+    int main = program_stage(p, nest->name);
+    t->want.consumer = t->want.pad = AT_ROOT;
+    for (int i = 0; i < nest->n_chain; i++) {
+        const struct stage *c = p->stage[program_stage(p, nest->chain[i])];
+        int at = c->attach == main ? depth_of(t->stage, c->attach_axis) : AT_ROOT;
+        if (i > 0 && at != t->want.consumer)
+            return false;
+        if (at == AT_ROOT && c->inlined != (i + 1 < nest->n_chain))
+            return false;
+        t->want.consumer = at;
+    }
+    if (nest->pad) {
+        const struct stage *c = p->stage[program_stage(p, nest->pad)];
+        t->want.pad = c->inlined           ? AT_INLINE
+                      : c->attach == main ? depth_of(t->stage, c->attach_axis)
+                                           : AT_ROOT;
+    }
+    return true;
+}
+
+static bool read_copies(struct target *t)
+{
+    const struct nest_info *nest = t->s->nest;
+    const struct stage *s = t->stage;
+    t->want.cache_write = s->cache_at ? depth_of(s, s->cache_at) : AT_NONE;
+    t->want.cache_read[OPERAND_DATA] = t->want.cache_read[OPERAND_WEIGHTS] = AT_NONE;
+    for (int i = 0; i < s->n_reads; i++) {
+        int o = 0;
+        while (o < OPERANDS && (!nest->operand[o] || !streq(nest->operand[o], s->read[i].tensor)))
+            o++;
+        if (o == OPERANDS)
+            return false;
+        t->want.cache_read[o] = depth_of(s, s->read[i].axis);
+    }
+    return true;
+}
+
+/* Runs of output loops and of reductions: at most S R S R S. */
+static bool find_runs(struct target *t)
+{
+    int run = 0;
+    for (int i = 0; i < t->want.n; i++) {
+        bool reduce = t->s->nest->axis[t->want.leaf[i].axis].reduce;
+        if (run == 0 && !reduce && i > 0 && i == t->want.cache_write)
+            run = 2;                      /* no reductions between the tile's place and the tile */
+        if ((run % 2 == 1) != reduce)
+            run++;
+        if (run > 4)
+            return false;
+        t->run[i] = run;
+    }
+    return true;
+}
+
+/* Loops [from, to) of a run. */
+static void run_ends(const struct target *t, int run, int *from, int *to)
+{
+    *from = *to = 0;
+    for (int i = 0; i < t->want.n; i++) {
+        if (t->run[i] != run)
+            continue;
+        *from = *to == 0 ? i : *from;
+        *to = i + 1;
+    }
+}
+
+/* --- points that may be it --- */
+
+static int slot_of(const struct loop_axis *x, enum loop_level level)
+{
+    for (int i = 0; i < x->parts; i++)
+        if (x->level[i] == level)
+            return i;
+    return -1;
+}
+
+/* The factors under the levels of the leaves; false when an axis has no part at one. */
+static bool fill_factors(const struct target *t, struct loop_point *p)
+{
+    const struct nest_info *nest = t->s->nest;
+    for (int k = 0; k < t->s->n; k++)
+        for (int i = 0; i < t->s->knob[k].parts; i++)
+            p->v[k][i] = 1;
+    for (int i = 0; i < t->want.n; i++) {
+        const struct leaf *l = &t->want.leaf[i];
+        const struct loop_axis *x = &nest->axis[l->axis];
+        if (x->phase > 1 && l->part == t->n_parts[l->axis] - 1 && l->extent == x->phase)
+            continue;
+        int slot = slot_of(x, t->level[i]);
+        if (slot < 0 || x->knob < 0)
+            return false;
+        p->v[x->knob][slot] *= l->extent;
+    }
+    return true;
+}
+
+static void shape_of(const struct loop_space *s, const struct loop_plan *plan, struct shape *out)
+{
+    int depth[PLAN_LOOPS], part[NEST_AXES][PLAN_LOOPS];
+    memset(out, 0, sizeof *out);
+    for (int a = 0; a < s->nest->n_axes; a++)
+        for (int i = 0, n = 0; i < plan->n_parts[a]; i++) {
+            part[a][i] = n;
+            n += plan->part[a][i] > 1;
+        }
+    for (int i = 0; i < plan->n; i++) {
+        const struct plan_loop *l = &plan->loop[i];
+        if (l->extent > 1)
+            out->leaf[out->n++] = (struct leaf){ l->axis, part[l->axis][l->part], l->extent,
+                                                 l->ann };
+        depth[i] = out->n;
+    }
+    out->cache_write = plan->cache_write >= 0 ? depth[plan->cache_write] : plan->cache_write;
+    for (int o = 0; o < OPERANDS; o++)
+        out->cache_read[o] = plan->cache_read[o] >= 0 ? depth[plan->cache_read[o]]
+                                                      : plan->cache_read[o];
+    out->consumer = plan->consumer >= 0 ? depth[plan->consumer] : plan->consumer;
+    out->pad = plan->pad >= 0 ? depth[plan->pad] : plan->pad;
+}
+
+static bool is_mark(const struct shape *x, int depth)
+{
+    return x->cache_write == depth || x->cache_read[0] == depth || x->cache_read[1] == depth ||
+           x->consumer == depth || x->pad == depth;
+}
+
+static void lower_mark(int *mark, int depth)
+{
+    *mark -= *mark > depth;
+}
+
+/* Loops of one axis that follow each other become one. */
+static void merge_leaves(struct shape *x)
+{
+    for (int i = 0; i + 1 < x->n;) {
+        struct leaf *l = &x->leaf[i];
+        if (l[0].axis != l[1].axis || l[0].part + 1 != l[1].part || l[0].ann != l[1].ann ||
+            is_mark(x, i + 1)) {
+            i++;
+            continue;
+        }
+        for (int j = 0; j < x->n; j++)
+            x->leaf[j].part -= x->leaf[j].axis == l->axis && x->leaf[j].part > l->part;
+        l[0].extent *= l[1].extent;
+        memmove(l + 1, l + 2, sizeof *l * (size_t)(x->n - i - 2));
+        x->n--;
+        lower_mark(&x->cache_write, i + 1);
+        lower_mark(&x->cache_read[0], i + 1);
+        lower_mark(&x->cache_read[1], i + 1);
+        lower_mark(&x->consumer, i + 1);
+        lower_mark(&x->pad, i + 1);
+    }
+}
+
+static bool same_leaves(const struct shape *x, const struct shape *y)
+{
+    for (int i = 0; i < x->n && i < y->n; i++)
+        if (x->leaf[i].axis != y->leaf[i].axis || x->leaf[i].part != y->leaf[i].part ||
+            x->leaf[i].extent != y->leaf[i].extent || x->leaf[i].ann != y->leaf[i].ann)
+            return false;
+    return x->n == y->n;
+}
+
+static bool same_shape(const struct loop_space *s, const struct shape *x, const struct shape *y)
+{
+    if (x->cache_write != y->cache_write ||
+        (s->nest->k_consumer >= 0 && x->consumer != y->consumer) ||
+        (s->nest->k_pad >= 0 && x->pad != y->pad))
+        return false;
+    for (int o = 0; o < OPERANDS; o++)
+        if (x->cache_read[o] != y->cache_read[o])
+            return false;
+    return same_leaves(x, y);
+}
+
+/* Does this point make the wanted nest?  `leaves`: its loops alone, wherever the rest lives. */
+static bool is_it(const struct target *t, const struct loop_point *p, bool leaves)
+{
+    struct loop_plan plan;
+    struct shape got, want = t->want;
+    if (!loop_plan_of(t->s, p, &plan))
+        return false;
+    shape_of(t->s, &plan, &got);
+    if (leaves) {
+        want.cache_write = want.cache_read[0] = want.cache_read[1] = AT_NONE;
+        got.cache_write = got.cache_read[0] = got.cache_read[1] = AT_NONE;
+        want.consumer = want.pad = got.consumer = got.pad = AT_NONE;
+    }
+    merge_leaves(&got);
+    merge_leaves(&want);
+    return leaves ? same_leaves(&got, &want)
+                  : same_shape(t->s, &got, &want) && loop_point_sound(t->s, p, NULL);
+}
+
+/* Every value of the n knobs listed; -1 is no knob. */
+static bool try_knobs(const struct target *t, const int *knob, int n, bool leaves,
+                      struct loop_point *p)
+{
+    if (n == 0)
+        return is_it(t, p, leaves);
+    if (knob[0] < 0)
+        return try_knobs(t, knob + 1, n - 1, leaves, p);
+    for (int c = 0; c < t->s->knob[knob[0]].n_choices; c++) {
+        p->v[knob[0]][0] = c;
+        if (try_knobs(t, knob + 1, n - 1, leaves, p))
+            return true;
+    }
+    return false;
+}
+
+/* The choices that change loops and their marks first, then those that place the rest. */
+static bool try_choices(const struct target *t, struct loop_point *p)
+{
+    const struct nest_info *nest = t->s->nest;
+    const int order[] = { nest->k_order, nest->k_reduce_order, nest->k_unroll, nest->k_parallel };
+    const int place[] = { nest->k_consumer, nest->k_pad, nest->k_cache_read[0],
+                          nest->k_cache_read[1] };
+    if (nest->k_vectorize >= 0)
+        p->v[nest->k_vectorize][0] =
+            t->want.n > 0 && t->want.leaf[t->want.n - 1].ann == LOOP_VECTORIZE;
+    if (nest->k_cache_write >= 0)
+        p->v[nest->k_cache_write][0] = t->want.cache_write != AT_NONE;
+    return try_knobs(t, order, COUNT_OF(order), true, p) &&
+           try_knobs(t, place, COUNT_OF(place), false, p);
+}
+
+/* Levels of the leaves [from, to): those before `at` are one level, the others the next. */
+static void set_levels(struct target *t, int from, int to, int at, enum loop_level first,
+                       enum loop_level second)
+{
+    for (int i = from; i < to; i++)
+        t->level[i] = i < at ? first : second;
+}
+
+struct runs { int from[5], to[5]; };
+
+/* Reductions on both sides of S3: only S1 and S2 cannot be told apart. */
+static bool find_with_two(struct target *t, const struct runs *r, struct loop_point *p)
+{
+    set_levels(t, r->from[1], r->to[1], r->to[1], LEVEL_R1, LEVEL_R1);
+    set_levels(t, r->from[2], r->to[2], r->to[2], LEVEL_S3, LEVEL_S3);
+    set_levels(t, r->from[3], r->to[3], r->to[3], LEVEL_R2, LEVEL_R2);
+    set_levels(t, r->from[4], r->to[4], r->to[4], LEVEL_S4, LEVEL_S4);
+    for (int s = r->to[0]; s >= r->from[0]; s--) {
+        set_levels(t, r->from[0], r->to[0], s, LEVEL_S1, LEVEL_S2);
+        if (fill_factors(t, p) && try_choices(t, p))
+            return true;
+    }
+    return false;
+}
+
+/* One run of reductions: R1, R2 or both.  Where it is all of R2, S3 is outside of it. */
+static bool find_with_one(struct target *t, const struct runs *r, struct loop_point *p)
+{
+    for (int s = r->to[0]; s >= r->from[0]; s--) {
+        set_levels(t, r->from[0], r->to[0], s, LEVEL_S1, LEVEL_S2);
+        for (int k = r->to[1]; k >= r->from[1]; k--)
+            for (int i = r->from[2]; i <= r->to[2]; i++) {
+                set_levels(t, r->from[1], r->to[1], k, LEVEL_R1, LEVEL_R2);
+                set_levels(t, r->from[2], r->to[2], i, LEVEL_S3, LEVEL_S4);
+                if (fill_factors(t, p) && try_choices(t, p))
+                    return true;
+            }
+        set_levels(t, r->from[1], r->to[1], r->from[1], LEVEL_R1, LEVEL_R2);
+        set_levels(t, r->from[2], r->to[2], r->from[2], LEVEL_S3, LEVEL_S4);
+        for (int i = r->to[0] - 1; i >= s; i--) {
+            set_levels(t, s, r->to[0], i, LEVEL_S2, LEVEL_S3);
+            if (fill_factors(t, p) && try_choices(t, p))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool find_point(struct target *t, struct loop_point *p)
+{
+    struct runs r;
+    for (int i = 0; i < 5; i++)
+        run_ends(t, i, &r.from[i], &r.to[i]);
+    return r.to[3] > 0 ? find_with_two(t, &r, p) : find_with_one(t, &r, p);
+}
+
+/* The base, then the loop lines that are not among it. */
+static bool replay_loops(const struct loop_space *s, struct arena *a, const char *const *line,
+                         int n, const struct program **out)
+{
+    const char **all = ARENA_ARRAY(a, const char *, s->n_base + n);
+    int m = s->n_base, bad;
+    struct err e;
+    for (int i = 0; i < s->n_base; i++)
+        all[i] = s->base[i];
+    for (int i = 0; i < n; i++) {
+        bool base = !str_starts(line[i], "loop ");
+        for (int j = 0; j < s->n_base; j++)
+            base = base || streq(line[i], s->base[j]);
+        if (!base)
+            all[m++] = line[i];
+    }
+    return program_replay(a, s->spec, all, m, out, &bad, &e);
+}
+
+bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
+                           struct loop_point *p)
+{
+    struct arena *a = arena_new();
+    const struct program *program;
+    struct target *t = ARENA_NEW(a, struct target);
+    t->s = s;
+    if (!replay_loops(s, a, line, n, &program) || program_stage(program, s->nest->name) < 0) {
+        arena_free(a);
+        return false;
+    }
+    t->stage = program->stage[program_stage(program, s->nest->name)];
+    memset(p, 0, sizeof *p);
+    if (s->nest->pinned)
+        t->want.cache_write = t->want.cache_read[0] = t->want.cache_read[1] = AT_NONE;
+    bool found = (s->nest->pinned || (read_leaves(t) && read_copies(t) && find_runs(t))) &&
+                 read_attached(t, program) && find_point(t, p);
+    arena_free(a);
+    return found;
+}
