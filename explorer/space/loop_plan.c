@@ -39,8 +39,9 @@ static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t
     return axis != nest->vector || inner % s->opts.lanes || cut >= s->opts.lanes;
 }
 
-/* factor[parts] -> loops, outermost first; those of one iteration are left out. */
-static void split_axis(const struct loop_space *s, int axis, const int64_t *factor,
+/* factor[parts] -> loops, outermost first; those of one iteration are left out.  False when some
+ * block ends inside of one. */
+static bool split_axis(const struct loop_space *s, int axis, const int64_t *factor,
                        struct parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
@@ -51,30 +52,36 @@ static void split_axis(const struct loop_space *s, int axis, const int64_t *fact
         size[j] = size[j + 1] * factor[j];
     for (int j = x->parts; j >= 0; j--)
         add_end(&e, size[j]);
-    bool exact = size[0] == x->rest;
-    for (int c = 0; exact && c < x->n_cuts; c++)
-        if (x->rest % x->cut[c] == 0 && divides_all(&e, x->cut[c]) &&
-            cuts_here(s, axis, x->cut[c], factor[x->parts - 1]))
+    bool even = true;
+    for (int c = 0; c < x->n_cuts; c++) {
+        bool ends = size[0] % x->cut[c] == 0 && divides_all(&e, x->cut[c]) &&
+                    cuts_here(s, axis, x->cut[c], factor[x->parts - 1]);
+        even = even && ends;
+        if (ends)
             add_end(&e, x->cut[c]);
+    }
     for (int i = 0; i + 1 < e.n; i++) {
         int j = x->parts - 1;
         while (j > 0 && size[j] < e.at[i])
             j--;
         out->part[out->n++] = (struct part){ e.at[i] / e.at[i + 1], x->level[j], false };
     }
+    return even;
 }
 
-static void axis_parts(const struct loop_space *s, const struct loop_point *p, int axis,
+static bool axis_parts(const struct loop_space *s, const struct loop_point *p, int axis,
                        struct parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
+    bool even = true;
     out->n = 0;
     if (x->knob >= 0)
-        split_axis(s, axis, p->v[x->knob], out);
+        even = split_axis(s, axis, p->v[x->knob], out);
     if (x->phase > 1)
         out->part[out->n++] = (struct part){ x->phase, x->reduce ? LEVEL_R1 : LEVEL_S1, true };
     if (out->n == 0)
         out->part[out->n++] = (struct part){ 1, x->reduce ? LEVEL_R1 : LEVEL_S1, false };
+    return even;
 }
 
 /* Some loop must be outside of the tile: a loop of one iteration, when there is no other. */
@@ -218,7 +225,7 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
     int64_t consumer = knob_choice(p, nest->k_consumer, 0), pad = knob_choice(p, nest->k_pad, 1);
     if (!nest->pinned) {
         for (int a = 0; a < nest->n_axes; a++)
-            axis_parts(s, p, a, &all[a]);
+            plan->uneven |= axis_parts(s, p, a, &all[a]) ? 0 : 1u << a;
         ensure_outer(s, all);
         if (!order_loops(s, p, all, plan))
             return false;

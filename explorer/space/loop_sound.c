@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define MOST_STATEMENTS 4096
+#define MOST_BODY 512                     /* statements written out (TVM's largest step) */
+#define MOST_STATEMENTS 4096              /* with the copies of them for borders and tails */
 #define MOST_LOCAL 32768                  /* elements of a tile on the stack: 128 KiB */
 #define SPARE_REGISTERS 2                 /* for operands, beside the accumulators */
 #define MOST_INNER 64
@@ -79,28 +80,79 @@ static int64_t registers_of(const struct loop_space *s, int64_t lanes)
     return (lanes + s->opts.lanes - 1) / s->opts.lanes;
 }
 
-/* Elements of an operand that the loops behind `loop` read: windows of h + kh, products else. */
+/* The axis D H W that a loop belongs to, with its kernel's; -1: none. */
+static int spatial_of(const struct loop_axis *x, bool *kernel)
+{
+    static const char axes[] = "DHW";
+    *kernel = *x->name == 'K' && x->name[1];
+    const char *at = strchr(axes, x->name[*kernel]);
+    return at ? (int)(at - axes) : -1;
+}
+
+/* Elements of an operand that the loops behind `loop` read: windows of h + kh inside a tile, else
+ * products; all of it where a block ends inside a loop or a test decides: no box is known then. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
-    static const char axes[] = "DHW";
-    int64_t n = 1, out[3] = { 1, 1, 1 }, ker[3] = { 1, 1, 1 };
+    int64_t n = 1, out[MAX_SPATIAL] = { 1, 1, 1 }, ker[MAX_SPATIAL] = { 1, 1, 1 };
+    bool boxed = operand != OPERAND_DATA || (!s->nest->transposed && !s->nest->grouped);
+    for (int a = 0; a < s->nest->n_axes; a++)
+        boxed = boxed && !(plan->uneven >> a & s->nest->axis[a].operands >> operand & 1);
+    if (!boxed)
+        return s->nest->operand_elems[operand];
     for (int i = loop + 1; i < plan->n; i++) {
         const struct loop_axis *x = &s->nest->axis[plan->loop[i].axis];
-        const char *name = *x->name == 'K' && x->name[1] ? x->name + 1 : x->name;
-        const char *at = operand == OPERAND_DATA ? strchr(axes, *name) : NULL;
+        bool kernel;
+        int at = operand == OPERAND_DATA ? spatial_of(x, &kernel) : -1;
         if (!(x->operands >> operand & 1))
             continue;
-        if (!at)
+        const char *dot = strrchr(x->name, '.');
+        bool tiles = at >= 0 && !kernel && s->nest->unfolded && (!dot || streq(dot, ".0"));
+        if (at < 0 || tiles)
             n *= plan->loop[i].extent;
-        else if (name == x->name)
-            out[at - axes] *= plan->loop[i].extent;
+        else if (kernel)
+            ker[at] *= plan->loop[i].extent;
         else
-            ker[at - axes] *= plan->loop[i].extent;
+            out[at] *= plan->loop[i].extent;
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < MAX_SPATIAL; i++)
         n *= out[i] + ker[i] - 1;
     return n;
+}
+
+/* A padding that is read through: a first, a middle and a last piece, and when a tile of the axis
+ * is written out inside of its kernel loop, iterations of that have pieces of their own. */
+static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
+{
+    int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
+    for (int i = 0; i < plan->n; i++) {
+        bool kernel;
+        const struct plan_loop *l = &plan->loop[i];
+        int d = spatial_of(&s->nest->axis[l->axis], &kernel);
+        if (d >= 0 && kernel && l->ann != LOOP_UNROLL)
+            taps[d] *= l->extent;
+        if (d >= 0 && !kernel && l->ann == LOOP_UNROLL)
+            tile[d] *= l->extent;
+    }
+    for (int d = 0; d < MAX_SPATIAL; d++)
+        if (s->nest->padded[d])
+            copies *= 3 * (tile[d] == 1 || taps[d] == 1 ? 1 : taps[d] < 3 ? taps[d] : 3);
+    return copies;
+}
+
+/* How often a body is written: for borders, once more for the tail of a tile that does not divide,
+ * and for the phases of a transposed convolution. */
+static int64_t copies_of(const struct loop_space *s, const struct loop_point *p,
+                         const struct loop_plan *plan)
+{
+    int64_t copies = plan->pad == AT_INLINE ? border_copies(s, plan) : 1;
+    for (int a = 0; a < s->nest->n_axes; a++) {
+        const struct loop_axis *x = &s->nest->axis[a];
+        const int64_t *f = x->knob >= 0 ? p->v[x->knob] : NULL;
+        copies *= f && f[0] * f[x->parts - 1] > x->rest ? 2 : 1;
+        copies *= x->phase > 1 && !x->reduce ? 2 : 1;
+    }
+    return copies;
 }
 
 static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
@@ -116,17 +168,15 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
             tile *= l->extent;
             accumulators *= wide;
         }
-        if (body > MOST_STATEMENTS)
+        if (body > MOST_BODY)
             return refuse(e, "a body of %lld statements or more", body);
     }
-    for (int a = 0; a < s->nest->n_axes; a++) {
-        const struct loop_axis *x = &s->nest->axis[a];
-        const int64_t *f = x->knob >= 0 ? p->v[x->knob] : NULL;
-        if (f && f[0] * f[x->parts - 1] > x->rest)      /* does not divide: once more as a tail */
-            body *= 2;
-    }
-    if (body > MOST_STATEMENTS)
-        return refuse(e, "a body of %lld statements, with tails", body);
+    bool gathers = s->nest->vector >= 0 && plan->uneven >> s->nest->vector & 1;
+    if (gathers && body * s->opts.lanes > MOST_STATEMENTS)
+        return refuse(e, "%lld loads of single lanes", body * s->opts.lanes);
+    if (body > s->opts.registers && body * copies_of(s, p, plan) > MOST_STATEMENTS)
+        return refuse(e, "%lld statements with the copies for borders and tails",
+                      body * copies_of(s, p, plan));
     if (plan->cache_write == AT_NONE)
         return true;
     if (knob_choice(p, s->nest->k_unroll, 0) > 0 &&
@@ -176,4 +226,10 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
         !vector_sound(s, &plan, e))
         return false;
     return sizes_sound(s, p, &plan, e) && places_sound(s, p, &plan, e);
+}
+
+bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e)
+{
+    double n = func_statements(f, s->opts.lanes);
+    return n <= MOST_STATEMENTS || refuse(e, "%lld statements of code", (int64_t)n);
 }

@@ -53,11 +53,10 @@ static void add_cut(struct loop_axis *x, int64_t cut)
  * transposed convolution cuts into phases. */
 static void cut_by(struct builder *b, const struct expr *sum, int64_t c)
 {
-    bool transposed = str_starts(b->node->op, "tconv");
     for (int i = 0; i < b->nest->n_axes; i++) {
         struct loop_axis *x = &b->nest->axis[i];
         const char *n = *x->name == 'K' ? x->name + 1 : x->name;
-        bool spatial = transposed && *n && strchr("DHW", *n);
+        bool spatial = b->nest->transposed && *n && strchr("DHW", *n);
         int64_t coef;
         if (!expr_coef(b->p->pool, sum, b->stage->axis[i].var, &coef) || coef == 0)
             continue;
@@ -173,14 +172,15 @@ static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Tiles that do not divide, at most MOST_TILE: the last one is shorter.  Not where blocks end, and
- * not in vectors. */
+/* Tiles that do not divide, at most MOST_TILE: the last one is shorter.  Not where blocks end or
+ * inside of one (accesses would not stay affine), and not in vectors. */
 static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
     int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_TILE);
     k->tile = tile;
     if (b->s->opts.dividing || x->reduce || x->n_cuts > 0 || i == b->nest->vector ||
+        strchr(x->name, '.') ||
         x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4)
         return;
     for (int64_t t = 2; t <= MOST_TILE && t < x->rest; t++)
@@ -379,6 +379,14 @@ static void find_pad(struct builder *b)
     if (n < 0 || readers != 1 || b->g->node[n].complex || b->g->node[n].n_reduce > 0 ||
         b->p->stage[n]->n_steps > 0 || b->p->stage[n]->attach >= 0 || b->p->stage[n]->inlined)
         return;
+    const struct tensor *out = &b->g->tensor[b->node->data_in];
+    const struct tensor *in = &b->g->tensor[b->g->node[n].data_in];
+    static const char axes[] = "DHW";
+    for (int d = 0; d < out->rank && d < in->rank; d++) {
+        const char *at = strchr(axes, *out->dim[d]);
+        if (at && out->shape[d] != in->shape[d])
+            b->nest->padded[at - axes] = true;
+    }
     b->nest->pad = b->p->stage[n]->name;
     b->nest->pad_root = outer_and_inner(b->p->stage[n]);
     b->nest->k_pad = choice_knob(b, KNOB_PAD, b->nest->pad, where, 4);
@@ -393,10 +401,9 @@ static void see_operand(void *ctx, const struct val *load)
     const char *name = f->b->g->tensor[t].name;
     int p = f->b->g->tensor[t].producer;
     bool gone = p >= 0 && f->b->p->stage[p]->inlined;
-    if (t == f->b->node->data_in)
-        f->b->nest->operand[OPERAND_DATA] = gone ? NULL : name;
-    else
-        f->b->nest->operand[OPERAND_WEIGHTS] = gone ? NULL : name;
+    int o = t == f->b->node->data_in ? OPERAND_DATA : OPERAND_WEIGHTS;
+    f->b->nest->operand[o] = gone ? NULL : name;
+    f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
 }
 
 /* Pinned loops: attached nodes go to the tile, or to the last output loop outside of reductions. */
@@ -464,6 +471,11 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = -1;
     nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
     nest->name = b.stage->name;
+    const struct layout *data = b.p->layout[b.node->data_in];
+    nest->unfolded = data->n_overlaps > 0;
+    for (int d = 0; d < data->rank; d++)
+        nest->grouped = nest->grouped || (nest->unfolded && str_ends(data->dim[d], ".2"));
+    nest->transposed = str_starts(b.node->op, "tconv");
     pin_nest(&b);
     struct finder f = { &b, 0 };
     val_each_load(b.node->body, see_operand, &f);

@@ -90,10 +90,14 @@ bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,
                       float out[LOOP_STATE]);
 
-/* The cheap filter, microseconds: a body written out of at most 4096 statements, accumulators that
- * fit into registers when they are written out, vectors of whole registers where the extent allows
- * it, local tiles of at most 128 KiB.  False: *e (may be NULL) says which. */
+/* The cheap filter, microseconds: a body written out of at most 512 statements, and about 4096 with
+ * its copies for borders, phases and tails; accumulators that fit into registers when they are
+ * written out; vectors of whole registers where the extent allows it; local tiles of at most
+ * 128 KiB.  False: *e (may be NULL) says which. */
 bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
+/* The same for what a point was lowered to, and now exactly: at most 4096 statements of code.  What
+ * is more takes a compiler seconds. */
+bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e);
 /* The loop lines alone, in arena a; they apply behind the base lines.  Reads nothing but the
  * point. */
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,

@@ -29,6 +29,9 @@ enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 struct nest_info {
     const char *name;                     /* of the stage: "Conv" */
     const char *operand[OPERANDS];        /* tensors; NULL: not of this program */
+    int64_t operand_elems[OPERANDS];
+    bool transposed;
+    bool unfolded, grouped;               /* the data lies in overlapping tiles, in groups */
     bool pinned;                          /* its loops stay as they are */
     const char *s1, *s2;                  /* pinned: where attached nodes go; NULL: nowhere */
     int n_axes; struct loop_axis axis[NEST_AXES];       /* as stored, then reductions */
@@ -36,6 +39,7 @@ struct nest_info {
     int n_orders; int (*order)[NEST_AXES];              /* of the output axes at S1 */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
     const char *pad;
+    bool padded[MAX_SPATIAL];             /* axes of D H W that it makes longer */
     struct root_axes { int n; const char *name[2]; int64_t extent[2]; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
     struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
@@ -55,6 +59,7 @@ struct plan_loop {
 struct loop_plan {
     int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][2 * LOOP_PARTS + 2];
+    unsigned uneven;                      /* bit a: blocks end inside loops of axis a */
     int s1, s2;                           /* last loop of S1 and of S2 (or S1): where tiles and
                                            * attached nodes live; -1: none */
     int r1;                               /* last loop of R1 (or s2) */

@@ -70,3 +70,25 @@ double func_flops(const struct func *f)
     free(c.vals);
     return c.steps < MOST_STEPS ? sum : 0;
 }
+
+static double statements(const struct tree *t, int lanes)
+{
+    double sum = 0, times = 1;
+    if (t->kind == TREE_STORE)
+        return 1;
+    for (int i = 0; i < t->n_kids; i++)
+        sum += statements(t->kid[i], lanes);
+    if (t->kind == TREE_LOOP && t->ann == LOOP_UNROLL)
+        times = (double)t->extent;
+    if (t->kind == TREE_LOOP && t->ann == LOOP_VECTORIZE)
+        times = (double)((t->extent + lanes - 1) / lanes);
+    return times * sum;
+}
+
+double func_statements(const struct func *f, int lanes)
+{
+    double sum = 0;
+    for (int i = 0; i < f->n_roots; i++)
+        sum += statements(f->root[i], lanes);
+    return sum;
+}

@@ -87,6 +87,10 @@ void tree_verify(const struct func *f);                /* fail()s on a broken re
  * be counted in reasonable time. */
 double func_flops(const struct func *f);
 
+/* How many stores of scalars or of vectors of so many lanes the code of f has once its loops are
+ * written out as they are marked: what a compiler will have to read. */
+double func_statements(const struct func *f, int lanes);
+
 /* Interprets f on physical buffers data[buffer] (params given; locals are made inside); the oracle
  * for generated code. */
 void func_interpret(const struct func *f, float *const *data);

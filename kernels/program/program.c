@@ -150,11 +150,11 @@ static void record_step(struct program *draft, const struct step *s)
     draft->n_steps++;
 }
 
-bool program_apply(const struct program *p, const struct step *s, const struct program **out,
-                   struct err *e)
+/* Everything but the lowering, which may still refuse the program. */
+static bool apply_unlowered(const struct program *p, const struct step *s, struct program **out,
+                            struct err *e)
 {
     struct program *draft = ARENA_DUP(p->arena, p, 1);
-    const struct func *unused;
     bool ok;
     if (step_is_loop(s))
         ok = program_loop_step(draft, s, e);
@@ -163,7 +163,20 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
               : s->kind == STEP_LOOP_RFACTOR ? program_rfactor_step(draft, s, e)
                                              : set_step(draft, s, e)) &&
              rebuild(draft, s, e);
-    if (!ok || !program_lower(draft, &unused, e))
+    if (!ok)
+        return e->at.col ? false : blame_target(e, s);
+    *out = draft;
+    return true;
+}
+
+bool program_apply(const struct program *p, const struct step *s, const struct program **out,
+                   struct err *e)
+{
+    struct program *draft;
+    const struct func *unused;
+    if (!apply_unlowered(p, s, &draft, e))
+        return false;
+    if (!program_lower(draft, &unused, e))
         return e->at.col ? false : blame_target(e, s);
     record_step(draft, s);
     *out = draft;
@@ -198,6 +211,28 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
             *bad = i;
             return false;
         }
+    *out = p;
+    return true;
+}
+
+bool program_replay_known(struct arena *a, const char *spec, const char *const *lines, int n,
+                          const struct program **out, const struct func **f, int *bad,
+                          struct err *e)
+{
+    const struct program *p;
+    *bad = -1;
+    if (!program_new(a, spec, &p, e))
+        return false;
+    for (*bad = 0; *bad < n; (*bad)++) {
+        const struct step *s;
+        struct program *next;
+        if (!step_parse(a, lines[*bad], &s, e) || !apply_unlowered(p, s, &next, e))
+            return false;
+        record_step(next, s);
+        p = next;
+    }
+    if (!program_lower(p, f, e))
+        return false;
     *out = p;
     return true;
 }

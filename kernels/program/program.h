@@ -67,6 +67,13 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
+/* The same for lines that are known to apply one after the other, as those that a search writes:
+ * only what comes out is lowered, to *f, and not the program after every line.  Several times
+ * faster.  On failure *bad is n when no single line but the lowering refused. */
+bool program_replay_known(struct arena *a, const char *spec, const char *const *lines, int n,
+                          const struct program **out, const struct func **f, int *bad,
+                          struct err *e);
+
 /* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied ->
  * verified tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);

@@ -142,6 +142,42 @@ static void drawn_points(void **state)
     print_message("%d points of %d operators\n", n_points, COUNT_OF(ops));
 }
 
+/* Shapes of real layers: points replay, and to the same nest without lowering after every line. */
+static void large_shapes(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "c2d i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1",
+        "c2d n=16 i=960 h=7 w=7 o=1280 k=3 s=2 p=1",
+        "grp n=5 i=512 h=7 w=7 o=960 g=16 k=3 s=1 p=1", "dep c=1280 h=56 w=56 k=5 s=1 p=2 bias=1",
+        "t2d n=7 i=64 h=7 w=7 o=1280 k=3 s=2 p=1", "t3d i=64 depth=8 h=7 w=7 o=64 k=3 s=2 p=1",
+        "c3d i=32 depth=8 h=14 w=14 o=512 k=5 s=1 p=2", "c1d i=64 w=256 o=1280 k=7 s=2 p=3",
+        "gmm m=768 k=768 n=1024 bias=1",
+    };
+    struct rng r = rng_seed(seed + 2);
+    for (int i = 0; i < 8 * COUNT_OF(specs); i++) {
+        struct arena *a = arena_new();
+        const char *spec = specs[i % COUNT_OF(specs)], *const *line;
+        int n = draw_layout(a, &r, spec, &line), bad;
+        const struct loop_space *s = loops_over(a, spec, line, n, NULL);
+        const struct program *p, *q;
+        const struct func *f;
+        struct loop_point x;
+        struct err e;
+        struct str one = { 0 }, other = { 0 };
+        loop_point_random(s, &r, &x);
+        p = build(a, s, &x);
+        if (!program_replay_known(a, spec, p->steps, p->n_steps, &q, &f, &bad, &e))
+            fail_msg("%s: %s", spec, e.text);
+        func_print(&one, f);
+        program_print_nest(&other, p);
+        assert_string_equal(str_text(&one), str_text(&other));
+        str_free(&one);
+        str_free(&other);
+        arena_free(a);
+    }
+}
+
 /* What a point makes of the nest is found again from its lines, and so is that. */
 static void found_again(void **state)
 {
@@ -199,6 +235,7 @@ static void experts(void **state)
     struct err e;
     assert_true(experts_read(a, &all, &e));
     int found = 0, total = 0;
+    double most = 0;
     for (int i = 0; i < 2 * COUNT_OF(specs); i++) {
         struct expert_schedule x[8];
         const char *spec = specs[i / 2];
@@ -213,6 +250,12 @@ static void experts(void **state)
                                                     &(struct loop_opts){ .threads = threads });
             struct loop_point p;
             bool there = loop_point_from_lines(s, x[k].step, x[k].n, &p);
+            const struct program *program;
+            const struct func *f;
+            int bad;
+            assert_true(program_replay_known(a, spec, x[k].step, x[k].n, &program, &f, &bad, &e));
+            most = fmax(most, func_statements(f, s->opts.lanes));
+            assert_true(loop_code_sound(s, f, &e));
             found += there;
             total++;
             if (!there)
@@ -220,7 +263,8 @@ static void experts(void **state)
                               x[k].expert->id, expert_chosen_text(a, &x[k]), threads);
         }
     }
-    print_message("%d of %d expert schedules are points\n", found, total);
+    print_message("%d of %d expert schedules are points, of at most %g statements\n", found, total,
+                  most);
     assert_true(found == total);
     arena_free(a);
 }
@@ -228,9 +272,12 @@ static void experts(void **state)
 int main(void)
 {
     const char *given = getenv("TS_SEED");
+    setenv("TILESCOPE_HOME", ".", 0);
     seed = given ? strtoull(given, NULL, 10) : 20261121;
     printf("# seed %llu\n", (unsigned long long)seed);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(drawn_points),
-                                        cmocka_unit_test(found_again), cmocka_unit_test(experts) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drawn_points), cmocka_unit_test(large_shapes),
+        cmocka_unit_test(found_again), cmocka_unit_test(experts),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
