@@ -68,7 +68,9 @@ static void add_task(struct ask *k, const struct record_task *t)
     str_printf(&k->out, "\n%*s%d thread%s, %s: ", n, "", t->threads, t->threads == 1 ? "" : "s",
                t->isa);
     ask_plural(&k->out, t->n_records, "record");
-    str_printf(&k->out, ", %lld right", (long long)t->n_good);
+    str_add(&k->out, ", ");
+    str_count(&k->out, t->n_good);
+    str_add(&k->out, " right");
     if (t->best_ms > 0)
         str_printf(&k->out, ", best %s", ms_text(k, t->best_ms));
     if (t->best_gflops > 0)

@@ -121,7 +121,7 @@ static bool import_line(struct importer *im, struct line_reader *lr, struct aren
     if (put_line(im, is_run, &rec, &run, e))
         return true;
     if (e->code != ERR_IO && e->code != ERR_ENV)
-        err_where(e, name, number, 1, line);
+        line_error(e, name, number, 1, line);
     return false;
 }
 

@@ -83,6 +83,8 @@ void record_run_of_row(sqlite3_stmt *s, struct record_run *out);
 void record_copy(struct arena *a, const struct record *from, struct record *out);
 void record_run_copy(struct arena *a, const struct record_run *from, struct record_run *out);
 
+/* Where in a file of lines, with what stands there.  Returns false. */
+bool line_error(struct err *e, const char *file, int number, int col, const char *line);
 /* One exported line (record_json, record_run_json) back as a value.  Texts live in a.  *is_run
  * says which of the two was filled. */
 struct line_reader;

@@ -60,6 +60,20 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
+/* Lines are long: what is shown of one is its beginning when the caret is in there, else what
+ * stands at the column, or its end (err_print draws no caret behind what is shown). */
+bool line_error(struct err *e, const char *file, int number, int col, const char *line)
+{
+    enum { SHOWN = 72, LEAST = 30 };
+    char part[SHOWN + 1];
+    int n = (int)strlen(line), start = col - 1 < n - LEAST ? col - 1 : n - LEAST;
+    if (col <= SHOWN)
+        snprintf(part, sizeof part, "%s", line);
+    else
+        snprintf(part, sizeof part - 4, "...%s", line + (start > 0 ? start : 0));
+    return err_where(e, file, number, col, part);
+}
+
 /* The first thing that is wrong counts. */
 __attribute__((format(printf, 4, 5)))
 static void refuse(struct line_reader *lr, const char *key, enum err_code code, const char *fmt,
@@ -74,7 +88,7 @@ static void refuse(struct line_reader *lr, const char *key, enum err_code code, 
     va_end(ap);
     lr->bad = true;
     err_set(lr->e, code, "%s", text);
-    err_where(lr->e, lr->file, lr->number, key ? column_of(lr->line, key) : 1, lr->line);
+    line_error(lr->e, lr->file, lr->number, key ? column_of(lr->line, key) : 1, lr->line);
     lr->e->at.len = key ? (int)strlen(key) + 2 : 1;
 }
 
@@ -397,7 +411,8 @@ bool line_read(struct line_reader *lr, struct arena *a, const char *file, int nu
     json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &bad);
     if (!o) {
         err_set(e, ERR_SYNTAX, "not JSON: %s", bad.text);
-        return err_where(e, file, number, bad.column > 0 ? bad.column : 1, line);
+        size_t most = strlen(line), col = bad.column > 1 ? (size_t)bad.column : 1;
+        return line_error(e, file, number, (int)(col < most ? col : most > 0 ? most : 1), line);
     }
     lr->o = o;
     read_line(lr, is_run, rec, run);

@@ -108,6 +108,8 @@ sed '21s/"verified": true/"verified": 1/; s/0123456789abcdef/bbbb456789abcdef/' 
     > "$dir/bad.jsonl"
 t 2 'bad.jsonl:21:[0-9]+: error: "verified" is neither true nor false' \
     records import "$dir/bad.jsonl"
+same 'an error fits a screen' 0 "$(grep -v bad.jsonl <<< "$out" | grep -cE '.{81}')"
+same 'and shows the place' 1 "$(grep -c '^  \.\.\."verified": 1' <<< "$out")"
 same 'nothing is half applied' 52 "$("$TILESCOPE" records export | wc -l)"
 
 # Prune says what it would do first.
