@@ -1,0 +1,40 @@
+/* What agents.c and agents_weights.c share. */
+#ifndef TS_EXPLORER_AGENT_AGENTS_IMPL_H
+#define TS_EXPLORER_AGENT_AGENTS_IMPL_H
+#include "explorer/agent/agents.h"
+#include "kernels/base/vec.h"
+
+enum { LAYOUT_KIND = AGENT_KINDS };     /* behind the kinds of loop knobs */
+
+/* One action.  place: number of the action or of the knob.  path: rows of one path are a
+ * trajectory. */
+struct row {
+    float state[AGENT_LOOP_STATE], op[AGENT_OP];
+    int kind, place, path, n_choices;
+    struct action action;
+    double reward;
+};
+typedef VEC(struct row) row_vec;
+
+struct agents {
+    struct arena *a, *scratch;          /* networks; what one training needs */
+    struct agents_opts o;
+    struct rng rng;
+    struct actor *actor[AGENT_KINDS + 1];
+    struct critic *critic;
+    struct mlp_tape *layout_tape, *loop_tape, *critic_tape;
+    /* Returns of layouts (at most 1) and of walks (sums of many rewards) differ by orders. */
+    struct value_norm layout_norm, loop_norm;
+
+    row_vec layout;                     /* rewarded episodes, then the candidates */
+    int rewarded;                       /* rows of the former */
+    int layouts;                        /* episodes of the former */
+    VEC(int) candidate;                 /* where each starts */
+    row_vec loop;
+    int last[AGENT_KNOBS];              /* row of each knob's last move; -1 */
+    struct agent_stats stats;
+};
+
+/* Optimisers as new, no open episodes. */
+void agents_forget(struct agents *g);
+#endif
