@@ -268,6 +268,7 @@ install: all
 	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
 	install -m 644 sessions/studies/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/studies
 	install -m 644 sessions/experts/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/experts
+	install -m 644 sessions/pretrain.yaml $(DESTDIR)$(PREFIX)/share/tilescope
 clean:
 	rm -rf build
 help:

@@ -1,0 +1,168 @@
+#include "sessions/pretrain.h"
+
+#include <string.h>
+
+#include "explorer/space/layout_space.h"
+#include "kernels/base/file.h"
+#include "sessions/shipped.h"
+#include "sessions/yaml_fields.h"
+
+#define MOST_BYTES (1 << 20)
+#define MOST_WEIGHT_BYTES (64 << 20)
+#define MOST_SPEC 4096
+
+struct loader { struct arena *a; struct ydoc doc; struct err *e; };
+
+static bool at(struct loader *l, const struct ynode *node)
+{
+    return ydoc_at(&l->doc, node, l->e);
+}
+
+static bool check_workload(struct loader *l, const struct ynode *node, const char *spec)
+{
+    struct arena *scratch = arena_new();
+    const struct layout_space *space;
+    bool ok = layout_space_new(scratch, spec, NULL, 0, NULL, &space, l->e);
+    arena_free(scratch);
+    return ok || (l->e->at.col > 0 ? ydoc_at_text(&l->doc, node, l->e) : at(l, node));
+}
+
+static bool read_workloads(struct loader *l, const struct ynode *root, struct pretrain *p)
+{
+    const struct ynode *list;
+    if (!ymap_need(&l->doc, root, "workloads", &list, l->e)
+        || !ynode_is(&l->doc, list, YNODE_SEQ, "workloads", l->e))
+        return false;
+    if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS) {
+        err_set(l->e, ERR_RANGE, "workloads: %d of them, not 1 to %d", list->n,
+                PRETRAIN_MAX_WORKLOADS);
+        return at(l, list);
+    }
+    const char **workload = ARENA_ARRAY(l->a, const char *, list->n);
+    for (int i = 0; i < list->n; i++) {
+        const struct ynode *node = list->item[i];
+        if (!ynode_text(&l->doc, node, "workloads", MOST_SPEC, false, &workload[i], l->e)
+            || !check_workload(l, node, workload[i]))
+            return false;
+        workload[i] = arena_strdup(l->a, workload[i]);
+        for (int j = 0; j < i; j++)
+            if (streq(workload[i], workload[j])) {
+                err_set(l->e, ERR_NAME, "workloads: \"%s\" is there twice", workload[i]);
+                return at(l, node);
+            }
+    }
+    p->n = list->n;
+    p->workload = workload;
+    return true;
+}
+
+/* Optional keys: *out stays as it is. */
+static bool get_text(struct loader *l, const struct ynode *root, const char *key, bool lines,
+                     const char **out)
+{
+    const struct ynode *v = ymap_get(root, key);
+    const char *text;
+    if (!v)
+        return true;
+    if (!ynode_text(&l->doc, v, key, 4096, lines, &text, l->e))
+        return false;
+    *out = arena_strdup(l->a, text);
+    return true;
+}
+
+static bool get_int(struct loader *l, const struct ynode *root, const char *key, int64_t lo,
+                    int64_t hi, int64_t *out)
+{
+    const struct ynode *v = ymap_get(root, key);
+    return !v || ynode_int(&l->doc, v, key, lo, hi, out, l->e);
+}
+
+static bool read_root(struct loader *l, struct pretrain *p)
+{
+    static const char *const keys[] = { "pretrain", "title", "note", "seed", "passes", "budget",
+                                        "workloads", NULL };
+    const struct ynode *root = l->doc.root, *version, *budget;
+    int64_t v, seed = 1, passes = 1, n;
+    if (!root) {
+        err_set(l->e, ERR_SYNTAX, "the file is empty");
+        return err_fix(l->e, "pretrain: 1");
+    }
+    if (!ymap_check(&l->doc, root, "a pretrain file", NULL, 0, keys, l->e)
+        || !ymap_need(&l->doc, root, "pretrain", &version, l->e)
+        || !ynode_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
+        || !get_text(l, root, "title", false, &p->title)
+        || !get_text(l, root, "note", true, &p->note)
+        || !get_int(l, root, "seed", 0, INT64_MAX, &seed)
+        || !get_int(l, root, "passes", 1, 1000, &passes)
+        || !ymap_need(&l->doc, root, "budget", &budget, l->e)
+        || !ynode_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
+        || !read_workloads(l, root, p))
+        return false;
+    p->seed = (uint64_t)seed;
+    p->passes = (int)passes;
+    p->budget = (int)n;
+    return true;
+}
+
+bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t n,
+                    const struct pretrain **out, struct err *e)
+{
+    struct loader l = { .a = a, .e = e };
+    struct pretrain *p = ARENA_NEW(a, struct pretrain);
+    p->path = arena_strdup(a, name);
+    p->title = p->note = "";
+    if (!yaml_read(a, p->path, arena_strndup(a, text, n), n, &l.doc, e) || !read_root(&l, p))
+        return false;
+    *out = p;
+    return true;
+}
+
+static bool shipped(const char *name, char *path, size_t size, struct err *e)
+{
+    if (shipped_dir(name, path, size))
+        return true;
+    return err_set(e, ERR_ENV, "%s is missing from the installation", name);
+}
+
+bool pretrain_read(struct arena *a, const char *path, const struct pretrain **out, struct err *e)
+{
+    char place[1024];
+    struct str text = {0};
+    if (!path && !shipped("pretrain.yaml", place, sizeof place, e))
+        return false;
+    path = path ? path : place;
+    bool ok = file_read(path, MOST_BYTES, &text, e)
+           && pretrain_parse(a, path, str_text(&text), text.len, out, e);
+    str_free(&text);
+    return ok;
+}
+
+const char *pretrain_summary(struct arena *a, const struct pretrain *p)
+{
+    const char *slash = strrchr(p->path, '/');
+    return arena_printf(a, "%s, %d workloads, %d passes of %d, seed %llu",
+                        slash ? slash + 1 : p->path, p->n, p->passes, p->budget,
+                        (unsigned long long)p->seed);
+}
+
+bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e)
+{
+    char place[1024];
+    struct str data = {0};
+    if (!path && !shipped("agents.weights", place, sizeof place, e))
+        return false;
+    path = path ? path : place;
+    bool read = file_read(path, MOST_WEIGHT_BYTES, &data, e);
+    bool ok = read && agents_load(g, str_text(&data), data.len, trained, e);
+    str_free(&data);
+    return ok || (read ? err_where(e, path, 0, 0, "") : false);
+}
+
+bool weights_write(const struct agents *g, const char *path, const char *trained, struct err *e)
+{
+    struct str data = {0};
+    agents_save(g, trained, &data);
+    bool ok = file_write_atomic(path, data.data, data.len, e);
+    str_free(&data);
+    return ok;
+}

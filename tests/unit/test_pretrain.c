@@ -1,0 +1,129 @@
+/* The file of training workloads, and the file of weights. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "sessions/pretrain.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define COUNT(a) ((int)(sizeof (a) / sizeof *(a)))
+#define HEAD "pretrain: 1\nbudget: 8\n"
+
+static void the_shipped_file_is_sound(void **state)
+{
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct err e;
+    int c2d = 0, gmm = 0;
+    (void)state;
+    setenv("TILESCOPE_HOME", ".", 0);
+    if (!pretrain_read(a, NULL, &p, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < p->n; i++) {
+        c2d += str_starts(p->workload[i], "c2d ");
+        gmm += str_starts(p->workload[i], "gmm ");
+        assert_null(strstr(p->workload[i], " k=7 "));     /* alt.fig11 tests on it */
+    }
+    assert_int_equal(c2d, 12);
+    assert_int_equal(gmm, 12);
+    assert_int_equal(p->n, 24);
+    assert_true(p->passes > 0 && p->budget > 0 && p->title[0] && p->note[0]);
+    arena_free(a);
+}
+
+static void keys_are_read(void **state)
+{
+    static const char text[] = "pretrain: 1\nseed: 7\npasses: 2\nbudget: 30\ntitle: some\n"
+                               "workloads:\n- gmm m=8 k=8 n=8\n- t2d i=8 h=8 o=8 k=4 s=2 p=1\n";
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct err e;
+    (void)state;
+    if (!pretrain_parse(a, "some/where.yaml", text, strlen(text), &p, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(p->n, 2);
+    assert_string_equal(p->workload[1], "t2d i=8 h=8 o=8 k=4 s=2 p=1");
+    assert_string_equal(p->title, "some");
+    assert_string_equal(pretrain_summary(a, p), "where.yaml, 2 workloads, 2 passes of 30, seed 7");
+    arena_free(a);
+}
+
+static const struct { const char *text, *says; int line; } wrong[] = {
+    { "", "empty", 0 },
+    { "pretrain: 2\nbudget: 8\nworkloads: [gmm m=8 k=8 n=8]\n", "pretrain", 1 },
+    { "pretrain: 1\nworkloads: [gmm m=8 k=8 n=8]\n", "budget", 1 },
+    { HEAD, "workloads", 1 },
+    { HEAD "workloads: []\n", "0 of them", 3 },
+    { HEAD "workloads: gmm\n", "workloads", 3 },
+    { HEAD "workload: [gmm m=8 k=8 n=8]\n", "workload", 3 },
+    { HEAD "workloads:\n- gmm m=8 k=8 n=8\n- gmmm m=8 k=8 n=8\n", "gmmm", 5 },
+    { HEAD "workloads:\n- gmm m=8 k=8\n", "n", 4 },
+    { HEAD "workloads:\n- gmm m=8 k=8 n=8\n- gmm m=8 k=8 n=8\n", "twice", 5 },
+    { HEAD "seed: -1\nworkloads: [gmm m=8 k=8 n=8]\n", "seed", 3 },
+    { HEAD "passes: 0\nworkloads: [gmm m=8 k=8 n=8]\n", "passes", 3 },
+};
+
+static void nonsense_is_refused_at_its_place(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++) {
+        struct arena *a = arena_new();
+        const struct pretrain *p = NULL;
+        struct err e = {0};
+        if (pretrain_parse(a, "t.yaml", wrong[i].text, strlen(wrong[i].text), &p, &e))
+            fail_msg("accepted:\n%s", wrong[i].text);
+        if (!strstr(e.text, wrong[i].says) || (wrong[i].line && e.at.line != wrong[i].line))
+            fail_msg("%s, line %d, of:\n%s", e.text, e.at.line, wrong[i].text);
+        assert_null(p);
+        arena_free(a);
+    }
+}
+
+static void weights_go_through_a_file(void **state)
+{
+    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    struct agents *g = agents_new(1, NULL), *h = agents_new(2, NULL);
+    struct str x = {0}, y = {0};
+    const char *trained;
+    struct err e;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/w", dir);
+    if (!weights_write(g, path, "nothing", &e) || !weights_read(h, path, &trained, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(trained, "nothing");
+    agents_save(g, "", &x);
+    agents_save(h, "", &y);
+    assert_int_equal(x.len, y.len);
+    assert_memory_equal(x.data, y.data, x.len);
+    assert_int_equal(truncate(path, 5000), 0);
+    assert_false(weights_read(h, path, NULL, &e));
+    assert_int_equal(e.code, ERR_SYNTAX);
+    assert_string_equal(e.at.file, path);
+    assert_int_equal(unlink(path), 0);
+    assert_false(weights_read(h, path, NULL, &e));
+    assert_int_equal(e.code, ERR_IO);
+    rmdir(dir);
+    str_free(&x);
+    str_free(&y);
+    agents_free(g);
+    agents_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_shipped_file_is_sound),
+        cmocka_unit_test(keys_are_read),
+        cmocka_unit_test(nonsense_is_refused_at_its_place),
+        cmocka_unit_test(weights_go_through_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
