@@ -59,6 +59,11 @@ double agents_fraction(double u)
     return 1 / (1 + exp(-u));
 }
 
+double agents_log_fraction(double u, double extent)
+{
+    return pow(extent, agents_fraction(u) - 1);
+}
+
 struct agent_stats agents_stats(const struct agents *g)
 {
     return g->stats;
@@ -158,7 +163,7 @@ static void path_advantages(const struct agents *g, const struct row *row, int n
         advantage[p->row[t]] = p->advantage[t];
 }
 
-static void advantages(struct agents *g, const struct row *row, int n, const double *value,
+void agents_advantages(struct agents *g, const struct row *row, int n, const double *value,
                        double *advantage)
 {
     struct arena *a = g->scratch;
@@ -213,7 +218,7 @@ static struct actor_report train(struct agents *g, const struct row *row, int n,
     critic_values(g->critic, g->critic_tape, x, n, old);
     for (int i = 0; i < n; i++)
         value[i] = value_norm_out(norm, old[i]);
-    advantages(g, row, n, value, advantage);
+    agents_advantages(g, row, n, value, advantage);
     for (int i = 0; i < n; i++)
         target[i] = value[i] + advantage[i];
     value_norm_add(norm, target, n);

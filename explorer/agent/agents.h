@@ -45,7 +45,12 @@ void agents_free(struct agents *g);
 /* 1 - latency / reference, within [-4, 1]; -4 for what has no latency (INFINITY, NAN).  reference:
  * the best latency of the default layout. */
 double agents_reward(double latency, double reference);
-double agents_fraction(double u);       /* sigmoid: a_s in (0, 1) of SPEC D.1 */
+/* What u says a split's factor is of its extent: a_s in (0, 1) of ALT eq. 2, SPEC D.1.  Linear,
+ * a_s = sigmoid(u) as SPEC E.3 has it: a new actor then draws factors near half of the extent, and
+ * 4 of 112 is five deviations away.  In the logarithm, a_s = extent^(sigmoid(u) - 1): factors near
+ * the root of the extent. */
+double agents_fraction(double u);
+double agents_log_fraction(double u, double extent);
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 

@@ -35,6 +35,9 @@ struct agents {
     struct agent_stats stats;
 };
 
+/* GAE along each path; the last row of a loop's path stands for what would come. */
+void agents_advantages(struct agents *g, const struct row *row, int n, const double *value,
+                       double *advantage);
 /* Optimisers as new, no open episodes. */
 void agents_forget(struct agents *g);
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/agent/agents.h"
+#include "explorer/agent/agents_impl.h"
 
 #undef fail
 #include <setjmp.h>
@@ -268,6 +268,47 @@ static void a_knob_that_rests_gets_what_comes_for_its_last_move(void **state)
     agents_free(g[1]);
 }
 
+/* A = the sum over what follows on the path of (gamma lambda)^l delta, by definition. */
+static double slow_advantage(const struct agents *g, const struct row *row, const double *value,
+                             int n, int i)
+{
+    double sum = 0, weight = 1, gamma = g->o.ppo.gamma;
+    for (int t = i; t < n; t++) {
+        int next = t + 1;
+        if (row[t].path != row[i].path)
+            continue;
+        while (next < n && row[next].path != row[i].path)
+            next++;
+        double last = row[t].kind == LAYOUT_KIND ? 0 : value[t];
+        sum += weight * (row[t].reward + gamma * (next < n ? value[next] : last) - value[t]);
+        weight *= gamma * g->o.ppo.lambda;
+    }
+    return sum;
+}
+
+static void advantages_follow_each_knob_and_each_layout(void **state)
+{
+    struct rng r = rng_seed(6);
+    struct agents *g = agents_new(1, NULL);
+    (void)state;
+    printf("seed 6\n");
+    for (int round = 0; round < 20; round++) {
+        struct row row[60] = {{{0}, {0}, 0, 0, 0, 0, {0, 0}, 0}};
+        double value[60], advantage[60];
+        int n = (int)rng_range(&r, 1, 60), kind = round % 2 ? LAYOUT_KIND : 3;
+        for (int i = 0; i < n; i++) {
+            row[i].kind = kind;
+            row[i].path = (int)rng_range(&r, 0, 6);
+            row[i].reward = nn_gaussian(&r);
+            value[i] = nn_gaussian(&r);
+        }
+        agents_advantages(g, row, n, value, advantage);
+        for (int i = 0; i < n; i++)
+            assert_true(fabs(advantage[i] - slow_advantage(g, row, value, n, i)) < 1e-12);
+    }
+    agents_free(g);
+}
+
 static void rewards_are_within_their_range(void **state)
 {
     static const struct { double latency, want; } table[] = {
@@ -277,6 +318,9 @@ static void rewards_are_within_their_range(void **state)
     (void)state;
     for (int i = 0; i < COUNT(table); i++)
         assert_true(fabs(agents_reward(table[i].latency, 2) - table[i].want) < 1e-15);
+    assert_true(fabs(112 * agents_log_fraction(0, 112) - sqrt(112)) < 1e-12);
+    assert_true(fabs(agents_log_fraction(-40, 64) * 64 - 1) < 1e-9
+                && fabs(agents_log_fraction(40, 64) - 1) < 1e-9);
     assert_true(agents_fraction(0) == 0.5 && agents_fraction(-800) >= 0
                 && agents_fraction(800) <= 1);
 }
@@ -407,6 +451,7 @@ int main(void)
         cmocka_unit_test(layouts_train_after_every_fourth),
         cmocka_unit_test(only_the_candidate_that_was_kept_is_learnt),
         cmocka_unit_test(a_knob_that_rests_gets_what_comes_for_its_last_move),
+        cmocka_unit_test(advantages_follow_each_knob_and_each_layout),
         cmocka_unit_test(rewards_are_within_their_range),
         cmocka_unit_test(weights_come_back_as_they_were),
         cmocka_unit_test(weights_of_another_version_are_refused),
