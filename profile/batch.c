@@ -9,7 +9,7 @@
 #define DEFAULT_TIME_S 0.02
 #define DEFAULT_MIN_RUNS 3
 #define DEFAULT_PER_CALL 8
-#define DEFAULT_COMPILE_LIMIT_S 60
+#define DEFAULT_COMPILE_CPU_S 5
 #define DEFAULT_GIVE_UP_RATIO 3
 #define DEFAULT_KILL_RATIO 100
 
@@ -23,7 +23,7 @@ static struct batch_opts with_defaults(const struct batch_opts *o)
     d.measure.time_s = o->measure.time_s > 0 ? o->measure.time_s : DEFAULT_TIME_S;
     d.measure.min_runs = o->measure.min_runs > 0 ? o->measure.min_runs : DEFAULT_MIN_RUNS;
     d.per_call = o->per_call > 0 ? o->per_call : DEFAULT_PER_CALL;
-    d.compile_limit_s = o->compile_limit_s > 0 ? o->compile_limit_s : DEFAULT_COMPILE_LIMIT_S;
+    d.compile_cpu_s = o->compile_cpu_s > 0 ? o->compile_cpu_s : DEFAULT_COMPILE_CPU_S;
     d.give_up_ratio = o->give_up_ratio > 0 ? o->give_up_ratio : DEFAULT_GIVE_UP_RATIO;
     d.kill_ratio = o->kill_ratio > 0 ? o->kill_ratio : DEFAULT_KILL_RATIO;
     return d;

@@ -30,7 +30,7 @@ struct batch_opts {
     struct measure_opts measure;
     int jobs;                            /* compilers at a time; 0 = as many as cores */
     int per_call;                        /* kernels a compiler call at most; 0 = 8 */
-    double compile_limit_s;              /* of a compiler call; 0 = 60 */
+    int compile_cpu_s;                   /* that the compiler may use for a kernel; 0 = 5 */
     double give_up_ratio;                /* 0 = 3 */
     /* A call may take so many times the fastest, or 0.5 s when that is more; then it is killed, a
      * timeout.  0 = 100; never more than measure.limit_s. */

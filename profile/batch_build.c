@@ -138,7 +138,7 @@ static bool call_compiler(const struct run *r, const struct unit *u, struct buil
         gen_join(source, u->n, &joined);
     struct build_job job = { .cc = &head->cc, .target = &head->target, .openmp = u->openmp,
                              .source = u->n > 1 ? str_text(&joined) : source[0],
-                             .limit_s = r->batch->opts.compile_limit_s };
+                             .cpu_s = r->batch->opts.compile_cpu_s + u->n / 2 };
     bool ok = build_object(&job, r->cancel, out, e);
     str_free(&joined);
     return ok;

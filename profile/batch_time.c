@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 #define LEAST_LIMIT_S 0.5
-#define FIRST_CALL_S 2e-3                 /* that a first call may lose: a team, fresh pages */
+#define FIRST_CALL_S 0.1                  /* that a first call may lose: a busy core, a team */
 #define NEAR 1.25                         /* times the fastest: worth a longer look */
 #define LONGER 2                          /* times time_s */
+#define NOISY_MOST_S 0.2                  /* sampled again for so long while it is noisy */
 #define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
 
 /* What one call may take. */
@@ -72,29 +73,36 @@ static void take_first_call(struct candidate *x)
     x->item->given_up = true;
 }
 
+/* Who may be the fastest is sampled longer, and again while it is noisy. */
+static bool look_longer(struct job *j, struct samples *s, struct err *e)
+{
+    double end = clock_s() + NOISY_MOST_S;
+    bool ok;
+    do {
+        struct sampled what = { .time_s = LONGER * j->opts.time_s, .as_is = true, .append = true,
+                                .min_runs = j->opts.min_runs };
+        ok = measure_sample(&j, 1, &what, s, e);
+    } while (ok && s->of[SERIES_KERNEL].spread > STATS_NOISY && clock_s() < end);
+    return ok;
+}
+
 static bool sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     struct job *j = &x->job;
     struct samples s;
-    double limit_s = give_up_s(b), begin = x->job.first_call_s;
-    if (limit_s > 0 && begin > fmax(2 * limit_s, limit_s + FIRST_CALL_S)) {
+    double limit_s = give_up_s(b);
+    if (limit_s > 0 && j->first_call_s > 2 * limit_s + FIRST_CALL_S) {
         take_first_call(x);
         return true;
     }
     struct sampled what = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
                             .give_up_s = limit_s, .as_is = true };
-    if (!measure_sample(&j, 1, &what, &s, e))
+    if (!measure_sample(&j, 1, &what, &s, e)
+        || (s.of[SERIES_KERNEL].min < NEAR * b->best_s && !look_longer(j, &s, e)))
         return false;
-    double least = s.of[SERIES_KERNEL].min;
-    x->item->given_up = limit_s > 0 && least > limit_s;
-    if (least < NEAR * b->best_s) {
-        what = (struct sampled){ .time_s = LONGER * j->opts.time_s, .min_runs = j->opts.min_runs,
-                                 .append = true };
-        if (!measure_sample(&j, 1, &what, &s, e))
-            return false;
-    }
     measure_take(j, &s);
+    x->item->given_up = limit_s > 0 && s.of[SERIES_KERNEL].min > limit_s;
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,13 +275,33 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-static bool compile(const struct compiler *cc, const struct flags *f, double limit_s,
+/* The words that start a command so that each of its processes has only so much CPU time; what
+ * other processes take of the cores does not count. */
+static int limit_cpu(const char **argv, char *cpu, size_t size, int cpu_s)
+{
+    static const char *const words[] = { "sh", "-c", "ulimit -S -t \"$0\" && exec \"$@\"" };
+    snprintf(cpu, size, "%d", cpu_s);
+    memcpy(argv, words, sizeof words);
+    argv[COUNT_OF(words)] = cpu;
+    return COUNT_OF(words) + 1;
+}
+
+/* A compiler in one process ends by the signal, a driver of others says so. */
+static bool out_of_time(const struct subprocess_result *res)
+{
+    return res->signal == SIGXCPU
+        || (res->exit_code != 0 && strstr(str_text(&res->out), "CPU time limit exceeded"));
+}
+
+static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
                     const struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     struct str words = {0};
     struct subprocess_result res;
-    const char *argv[MAX_ARGS + 32];
-    int n = command_words(cc->path, &words, argv, 16);
+    const char *argv[MAX_ARGS + 40];
+    char cpu[16];
+    int n = cpu_s > 0 ? limit_cpu(argv, cpu, sizeof cpu, cpu_s) : 0;
+    n += command_words(cc->path, &words, argv + n, 16);
     for (int i = 0; i < f->n; i++)
         argv[n++] = f->arg[i];
     argv[n++] = "-o";
@@ -290,12 +311,15 @@ static bool compile(const struct compiler *cc, const struct flags *f, double lim
         argv[n++] = f->math;
     argv[n++] = f->link;
     argv[n] = NULL;
-    bool ok = subprocess_run(argv, limit_s, c, &res, e);
+    bool ok = subprocess_run(argv, COMPILE_LIMIT_S, c, &res, e);
     str_free(&words);
     if (!ok)
         return false;
     if (res.timed_out) {
-        err_set(e, ERR_COMPILE, "%s did not finish within %.3g s", cc->name, limit_s);
+        err_set(e, ERR_COMPILE, "%s did not finish within %.0f s", cc->name, COMPILE_LIMIT_S);
+        ok = err_fix(e, "unroll less");
+    } else if (cpu_s > 0 && out_of_time(&res)) {
+        err_set(e, ERR_COMPILE, "%s did not finish within %d s of CPU time", cc->name, cpu_s);
         ok = err_fix(e, "unroll less");
     } else if (res.exit_code != 0) {
         ok = refuse(cc, slot->temp_c, str_text(&res.out), e);
@@ -340,7 +364,7 @@ bool build_cached(const struct build_job *b, struct build *out)
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {
-    double start = clock_s(), limit_s = b->limit_s > 0 ? b->limit_s : COMPILE_LIMIT_S;
+    double start = clock_s();
     struct str text = {0};
     struct flags flags;
     struct objcache_slot slot;
@@ -350,7 +374,7 @@ bool build_object(const struct build_job *b, const struct cancel *c, struct buil
     if (ok) {
         hit = objcache_hit(&slot, &text);
         ok = hit || (objcache_write(&slot, &text, e)
-                     && compile(b->cc, &flags, limit_s, &slot, c, e) && objcache_store(&slot, e));
+                     && compile(b->cc, &flags, b->cpu_s, &slot, c, e) && objcache_store(&slot, e));
         if (!ok)
             objcache_drop(&slot);
     }

@@ -21,14 +21,15 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* What both of them do, with a time limit for the compiler: 0 = 120 s. */
+/* What both of them do; cpu_s: of CPU time for the compiler, besides 120 s by the clock (0 = any).
+ * Beyond either, ERR_COMPILE. */
 struct build_job {
     const struct compiler *cc;
     const char *source;
     const struct target *target;
     bool openmp;
     const char *const *more;
-    double limit_s;
+    int cpu_s;
 };
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e);

@@ -47,7 +47,7 @@ struct request {
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
-    double give_up_s;                     /* TIME: two rounds are enough for what is slower; 0 */
+    double give_up_s;                     /* TIME: few rounds are enough for what is slower */
     int32_t min_runs, sittings;           /* TIME: how often the buffers get new pages; 0 = once */
     bool cold;                            /* TIME: single calls, with nothing in the caches */
     int64_t walk_bytes;                   /* TIME, cold: where lines cannot be flushed by address */

@@ -13,7 +13,7 @@
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 #define LONG_CALL_S 20e-3                 /* warm after one call; an interruption is short to it */
-#define GIVE_UP_ROUNDS 2
+#define GIVE_UP_ROUNDS 2                  /* one of long calls */
 #define CLOCK_READINGS 1000
 
 static void run_once(const struct work *w)
@@ -62,6 +62,17 @@ static void calibrate(struct work *w, double sample_s)
     double until = clock_s() + WARM_UP_MOST_S;
     w->batch = 1;
     while (!fills(w, sample_s, until) && w->batch < MAX_BATCH && clock_s() < until)
+        w->batch *= 2;
+}
+
+/* A batch that fills a sample, by the shortest of the n there are. */
+static void recall(struct work *w, double sample_s, const double *sample, int n)
+{
+    double call_s = sample[0];
+    for (int i = 1; i < n; i++)
+        call_s = sample[i] < call_s ? sample[i] : call_s;
+    w->batch = 1;
+    while ((double)w->batch * call_s < sample_s && w->batch < MAX_BATCH)
         w->batch *= 2;
 }
 
@@ -168,11 +179,23 @@ static void warm_up(struct sampler *s)
     double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
+        struct work *w = &s->work[s->list[i]];
+        int n = s->sh->n_samples[s->list[i]];
         if (s->q->cold)
-            run_once(&s->work[s->list[i]]);
+            run_once(w);
+        else if (n > 0)
+            recall(w, sample_s, s->sh->sample[s->list[i]], n);
         else
-            calibrate(&s->work[s->list[i]], sample_s);
+            calibrate(w, sample_s);
+    }
+}
+
+/* Nothing more need be known of what is so slow. */
+static bool gives_up(const struct sampler *s, int rounds)
+{
+    return s->q->give_up_s > 0 && s->least > s->q->give_up_s
+        && rounds >= (s->least >= LONG_CALL_S ? 1 : GIVE_UP_ROUNDS);
 }
 
 static void clear(struct shared *sh)
@@ -196,7 +219,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     for (int runs = 0, sat = 0; has_room(&s); runs++) {
         if (now - begin >= q->most_s || (now - start >= q->time_s && runs >= q->min_runs))
             break;
-        if (q->give_up_s > 0 && runs >= GIVE_UP_ROUNDS && s.least > q->give_up_s)
+        if (gives_up(&s, runs))
             break;
         bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0))

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #define SPEC "gmm m=8 n=8 k=8"
-#define MOST_STEPS 4
+#define MOST_STEPS 6
 
 static struct arena *perm;
 static char home[] = "/tmp/tilescope-test-XXXXXX";
@@ -236,11 +236,12 @@ static void slow_ones_are_given_up(void **state)
 {
     struct batch_opts o = quick();
     struct batch_item small = { .p = program_of(SPEC, (const char *[]){ NULL }) };
-    struct batch_item large = { .p = program_of("gmm m=256 n=256 k=512",
+    struct batch_item large = { .p = program_of("gmm m=512 n=512 k=1024",
                                                 (const char *[]){ NULL }) };
     struct err e;
     (void)state;
     o.measure.min_runs = 20;
+    o.kill_ratio = 1e11;                                  /* of the fastest that is expected below */
     struct batch *b = batch_of(small.p, &o);
     assert_true(batch_run(b, &small, 1, NULL, NULL, &e));
     assert_false(small.given_up);
@@ -260,6 +261,30 @@ static void slow_ones_are_given_up(void **state)
     assert_true(large.given_up && large.m.verified);
     assert_int_equal(large.m.latency.runs, 1);
     assert_true(large.m.latency.min_ms > 0 && large.m.gflops > 0);
+    batch_free(b);
+}
+
+/* Written out, 512 sums of scalars take a compiler seconds; their neighbour is not kept from it. */
+static void compilers_have_little_time(void **state)
+{
+    static const char *const large[] = {
+        "loop split C K 1 64", "loop reorder C K.0 K.1 M N", "loop cache_write C at=K.0",
+        "loop unroll C M", "loop unroll C N", NULL
+    };
+    struct batch_item item[2] = { { .p = program_of("gmm m=32 n=16 k=64", large) },
+                                  { .p = program_of("gmm m=32 n=16 k=64",
+                                                    (const char *[]){ NULL }) } };
+    struct batch_opts o = quick();
+    struct err e;
+    (void)state;
+    o.compile_cpu_s = 1;
+    o.jobs = 1;
+    struct batch *b = batch_of(item[0].p, &o);
+    assert_true(batch_run(b, item, 2, NULL, NULL, &e));
+    assert_int_equal(item[1].m.outcome, OUTCOME_OK);
+    assert_int_equal(item[0].m.outcome, OUTCOME_COMPILE);
+    assert_contains(item[0].m.reason, "did not finish within 1 s of CPU time");
+    assert_int_equal(batch_stats(b).compiler_calls, 3);
     batch_free(b);
 }
 
@@ -413,6 +438,7 @@ int main(void)
         cmocka_unit_test(layouts_change_in_one_child),
         cmocka_unit_test(children_are_replaced),
         cmocka_unit_test(slow_ones_are_given_up),
+        cmocka_unit_test(compilers_have_little_time),
         cmocka_unit_test(cancelled_at_any_time),
         cmocka_unit_test(what_is_missing_is_an_error),
         cmocka_unit_test(cache_stays_bounded),
