@@ -38,7 +38,8 @@ static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
 }
 
 /* What failed in a child that others have used fails for the same reason in a new one, or was not
- * its fault.  Nobody waits twice for one that hangs. */
+ * its fault (too large: the child still held the memory of the one before).  Nobody waits twice for
+ * one that hangs. */
 static bool check(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
@@ -48,7 +49,7 @@ static bool check(struct run *r, struct candidate *x, struct err *e)
     if (open_and_check(r, x, e))
         return true;
     close_child(b);
-    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL || e->code == ERR_RANGE)
+    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL)
         return false;
     if (open_and_check(r, x, e))
         return true;

@@ -65,8 +65,8 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
 bool child_check(struct child *c, int contender, double *seconds, struct err *e);
 
 /* What to sample, and how.  contenders: bit i for contender i.  append: the samples of the last
- * time count as well.  as_is: not again when they are noisy.  give_up_s: one or two rounds are enough
- * when every contender is slower than that (0 = never). */
+ * time count as well.  as_is: not again when they are noisy.  give_up_s: one or two rounds are
+ * enough when every contender is slower than that (0 = never). */
 struct sampled {
     unsigned contenders;
     bool ceiling, cold, append, as_is;

@@ -1,9 +1,12 @@
-/* `make bench-batch`: what compiling costs by kernels a compiler call, and candidates a second.
+/* `make bench-batch`: what compiling costs by kernels a compiler call, candidates a second, and
+ * whether a batch and measure_program say the same.
  *
  *     bench-batch [-n CANDIDATES] [-t THREADS] [OPERATOR...]
  *
- * The candidates are distinct schedules of the shipped experts with other unrolling and order; the
- * object cache is a new folder, so that everything is compiled. */
+ * The candidates are the schedules of the shipped experts whose code differs; the object cache is a
+ * new folder each time, so that everything is compiled.  CPU time is that of all processes of the
+ * compiler, so it stays when the cores are busy with other things. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 #include "sessions/expert.h"
 
 #define MOST 256
+#define COMPARED 6
 
 static const char *const default_spec[] = {
     "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1 bias=1 relu=1",
@@ -79,9 +83,10 @@ static void remove_cache(const char *folder)
         str_free(&res.out);
 }
 
+static struct batch_item item[MOST];
+
 static struct batch_stats run(const struct load *l, const struct batch_opts *o, double *cpu_s)
 {
-    static struct batch_item item[MOST];
     struct batch *b;
     struct err e;
     char folder[64];
@@ -93,11 +98,33 @@ static struct batch_stats run(const struct load *l, const struct batch_opts *o, 
     double before = children_cpu_s();
     if (!batch_run(b, item, l->n, NULL, NULL, &e))
         fail("%s", e.text);
-    *cpu_s = children_cpu_s() - before;
+    *cpu_s = children_cpu_s() - before;           /* the runner has not ended yet */
     struct batch_stats s = batch_stats(b);
     batch_free(b);
     remove_cache(folder);
     return s;
+}
+
+/* Latencies of the last run over those of the same kernels measured alone. */
+static void compare(const struct load *l, int threads)
+{
+    double least = INFINITY, most = 0;
+    int n = 0;
+    for (int i = 0; i < l->n && n < COMPARED; i++) {
+        struct measure_opts o = { .meters = METER_CLOCK, .seed = 1, .threads = threads };
+        struct measurement m;
+        struct err e;
+        if (item[i].given_up || item[i].m.outcome != OUTCOME_OK)
+            continue;
+        if (!measure_program(l->p[i], &o, NULL, NULL, &m, &e))
+            fail("%s", e.text);
+        double ratio = item[i].m.latency.min_ms / m.latency.min_ms;
+        least = fmin(least, ratio);
+        most = fmax(most, ratio);
+        n++;
+    }
+    printf("  minimum latency of %d of them over measure_program's: %.3f to %.3f\n", n, least,
+           most);
 }
 
 static void bench(struct arena *a, const char *spec, int threads, int most)
@@ -107,25 +134,28 @@ static void bench(struct arena *a, const char *spec, int threads, int most)
     double cpu_s = 0;
     struct batch_stats s = {0};
     candidates(a, spec, threads, most, &l);
-    printf("%s: %d kernels\n", spec, l.n);
+    printf("%s: %d kernels, %d thread%s\n", spec, l.n, threads, threads > 1 ? "s" : "");
+    printf("  kernels a call   calls   compiling each: CPU ms   ms   measuring each: ms"
+           "   candidates/s\n");
     for (int i = 0; i < COUNT_OF(per_call); i++) {
         struct batch_opts o = { .measure = { .threads = threads, .seed = 1 },
                                 .per_call = per_call[i] };
         s = run(&l, &o, &cpu_s);
-        printf("  %2d a call: %3d calls, %6.1f ms a kernel, all cores; with measuring %5.1f"
-               " candidates/s (measuring %5.1f ms each), %.1f CPU ms each\n",
-               per_call[i], s.compiler_calls, 1e3 * s.compile_s / l.n,
-               l.n / (s.compile_s + s.measure_s), 1e3 * s.measure_s / l.n, 1e3 * cpu_s / l.n);
+        printf("  %14d %7d %24.1f %6.1f %19.1f %14.1f\n", per_call[i], s.compiler_calls,
+               1e3 * cpu_s / l.n, 1e3 * s.compile_s / l.n, 1e3 * s.measure_s / l.n,
+               l.n / (s.compile_s + s.measure_s));
     }
-    printf("  outcomes: %d ok (%d given up), %d wrong, %d crashed, %d timeouts, %d not compiled;"
-           " %d children\n", s.of[OUTCOME_OK], s.given_up, s.of[OUTCOME_WRONG],
-           s.of[OUTCOME_CRASH], s.of[OUTCOME_TIMEOUT], s.of[OUTCOME_COMPILE], s.children);
+    printf("  of the last: %d ok (%d given up), %d wrong, %d crashed, %d timeouts, %d not"
+           " compiled; %d child%s\n", s.of[OUTCOME_OK], s.given_up, s.of[OUTCOME_WRONG],
+           s.of[OUTCOME_CRASH], s.of[OUTCOME_TIMEOUT], s.of[OUTCOME_COMPILE], s.children,
+           s.children == 1 ? "" : "ren");
+    compare(&l, threads);
 }
 
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    int n = 64, threads = 1, c;
+    int n = 32, threads = 1, c;
     while ((c = getopt(argc, argv, "n:t:")) != -1) {
         if (c == '?')
             return 2;

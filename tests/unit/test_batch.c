@@ -11,6 +11,8 @@
 #include "kernels/base/file.h"
 #include "profile/batch.h"
 #include "profile/objcache.h"
+#include "tests/unit/random_ops.h"
+#include "tests/unit/random_steps.h"
 
 #undef fail
 #include <setjmp.h>
@@ -212,6 +214,43 @@ static void layouts_change_in_one_child(void **state)
     }
 }
 
+/* Steps that happen to be legal, on operators of every family: layouts of all kinds, parallel
+ * loops, helpers of the same names in one translation unit. */
+static void random_schedules_are_right(void **state)
+{
+    enum { OPERATORS = 6, CANDIDATES = 10, STEPS = 12 };
+    const char *given = getenv("TS_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : 20261121;
+    struct rng r = rng_seed(seed);
+    struct err e;
+    (void)state;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    for (int done = 0; done < OPERATORS;) {
+        static struct batch_item item[CANDIDATES];
+        const char *spec = random_operator(perm, &r, random_family(&r));
+        const struct program *p;
+        struct batch_opts o = quick();
+        o.measure.threads = 2;
+        for (int i = 0; i < CANDIDATES && program_new(perm, spec, &p, &e); i++, item[i - 1].p = p)
+            for (int k = 0; k < STEPS; k++)
+                program_apply_line(p, k < STEPS / 3 ? random_layout_step(perm, &r, p)
+                                                    : random_loop_step(perm, &r, p), &p, &e);
+        if (!program_new(perm, spec, &p, &e))
+            continue;
+        struct batch *b = batch_of(item[0].p, &o);
+        if (!batch_run(b, item, CANDIDATES, NULL, NULL, &e))
+            fail_msg("%s: %s", spec, e.text);
+        for (int i = 0; i < CANDIDATES; i++)
+            if (item[i].m.outcome != OUTCOME_OK && item[i].m.outcome != OUTCOME_LIMIT)
+                fail_msg("%s, candidate %d: %s: %s", spec, i, outcome_name[item[i].m.outcome],
+                         item[i].m.reason);
+        assert_true(batch_stats(b).of[OUTCOME_OK] > 0);
+        assert_true(batch_stats(b).compiler_calls <= 4);  /* none had to be repeated */
+        batch_free(b);
+        done++;
+    }
+}
+
 /* More than a child serves. */
 static void children_are_replaced(void **state)
 {
@@ -241,7 +280,7 @@ static void slow_ones_are_given_up(void **state)
     struct err e;
     (void)state;
     o.measure.min_runs = 20;
-    o.kill_ratio = 1e11;                                  /* of the fastest that is expected below */
+    o.kill_ratio = 1e11;                                  /* of what is expected below */
     struct batch *b = batch_of(small.p, &o);
     assert_true(batch_run(b, &small, 1, NULL, NULL, &e));
     assert_false(small.given_up);
@@ -436,6 +475,7 @@ int main(void)
         cmocka_unit_test(bad_ones_spoil_no_other),
         cmocka_unit_test(endless_ones_end_soon),
         cmocka_unit_test(layouts_change_in_one_child),
+        cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(children_are_replaced),
         cmocka_unit_test(slow_ones_are_given_up),
         cmocka_unit_test(compilers_have_little_time),
