@@ -12,6 +12,7 @@
 #include "kernels/base/file.h"
 #include "sessions/export.h"
 #include "sessions/machine_file.h"
+#include "sessions/space_report.h"
 
 static int columns(void)
 {
@@ -193,6 +194,21 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
     return true;
 }
 
+static bool show_space(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct spaces s;
+    long long threads = 1;
+    bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e) &&
+              spaces_of(a, current(o), (int)threads, &s, e);
+    if (ok && args_has(c->args, OPT_JSON))
+        spaces_json(out, &s, current(o));
+    else if (ok)
+        spaces_text(out, &s);
+    arena_free(a);
+    return ok;
+}
+
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
@@ -200,7 +216,7 @@ static const struct {
     { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
     { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
     { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
-    { "roofline", show_roofline },
+    { "roofline", show_roofline }, { "space", show_space },
 };
 
 static int find_view(const char *name)
@@ -220,9 +236,11 @@ int cmd_show(const struct cli *c)
     int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
-                         "--what %s: expected nest, access, graph, layout, c, asm, steps, roofline"
-                         " or yaml",
+                         "--what %s: expected nest, access, graph, layout, c, asm, steps, roofline,"
+                         " space or yaml",
                          what);
+    if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
+        return cli_usage(c, "--json goes with --what space");
     int code = EXIT_FINE;
     if (view[v].show == show_graph && cli_onnx_shown(c, &code))
         return code;

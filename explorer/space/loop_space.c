@@ -389,7 +389,8 @@ static void find_pad(struct builder *b)
     }
     b->nest->pad = b->p->stage[n]->name;
     b->nest->pad_root = outer_and_inner(b->p->stage[n]);
-    b->nest->k_pad = choice_knob(b, KNOB_PAD, b->nest->pad, where, 4);
+    b->nest->k_pad = choice_knob(b, KNOB_PAD, arena_printf(b->a, "%s %s", b->g->node[n].op,
+                                                           b->nest->pad), where, 4);
 }
 
 struct finder { const struct builder *b; int n; };
@@ -473,8 +474,8 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     nest->name = b.stage->name;
     const struct layout *data = b.p->layout[b.node->data_in];
     nest->unfolded = data->n_overlaps > 0;
-    for (int d = 0; d < data->rank; d++)
-        nest->grouped = nest->grouped || (nest->unfolded && str_ends(data->dim[d], ".2"));
+    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1": a part of the tiles */
+        nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b.node->op, "tconv");
     pin_nest(&b);
     struct finder f = { &b, 0 };

@@ -24,12 +24,17 @@ t 0 'void ' show "$conv" --steps "$dir/tiled.steps" --what c
 t 0 '^operator: c2d ' show "$conv" --steps "$dir/tiled.steps" --what yaml
 t 0 '^branch fast \(current\)' show "$conv" --steps "$dir/tiled.steps" --what steps
 t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --what steps
+t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
+t 0 '"kind": "spatial"' show "$conv" --what space --json
+t 0 'parallel +6' show "$conv" --what space --threads 2
+t 2 'no layout template' show 'softmax m=4 n=4' --what space
+t 2 'json goes with' show "$conv" --what nest --json
 if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm
 fi
 
 # Same text again: nothing depends on addresses, time or the order of a hash table.
-for what in nest access layout c steps yaml; do
+for what in nest access layout c steps yaml space; do
     same "twice the same: $what" \
         "$("$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what $what 2>&1)" \
         "$("$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what $what 2>&1)"

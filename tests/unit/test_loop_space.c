@@ -269,6 +269,209 @@ static void experts(void **state)
     arena_free(a);
 }
 
+static const struct loop_space *plain_space(struct arena *a, const char *spec,
+                                            const struct loop_opts *o)
+{
+    return loops_over(a, spec, NULL, 0, o);
+}
+
+static int knob_of(const struct loop_space *s, const char *name)
+{
+    for (int k = 0; k < s->n; k++)
+        if (streq(s->knob[k].name, name))
+            return k;
+    fail_msg("%s has no knob %s", s->spec, name);
+    return -1;
+}
+
+/* SPEC D.5's counts, and the size as their product. */
+static void sizes(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct loop_opts o = { .dividing = true };
+    const struct loop_space *s = plain_space(a, "c2d i=512 h=112 w=32 o=64 k=1", &o);
+    double size = 1;
+    /* 112 into four, less what has 112 innermost; 64 into four; 512 into two, less 128, 256, 512 */
+    assert_int_equal((int)s->knob[knob_of(s, "H")].size, 140 - 1);
+    assert_int_equal((int)s->knob[knob_of(s, "W")].size, 56);
+    assert_int_equal((int)s->knob[knob_of(s, "O")].size, 84);
+    assert_int_equal((int)s->knob[knob_of(s, "I")].size, 10 - 3);
+    for (int k = 0; k < s->n; k++)
+        size *= s->knob[k].size;
+    assert_true(size == s->size);
+    static const char *const tiled[] = { "layout set Conv \"N H/4 W/16 O/16 4h 16w 16o\"" };
+    s = loops_over(a, "c2d i=4 h=112 w=112 o=64 k=1", tiled, 1, &o);
+    assert_string_equal(s->knob[knob_of(s, "H.0")].levels, "S1 S2");
+    assert_string_equal(s->knob[knob_of(s, "W.1")].levels, "S2 S3 S4");
+    o.full = true;
+    s = loops_over(a, "c2d i=4 h=112 w=112 o=64 k=1", tiled, 1, &o);
+    assert_string_equal(s->knob[knob_of(s, "H.0")].levels, "S1 S2 S3 S4");
+    arena_free(a);
+}
+
+/* SPEC E.3: (4, 4) moved by (0, 1) is (8, 2), (16, 1) stays; tiles that do not divide are reached
+ * by steps of the innermost factor and left again. */
+static void moves(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct loop_space *s = plain_space(a, "gmm m=13 k=16 n=32", NULL);
+    int k = knob_of(s, "K"), m = knob_of(s, "M"), v = knob_of(s, "vectorize");
+    struct loop_point p;
+    loop_point_start(s, &p);
+    p.v[k][0] = p.v[k][1] = 4;
+    assert_int_equal(loop_knob_directions(&s->knob[k]), 1 + 2);
+    loop_point_move(s, &p, k, 0);
+    assert_int_equal(p.v[k][0], 4);
+    loop_point_move(s, &p, k, 1);
+    assert_int_equal(p.v[k][0], 8);
+    assert_int_equal(p.v[k][1], 2);
+    loop_point_move(s, &p, k, 1);
+    loop_point_move(s, &p, k, 1);
+    assert_int_equal(p.v[k][0], 16);
+    assert_int_equal(p.v[k][1], 1);
+    loop_point_move(s, &p, k, 2);
+    assert_int_equal(p.v[k][1], 2);
+    assert_int_equal(loop_knob_directions(&s->knob[m]), 1 + 4 * 3 + 2);
+    for (int i = 0; i < 4; i++)
+        p.v[m][i] = i ? 1 : 13;
+    for (int t = 2; t <= 13; t++) {
+        loop_point_move(s, &p, m, 13);
+        assert_int_equal(p.v[m][3], t);
+        assert_int_equal(p.v[m][0], (13 + t - 1) / t);
+    }
+    loop_point_move(s, &p, m, 14);
+    assert_int_equal(p.v[m][3], 12);
+    int64_t was = p.v[v][0];
+    assert_int_equal(loop_knob_directions(&s->knob[v]), 1 + 2);
+    loop_point_move(s, &p, v, 1);
+    assert_int_equal(p.v[v][0], !was);
+    loop_point_move(s, &p, v, 2);
+    assert_int_equal(p.v[v][0], was);
+    arena_free(a);
+}
+
+/* Each is refused for the reason that it says; the start is not. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct { const char *knob; int64_t v[4]; const char *why; } row[] = {
+        { "M", { 2, 1, 1, 32 }, "accumulators" }, { "M", { 64, 1, 1, 2 }, "multiply" },
+        { "N", { 8, 1, 1, 8 }, NULL }, { "N", { 4, 1, 8, 2 }, "accumulators" },
+        { "N", { 64, 1, 1, 1 }, "vectorized" }, { "K", { 1, 512 }, "64" },
+        { "unroll", { 7 }, "choice" }, { "consumers", { 1 }, "S1" },
+    };
+    struct arena *a = arena_new();
+    struct loop_opts o = { .lanes = 16, .registers = 32 };
+    const struct loop_space *s = plain_space(a, "gmm m=64 k=512 n=64 bias=1", &o);
+    struct loop_point start;
+    struct err e;
+    loop_point_start(s, &start);
+    assert_true(loop_point_sound(s, &start, &e));
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct loop_point p = start;
+        int k = knob_of(s, row[i].knob);
+        memcpy(p.v[k], row[i].v, sizeof p.v[k]);
+        if (loop_point_sound(s, &p, &e) != !row[i].why)
+            fail_msg("row %d: %s", i, row[i].why ? "sound" : e.text);
+        if (row[i].why && !strstr(e.text, row[i].why))
+            fail_msg("row %d: %s", i, e.text);
+    }
+    s = plain_space(a, "gmm m=64 k=512 n=60", &o);        /* no divisor fills a register */
+    loop_point_start(s, &start);
+    assert_int_equal(start.v[knob_of(s, "vectorize")][0], 1);
+    assert_int_equal(start.v[knob_of(s, "N")][3] % 4, 0);
+    arena_free(a);
+}
+
+/* The first point has 12 to 28 accumulators, and channels in vectors. */
+static void starts(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "c2d i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1", "c2d i=512 h=7 w=7 o=512 k=3 p=1",
+        "c2d i=64 h=56 w=56 o=64 k=3 p=1", "dil i=64 h=28 w=28 o=64 k=3 p=2",
+        "gmm m=512 k=64 n=512",
+        "c3d i=16 depth=8 h=14 w=14 o=32 k=3 p=1", "t2d i=64 h=28 w=28 o=64 k=4 s=2 p=1",
+        "c1d i=64 w=256 o=128 k=3 p=1", "grp i=64 h=14 w=14 o=128 g=2 k=3 p=1",
+    };
+    for (int i = 0; i < COUNT_OF(specs); i++) {
+        struct arena *a = arena_new();
+        const struct layout_space *l;
+        const char *const *line;
+        int64_t factor[LAYOUT_KNOBS], tile = 1;
+        struct err e;
+        int n;
+        assert_true(layout_space_new(a, specs[i], NULL, 0, NULL, &l, &e));
+        layout_space_start(l, factor);
+        assert_true(layout_space_lines(l, a, factor, &line, &n, NULL, &e));
+        const struct loop_space *s = loops_over(a, specs[i], line, n,
+                                                &(struct loop_opts){ .lanes = 16,
+                                                                     .registers = 32 });
+        struct loop_point p;
+        loop_point_start(s, &p);
+        for (int k = 0; k < s->n; k++)
+            if (s->knob[k].kind == KNOB_SPATIAL)
+                for (int j = s->knob[k].parts - 2; j < s->knob[k].parts && j > 0; j++)
+                    tile *= p.v[k][j];                    /* S3 and S4 */
+        if (tile < 12 * 16 || tile > 28 * 16 || !p.v[knob_of(s, "vectorize")][0])
+            fail_msg("%s: a tile of %lld", specs[i], (long long)tile);
+        arena_free(a);
+    }
+}
+
+/* Pinned loops stay; a factored reduction is a base like any other. */
+static void pinned_loops(void **state)
+{
+    (void)state;
+    static const char *const nest[] = {
+        "layout set Conv \"NHWO\"", "loop split Conv W 2 7", "loop unroll Conv W.1",
+    };
+    static const char *const splits[] = { "layout set Conv \"NHWO\"", "loop split Conv W 2 7" };
+    static const char *const factored[] = { "loop rfactor C K 16" };
+    struct arena *a = arena_new();
+    const char *spec = "c2d i=4 h=14 w=14 o=16 k=3 p=1 bias=1 relu=1";
+    struct rng r = rng_seed(seed);
+    const struct loop_space *s = loops_over(a, spec, nest, COUNT_OF(nest), NULL);
+    struct loop_point p;
+    assert_int_equal(s->n, 2);                            /* where the pad and the consumers go */
+    for (int i = 0; i < 8; i++) {
+        loop_point_random(s, &r, &p);
+        check_runs(s, build(a, s, &p));
+    }
+    s = loops_over(a, spec, splits, COUNT_OF(splits), NULL);
+    assert_int_equal(s->knob[knob_of(s, "W.1")].extent, 7);
+    loop_point_random(s, &r, &p);
+    check_runs(s, build(a, s, &p));
+    s = loops_over(a, "gmm m=4 k=64 n=2 bias=1", factored, 1, NULL);
+    assert_int_equal(s->knob[knob_of(s, "K.0")].extent, 16);
+    for (int i = 0; i < 8; i++) {
+        loop_point_random(s, &r, &p);
+        check_runs(s, build(a, s, &p));
+    }
+    arena_free(a);
+}
+
+static void states(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct loop_space *s = plain_space(a, "gmm m=16 k=16 n=32", NULL);
+    struct loop_point p;
+    float x[LOOP_STATE];
+    loop_point_start(s, &p);
+    for (int i = 0; i < 4; i++)
+        p.v[0][i] = i < 2 ? 4 : 1;
+    loop_point_state(s, &p, x);
+    assert_float_equal(x[0], 2.0 / 16, 1e-6);
+    assert_float_equal(x[1], 2.0 / 16, 1e-6);
+    assert_float_equal(x[2], 0, 1e-6);
+    for (int i = 0; i < LOOP_STATE; i++)
+        assert_true(x[i] >= 0 && x[i] <= 1);
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -277,7 +480,9 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_points), cmocka_unit_test(large_shapes),
-        cmocka_unit_test(found_again), cmocka_unit_test(experts),
+        cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(sizes),
+        cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
+        cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

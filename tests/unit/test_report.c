@@ -15,6 +15,7 @@
 #include "sessions/export.h"
 #include "profile/eventset.h"
 #include "sessions/report.h"
+#include "sessions/space_report.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/roof_model.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -273,6 +274,43 @@ static void check_documented(const json_t *node, const char *schema)
     }
 }
 
+/* What show --what space --json prints of a scheduled convolution; its own schedule is in it. */
+static void check_spaces(const char *schema)
+{
+    static const char *const steps[] = {
+        "layout set Conv \"N H W O\"", "layout set Ker \"O/16 KH KW I 16o\"", "loop inline Inp",
+        "loop split Conv W 2 7", "loop reorder Conv N H W.0 KH KW I W.1 O",
+        "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop vectorize Conv O",
+    };
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct spaces spaces;
+    struct str out = {0};
+    struct err e;
+    int bad;
+    assert_true(program_replay(a, "c2d i=4 h=14 w=14 o=16 k=3 p=1", steps, COUNT_OF(steps), &p,
+                               &bad, &e));
+    assert_true(spaces_of(a, p, 1, &spaces, &e));
+    spaces_json(&out, &spaces, p);
+    json_t *root = must_load(&out), *loops = json_object_get(root, "loops"), *knob;
+    check_documented(root, schema);
+    assert_true(json_is_true(json_object_get(loops, "known")));
+    double size = 1;
+    for (size_t i = 0; i < json_array_size(json_object_get(loops, "knobs")); i++) {
+        knob = json_array_get(json_object_get(loops, "knobs"), i);
+        size *= json_number_value(json_object_get(knob, "size"));
+        if (streq(json_string_value(json_object_get(knob, "name")), "W"))
+            assert_int_equal(json_integer_value(json_array_get(json_object_get(knob, "now"), 3)),
+                             7);
+    }
+    assert_true(size == json_number_value(json_object_get(loops, "size")));
+    json_decref(root);
+    str_free(&out);
+    assert_true(program_new(a, "softmax m=4 n=4", &p, &e));
+    assert_false(spaces_of(a, p, 1, &spaces, &e));
+    arena_free(a);
+}
+
 static void test_schema(void **state)
 {
     (void)state;
@@ -284,6 +322,7 @@ static void test_schema(void **state)
     struct measurement m = good;
     m.counts[METER_ID_PERF] = (struct counts){ .available = true };
     m.huge_asked = true;
+    check_spaces(str_text(&schema));
     json_t *root = run_json(&m, ALL_METERS);
     check_documented(root, str_text(&schema));
     json_decref(root);
