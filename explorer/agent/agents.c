@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LAYOUT_IN (AGENT_LAYOUT_STATE + AGENT_OP + AGENT_ACTIONS)
-#define LOOP_IN (AGENT_LOOP_STATE + AGENT_OP + AGENT_KNOBS)
-#define CRITIC_IN (AGENT_LOOP_STATE + AGENT_OP + AGENT_KINDS + 1)
+#define LAYOUT_IN (LAYOUT_STATE + OP_FEATURES + LAYOUT_KNOBS)
+#define LOOP_IN (LOOP_STATE + OP_FEATURES + LOOP_KNOBS)
+#define CRITIC_IN (LOOP_STATE + OP_FEATURES + KNOB_KINDS + 1)
 #define OP_STAGE 10                     /* the element of op that is the stage of the episode */
 #define LEAST_REWARD (-4.0)
 
@@ -24,7 +24,7 @@ struct agents *agents_new(uint64_t seed, const struct agents_opts *o)
     g->rng = rng_seed(seed);
     struct rng weights = rng_seed(seed ^ 0x77656967687473u);
     const struct ppo_opts *p = &g->o.ppo;
-    for (int k = 0; k < AGENT_KINDS; k++)
+    for (int k = 0; k < KNOB_KINDS; k++)
         g->actor[k] = actor_new(a, HEAD_CATEGORICAL, LOOP_IN, AGENT_DIRECTIONS, p, &weights);
     g->actor[LAYOUT_KIND] = actor_new(a, HEAD_GAUSSIAN, LAYOUT_IN, 1, p, &weights);
     g->critic = critic_new(a, CRITIC_IN, p, &weights);
@@ -107,23 +107,23 @@ static double *put_one_hot(double *to, int which, int n)
 static void actor_input(const struct row *r, double *x)
 {
     bool layout = r->kind == LAYOUT_KIND;
-    x = put(x, r->state, layout ? AGENT_LAYOUT_STATE : AGENT_LOOP_STATE);
-    x = put(x, r->op, AGENT_OP);
-    put_one_hot(x, r->place, layout ? AGENT_ACTIONS : AGENT_KNOBS);
+    x = put(x, r->state, layout ? LAYOUT_STATE : LOOP_STATE);
+    x = put(x, r->op, OP_FEATURES);
+    put_one_hot(x, r->place, layout ? LAYOUT_KNOBS : LOOP_KNOBS);
 }
 
 static void critic_input(const struct row *r, double *x)
 {
-    x = put(x, r->state, AGENT_LOOP_STATE);
-    x = put(x, r->op, AGENT_OP);
-    put_one_hot(x, r->kind, AGENT_KINDS + 1);
+    x = put(x, r->state, LOOP_STATE);
+    x = put(x, r->op, OP_FEATURES);
+    put_one_hot(x, r->kind, KNOB_KINDS + 1);
 }
 
 static struct row row_new(int kind, int place, const float *state, int n_state, const float *op)
 {
     struct row r = { .kind = kind, .place = place };
     memcpy(r.state, state, (size_t)n_state * sizeof *state);
-    memcpy(r.op, op, AGENT_OP * sizeof *op);
+    memcpy(r.op, op, OP_FEATURES * sizeof *op);
     r.op[OP_STAGE] = kind == LAYOUT_KIND ? (float)place / 8 : 0;
     return r;
 }
@@ -237,12 +237,12 @@ static struct actor_report train(struct agents *g, const struct row *row, int n,
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-double agents_layout_act(struct agents *g, const float state[AGENT_LAYOUT_STATE],
-                         const float op[AGENT_OP], int action)
+double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
+                         const float op[OP_FEATURES], int action)
 {
-    if (action < 0 || action >= AGENT_ACTIONS)
+    if (action < 0 || action >= LAYOUT_KNOBS)
         fail("layout action %d", action);
-    struct row r = row_new(LAYOUT_KIND, action, state, AGENT_LAYOUT_STATE, op);
+    struct row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
     r.path = g->layouts;
     decide(g, &r);
     vec_push(&g->layout, r);
@@ -286,13 +286,13 @@ void agents_layout_reward(struct agents *g, double r)
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-int agents_loop_act(struct agents *g, int kind, int knob, const float state[AGENT_LOOP_STATE],
-                    const float op[AGENT_OP], int n_directions)
+int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
+                    const float op[OP_FEATURES], int n_directions)
 {
-    if (kind < 0 || kind >= AGENT_KINDS || knob < 0 || knob >= AGENT_KNOBS || n_directions < 1
+    if (kind >= KNOB_KINDS || knob < 0 || knob >= LOOP_KNOBS || n_directions < 1
         || n_directions > AGENT_DIRECTIONS)
         fail("knob %d of kind %d with %d directions", knob, kind, n_directions);
-    struct row r = row_new(kind, knob, state, AGENT_LOOP_STATE, op);
+    struct row r = row_new((int)kind, knob, state, LOOP_STATE, op);
     r.path = knob;
     r.n_choices = n_directions;
     decide(g, &r);
@@ -303,7 +303,7 @@ int agents_loop_act(struct agents *g, int kind, int knob, const float state[AGEN
 
 void agents_loop_step_end(struct agents *g, double r)
 {
-    for (int k = 0; k < AGENT_KNOBS; k++)
+    for (int k = 0; k < LOOP_KNOBS; k++)
         if (g->last[k] >= 0)
             g->loop.data[g->last[k]].reward += r;
 }
@@ -320,16 +320,17 @@ void agents_loop_episode_end(struct agents *g)
 void agents_loop_episode_drop(struct agents *g)
 {
     vec_clear(&g->loop);
-    for (int k = 0; k < AGENT_KNOBS; k++)
+    for (int k = 0; k < LOOP_KNOBS; k++)
         g->last[k] = -1;
 }
 
 /* --- Policies --------------------------------------------------------------------------------- */
 
-void agents_loop_policy(struct agents *g, int kind, int knob, const float state[AGENT_LOOP_STATE],
-                        const float op[AGENT_OP], int n_directions, double *probability)
+void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
+                        const float state[LOOP_STATE], const float op[OP_FEATURES],
+                        int n_directions, double *probability)
 {
-    struct row r = row_new(kind, knob, state, AGENT_LOOP_STATE, op);
+    struct row r = row_new((int)kind, knob, state, LOOP_STATE, op);
     double x[LOOP_IN];
     actor_input(&r, x);
     for (int i = 0; i < n_directions; i++)
@@ -337,10 +338,10 @@ void agents_loop_policy(struct agents *g, int kind, int knob, const float state[
                                             NULL));
 }
 
-void agents_layout_policy(struct agents *g, const float state[AGENT_LAYOUT_STATE],
-                          const float op[AGENT_OP], int action, double *mean, double *deviation)
+void agents_layout_policy(struct agents *g, const float state[LAYOUT_STATE],
+                          const float op[OP_FEATURES], int action, double *mean, double *deviation)
 {
-    struct row r = row_new(LAYOUT_KIND, action, state, AGENT_LAYOUT_STATE, op);
+    struct row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
     const struct mlp *net = g->actor[LAYOUT_KIND]->net;
     double x[LAYOUT_IN];
     actor_input(&r, x);

@@ -17,6 +17,8 @@
 #ifndef TS_EXPLORER_AGENT_AGENTS_H
 #define TS_EXPLORER_AGENT_AGENTS_H
 #include "explorer/agent/ppo.h"
+#include "explorer/space/layout_space.h"
+#include "explorer/space/loop_space.h"
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
@@ -24,12 +26,6 @@
  * before are then refused. */
 #define AGENT_ENCODING 1
 
-#define AGENT_LAYOUT_STATE 64
-#define AGENT_LOOP_STATE 128
-#define AGENT_OP 12
-#define AGENT_ACTIONS 20                /* of a layout episode, at most */
-#define AGENT_KNOBS 32                  /* of a loop space, at most */
-#define AGENT_KINDS 11                  /* of knobs */
 #define AGENT_DIRECTIONS 16             /* of a knob, at most */
 
 struct agents_opts {
@@ -54,11 +50,11 @@ double agents_log_fraction(double u, double extent);
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* An episode is the actions of one layout, action = 0, 1, ... (below AGENT_ACTIONS); returns u.
+/* An episode is the actions of one layout, action = 0, 1, ... (below LAYOUT_KNOBS); returns u.
  * Several layouts may be drawn before one is chosen: _begin starts the next candidate (the first
  * needs none), _keep drops all but one (counted from 0). */
-double agents_layout_act(struct agents *g, const float state[AGENT_LAYOUT_STATE],
-                         const float op[AGENT_OP], int action);
+double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
+                         const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
 void agents_layout_keep(struct agents *g, int candidate);
 /* Ends the episode: r for the last action of the candidate that was kept (or begun last), what
@@ -67,10 +63,9 @@ void agents_layout_reward(struct agents *g, double r);
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* The direction for a knob (0 to AGENT_KNOBS - 1) of a kind (0 to AGENT_KINDS - 1), below
- * n_directions (1 to AGENT_DIRECTIONS). */
-int agents_loop_act(struct agents *g, int kind, int knob, const float state[AGENT_LOOP_STATE],
-                    const float op[AGENT_OP], int n_directions);
+/* The direction for knob 0 to LOOP_KNOBS - 1, below n_directions (1 to AGENT_DIRECTIONS). */
+int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
+                    const float op[OP_FEATURES], int n_directions);
 /* r: of the point that the step arrived at.  A knob that did not move in it gets r for its last
  * move. */
 void agents_loop_step_end(struct agents *g, double r);
@@ -93,10 +88,11 @@ struct agent_stats {
 struct agent_stats agents_stats(const struct agents *g);
 
 /* Probabilities of the directions, and mean and deviation of u: for display and tests. */
-void agents_loop_policy(struct agents *g, int kind, int knob, const float state[AGENT_LOOP_STATE],
-                        const float op[AGENT_OP], int n_directions, double *probability);
-void agents_layout_policy(struct agents *g, const float state[AGENT_LAYOUT_STATE],
-                          const float op[AGENT_OP], int action, double *mean, double *deviation);
+void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
+                        const float state[LOOP_STATE], const float op[OP_FEATURES],
+                        int n_directions, double *probability);
+void agents_layout_policy(struct agents *g, const float state[LAYOUT_STATE],
+                          const float op[OP_FEATURES], int action, double *mean, double *deviation);
 
 /* --- Weights ---------------------------------------------------------------------------------- */
 

@@ -4,12 +4,12 @@
 #include "explorer/agent/agents.h"
 #include "kernels/base/vec.h"
 
-enum { LAYOUT_KIND = AGENT_KINDS };     /* behind the kinds of loop knobs */
+enum { LAYOUT_KIND = KNOB_KINDS };     /* behind the kinds of loop knobs */
 
 /* One action.  place: number of the action or of the knob.  path: rows of one path are a
  * trajectory. */
 struct row {
-    float state[AGENT_LOOP_STATE], op[AGENT_OP];
+    float state[LOOP_STATE], op[OP_FEATURES];
     int kind, place, path, n_choices;
     struct action action;
     double reward;
@@ -20,7 +20,7 @@ struct agents {
     struct arena *a, *scratch;          /* networks; what one training needs */
     struct agents_opts o;
     struct rng rng;
-    struct actor *actor[AGENT_KINDS + 1];
+    struct actor *actor[KNOB_KINDS + 1];
     struct critic *critic;
     struct mlp_tape *layout_tape, *loop_tape, *critic_tape;
     /* Returns of layouts (at most 1) and of walks (sums of many rewards) differ by orders. */
@@ -31,7 +31,7 @@ struct agents {
     int layouts;                        /* episodes of the former */
     VEC(int) candidate;                 /* where each starts */
     row_vec loop;
-    int last[AGENT_KNOBS];              /* row of each knob's last move; -1 */
+    int last[LOOP_KNOBS];              /* row of each knob's last move; -1 */
     struct agent_stats stats;
 };
 

@@ -14,7 +14,7 @@
  *     little-endian doubles
  */
 #define MAGIC "tilescope agents 1"
-#define NETS (AGENT_KINDS + 2)
+#define NETS (KNOB_KINDS + 2)
 #define NORM_NUMBERS 3
 #define MOST_LINE 600
 #define MOST_TRAINED 500
@@ -85,10 +85,12 @@ static double get_double(const unsigned char *from)
 uint64_t agents_encoding(const struct agents *g)
 {
     struct str s = {0};
-    str_printf(&s, "version %d, layout %d + %d + %d, loop %d + %d + %d, kinds %d, directions %d, ",
-               AGENT_ENCODING, AGENT_LAYOUT_STATE, AGENT_OP, AGENT_ACTIONS, AGENT_LOOP_STATE,
-               AGENT_OP, AGENT_KNOBS, AGENT_KINDS, AGENT_DIRECTIONS);
-    str_printf(&s, "%d layers of %d", g->o.ppo.hidden, g->o.ppo.width);
+    str_printf(&s, "version %d, layout %d + %d + %d, loop %d + %d + %d, directions %d, ",
+               AGENT_ENCODING, LAYOUT_STATE, OP_FEATURES, LAYOUT_KNOBS, LOOP_STATE, OP_FEATURES,
+               LOOP_KNOBS, AGENT_DIRECTIONS);
+    str_printf(&s, "%d layers of %d, kinds", g->o.ppo.hidden, g->o.ppo.width);
+    for (int k = 0; k < KNOB_KINDS; k++)
+        str_printf(&s, " %s", knob_kind_name[k]);
     uint64_t hash = hash_text(str_text(&s));
     str_free(&s);
     return hash;

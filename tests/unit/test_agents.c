@@ -14,7 +14,7 @@
 
 #define COUNT(a) ((int)(sizeof (a) / sizeof *(a)))
 
-static const float some_op[AGENT_OP] = { 0, 0.375f, 0.375f, 0.36f, 0.36f };
+static const float some_op[OP_FEATURES] = { 0, 0.375f, 0.375f, 0.36f, 0.36f };
 
 /* --- A layout whose best factors are known ---------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static double layout_worth(const int *factor)
 
 static double layout_episode(struct agents *g)
 {
-    float state[AGENT_LAYOUT_STATE] = {0};
+    float state[LAYOUT_STATE] = {0};
     int factor[3];
     for (int i = 0; i < 3; i++) {
         double u = agents_layout_act(g, state, some_op, i);
@@ -89,7 +89,9 @@ static void the_split_actor_learns_the_best_factors(void **state)
 #define CHOICES 8
 #define STEPS 32
 
-static const struct { int kind, target; } knobs[KNOBS] = { { 4, 5 }, { 4, 1 }, { 7, 3 } };
+static const struct { enum knob_kind kind; int target; } knobs[KNOBS] = {
+    { KNOB_VECTORIZE, 5 }, { KNOB_VECTORIZE, 1 }, { KNOB_CACHE_READ, 3 },
+};
 
 static double knobs_worth(const int *at)
 {
@@ -109,7 +111,7 @@ static double walk(struct agents *g, struct rng *r)
     for (int k = 0; k < KNOBS; k++)
         at[k] = (int)rng_range(r, 0, CHOICES - 1);
     for (int t = 0; t < STEPS; t++) {
-        float state[AGENT_LOOP_STATE] = {0};
+        float state[LOOP_STATE] = {0};
         for (int k = 0; k < KNOBS; k++)
             state[CHOICES * k + at[k]] = 1;
         for (int k = 0; k < KNOBS; k++) {
@@ -207,7 +209,7 @@ static void layouts_train_after_every_fourth(void **state)
 /* Draws n candidates of two actions, keeps one.  u[] of all. */
 static void candidates(struct agents *g, int n, int keep, double reward, double *u)
 {
-    float state[AGENT_LAYOUT_STATE] = { 0.25f };
+    float state[LAYOUT_STATE] = { 0.25f };
     for (int c = 0; c < n; c++) {
         agents_layout_begin(g);
         for (int i = 0; i < 2; i++)
@@ -223,7 +225,7 @@ static void only_the_candidate_that_was_kept_is_learnt(void **state)
     (void)state;
     for (int keep = 0; keep < 4; keep++) {
         struct agents *g = agents_new(3, NULL);
-        float layout[AGENT_LAYOUT_STATE] = { 0.25f };
+        float layout[LAYOUT_STATE] = { 0.25f };
         double towards = 0, mean[2], deviation, u[8];
         agents_layout_policy(g, layout, some_op, 1, &mean[0], &deviation);
         assert_true(fabs(deviation - exp(-0.5)) < 1e-12);
@@ -243,11 +245,11 @@ static void only_the_candidate_that_was_kept_is_learnt(void **state)
 static void a_knob_that_rests_gets_what_comes_for_its_last_move(void **state)
 {
     struct agents *g[2] = { agents_new(5, NULL), agents_new(5, NULL) };
-    float point[AGENT_LOOP_STATE] = { 0.5f };
+    float point[LOOP_STATE] = { 0.5f };
     (void)state;
     for (int i = 0; i < 2; i++) {
         for (int t = 0; t < 6; t++) {
-            agents_loop_act(g[i], 2, t % 2, point, some_op, 5);
+            agents_loop_act(g[i], KNOB_ORDER, t % 2, point, some_op, 5);
             if (i == 0) {
                 agents_loop_step_end(g[i], t);
                 agents_loop_step_end(g[i], -1);
@@ -260,7 +262,7 @@ static void a_knob_that_rests_gets_what_comes_for_its_last_move(void **state)
     assert_true(same_weights(g[0], g[1]));
     assert_int_equal(agents_stats(g[0]).trainings, 1);
     assert_true(fabs(agents_stats(g[0]).loop_entropy - log(5)) < 0.1);
-    agents_loop_act(g[0], 2, 0, point, some_op, 5);
+    agents_loop_act(g[0], KNOB_ORDER, 0, point, some_op, 5);
     agents_loop_episode_drop(g[0]);
     agents_loop_episode_end(g[0]);
     assert_int_equal(agents_stats(g[0]).trainings, 1);
@@ -325,6 +327,80 @@ static void rewards_are_within_their_range(void **state)
                 && agents_fraction(800) <= 1);
 }
 
+/* --- The spaces that they are for ------------------------------------------------------------- */
+
+static void in_range(const float *state, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(state[i] >= 0 && state[i] <= 2))
+            fail_msg("state[%d] is %g", i, (double)state[i]);
+}
+
+static void draw_layout(struct agents *g, const struct layout_space *s, int64_t *factor)
+{
+    assert_true(s->n >= 1 && s->n <= LAYOUT_KNOBS);
+    memset(factor, 0, LAYOUT_KNOBS * sizeof *factor);
+    for (int k = 0; k < s->n; k++) {
+        float now[LAYOUT_STATE];
+        layout_space_state(s, factor, now);
+        in_range(now, LAYOUT_STATE);
+        double u = agents_layout_act(g, now, s->op, k), whole = (double)s->knob[k].extent;
+        factor[k] = layout_factor(s, k, factor, agents_log_fraction(u, whole));
+    }
+}
+
+/* The point that an episode of n steps ends at. */
+static void walk_loops(struct agents *g, const struct loop_space *s, const float *op, int n,
+                       struct loop_point *p)
+{
+    loop_point_start(s, p);
+    for (int t = 0; t < n; t++) {
+        float now[LOOP_STATE];
+        loop_point_state(s, p, now);
+        in_range(now, LOOP_STATE);
+        for (int k = 0; k < s->n; k++) {
+            const struct loop_knob *knob = &s->knob[k];
+            int d = agents_loop_act(g, knob->kind, k, now, op, loop_knob_directions(knob));
+            loop_point_move(s, p, k, d);
+        }
+        agents_loop_step_end(g, loop_point_sound(s, p, NULL) ? 0 : -4);
+    }
+    agents_loop_episode_end(g);
+}
+
+static void they_walk_through_the_spaces_of_operators(void **state)
+{
+    static const char *const spec[] = {
+        "c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1", "gmm m=128 k=768 n=768",
+        "t3d n=1 i=32 depth=8 h=7 w=7 o=16 k=3 s=2 p=1", "dep n=1 c=32 h=112 w=112 k=3 p=1",
+    };
+    struct agents *g = agents_new(1, NULL);
+    (void)state;
+    for (int i = 0; i < COUNT(spec); i++) {
+        struct arena *a = arena_new();
+        const struct layout_opts two = { .levels = 2 };
+        const struct layout_space *layouts;
+        const struct loop_space *loops;
+        const char *const *line;
+        int64_t factor[LAYOUT_KNOBS];
+        struct loop_point p;
+        struct err e;
+        int n;
+        if (!layout_space_new(a, spec[i], NULL, 0, i % 2 ? &two : NULL, &layouts, &e))
+            fail_msg("%s", e.text);
+        draw_layout(g, layouts, factor);
+        agents_layout_reward(g, 0);
+        if (!layout_space_lines(layouts, a, factor, &line, &n, NULL, &e)
+            || !loop_space_new(a, spec[i], line, n, NULL, &loops, &e))
+            fail_msg("%s", e.text);
+        walk_loops(g, loops, layouts->op, 8, &p);
+        arena_free(a);
+    }
+    assert_int_equal(agents_stats(g).trainings, COUNT(spec) + 1);
+    assert_int_equal(agents_stats(g).episodes, 2 * COUNT(spec));
+    agents_free(g);
+}
+
 /* --- Weights ---------------------------------------------------------------------------------- */
 
 static struct agents *trained(uint64_t seed)
@@ -354,18 +430,18 @@ static void weights_come_back_as_they_were(void **state)
         assert_true(same_weights(from, to[i]));
     }
     layout_episode(raw);
-    float state_l[AGENT_LAYOUT_STATE] = { 0.1f }, point[AGENT_LOOP_STATE] = { 0, 0.2f };
+    float state_l[LAYOUT_STATE] = { 0.1f }, point[LOOP_STATE] = { 0, 0.2f };
     bool all = true;
     for (int i = 0; i < 40; i++) {
         double p[2][7];
-        agents_loop_policy(from, i % AGENT_KINDS, i % AGENT_KNOBS, point, some_op, 7, p[0]);
-        agents_loop_policy(to[0], i % AGENT_KINDS, i % AGENT_KNOBS, point, some_op, 7, p[1]);
+        agents_loop_policy(from, i % KNOB_KINDS, i % LOOP_KNOBS, point, some_op, 7, p[0]);
+        agents_loop_policy(to[0], i % KNOB_KINDS, i % LOOP_KNOBS, point, some_op, 7, p[1]);
         assert_memory_equal(p[0], p[1], sizeof p[0]);
         double u = agents_layout_act(to[0], state_l, some_op, i % 6);
         assert_true(u == agents_layout_act(to[1], state_l, some_op, i % 6));
         all = all && u == agents_layout_act(raw, state_l, some_op, i % 6);
-        assert_int_equal(agents_loop_act(to[0], 4, i % 9, point, some_op, 7),
-                         agents_loop_act(to[1], 4, i % 9, point, some_op, 7));
+        assert_int_equal(agents_loop_act(to[0], KNOB_UNROLL, i % 9, point, some_op, 7),
+                         agents_loop_act(to[1], KNOB_UNROLL, i % 9, point, some_op, 7));
     }
     assert_false(all);                                  /* the weights do decide */
     str_free(&s);
@@ -453,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_knob_that_rests_gets_what_comes_for_its_last_move),
         cmocka_unit_test(advantages_follow_each_knob_and_each_layout),
         cmocka_unit_test(rewards_are_within_their_range),
+        cmocka_unit_test(they_walk_through_the_spaces_of_operators),
         cmocka_unit_test(weights_come_back_as_they_were),
         cmocka_unit_test(weights_of_another_version_are_refused),
         cmocka_unit_test(damaged_weights_are_refused_with_the_reason),
