@@ -18,7 +18,8 @@ bool measure_sim_refused(struct job *j, const struct err *e)
 int64_t sim_bytes_below(const struct sim_result *r, int k)
 {
     const struct sim_level *v = &r->level[k];
-    return (v->misses + v->prefetches + v->writebacks) * r->cache.level[0].geometry.line_bytes;
+    return (v->misses + v->prefetches + v->writebacks) * r->cache.level[0].geometry.line_bytes
+         + r->streamed_bytes;
 }
 
 /* --- Counts ----------------------------------------------------------------------------------- */
@@ -78,7 +79,8 @@ static void take_sites(struct sim_result *r, struct sim_site *all, int n)
     }
 }
 
-static void take_levels(struct sim_result *r, const struct simulation *s)
+/* streamed: stores that reach no level. */
+static void take_levels(struct sim_result *r, const struct simulation *s, int64_t streamed)
 {
     for (int i = s->n_levels; i < r->cache.n_levels; i++)
         r->cache.level[i] = (struct cache_level){0};
@@ -86,7 +88,7 @@ static void take_levels(struct sim_result *r, const struct simulation *s)
     for (int i = 0; i < r->cache.n_levels; i++) {
         const struct level_count *c = &s->level[i];
         r->level[i] = (struct sim_level){
-            .accesses = i ? c->accesses : r->loads + r->stores, .misses = c->misses,
+            .accesses = i ? c->accesses : r->loads + r->stores - streamed, .misses = c->misses,
             .writebacks = c->writebacks, .prefetches = c->prefetches, .useful = c->useful,
         };
     }
@@ -100,8 +102,13 @@ static void take_counts(struct job *j, const struct simulation *s)
     struct sim_result *r = &j->m->sim;
     const struct trace_table *t = &j->trace;
     struct sim_site *all = xcalloc((size_t)t->n_sites + 1, sizeof *all);
-    for (int i = 0; i < t->n_uses; i++)
-        all[t->use[i].site].accesses += t->use[i].n * s->runs[t->use[i].block];
+    int64_t streamed = 0;
+    for (int i = 0; i < t->n_uses; i++) {
+        int64_t accesses = t->use[i].n * s->runs[t->use[i].block];
+        all[t->use[i].site].accesses += accesses;
+        streamed += t->use[i].streamed ? accesses : 0;
+        r->streamed_bytes += t->use[i].streamed * accesses;
+    }
     for (int i = 0; i < t->n_sites; i++) {
         const int64_t *misses = s->count[i].misses;
         all[i].tensor = tensor_of(j, t->site[i].buffer);
@@ -117,7 +124,7 @@ static void take_counts(struct job *j, const struct simulation *s)
         to->l2_misses += misses[1];
         to->l3_misses += misses[2];
     }
-    take_levels(r, s);
+    take_levels(r, s, streamed);
     take_sites(r, all, t->n_sites);
     free(all);
     r->fraction = s->fraction;

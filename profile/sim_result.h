@@ -39,6 +39,7 @@ struct sim_result {
     /* L1 misses beyond the first of one access, across lines that were both missing: what
      * cachegrind calls a miss is l1_misses - straddled. */
     int64_t straddled;
+    int64_t streamed_bytes;                /* stored past all caches (loop stream) */
     struct sim_level level[CACHE_LEVELS];
     int n; struct tensor_count by_tensor[MEASURE_MAX_TENSORS];
     int n_sites; struct sim_site site[MEASURE_MAX_SITES];
@@ -51,7 +52,8 @@ struct sim_result {
     const struct sim_detail *detail;
 };
 
-/* Bytes between level k (0: L1) and the next one below it: lines fetched and lines written back. */
+/* Bytes between level k (0: L1) and the next one below it: lines fetched, lines written back and what
+ * is streamed past both. */
 int64_t sim_bytes_below(const struct sim_result *r, int k);
 
 /* --- Detail ----------------------------------------------------------------------------------- */

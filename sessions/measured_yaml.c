@@ -51,6 +51,7 @@ static const struct field sim_fields[] = {
     FIELD(INT64, sim_result, l1_misses, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, writebacks, ZERO_LEFT_OUT),
     FIELD(INT64, sim_result, straddled, ZERO_LEFT_OUT),
+    FIELD(INT64, sim_result, streamed_bytes, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, fraction, ZERO_LEFT_OUT),
     FIELD(DOUBLE, sim_result, error, ZERO_LEFT_OUT),
     FIELD(TEXT, sim_result, how, ZERO_LEFT_OUT),

@@ -185,6 +185,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     put_misses(o, s, s->l1_misses, s->level[1].misses, s->level[2].misses);
     put(o, "writebacks", json_integer(s->writebacks));
     put(o, "straddled", json_integer(s->straddled));
+    put(o, "streamed_bytes", json_integer(s->streamed_bytes));
     put(o, "by_tensor", by_tensor_json(s));
     put(o, "l1", geometry_json(&s->cache.level[0].geometry));
     put(o, "cache", text_of(str_text(&cache)));

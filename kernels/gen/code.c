@@ -188,6 +188,22 @@ void code_each_access(struct block *b, access_fn *f, void *ctx)
     }
 }
 
+bool place_aligned(const struct unit *u, const struct place *p)
+{
+    struct expr_linear sum = expr_linear(u->func->pool, p->base);
+    bool aligned = (sum.rest + p->rest) % p->lanes == 0;
+    for (int i = 0; i < sum.n && aligned; i++)
+        aligned = sum.coef[i] % p->lanes == 0;
+    return aligned;
+}
+
+bool code_streams(const struct unit *u, const struct code *c)
+{
+    return c->kind == CODE_SET && c->reg < 0 && c->how == STORE_SET
+        && u->func->buffer[c->at.buffer].stream && c->at.lanes >= 4
+        && c->at.lanes == u->opts->target.vector_floats && place_aligned(u, &c->at);
+}
+
 static void note_stored(void *ctx, const struct access *a)
 {
     bool *stored = ctx;

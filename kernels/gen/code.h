@@ -114,6 +114,10 @@ int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, str
 const char *stem_of(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
 bool place_apart(const struct place *x, const struct place *y);      /* provably no common float */
+/* Every address of it is a multiple of its size, when the buffer's is one of the line. */
+bool place_aligned(const struct unit *u, const struct place *p);
+/* Does this statement go past the caches?  A whole vector, aligned, of a buffer that is streamed. */
+bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
 

@@ -112,6 +112,28 @@ static void helper_shuffle(struct str *out, int number, const struct term *t)
     str_add(out, ");\n}\n");
 }
 
+/* GCC has a builtin per width, clang one for all of them. */
+static void helper_stream(struct str *out, int lanes)
+{
+    static const struct { int lanes; const char *macro, *suffix; } of[] = {
+        { 4, "__SSE__", "" }, { 8, "__AVX__", "256" }, { 16, "__AVX512F__", "512" },
+    };
+    str_printf(out, "/* Past the caches, to an address that is a multiple of %d. */\n"
+                    "static inline void stream%d(float *p, v%d x)\n{\n"
+                    "#if defined __clang__\n    __builtin_nontemporal_store(x, (v%d *)p);\n",
+               4 * lanes, lanes, lanes, lanes);
+    for (int i = 0; i < COUNT_OF(of); i++)
+        if (of[i].lanes == lanes)
+            str_printf(out, "#elif defined %s\n    __builtin_ia32_movntps%s(p, x);\n", of[i].macro,
+                       of[i].suffix);
+    str_printf(out, "#else\n    *(u%d *)p = x;\n#endif\n}\n", lanes);
+}
+
+static const char stream_done_helper[] =
+    "/* Streamed stores are seen by all before what follows. */\n"
+    "static inline void stream_done(void)\n{\n"
+    "#if defined __SSE__\n    __builtin_ia32_sfence();\n#endif\n}\n";
+
 static void helper_vectors(struct str *out, const struct needs *n, int lanes)
 {
     if (n->load[lanes])
@@ -120,6 +142,8 @@ static void helper_vectors(struct str *out, const struct needs *n, int lanes)
     if (n->store[lanes])
         str_printf(out, "static inline void store%d(float *p, v%d x) { *(u%d *)p = x; }\n", lanes,
                    lanes, lanes);
+    if (n->stream[lanes])
+        helper_stream(out, lanes);
     if (n->splat[lanes])
         str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes,
                    lanes, lanes);
@@ -146,8 +170,10 @@ void emit_helpers(struct emit *m, struct str *out)
 {
     const struct needs *n = &m->needs;
     size_t start = out->len;
+    bool stream = false;
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2) {
-        bool select = n->max[l] || n->min[l], memory = n->load[l] || n->store[l];
+        bool select = n->max[l] || n->min[l], memory = n->load[l] || n->store[l] || n->stream[l];
+        stream |= n->stream[l];
         if (n->type[l] || n->splat[l] || select || memory)
             str_printf(out, "typedef float v%d __attribute__((vector_size(%d)));\n", l, 4 * l);
         if (memory)
@@ -158,6 +184,8 @@ void emit_helpers(struct emit *m, struct str *out)
     }
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, n, l);
+    if (stream)
+        str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)
         helper_shuffle(out, i, m->shuffles.data[i]);
     if (n->max[1])

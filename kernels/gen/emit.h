@@ -8,6 +8,7 @@
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, again;
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
+    bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
 };

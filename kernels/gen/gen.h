@@ -59,8 +59,9 @@ struct ts_sim {
     void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
     int (*mark)(struct ts_sim *ts, int mark);
 };
-/* Every run of block makes n accesses of site. */
-struct trace_use { int block, site, n; };
+/* Every run of block makes n accesses of site; streamed: each stores so many bytes past the caches,
+ * and the twin does not show them; 0: they go through them. */
+struct trace_use { int block, site, n, streamed; };
 /* The loop of one nest that is fit to be cut into samples and drawn along time: outermost, or as
  * far inside as iterations stay long.  Its body is block; loops are the axes down to it. */
 struct trace_mark { int block; const char *loops; };

@@ -118,9 +118,11 @@ static void print_store_vector(struct emit *m, const struct code *c)
                          .b = c->value,
                          .reg = -1,
                          .lane = -1 };
-    m->needs.store[lanes] = true;
+    bool stream = code_streams(m->u, c);
+    m->needs.stream[lanes] |= stream;
+    m->needs.store[lanes] |= !stream;
     emit_indent(m);
-    str_printf(m->out, "store%d(&", lanes);
+    str_printf(m->out, "%s%d(&", stream ? "stream" : "store", lanes);
     emit_place(m, &c->at);
     str_add(m->out, ", ");
     emit_value(m, c->how == STORE_SET ? c->value : &both, lanes);
@@ -335,6 +337,7 @@ static void print_shapes(struct emit *m, const char *name)
         print_shape(m->out, b);
         str_add(m->out, !b->written ? "  read\n" :
                         b->read     ? "  written and read\n" :
+                      b->stream   ? "  written past the caches: aligned to its vectors\n" :
                                       "  written\n");
     }
     str_add(m->out, " */\n");
@@ -347,6 +350,14 @@ static void print_signature(struct emit *m, const char *name)
     for (int i = 0; i < f->n_params; i++)
         type[i] = f->buffer[i].written ? "float *restrict " : "const float *restrict ";
     emit_signature(m, name, type);
+}
+
+static bool streams(const struct emit *m)
+{
+    for (int l = 0; l <= GEN_MAX_LANES; l++)
+        if (m->needs.stream[l])
+            return true;
+    return false;
 }
 
 static void print_entry(struct emit *m, const char *name)
@@ -378,6 +389,8 @@ void code_print_c(struct unit *u, struct str *out)
         if (!m.touched[i])
             str_printf(out, "    (void)%s;\n", m.buffer[i]);
     emit_wrapped(out, str_text(&body));
+    if (streams(&m))
+        str_add(out, "    stream_done();\n");
     str_add(out, "}\n");
     print_entry(&m, name);
     str_free(&body);

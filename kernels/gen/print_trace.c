@@ -154,25 +154,20 @@ static bool in_one_line(struct trace *t, const struct place *at)
 {
     if (4 * at->lanes > t->line_bytes)
         return false;
-    if (at->lanes == 1)
-        return true;
-    struct expr_linear sum = expr_linear(t->m.u->func->pool, at->base);
-    bool aligned = (sum.rest + at->rest) % at->lanes == 0;
-    for (int i = 0; i < sum.n && aligned; i++)
-        aligned = sum.coef[i] % at->lanes == 0;
-    return aligned;
+    return at->lanes == 1 || place_aligned(t->m.u, at);
 }
 
 /* --- Accesses --------------------------------------------------------------------------------- */
 
-static void count_use(struct trace *t, int site)
+static void count_use(struct trace *t, int site, int streamed)
 {
     for (int i = t->uses.len - 1; i >= 0 && t->uses.data[i].block >= t->block; i--)
-        if (t->uses.data[i].block == t->block && t->uses.data[i].site == site) {
+        if (t->uses.data[i].block == t->block && t->uses.data[i].site == site
+            && t->uses.data[i].streamed == streamed) {
             t->uses.data[i].n++;
             return;
         }
-    struct trace_use use = { t->block, site, 1 };
+    struct trace_use use = { t->block, site, 1, streamed };
     vec_push(&t->uses, use);
 }
 
@@ -180,7 +175,7 @@ static void print_access(struct trace *t, const struct place *at, int site, bool
 {
     struct emit *m = &t->m;
     if (t->counting) {
-        count_use(t, site);
+        count_use(t, site, 0);
         return;
     }
     m->touched[at->buffer] = true;
@@ -264,7 +259,10 @@ static void print_set(struct trace *t, const struct code *c)
         return;
     if (c->how != STORE_SET)
         print_access(t, &c->at, c->site_load, false);
-    print_access(t, &c->at, c->site_store, true);
+    if (!code_streams(t->m.u, c))
+        print_access(t, &c->at, c->site_store, true);
+    else if (t->counting)
+        count_use(t, c->site_store, 4 * c->at.lanes);
 }
 
 /* --- Loops ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* When may one node be computed inside a loop of another? (compute_at; fusion-conflict rule of SPEC
  * B, Fig. 6 and 7.) */
-#include "kernels/nest/lower.h"
+#include "kernels/nest/lower_parts.h"
 
 #include <string.h>
 
@@ -222,6 +222,20 @@ bool lower_attach_check(const struct lowering *in, int node, int at, const char 
                            host->name, name_of(in, i), own->name);
     return node > at ? check_consumer(in, node, at, axis, e)
                      : check_producer(in, node, at, axis, e);
+}
+
+bool lower_stream_check(const struct lowering *in, int node, struct err *e)
+{
+    const struct stage *s = in->stage[node];
+    if (s->inlined || !low_lives_in_memory(in, in->graph->node[node].out))
+        return err_set(e, ERR_STEP, "cannot stream %s: it does not live in memory, its reader "
+                       "computes it", s->name);
+    if (s->attach < 0 && in->graph->node[node].n_reduce > 0 && !s->cache_at) {
+        err_set(e, ERR_STEP, "cannot stream %s: its sums are kept in memory and read again",
+                s->name);
+        return err_fix(e, "first keep them in a tile: loop cache_write %s", s->name);
+    }
+    return true;
 }
 
 bool lower_inline_check(const struct lowering *in, int node, struct err *e)

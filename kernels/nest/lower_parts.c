@@ -39,7 +39,7 @@ static bool reads_through(const struct lowering *in, int n, int t)
  *   - an attached stage's intermediate lives in the accumulator tile when every consumer is
  * attached at the tile's own loop, and an attached consumer's intermediate when every consumer of
  * it is attached there as well. */
-static bool lives_in_memory(const struct lowering *in, int t)
+bool low_lives_in_memory(const struct lowering *in, int t)
 {
     const struct graph *g = in->graph;
     const struct tensor *x = &g->tensor[t];
@@ -77,6 +77,7 @@ static struct buffer param_of(const struct lowering *in, int t)
                         .elems = l->elems };
     memcpy(b.shape, l->shape, sizeof b.shape);
     b.written = in->graph->tensor[t].producer >= 0;
+    b.stream = b.written && in->stage[in->graph->tensor[t].producer]->stream;
     for (int n = 0; n < in->graph->n_nodes; n++)
         b.read = b.read || graph_reads(in->graph, n, t);
     return b;
@@ -97,7 +98,7 @@ void low_open(struct low *w)
     low_tables(w);
     for (int t = 0; t < g->n_tensors; t++) {
         w->param[t] = -1;
-        if (host_of(w->in, t) < 0 && lives_in_memory(w->in, t)) {
+        if (host_of(w->in, t) < 0 && low_lives_in_memory(w->in, t)) {
             struct buffer b = param_of(w->in, t);
             w->param[t] = low_buffer(w, &b);
         }

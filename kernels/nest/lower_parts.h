@@ -36,6 +36,8 @@ struct low {
     struct err *e;
 };
 
+/* Or is it an intermediate that only attached nodes touch? */
+bool low_lives_in_memory(const struct lowering *in, int t);
 void low_open(struct low *w);             /* decides which tensors are parameters, makes their
                                            * buffers */
 void low_close(struct low *w);

@@ -39,6 +39,7 @@ struct stage {
     /* cache_read: operand tiles */
     struct cached_read { const char *tensor, *axis; } read[MAX_READS];
     bool inlined;                         /* computed wherever it is read */
+    bool stream;                          /* its tensor is stored past the caches */
     int attach;                           /* compute_at: the stage whose loops this one lives in, or
                                            * -1 */
     const char *attach_axis;              /* the axis of that stage inside which it is computed */

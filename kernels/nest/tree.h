@@ -22,6 +22,7 @@ struct buffer {
                                       * to it) */
     enum buffer_scope scope;
     bool written, read;              /* by the function */
+    bool stream;                     /* stored past the caches, where the code can */
     int rank;
     int64_t shape[MAX_DIMS];
     int64_t elems;                   /* row-major product of shape; f32 */

@@ -213,6 +213,18 @@ static bool step_compute_at(struct program *d, const struct step *st, int node,
     return true;
 }
 
+static bool step_stream(struct program *d, const struct step *st, int node,
+                        const struct stage **out, struct err *e)
+{
+    struct lowering in = program_lowering(d);
+    if (!lower_stream_check(&in, node, e))
+        return blame_target(e, st);
+    struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
+    s->stream = true;
+    *out = s;
+    return true;
+}
+
 static bool annotate(struct program *d, const struct stage *s, const struct step *st,
                      const struct stage **out, struct err *e)
 {
@@ -243,6 +255,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);
         return true;
     }
+    if (st->kind == STEP_LOOP_STREAM)
+        return step_stream(d, st, node, out, e);
     if (s->attach >= 0) {
         err_set(e, ERR_STEP, "%s is computed at loop %s of %s and follows its loops", s->name,
                 s->attach_axis, d->stage[s->attach]->name);

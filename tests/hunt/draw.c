@@ -348,7 +348,12 @@ static void one_loop_step(struct rng *r, struct str *s, const struct program *p,
     case 11: case 12:
         str_printf(s, "loop parallel %s %s", st->name, st->axis[i / 2].name);
         return;
-    case 13: str_printf(s, "loop serial %s %s", st->name, any_axis(r, st)); return;
+    case 13:
+        if (rng_range(r, 0, 1))
+            str_printf(s, "loop stream %s", st->name);
+        else
+            str_printf(s, "loop serial %s %s", st->name, any_axis(r, st));
+        return;
     case 14: case 15:
         str_printf(s, "loop cache_write %s", st->name);
         if (rng_range(r, 0, 3))

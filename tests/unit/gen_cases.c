@@ -158,6 +158,18 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "    E[m][n] = A[m][n / 2 + 10] + B[m][n / 4 * 4]\n"
       "    F[m][n] = D[m + n / 4 * 4] + D[16 * ((m + 1) / 2) + n / 8]\n",
       "tests/golden/c/shuffle.c" },
+    { "stored past the caches: whole aligned vectors, nothing else",
+      "in A[4][40]\nstream C[4][48]\nstream D[4][40]\nstream E[4][32]\nstream F[4]\n"
+      "for m 4\n"
+      "  for n 40 vectorize\n"
+      "    C[m][n] = A[m][n]\n"
+      "    D[m][n] = A[m][n] * 2\n"
+      "  for n 32 vectorize\n"
+      "    E[m][n] = 1\n"
+      "  for n 32 vectorize\n"
+      "    E[m][n] += A[m][n]\n"
+      "  F[m] = A[m][0]\n",
+      "tests/golden/c/stream.c" },
     { "lanes of a fused loop that are contiguous after all",
       "in A[8][32]\nout C[8][32]\n"
       "for f 8\n"

@@ -133,7 +133,8 @@ float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed)
     struct rng r = rng_seed(seed);
     float **data = ARENA_ARRAY(a, float *, f->n_params);
     for (int b = 0; b < f->n_params; b++) {
-        data[b] = xmalloc((size_t)f->buffer[b].elems * sizeof(float));
+        size_t lines = ((size_t)f->buffer[b].elems * sizeof(float) + 63) / 64;
+        data[b] = aligned_alloc(64, 64 * (lines + 1));
         for (int64_t i = 0; i < f->buffer[b].elems; i++)
             data[b][i] = (float)rng_range(&r, -4, 4);
     }

@@ -115,6 +115,8 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop fuse Conv W I", "one is a reduction", "" },
     { CONV, "", "loop reorder Conv O O", "named twice", "" },
     { CONV, "", "loop cache_write ReLU", "accumulates nothing", "" },
+    { CONV, "", "loop stream Conv", "kept in memory and read again", "loop cache_write Conv" },
+    { CONV, "loop inline BiasAdd", "loop stream BiasAdd", "does not live in memory", "" },
     { CONV, "", "loop cache_write Conv at=Z", "no loop Z", "its loops are" },
     { CONV, "", "loop compute_at ReLU Conv W", "it reads BiasAdd",
       "loop compute_at BiasAdd Conv W" },

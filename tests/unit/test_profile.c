@@ -43,7 +43,7 @@ static struct build built(const char *source, bool openmp)
 
 /* Of the twin below: one block with a load and a store. */
 static const struct site twin_site[] = { { 0, false, "A[i]" }, { 1, true, "B[i]" } };
-static const struct trace_use twin_use[] = { { 0, 0, 1 }, { 0, 1, 1 } };
+static const struct trace_use twin_use[] = { { 0, 0, 1, 0 }, { 0, 1, 1, 0 } };
 static const int twin_mark[] = { -1 };
 static const struct trace_table twin_table = {
     .n_sites = 2, .site = twin_site, .n_uses = 2, .use = twin_use, .n_blocks = 1,

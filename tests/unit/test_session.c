@@ -332,7 +332,7 @@ static struct measurement some_measurement(struct rng *r)
         .seed = rng_u64(r),
         .sim = {
             .available = true, .loads = rng_range(r, 0, 1 << 30), .stores = 7, .writebacks = 3,
-            .straddled = 2,
+            .straddled = 2, .streamed_bytes = 640,
             .cache = { .n_levels = 2, .prefetch = PREFETCH_STRIDE, .degree = 3, .confirm = 1,
                        .level = { { { 32768, 8, 64 }, REPLACE_PLRU, false },
                                   { { 1 << 20, 16, 64 }, REPLACE_LRU, true } } },
@@ -421,6 +421,7 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_memory_equal(&a->sim.cache, &b->sim.cache, sizeof a->sim.cache);
     assert_memory_equal(&a->sim.level, &b->sim.level, sizeof a->sim.level);
     assert_int_equal(a->sim.straddled, b->sim.straddled);
+    assert_int_equal(a->sim.streamed_bytes, b->sim.streamed_bytes);
     assert_true(a->sim.fraction == b->sim.fraction && a->sim.error == b->sim.error);
     assert_int_equal(a->sim.n_sites, b->sim.n_sites);
     for (int i = 0; i < a->sim.n_sites; i++) {

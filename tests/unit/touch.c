@@ -45,7 +45,8 @@ const char touch_prologue[] =
     "    static inline v##n load##n(at a) \\\n"
     "    { v##n x; note(a.p, false, n); std::memcpy(&x, a.p, sizeof x); return x; } \\\n"
     "    static inline void store##n(at a, v##n x) \\\n"
-    "    { note(a.p, true, n); std::memcpy(a.p, &x, sizeof x); }\n"
+    "    { note(a.p, true, n); std::memcpy(a.p, &x, sizeof x); } \\\n"
+    "    static inline void stream##n(at a, v##n x) { std::memcpy(a.p, &x, sizeof x); }\n"
     "VEC(2) VEC(4) VEC(8) VEC(16)\n";
 
 /* Does the line define what the prologue defines? */

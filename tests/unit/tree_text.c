@@ -295,10 +295,12 @@ const struct func *tree_from_text(struct arena *a, const char *text)
     for (; r.at < r.line.len; r.at++) {
         r.s = r.line.data[r.at];
         bool both = eat(&r, "inout ");
-        bool out = !both && eat(&r, "out ");
+        bool stream = !both && eat(&r, "stream ");
+        bool out = stream || (!both && eat(&r, "out "));
         if (!both && !out && !eat(&r, "in "))
             break;
         read_buffer(&r, BUFFER_PARAM, !out, both || out);
+        r.buffer.data[r.buffer.len - 1].stream = stream;
     }
     f->n_params = r.buffer.len;
     read_trees(&r, 0, &roots);

@@ -11,7 +11,8 @@
  *         for h 3 from max(0, 1 - n.0) to 3
  *           if h < 2: C[h][n.0] += select(h == 0, A[h][n.0], 0.5) * max(A[h][0], 0)
  *
- * "inout" is a parameter that is read and written; "max=" keeps the larger.  Malformed text
+ * "inout" is a parameter that is read and written, "stream" one that is stored past the caches;
+ * "max=" keeps the larger.  Malformed text
  * fail()s. */
 #ifndef TS_TESTS_TREE_TEXT_H
 #define TS_TESTS_TREE_TEXT_H
