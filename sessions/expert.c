@@ -77,6 +77,22 @@ static void put_machine(struct arena *a, param_list *p, int threads)
     put(a, p, "lanes", t.vector_floats);
     put(a, p, "registers", streq(t.isa, "avx512") || streq(t.isa, "neon") ? 32 : 16);
     put(a, p, "threads", threads);
+    struct machine m;
+    machine_read(&m);
+    int64_t last = m.l3.size_bytes > 0 ? m.l3.size_bytes : m.l2.size_bytes;
+    put(a, p, "last_cache", last > 0 ? last : m.l1d.size_bytes);
+}
+
+/* What is left at the end: its name and size. */
+static void put_result(struct arena *a, param_list *p, const struct graph *g)
+{
+    const struct tensor *t = &g->tensor[g->node[g->n_nodes - 1].out];
+    int64_t bytes = 4;
+    for (int d = 0; d < t->rank; d++)
+        bytes *= t->shape[d];
+    put(a, p, "result_bytes", bytes);
+    struct study_param name = { "result", t->name };
+    vec_push(p, name);
 }
 
 static struct study_set facts_of(struct arena *a, const struct graph *g, int threads)
@@ -86,6 +102,7 @@ static struct study_set facts_of(struct arena *a, const struct graph *g, int thr
     put_windows(a, &p, g);
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
     put_machine(a, &p, threads);
+    put_result(a, &p, g);
     struct study_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
     return s;
