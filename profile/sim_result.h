@@ -52,8 +52,8 @@ struct sim_result {
     const struct sim_detail *detail;
 };
 
-/* Bytes between level k (0: L1) and the next one below it: lines fetched, lines written back and what
- * is streamed past both. */
+/* Bytes between level k (0: L1) and the next one below it: lines fetched, lines written back and
+ * what is streamed past both. */
 int64_t sim_bytes_below(const struct sim_result *r, int k);
 
 /* --- Detail ----------------------------------------------------------------------------------- */

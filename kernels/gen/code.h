@@ -116,7 +116,7 @@ bool place_same(const struct place *x, const struct place *y);
 bool place_apart(const struct place *x, const struct place *y);      /* provably no common float */
 /* Every address of it is a multiple of its size, when the buffer's is one of the line. */
 bool place_aligned(const struct unit *u, const struct place *p);
-/* Does this statement go past the caches?  A whole vector, aligned, of a buffer that is streamed. */
+/* Does this statement go past the caches?  A whole aligned vector of a buffer that is streamed. */
 bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);

@@ -28,7 +28,7 @@ bool lower_attach_check(const struct lowering *in, int node, int at, const char 
 
 /* May `node` be inlined?  May it cache `tensor`? */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
-/* May the result of `node` be stored past the caches?  It must live in memory and be stored once. */
+/* May the result of `node` be stored past the caches?  It lives in memory and is stored once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
 
