@@ -68,7 +68,7 @@ static const char liar[] =
     "    }\n    return 0;\n}\n";
 
 static const struct site site[] = { { 0, false, "A[i]" }, { 1, true, "B[i]" } };
-static const struct trace_use use[] = { { 0, 0, 1 }, { 0, 1, 1 } };
+static const struct trace_use use[] = { { 0, 0, 1, 0 }, { 0, 1, 1, 0 } };
 static const int block_mark[] = { 0 };
 static const struct trace_mark mark[] = { { 0, "I" } };
 static const struct trace_table table = {
