@@ -75,7 +75,7 @@ struct tune_problem {
     bool (*point_next)(void *ctx, int arm, void *point);     /* in order; false: that was all */
     int (*n_knobs)(void *ctx, int arm);
     int (*knob_kind)(void *ctx, int arm, int knob);
-    int (*directions)(void *ctx, int arm, int knob);         /* without "stay" */
+    int (*directions)(void *ctx, int arm, int knob);         /* 0 stays */
     void (*point_move)(void *ctx, int arm, void *point, int knob, int direction);
     void (*point_state)(void *ctx, int arm, const void *point, float out[TUNE_POINT_STATE]);
     /* The lines of a point, layouts included, in arena a; false: it is no program. */

@@ -24,6 +24,7 @@ struct search_opts {
     double time_s;                       /* stop looking after that; 0: never */
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
     double epsilon;                      /* share measured at random; < 0: none; 0: 0.05 */
+    const char *weights; size_t weights_bytes;   /* of agents (agents_load), or NULL */
 };
 
 /* Callbacks of the one who asked, all on the searching thread; each may be NULL. */

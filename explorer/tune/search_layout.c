@@ -80,7 +80,8 @@ static double promise(struct search *s, int arm)
 
 struct draw { int arm; int64_t *factor; double score; };
 
-/* A layout that was not tried yet; false: the strategy has none, or only draws old ones. */
+/* A layout that was not tried yet; false: the strategy has none, or only draws old ones, of which
+ * *out is then the last. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -95,15 +96,17 @@ static bool draw_new(struct search *s, const struct draw *other, int n, struct d
             *out = (struct draw){ arm, ARENA_DUP(s->keep, factor, TUNE_MAX_LAYOUT_KNOBS), 0 };
             return true;
         }
+        if (old)
+            *out = (struct draw){ arm, ARENA_DUP(s->keep, factor, TUNE_MAX_LAYOUT_KNOBS), 0 };
         double r = old ? arm_reward(s, arm) : again ? search_reward(s, s->l_ref) : -4;
-        s->strategy->layout_told(s, s->state, factor, r, old || arm < 0);
+        s->strategy->layout_told(s, s->state, factor, r, false);
     }
     return false;
 }
 
 static int draw_layout(struct search *s)
 {
-    struct draw draw[TUNE_PREFILTER];
+    struct draw draw[TUNE_PREFILTER] = {0};
     bool ranks = !s->strategy->ordered && s->p->ranks && s->p->ranks(s->p->ctx);
     int want = ranks ? s->o.prefilter : 1, n = 0, best = 0;
     search_show(s, "choosing a layout");
@@ -116,6 +119,8 @@ static int draw_layout(struct search *s)
         if (d->score > draw[best].score)
             best = n - 1;
     }
+    if (n == 0 && draw[0].factor)                /* the cached reward (SPEC E.2) */
+        s->strategy->layout_told(s, s->state, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
     for (int i = 0; i < n; i++)

@@ -2,7 +2,8 @@
 #include "explorer/tune/search_impl.h"
 
 static const struct strategy *const strategies[] = {
-    &strategy_random, &strategy_evo, &strategy_sa, &strategy_exhaustive,
+    &strategy_ppo, &strategy_evo, &strategy_sa, &strategy_q, &strategy_random,
+    &strategy_exhaustive,
 };
 
 int strategy_count(void)
@@ -50,7 +51,7 @@ static void no_close(void *state)
     (void)state;
 }
 
-static bool layout_random(struct search *s, void *state, int64_t *factor)
+bool strategy_random_layout(struct search *s, void *state, int64_t *factor)
 {
     double action[TUNE_MAX_LAYOUT_KNOBS];
     (void)state;
@@ -60,8 +61,8 @@ static bool layout_random(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-static void layout_forget(struct search *s, void *state, const int64_t *factor, double reward,
-                          bool measured)
+void strategy_forget_layout(struct search *s, void *state, const int64_t *factor, double reward,
+                            bool measured)
 {
     (void)s; (void)state; (void)factor; (void)reward; (void)measured;
 }
@@ -74,8 +75,8 @@ static void propose_random(struct search *s, void *state, int arm, int round)
 
 const struct strategy strategy_random = {
     .name = "random", .what = "random layouts and points; the model picks",
-    .open = no_state, .close = no_close, .layout = layout_random, .layout_told = layout_forget,
-    .propose = propose_random,
+    .open = no_state, .close = no_close, .layout = strategy_random_layout,
+    .layout_told = strategy_forget_layout, .propose = propose_random,
 };
 
 /* --- exhaustive ------------------------------------------------------------------------ */
@@ -131,5 +132,5 @@ static void propose_in_order(struct search *s, void *state, int arm, int round)
 const struct strategy strategy_exhaustive = {
     .name = "exhaustive", .what = "everything in order, for spaces that are small", .ordered = true,
     .open = cursor_open, .close = cursor_close, .layout = layout_in_order,
-    .layout_told = layout_forget, .propose = propose_in_order,
+    .layout_told = strategy_forget_layout, .propose = propose_in_order,
 };

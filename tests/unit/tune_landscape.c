@@ -174,7 +174,7 @@ static int knob_kind(void *ctx, int arm, int knob) { (void)ctx; (void)arm; retur
 static int directions(void *ctx, int arm, int knob)
 {
     (void)ctx; (void)arm; (void)knob;
-    return 2;
+    return 3;
 }
 
 static void point_move(void *ctx, int arm, void *point, int knob, int direction)
@@ -182,7 +182,7 @@ static void point_move(void *ctx, int arm, void *point, int knob, int direction)
     struct land_point *p = point;
     int n = ((struct landscape *)ctx)->values;
     (void)arm;
-    p->v[knob] = (p->v[knob] + (direction ? 1 : n - 1)) % n;
+    p->v[knob] = (p->v[knob] + (direction == 1 ? 1 : direction == 2 ? n - 1 : 0)) % n;
 }
 
 static void point_state(void *ctx, int arm, const void *point, float out[TUNE_POINT_STATE])

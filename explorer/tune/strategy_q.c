@@ -1,0 +1,115 @@
+/* FlexTensor's Q-walk (SPEC E.3): from a measured point, every knob goes one step in the direction
+ * that its network thinks best; what those points turn out to be is what the networks learn from.
+ * Layouts are drawn at random, since FlexTensor has none. */
+#include "explorer/agent/qwalk.h"
+#include "explorer/tune/search_impl.h"
+
+#include <math.h>
+
+enum { ENOUGH = 8, POINTS = 64, ROUNDS_PER_TRAINING = 4 };
+
+/* A candidate that a move leads to. */
+struct move { uint64_t hash; int knob, direction; const struct tune_candidate *from; };
+
+struct q {
+    struct qwalk *walk;                  /* of one arm */
+    int arm, n_knobs, rounds;
+    VEC(struct move) move;               /* of this round */
+    void *point;
+};
+
+static void *q_open(struct search *s)
+{
+    struct q *x = xcalloc(1, sizeof *x);
+    x->arm = -1;
+    x->point = xcalloc(1, s->p->point_bytes);
+    return x;
+}
+
+static void q_close(void *state)
+{
+    struct q *x = state;
+    qwalk_free(x->walk);
+    vec_free(&x->move);
+    free(x->point);
+    free(x);
+}
+
+static void enter_arm(struct search *s, struct q *x, int arm)
+{
+    int n_directions[64];
+    if (x->arm == arm)
+        return;
+    qwalk_free(x->walk);
+    x->arm = arm;
+    x->n_knobs = s->p->n_knobs(s->p->ctx, arm);
+    for (int k = 0; k < x->n_knobs; k++)
+        n_directions[k] = s->p->directions(s->p->ctx, arm, k);
+    x->walk = qwalk_new(s->o.seed + (uint64_t)arm, TUNE_POINT_STATE, n_directions, x->n_knobs);
+}
+
+/* A measured point, or the best one (SPEC E.3); NULL: none of them is right. */
+static const struct tune_candidate *start_of(struct search *s, struct q *x, int arm)
+{
+    const struct arm_state *a = &s->arm.data[arm];
+    const struct tune_arm *shown = &s->arm_view.data[arm];
+    const struct tune_candidate *c = a->tried.data[rng_range(&s->rng, 0, a->tried.len - 1)];
+    if (shown->best < 0)
+        return NULL;
+    if (c->point && isfinite(c->ms) && qwalk_accept(x->walk, c->ms, shown->best_ms))
+        return c;
+    c = s->trial.data[shown->best];
+    return c->point ? c : NULL;
+}
+
+static void q_propose(struct search *s, void *state, int arm, int round)
+{
+    struct q *x = state;
+    (void)round;
+    enter_arm(s, x, arm);
+    vec_clear(&x->move);
+    if (s->arm.data[arm].tried.len < ENOUGH) {
+        search_add_random(s, arm, TUNE_BATCH);
+        return;
+    }
+    for (int tries = 0; tries < POINTS && s->pool.len < POINTS; tries++) {
+        const struct tune_candidate *from = start_of(s, x, arm);
+        float seen[TUNE_POINT_STATE];
+        if (!from)
+            break;
+        s->p->point_state(s->p->ctx, arm, from->point, seen);
+        for (int k = 0; k < x->n_knobs; k++) {
+            int direction = qwalk_act(x->walk, k, seen, s->trial.len);
+            memcpy(x->point, from->point, s->p->point_bytes);
+            s->p->point_move(s->p->ctx, arm, x->point, k, direction);
+            struct tune_candidate *c = search_add(s, arm, x->point);
+            if (c && c->trial < 0)
+                vec_push(&x->move, (struct move){ c->hash, k, direction, from });
+        }
+    }
+    if (s->pool.len < TUNE_TOP)
+        search_add_random(s, arm, TUNE_TOP);
+}
+
+static void q_told(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
+{
+    struct q *x = state;
+    for (int i = 0; i < n && x->arm == arm; i++)
+        for (int m = 0; m < x->move.len && c[i]->point; m++) {
+            const struct move *move = &x->move.data[m];
+            float from[TUNE_POINT_STATE], to[TUNE_POINT_STATE];
+            if (move->hash != c[i]->hash)
+                continue;
+            s->p->point_state(s->p->ctx, arm, move->from->point, from);
+            s->p->point_state(s->p->ctx, arm, c[i]->point, to);
+            qwalk_add(x->walk, move->knob, from, move->direction, to, move->from->ms, c[i]->ms);
+        }
+    if (x->arm == arm && ++x->rounds % ROUNDS_PER_TRAINING == 0)
+        qwalk_train(x->walk);
+}
+
+const struct strategy strategy_q = {
+    .name = "q", .what = "FlexTensor's walk by Q-learning; layouts at random",
+    .open = q_open, .close = q_close, .layout = strategy_random_layout,
+    .layout_told = strategy_forget_layout, .propose = q_propose, .told = q_told,
+};
