@@ -166,7 +166,10 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
     if (nest->k_consumer >= 0)
         write_consumers(&w, p->v[nest->k_consumer][0]);
     write_parallel(&w);
-    *line = ARENA_DUP(a, w.line.data, w.line.len ? w.line.len : 1);
+    const char **copy = ARENA_ARRAY(a, const char *, w.line.len + 1);
+    for (int i = 0; i < w.line.len; i++)
+        copy[i] = w.line.data[i];
+    *line = copy;
     *n = w.line.len;
     vec_free(&w.line);
     return true;

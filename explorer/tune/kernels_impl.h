@@ -1,0 +1,49 @@
+/* Inside kernels*.c. */
+#ifndef TS_EXPLORER_TUNE_KERNELS_IMPL_H
+#define TS_EXPLORER_TUNE_KERNELS_IMPL_H
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "explorer/model/cost_model.h"
+#include "explorer/space/loop_space.h"
+#include "explorer/tune/kernels.h"
+#include "kernels/base/vec.h"
+
+/* A layout: its lines live as long as the problem, its loop space while it is open. */
+struct kernels_arm {
+    int n; const char *const *line;
+    uint64_t key;                        /* equal for memory-equal layouts; 0: unknown */
+    const char *family;
+    struct arena *mem;                   /* of space; NULL: closed */
+    const struct loop_space *space;      /* NULL: closed, or there is none */
+};
+
+struct kernels {
+    struct kernels_opts o;
+    struct arena *keep, *batch_mem;
+    struct tune_problem problem;
+    const struct layout_space *layouts;  /* NULL: fixed */
+    VEC(struct kernels_arm) arm;
+    VEC(struct tune_seed) seed;
+    struct cost_model *model;
+    double best_ms;                      /* of all that were learned */
+    int n_threads;                       /* that rank */
+    int lanes;                           /* floats of a vector register */
+    struct arena *scratch[16];
+    struct batch *batch;                 /* made when the first candidate is measured */
+    struct batch_item *item;             /* of the batch under way */
+    struct tune_candidate **measured;
+    tune_measured_fn done;
+    void *done_ctx;
+};
+
+/* kernels.c: an arm of layout lines that is not there yet; -1: no program has them. */
+int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
+                    const char *family);
+bool kernels_is_layout(const char *line);            /* not a loop step */
+/* kernels_seed.c */
+bool kernels_add_seeds(struct kernels *k, struct err *e);
+/* kernels_point.c, kernels_measure.c: their part of k->problem. */
+void kernels_point_problem(struct tune_problem *p);
+void kernels_measure_problem(struct tune_problem *p);
+#endif

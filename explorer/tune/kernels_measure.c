@@ -1,0 +1,231 @@
+/* Ranking by the model and measuring in batches. */
+#include "explorer/tune/kernels_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gen/gen.h"
+
+enum {
+    /* What gcc needs more than a second for is not tried: it takes 0.2 s and 1 s more for every
+     * 100 KB of C.  Most of what is too large is known to be before its C is made. */
+    MOST_STATEMENTS = 1024, MOST_BYTES = 100 << 10
+};
+
+/* --- Features, on several threads: each candidate is lowered in an arena of its thread ------ */
+
+struct lowering {
+    struct kernels *k;
+    struct arena *out;                   /* the features; guarded by lock */
+    pthread_mutex_t lock;
+    struct tune_candidate **c;
+    int n;
+    atomic_int next, next_scratch;
+};
+
+static bool is_too_large(const struct kernels *k, const struct func *f)
+{
+    struct gen_opts o = { .target = target_host(), .openmp = true };
+    struct str text = {0};
+    struct err e;
+    bool small = func_statements(f, k->lanes) <= MOST_STATEMENTS && gen_c(f, &o, &text, &e) &&
+                 text.len <= MOST_BYTES;
+    str_free(&text);
+    return !small;
+}
+
+static bool features_of_candidate(struct lowering *l, struct arena *a, struct tune_candidate *c)
+{
+    const struct program *p;
+    const struct func *f;
+    struct features x;
+    struct err e;
+    int bad;
+    if (!program_replay_known(a, l->k->o.spec, c->line, c->n_lines, &p, &f, &bad, &e) ||
+        (!c->seed && is_too_large(l->k, f)) ||
+        !features_of(a, f, NULL, &x, &e))
+        return false;
+    c->features = features_hash(&x);
+    pthread_mutex_lock(&l->lock);
+    struct features *kept = ARENA_DUP(l->out, &x, 1);
+    kept->x = ARENA_DUP(l->out, x.x, x.rows * x.columns);
+    pthread_mutex_unlock(&l->lock);
+    c->model = kept;
+    return true;
+}
+
+static void *lower_some(void *ctx)
+{
+    struct lowering *l = ctx;
+    struct arena *a = l->k->scratch[atomic_fetch_add(&l->next_scratch, 1)];
+    for (int i; (i = atomic_fetch_add(&l->next, 1)) < l->n;) {
+        arena_reset(a);
+        l->c[i]->illegal = !features_of_candidate(l, a, l->c[i]);
+    }
+    return NULL;
+}
+
+static void lower_all(struct kernels *k, struct arena *a, struct tune_candidate **c, int n)
+{
+    struct lowering l = { .k = k, .out = a, .c = c, .n = n };
+    pthread_t thread[COUNT_OF(k->scratch)];
+    int started = 0, want = n < 8 ? 0 : k->n_threads - 1;
+    pthread_mutex_init(&l.lock, NULL);
+    while (started < want && pthread_create(&thread[started], NULL, lower_some, &l) == 0)
+        started++;
+    lower_some(&l);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&l.lock);
+}
+
+/* --- The model ----------------------------------------------------------------------------- */
+
+static bool ranks(void *ctx)
+{
+    return cost_model_stats(((struct kernels *)ctx)->model).learned;
+}
+
+static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
+{
+    struct kernels *k = ctx;
+    struct features *x = ARENA_ARRAY(a, struct features, n);
+    double *y = ARENA_ARRAY(a, double, n);
+    int m = 0;
+    lower_all(k, a, c, n);
+    for (int i = 0; i < n; i++)
+        if (!c[i]->illegal)
+            x[m++] = *(struct features *)c[i]->model;
+    if (m == 0)
+        return;
+    cost_model_predict(k->model, x, m, y);
+    m = 0;
+    for (int i = 0; i < n; i++)
+        if (!c[i]->illegal)
+            c[i]->score = y[m++];
+}
+
+static void learn(void *ctx, struct tune_candidate **c, int n, const struct cancel *cancel)
+{
+    struct kernels *k = ctx;
+    struct err e;
+    for (int i = 0; i < n; i++) {
+        if (c[i]->ms < k->best_ms)
+            k->best_ms = c[i]->ms;
+        if (c[i]->model)
+            cost_model_add(k->model, c[i]->model, c[i]->ms);
+    }
+    cost_model_train(k->model, cancel, &e);
+}
+
+static void accuracy(void *ctx, struct tune_accuracy *out)
+{
+    struct model_accuracy a = cost_model_accuracy(((struct kernels *)ctx)->model);
+    *out = (struct tune_accuracy){ a.known, a.pair_order, a.recall8, a.n };
+}
+
+/* --- Measuring ----------------------------------------------------------------------------- */
+
+static void item_measured(void *ctx, struct batch_item *item)
+{
+    struct kernels *k = ctx;
+    if (!k->done)
+        return;
+    struct tune_candidate *c = k->measured[item - k->item];
+    c->m = &item->m;
+    c->outcome = item->m.outcome;
+    c->ms = item->m.latency.runs > 0 ? item->m.latency.min_ms : INFINITY;
+    c->spread = item->m.latency.spread;
+    c->reason = item->m.reason;
+    c->compile_s = item->compile_s;
+    c->measure_s = item->measure_s;
+    if (c->outcome != OUTCOME_CANCEL && c->outcome != OUTCOME_ENV)
+        k->done(k->done_ctx, c);
+    c->m = NULL;
+}
+
+static bool open_batch(struct kernels *k, const struct cancel *cancel, struct err *e)
+{
+    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .measured = item_measured,
+                            .ctx = k };
+    const struct program *bare;
+    int bad;
+    if (k->batch)
+        return true;
+    return program_replay(k->batch_mem, k->o.spec, NULL, 0, &bare, &bad, e) &&
+           batch_new(bare, &o, cancel, &k->batch, e);
+}
+
+/* A candidate that is no program, which only a seed can be, is a failed one. */
+static void refuse(struct kernels *k, struct tune_candidate *c, const struct err *e)
+{
+    c->outcome = OUTCOME_COMPILE;
+    c->reason = e->text;
+    k->done(k->done_ctx, c);
+}
+
+static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
+                    void *done_ctx, const struct cancel *cancel, struct err *e)
+{
+    struct kernels *k = ctx;
+    struct tune_candidate *real[TUNE_TOP];
+    struct batch_item item[TUNE_TOP] = {0};
+    int m = 0;
+    if (!open_batch(k, cancel, e))
+        return false;
+    arena_reset(k->batch_mem);
+    k->item = item;
+    k->measured = real;
+    k->done = done;
+    k->done_ctx = done_ctx;
+    for (int i = 0; i < n; i++) {
+        struct err why = {0};
+        const struct func *f;
+        int bad;
+        if (program_replay_known(k->batch_mem, k->o.spec, c[i]->line, c[i]->n_lines, &item[m].p,
+                                 &f, &bad, &why))
+            real[m++] = c[i];
+        else
+            refuse(k, c[i], &why);
+    }
+    if (!isinf(k->best_ms))
+        batch_expect(k->batch, k->best_ms);
+    return m == 0 || batch_run(k->batch, item, m, NULL, cancel, e);
+}
+
+bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
+                           struct measurement *out, const struct cancel *cancel, struct err *e)
+{
+    struct batch_item *item = xcalloc((size_t)n + 1, sizeof *item);
+    int bad;
+    bool ok = open_batch(k, cancel, e);
+    arena_reset(k->batch_mem);
+    k->done = NULL;
+    for (int i = 0; ok && i <= n; i++)
+        ok = program_replay(k->batch_mem, k->o.spec, line, i, &item[i].p, &bad, e);
+    ok = ok && batch_run(k->batch, item, n + 1, NULL, cancel, e);
+    for (int i = 0; i <= n; i++)
+        out[i] = item[i].m;
+    free(item);
+    return ok;
+}
+
+static void walls(void *ctx, double *compile_s, double *run_s)
+{
+    const struct kernels *k = ctx;
+    if (!k->batch)
+        return;
+    struct batch_stats s = batch_stats(k->batch);
+    *compile_s = s.compile_s;
+    *run_s = s.measure_s;
+}
+
+void kernels_measure_problem(struct tune_problem *p)
+{
+    p->ranks = ranks;
+    p->score = score;
+    p->learn = learn;
+    p->accuracy = accuracy;
+    p->measure = measure;
+    p->walls = walls;
+}

@@ -1,0 +1,149 @@
+/* Seeds: the user's schedule and the experts', over what is pinned. */
+#include "explorer/tune/kernels_impl.h"
+
+#include <string.h>
+
+/* The tensor of a layout step, or the key of a setting; "" when there is none. */
+static const char *target_of(struct arena *a, const char *line)
+{
+    const struct step *s;
+    struct err e;
+    return step_parse(a, line, &s, &e) && s->target ? s->target : "";
+}
+
+static bool is_pinned(const struct kernels *k, struct arena *a, const char *line)
+{
+    if (k->o.fixed)
+        return true;
+    for (int i = 0; i < k->o.n_pins; i++)
+        if (strcaseeq(target_of(a, k->o.pin[i]), target_of(a, line)))
+            return true;
+    return false;
+}
+
+struct schedule { int n_layout, n; const char **line; };     /* layout lines first */
+
+/* The pinned lines, what else the seed says about layouts, its loops. */
+static struct schedule over_pins(const struct kernels *k, struct arena *a,
+                                 const struct tune_lines *from, bool first)
+{
+    const struct tune_lines *base = &k->o.schedule[0];
+    struct schedule s = {0};
+    s.line = ARENA_ARRAY(a, const char *, k->o.n_pins + base->n + from->n);
+    if (!first && k->o.fixed) {
+        for (int i = 0; i < base->n; i++)
+            if (kernels_is_layout(base->line[i]))
+                s.line[s.n++] = base->line[i];
+    } else if (!first) {
+        for (int i = 0; i < k->o.n_pins; i++)
+            s.line[s.n++] = k->o.pin[i];
+    }
+    for (int i = 0; i < from->n; i++)
+        if (kernels_is_layout(from->line[i]) && (first || !is_pinned(k, a, from->line[i])))
+            s.line[s.n++] = from->line[i];
+    s.n_layout = s.n;
+    for (int i = 0; i < from->n; i++)
+        if (!kernels_is_layout(from->line[i]))
+            s.line[s.n++] = from->line[i];
+    return s;
+}
+
+static const char *family_of(struct kernels *k, const struct program *p)
+{
+    struct str text = {0};
+    const char *family = "";
+    int out = p->graph->node[p->graph->main_node].out;
+    if (layout_notation(p->layout[out], &text))
+        family = arena_strdup(k->keep, str_text(&text));
+    str_free(&text);
+    return family;
+}
+
+/* The arm of these layout lines: that of the template point which is the same, one with the same
+ * text, or a new one. */
+static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
+                  const struct program *p)
+{
+    int64_t factor[LAYOUT_KNOBS];
+    const char *const *ignored;
+    uint64_t key = 0;
+    int n;
+    struct err e;
+    if (k->layouts && layout_space_find(k->layouts, s->line, s->n_layout, factor) &&
+        !layout_space_lines(k->layouts, a, factor, &ignored, &n, &key, &e))
+        key = 0;
+    const char *text = search_text(a, s->line, s->n_layout);
+    for (int i = 0; i < k->arm.len; i++) {
+        const struct kernels_arm *x = &k->arm.data[i];
+        if ((key && x->key == key) || streq(text, search_text(a, x->line, x->n)))
+            return i;
+    }
+    return kernels_add_arm(k, s->line, s->n_layout, key, family_of(k, p));
+}
+
+/* The point of its arm's space that is this schedule, if there is one. */
+static const void *point_of(struct kernels *k, int arm, const struct schedule *s)
+{
+    struct loop_point p;
+    const struct kernels_arm *x = &k->arm.data[arm];
+    memset(&p, 0, sizeof p);
+    if (!x->space ||
+        !loop_point_from_lines(x->space, s->line + s->n_layout, s->n - s->n_layout, &p))
+        return NULL;
+    return ARENA_DUP(k->keep, &p, 1);
+}
+
+/* A session that does not have the pinned steps is what the result is compared with, and no place
+ * to search. */
+static bool keeps_pins(const struct kernels *k, const struct program *p)
+{
+    for (int i = 0; i < k->o.n_pins; i++) {
+        bool there = false;
+        for (int j = 0; j < p->n_steps; j++)
+            there = there || streq(p->steps[j], k->o.pin[i]);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+static bool add_seed(struct kernels *k, struct arena *a, int which, struct err *e)
+{
+    const struct tune_lines *from = &k->o.schedule[which];
+    struct schedule s = over_pins(k, a, from, which == 0);
+    const struct program *p;
+    const char *const *line = which == 0 ? from->line : s.line;
+    int n = which == 0 ? from->n : s.n, bad;
+    if (!program_replay(a, k->o.spec, line, n, &p, &bad, e))
+        return which > 0;
+    int arm = arm_of(k, a, &s, p);
+    if (arm < 0 && which > 0)
+        return true;
+    if (arm < 0)
+        return err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
+    if (which == 0 && !k->o.fixed && !keeps_pins(k, p)) {
+        arena_free(k->arm.data[arm].mem);
+        k->arm.data[arm].mem = NULL;
+        k->arm.data[arm].space = NULL;
+    }
+    struct tune_seed seed = { .arm = arm, .n_lines = n };
+    seed.point = point_of(k, arm, &s);
+    const char **copy = ARENA_ARRAY(k->keep, const char *, n + 1);
+    for (int i = 0; i < n; i++)
+        copy[i] = arena_strdup(k->keep, p->steps[i]);
+    seed.line = copy;
+    vec_push(&k->seed, seed);
+    return true;
+}
+
+bool kernels_add_seeds(struct kernels *k, struct err *e)
+{
+    struct arena *a = arena_new();
+    bool ok = true;
+    for (int i = 0; ok && i < k->o.n_seeds; i++) {
+        arena_reset(a);
+        ok = add_seed(k, a, i, e);
+    }
+    arena_free(a);
+    return ok;
+}

@@ -1,0 +1,11 @@
+/* A schedule as a person would have typed it: layouts first, without lines that do nothing. */
+#ifndef TS_EXPLORER_TUNE_TIDY_H
+#define TS_EXPLORER_TUNE_TIDY_H
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+
+/* The lines of a program that generate the same C as all of them, in arena a.  What cannot be moved
+ * or left out without changing it stays.  Errors of the lines as program_replay. */
+bool tidy_lines(struct arena *a, const char *spec, const char *const *line, int n,
+                const char *const **out, int *n_out, struct err *e);
+#endif

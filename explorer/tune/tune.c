@@ -1,0 +1,197 @@
+/* Search, then the final. */
+#include "explorer/tune/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/tune/tidy.h"
+
+#define COMPARE_S 2.0                     /* at most; less for small budgets */
+#define CLEARLY 1.5                      /* so much slower is slower without a comparison */
+
+const char *const search_end_name[] = {
+    [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
+    [SEARCH_TIME] = "time is up", [SEARCH_CANCELLED] = "stopped", [SEARCH_FAILED] = "failed",
+};
+
+const char *tune_default_strategy(void)
+{
+    return "ppo";
+}
+
+static const struct program *program_of(struct tune_result *r, const struct tune_candidate *c,
+                                        const char *spec)
+{
+    const struct program *p;
+    struct err e;
+    int bad;
+    return program_replay(r->mem, spec, c->line, c->n_lines, &p, &bad, &e) ? p : NULL;
+}
+
+/* --- The final ------------------------------------------------------------------------------ */
+
+/* The start first where it is near the best, so that all are compared with it. */
+static void choose_finalists(struct tune_result *r)
+{
+    const struct tune_candidate *best[TUNE_FINALISTS];
+    int n = search_best(r->search, best, TUNE_FINALISTS);
+    bool start = r->start && r->start->outcome == OUTCOME_OK && n > 0 &&
+                 r->start->ms < CLEARLY * best[0]->ms;
+    if (start)
+        r->finalist[r->n_finalists++].c = r->start;
+    for (int i = 0; i < n; i++)
+        if (!start || best[i] != r->start)
+            r->finalist[r->n_finalists++].c = best[i];
+}
+
+/* Of those shown to be faster than the first, the fastest; else the first. */
+static const struct tune_candidate *winner(const struct tune_result *r)
+{
+    const struct tune_finalist *best = &r->finalist[0];
+    double ratio = 1;
+    for (int i = 1; i < r->n_finalists; i++) {
+        const struct tune_finalist *f = &r->finalist[i];
+        bool first_lost = best == r->finalist && best->compared.m.outcome != OUTCOME_OK;
+        if (f->compared.m.outcome != OUTCOME_OK)
+            continue;
+        if (first_lost || (f->compared.verdict == VERDICT_FASTER &&
+                           f->compared.ratio.ratio < ratio)) {
+            best = f;
+            ratio = first_lost ? 1 : f->compared.ratio.ratio;
+        }
+    }
+    return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
+}
+
+/* False: cancelled, or not possible; the search's best stands then. */
+static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
+                    struct err *e)
+{
+    const struct program *p[TUNE_FINALISTS + 1];
+    struct compared *out = xcalloc(TUNE_FINALISTS + 1, sizeof *out);
+    struct measure_opts mo = o->kernels.measure;
+    struct comparison how;
+    mo.time_s = o->compare_s > 0 ? o->compare_s : fmin(COMPARE_S, fmax(0.3, 0.005 * o->budget));
+    for (int i = 0; i < r->n_finalists; i++)
+        p[i] = program_of(r, r->finalist[i].c, o->kernels.spec);
+    bool ok = measure_compare(p, r->n_finalists, &mo, NULL, cancel, out, &how, e);
+    for (int i = 0; ok && i < r->n_finalists; i++)
+        r->finalist[i].compared = out[i];
+    free(out);
+    if (!ok)
+        return false;
+    r->compared = true;
+    r->n_rounds = how.rounds;
+    const struct tune_candidate *best = winner(r);
+    r->best = best ? best : r->best;
+    return true;
+}
+
+static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
+                           const struct cancel *cancel, struct err *e)
+{
+    const struct program *p = program_of(r, r->best, o->kernels.spec);
+    struct measure_opts mo = o->kernels.measure;
+    mo.meters = METER_CLOCK;
+    mo.baselines = o->baselines;
+    mo.time_s = 0;
+    mo.min_runs = 0;
+    r->measured = p && measure_program(p, &mo, NULL, cancel, &r->m, e);
+    return r->measured;
+}
+
+/* What is lacking now did not lack while searching: the result stands without it. */
+static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
+{
+    struct err e;
+    double began = clock_s();
+    choose_finalists(r);
+    if (!cancelled(cancel) && r->n_finalists > 1)
+        compare(r, o, cancel, &e);
+    if (!cancelled(cancel) && r->best)
+        measure_winner(r, o, cancel, &e);
+    r->final_s = clock_s() - began;
+}
+
+/* What each step bought; less than all of it is not kept. */
+static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
+{
+    struct err e;
+    double began = clock_s();
+    struct measurement *m = ARENA_ARRAY(r->mem, struct measurement, r->n_lines + 1);
+    if (kernels_measure_steps(r->kernels, r->line, r->n_lines, m, cancel, &e))
+        r->ledger = m;
+    r->final_s += clock_s() - began;
+}
+
+/* --- The whole ------------------------------------------------------------------------------ */
+
+static bool tidy(struct tune_result *r, const char *spec, struct err *e)
+{
+    if (!r->best)
+        return true;
+    return tidy_lines(r->mem, spec, r->best->line, r->best->n_lines, &r->line, &r->n_lines, e);
+}
+
+static void search_fastest(struct tune_result *r)
+{
+    const struct tune_candidate *best;
+    if (search_best(r->search, &best, 1) == 1)
+        r->best = best;
+}
+
+static bool run(struct tune_result *r, const struct tune_opts *o, const struct search_sink *sink,
+                const struct cancel *cancel, struct err *e)
+{
+    struct search_opts so = {
+        .budget = o->budget, .seed = o->seed, .time_s = o->time_s, .rounds = o->rounds,
+        .prefilter = o->prefilter, .weights = o->weights, .weights_bytes = o->weights_bytes,
+        .strategy = o->strategy ? o->strategy : tune_default_strategy(),
+    };
+    int n;
+    const struct tune_seed *seed = kernels_seeds(r->kernels, &n);
+    r->layouts = kernels_layouts(r->kernels);
+    if (!search_new(kernels_problem(r->kernels), &so, seed, n, sink, cancel, &r->search, e))
+        return false;
+    r->end = search_run(r->search, e);
+    r->view = search_view(r->search);
+    if (r->end == SEARCH_FAILED)
+        return false;
+    if (r->view->n_trials > 0 && r->view->trial[0]->seed)
+        r->start = r->view->trial[0];
+    search_fastest(r);
+    if (r->end != SEARCH_CANCELLED)
+        finish(r, o, cancel);
+    if (r->best)
+        r->points = kernels_points(r->kernels, r->best->arm);
+    if (!tidy(r, o->kernels.spec, e))
+        return false;
+    if (o->ledger && r->measured && !cancelled(cancel))
+        measure_ledger(r, cancel);
+    return true;
+}
+
+bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
+              const struct cancel *cancel, struct tune_result **out, struct err *e)
+{
+    struct tune_result *r = xcalloc(1, sizeof *r);
+    r->note = "";
+    r->mem = arena_new();
+    if (!kernels_new(&o->kernels, &r->kernels, &r->note, e) || !run(r, o, sink, cancel, e)) {
+        tune_free(r);
+        return false;
+    }
+    *out = r;
+    return true;
+}
+
+void tune_free(struct tune_result *r)
+{
+    if (!r)
+        return;
+    search_free(r->search);
+    kernels_free(r->kernels);
+    arena_free(r->mem);
+    free(r);
+}

@@ -1,0 +1,242 @@
+/* The tuner on real operators: what it draws are programs, pins stay, a replay goes the same way,
+ * and the result is tidy, verified and no slower than the start. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/tune/tidy.h"
+#include "explorer/tune/tune.h"
+#include "kernels/base/vec.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define COUNT(a) ((int)(sizeof (a) / sizeof *(a)))
+
+static uint64_t seed = 20261121;
+
+static const char *const operators[] = {
+    "c1d n=1 i=4 w=12 o=8 k=3 p=1", "c2d n=1 i=4 h=8 w=8 o=16 k=3 p=1 relu=1",
+    "c3d n=1 i=2 depth=4 h=4 w=4 o=8 k=3 p=1", "grp n=1 i=8 h=6 w=6 o=8 k=3 g=2",
+    "dep n=1 c=16 h=8 w=8 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=8 k=3 d=2",
+    "t2d n=1 i=4 h=4 w=4 o=8 k=4 s=2 p=1", "t3d n=1 i=2 depth=2 h=4 w=4 o=8 k=4 s=2 p=1",
+    "gmm m=12 k=8 n=32",
+};
+
+static struct kernels *open_kernels(const struct kernels_opts *o)
+{
+    struct kernels *k;
+    struct err e = {0};
+    if (!kernels_new(o, &k, NULL, &e))
+        fail_msg("%s: %s", o->spec, e.text);
+    return k;
+}
+
+/* Of a candidate: no layout behind a loop. */
+static void assert_program(const char *spec, const char *const *line, int n)
+{
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct err e = {0};
+    int bad;
+    if (!program_replay(a, spec, line, n, &p, &bad, &e))
+        fail_msg("%s: %s: %s", spec, bad >= 0 ? line[bad] : "", e.text);
+    for (int i = 1; i < n; i++)
+        assert_true(str_starts(line[i], "loop ") || !str_starts(line[i - 1], "loop "));
+    arena_free(a);
+}
+
+/* Every operator has layouts and loops, and what is drawn can be replayed, layouts first. */
+static void what_is_drawn_is_a_program(void **state)
+{
+    struct tune_lines bare = { "session", 0, NULL };
+    (void)state;
+    for (int i = 0; i < COUNT(operators); i++) {
+        struct kernels_opts o = { .spec = operators[i], .n_seeds = 1, .schedule = &bare };
+        struct kernels *k = open_kernels(&o);
+        const struct tune_problem *p = kernels_problem(k);
+        struct arena *a = arena_new();
+        struct rng r = rng_seed(seed + (uint64_t)i);
+        char *point = xcalloc(1, p->point_bytes);
+        assert_true(p->n_actions >= 3 && kernels_layouts(k) > 1);
+        for (int draw = 0; draw < 6; draw++) {
+            double action[TUNE_MAX_LAYOUT_KNOBS];
+            int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
+            const char *const *line;
+            int n;
+            for (int j = 0; j < p->n_actions; j++)
+                action[j] = rng_unit(&r);
+            p->layout_decode(p->ctx, action, p->n_actions, factor);
+            int arm = p->arm_open(p->ctx, factor);
+            assert_true(arm >= 0 && p->arm_open(p->ctx, factor) == arm);
+            assert_true(kernels_points(k, arm) > 1);
+            p->point_draw(p->ctx, arm, &r, point);
+            if (p->point_lines(p->ctx, arm, point, a, &line, &n))
+                assert_program(operators[i], line, n);
+            p->point_first(p->ctx, arm, point);
+            for (int step = 0; step < 50 && p->point_next(p->ctx, arm, point); step++)
+                if (p->point_lines(p->ctx, arm, point, a, &line, &n) && step % 10 == 0)
+                    assert_program(operators[i], line, n);
+            p->arm_close(p->ctx, arm);
+            assert_int_equal(p->arm_open(p->ctx, factor), arm);
+        }
+        free(point);
+        arena_free(a);
+        kernels_free(k);
+    }
+}
+
+static bool has_line(const char *const *line, int n, const char *want)
+{
+    for (int i = 0; i < n; i++)
+        if (streq(line[i], want))
+            return true;
+    return false;
+}
+
+static void pins_are_in_every_candidate(void **state)
+{
+    static const char *const mine[] = { "layout set A \"K M\"", "loop parallel C M" };
+    static const char *const other[] = { "layout set A \"M K\"", "layout set B \"N K\"",
+                                         "loop reorder C M K N", "loop vectorize C N" };
+    const struct tune_lines seeds[] = { { "session", 2, mine }, { "expert", 4, other } };
+    const char *spec = "gmm m=12 k=8 n=32";
+    (void)state;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        struct kernels_opts o = { .spec = spec, .n_seeds = 2, .schedule = seeds, .n_pins = 1,
+                                  .pin = mine, .fixed = fixed, .measure = { .threads = 2 } };
+        struct kernels *k = open_kernels(&o);
+        const struct tune_problem *p = kernels_problem(k);
+        struct arena *a = arena_new();
+        struct rng r = rng_seed(seed);
+        char *point = xcalloc(1, p->point_bytes);
+        int n_seeds, n;
+        const struct tune_seed *s = kernels_seeds(k, &n_seeds);
+        assert_int_equal(n_seeds, 2);
+        for (int i = 0; i < n_seeds; i++) {
+            assert_true(has_line(s[i].line, s[i].n_lines, mine[0]));
+            assert_false(has_line(s[i].line, s[i].n_lines, other[0]));
+        }
+        assert_int_equal(has_line(s[1].line, s[1].n_lines, other[1]), !fixed);
+        assert_int_equal(p->n_actions == 0, fixed);
+        for (int arm = 0; arm < p->n_arms(p->ctx); arm++) {
+            const char *const *line;
+            p->point_draw(p->ctx, arm, &r, point);
+            if (p->point_lines(p->ctx, arm, point, a, &line, &n))
+                assert_true(has_line(line, n, mine[0]));
+        }
+        free(point);
+        arena_free(a);
+        kernels_free(k);
+    }
+}
+
+static void idle_lines_are_left_out(void **state)
+{
+    static const char *const line[] = {
+        "loop split C M 3 4", "layout set B \"K N\"", "layout set C \"M N\"", "set propagate on",
+        "loop reorder C M.0 K M.1 N", "layout set A \"M K\"", "loop vectorize C N",
+    };
+    const char *const want[] = { "loop split C M 3 4", "loop reorder C M.0 K M.1 N",
+                                 "loop vectorize C N" };
+    struct arena *a = arena_new();
+    const char *const *out;
+    struct err e = {0};
+    int n;
+    (void)state;
+    assert_true(tidy_lines(a, "gmm m=12 k=8 n=32", line, COUNT(line), &out, &n, &e));
+    assert_int_equal(n, COUNT(want));
+    for (int i = 0; i < n; i++)
+        assert_string_equal(out[i], want[i]);
+    arena_free(a);
+}
+
+/* --- A run, and its replay -------------------------------------------------------------------- */
+
+struct tape { VEC(char *) text; VEC(struct tune_candidate) c; int replayed; };
+
+static void tape_measured(void *ctx, const struct tune_candidate *c)
+{
+    struct tape *t = ctx;
+    t->replayed += c->replayed;
+    if (c->replayed)
+        return;
+    assert_true(c->outcome != OUTCOME_OK || (c->m && c->m->verified && c->ms > 0));
+    vec_push(&t->text, xstrdup(c->text));
+    vec_push(&t->c, *c);
+}
+
+static bool tape_known(void *ctx, struct tune_candidate *c)
+{
+    struct tape *t = ctx;
+    for (int i = 0; i < t->text.len; i++)
+        if (streq(t->text.data[i], c->text)) {
+            c->outcome = t->c.data[i].outcome;
+            c->ms = t->c.data[i].ms;
+            return true;
+        }
+    return false;
+}
+
+static void a_run_is_right_and_can_be_replayed(void **state)
+{
+    static const char *const slow[] = { "loop reorder C K M N" };
+    struct tune_lines start = { "session", 1, slow };
+    struct tape tape = {0};
+    struct tune_opts o = {
+        .kernels = { .spec = "gmm m=12 k=8 n=32", .n_seeds = 1, .schedule = &start,
+                     .measure = { .seed = 1 }, .seed = 3 },
+        .budget = 48, .seed = 3, .strategy = "evo", .ledger = true,
+    };
+    char *text[48];
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        struct search_sink sink = { &tape, tape_measured, tape_known, NULL };
+        struct tune_result *r;
+        struct err e = {0};
+        if (!tune_run(&o, &sink, NULL, &r, &e)) {
+            print_message("# SKIP: %s\n", e.text);
+            skip();
+        }
+        assert_int_equal(r->view->n_trials, 48);
+        assert_int_equal(tape.replayed, 48 * run);
+        for (int i = 0; i < 48; i++) {
+            if (run == 1)
+                assert_string_equal(text[i], r->view->trial[i]->text);
+            else
+                text[i] = xstrdup(r->view->trial[i]->text);
+        }
+        assert_non_null(r->best);
+        assert_true(r->best->ms <= r->start->ms);
+        assert_true(r->measured && r->m.verified && r->m.outcome == OUTCOME_OK);
+        assert_program(o.kernels.spec, r->line, r->n_lines);
+        assert_non_null(r->ledger);
+        assert_true(r->ledger[r->n_lines].verified && r->ledger[0].verified);
+        tune_free(r);
+    }
+    for (int i = 0; i < 48; i++)
+        free(text[i]);
+    for (int i = 0; i < tape.text.len; i++)
+        free(tape.text.data[i]);
+    vec_free(&tape.text);
+    vec_free(&tape.c);
+}
+
+int main(void)
+{
+    const char *given = getenv("TS_SEED");
+    if (given)
+        seed = strtoull(given, NULL, 10);
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_drawn_is_a_program),
+        cmocka_unit_test(pins_are_in_every_candidate),
+        cmocka_unit_test(idle_lines_are_left_out),
+        cmocka_unit_test(a_run_is_right_and_can_be_replayed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
