@@ -284,7 +284,7 @@ static int dispatch(const struct cli *c)
     case CMD_METERS: return cmd_meters(c);
     case CMD_MACHINE: return cmd_machine(c);
     case CMD_STUDIES: return cmd_studies(c);
-    case CMD_TUNE: return cli_not_yet("the auto-tuner");
+    case CMD_TUNE: return cmd_tune(c);
     case CMD_EXPERT: return cmd_expert(c);
     case CMD_STUDY: return cmd_study(c);
     case CMD_IMPORT: return cmd_import(c);
@@ -293,12 +293,6 @@ static int dispatch(const struct cli *c)
     case CMD_COUNT: break;
     }
     UNREACHABLE();
-}
-
-/* Commands that this version does not have take any option. */
-static bool is_promised(enum cmd cmd)
-{
-    return cmd == CMD_TUNE;
 }
 
 static int start(struct cli *c, bool parsed, const struct err *e)
@@ -310,7 +304,7 @@ static int start(struct cli *c, bool parsed, const struct err *e)
         cli_put(&out);
         return EXIT_FINE;
     }
-    if (!parsed && !is_promised(a->cmd)) {
+    if (!parsed) {
         int code = cli_fail(c, e);
         fprintf(stderr, "Try `tilescope %s%s--help`.\n", cmd_info[a->cmd].name,
                 a->cmd == CMD_SCREEN ? "" : " ");

@@ -33,6 +33,8 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
     const char *meters = args_value(a, OPT_METERS), *resume = args_value(a, OPT_RESUME);
     struct target target;
     o->scale = 1;
+    if (resume && !resume[0])
+        return err_set(e, ERR_SYNTAX, "--resume needs a value: --resume REPORT.json");
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
         || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
         || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)

@@ -96,9 +96,11 @@ static bool is_listed(const char *operand, const char *word)
 }
 
 /* An operand in brackets may be left out: of a list of words, the next argument is it when it is
- * one of them, else when it is no option. */
+ * one of them, of a file "[NAME.json]" when it ends so, else when it is no option. */
 static bool takes_next(const char *operand, const char *next)
 {
+    if (str_ends(operand, ".json]"))
+        return str_ends(next, ".json");
     return strchr(operand, ',') ? is_listed(operand, next) : next[0] != '-';
 }
 

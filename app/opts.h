@@ -43,7 +43,8 @@ struct args {
 
 /* The command is the first word that is not an option.  `--name value`, `--name=value`, `-n value`,
  * `-nvalue`; `--` ends the options; a lone `-` is a word.  An operand in brackets may be left out
- * ("" then); of "[word,word]" the next argument is the value only when it is a list of these words.
+ * ("" then); of "[word,word]" the next argument is the value only when it is a list of these words,
+ * of "[NAME.json]" when it ends so.
  * Unknown or misplaced options, missing and surplus values are ERR_SYNTAX, with the nearest option
  * as the fix.  *out is filled in every case (free it), as far as the line could be read. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);

@@ -61,7 +61,9 @@ t 2 '' show "$gmm" --step 1
 t 2 '' show "$gmm" --step -1
 t 2 '' show "$gmm" --branch other
 
-t 3 '^tilescope: the auto-tuner is not in this version$' tune "$gmm" --budget 100 --seed 3
+t 2 'tune takes no --meters' tune "$gmm" --meters clock
+t 2 'fix: random' tune "$gmm" --strategy rnadom
+t 2 '--resume needs a value' study alt.table3 --resume
 t 2 'model.onnx' import model.onnx
 t 2 'model.onnx' run model.onnx
 t 2 'which model' import

@@ -1,0 +1,373 @@
+/* A session, its seeds and its records. */
+#include "sessions/tuning.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/gen/gen.h"
+#include "sessions/expert.h"
+#include "sessions/tuning_impl.h"
+
+/* --- What is asked -------------------------------------------------------------------------- */
+
+/* The steps up to where the session stands. */
+static struct tune_lines session_lines(struct arena *a, const struct session *s)
+{
+    struct history *h = s->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    const char **line = ARENA_ARRAY(a, const char *, at + 1);
+    for (int i = 0; i < at; i++)
+        line[i] = arena_strdup(a, history_state(h, path[i + 1])->step);
+    return (struct tune_lines){ "session", at, line };
+}
+
+static bool add_pin(struct asked *q, const char *text, struct err *e)
+{
+    const struct step *step;
+    if (!step_parse(q->mem, text, &step, e))
+        return false;
+    if (str_starts(step->text, "loop ")) {
+        err_set(e, ERR_STEP, "--pin \"%.100s\": only layout steps can be pinned", text);
+        return err_fix(e, "layout, all-layouts or a layout step");
+    }
+    q->pin[q->n_pins++] = step->text;
+    return true;
+}
+
+static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    const struct tune_lines *start = &q->schedule[0];
+    q->fixed = o->loop_only;
+    q->pin = ARENA_ARRAY(q->mem, const char *, o->n_pins * (start->n + 1) + 1);
+    for (int i = 0; i < o->n_pins; i++) {
+        bool all = streq(o->pin[i], "layout");
+        q->fixed = q->fixed || streq(o->pin[i], "all-layouts");
+        for (int k = 0; all && k < start->n; k++)
+            if (!str_starts(start->line[k], "loop "))
+                q->pin[q->n_pins++] = start->line[k];
+        if (!all && !streq(o->pin[i], "all-layouts") && !add_pin(q, o->pin[i], e))
+            return false;
+    }
+    return true;
+}
+
+/* No expert for this operator is no error: then there is one seed less. */
+static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct experts all;
+    struct expert_schedule list[TUNING_MOST_EXPERTS];
+    int most = o->experts > 0 ? o->experts : o->experts < 0 ? 0 : TUNING_EXPERTS, n = 0;
+    if (most > TUNING_MOST_EXPERTS)
+        most = TUNING_MOST_EXPERTS;
+    if (most == 0)
+        return true;
+    if (!experts_read(q->mem, &all, e))
+        return false;
+    struct err none;
+    if (!expert_schedules(q->mem, &all, q->spec, q->threads, most, list, &n, &none))
+        return true;
+    for (int i = 0; i < n; i++)
+        q->schedule[q->n_schedules++] = (struct tune_lines){ "expert", list[i].n, list[i].step };
+    return true;
+}
+
+static json_t *lines_json(const char *const *line, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_string(line[i]));
+    return list;
+}
+
+/* What makes two runs of a task the same question, but for seed, strategy and budget. */
+static const char *options_text(struct asked *q, const struct tuning_opts *o)
+{
+    json_t *j = json_pack("{s:o, s:o, s:b, s:i, s:i, s:s}",
+                          "start", lines_json(q->schedule[0].line, q->schedule[0].n),
+                          "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
+                          "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
+                          "compiler", o->measure.compiler ? o->measure.compiler : "");
+    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *copy = arena_strdup(q->mem, text);
+    free(text);
+    json_decref(j);
+    return copy;
+}
+
+static bool ask(struct asked *q, const struct session *s, const struct tuning_opts *o,
+                struct err *e)
+{
+    struct target target = target_host();
+    if (o->measure.isa && !target_find(o->measure.isa, &target, e))
+        return false;
+    q->spec = arena_strdup(q->mem, history_spec(s->history));
+    q->isa = arena_strdup(q->mem, target.isa);
+    q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
+    q->schedule[q->n_schedules++] = session_lines(q->mem, s);
+    if (!read_pins(q, o, e) || !add_experts(q, o, e))
+        return false;
+    q->options = options_text(q, o);
+    return true;
+}
+
+/* --- Which run ------------------------------------------------------------------------------ */
+
+static bool matches(const struct asked *q, const struct tuning_opts *o,
+                    const struct record_run *run)
+{
+    return streq(run->options, q->options) && (!o->seed_given || run->seed == o->seed) &&
+           (!o->strategy || streq(run->strategy, o->strategy));
+}
+
+/* The latest run that answers (finished), and the latest that can go on; NULL: none. */
+static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct record_filter f = { .spec = q->spec, .isa = q->isa, .threads = q->threads };
+    const struct record_run *run;
+    int n, budget = o->budget > 0 ? o->budget : TUNING_BUDGET;
+    if (!records_runs(q->records, &f, q->mem, &run, &n, e))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!matches(q, o, &run[i]))
+            continue;
+        if (run[i].state == RUN_FINISHED && run[i].budget >= budget && !q->finished)
+            q->finished = &run[i];
+        if ((run[i].state == RUN_STOPPED || run[i].state == RUN_KILLED) && !q->stopped &&
+            (o->budget == 0 || run[i].budget == o->budget))
+            q->stopped = &run[i];
+    }
+    return true;
+}
+
+static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opts *o,
+                      struct err *e)
+{
+    const struct record_run *old = o->resume ? q->stopped : NULL;
+    t->strategy = old ? old->strategy : o->strategy ? o->strategy : tune_default_strategy();
+    t->seed = old ? old->seed : o->seed_given ? o->seed : 1;
+    t->budget = old ? (int)old->budget : o->budget > 0 ? o->budget : TUNING_BUDGET;
+    t->resumed = -1;
+    if (!strategy_find(t->strategy, e))
+        return false;
+    if (!old) {
+        struct record_run fresh = {
+            .spec = q->spec, .isa = q->isa, .threads = q->threads, .strategy = t->strategy,
+            .options = q->options, .seed = t->seed, .budget = t->budget,
+        };
+        t->could_resume = q->stopped ? q->stopped->id : NULL;
+        return records_run_start(q->records, &fresh, t->run, e);
+    }
+    memcpy(t->run, old->id, RUN_ID);
+    struct record_filter f = { .run = t->run };
+    if (!records_run_resume(q->records, t->run, e) ||
+        !records_list(q->records, &f, q->mem, &q->known, &q->n_known, e))
+        return false;
+    t->resumed = q->n_known;
+    q->known_hash = ARENA_ARRAY(q->mem, uint64_t, q->n_known + 1);
+    for (int i = 0; i < q->n_known; i++)
+        q->known_hash[i] = hash_text(q->known[i].steps);
+    return true;
+}
+
+/* --- While it runs -------------------------------------------------------------------------- */
+
+static void write_down(void *ctx, const struct tune_candidate *c)
+{
+    struct asked *q = ctx;
+    struct record rec = {0};
+    struct err e;
+    if (c->replayed || q->lost)
+        return;
+    if (c->m)
+        record_of_measurement(&rec, c->m);
+    rec.run = q->t->run;
+    rec.trial = c->trial + 1;
+    rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
+    rec.steps = records_steps(q->scratch, c->line, c->n_lines);
+    rec.outcome = c->outcome;
+    rec.reason = c->reason;
+    rec.features = c->features;
+    rec.compile_s = c->compile_s;
+    rec.measure_s = c->measure_s;
+    rec.seed = q->data_seed;
+    if (!records_add(q->records, &rec, &e)) {
+        q->lost = true;
+        q->why_lost = e;
+        atomic_store(&q->cancel->raised, 1);
+    }
+    arena_reset(q->scratch);
+}
+
+static bool known(void *ctx, struct tune_candidate *c)
+{
+    struct asked *q = ctx;
+    const char *steps = records_steps(q->scratch, c->line, c->n_lines);
+    uint64_t hash = hash_text(steps);
+    for (int i = 0; i < q->n_known; i++) {
+        const struct record *r = &q->known[i];
+        if (q->known_hash[i] != hash || !streq(r->steps, steps) || r->trial > q->t->budget)
+            continue;
+        c->outcome = r->outcome;
+        c->ms = r->runs > 0 ? r->min_ms : INFINITY;
+        c->spread = r->spread;
+        c->reason = r->reason ? r->reason : "";
+        c->compile_s = r->compile_s;
+        c->measure_s = r->measure_s;
+        arena_reset(q->scratch);
+        return true;
+    }
+    arena_reset(q->scratch);
+    return false;
+}
+
+static void show(void *ctx, const struct tune_view *v)
+{
+    struct asked *q = ctx;
+    if (q->view && q->view->view)
+        q->view->view(q->view->ctx, v);
+}
+
+/* --- Its end -------------------------------------------------------------------------------- */
+
+/* The winner's own measurement, behind the trials: what a finished task is answered with. */
+static bool record_winner(struct tuning *t, struct asked *q, struct err *e)
+{
+    struct record rec;
+    if (!t->measured)
+        return true;
+    record_of_measurement(&rec, &t->m);
+    rec.run = t->run;
+    rec.trial = t->budget + 1;
+    rec.strategy = "final";
+    rec.steps = records_steps(q->mem, t->line, t->n_lines);
+    rec.seed = q->data_seed;
+    rec.compile_s = rec.measure_s = NAN;
+    return records_add(q->records, &rec, e);
+}
+
+static void take_result(struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    t->end = r->end;
+    t->note = r->note;
+    t->trials = r->view->n_trials;
+    t->replayed = r->view->replayed;
+    t->start_ms = r->start ? r->start->ms : INFINITY;
+    t->is_start = r->best && r->best == r->start;
+    t->n_lines = r->n_lines;
+    t->line = r->line;
+    t->measured = r->measured && r->m.outcome == OUTCOME_OK;
+    t->m = r->m;
+    t->ledger = r->ledger;
+    t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    memcpy(t->failed, r->view->failed, sizeof t->failed);
+}
+
+static bool end_run(struct tuning *t, struct asked *q, struct err *e)
+{
+    bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
+    bool whole = done && (!t->result->best || t->measured);
+    return record_winner(t, q, e) &&
+           records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
+}
+
+static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct tune_opts to = {
+        .kernels = {
+            .spec = q->spec, .n_seeds = q->n_schedules, .schedule = q->schedule,
+            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed,
+            .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
+        },
+        .budget = t->budget, .seed = t->seed, .strategy = t->strategy, .time_s = o->time_s,
+        .ledger = true, .baselines = o->baselines, .weights = o->weights,
+        .weights_bytes = o->weights_bytes,
+    };
+    struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
+    bool ok = tune_run(&to, &sink, q->cancel, &t->result, e);
+    if (!ok || q->lost) {
+        struct err ignored;
+        records_run_end(q->records, t->run, RUN_STOPPED, &ignored);
+        if (q->lost)
+            *e = q->why_lost;
+        return false;
+    }
+    take_result(t);
+    return end_run(t, q, e);
+}
+
+/* A finished run: its winner, what the session was then, and how many failed. */
+static bool answer(struct tuning *t, struct asked *q, struct err *e)
+{
+    const struct record_run *run = q->finished;
+    struct record_filter f = { .run = run->id };
+    const struct record *rec;
+    int n;
+    if (!records_list(q->records, &f, t->mem, &rec, &n, e))
+        return false;
+    t->answered = true;
+    t->answered_date = arena_strdup(t->mem, run->ended);
+    t->resumed = -1;
+    memcpy(t->run, run->id, RUN_ID);
+    t->strategy = arena_strdup(t->mem, run->strategy);
+    t->seed = run->seed;
+    t->budget = (int)run->budget;
+    t->end = SEARCH_BUDGET;
+    for (int i = 0; i < n; i++) {
+        const struct record *r = &rec[i];
+        if (streq(r->strategy, "final")) {
+            t->line = records_lines(t->mem, r->steps, &t->n_lines);
+            t->best_ms = r->min_ms;
+            continue;
+        }
+        t->trials++;
+        if (r->outcome != OUTCOME_OK)
+            t->failed[r->outcome]++;
+        else if (r->trial == 1)
+            t->start_ms = r->min_ms;
+    }
+    return true;
+}
+
+bool tuning_run(const struct session *s, const struct tuning_opts *o,
+                const struct search_sink *view, struct cancel *cancel, struct tuning **out,
+                struct err *e)
+{
+    struct tuning *t = xcalloc(1, sizeof *t);
+    struct asked q = { .t = t, .view = view, .cancel = cancel, .data_seed = o->measure.seed };
+    q.mem = t->mem = arena_new();
+    q.scratch = arena_new();
+    t->note = "";
+    t->start_ms = t->best_ms = INFINITY;
+    bool ok = ask(&q, s, o, e) && records_open(o->records, &q.records, e);
+    if (ok) {
+        t->spec = q.spec;
+        t->isa = q.isa;
+        t->threads = q.threads;
+        t->records_file = arena_strdup(t->mem, records_file(q.records));
+        ok = find_runs(&q, o, e);
+    }
+    if (ok && q.finished && !o->fresh && !(o->resume && q.stopped))
+        ok = answer(t, &q, e);
+    else if (ok)
+        ok = start_run(t, &q, o, e) && tune(t, &q, o, e);
+    records_close(q.records);
+    arena_free(q.scratch);
+    if (ok)
+        *out = t;
+    else
+        tuning_free(t);
+    return ok;
+}
+
+void tuning_free(struct tuning *t)
+{
+    if (!t)
+        return;
+    tune_free(t->result);
+    arena_free(t->mem);
+    free(t);
+}

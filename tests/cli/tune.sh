@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# tune: the report, records, answers, pins, Ctrl-C, and kill -9.
+# tests/run.sh: alone
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+export TILESCOPE_RECORDS=$dir/r.db
+op='gmm m=16 k=8 n=32'
+quick=(--seed 7 --strategy evo --baselines none)
+
+number() { sed -n "s/^ *\"$1\": \([0-9.e+-]*\),*\$/\1/p" <<< "$out" | head -n 1; }
+records() { "$TILESCOPE" records export 2> /dev/null | grep -c '"kind": "record"'; }
+
+t 2 'no strategy "genetic"' tune "$op" --strategy genetic
+t 2 'expected a whole number from 1' tune "$op" --budget 0
+t 2 'tune takes no --save' tune "$op" --save
+t 2 'only layout steps can be pinned' tune "$op" --pin 'loop parallel C M'
+t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
+
+t 0 '^trials: +24 of 24, budget spent \(evo, seed 7\)' tune "$op" --budget 24 "${quick[@]}" \
+    -o "$dir/out.yaml"
+grep -q '^verified: true' <<< "$out" && pass 'verified' || flunk 'verified' "$out"
+grep -qE '^best: .*x as fast' <<< "$out" && pass 'faster than the bare nest' \
+    || flunk 'faster' "$out"
+grep -qE '^time: .*compiling [0-9]+ %, measuring' <<< "$out" && pass 'the time is split' \
+    || flunk 'time split' "$out"
+same 'a record for each, and one of the winner' 25 "$(records)"
+want=$(sed -n '/^$/,$p' <<< "$out" | sed '1d')
+got=$("$TILESCOPE" show "$dir/out.yaml" --what yaml \
+      | sed -n "s/^- '\{0,1\}\(l[ao][^']*\)'\{0,1\}$/\1/p")
+same 'the session has the steps that were printed' "$want" "$got"
+t 0 '^verified: true' run "$dir/out.yaml" --meters clock
+t 0 'max rel err|true' run "$dir/out.yaml" --check
+
+t 0 'from the records of' tune "$op" --budget 24 "${quick[@]}"
+same 'nothing new was measured' 25 "$(records)"
+t 0 '"answered": true' tune "$op" --budget 20 --seed 7 --json
+
+# Every key of the JSON stands in schema.md.
+t 0 '"curve"' tune "$op" --budget 9 --seed 8 --strategy ppo --json --fresh
+missing=$(grep -oE '^ *"[a-z_0-9]+":' <<< "$out" | tr -d ' ":' | sort -u | while read -r key; do
+    grep -qF "\`$key\`" sessions/schema.md || echo "$key"
+done)
+same 'all keys are documented' '' "$missing"
+
+# kill -9 at any moment, then --resume: the same budget, and every record is used.
+"$TILESCOPE" tune "$op" --budget 56 "${quick[@]}" --quiet > /dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 600; i++)); do
+    [ "$(records)" -ge 51 ] && break
+    kill -0 $pid 2> /dev/null || break
+    sleep 0.02
+done
+kill -9 $pid 2> /dev/null && killed=yes || killed=no
+wait $pid 2> /dev/null
+had=$(($(records) - 35))
+if [ $killed = yes ] && [ $had -lt 56 ]; then
+    t 0 '"end": "budget spent"' tune "$op" --budget 56 "${quick[@]}" --resume --json --quiet
+    same 'it had what was recorded' $had "$(number resumed)"
+    same 'and took all of it' $had "$(number replayed)"
+    same 'the budget is the same' 56 "$(number trials)"
+    same 'each candidate is there once' $((35 + 57)) "$(records)"
+else
+    pass '# SKIP it was done before it could be killed'
+fi
+
+# Ctrl-C is a clean end.
+out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" tune "$op" --budget 5000 \
+      --strategy random --baselines none 2> "$dir/err")
+same 'Ctrl-C: exit 130' 130 $?
+grep -qE '^trials: .*, stopped' <<< "$out" && grep -q '^best:' <<< "$out" \
+    && pass 'with the best so far' || flunk 'the best so far' "$out"
+grep -q -- '--resume goes on from [0-9]* of 5000' "$dir/err" && pass 'and how to go on' \
+    || flunk 'how to go on' "$(cat "$dir/err")"
+
+# Pinned layouts are those of the result.
+printf 'layout set B "N/16 K 16n"\n' > "$dir/s.steps"
+t 0 'layout set B "N/16 K 16n"' tune "$op" --steps "$dir/s.steps" --budget 16 "${quick[@]}" \
+    --loop-only
+grep -q '^layout set [AC]' <<< "$out" && flunk 'only loops' "$out" || pass 'only loops'
+t 0 'layout set A "K M"' tune "$op" --budget 16 "${quick[@]}" --pin 'layout set A "K M"'
+finish
