@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-_Static_assert((int)AGENT_LAYOUT_STATE == TUNE_LAYOUT_STATE, "the layout actor's state");
-_Static_assert((int)AGENT_LOOP_STATE == TUNE_POINT_STATE, "the loop actors' state");
+_Static_assert((int)LAYOUT_STATE == TUNE_LAYOUT_STATE, "the layout actor's state");
+_Static_assert((int)LOOP_STATE == TUNE_POINT_STATE, "the loop actors' state");
 
 struct ppo {
     struct agents *agents;
@@ -16,7 +16,7 @@ struct ppo {
     void *point, *next;
 };
 
-static const float no_features[AGENT_OP];
+static const float no_features[OP_FEATURES];
 
 static const float *op_of(const struct search *s)
 {
@@ -53,7 +53,7 @@ static bool ppo_layout(struct search *s, void *state, int64_t *factor)
 {
     struct ppo *x = state;
     double action[TUNE_MAX_LAYOUT_KNOBS];
-    float seen[AGENT_LAYOUT_STATE];
+    float seen[LAYOUT_STATE];
     if (x->drawn.len > 0)
         agents_layout_begin(x->agents);
     for (int i = 0; i < s->p->n_actions; i++) {
@@ -93,7 +93,7 @@ static double reward_of(struct search *s, struct tune_candidate *c)
 /* Every actor moves its knob once, seeing what those before it did. */
 static void take_step(struct search *s, struct ppo *x, int arm)
 {
-    float seen[AGENT_LOOP_STATE];
+    float seen[LOOP_STATE];
     int n = s->p->n_knobs(s->p->ctx, arm);
     memcpy(x->next, x->point, s->p->point_bytes);
     for (int k = 0; k < n; k++) {
