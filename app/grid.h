@@ -15,6 +15,8 @@ enum style {
     STYLE_GOOD, STYLE_BAD,
     STYLE_WORD, STYLE_NOTE,                              /* of code: keywords, what stands out */
     STYLE_MATCH,                                             /* found by a search */
+    STYLE_SERIES,                    /* and the next ones: what belongs together in a plot */
+    STYLE_SERIES_LAST = STYLE_SERIES + 4,
     STYLE_COUNT,
     STYLE_REVERSE = 0x80                                     /* or-ed to any: the cursor */
 };

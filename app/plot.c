@@ -105,5 +105,6 @@ void plot_axes(struct plot *p)
     canvas_text(p->c, PLOT_LEFT + p->cols - text_width(p->x.name), p->rows + 1, STYLE_DIM,
                 p->x.name);
     put_numbers(p, false);
-    canvas_text(p->c, PLOT_LEFT + 1, 0, STYLE_DIM, p->y.name);
+    if (p->y.name)
+        canvas_text(p->c, PLOT_LEFT + 1, 0, STYLE_DIM, p->y.name);
 }

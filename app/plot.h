@@ -7,7 +7,8 @@
 #define PLOT_LEFT 6                       /* columns of the numbers and the axis */
 #define PLOT_BELOW 2                      /* rows of the axis and its numbers */
 
-struct plot_axis { double lo, hi; bool log; const char *name; };         /* lo < hi; log: 0 < lo */
+/* lo < hi; log: 0 < lo.  The name of y may be NULL. */
+struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot {
     struct canvas *c;
     struct plot_axis x, y;

@@ -144,6 +144,12 @@ static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT]
     [STYLE_WORD] = {31, COLOR_CYAN, A_NORMAL, A_NORMAL},
     [STYLE_NOTE] = {133, COLOR_MAGENTA, A_NORMAL, A_BOLD},
     [STYLE_MATCH] = {136, COLOR_YELLOW, A_REVERSE, A_UNDERLINE | A_BOLD},
+    /* Near those of Okabe and Ito (sessions/chart.h): told apart by colour-blind readers, too. */
+    [STYLE_SERIES] = {32, COLOR_BLUE, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 1] = {172, COLOR_YELLOW, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 2] = {36, COLOR_GREEN, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 3] = {175, COLOR_MAGENTA, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 4] = {166, COLOR_RED, A_NORMAL, A_NORMAL},
 };
 
 static void choose_looks(struct terminal *t, bool colour)

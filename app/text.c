@@ -190,6 +190,17 @@ void text_ms(struct str *out, double ms)
     }
 }
 
+void text_duration(struct str *out, double s)
+{
+    long whole = lround(s);
+    if (whole < 90)
+        str_printf(out, "%ld s", whole);
+    else if (whole < 90 * 60)
+        str_printf(out, "%ld:%02ld min", whole / 60, whole % 60);
+    else
+        str_printf(out, "%ld:%02ld h", whole / 3600, whole / 60 % 60);
+}
+
 void text_count(struct str *out, int64_t n)
 {
     static const struct { double unit; const char *suffix; } scale[] = {

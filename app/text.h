@@ -27,6 +27,8 @@ size_t text_break(const char *s, int width);
 
 /* "312 us" with a micro sign, "12.3 ms", "1.24 s": three digits. */
 void text_ms(struct str *out, double ms);
+/* "48 s", "5:38 min", "2:05 h". */
+void text_duration(struct str *out, double s);
 /* "950", "12.3k", "1.24M", "3.1G". */
 void text_count(struct str *out, int64_t n);
 /* A change of 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within half a percent. */
