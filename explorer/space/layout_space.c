@@ -226,6 +226,13 @@ static int64_t groups_of(const struct builder *b)
     return r >= 0 ? b->g->tensor[b->inp].shape[1] / (b->node->reduce[r]->hi + 1) : 1;
 }
 
+/* Blocks of channels: parts of a group, or whole groups. */
+static struct layout_knob in_groups(const struct builder *b, int64_t channels)
+{
+    int64_t groups = groups_of(b);
+    return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
+}
+
 /* The output: axes and channels tiled.  tiled[] has its n dims. */
 static void conv_output(struct builder *b, struct template_tensor *t, int *tiled, int n)
 {
@@ -237,8 +244,8 @@ static void conv_output(struct builder *b, struct template_tensor *t, int *tiled
         struct layout_knob k = { .extent = d->extent };
         if (i < n - 1)
             k.multiple = tile_multiple(b, tiled[i], i);
-        else if (groups_of(b) > 1)
-            k.group = d->extent / groups_of(b);
+        else
+            k = in_groups(b, d->extent);
         if (pinned)
             d->fixed = pinned_tile(b, x->name, d->name, d->extent);
         else
@@ -272,8 +279,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
         t->dim[channel].middle = out->dim[1].middle;
         t->dim[channel].fixed = out->dim[1].fixed;
     } else if (!is_pinned(b, x->name)) {
-        add_dim_knobs(b, &t->dim[channel], x->name, "",
-                      (struct layout_knob){ .extent = b->node->reduce[r]->hi + 1 });
+        add_dim_knobs(b, &t->dim[channel], x->name, "", in_groups(b, x->shape[channel]));
     }
     order_blocks(t, tiled, n);
     add_tensor(b, t);
@@ -281,7 +287,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
 }
 
 /* O/o_t' I/i_t' | O I middle | KH KW | i_t' o_t' */
-static void conv_weights(struct builder *b, int64_t out_group)
+static void conv_weights(struct builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
     struct template_tensor t;
@@ -292,7 +298,7 @@ static void conv_weights(struct builder *b, int64_t out_group)
         if (i >= 0)
             add_dim_knobs(b, &t.dim[i], x->name, "'",
                           (struct layout_knob){ .extent = x->shape[i] });
-        add_dim_knobs(b, &t.dim[o], x->name, "'", (struct layout_knob){ .extent = out_group });
+        add_dim_knobs(b, &t.dim[o], x->name, "'", in_groups(b, x->shape[o]));
     }
     for (enum part_level l = PART_OUTER; l <= PART_MIDDLE; l++)
         for (int k = n - 1; k >= 0; k--)
@@ -338,7 +344,7 @@ static void conv_template(struct builder *b)
     tiled[n++] = 1;
     conv_output(b, &out, tiled, n);
     conv_input(b, &out, tiled, n_axes, &inp);
-    conv_weights(b, x->shape[1] / groups_of(b));
+    conv_weights(b);
     if (b->t->set_given)
         caller_input(b, &inp);
 }

@@ -7,7 +7,9 @@
  *     ker  O/o_t' I/i_t' KH KW  i_t' o_t'
  *
  * and alike for c1d, c3d, grp, dep, dil, t2d, t3d, gmm and bmm.  With two levels each tiled dim has
- * a middle part (h_m).  The space of a graph is that of its main node.
+ * a middle part (h_m).  Channel blocks of grp are parts of a group or whole groups, in all three
+ * tensors: SPEC D.3 has parts only for inp and ker, but small groups must share a vector.  The
+ * space of a graph is that of its main node.
  *
  * The operand may be the caller's, or be padded from Inp_in.  The caller is taken to hand his data
  * over in the layout that is asked for (`set input_layout given`), unless pinned lines set

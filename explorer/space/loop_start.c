@@ -27,15 +27,29 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
 }
 
 /* A tile of m x v lanes: how many of the lanes and of the pixels are at work, and how many
- * multiply-adds a load feeds (the expert schedules' measure). */
-static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used)
+ * multiply-adds a load feeds (the expert schedules' measure).  `apart`: every lane has an input of
+ * its own, so that more vectors share nothing. */
+static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
 {
     double vectors = (double)((v + s->opts.lanes - 1) / s->opts.lanes);
-    double tile = vectors * (double)m;
-    if (tile > s->opts.registers - 4)
+    double tile = vectors * (double)m, most = s->opts.registers - 4;
+    if (tile > (apart ? s->opts.registers / 2 : most))
         return 0;
-    return used * (double)v / (vectors * s->opts.lanes) * fmin(1, tile / 10) * tile /
-           (tile + 0.25 * (vectors + (double)m));
+    used *= (double)v / (vectors * s->opts.lanes);
+    if (apart)
+        return used * fmin(1, tile / 5) * (double)m / ((double)m + 0.5) - 0.02 * vectors;
+    return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));
+}
+
+/* Depthwise, or small groups that share a vector. */
+static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
+{
+    struct loop_plan plan;
+    bool channels = false;
+    for (int a = 0; a < s->nest->n_axes; a++)
+        channels = channels || streq(s->nest->axis[a].name, "I") ||
+                   streq(s->nest->axis[a].name, "K");
+    return !channels || (loop_plan_of(s, p, &plan) && plan.uneven >> s->nest->vector & 1);
 }
 
 /* The innermost factor t of knob k: false where there is no such split. */
@@ -68,7 +82,8 @@ static void try_start(struct start *b, struct loop_point *p, double score)
 }
 
 /* One other axis beside the vector: m of its iterations. */
-static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v)
+static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v,
+                     bool apart)
 {
     const struct loop_axis *x = &b->s->nest->axis[axis];
     const struct loop_knob *k = &b->s->knob[x->knob];
@@ -77,29 +92,27 @@ static void try_axis(struct start *b, const struct loop_point *from, int axis, i
         if (!take_tile(k, m, p.v[x->knob]))
             continue;
         double used = (double)x->rest / (double)((x->rest + m - 1) / m * m);
-        try_start(b, &p, tile_score(b->s, m, v, used) - 1e-3 * (b->s->nest->vector - axis));
+        try_start(b, &p, tile_score(b->s, m, v, used, apart) - 1e-3 * (b->s->nest->vector - axis));
     }
 }
 
-/* Written out as far as the whole body stays small: the taps of a depthwise window. */
+/* Written out as far as the whole body stays small: the taps of a depthwise window, the channels of
+ * a first layer. */
 static void unroll_more(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
-    int reductions = 0;
-    for (int i = 0; i < nest->n_axes; i++)
-        reductions += nest->axis[i].reduce && nest->axis[i].extent > 1 &&
-                      !(nest->axis[i].operands >> OPERAND_DATA & 1 && nest->axis[i].extent > 8);
-    for (int64_t u = reductions + 1; u > 1 && nest->k_unroll >= 0; u--) {
+    int64_t most = lanes_apart(s, p) ? 256 : 64;
+    for (int64_t u = nest->k_unroll >= 0 ? s->knob[nest->k_unroll].n_choices - 1 : 0; u > 1; u--) {
         struct loop_point q = *p;
         struct loop_plan plan;
         int64_t body = 1;
         q.v[nest->k_unroll][0] = u;
-        if (u >= s->knob[nest->k_unroll].n_choices || !loop_point_sound(s, &q, NULL))
+        if (!loop_point_sound(s, &q, NULL))
             continue;
         loop_plan_of(s, &q, &plan);
         for (int i = 0; i < plan.n; i++)
             body *= plan.loop[i].ann == LOOP_UNROLL ? plan.loop[i].extent : 1;
-        if (body <= 64) {
+        if (body <= most) {
             *p = q;
             return;
         }
@@ -121,10 +134,11 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p)
             continue;
         q.v[nest->k_vectorize][0] = 1;
         q.v[nest->k_cache_write][0] = 1;
-        try_start(&b, &q, tile_score(s, 1, v, 1) - 0.1);
+        bool apart = lanes_apart(s, &q);
+        try_start(&b, &q, tile_score(s, 1, v, 1, apart) - 0.1);
         for (int a = 0; a < nest->vector; a++)
             if (!nest->axis[a].reduce && nest->axis[a].knob >= 0)
-                try_axis(&b, &q, a, v);
+                try_axis(&b, &q, a, v, apart);
     }
     *p = b.best;
     unroll_more(s, p);

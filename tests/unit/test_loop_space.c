@@ -214,7 +214,8 @@ static void found_again(void **state)
     assert_true(2 * same > n_points);
 }
 
-/* The forms of the expert schedules are in the space over their layouts. */
+/* The forms of the expert schedules are in the space over their layouts, and those in the layout
+ * space. */
 static void experts(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ static void experts(void **state)
     struct experts all;
     struct err e;
     assert_true(experts_read(a, &all, &e));
-    int found = 0, total = 0;
+    int found = 0, layouts_found = 0, total = 0;
     double most = 0;
     for (int i = 0; i < 2 * COUNT_OF(specs); i++) {
         struct expert_schedule x[8];
@@ -256,6 +257,14 @@ static void experts(void **state)
             assert_true(program_replay_known(a, spec, x[k].step, x[k].n, &program, &f, &bad, &e));
             most = fmax(most, func_statements(f, s->opts.lanes));
             assert_true(loop_code_sound(s, f, &e));
+            const struct layout_space *l;
+            int64_t factor[LAYOUT_KNOBS];
+            assert_true(layout_space_new(a, spec, NULL, 0, NULL, &l, &e));
+            bool laid_out = layout_space_find(l, x[k].step, x[k].n, factor);
+            layouts_found += laid_out;
+            if (!laid_out)
+                print_message("no template: %s, expert %s, %s\n", spec, x[k].expert->id,
+                              expert_chosen_text(a, &x[k]));
             found += there;
             total++;
             if (!there)
@@ -265,7 +274,9 @@ static void experts(void **state)
     }
     print_message("%d of %d expert schedules are points, of at most %g statements\n", found, total,
                   most);
+    print_message("%d of their layouts are points of the templates\n", layouts_found);
     assert_true(found == total);
+    assert_true(layouts_found == total);
     arena_free(a);
 }
 

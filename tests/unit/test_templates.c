@@ -120,7 +120,10 @@ static void conv_loops(struct str *steps, const struct op *op, const struct grap
     cut_at(steps, &o, (int)factor_of(l, dep ? "c_t'" : "o_t'", factor));
     cut_at(steps, &o, dep ? channels : channels / groups);
     if (!dep) {
-        cut_at(steps, &i, (int)factor_of(l, "i_t", factor));
+        int in = (int)factor_of(l, "i_t", factor);
+        if (in > reduced)                 /* a block of several groups */
+            cut_at(steps, &o, in / reduced * (channels / groups));
+        cut_at(steps, &i, in);
         cut_at(steps, &i, (int)factor_of(l, "i_t'", factor));
     }
 }
