@@ -6,7 +6,6 @@
 #define MOST_BODY 512                     /* statements written out (TVM's largest step) */
 #define MOST_STATEMENTS 4096              /* with the copies of them for borders and tails */
 #define MOST_LOCAL 32768                  /* elements of a tile on the stack: 128 KiB */
-#define SPARE_REGISTERS 2                 /* for operands, beside the accumulators */
 #define MOST_INNER 64
 
 static bool refuse(struct err *e, const char *why, int64_t n)
@@ -180,7 +179,7 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
     if (plan->cache_write == AT_NONE)
         return true;
     if (knob_choice(p, s->nest->k_unroll, 0) > 0 &&
-        accumulators > s->opts.registers - SPARE_REGISTERS)
+        accumulators > s->opts.registers)
         return refuse(e, "%lld accumulators, more than there are registers", accumulators);
     return tile <= MOST_LOCAL || refuse(e, "a local tile of %lld elements", tile);
 }
