@@ -14,6 +14,7 @@
 #define HEAT_MOST_S 10e-3
 #define LONG_CALL_S 20e-3                 /* warm after one call; an interruption is short to it */
 #define GIVE_UP_ROUNDS 2                  /* one of long calls */
+#define HOPELESS 2                        /* times give_up_s: not worth a warm-up */
 #define CLOCK_READINGS 1000
 
 static void run_once(const struct work *w)
@@ -198,6 +199,21 @@ static bool gives_up(const struct sampler *s, int rounds)
         && rounds >= (s->least >= LONG_CALL_S ? 1 : GIVE_UP_ROUNDS);
 }
 
+/* One alone and so slow that a call says enough is not warmed up; then that call is its sample.  A
+ * team that waits for a busy core looks like that, too: it gets its warm-up. */
+static bool is_hopeless(struct sampler *s)
+{
+    if (!(s->q->give_up_s > 0) || s->q->append || s->q->cold || s->n != 1 || s->sh->threads > 1)
+        return false;
+    int series = s->list[0];
+    s->work[series].batch = 1;
+    double call_s = time_batch(&s->work[series]);
+    if (call_s <= HOPELESS * s->q->give_up_s || !begin_sitting(s, false))
+        return false;
+    s->sh->sample[series][s->sh->n_samples[series]++] = call_s;
+    return true;
+}
+
 static void clear(struct shared *sh)
 {
     sh->n_sittings = 0;
@@ -214,6 +230,8 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     list_works(&s);
     if (!q->append)
         clear(sh);
+    if (is_hopeless(&s))
+        return;
     warm_up(&s);
     double start = clock_s(), now = start;
     for (int runs = 0, sat = 0; has_room(&s); runs++) {

@@ -28,12 +28,13 @@ struct sampling_hooks {
 
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
  * request->time_s is over and there are min_runs of each, or most_s is over, or after a round (two
- * of short calls) in which every contender took longer than give_up_s, if that is not 0.  Appending
- * needs no warm-up.  Each round samples each work once, in a new order, so that no contender always
- * follows the same other; for each of request->sittings equal parts of the time the buffers are
- * renewed.  Hot: with several contenders, and after a renewal, a short one is called once before
- * its sample.  Cold: a sample is one call, with the cost of reading the clock taken off; only
- * contenders are sampled. */
+ * of short calls) in which every contender took longer than give_up_s, if that is not 0; one thread
+ * that is alone is not even warmed up when it takes twice as long.  Appending needs no warm-up.
+ * Each round samples each work once, in a new order, so that no contender always follows the same
+ * other; for each of request->sittings equal parts of the time the buffers are renewed.  Hot: with
+ * several contenders, and after a renewal, a short one is called once before its sample.  Cold: a
+ * sample is one call, with the cost of reading the clock taken off; only contenders are
+ * sampled. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 

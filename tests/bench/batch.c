@@ -1,7 +1,10 @@
 /* `make bench-batch`: what compiling costs by kernels a compiler call, candidates a second, and
  * whether a batch and measure_program say the same.
  *
- *     bench-batch [-n CANDIDATES] [-t THREADS] [OPERATOR...]
+ *     bench-batch [-n CANDIDATES] [-t THREADS] [-r RUNS] [OPERATOR...]
+ *
+ * -r: instead, runs of eight random points of the layout and loop spaces each, as a search that
+ * knows nothing measures them: what became of them, and what a thousand would take.
  *
  * The candidates are the schedules of the shipped experts whose code differs; the object cache is a
  * new folder each time, so that everything is compiled.  CPU time is that of all processes of the
@@ -13,7 +16,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "explorer/space/layout_space.h"
+#include "explorer/space/loop_space.h"
 #include "kernels/base/arena.h"
+#include "kernels/base/vec.h"
 #include "profile/batch.h"
 #include "sessions/expert.h"
 
@@ -152,21 +158,109 @@ static void bench(struct arena *a, const char *spec, int threads, int most)
     compare(&l, threads);
 }
 
+/* --- Random points ---------------------------------------------------------------------------- */
+
+#define A_RUN 8
+typedef VEC(const char *) lines;
+
+static void add_lines(lines *all, const char *const *line, int n)
+{
+    for (int i = 0; i < n; i++)
+        vec_push(all, line[i]);
+}
+
+/* Layouts and loops drawn, both sound; NULL: these do not go together. */
+static const struct program *draw(struct arena *a, const char *spec, int threads, struct rng *r)
+{
+    struct loop_opts lo = { .threads = threads };
+    const struct layout_space *layouts;
+    const struct loop_space *loops;
+    const char *const *line;
+    const struct program *p = NULL;
+    const struct func *f;
+    struct loop_point point;
+    int64_t factor[LAYOUT_KNOBS];
+    lines all = {0};
+    struct err e;
+    int n, bad;
+    if (!layout_space_new(a, spec, NULL, 0, NULL, &layouts, &e))
+        fail("%s", e.text);
+    layout_space_random(layouts, r, factor);
+    if (!layout_space_lines(layouts, a, factor, &line, &n, NULL, &e))
+        fail("%s", e.text);
+    add_lines(&all, line, n);
+    if (loop_space_new(a, spec, all.data, all.len, &lo, &loops, &e)) {
+        loop_point_random(loops, r, &point);
+        if (loop_point_lines(loops, a, &point, &line, &n, &e)) {
+            add_lines(&all, line, n);
+            if (!program_replay(a, spec, all.data, all.len, &p, &bad, &e)
+                || !program_lower(p, &f, &e) || !loop_code_sound(loops, f, &e))
+                p = NULL;
+        }
+    }
+    vec_free(&all);
+    return p;
+}
+
+static void bench_random(const char *spec, int threads, int runs)
+{
+    struct rng r = rng_seed(1);
+    struct arena *a = arena_new();
+    struct batch *b = NULL;
+    struct batch_opts o = { .measure = { .threads = threads, .seed = 1 } };
+    struct err e;
+    char folder[64];
+    double drawing_s = 0, cpu_s = 0;
+    new_cache(folder);
+    for (int k = 0; k < runs; k++) {
+        double start = clock_s();
+        for (int n = 0; n < A_RUN;) {
+            const struct program *p = draw(a, spec, threads, &r);
+            if (p)
+                item[n++].p = p;
+        }
+        drawing_s += clock_s() - start;
+        if (!b && !batch_new(item[0].p, &o, NULL, &b, &e))
+            fail("%s", e.text);
+        double before = children_cpu_s();
+        if (!batch_run(b, item, A_RUN, NULL, NULL, &e))
+            fail("%s", e.text);
+        cpu_s += children_cpu_s() - before;
+        arena_reset(a);
+    }
+    struct batch_stats s = batch_stats(b);
+    int n = runs * A_RUN;
+    printf("%s: %d random points, %d thread%s\n", spec, n, threads, threads > 1 ? "s" : "");
+    printf("  %d ok (%d given up), %d wrong, %d crashed, %d timeouts, %d not compiled,"
+           " %d too large; %d children\n", s.of[OUTCOME_OK], s.given_up, s.of[OUTCOME_WRONG],
+           s.of[OUTCOME_CRASH], s.of[OUTCOME_TIMEOUT], s.of[OUTCOME_COMPILE], s.of[OUTCOME_LIMIT],
+           s.children);
+    printf("  each: %.1f ms compiling (%.1f CPU ms), %.1f ms measuring, %.1f ms drawing;"
+           " a thousand: %.0f s\n", 1e3 * s.compile_s / n, 1e3 * cpu_s / n,
+           1e3 * s.measure_s / n, 1e3 * drawing_s / n, 1e3 * (s.compile_s + s.measure_s) / n);
+    batch_free(b);
+    remove_cache(folder);
+    arena_free(a);
+}
+
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    int n = 32, threads = 1, c;
-    while ((c = getopt(argc, argv, "n:t:")) != -1) {
+    int n = 32, threads = 1, runs = 0, c;
+    while ((c = getopt(argc, argv, "n:t:r:")) != -1) {
         if (c == '?')
             return 2;
-        *(c == 'n' ? &n : &threads) = atoi(optarg);
+        *(c == 'n' ? &n : c == 't' ? &threads : &runs) = atoi(optarg);
     }
     n = n < 1 ? 1 : n > MOST ? MOST : n;
-    if (optind == argc)
-        for (int i = 0; i < COUNT_OF(default_spec); i++)
-            bench(a, default_spec[i], threads, n);
-    for (; optind < argc; optind++)
-        bench(a, argv[optind], threads, n);
+    int n_specs = optind < argc ? argc - optind : COUNT_OF(default_spec);
+    for (int i = 0; i < n_specs; i++) {
+        const char *spec = optind < argc ? argv[optind + i] : default_spec[i];
+        if (runs > 0)
+            bench_random(spec, threads, runs);
+        else
+            bench(a, spec, threads, n);
+    }
     arena_free(a);
     return 0;
 }

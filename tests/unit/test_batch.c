@@ -289,7 +289,7 @@ static void slow_ones_are_given_up(void **state)
     assert_true(batch_run(b, &small, 1, NULL, NULL, &e));
     assert_int_equal(small.m.outcome, OUTCOME_OK);
     assert_true(small.given_up && small.m.verified);
-    assert_int_equal(small.m.latency.runs, 2);
+    assert_true(small.m.latency.runs <= 2);
     assert_int_equal(batch_stats(b).given_up, 1);
     batch_free(b);
 
