@@ -369,7 +369,7 @@ static void refusals(void **state)
     (void)state;
     static const struct { const char *knob; int64_t v[4]; const char *why; } row[] = {
         { "M", { 2, 1, 1, 32 }, "accumulators" }, { "M", { 64, 1, 1, 2 }, "multiply" },
-        { "N", { 8, 1, 1, 8 }, NULL }, { "N", { 4, 1, 8, 2 }, "accumulators" },
+        { "N", { 8, 1, 1, 8 }, NULL }, { "N", { 2, 1, 16, 2 }, "accumulators" },
         { "N", { 64, 1, 1, 1 }, "vectorized" }, { "K", { 1, 512 }, "64" },
         { "unroll", { 7 }, "choice" }, { "consumers", { 1 }, "S1" },
     };
