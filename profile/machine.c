@@ -279,6 +279,12 @@ void machine_read(struct machine *m)
     m->has_pmu = machine_has_pmu();
 }
 
+int64_t machine_last_cache(const struct machine *m)
+{
+    return m->l3.size_bytes > 0 ? m->l3.size_bytes
+           : m->l2.size_bytes > 0 ? m->l2.size_bytes : m->l1d.size_bytes;
+}
+
 void machine_fingerprint(struct str *out, const struct machine *m)
 {
     str_printf(out, "%s | %s | %d core%s | L1d ", m->cpu, m->isa, m->cores,

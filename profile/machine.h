@@ -16,6 +16,7 @@ struct machine {
     bool has_pmu;                        /* the kernel lists a CPU event source */
 };
 void machine_read(struct machine *m);
+int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost cache known */
 uint64_t machine_cpu_hash(void);         /* of what -march=native depends on */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */

@@ -79,8 +79,7 @@ static void put_machine(struct arena *a, param_list *p, int threads)
     put(a, p, "threads", threads);
     struct machine m;
     machine_read(&m);
-    int64_t last = m.l3.size_bytes > 0 ? m.l3.size_bytes : m.l2.size_bytes;
-    put(a, p, "last_cache", last > 0 ? last : m.l1d.size_bytes);
+    put(a, p, "last_cache", machine_last_cache(&m));
 }
 
 /* What is left at the end: its name and size. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/machine.h"
+
 /* A factored reduction changes the graph that loops are of, so it stays with the layouts. */
 static bool is_loop_line(const char *line)
 {
@@ -16,7 +18,9 @@ bool spaces_of(struct arena *a, const struct program *p, int threads, struct spa
 {
     const char **settings = ARENA_ARRAY(a, const char *, p->n_steps + 1);
     const char **base = ARENA_ARRAY(a, const char *, p->n_steps + 1);
-    struct loop_opts o = { .threads = threads };
+    struct machine m;
+    machine_read(&m);
+    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m) };
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))

@@ -166,6 +166,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
     if (nest->k_consumer >= 0)
         write_consumers(&w, p->v[nest->k_consumer][0]);
     write_parallel(&w);
+    if (knob_choice(p, nest->k_stream, 0))
+        add_line(&w, "loop stream %s", nest->result);
     const char **copy = ARENA_ARRAY(a, const char *, w.line.len + 1);
     for (int i = 0; i < w.line.len; i++)
         copy[i] = w.line.data[i];

@@ -23,6 +23,7 @@ struct target {
     const struct stage *stage;
     struct shape want;
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
+    bool stream;
     int run[PLAN_LOOPS];                  /* per leaf */
     enum loop_level level[PLAN_LOOPS];    /* per leaf, as they are tried */
 };
@@ -109,6 +110,13 @@ static bool read_attached(struct target *t, const struct program *p)
                                            : AT_ROOT;
     }
     return true;
+}
+
+/* Where the space does not have it, as parallel marks: passed over. */
+static void read_stream(struct target *t, const struct program *p)
+{
+    const char *result = t->s->nest->result;
+    t->stream = result && p->stage[program_stage(p, result)]->stream;
 }
 
 static bool read_copies(struct target *t)
@@ -313,6 +321,8 @@ static bool try_choices(const struct target *t, struct loop_point *p)
             t->want.n > 0 && t->want.leaf[t->want.n - 1].ann == LOOP_VECTORIZE;
     if (nest->k_cache_write >= 0)
         p->v[nest->k_cache_write][0] = t->want.cache_write != AT_NONE;
+    if (nest->k_stream >= 0)
+        p->v[nest->k_stream][0] = t->stream;
     return try_knobs(t, order, COUNT_OF(order), true, p) &&
            try_knobs(t, place, COUNT_OF(place), false, p);
 }
@@ -407,6 +417,7 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
     memset(p, 0, sizeof *p);
     if (s->nest->pinned)
         t->want.cache_write = t->want.cache_read[0] = t->want.cache_read[1] = AT_NONE;
+    read_stream(t, program);
     bool found = (s->nest->pinned || (read_leaves(t) && read_copies(t) && find_runs(t))) &&
                  read_attached(t, program) && find_point(t, p);
     arena_free(a);

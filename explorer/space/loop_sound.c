@@ -200,6 +200,9 @@ static bool places_sound(const struct loop_space *s, const struct loop_point *p,
         operand_tile(s, plan, OPERAND_DATA, plan->pad) > MOST_LOCAL)
         return refuse(e, "a padded tile of %lld elements",
                       operand_tile(s, plan, OPERAND_DATA, plan->pad));
+    if (knob_choice(p, nest->k_stream, 0) && nest->n_chain == 0 && !nest->pinned &&
+        plan->cache_write == AT_NONE)
+        return refuse(e, "sums that are kept in memory are read again (%lld)", 0);
     for (int o = 0; o < OPERANDS; o++) {
         if (plan->cache_read[o] == AT_NONE)
             continue;

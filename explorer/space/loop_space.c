@@ -15,6 +15,7 @@ const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_PARALLEL] = "parallel", [KNOB_VECTORIZE] = "vectorize", [KNOB_UNROLL] = "unroll",
     [KNOB_CACHE_WRITE] = "cache_write", [KNOB_CACHE_READ] = "cache_read",
     [KNOB_CONSUMER] = "consumer", [KNOB_PAD] = "pad", [KNOB_RFACTOR] = "rfactor",
+    [KNOB_STREAM] = "stream",
 };
 
 struct builder {
@@ -393,6 +394,29 @@ static void find_pad(struct builder *b)
                                                            b->nest->pad), where, 4);
 }
 
+/* What is left at the end, when the main nest or the last node of its chain makes it, and when the
+ * cache could keep little of it anyway.  The expert schedules stream from half of the last cache. */
+static void find_result(struct builder *b)
+{
+    static const char *const off_on[] = { "off", "on" };
+    struct nest_info *nest = b->nest;
+    const char *name = nest->n_chain > 0 ? nest->chain[nest->n_chain - 1] : nest->name;
+    int out = b->g->node[program_stage(b->p, name)].out;
+    int64_t bytes = b->p->layout[out]->elems * (int64_t)sizeof(float);
+    for (int n = 0; n < b->g->n_nodes; n++)
+        if (graph_reads(b->g, n, out))
+            return;
+    for (int n = 0; n < b->g->n_nodes; n++)
+        if (b->p->stage[n]->stream)
+            return;
+    bool held = nest->pinned && nest->n_chain == 0 && !b->stage->cache_at;
+    if (b->s->opts.last_cache <= 0 || bytes < b->s->opts.last_cache / 4 || held)
+        return;
+    nest->result = name;
+    nest->streams = bytes >= b->s->opts.last_cache / 2;
+    nest->k_stream = choice_knob(b, KNOB_STREAM, arena_printf(b->a, "stream %s", name), off_on, 2);
+}
+
 struct finder { const struct builder *b; int n; };
 
 static void see_operand(void *ctx, const struct val *load)
@@ -469,7 +493,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     b.s->opts = fill_options(opts);
     b.s->size = 1;
     nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
-    nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = -1;
+    nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;
     nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
     nest->name = b.stage->name;
     const struct layout *data = b.p->layout[b.node->data_in];
@@ -488,6 +512,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     }
     find_pad(&b);
     find_chain(&b);
+    find_result(&b);
     const char **base = ARENA_ARRAY(a, const char *, n + 1);
     for (int i = 0; i < n; i++)
         base[i] = arena_strdup(a, line[i]);

@@ -22,7 +22,8 @@
 
 enum knob_kind {
     KNOB_SPATIAL, KNOB_REDUCE, KNOB_ORDER, KNOB_PARALLEL, KNOB_VECTORIZE, KNOB_UNROLL,
-    KNOB_CACHE_WRITE, KNOB_CACHE_READ, KNOB_CONSUMER, KNOB_PAD, KNOB_RFACTOR, KNOB_KINDS
+    KNOB_CACHE_WRITE, KNOB_CACHE_READ, KNOB_CONSUMER, KNOB_PAD, KNOB_RFACTOR,
+    KNOB_STREAM, KNOB_KINDS
 };
 extern const char *const knob_kind_name[KNOB_KINDS];        /* "spatial" "reduce" ... */
 
@@ -47,6 +48,8 @@ struct loop_opts {
     bool dividing;                        /* only factors that divide */
     int threads;                          /* 0 and 1: nothing is parallel */
     int lanes, registers;                 /* of the vector unit; 0: this machine's */
+    int64_t last_cache;                   /* bytes; a result of a quarter of it or more may be
+                                           * stored past the caches; 0: never */
 };
 
 struct loop_axis;                         /* loop_space_impl.h */
@@ -104,7 +107,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
                       const char *const **line, int *n, struct err *e);
 /* The point whose nest is that of these lines (those of the base may be among them): the same loops
  * in the same order with the same marks, tiles and attached nodes; loops of one axis that follow
- * each other count as one, parallel marks only where the space has them.  False: there is none. */
+ * each other count as one, parallel and stream marks only where the space has them.  False: there is
+ * none. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p);
 #endif

@@ -43,9 +43,11 @@ struct nest_info {
     struct root_axes { int n; const char *name[2]; int64_t extent[2]; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
     struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
+    const char *result;                   /* what is stored last and may be streamed; NULL: none */
+    bool streams;                         /* a result that large is streamed from the start */
     /* knobs, -1 where there is none */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
-    int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad;
+    int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
 };
 
 struct plan_loop {

@@ -134,6 +134,8 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p)
             continue;
         q.v[nest->k_vectorize][0] = 1;
         q.v[nest->k_cache_write][0] = 1;
+        if (nest->k_stream >= 0)
+            q.v[nest->k_stream][0] = nest->streams;
         bool apart = lanes_apart(s, &q);
         try_start(&b, &q, tile_score(s, 1, v, 1, apart) - 0.1);
         for (int a = 0; a < nest->vector; a++)

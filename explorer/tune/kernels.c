@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kernels/gen/gen.h"
+#include "profile/machine.h"
 
 bool kernels_is_layout(const char *line)
 {
@@ -14,7 +15,7 @@ bool kernels_is_layout(const char *line)
 
 static bool open_space(struct kernels *k, struct kernels_arm *arm, struct err *e)
 {
-    struct loop_opts o = { .threads = k->o.measure.threads };
+    struct loop_opts o = { .threads = k->o.measure.threads, .last_cache = k->last_cache };
     arm->mem = arena_new();
     if (loop_space_new(arm->mem, k->o.spec, arm->line, arm->n, &o, &arm->space, e))
         return true;
@@ -192,11 +193,14 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
 {
     struct kernels *k = xcalloc(1, sizeof *k);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct machine machine;
+    machine_read(&machine);
     k->o = *o;
     k->keep = arena_new();
     k->batch_mem = arena_new();
     k->best_ms = INFINITY;
     k->lanes = (o->measure.isa ? target_named(o->measure.isa) : target_host()).vector_floats;
+    k->last_cache = machine_last_cache(&machine);
     k->n_threads = o->jobs > 0 ? o->jobs : cores > 0 ? (int)cores : 1;
     if (k->n_threads > COUNT_OF(k->scratch))
         k->n_threads = COUNT_OF(k->scratch);

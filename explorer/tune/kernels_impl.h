@@ -29,6 +29,7 @@ struct kernels {
     double best_ms;                      /* of all that were learned */
     int n_threads;                       /* that rank */
     int lanes;                           /* floats of a vector register */
+    int64_t last_cache;                  /* bytes */
     struct arena *scratch[16];
     struct batch *batch;                 /* made when the first candidate is measured */
     struct batch_item *item;             /* of the batch under way */

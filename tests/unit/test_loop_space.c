@@ -118,7 +118,7 @@ static void drawn_points(void **state)
         const char *spec = ops[i % COUNT_OF(ops)], *const *line;
         int n = draw_layout(a, &r, spec, &line);
         struct loop_opts o = { .full = i % 5 == 4, .threads = i % 3 ? 1 : 2, .lanes = 4 << i % 3,
-                               .registers = 16 << i % 2 };
+                               .registers = 16 << i % 2, .last_cache = i % 2 ? 64 : 0 };
         const struct loop_space *s = loops_over(a, spec, line, n, &o);
         struct loop_point p = { 0 }, q;
         loop_point_start(s, &p);
@@ -293,6 +293,51 @@ static int knob_of(const struct loop_space *s, const char *name)
             return k;
     fail_msg("%s has no knob %s", s->spec, name);
     return -1;
+}
+
+/* Large results are stored past the caches or not; the lines say so, and lead back. */
+static void streams(void **state)
+{
+    (void)state;
+    static const struct { const char *spec, *knob, *line; int64_t last_cache; bool there; } row[] = {
+        { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 65536, true },
+        { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 65537 + 3, false },
+        { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 0, false },
+        { "c2d i=4 h=10 w=10 o=16 k=3 bias=1 relu=1", "stream ReLU", "loop stream ReLU", 64, true },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct loop_space *s = plain_space(a, row[i].spec, &(struct loop_opts){
+                                                 .lanes = 16, .registers = 32,
+                                                 .last_cache = row[i].last_cache });
+        const char *const *line;
+        struct loop_point p, q;
+        struct err e;
+        int n, there = 0;
+        for (int k = 0; k < s->n; k++)
+            there += s->knob[k].kind == KNOB_STREAM;
+        assert_int_equal(there, row[i].there);
+        loop_point_start(s, &p);
+        if (there)
+            p.v[knob_of(s, row[i].knob)][0] = 1;
+        assert_true(loop_point_lines(s, a, &p, &line, &n, &e));
+        assert_int_equal(streq(line[n - 1], row[i].line), row[i].there);
+        check_runs(s, build(a, s, &p));
+        assert_true(loop_point_from_lines(s, line, n, &q));
+        if (there)
+            assert_int_equal(q.v[knob_of(s, row[i].knob)][0], 1);
+        arena_free(a);
+    }
+    /* sums that are kept in memory */
+    struct arena *a = arena_new();
+    const struct loop_space *s = plain_space(a, row[0].spec, &(struct loop_opts){
+                                             .last_cache = 64 });
+    struct loop_point p;
+    loop_point_start(s, &p);
+    p.v[knob_of(s, "stream C")][0] = 1;
+    p.v[knob_of(s, "cache_write")][0] = 0;
+    assert_false(loop_point_sound(s, &p, NULL));
+    arena_free(a);
 }
 
 /* SPEC D.5's counts, and the size as their product. */
@@ -491,7 +536,8 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_points), cmocka_unit_test(large_shapes),
-        cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(sizes),
+        cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(streams),
+        cmocka_unit_test(sizes),
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
         cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
     };
