@@ -23,6 +23,7 @@ struct emit {
     const char **again;                   /* names of the copies of pointers */
     const char *prefix;                   /* of the names of index helpers */
     struct str statics;                   /* functions of the unit's own arrays */
+    const char **of_thread;               /* their names, by buffer; NULL: none yet */
     VEC(const struct term *) shuffles;    /* one of each pattern: shuffle0, shuffle1, ... */
     int depth;                            /* of indentation */
     bool in_parallel;

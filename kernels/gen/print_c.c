@@ -235,12 +235,29 @@ static bool holds_parallel(const struct block *b)
     return false;
 }
 
-/* Where a thread's own large array lives.  A function that no compiler looks through: no loop may
- * have the call for thread-local storage in it, because clang 14 keeps vectors in registers
- * across such a call that the callee may overwrite. */
-static void print_thread_array(struct emit *m, const struct buffer *b, const char *name)
+/* Its text stays, other than the names of the scope that it is called in. */
+static const char *thread_function(struct emit *m, int buffer)
 {
-    const char *of_thread = names_claim(m->names, arena_printf(m->u->arena, "%s_of_thread", name));
+    const char *name = arena_printf(m->u->arena, "%s_of_thread", m->buffer[buffer]);
+    for (int i = 0; i < m->u->func->n_buffers; i++)
+        if (m->of_thread[i] && streq(m->of_thread[i], name))
+            name = arena_printf(m->u->arena, "%s_of_thread_%d", m->buffer[buffer], buffer);
+    return names_claim(m->names, name);
+}
+
+/* Where a thread's own large array lives; copies of a loop, for borders, have it one after the
+ * other.  A function that no compiler looks through: no loop may have the call for thread-local
+ * storage in it, because clang 14 keeps vectors in registers across such a call that the callee may
+ * overwrite. */
+static void print_thread_array(struct emit *m, int buffer)
+{
+    const struct buffer *b = &m->u->func->buffer[buffer];
+    const char *name = m->buffer[buffer], *of_thread = m->of_thread[buffer];
+    if (of_thread) {
+        str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
+        return;
+    }
+    of_thread = m->of_thread[buffer] = thread_function(m, buffer);
     str_printf(&m->statics, "static __attribute__((noinline)) float *%s(void)\n{\n", of_thread);
     str_printf(&m->statics, "    static _Thread_local float memory[%lld] ", (long long)b->elems);
     str_add(&m->statics, "__attribute__((aligned(64)));\n    float *p = memory;\n"
@@ -258,7 +275,7 @@ static void print_array(struct emit *m, const struct code *scope)
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
     emit_indent(m);
     if (large && !shared)
-        print_thread_array(m, b, name);
+        print_thread_array(m, scope->buffer);
     else
         str_printf(m->out, "%sfloat %s[%lld] __attribute__((aligned(64)));    /* ",
                    large ? "static " : "", name, (long long)b->elems);

@@ -78,7 +78,15 @@ static void operators_are_right(void **state)
     static const char *const given[] = { "layout set Inp \"N H W I\"",
                                          "layout set Ker \"O KH KW I\"", NULL };
     static const char *const parallel[] = { "loop parallel C M", NULL };
+    /* a large tile of each thread's own, in copies of its loop for the borders */
+    static const char *const tiles[] = { "layout set Conv \"N H W O\"", "loop split Conv H 2 3",
+                                         "loop split Conv W 2 3",
+                                         "loop reorder Conv W.0 H.0 N KH KW I H.1 W.1 O",
+                                         "loop cache_write Conv at=N",
+                                         "loop cache_read Conv Ker at=N", "loop vectorize Conv O",
+                                         "loop compute_at Inp Conv H.0", NULL };
     (void)state;
+    must_be_right("dil n=16 i=16 h=7 w=7 o=16 k=5 s=2 p=6 d=3", tiles, 1);
     must_be_right("c2d n=1 i=3 h=12 w=12 o=8 k=3 p=1 bias=1 relu=1", NULL, 1);
     must_be_right("c2d n=1 i=3 h=12 w=12 o=8 k=3 p=1 bias=1 relu=1", blocked, 1);
     must_be_right("c2d n=1 i=4 h=10 w=10 o=8 k=3 s=2", given, 1);
