@@ -394,8 +394,9 @@ static void find_pad(struct builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* What is left at the end, when the main nest or the last node of its chain makes it, and when the
- * cache could keep little of it anyway.  The expert schedules stream from half of the last cache. */
+/* What is left at the end, when the main nest or the last node of its chain makes it, and when
+ * the cache could keep little of it anyway.  The expert schedules stream from half of the last
+ * cache. */
 static void find_result(struct builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -414,7 +415,8 @@ static void find_result(struct builder *b)
         return;
     nest->result = name;
     nest->streams = bytes >= b->s->opts.last_cache / 2;
-    nest->k_stream = choice_knob(b, KNOB_STREAM, arena_printf(b->a, "stream %s", name), off_on, 2);
+    nest->k_stream = choice_knob(b, KNOB_STREAM, arena_printf(b->a, "stream %s", name), off_on,
+                                 2);
 }
 
 struct finder { const struct builder *b; int n; };

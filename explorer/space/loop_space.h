@@ -107,8 +107,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
                       const char *const **line, int *n, struct err *e);
 /* The point whose nest is that of these lines (those of the base may be among them): the same loops
  * in the same order with the same marks, tiles and attached nodes; loops of one axis that follow
- * each other count as one, parallel and stream marks only where the space has them.  False: there is
- * none. */
+ * each other count as one, parallel and stream marks only where the space has them.  False: there
+ * is none. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p);
 #endif

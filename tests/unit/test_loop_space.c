@@ -299,7 +299,9 @@ static int knob_of(const struct loop_space *s, const char *name)
 static void streams(void **state)
 {
     (void)state;
-    static const struct { const char *spec, *knob, *line; int64_t last_cache; bool there; } row[] = {
+    static const struct {
+        const char *spec, *knob, *line; int64_t last_cache; bool there;
+    } row[] = {
         { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 65536, true },
         { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 65537 + 3, false },
         { "gmm m=64 k=16 n=64", "stream C", "loop stream C", 0, false },
