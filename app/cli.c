@@ -285,6 +285,7 @@ static int dispatch(const struct cli *c)
     case CMD_MACHINE: return cmd_machine(c);
     case CMD_STUDIES: return cmd_studies(c);
     case CMD_TUNE: return cmd_tune(c);
+    case CMD_PRETRAIN: return cmd_pretrain(c);
     case CMD_EXPERT: return cmd_expert(c);
     case CMD_STUDY: return cmd_study(c);
     case CMD_IMPORT: return cmd_import(c);

@@ -47,6 +47,7 @@ int cmd_study(const struct cli *c);
 int cmd_studies(const struct cli *c);
 int cmd_records(const struct cli *c);
 int cmd_tune(const struct cli *c);
+int cmd_pretrain(const struct cli *c);
 
 /* An ONNX model with nodes that are not supported is still shown, as a list of nodes: true when the
  * operand was one, and the list is printed. */

@@ -6,6 +6,7 @@
 #include "app/cli.h"
 #include "explorer/tune/strategy.h"
 #include "profile/machine.h"
+#include "sessions/pretrain.h"
 #include "sessions/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
@@ -15,11 +16,25 @@ struct tuner {
     const struct cli *cli;
     struct tuning_opts opts;
     VEC(const char *) pin;
+    struct str weights;
     bool json, quiet;
     double last_s;                       /* when something was shown */
     int last_best;
     enum tune_stage last_stage;
 };
+
+static bool read_weights(struct tuner *t, struct err *e)
+{
+    const char *file = args_value(t->cli->args, OPT_WEIGHTS);
+    struct arena *a = arena_new();
+    bool ok = !file || weights_bytes(a, file, &t->weights, NULL, e);
+    if (ok && file) {
+        t->opts.weights = t->weights.data;
+        t->opts.weights_bytes = t->weights.len;
+    }
+    arena_free(a);
+    return ok;
+}
 
 static bool read_options(struct tuner *t, struct err *e)
 {
@@ -57,7 +72,8 @@ static bool read_options(struct tuner *t, struct err *e)
     o->n_pins = t->pin.len;
     t->json = args_has(a, OPT_JSON);
     t->quiet = args_has(a, OPT_QUIET);
-    return !o->measure.isa || target_find(o->measure.isa, &target, e);
+    return read_weights(t, e) &&
+           (!o->measure.isa || target_find(o->measure.isa, &target, e));
 }
 
 /* --- While it runs --------------------------------------------------------------------------- */
@@ -323,5 +339,6 @@ int cmd_tune(const struct cli *c)
     struct tuner u = { .cli = c, .last_best = -1, .last_stage = STAGE_COUNT };
     int code = tune(&u);
     vec_free(&u.pin);
+    str_free(&u.weights);
     return code;
 }

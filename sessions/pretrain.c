@@ -1,5 +1,6 @@
 #include "sessions/pretrain.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "explorer/space/layout_space.h"
@@ -80,9 +81,9 @@ static bool get_int(struct loader *l, const struct ynode *root, const char *key,
 static bool read_root(struct loader *l, struct pretrain *p)
 {
     static const char *const keys[] = { "pretrain", "title", "note", "seed", "passes", "budget",
-                                        "workloads", NULL };
+                                        "measured", "workloads", NULL };
     const struct ynode *root = l->doc.root, *version, *budget;
-    int64_t v, seed = 1, passes = 1, n;
+    int64_t v, seed = 1, passes = 1, n, measured = INT_MAX;
     if (!root) {
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "pretrain: 1");
@@ -96,11 +97,13 @@ static bool read_root(struct loader *l, struct pretrain *p)
         || !get_int(l, root, "passes", 1, 1000, &passes)
         || !ymap_need(&l->doc, root, "budget", &budget, l->e)
         || !ynode_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
+        || !get_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
         || !read_workloads(l, root, p))
         return false;
     p->seed = (uint64_t)seed;
     p->passes = (int)passes;
     p->budget = (int)n;
+    p->measured = measured < n ? (int)measured : (int)n;
     return true;
 }
 
@@ -140,8 +143,10 @@ bool pretrain_read(struct arena *a, const char *path, const struct pretrain **ou
 const char *pretrain_summary(struct arena *a, const struct pretrain *p)
 {
     const char *slash = strrchr(p->path, '/');
-    return arena_printf(a, "%s, %d workloads, %d passes of %d, seed %llu",
-                        slash ? slash + 1 : p->path, p->n, p->passes, p->budget,
+    const char *measured = p->measured < p->budget ? arena_printf(a, " (%d measured)", p->measured)
+                                                   : "";
+    return arena_printf(a, "%s, %d workloads, %d passes of %d%s, seed %llu",
+                        slash ? slash + 1 : p->path, p->n, p->passes, p->budget, measured,
                         (unsigned long long)p->seed);
 }
 
@@ -164,5 +169,23 @@ bool weights_write(const struct agents *g, const char *path, const char *trained
     agents_save(g, trained, &data);
     bool ok = file_write_atomic(path, data.data, data.len, e);
     str_free(&data);
+    return ok;
+}
+
+bool weights_bytes(struct arena *a, const char *path, struct str *out, const char **trained,
+                   struct err *e)
+{
+    char place[1024];
+    if (!path && !shipped("agents.weights", place, sizeof place, e))
+        return false;
+    path = path ? path : place;
+    if (!file_read(path, MOST_WEIGHT_BYTES, out, e))
+        return false;
+    struct agents *g = agents_new(1, NULL);
+    const char *by;
+    bool ok = agents_load(g, out->data, out->len, &by, e) || err_where(e, path, 0, 0, "");
+    if (ok && trained)
+        *trained = arena_strdup(a, by);
+    agents_free(g);
     return ok;
 }

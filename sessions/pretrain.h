@@ -5,22 +5,29 @@
  *     note: why these
  *     seed: 1
  *     passes: 3                            # how often the list is gone through; default 1
- *     budget: 200                          # measurements for each workload in each pass
+ *     budget: 200                          # trials for each workload in each pass
+ *     measured: 64                         # so many of them on the machine; default: all
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
+ *
+ * Trials beyond `measured` have the latency that the cost model expects, which by then has learnt
+ * from those that were measured: agents are rewarded by it anyway for what is not measured.
  *
  * and the file of the weights that come of it (agents.h).  Shipped: sessions/pretrain.yaml and,
  * when they help, sessions/agents.weights. */
 #ifndef TS_SESSIONS_PRETRAIN_H
 #define TS_SESSIONS_PRETRAIN_H
 #include "explorer/agent/agents.h"
+#include "explorer/tune/view.h"
+#include "kernels/base/subprocess.h"
 
+#define PRETRAIN_LEAST_MEASURED 40       /* the model ranks from 32 samples on */
 #define PRETRAIN_MAX_WORKLOADS 200
 
 struct pretrain {
     const char *path, *title, *note;
     uint64_t seed;
-    int passes, budget;
+    int passes, budget, measured;                        /* measured <= budget */
     int n; const char *const *workload;                  /* operators, as they are written there */
 };
 
@@ -37,4 +44,43 @@ const char *pretrain_summary(struct arena *a, const struct pretrain *p);
  * NULL) lives as long as g.  Writing is atomic. */
 bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
 bool weights_write(const struct agents *g, const char *path, const char *trained, struct err *e);
+/* The bytes of such a file, found to be sound; *trained (may be NULL) lives in a. */
+bool weights_bytes(struct arena *a, const char *path, struct str *out, const char **trained,
+                   struct err *e);
+
+/* --- Training ------------------------------------------------------------------------------- */
+
+/* One search of one workload. */
+struct pretrain_visit {
+    const char *workload;
+    int number, of, pass;                                /* from 1 */
+    int trials, measured, known, expected, failed;       /* known: from the records */
+    double start_ms, best_ms, seconds;                   /* INFINITY: none */
+    struct tune_agents agents;
+};
+
+struct pretrain_opts {
+    const char *weights;                 /* where to */
+    bool resume;                         /* go on where the file at weights stops */
+    bool fresh;                          /* measure what the records know, too */
+    const char *records;                 /* file; NULL: records_path */
+    int threads;                         /* of kernels; 0: 1 */
+    const char *compiler, *isa;          /* NULL: the usual ones */
+    void *ctx;
+    void (*visited)(void *ctx, const struct pretrain_visit *v);
+    void (*view)(void *ctx, const struct pretrain_visit *v, const struct tune_view *t);
+    /* Instead of measuring: fills outcome and ms.  No records then. */
+    void (*measure)(void *ctx, const char *workload, struct tune_candidate *c);
+};
+/* resumed: visits before */
+struct pretrain_done { int visits, of, resumed; bool finished; };
+
+/* Agents go through the workloads, pass after pass, by the tuner's search with the strategy ppo, no
+ * experts; weights are written after every workload.  What they have learnt is the weights alone:
+ * every workload starts from the file's bytes with a seed of its own, so that a run that was
+ * stopped goes on to the same end.  Every measurement goes into the records, and what is there is
+ * not measured again: the same file and seed with the same records give the same bytes.
+ * A cancel is no failure.  ERR_NAME: with resume, the file was trained on something else. */
+bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
+                  struct pretrain_done *out, struct err *e);
 #endif

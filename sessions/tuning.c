@@ -90,6 +90,9 @@ static const char *options_text(struct asked *q, const struct tuning_opts *o)
                           "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
                           "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
                           "compiler", o->measure.compiler ? o->measure.compiler : "");
+    if (o->weights)
+        json_object_set_new(j, "weights", json_sprintf("%016llx", (unsigned long long)
+                            hash_bytes(o->weights, o->weights_bytes, 0)));
     char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
     const char *copy = arena_strdup(q->mem, text);
     free(text);

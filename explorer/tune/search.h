@@ -10,6 +10,7 @@
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
 #define TS_EXPLORER_TUNE_SEARCH_H
 #include "explorer/tune/view.h"
+#include "kernels/base/str.h"
 
 struct tune_seed {
     int arm;                             /* that its layout is; the problem has it from the start */
@@ -25,6 +26,7 @@ struct search_opts {
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
     double epsilon;                      /* share measured at random; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* of agents (agents_load), or NULL */
+    struct str *weights_out;             /* what they are at the end (agents_save), or NULL */
 };
 
 /* Callbacks of the one who asked, all on the searching thread; each may be NULL. */

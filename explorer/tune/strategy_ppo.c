@@ -14,6 +14,7 @@ struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates since the last reward */
     void *point, *next;
+    struct str *out;                     /* of the weights in the end, or NULL */
 };
 
 static const float no_features[OP_FEATURES];
@@ -32,6 +33,7 @@ static void *ppo_open(struct search *s)
         struct err e;
         agents_load(x->agents, s->o.weights, s->o.weights_bytes, NULL, &e);
     }
+    x->out = s->o.weights_out;
     x->point = xcalloc(1, s->p->point_bytes);
     x->next = xcalloc(1, s->p->point_bytes);
     return x;
@@ -40,6 +42,8 @@ static void *ppo_open(struct search *s)
 static void ppo_close(void *state)
 {
     struct ppo *x = state;
+    if (x->out)
+        agents_save(x->agents, "", x->out);
     agents_free(x->agents);
     vec_free(&x->drawn);
     free(x->point);

@@ -67,6 +67,7 @@ static const struct { const char *text, *says; int line; } wrong[] = {
     { HEAD "workloads:\n- gmm m=8 k=8\n", "n", 4 },
     { HEAD "workloads:\n- gmm m=8 k=8 n=8\n- gmm m=8 k=8 n=8\n", "twice", 5 },
     { HEAD "seed: -1\nworkloads: [gmm m=8 k=8 n=8]\n", "seed", 3 },
+    { HEAD "measured: 39\nworkloads: [gmm m=8 k=8 n=8]\n", "measured", 3 },
     { HEAD "passes: 0\nworkloads: [gmm m=8 k=8 n=8]\n", "passes", 3 },
 };
 
@@ -117,6 +118,122 @@ static void weights_go_through_a_file(void **state)
     agents_free(h);
 }
 
+/* --- Training, on latencies that follow from the text of a schedule --------------------------- */
+
+static const char small[] = "pretrain: 1\nbudget: 56\nmeasured: 40\nworkloads:\n"
+                            "- gmm m=16 k=8 n=32\n- gmm m=32 k=8 n=16\n";
+
+struct watched { int measured, expected, visits, stop_after; struct cancel cancel; };
+
+static void made_up(void *ctx, const char *workload, struct tune_candidate *c)
+{
+    struct watched *w = ctx;
+    assert_true(str_starts(workload, "gmm "));
+    c->outcome = OUTCOME_OK;
+    c->ms = 1 + (double)(c->hash % 1000) / 100;
+    c->reason = "";
+    w->measured++;
+}
+
+static void visited(void *ctx, const struct pretrain_visit *v)
+{
+    struct watched *w = ctx;
+    assert_int_equal(v->trials, 56);
+    assert_int_equal(v->measured + v->expected, 56);
+    assert_true(v->best_ms >= 1 && v->best_ms < 11);
+    w->expected += v->expected;
+    if (++w->visits == w->stop_after)
+        atomic_store(&w->cancel.raised, 1);
+}
+
+/* The bytes that come of training, from path and at path. */
+static void train(struct str *out, const char *path, bool resume, int stop_after,
+                  struct watched *w, uint64_t seed)
+{
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct pretrain_done done;
+    struct err e;
+    *w = (struct watched){ .stop_after = stop_after };
+    struct pretrain_opts o = { .weights = path, .resume = resume, .measure = made_up,
+                               .visited = visited, .ctx = w };
+    if (!pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e))
+        fail_msg("%s", e.text);
+    struct pretrain own = *p;
+    own.seed = seed;
+    if (!pretrain_run(&own, &o, &w->cancel, &done, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(done.of, 2);
+    assert_int_equal(done.visits, stop_after ? stop_after : 2);
+    assert_int_equal(done.finished, !stop_after);
+    assert_true(file_read(path, 64 << 20, out, &e));
+    arena_free(a);
+}
+
+static bool same(const struct str *x, const struct str *y)
+{
+    return x->len == y->len && memcmp(x->data, y->data, x->len) == 0;
+}
+
+static void a_stopped_training_goes_on_to_the_same_weights(void **state)
+{
+    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    struct str whole = {0}, half = {0}, resumed = {0}, other = {0}, again = {0};
+    struct watched w;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/w", dir);
+    train(&whole, path, false, 0, &w, 1);
+    assert_int_equal(w.visits, 2);
+    assert_true(w.expected > 0 && w.measured >= 80);
+    assert_non_null(strstr(whole.data, "trained small.yaml, 2 workloads, 1 passes of 56 "
+                                       "(40 measured), seed 1\n"));
+    train(&again, path, true, 0, &w, 1);                 /* nothing is left to do */
+    assert_int_equal(w.visits, 0);
+    assert_true(same(&whole, &again));
+    assert_int_equal(unlink(path), 0);
+    train(&half, path, true, 1, &w, 1);
+    assert_non_null(strstr(half.data, "seed 1; 1 of 2 done\n"));
+    assert_false(same(&whole, &half));
+    train(&resumed, path, true, 0, &w, 1);
+    assert_int_equal(w.visits, 1);
+    assert_true(same(&whole, &resumed));
+    train(&other, path, false, 0, &w, 2);
+    assert_false(same(&whole, &other));
+    unlink(path);
+    rmdir(dir);
+    str_free(&whole);
+    str_free(&half);
+    str_free(&resumed);
+    str_free(&other);
+    str_free(&again);
+}
+
+static void another_training_is_not_resumed(void **state)
+{
+    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    struct agents *g = agents_new(1, NULL);
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct pretrain_done done;
+    struct cancel cancel = {0};
+    struct err e;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/w", dir);
+    struct pretrain_opts o = { .weights = path, .resume = true, .measure = made_up };
+    assert_true(weights_write(g, path, "something else", &e));
+    assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
+    assert_false(pretrain_run(p, &o, &cancel, &done, &e));
+    assert_int_equal(e.code, ERR_NAME);
+    assert_non_null(strstr(e.text, "something else"));
+    assert_string_equal(e.at.file, path);
+    unlink(path);
+    rmdir(dir);
+    arena_free(a);
+    agents_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +241,8 @@ int main(void)
         cmocka_unit_test(keys_are_read),
         cmocka_unit_test(nonsense_is_refused_at_its_place),
         cmocka_unit_test(weights_go_through_a_file),
+        cmocka_unit_test(a_stopped_training_goes_on_to_the_same_weights),
+        cmocka_unit_test(another_training_is_not_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
