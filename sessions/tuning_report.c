@@ -18,7 +18,7 @@ static bool new_branch(struct history *h, struct err *e)
             break;
         snprintf(name, sizeof name, "tuned%d", i);
     }
-    return history_goto(h, 0, e) && history_branch_new(h, name, e);
+    return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
 /* A step that took longer than a candidate may has no number. */
@@ -31,7 +31,9 @@ static void set_ledger(const struct tuning *t, struct history *h, int step)
 bool tuning_apply(const struct tuning *t, struct session *s, struct err *e)
 {
     struct history *h = s->history;
-    bool bare = history_current(h)->parent < 0;
+    int n, at;
+    history_path(h, history_branch_index(h), &n, &at);
+    bool bare = n == 1;
     if (!t->is_start && t->n_lines > 0) {
         if (!bare && !new_branch(h, e))
             return false;

@@ -107,6 +107,16 @@ static bool keeps_pins(const struct kernels *k, const struct program *p)
     return true;
 }
 
+/* Why these layouts have no loops to search. */
+static bool say_why(const struct kernels *k, struct arena *a, const struct schedule *s,
+                    struct err *e)
+{
+    struct loop_opts o = { .threads = k->o.measure.threads };
+    const struct loop_space *space;
+    return loop_space_new(a, k->o.spec, s->line, s->n_layout, &o, &space, e)
+        && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
+}
+
 static bool add_seed(struct kernels *k, struct arena *a, int which, struct err *e)
 {
     const struct tune_lines *from = &k->o.schedule[which];
@@ -120,7 +130,7 @@ static bool add_seed(struct kernels *k, struct arena *a, int which, struct err *
     if (arm < 0 && which > 0)
         return true;
     if (arm < 0)
-        return err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
+        return say_why(k, a, &s, e);
     if (which == 0 && !k->o.fixed && !keeps_pins(k, p)) {
         arena_free(k->arm.data[arm].mem);
         k->arm.data[arm].mem = NULL;

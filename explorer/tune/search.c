@@ -300,6 +300,8 @@ const struct tune_view *search_view(struct search *s)
 void search_show(struct search *s, const char *doing)
 {
     s->doing = doing;
+    double began = clock_s();
     if (s->sink.view)
         s->sink.view(s->sink.ctx, search_view(s));
+    s->began_s += clock_s() - began;             /* being paused takes none of the time */
 }
