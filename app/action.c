@@ -125,6 +125,11 @@ static bool put_blank(struct model *m, struct str *out, char what)
         return put_layout(m, out, what);
     case 'S': case 'I':
         return put_row(m, out, what);
+    case 'K':
+        if (model_tune_selected(m) < 0)
+            return refuse(m, "the cursor is not on a trial", "t starts the tuner");
+        str_printf(out, "%d", model_tune_selected(m) + 1);
+        return true;
     case 'N':
         if (m->count > 0)
             str_printf(out, "%ld", m->count);
@@ -487,11 +492,11 @@ void model_mouse(struct model *m, const struct mouse *e)
     struct pane_doc *p = pane_under(m, e->x, e->y, &r);
     if (!p)
         return;
-    int row = e->y - r.y - 1;
+    int row = e->y - r.y - 1, line = row >= 0 ? doc_row(&p->doc, &p->scroll, row, p->height) : -1;
     if (e->wheel) {
         scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
-    } else if (row >= 0 && p->scroll.top + row < p->doc.lines.len) {
-        scroll_to(&p->doc, &p->scroll, p->scroll.top + row, p->height);
+    } else if (line >= 0 && line < p->doc.lines.len) {
+        scroll_to(&p->doc, &p->scroll, line, p->height);
         click_item(p, e->x - r.x - 1 + p->scroll.left);
     }
     if (e->double_click && row >= 0)

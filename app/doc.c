@@ -23,6 +23,7 @@ void doc_clear(struct doc *d)
 {
     arena_reset(d->arena);
     vec_clear(&d->lines);
+    d->head = 0;
     str_clear(&d->text);
     str_clear(&d->style);
 }
@@ -163,12 +164,23 @@ static int clamp(int v, int lo, int hi)
     return v > hi ? (hi > lo ? hi : lo) : v < lo ? lo : v;
 }
 
+/* Rows that do not scroll: none where they would leave less than two. */
+static int head_rows(const struct doc *d, int h)
+{
+    return d->head + 2 <= h ? d->head : 0;
+}
+
+int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
+{
+    return row < head_rows(d, h) ? row : s->top + row;
+}
+
 /* top follows the cursor; a list keeps the headings above its first entry in sight. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
-    if (s->cursor < s->top)
-        s->top = s->cursor;
+    if (s->cursor < s->top + head_rows(d, h))
+        s->top = s->cursor - head_rows(d, h);
     if (s->cursor >= s->top + h)
         s->top = s->cursor - h + 1;
     if (d->is_list && s->cursor < h && resting_line(d, 0, 1) == s->cursor)
@@ -331,7 +343,7 @@ void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struc
               struct doc_look look)
 {
     for (int row = 0; row < r.h; row++) {
-        int i = s->top + row, y = r.y + row;
+        int i = doc_row(d, s, row, r.h), y = r.y + row;
         if (i >= d->lines.len)
             break;
         const struct line *l = &d->lines.data[i];

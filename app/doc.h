@@ -22,6 +22,7 @@ struct line {
 struct doc {
     struct arena *arena;                             /* owns everything below; reset by doc_clear */
     VEC(struct line) lines;
+    int head;                            /* so many lines stay at the top, where there is room */
     bool is_list;                                  /* the cursor rests only on lines with id >= 0 */
     bool is_pager;                        /* moving scrolls; the cursor shows only what was found */
     struct str text, style;                              /* the line being written */
@@ -61,6 +62,8 @@ void scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void scroll_to(const struct doc *d, struct scroll *s, int line, int h);
 /* to the next selectable word, over lines */
 void scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
+/* The line in that row of a pane of height h. */
+int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 /* the cursor's line; NULL when empty */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
