@@ -175,7 +175,7 @@ static bool change_view(struct model *m, const char *name)
           : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : view_find(name);
     if (v < 0) {
         model_say_error(m, "there is no such view",
-                        "nest, access, layout, C, asm, profile or graph");
+                        "nest, access, layout, C, asm, profile, graph, roofline or tune");
         return false;
     }
     show_view(m, (enum view)v);
@@ -352,6 +352,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_NEW:        return start_new(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_EXPERT:     return need_session(m) && model_expert(m, arg);
+    case APP_TUNE:       return need_session(m) && model_tune(m, arg);
     case APP_VIEW:       return change_view(m, arg);
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "app/tune_board.h"
 #include "kernels/base/vec.h"
 #include "sessions/machine_file.h"
 
@@ -30,12 +31,15 @@ void job_free(struct job *j)
     str_free(&j->text);
     free(j->model);
     free(j->detail);
+    tuning_free(j->tuning);
+    board_drop(j->board);
     free(j);
 }
 
 enum job_lane job_lane(enum job_kind kind)
 {
-    return kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
+    return kind == JOB_TUNE ? LANE_TUNE
+         : kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
 }
 
 /* The program of a recipe, in arena a. */
@@ -83,8 +87,58 @@ static bool measure_machine(struct job *j, const struct cancel *c, const struct 
     return ok;
 }
 
-void job_run(struct job *j, const struct cancel *c, const struct progress *pr)
+/* --- Tuning ----------------------------------------------------------------------------------- */
+
+struct tune_task { struct job *j; struct cancel *c; const struct progress *pr; };
+
+static void report_tune(void *ctx, const struct tune_view *v)
 {
+    const struct tune_task *t = ctx;
+    if (t->pr)
+        t->pr->report(t->pr->ctx, stage_name[v->stage], (double)v->done / v->budget);
+}
+
+static void show_tune(void *ctx, const struct tune_view *v)
+{
+    struct tune_task *t = ctx;
+    board_put(t->j->board, v, t->c, report_tune, t);
+}
+
+/* A session of its own to start from: the screen's belongs to the other thread. */
+static bool open_session(const char *recipe, struct session **out, struct err *e)
+{
+    char *text = xstrdup(recipe), *rest = text;
+    struct session *s;
+    bool ok = session_new(strsep(&rest, "\n"), &s, e);
+    for (char *line = strsep(&rest, "\n"); ok && line; line = strsep(&rest, "\n")) {
+        ok = history_apply(s->history, line, e);
+        if (!ok)
+            session_free(s);
+    }
+    free(text);
+    if (ok)
+        *out = s;
+    return ok;
+}
+
+static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
+{
+    struct tune_task t = { j, c, pr };
+    struct search_sink sink = { .ctx = &t, .view = show_tune };
+    struct session *s;
+    if (!open_session(j->recipe, &s, &j->e))
+        return false;
+    bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
+    session_free(s);
+    return ok;
+}
+
+void job_run(struct job *j, struct cancel *c, const struct progress *pr)
+{
+    if (j->kind == JOB_TUNE) {
+        j->ok = tune(j, c, pr);
+        return;
+    }
     if (j->kind == JOB_MACHINE) {
         j->ok = measure_machine(j, c, pr);
         return;
@@ -116,7 +170,8 @@ struct lane {
     pthread_t thread;
     pthread_cond_t wake;
     struct job *next, *now;              /* waiting, running */
-    struct cancel cancel;                /* of what is running */
+    struct cancel cancel;                /* of what is running; a tuner may raise it itself */
+    bool dropped;                        /* what is running was cancelled from here */
     char what[32];
     double fraction;
 };
@@ -157,8 +212,16 @@ static struct job *next_job(struct lane *l)
     l->next = NULL;
     l->what[0] = 0;
     l->fraction = 0;
+    l->dropped = false;
     atomic_store(&l->cancel.raised, 0);
     return l->now;
+}
+
+/* Called with the lock held. */
+static void drop(struct lane *l)
+{
+    l->dropped = true;
+    atomic_store(&l->cancel.raised, 1);
 }
 
 static void *serve(void *ctx)
@@ -215,7 +278,7 @@ void jobs_close(struct jobs *q)
     pthread_mutex_lock(&q->lock);
     q->closing = true;
     for (int i = 0; i < LANE_COUNT; i++) {
-        atomic_store(&q->lane[i].cancel.raised, 1);
+        drop(&q->lane[i]);
         pthread_cond_signal(&q->lane[i].wake);
     }
     pthread_mutex_unlock(&q->lock);
@@ -251,7 +314,7 @@ void jobs_start(struct jobs *q, struct job *j)
     job_free(l->next);
     l->next = j;
     if (l->now)
-        atomic_store(&l->cancel.raised, 1);
+        drop(l);
     pthread_cond_signal(&l->wake);
     pthread_mutex_unlock(&q->lock);
 }
@@ -263,7 +326,7 @@ void jobs_cancel(struct jobs *q, enum job_lane lane)
     job_free(l->next);
     l->next = NULL;
     if (l->now)
-        atomic_store(&l->cancel.raised, 1);
+        drop(l);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -286,7 +349,7 @@ void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
     struct lane *l = &q->lane[lane];
     *out = (struct job_progress){0};
     pthread_mutex_lock(&q->lock);
-    const struct job *j = l->next ? l->next : cancelled(&l->cancel) ? NULL : l->now;
+    const struct job *j = l->next ? l->next : l->dropped ? NULL : l->now;
     out->busy = l->next || l->now || q->finished.len > 0;
     if (j) {
         out->running = true;

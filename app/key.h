@@ -18,8 +18,8 @@ int key_parse(const char *name);
 void key_text(struct str *out, int key);
 
 enum key_context {
-    KEYS_NEST, KEYS_LAYOUT, KEYS_LEDGER, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK,
-    KEYS_ANY, KEYS_COUNT
+    KEYS_NEST, KEYS_LAYOUT, KEYS_TUNE, KEYS_LEDGER, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE,
+    KEYS_WORK, KEYS_ANY, KEYS_COUNT
 };
 extern const char *const key_context_title[];            /* "On a loop", "Moving"... */
 

@@ -11,7 +11,8 @@ struct model *model_new(struct session *s, const struct tui_opts *o, bool unicod
     m->unicode = unicode;
     for (int i = 0; i < DOC_COUNT; i++)
         doc_open(&m->pane[i].doc);
-    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
+    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP,
+                                        (enum doc_id)VIEW_TUNE};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
     static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH,
@@ -36,6 +37,7 @@ void model_free(struct model *m)
         return;
     session_free(m->session);
     session_free(m->next);
+    model_tune_forget(m);
     for (int i = 0; i < DOC_COUNT; i++)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);
@@ -57,6 +59,7 @@ void model_free(struct model *m)
 void model_set_session(struct model *m, struct session *s)
 {
     session_free(m->session);
+    model_tune_forget(m);
     m->session = s;
     m->generation++;
     m->has_expert = s && model_has_expert(model_program(m)->base->op);
@@ -434,7 +437,7 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* 1 to 8 choose views, so a count starts with another digit: 9j, 05j, 012G. */
+/* 1 to 9 choose views, so a count starts with 0: 05j, 012G. */
 static bool key_digit(struct model *m, int key)
 {
     bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);

@@ -11,10 +11,10 @@
 #include "app/tui.h"
 #include "sessions/session.h"
 
-/* ORDER VIEW: keys 1..8 and the tabs. */
+/* ORDER VIEW: keys 1..9 and the tabs. */
 enum view {
     VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH, VIEW_ROOFLINE,
-    VIEW_COUNT
+    VIEW_TUNE, VIEW_COUNT
 };
 /* Every pane and list is a document; the views come first. */
 enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
@@ -36,6 +36,21 @@ struct code_text { struct str text; int tag; bool have, failed; };
 
 /* This machine's model: read once, or measured by a job while the roofline is shown. */
 struct roofs { struct machine_model *model; bool looked, failed; char why[160]; };
+
+/* The auto-tuner on this session (model_tune.c). */
+struct tuner {
+    struct tune_board *board;            /* of the latest run; NULL: none so far */
+    struct tuning_opts opts;
+    int number;                          /* the how manieth run of this session */
+    int state, from;                     /* it started from; the user was at, then */
+    bool stopped;                        /* it can go on */
+    bool out;                            /* it was asked for and has not come back */
+    bool wanted;                         /* not told to stop */
+    bool paused, hold;                   /* told to pause; told to wait, for whatever reason */
+    unsigned seen;                       /* of the board: what the screen shows */
+    bool failed;
+    struct str end, note;                /* how it ended, and what there is to say besides */
+};
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
@@ -99,6 +114,8 @@ struct model {
     int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct roofs roofs;
+    struct tuner tuner;
+    bool letters;                        /* no colours: letters instead, where they tell apart */
     struct job_progress progress[LANE_COUNT];
     int spin;
     VEC(struct start_entry *) start;     /* the lines of the start screen (view_start.c) */
@@ -126,6 +143,10 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out);
 struct job *model_job(const struct model *m, const struct wish *w);
 void model_done(struct model *m, struct job *j /* kept by the caller */);
 void model_tick(struct model *m);                     /* a tenth of a second has passed: spinners */
+/* Looks at what the tuner put up, and lets it wait while something else is measured: call it before
+ * asking for wishes. */
+void model_tune_look(struct model *m);
+bool model_tune_waits(const struct model *m);         /* the tuner's thread does nothing now */
 
 /* For the files of the model only. */
 struct program;
@@ -162,6 +183,20 @@ void model_perform(struct model *m, const struct binding *b);        /* action.c
 /* The command `expert` (model_expert.c): the arg-th best schedule as steps, where the bare operator
  * is the current state, else on a branch from it; one that is there is gone to.  "" is 1. */
 bool model_expert(struct model *m, const char *arg);
+/* Goes to the end of a branch that has the steps of p, or makes one from the bare operator; where
+ * that is the current state and `here` is set, on this branch.  A refused step leaves what came
+ * before it. */
+bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
+                 struct err *e);
+/* The command `tune`, the tuner's wish, its job, and what came of it (model_tune.c). */
+bool model_tune(struct model *m, const char *arg);
+bool model_tune_wish(const struct model *m, struct wish *out);
+void model_tune_job(const struct model *m, struct job *j);
+void model_tuned(struct model *m, struct job *j);
+void model_tune_forget(struct model *m);
+void model_tune_status(const struct model *m, struct str *out);  /* "" while it does not run */
+int model_tune_selected(const struct model *m);       /* the trial under the cursor, or -1 */
+bool model_wants_measuring(const struct model *m);    /* something, as soon as nothing else runs */
 #define EXPERTS_MOST 64
 /* The max best schedules of the open operator, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,

@@ -49,24 +49,24 @@ static bool has_branch(const struct history *h, const char *name)
 }
 
 /* From the bare operator; "expert-2" and so on where there is an `expert` already. */
-static bool new_branch(struct history *h, struct err *e)
+static bool new_branch(struct history *h, const char *base, struct err *e)
 {
-    char name[32] = "expert";
+    char name[48];
+    snprintf(name, sizeof name, "%s", base);
     for (int k = 2; has_branch(h, name); k++)
-        snprintf(name, sizeof name, "expert-%d", k);
+        snprintf(name, sizeof name, "%.30s-%d", base, k);
     return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
-/* Goes to the end of the branch that has the schedule, or makes it: where the bare operator is the
- * current state, there.  The steps were applied to this operator before: a refusal is a bug, and
- * what came before it stays in the history. */
-static bool enter(struct history *h, const struct program *p, struct err *e)
+bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
+                 struct err *e)
 {
+    struct history *h = m->session->history;
     int b = branch_with(h, p);
     if (b >= 0)
         return history_branch_switch(h, history_branch(h, b)->name, e)
             && history_goto(h, p->n_steps, e);
-    if (history_current(h)->id != 0 && !new_branch(h, e))
+    if ((!here || history_current(h)->id != 0) && !new_branch(h, name, e))
         return false;
     for (int i = 0; i < p->n_steps; i++)
         if (!history_apply(h, p->steps[i], e))
@@ -90,7 +90,7 @@ static bool choose(struct model *m, struct arena *a, int number, struct err *e)
     const struct expert_schedule *s = &list[number - 1];
     if (!program_replay(a, history_spec(h), s->step, s->n, &p, &bad, e))
         return false;
-    bool ok = enter(h, p, e);
+    bool ok = model_enter(m, p, "expert", true, e);
     model_edited(m);
     if (ok && m->message.kind != MESSAGE_ERROR)
         model_info(m, "%s, %s: %d steps on branch %s; u undoes one", s->expert->id,

@@ -15,6 +15,12 @@ static int tag_of(const struct model *m, int state)
     return (m->generation % 1000) * STATES_MAX + state;
 }
 
+bool model_tune_wish(const struct model *m, struct wish *out)
+{
+    *out = (struct wish){ JOB_TUNE, tag_of(m, m->tuner.number % STATES_MAX) };
+    return m->tuner.out && m->tuner.wanted;
+}
+
 int model_tag(const struct model *m)
 {
     return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
@@ -86,7 +92,11 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
 {
     if (!m->session)
         return false;
+    if (lane == LANE_TUNE)
+        return model_tune_wish(m, out);
     out->tag = model_tag(m);
+    if (lane == LANE_MEASURE && m->tuner.out && !model_tune_waits(m))
+        return false;                    /* two at a time would disturb each other */
     if (lane == LANE_MEASURE) {
         out->kind = JOB_MEASURE;
         int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
@@ -108,15 +118,24 @@ bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
     return false;
 }
 
+bool model_wants_measuring(const struct model *m)
+{
+    return m->session && (m->measure_wanted || model_wants_roofs(m) ||
+                          (m->measure_all && first_unmeasured(m->session->history) >= 0));
+}
+
 struct job *model_job(const struct model *m, const struct wish *w)
 {
-    const struct program *p = history_state(m->session->history, w->tag % STATES_MAX)->program;
+    int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
+    const struct program *p = history_state(m->session->history, state)->program;
     struct str recipe = {0};
     str_add(&recipe, history_spec(m->session->history));
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&recipe, "\n%s", p->steps[i]);
     struct job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
     j->baselines = m->baselines;
+    if (w->kind == JOB_TUNE)
+        model_tune_job(m, j);
     str_free(&recipe);
     return j;
 }
@@ -237,6 +256,8 @@ void model_done(struct model *m, struct job *j)
         measured(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
+    else if (j->kind == JOB_TUNE)
+        model_tuned(m, j);
     else
         coded(m, j);
     m->data_stamp++;

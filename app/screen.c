@@ -11,14 +11,16 @@
 
 /* ORDER VIEW */
 const struct view_ops view_ops[VIEW_COUNT] = {
-    [VIEW_NEST] = {"nest", KEYS_NEST, false, false, view_nest_build, view_nest_hint},
-    [VIEW_ACCESS] = {"access", KEYS_VIEW, false, false, view_access_build, NULL},
-    [VIEW_LAYOUT] = {"layout", KEYS_LAYOUT, false, false, view_layout_build, view_layout_hint},
-    [VIEW_C] = {"C", KEYS_VIEW, true, false, view_c_build, NULL},
-    [VIEW_ASM] = {"asm", KEYS_VIEW, true, false, view_asm_build, NULL},
-    [VIEW_PROFILE] = {"profile", KEYS_VIEW, true, false, view_profile_build, NULL},
-    [VIEW_GRAPH] = {"graph", KEYS_VIEW, false, false, view_graph_build, NULL},
-    [VIEW_ROOFLINE] = {"roofline", KEYS_VIEW, true, true, view_roofline_build, NULL},
+    [VIEW_NEST] = {"nest", "nest", KEYS_NEST, false, false, view_nest_build, view_nest_hint},
+    [VIEW_ACCESS] = {"access", "access", KEYS_VIEW, false, false, view_access_build, NULL},
+    [VIEW_LAYOUT] = {"layout", "layout", KEYS_LAYOUT, false, false, view_layout_build,
+                     view_layout_hint},
+    [VIEW_C] = {"C", "C", KEYS_VIEW, true, false, view_c_build, NULL},
+    [VIEW_ASM] = {"asm", "asm", KEYS_VIEW, true, false, view_asm_build, NULL},
+    [VIEW_PROFILE] = {"profile", "profile", KEYS_VIEW, true, false, view_profile_build, NULL},
+    [VIEW_GRAPH] = {"graph", "graph", KEYS_VIEW, false, false, view_graph_build, NULL},
+    [VIEW_ROOFLINE] = {"roofline", "roof", KEYS_VIEW, true, true, view_roofline_build, NULL},
+    [VIEW_TUNE] = {"tune", "tune", KEYS_TUNE, true, true, view_tune_build, view_tune_about},
 };
 
 int view_find(const char *name)
@@ -73,7 +75,8 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     }
     int n, at;
     history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
-    int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, body.h * 2 / 5);
+    bool tuning = m->view[m->last_view] == VIEW_TUNE;    /* its plot is worth more than old steps */
+    int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, tuning ? body.h / 4 : body.h * 2 / 5);
     if (body.h < 11) {
         f->pane[m->focus] = body;
         return;
@@ -164,7 +167,10 @@ static void refresh_panes(struct model *m)
     refresh(m, DOC_LEDGER, f->pane[PANE_LEDGER], view_ledger_build, both);
     for (int p = PANE_MAIN; p <= PANE_SIDE; p++) {
         const struct view_ops *v = &view_ops[m->view[p]];
-        refresh(m, (enum doc_id)m->view[p], f->pane[p], v->build, v->data ? both : m->stamp);
+        unsigned stamp = v->data ? both : m->stamp;
+        if (m->view[p] == VIEW_TUNE)
+            stamp = stamp * 10007 + (unsigned)model_tune_selected(m) + 2;
+        refresh(m, (enum doc_id)m->view[p], f->pane[p], v->build, stamp);
     }
 }
 
@@ -192,17 +198,21 @@ static void add_hit(struct model *m, struct rect r, int key)
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
-    static const char *const doing[] = {"measuring", "writing C", "disassembling",
-                                        "roofs"};
+    static const char *const doing[] = {"measuring", "writing C", "disassembling", "roofs"};
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
-        if (!p->running)
+        if (!p->running || i == LANE_TUNE)
             continue;
         str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
         if (p->what[0])
             str_printf(out, ": %s", p->what);
         if (p->fraction > 0)
             str_printf(out, " %.0f %%", p->fraction * 100);
+    }
+    if (m->tuner.out) {
+        str_printf(out, "%s%s", out->len ? "  " : "", model_tune_waits(m) ? "" : spin[m->spin % 4]);
+        str_add(out, model_tune_waits(m) ? "" : " ");
+        model_tune_status(m, out);
     }
     if (out->len == 0 && m->session && !m->autorun)
         str_add(out, "auto off");
@@ -246,12 +256,17 @@ static void draw_title(const struct model *m, struct grid *g)
 /* How the heading of a view pane is set out: what fits, the tabs before the position. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
+static const char *tab_name(const struct tabs *t, int view)
+{
+    return t->airy ? view_ops[view].name : view_ops[view].tab;
+}
+
 static int tabs_width(const struct tabs *t, enum view open)
 {
     int w = 1;
     for (int i = t->first; i <= t->last; i++) {
         bool on = open == (enum view)i, end = t->airy || on || i == t->last;
-        w += 2 + (t->names || on ? 1 + (int)strlen(view_ops[i].name) : 0) + end + t->airy;
+        w += 2 + (t->names || on ? 1 + (int)strlen(tab_name(t, i)) : 0) + end + t->airy;
     }
     return w;
 }
@@ -305,7 +320,7 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
         const char *end = t.airy || i == t.last || on ? " " : "";
         char text[32];
         snprintf(text, sizeof text, t.names || on ? " %d %s%s" : " %d%.0s%s", i + 1,
-                 view_ops[i].name, end);
+                 tab_name(&t, i), end);
         int from = x;
         x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
         add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);

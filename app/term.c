@@ -25,7 +25,8 @@ struct look { attr_t attr; short pair; };
 
 struct terminal {
     SCREEN *screen;
-    bool unicode, mouse, fancy;        /* fancy: understands private sequences (paste, clipboard) */
+    bool unicode, colours, mouse;
+    bool fancy;                        /* understands private sequences (paste, clipboard) */
     struct look look[STYLE_COUNT];
     double clicked_at;
     int clicked_x, clicked_y;
@@ -156,6 +157,7 @@ static void choose_looks(struct terminal *t, bool colour)
 {
     const char *no_color = getenv("NO_COLOR");
     colour = colour && has_colors() && !(no_color && no_color[0]);
+    t->colours = colour;
     if (colour) {
         start_color();
         use_default_colors();
@@ -276,6 +278,11 @@ void term_close(struct terminal *t)
 bool term_unicode(const struct terminal *t)
 {
     return t->unicode;
+}
+
+bool term_colours(const struct terminal *t)
+{
+    return t->colours;
 }
 
 void term_size(const struct terminal *t, int *w, int *h)

@@ -20,6 +20,7 @@ struct terminal;
 bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e);
 void term_close(struct terminal *t);
 bool term_unicode(const struct terminal *t);         /* it shows more than ASCII */
+bool term_colours(const struct terminal *t);
 void term_size(const struct terminal *t, int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);
 void term_repaint(struct terminal *t);               /* trust nothing that is on the screen */

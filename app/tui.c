@@ -52,7 +52,7 @@ static bool reconcile(struct tui *t)
         else if (!wanted && p->running)
             jobs_cancel(t->jobs, (enum job_lane)lane);
         jobs_progress(t->jobs, (enum job_lane)lane, p);
-        busy = busy || p->busy;
+        busy = busy || (p->busy && !(lane == LANE_TUNE && model_tune_waits(t->model)));
     }
     return busy;
 }
@@ -129,6 +129,7 @@ static bool wait_for_events(struct tui *t, bool busy)
 static void loop(struct tui *t)
 {
     while (!t->model->out.quit && !told_to_stop) {
+        model_tune_look(t->model);
         bool busy = reconcile(t);
         model_draw(t->model, &t->grid);
         term_draw(t->term, &t->grid);
@@ -226,6 +227,7 @@ int tui_run(struct session *s, const struct tui_opts *o)
     }
     bool unicode = term_unicode(t.term);
     t.model = model_new(s, o, unicode);
+    t.model->letters = !term_colours(t.term);
     grid_open(&t.grid, 80, 24, unicode);
     resize(&t);
     load_prompt(&t.model->prompt);
@@ -234,6 +236,8 @@ int tui_run(struct session *s, const struct tui_opts *o)
     save_prompt(&t.model->prompt);
     if (t.model->session && t.model->session->dirty)
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
+    if (t.model->tuner.out)
+        fprintf(stderr, "The tuner was stopped; t goes on with it the next time.\n");
     jobs_close(t.jobs);
     model_free(t.model);
     grid_close(&t.grid);

@@ -6,6 +6,7 @@
 
 struct view_ops {
     const char *name;                    /* what `view NAME` takes, and the tab says */
+    const char *tab;                     /* what it says where there is little room */
     enum key_context context;            /* of its keys, before those of every view */
     bool data;                 /* shows measurements or generated code: rebuilt when those change */
     bool fits;                 /* made to the height of its pane: rebuilt when that changes */
@@ -28,6 +29,8 @@ void view_asm_build(struct model *m, struct pane_doc *p, int width);
 void view_profile_build(struct model *m, struct pane_doc *p, int width);
 void view_graph_build(struct model *m, struct pane_doc *p, int width);
 void view_roofline_build(struct model *m, struct pane_doc *p, int width);
+void view_tune_build(struct model *m, struct pane_doc *p, int width);    /* model_tune.c */
+void view_tune_about(const struct model *m, struct str *out);
 
 /* Behind the table of tensors of the profile: what else the simulator tells. */
 void view_sim_put(struct doc *d, const struct sim_result *s, int width);

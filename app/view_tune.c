@@ -11,6 +11,7 @@
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
 #define BAR_FROM 60                      /* columns of the pane, from which there is a bar */
+#define STAGE_FROM 78                    /* and what is left of the stage */
 
 /* --- What it is at ---------------------------------------------------------------------------- */
 
@@ -31,10 +32,12 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
     static const char *const text[] = {
         [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing after this batch",
         [TUNE_PAUSED] = "paused", [TUNE_FINISHING] = "comparing the best head to head",
-        [TUNE_STOPPING] = "stopping",
+        [TUNE_STOPPING] = "stopping", [TUNE_LENDING] = "while something else is measured",
     };
+    bool replays = v->replayed > 0 && v->replayed == v->done;
     return look->phase == TUNE_ENDED ? look->end
-         : look->phase == TUNE_RUNNING ? v->doing : text[look->phase];
+         : look->phase != TUNE_RUNNING ? text[look->phase]
+         : replays ? "taking up what was measured" : v->doing;
 }
 
 /* "joint  ████▌·····  184 of 1000, measuring, 5:38 min left" */
@@ -56,7 +59,7 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
         text_duration(&left, v->left_s);
         str_add(&left, " left");
     }
-    if (runs && look->width >= BAR_FROM && (v->stage == STAGE_JOINT || v->stage == STAGE_LOOPS))
+    if (runs && look->width >= STAGE_FROM && (v->stage == STAGE_JOINT || v->stage == STAGE_LOOPS))
         str_printf(&left, " (stage: %d of %d)", v->stage_done, v->stage_budget);
     put_text(d, STYLE_PLAIN, &left);
     doc_end(d);
@@ -84,6 +87,16 @@ static void put_best(struct doc *d, const struct tune_view *v)
     doc_end(d);
 }
 
+static void put_note(struct doc *d, const struct tune_look *look)
+{
+    if (!look->note || !look->note[0])
+        return;
+    struct str s = {0};
+    str_printf(&s, "%-*s%s", LABEL, "note", look->note);
+    doc_wrap(d, STYLE_DIM, str_text(&s), look->width - 2, LABEL);
+    str_free(&s);
+}
+
 static void put_failed(struct doc *d, const struct tune_view *v)
 {
     struct str s = {0};
@@ -93,12 +106,15 @@ static void put_failed(struct doc *d, const struct tune_view *v)
     if (all + v->illegal == 0)
         return;
     put_label(d, "failed");
-    str_printf(&s, "%d of %d", all, v->n_trials);
+    if (all > 0)
+        str_printf(&s, "%d of %d", all, v->n_trials);
+    else
+        str_printf(&s, "none of %d", v->n_trials);
     for (int i = 0; i <= OUTCOME_LIMIT; i++)
         if (v->failed[i] > 0)
             str_printf(&s, "%s%d %s", kinds++ ? ", " : ": ", v->failed[i], outcome_name[i]);
     if (v->illegal > 0)
-        str_printf(&s, "; %d not measured, no programs", v->illegal);
+        str_printf(&s, "; %d no programs", v->illegal);
     put_text(d, STYLE_PLAIN, &s);
     doc_end(d);
 }
@@ -121,10 +137,33 @@ static void put_agents(struct doc *d, const struct tune_view *v)
     if (!v->agents.known)
         return;
     put_label(d, "agents");
-    doc_printf(d, STYLE_PLAIN, "entropy %.2f of layouts, %.2f of loops; %d episode%s",
-               v->agents.layout_entropy, v->agents.loop_entropy, v->agents.episodes,
-               v->agents.episodes == 1 ? "" : "s");
+    doc_put(d, STYLE_PLAIN, "entropy ");
+    if (isfinite(v->agents.layout_entropy))
+        doc_printf(d, STYLE_PLAIN, "%.2f of layouts, ", v->agents.layout_entropy);
+    doc_printf(d, STYLE_PLAIN, "%.2f of loops; %d episode%s", v->agents.loop_entropy,
+               v->agents.episodes, v->agents.episodes == 1 ? "" : "s");
     doc_end(d);
+}
+
+/* Accuracy, agents and times in one line, where there is room for no more. */
+static void put_brief(struct doc *d, const struct tune_view *v)
+{
+    const struct tune_times *t = &v->times;
+    struct str s = {0};
+    if (v->accuracy.known)
+        str_printf(&s, "; pairs %.0f %%, recall %.0f %%", 100 * v->accuracy.pair_order,
+                   100 * v->accuracy.recall8);
+    if (v->agents.known)
+        str_printf(&s, "; entropy %.2f", v->agents.loop_entropy);
+    if (t->elapsed > 0)
+        str_printf(&s, "; compiling %.0f %%, measuring %.0f %%", 100 * t->compile / t->elapsed,
+                   100 * t->measure / t->elapsed);
+    if (s.len > 0) {
+        put_label(d, "model");
+        doc_put(d, STYLE_PLAIN, str_text(&s) + 2);
+        doc_end(d);
+    }
+    str_free(&s);
 }
 
 static void put_times(struct doc *d, const struct tune_view *v)
@@ -139,7 +178,7 @@ static void put_times(struct doc *d, const struct tune_view *v)
         str_add(&s, " of ");
         text_duration(&s, v->time_limit_s);
     }
-    str_printf(&s, ": compiling %.0f %%, measuring %.0f %%, model %.0f %%, search %.0f %%",
+    str_printf(&s, ": compiling %.0f %%, measuring %.0f, model %.0f, search %.0f",
                100 * t->compile / t->elapsed, 100 * t->measure / t->elapsed,
                100 * t->model / t->elapsed, 100 * t->search / t->elapsed);
     put_text(d, STYLE_PLAIN, &s);
@@ -180,7 +219,7 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
 static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
 {
     int left = look->height - used - 1 - TRIALS_IN_SIGHT;
-    *legend = look->height >= 24 ? FAMILIES_TOLD_APART : look->height >= 16 ? 3 : 0;
+    *legend = look->height >= 24 ? FAMILIES_TOLD_APART : look->height >= 14 ? 3 : 0;
     *legend = families < *legend ? families : *legend;
     *plot = left - *legend;
     if (*plot < TUNE_PLOT_MIN_H && left >= TUNE_PLOT_MIN_H) {
@@ -274,10 +313,13 @@ void tune_view_doc(struct doc *d, const struct tune_view *v, const struct tune_l
     struct tune_families f = tune_families(a, v);
     put_state(d, v, look);
     put_best(d, v);
+    put_note(d, look);
     put_failed(d, v);
-    if (look->height >= 12) {
+    if (look->height >= 18) {
         put_model(d, v);
         put_agents(d, v);
+    } else if (look->height >= 15) {
+        put_brief(d, v);
     }
     if (look->height >= 20)
         put_times(d, v);
@@ -316,6 +358,7 @@ void tune_view_status(struct str *out, const struct tune_view *v, enum tune_phas
     static const char *const word[] = {
         [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing", [TUNE_PAUSED] = "paused",
         [TUNE_FINISHING] = "final", [TUNE_STOPPING] = "stopping", [TUNE_ENDED] = "ended",
+        [TUNE_LENDING] = "waiting",
     };
     str_printf(out, "%s %d/%d", phase == TUNE_RUNNING ? stage_name[v->stage] : word[phase], v->done,
                v->budget);

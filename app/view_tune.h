@@ -5,16 +5,18 @@
 #include "app/doc.h"
 #include "explorer/tune/view.h"
 
-/* PREPARING: nothing was shown yet.  PAUSING, STOPPING: asked for, but a batch is still being
- * measured.  FINAL: the best few head to head. */
+/* PREPARING: nothing was shown yet.  LENDING: it lets something else be measured.  PAUSING,
+ * STOPPING: asked for, but a batch is still being measured.  FINISHING: the best few head to
+ * head. */
 enum tune_phase {
-    TUNE_PREPARING, TUNE_RUNNING, TUNE_PAUSING, TUNE_PAUSED, TUNE_FINISHING, TUNE_STOPPING,
-    TUNE_ENDED
+    TUNE_PREPARING, TUNE_RUNNING, TUNE_LENDING, TUNE_PAUSING, TUNE_PAUSED, TUNE_FINISHING,
+    TUNE_STOPPING, TUNE_ENDED
 };
 
 struct tune_look {
     enum tune_phase phase;
     const char *end;                     /* ENDED: how, in some words */
+    const char *note;                    /* what there is to say besides; NULL, "": nothing */
     int width, height;                   /* of the pane */
     bool letters;                        /* no colours: families are letters in the plot */
     int selected;                        /* the trial that the cursor is on, or -1 */

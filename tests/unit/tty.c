@@ -228,6 +228,14 @@ void tty_assert_shows(struct tty *t, const char *text)
         fail_msg("\"%s\" is not on the screen:\n%s", text, tty_screen(t));
 }
 
+void tty_wait_shows(struct tty *t, const char *text, int limit_s)
+{
+    double end = clock_s() + limit_s;
+    while (!strstr(tty_screen(t), text))
+        if (clock_s() > end || !take_output(t, 20))
+            fail_msg("\"%s\" does not come:\n%s", text, tty_screen(t));
+}
+
 void tty_golden(struct tty *t, const char *name)
 {
     char path[256];

@@ -37,6 +37,8 @@ void tty_press(struct tty *t, const char *keys);
 void tty_send(struct tty *t, const char *keys);
 void tty_bytes(struct tty *t, const char *bytes);
 void tty_wait_idle(struct tty *t, int limit_s);
+/* For what is shown while something runs. */
+void tty_wait_shows(struct tty *t, const char *text, int limit_s);
 void tty_resize(struct tty *t, int w, int h);
 /* The screen, trailing blanks removed; valid until the next call. */
 const char *tty_screen(struct tty *t);

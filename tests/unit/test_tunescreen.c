@@ -1,0 +1,385 @@
+/* The auto-tuner on the screen: made-up searches on models without a terminal, the board between
+ * the two threads, and real, tiny searches by the whole program on a terminal. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/tune_board.h"
+#include "app/view.h"
+#include "sessions/records.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/model_help.h"
+#include "tests/unit/tty.h"
+#include "tests/unit/tune_script.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=16 k=16 n=16"
+
+enum { SEED = 7, LIMIT_S = 60, ROWS = 40 };
+
+static const char *const on_gmm[] = { "--no-auto", GMM, NULL };
+
+static char folder[64];
+
+static int in_private_folders(void **state)
+{
+    char path[96], here[400];
+    (void)state;
+    if (!getcwd(here, sizeof here))
+        return -1;
+    setenv("TILESCOPE_HOME", here, 1);
+    snprintf(folder, sizeof folder, "/tmp/tilescope-tuner-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/records.db", folder);
+    setenv("XDG_STATE_HOME", folder, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("TILESCOPE_RECORDS", path, 1);
+    return 0;
+}
+
+/* --- Made-up searches ------------------------------------------------------------------------- */
+
+/* As if the tuner of m had put up v and were at work, or had ended. */
+static void put_up(struct model *m, const struct tune_view *v, bool out)
+{
+    m->tuner.board = board_new();
+    m->tuner.out = m->tuner.wanted = out;
+    str_add(&m->tuner.end, out ? "" : "budget spent");
+    board_put(m->tuner.board, v, NULL, NULL, NULL);
+    model_tune_look(m);
+    press(m, "9");
+}
+
+static void whole_screens(void **state)
+{
+    (void)state;
+    static const struct { const char *name; int w, h, n; bool unicode, letters; } row[] = {
+        { "80x24", 80, 24, 184, true, false }, { "120x40", 120, 40, 184, true, false },
+        { "200x60", 200, 60, 700, true, false }, { "mono", 80, 24, 184, true, true },
+        { "plain", 100, 30, 184, false, true },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct tune_script *s = script_new(SEED, row[i].n, 1000);
+        struct model *m = model_on("gmm m=64 k=32 n=48");
+        char path[96];
+        snprintf(path, sizeof path, "tests/golden/screen/tuner-%s.txt", row[i].name);
+        m->unicode = row[i].unicode;
+        m->letters = row[i].letters;
+        model_resize(m, row[i].w, row[i].h);
+        put_up(m, &s->view, true);
+        press(m, "j j");
+        golden_check(path, screen_of(m));
+        model_free(m);
+        script_free(s);
+    }
+}
+
+/* The cursor stays on its trial when faster ones come, and on the best while it was never moved. */
+static void cursor_stays(void **state)
+{
+    (void)state;
+    struct tune_script *early = script_new(SEED, 60, 400), *late = script_new(SEED, 200, 400);
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    put_up(m, &early->view, true);
+    assert_int_equal(model_tune_selected(m), early->view.best);
+    press(m, "05 j");
+    int chosen = model_tune_selected(m);
+    assert_int_not_equal(chosen, early->view.best);
+    board_put(m->tuner.board, &late->view, NULL, NULL, NULL);
+    model_tune_look(m);
+    assert_int_equal(model_tune_selected(m), chosen);
+    press(m, "g");
+    assert_int_equal(model_tune_selected(m), late->view.best);
+    model_free(m);
+    script_free(early);
+    script_free(late);
+}
+
+/* Enter: its steps are a branch, and a second time that branch is gone to. */
+static void trials_are_branches(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 40, 40);
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    press(m, "p");
+    put_up(m, &s->view, false);
+    press(m, "j j Enter");
+    const struct history *h = m->session->history;
+    int trial = model_tune_selected(m);
+    char name[32];
+    snprintf(name, sizeof name, "trial-%d", trial + 1);
+    assert_int_equal(history_n_branches(h), 2);
+    assert_string_equal(history_branch(h, history_branch_index(h))->name, name);
+    assert_string_equal(history_spec(h), "gmm m=64 k=32 n=48");
+    const struct program *p = history_current(h)->program;
+    assert_in_range(p->n_steps, 1, 2);
+    assert_shows(m, s->view.trial[trial]->line[0]);
+    press(m, ": switch Space main Enter : tune Space open Space");
+    snprintf(name, sizeof name, "%d Enter", trial + 1);
+    press(m, name);
+    assert_int_equal(history_n_branches(h), 2);
+    assert_ptr_equal(history_current(h)->program, p);
+    press(m, ": tune Space open Space 41 Enter");
+    assert_shows(m, "there is no trial 41");
+    model_free(m);
+    script_free(s);
+}
+
+static void commands_are_checked(void **state)
+{
+    (void)state;
+    static const struct { const char *line, *says; } row[] = {
+        { "tune pause", "no tuner is running" }, { "tune stop", "no tuner is running" },
+        { "tune open 3", "nothing has been tuned yet" }, { "tune 0", "tune does not know \"0\"" },
+        { "tune strategy=genetic", "no strategy \"genetic\"" },
+        { "tune pin=loops", "tune does not know \"pin=loops\"" },
+        { "tune 12 fast", "tune does not know \"fast\"" },
+    };
+    struct model *m = model_on(GMM);
+    struct wish w;
+    press(m, "9");
+    assert_shows(m, "Nothing has been tuned in this session yet.");
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        assert_false(model_command(m, row[i].line));
+        assert_shows(m, row[i].says);
+        assert_false(model_wish(m, LANE_TUNE, &w));
+    }
+    assert_true(model_command(m, "tune 64 time=9 strategy=evo seed=3 levels=2 pin=layout fresh"));
+    assert_true(model_wish(m, LANE_TUNE, &w));
+    struct job *j = model_job(m, &w);
+    assert_int_equal(j->kind, JOB_TUNE);
+    assert_int_equal(j->tune.budget, 64);
+    assert_true(j->tune.time_s == 9 && j->tune.seed == 3 && j->tune.seed_given);
+    assert_string_equal(j->tune.strategy, "evo");
+    assert_int_equal(j->tune.levels, 2);
+    assert_string_equal(j->tune.pin[0], "layout");
+    assert_true(j->tune.fresh && !j->tune.resume);
+    assert_false(model_command(m, "tune 12"));
+    assert_shows(m, "the tuner is running");
+    assert_true(model_command(m, "tune stop"));
+    assert_false(model_wish(m, LANE_TUNE, &w));
+    job_free(j);
+    model_free(m);
+}
+
+/* While the tuner is at work nothing else is measured: it is asked to wait, and then it is. */
+static void measuring_waits_its_turn(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 24, 400);
+    struct model *m = model_on(GMM);
+    struct wish w;
+    put_up(m, &s->view, true);
+    assert_false(m->tuner.hold);
+    press(m, "m");
+    model_tune_look(m);
+    assert_true(m->tuner.hold);
+    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_shows(m, "while something else is measured");
+    press(m, "Esc");
+    model_tune_look(m);
+    assert_false(m->tuner.hold);
+    press(m, "p");
+    model_tune_look(m);
+    assert_true(m->tuner.hold);
+    assert_shows(m, "pausing");
+    model_free(m);
+    script_free(s);
+}
+
+/* --- The board -------------------------------------------------------------------------------- */
+
+struct poster { struct tune_board *b; const struct tune_view *v; struct cancel cancel; int told; };
+
+static void count_told(void *ctx, const struct tune_view *v)
+{
+    (void)v;
+    ((struct poster *)ctx)->told++;
+}
+
+static void *post(void *ctx)
+{
+    struct poster *p = ctx;
+    board_put(p->b, p->v, &p->cancel, count_told, p);
+    return NULL;
+}
+
+static void wait_until_held(struct tune_board *b)
+{
+    double end = clock_s() + LIMIT_S;
+    while (!board_waits(b)) {
+        if (clock_s() > end)
+            fail_msg("nobody waits");
+        usleep(1000);
+    }
+}
+
+static void board_holds(void **state)
+{
+    (void)state;
+    for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
+        struct tune_script *s = script_new(SEED, 50, 100);
+        struct poster p = { .b = board_new(), .v = &s->view };
+        pthread_t thread;
+        assert_null(board_lock(p.b));
+        board_unlock(p.b);
+        board_hold(p.b, true);
+        assert_int_equal(pthread_create(&thread, NULL, post, &p), 0);
+        wait_until_held(p.b);
+        struct tune_board *second = board_share(p.b);
+        if (by_cancel)
+            atomic_store(&p.cancel.raised, 1);
+        else
+            board_hold(p.b, false);
+        pthread_join(thread, NULL);
+        assert_false(board_waits(p.b));
+        assert_int_equal(p.told, 2);
+        assert_int_equal(board_version(p.b), 2);
+        board_drop(p.b);
+        int n = s->view.n_trials;
+        double best = s->view.best_ms;
+        script_free(s);                   /* the copies are the board's own */
+        const struct tune_view *v = board_lock(second);
+        assert_int_equal(v->n_trials, n);
+        assert_true(v->trial[v->best]->ms == best);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(v->trial[i]->trial, i);
+        board_unlock(second);
+        board_drop(second);
+    }
+}
+
+/* --- The whole program ------------------------------------------------------------------------ */
+
+static int count_records(struct record_run *first, int *runs)
+{
+    struct arena *a = arena_new();
+    struct records *r;
+    struct record_filter f = { .spec = GMM };
+    const struct record_run *run;
+    const struct record *rec;
+    struct err e;
+    int n;
+    if (!records_open_reading(NULL, &r, &e) || !records_list(r, &f, a, &rec, &n, &e) ||
+        !records_runs(r, &f, a, &run, runs, &e))
+        fail_msg("%s", e.text);
+    if (*runs > 0)
+        *first = run[0];
+    records_close(r);
+    arena_free(a);
+    return n;
+}
+
+static struct tty *start(int w, int h)
+{
+    return tty_start(&(struct tty_opts){ .w = w, .h = h, .argv = on_gmm });
+}
+
+static void quit(struct tty *t)
+{
+    tty_send(t, "Esc : q! Enter");
+    assert_int_equal(tty_end(t), 0);
+}
+
+/* From the key to the steps, and undone again. */
+static void tunes(void **state)
+{
+    (void)state;
+    struct record_run run;
+    int runs;
+    struct tty *t = start(120, ROWS);
+    tty_send(t, "0 1 6 t");
+    tty_wait_idle(t, LIMIT_S);
+    tty_assert_shows(t, "16 of 16, budget spent");
+    tty_assert_shows(t, "tuned: ");
+    tty_assert_shows(t, "on branch main");
+    tty_assert_shows(t, "●");
+    assert_int_equal(count_records(&run, &runs), 17);
+    assert_int_equal(runs, 1);
+    tty_press(t, "u");
+    tty_assert_shows(t, ":undo");
+    tty_press(t, "C-r j Enter");
+    tty_assert_shows(t, "is branch trial-");
+    tty_press(t, ": switch Space main Enter 0 9 9 u");
+    quit(t);
+    /* The same question again is answered at once. */
+    t = start(80, 24);
+    tty_send(t, "0 1 6 t");
+    tty_wait_idle(t, LIMIT_S);
+    tty_assert_shows(t, "from the records: ");
+    tty_assert_shows(t, "measures again");
+    assert_int_equal(count_records(&run, &runs), 17);
+    quit(t);
+}
+
+/* Paused it does nothing; killed it loses nothing; started again it goes on; stopped it is over. */
+static void pauses_dies_goes_on(void **state)
+{
+    (void)state;
+    struct record_run run;
+    int runs;
+    struct tty *t = start(80, 24);
+    tty_send(t, ": tune Space 300 Space seed=2 Enter");
+    tty_wait_shows(t, "x the start", LIMIT_S);
+    tty_send(t, "p");
+    tty_wait_idle(t, LIMIT_S);
+    tty_assert_shows(t, ", paused");
+    int before = count_records(&run, &runs);
+    assert_true(before > 17);
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "is branch trial-");
+    tty_kill(t, SIGKILL);
+    assert_int_equal(tty_end(t), -1);
+    assert_int_equal(count_records(&run, &runs), before);
+    t = start(80, 24);
+    tty_send(t, ": tune Space 300 Space seed=2 Enter");
+    tty_wait_shows(t, "measuring,", LIMIT_S);
+    tty_send(t, "x");
+    tty_wait_idle(t, LIMIT_S);
+    tty_assert_shows(t, "of 300, stopped");
+    tty_assert_shows(t, "t goes on where it was");
+    assert_true(count_records(&run, &runs) >= before);
+    assert_int_equal(runs, 2);
+    tty_send(t, "t");
+    tty_wait_shows(t, "measuring,", LIMIT_S);
+    tty_send(t, "Q");                     /* leaving is stopping, too */
+    assert_int_equal(tty_end(t), 0);
+    count_records(&run, &runs);
+    assert_int_equal(runs, 2);
+    assert_int_equal(run.state, RUN_STOPPED);
+}
+
+static void says_what_cannot_be_tuned(void **state)
+{
+    (void)state;
+    static const char *const on_softmax[] = { "--no-auto", "softmax m=4 n=8", NULL };
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = on_softmax });
+    tty_press(t, "t");
+    tty_assert_shows(t, "Nothing was tuned.");
+    tty_assert_shows(t, "max is no convolution and no matrix product");
+    tty_assert_shows(t, "operators with one: c1d c2d");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
+        cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
+        cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(board_holds),
+        cmocka_unit_test(tunes), cmocka_unit_test(pauses_dies_goes_on),
+        cmocka_unit_test(says_what_cannot_be_tuned),
+    };
+    return cmocka_run_group_tests_name("tunescreen", tests, in_private_folders, NULL);
+}
