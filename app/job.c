@@ -121,6 +121,17 @@ static bool open_session(const char *recipe, struct session **out, struct err *e
     return ok;
 }
 
+/* What was measured then; without it there is less to see, that is all. */
+static void show_past(struct tune_task *t)
+{
+    struct arena *a = arena_new();
+    struct tune_view v;
+    struct err ignored;
+    if (tuning_past(t->j->tuning, a, &v, &ignored))
+        show_tune(t, &v);
+    arena_free(a);
+}
+
 static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
 {
     struct tune_task t = { j, c, pr };
@@ -130,6 +141,8 @@ static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
         return false;
     bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
     session_free(s);
+    if (ok && j->tuning->answered)
+        show_past(&t);
     return ok;
 }
 

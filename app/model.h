@@ -43,7 +43,7 @@ struct tuner {
     struct tuning_opts opts;
     int number;                          /* the how manieth run of this session */
     int state, from;                     /* it started from; the user was at, then */
-    bool stopped;                        /* it can go on */
+    bool stopped; int after;             /* it can go on; where the user was when it ended */
     bool out;                            /* it was asked for and has not come back */
     bool wanted;                         /* not told to stop */
     bool paused, hold;                   /* told to pause; told to wait, for whatever reason */

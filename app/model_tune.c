@@ -169,6 +169,12 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
+/* It was stopped, and the user has done nothing else since. */
+static bool goes_on(const struct tuner *t, int state)
+{
+    return t->stopped && (state == t->state || state == t->from || state == t->after);
+}
+
 /* Without arguments, one that was stopped goes on, from where it had started. */
 static bool start(struct model *m, const char *arg)
 {
@@ -180,7 +186,7 @@ static bool start(struct model *m, const char *arg)
     int state = history_current(m->session->history)->id;
     if (!read_options(m, arg, &o))
         return false;
-    if (!arg[0] && t->stopped) {
+    if (!arg[0] && goes_on(t, state)) {
         o = t->opts;
         o.resume = true;
         o.fresh = false;
@@ -343,6 +349,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);
     m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
+    m->tuner.after = history_current(m->session->history)->id;
     if (branch.len > 0)
         str_printf(note, "the best is on branch %s; ", str_text(&branch));
     if (t->answered)

@@ -58,6 +58,11 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 struct err *e);
 void tuning_free(struct tuning *t);
 
+/* What the run of t measured, out of the records, as it was shown at its end, in arena a.  How long
+ * it took, the model and the agents are not known any more; neither is which trial began the
+ * loop-only stage, so that follows from the budget. */
+bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
+
 /* Puts the result into s: on the current branch when that has no steps, else on a new one, "tuned".
  * With its ledger.  Where the session is the fastest, only its measurement. */
 bool tuning_apply(const struct tuning *t, struct session *s, struct err *e);

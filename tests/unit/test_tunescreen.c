@@ -197,6 +197,94 @@ static void measuring_waits_its_turn(void **state)
     script_free(s);
 }
 
+/* What the tuner's thread would bring back; line NULL: no new steps. */
+static void bring_back(struct model *m, enum search_end end, const char *line, double best_ms)
+{
+    struct wish w = { JOB_TUNE, 0 };
+    if (!model_wish(m, LANE_TUNE, &w))
+        w.tag = model_tag(m);             /* it was stopped: any tag of this session will do */
+    struct job *j = model_job(m, &w);
+    struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
+    t->mem = arena_new();
+    t->note = "layouts stay as they are";
+    t->end = end;
+    t->start_ms = 8;
+    t->best_ms = best_ms;
+    t->is_start = !line && best_ms == 8;
+    t->n_lines = line ? 1 : 0;
+    t->line = ARENA_DUP(t->mem, &line, 1);
+    j->ok = true;
+    model_done(m, j);
+    job_free(j);
+}
+
+static const char *branch_of(const struct model *m)
+{
+    const struct history *h = m->session->history;
+    return history_branch(h, history_branch_index(h))->name;
+}
+
+/* On the branch that has no steps, else on a new one, to which the user is taken unless busy. */
+static void results_are_branches(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "main");
+    assert_string_equal(step_of(m), "loop split C M 4");
+    assert_shows(m, "tuned: 2.00 ms, 4.00x as fast as before; 1 step on branch main");
+    assert_shows(m, "layouts stay as they are");
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C N 8", 2);
+    assert_string_equal(branch_of(m), "tuned");
+    assert_string_equal(step_of(m), "loop split C N 8");
+    press(m, "u");
+    assert_string_equal(step_of(m), "");
+    press(m, "C-r t : loop Space split Space C Space K Space 2 Enter");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 2", 2);
+    assert_string_equal(branch_of(m), "tuned");
+    assert_string_equal(step_of(m), "loop split C K 2");
+    assert_shows(m, "on branch tuned2");
+    int branches = history_n_branches(m->session->history);
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, NULL, 8);
+    assert_shows(m, "nothing is shown to be faster than this");
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, NULL, INFINITY);
+    assert_shows(m, "nothing that was measured is right");
+    assert_int_equal(history_n_branches(m->session->history), branches);
+    model_free(m);
+}
+
+/* After a stop the same key goes on from the same start, unless the user did something else. */
+static void stopped_goes_on(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct wish w;
+    press(m, "0 5 0 t");
+    int start = m->tuner.state;
+    press(m, "x");
+    assert_false(model_wish(m, LANE_TUNE, &w));
+    assert_shows(m, "stopping");
+    bring_back(m, SEARCH_CANCELLED, "loop split C M 4", 2);
+    assert_string_equal(step_of(m), "loop split C M 4");
+    assert_shows(m, "t goes on where it was");
+    press(m, "t");
+    assert_true(model_wish(m, LANE_TUNE, &w));
+    assert_int_equal(m->tuner.state, start);
+    assert_int_equal(m->tuner.opts.budget, 50);
+    press(m, "x");
+    bring_back(m, SEARCH_CANCELLED, "loop split C M 8", 1);
+    assert_string_equal(branch_of(m), "tuned");
+    press(m, ": loop Space split Space C Space N Space 2 Enter t");
+    assert_true(model_wish(m, LANE_TUNE, &w));
+    assert_int_equal(m->tuner.state, history_current(m->session->history)->id);
+    assert_int_equal(m->tuner.opts.budget, 0);
+    model_free(m);
+}
+
 /* --- The board -------------------------------------------------------------------------------- */
 
 struct poster { struct tune_board *b; const struct tune_view *v; struct cancel cancel; int told; };
@@ -318,6 +406,9 @@ static void tunes(void **state)
     tty_wait_idle(t, LIMIT_S);
     tty_assert_shows(t, "from the records: ");
     tty_assert_shows(t, "measures again");
+    tty_assert_shows(t, "16 of 16, known from the records");
+    tty_press(t, "j j Enter");
+    tty_assert_shows(t, "is branch trial-");
     assert_int_equal(count_records(&run, &runs), 17);
     quit(t);
 }
@@ -377,7 +468,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
-        cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(board_holds),
+        cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
+        cmocka_unit_test(stopped_goes_on), cmocka_unit_test(board_holds),
         cmocka_unit_test(tunes), cmocka_unit_test(pauses_dies_goes_on),
         cmocka_unit_test(says_what_cannot_be_tuned),
     };
