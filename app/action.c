@@ -301,8 +301,12 @@ static void go_to_line(struct model *m, int otherwise)
 static void move_item(struct model *m, int dir)
 {
     struct pane_doc *p = model_focused(m);
-    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++)
-        scroll_item(&p->doc, &p->scroll, dir, p->height);
+    int n = m->count > 0 ? (int)m->count : 1;
+    if (p == &m->pane[VIEW_TUNE])
+        model_tune_walk(m, n * dir);
+    else
+        for (int i = 0; i < n; i++)
+            scroll_item(&p->doc, &p->scroll, dir, p->height);
 }
 
 static bool move_action(struct model *m, enum key_action action)

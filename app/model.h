@@ -49,6 +49,7 @@ struct tuner {
     bool paused, hold;                   /* told to pause; told to wait, for whatever reason */
     unsigned seen;                       /* of the board: what the screen shows */
     bool failed;
+    int asked; bool has_old; struct tuning_stopped old;  /* 1 + tag of the state it is about */
     struct str end, note;                /* how it ended, and what there is to say besides */
 };
 
@@ -196,6 +197,7 @@ void model_tuned(struct model *m, struct job *j);
 void model_tune_forget(struct model *m);
 void model_tune_status(const struct model *m, struct str *out);  /* "" while it does not run */
 int model_tune_selected(const struct model *m);       /* the trial under the cursor, or -1 */
+void model_tune_walk(struct model *m, int by);        /* to one measured earlier or later */
 bool model_wants_measuring(const struct model *m);    /* something, as soon as nothing else runs */
 #define EXPERTS_MOST 64
 /* The max best schedules of the open operator, in arena a. */

@@ -145,6 +145,14 @@ static bool read_word(struct model *m, struct tuning_opts *o, const char *word)
     return true;
 }
 
+static struct tuning_opts default_options(const struct model *m)
+{
+    return (struct tuning_opts){
+        .resume = true, .measure = { .threads = m->threads, .seed = 1 },
+        .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
+    };
+}
+
 static bool read_options(struct model *m, const char *arg, struct tuning_opts *o)
 {
     char copy[256], *rest = copy;
@@ -179,10 +187,7 @@ static bool goes_on(const struct tuner *t, int state)
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
-    struct tuning_opts o = {
-        .resume = true, .measure = { .threads = m->threads, .seed = 1 },
-        .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
-    };
+    struct tuning_opts o = default_options(m);
     int state = history_current(m->session->history)->id;
     if (!read_options(m, arg, &o))
         return false;
@@ -287,6 +292,14 @@ static bool open_trial(struct model *m, const char *arg)
     return ok;
 }
 
+void model_tune_walk(struct model *m, int by)
+{
+    struct pane_doc *p = &m->pane[VIEW_TUNE];
+    int trial = model_tune_selected(m), line = tune_view_line(&p->doc, trial + by);
+    if (trial >= 0 && line >= 0)
+        scroll_to(&p->doc, &p->scroll, line, p->height);
+}
+
 bool model_tune(struct model *m, const char *arg)
 {
     if (streq(arg, "pause"))
@@ -386,9 +399,34 @@ void model_tuned(struct model *m, struct job *j)
 
 /* --- The view --------------------------------------------------------------------------------- */
 
-static void put_nothing(struct doc *d, int width)
+/* What an earlier session, or one that was killed, left behind. */
+static bool put_stopped(struct model *m, struct doc *d, int width)
 {
-    doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned in this session yet.", width - 2, 0);
+    struct tuner *t = &m->tuner;
+    struct str text = {0};
+    if (t->asked != model_tag(m) + 1) {
+        struct tuning_opts o = default_options(m);
+        t->asked = model_tag(m) + 1;
+        t->has_old = tuning_stopped(m->session, &o, &t->old);
+    }
+    if (!t->has_old)
+        return false;
+    str_printf(&text, "Tuning this was stopped after %d of %d trials", t->old.trials,
+               t->old.budget);
+    if (t->old.best_ms > 0) {
+        str_add(&text, ", the best at ");
+        text_ms(&text, t->old.best_ms);
+    }
+    str_add(&text, ": t goes on with it.");
+    doc_wrap(d, STYLE_PLAIN, str_text(&text), width - 2, 0);
+    str_free(&text);
+    return true;
+}
+
+static void put_nothing(struct model *m, struct doc *d, int width)
+{
+    if (!put_stopped(m, d, width))
+        doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned in this session yet.", width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "t searches layouts and loops together for a faster schedule, from "
              "where the session is: 1000 measurements, 0300t only 300. It runs in the background; "
@@ -452,7 +490,7 @@ void view_tune_build(struct model *m, struct pane_doc *p, int width)
     bool waits = model_tune_waits(m);
     if (!t->board) {
         doc_clear(&p->doc);
-        put_nothing(&p->doc, width);
+        put_nothing(m, &p->doc, width);
         return;
     }
     const struct tune_view *v = board_lock(t->board);

@@ -366,6 +366,22 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
     return ok;
 }
 
+bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
+                    struct tuning_stopped *out)
+{
+    struct asked q = { .mem = arena_new() };
+    struct err ignored;
+    bool found = ask(&q, s, o, &ignored) && records_open_reading(o->records, &q.records, &ignored)
+              && find_runs(&q, o, &ignored) && q.stopped;
+    if (found)
+        *out = (struct tuning_stopped){
+            (int)q.stopped->n_records, (int)q.stopped->budget, q.stopped->best_ms,
+        };
+    records_close(q.records);
+    arena_free(q.mem);
+    return found;
+}
+
 void tuning_free(struct tuning *t)
 {
     if (!t)

@@ -58,9 +58,13 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 struct err *e);
 void tuning_free(struct tuning *t);
 
+/* The run that o->resume goes on with; false: there is none, or nobody knows.  Only reads. */
+struct tuning_stopped { int trials, budget; double best_ms; /* 0: none is right */ };
+bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
+                    struct tuning_stopped *out);
+
 /* What the run of t measured, out of the records, as it was shown at its end, in arena a.  How long
- * it took, the model and the agents are not known any more; neither is which trial began the
- * loop-only stage, so that follows from the budget. */
+ * it took, the model and the agents are not known any more. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
 /* Puts the result into s: on the current branch when that has no steps, else on a new one, "tuned".

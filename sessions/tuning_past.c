@@ -1,8 +1,9 @@
 /* A finished run out of the records, as the view that it ended with. */
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
-#include "explorer/tune/plan.h"
+#include "explorer/tune/strategy.h"
 #include "kernels/base/vec.h"
 #include "kernels/layout/layout.h"
 #include "sessions/tuning.h"
@@ -66,13 +67,15 @@ static void add(struct past *p, const struct record *r)
     int place = p->trial.len;
     struct tune_candidate c = {
         .arm = arm_of(p, r->steps), .trial = place, .replayed = true,
-        .text = arena_strdup(p->mem, r->steps), .outcome = r->outcome, .spread = r->spread,
+        .outcome = r->outcome, .spread = r->spread,
         .ms = r->outcome == OUTCOME_OK ? r->min_ms : INFINITY,
         .seed = streq(r->strategy, "session") || streq(r->strategy, "expert"),
         .compile_s = r->compile_s, .measure_s = r->measure_s, .features = r->features,
         .reason = r->reason ? arena_strdup(p->mem, r->reason) : "",
     };
     c.line = records_lines(p->mem, r->steps, &c.n_lines);
+    c.text = search_text(p->mem, c.line, c.n_lines);
+    c.hash = hash_text(c.text);
     struct tune_arm *arm = &p->arm.data[c.arm];
     arm->trials++;
     arm->ok += c.outcome == OUTCOME_OK;
@@ -89,21 +92,36 @@ static void add(struct past *p, const struct record *r)
     vec_push(&p->trial, ARENA_DUP(p->mem, &c, 1));
 }
 
-/* By the plan of the budget; there was no joint stage where all that was drawn has one layout. */
-static void set_stages(struct past *p)
+/* The plan of the run, from what its options say of layouts, as kernels_new reads them. */
+static struct plan plan_of_run(const struct past *p, struct arena *a, const char *options)
 {
-    int arm = -1;
-    bool fixed = true;
-    for (int i = 0; i < p->trial.len; i++) {
-        const struct tune_candidate *c = p->trial.data[i];
-        fixed = fixed && (c->seed || arm < 0 || c->arm == arm);
-        arm = c->seed ? arm : c->arm;
-    }
-    struct plan plan = plan_of(p->t->budget, fixed);
+    json_error_t ignored;
+    json_t *j = json_loads(options, 0, &ignored), *pins = json_object_get(j, "pins");
+    int n = (int)json_array_size(pins);
+    const char **pin = ARENA_ARRAY(a, const char *, n + 1);
+    const struct layout_space *space;
+    const struct strategy *strategy = strategy_find(p->t->strategy, &(struct err){0});
+    struct err e;
+    for (int i = 0; i < n; i++)
+        pin[i] = json_string_value(json_array_get(pins, (size_t)i));
+    bool fixed = json_is_true(json_object_get(j, "fixed")) ||
+                 !layout_space_new(a, p->t->spec, pin, n, &(struct layout_opts){0}, &space, &e) ||
+                 space->n == 0;
+    json_decref(j);
+    if (strategy && strategy->ordered && !fixed)
+        return (struct plan){ p->t->budget, p->t->budget, 0 };
+    return plan_of(p->t->budget, fixed);
+}
+
+static void set_stages(struct past *p, const char *options)
+{
+    struct arena *a = arena_new();
+    struct plan plan = plan_of_run(p, a, options);
     for (int i = 0; i < p->trial.len; i++) {
         struct tune_candidate *c = p->trial.data[i];
         c->stage = c->seed ? STAGE_SEEDS : i < plan.joint ? STAGE_JOINT : STAGE_LOOPS;
     }
+    arena_free(a);
 }
 
 static void fill(struct past *p, const struct record *rec, int n)
@@ -112,7 +130,6 @@ static void fill(struct past *p, const struct record *rec, int n)
     for (int i = 0; i < n; i++)
         if (!streq(rec[i].strategy, "final"))
             add(p, &rec[i]);
-    set_stages(p);
     v->n_trials = v->done = v->replayed = p->trial.len;
     const struct tune_candidate **trial = ARENA_ARRAY(p->mem, const struct tune_candidate *,
                                                       p->trial.len + 1);
@@ -130,11 +147,12 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
     struct past p = { .mem = a, .t = t, .v = out };
     struct record_filter f = { .run = t->run };
     const struct record *rec;
+    const struct record_run *run;
     struct records *r;
-    int n;
+    int n, n_runs;
     if (!records_open_reading(t->records_file, &r, e))
         return false;
-    bool ok = records_list(r, &f, a, &rec, &n, e);
+    bool ok = records_list(r, &f, a, &rec, &n, e) && records_runs(r, &f, a, &run, &n_runs, e);
     records_close(r);
     if (!ok)
         return false;
@@ -143,6 +161,7 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
         .budget = t->budget, .best = -1, .best_ms = INFINITY, .left_s = NAN,
     };
     fill(&p, rec, n);
+    set_stages(&p, n_runs > 0 ? run[0].options : "");
     vec_free(&p.trial);
     vec_free(&p.arm);
     vec_free(&p.layouts);

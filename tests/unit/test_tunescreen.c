@@ -98,6 +98,10 @@ static void cursor_stays(void **state)
     board_put(m->tuner.board, &late->view, NULL, NULL, NULL);
     model_tune_look(m);
     assert_int_equal(model_tune_selected(m), chosen);
+    press(m, "l");
+    assert_int_equal(model_tune_selected(m), chosen + 1);
+    press(m, "02 h");
+    assert_int_equal(model_tune_selected(m), chosen - 1);
     press(m, "g");
     assert_int_equal(model_tune_selected(m), late->view.best);
     model_free(m);
@@ -347,6 +351,56 @@ static void board_holds(void **state)
     }
 }
 
+/* --- A real search in this process ------------------------------------------------------------ */
+
+/* What the command's job leaves on the board; model_free frees it. */
+static struct model *tuned(const char *line, bool answered)
+{
+    struct model *m = model_on("gmm m=8 k=16 n=32");
+    struct cancel never = {0};
+    struct wish w;
+    assert_true(model_command(m, line));
+    assert_true(model_wish(m, LANE_TUNE, &w));
+    struct job *j = model_job(m, &w);
+    job_run(j, &never, NULL);
+    if (!j->ok)
+        fail_msg("%s", j->e.text);
+    assert_int_equal(j->tuning->answered, answered);
+    model_done(m, j);
+    job_free(j);
+    return m;
+}
+
+/* A run that is over looks in the records as it did at its end. */
+static void past_is_what_was(void **state)
+{
+    (void)state;
+    static const char *const line[] = { "tune 20 seed=5 strategy=evo", "tune 12 pin=all-layouts" };
+    for (int k = 0; k < COUNT_OF(line); k++) {
+        struct model *live = tuned(line[k], false), *past = tuned(line[k], true);
+        const struct tune_view *a = board_lock(live->tuner.board),
+                               *b = board_lock(past->tuner.board);
+        assert_int_equal(a->n_trials, b->n_trials);
+        assert_int_equal(a->best, b->best);
+        assert_true(a->best_ms == b->best_ms && a->start_ms == b->start_ms);
+        assert_memory_equal(a->failed, b->failed, sizeof a->failed);
+        for (int i = 0; i < a->n_trials; i++) {
+            const struct tune_candidate *x = a->trial[i], *y = b->trial[i];
+            assert_string_equal(x->text, y->text);
+            assert_int_equal(x->n_lines, y->n_lines);
+            assert_int_equal(x->outcome, y->outcome);
+            assert_int_equal(x->stage, y->stage);
+            assert_int_equal(x->seed, y->seed);
+            assert_true(x->ms == y->ms && x->best_ms == y->best_ms);
+            assert_string_equal(a->arm[x->arm].family, b->arm[y->arm].family);
+        }
+        board_unlock(live->tuner.board);
+        board_unlock(past->tuner.board);
+        model_free(live);
+        model_free(past);
+    }
+}
+
 /* --- The whole program ------------------------------------------------------------------------ */
 
 static int count_records(struct record_run *first, int *runs)
@@ -433,7 +487,9 @@ static void pauses_dies_goes_on(void **state)
     assert_int_equal(tty_end(t), -1);
     assert_int_equal(count_records(&run, &runs), before);
     t = start(80, 24);
-    tty_send(t, ": tune Space 300 Space seed=2 Enter");
+    tty_press(t, "9");
+    tty_assert_shows(t, "of 300 trials, the best at");
+    tty_send(t, "t");
     tty_wait_shows(t, "measuring,", LIMIT_S);
     tty_send(t, "x");
     tty_wait_idle(t, LIMIT_S);
@@ -470,6 +526,7 @@ int main(void)
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(board_holds),
+        cmocka_unit_test(past_is_what_was),
         cmocka_unit_test(tunes), cmocka_unit_test(pauses_dies_goes_on),
         cmocka_unit_test(says_what_cannot_be_tuned),
     };
