@@ -6,6 +6,7 @@
 #include "app/help.h"
 #include "app/model.h"
 #include "app/view.h"
+#include "explorer/tune/strategy.h"
 #include "sessions/expert.h"
 
 #define FILES_MAX 200
@@ -87,6 +88,15 @@ static void offer_experts(struct words *w, const struct model *m)
               arena_printf(w->a, "%s, %s", s[i].expert->id, expert_chosen_text(w->a, &s[i])));
 }
 
+static void offer_tune(struct words *w)
+{
+    static const char *const word[] = { "pause", "stop", "open", "fresh", "time=", "seed=",
+                                        "levels=2", "pin=layout", "pin=all-layouts" };
+    offer_each(w, word, COUNT_OF(word));
+    for (int i = 0; i < strategy_count(); i++)
+        offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);
+}
+
 static void offer_argument(struct words *w, const struct model *m, enum app_command id,
                            const char *before)
 {
@@ -109,6 +119,9 @@ static void offer_argument(struct words *w, const struct model *m, enum app_comm
         break;
     case APP_EXPERT:
         offer_experts(w, m);
+        break;
+    case APP_TUNE:
+        offer_tune(w);
         break;
     case APP_FOCUS:
         offer_each(w, focus, COUNT_OF(focus));

@@ -15,7 +15,6 @@
 #include "sessions/tuning.h"
 
 #define MOST_TRIALS 10000000
-#define PLOT_VIEW "view tune"
 
 /* --- Where it is ------------------------------------------------------------------------------ */
 
@@ -93,9 +92,9 @@ static bool refuse(struct model *m, const char *text, const char *fix)
     return false;
 }
 
-static bool whole(const char *text, long long lo, long long hi, long long *out)
+static bool show(struct model *m)
 {
-    return str_to_int64(text, lo, hi, out);
+    return model_command(m, "view tune");
 }
 
 /* Texts of options live for ever: the job reads them on its own thread. */
@@ -117,17 +116,17 @@ static bool read_word(struct model *m, struct tuning_opts *o, const char *word)
     struct err e;
     const char *value = strchr(word, '=');
     value = value ? value + 1 : "";
-    if (isdigit((unsigned char)word[0]) && whole(word, 1, MOST_TRIALS, &n)) {
+    if (isdigit((unsigned char)word[0]) && str_to_int64(word, 1, MOST_TRIALS, &n)) {
         o->budget = (int)n;
     } else if (streq(word, "fresh")) {
         o->fresh = true;
         o->resume = false;
-    } else if (str_starts(word, "seed=") && whole(value, 0, INT64_MAX, &n)) {
+    } else if (str_starts(word, "seed=") && str_to_int64(value, 0, INT64_MAX, &n)) {
         o->seed_given = true;
         o->seed = (uint64_t)n;
-    } else if (str_starts(word, "levels=") && whole(value, 1, 2, &n)) {
+    } else if (str_starts(word, "levels=") && str_to_int64(value, 1, 2, &n)) {
         o->levels = (int)n;
-    } else if (str_starts(word, "time=") && whole(value, 1, 10000000, &n)) {
+    } else if (str_starts(word, "time=") && str_to_int64(value, 1, 10000000, &n)) {
         o->time_s = (double)n;
     } else if (str_starts(word, "strategy=")) {
         const struct strategy *s = strategy_find(value, &e);
@@ -198,7 +197,7 @@ static bool start(struct model *m, const char *arg)
         state = t->state;
     }
     run(m, &o, state);
-    return model_command(m, PLOT_VIEW);
+    return show(m);
 }
 
 /* --- While it runs ---------------------------------------------------------------------------- */
@@ -269,7 +268,7 @@ static bool open_trial(struct model *m, const char *arg)
     double ms;
     if (!m->tuner.board)
         return refuse(m, "nothing has been tuned yet", "t starts the tuner");
-    if (!whole(arg, 1, INT32_MAX, &number))
+    if (!str_to_int64(arg, 1, INT32_MAX, &number))
         return refuse(m, "a trial has a number", "tune open 12");
     struct arena *a = arena_new();
     snprintf(name, sizeof name, "trial-%lld", number);
@@ -312,18 +311,30 @@ bool model_tune(struct model *m, const char *arg)
         return start(m, arg);
     if (arg[0])
         return refuse(m, "the tuner is running", "x in its view stops it first");
-    return model_command(m, PLOT_VIEW);
+    return show(m);
 }
 
 /* --- Its end ---------------------------------------------------------------------------------- */
+
+/* The result is what the search started from. */
+static bool is_start(const struct model *m, const struct tuning *t)
+{
+    const struct program *p = history_state(m->session->history, m->tuner.state)->program;
+    bool same = t->n_lines == p->n_steps;
+    for (int i = 0; same && i < t->n_lines; i++)
+        same = streq(t->line[i], p->steps[i]);
+    return t->is_start || same;
+}
 
 /* Where the user has gone on meanwhile, the result is a branch beside that.  where: its branch. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
+    if (isinf(t->best_ms))
+        return true;
     bool stayed = history_current(h)->id == m->tuner.from;
     const char *now = history_branch(h, history_branch_index(h))->name;
-    if (t->is_start || t->n_lines == 0) {
+    if (is_start(m, t)) {
         if (t->measured)
             history_set_measured(h, m->tuner.state, &t->m);
         return true;
@@ -334,13 +345,14 @@ static bool put_result(struct model *m, const struct tuning *t, struct str *wher
     return stayed || history_branch_switch(h, now, e);
 }
 
-static void add_result(struct str *out, const struct tuning *t, const char *branch)
+static void add_result(const struct model *m, struct str *out, const struct tuning *t,
+                       const char *branch)
 {
     if (isinf(t->best_ms)) {
         str_add(out, "nothing that was measured is right");
         return;
     }
-    if (t->is_start) {
+    if (is_start(m, t)) {
         str_add(out, "nothing is shown to be faster than this");
         return;
     }
@@ -372,7 +384,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     str_add(note, t->note);
     while (note->len > 0 && strchr("; ", note->data[note->len - 1]))
         note->data[--note->len] = 0;
-    add_result(&said, t, str_text(&branch));
+    add_result(m, &said, t, str_text(&branch));
     if (!ok)
         model_error(m, &e);
     else if (!m->prompt.open)

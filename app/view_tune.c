@@ -32,7 +32,7 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
     static const char *const text[] = {
         [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing after this batch",
         [TUNE_PAUSED] = "paused", [TUNE_FINISHING] = "comparing the best head to head",
-        [TUNE_STOPPING] = "stopping", [TUNE_LENDING] = "while something else is measured",
+        [TUNE_STOPPING] = "stopping", [TUNE_LENDING] = "letting a step be measured",
     };
     bool replays = v->replayed > 0 && v->replayed == v->done;
     return look->phase == TUNE_ENDED ? look->end

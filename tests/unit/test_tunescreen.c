@@ -158,6 +158,10 @@ static void commands_are_checked(void **state)
         assert_shows(m, row[i].says);
         assert_false(model_wish(m, LANE_TUNE, &w));
     }
+    press(m, ": tune Space strategy=e Tab");
+    assert_shows(m, "strategy=evo");
+    assert_shows(m, "strategy=exhaustive");
+    press(m, "Esc Esc");
     assert_true(model_command(m, "tune 64 time=9 strategy=evo seed=3 levels=2 pin=layout fresh"));
     assert_true(model_wish(m, LANE_TUNE, &w));
     struct job *j = model_job(m, &w);
@@ -189,7 +193,7 @@ static void measuring_waits_its_turn(void **state)
     model_tune_look(m);
     assert_true(m->tuner.hold);
     assert_false(model_wish(m, LANE_MEASURE, &w));
-    assert_shows(m, "while something else is measured");
+    assert_shows(m, "letting a step be measured");
     press(m, "Esc");
     model_tune_look(m);
     assert_false(m->tuner.hold);
@@ -239,6 +243,10 @@ static void results_are_branches(void **state)
     assert_string_equal(step_of(m), "loop split C M 4");
     assert_shows(m, "tuned: 2.00 ms, 4.00x as fast as before; 1 step on branch main");
     assert_shows(m, "layouts stay as they are");
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_shows(m, "nothing is shown to be faster than this");
+    assert_int_equal(history_n_branches(m->session->history), 1);
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, "loop split C N 8", 2);
     assert_string_equal(branch_of(m), "tuned");
