@@ -8,15 +8,18 @@
  *     for kh in range(max(0, 1 - h), min(3, 57 - h)):
  *         S
  *
- * Three rewrites, each of one conjunct 0 <= c*v + rest of the guards below the loop of v:
+ * Four rewrites, each of one conjunct 0 <= c*v + rest of the guards below the loop of v:
  *   tighten  every store below has the conjunct, and it speaks of no loop inside: it becomes a
- *            bound
+ *            bound; so does any condition on v alone that holds in one range of a short loop, as
+ *            (1 + v) % 2 == 0 does for the taps of one phase of a transposed convolution
  *   cut      it speaks of unrolled loops inside, with a known reach: outside the border iterations
  *            it always holds, so the loop is cut into border, middle, border; only the border
  *            still tests.  A narrow border is cut into its iterations; a wide one stays a loop,
  *            since the code of two such loops is that of their pieces multiplied
- *   unroll   a short reduction around an unrolled tile, in the border: written out, each tap and
- *            each element of the tile is a number, and the test disappears
+ *   range    a short reduction around an unrolled tile, in the border: cut where another part of
+ *            the tile is inside, each range with that part of the tile
+ *   unroll   the same where conditions are not so simple: written out, each tap and each element of
+ *            the tile is a number, and the test disappears
  */
 #include "kernels/nest/lower_parts.h"
 
@@ -115,15 +118,27 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 
 /* A condition x < y as 0 <= c*v + reach + rest: reach is what the loops inside add, [lo, hi] of it;
  * rest is of the loops around. */
-struct form { int64_t c, lo, hi; const struct expr *rest; bool inner, unrolled; };
+struct form {
+    int64_t c, lo, hi;
+    const struct expr *rest;
+    bool inner, unrolled;
+    const struct tree *only;              /* the loop inside, if it is one */
+    int64_t step;                         /* what an iteration of it adds */
+};
 
-static bool form_of(struct exprs *p, const struct tree *loop, const struct expr *cond,
+/* The loops around: of those with one iteration, the value of the variable is known. */
+struct skip { struct exprs *p; VEC(const struct expr *) var; VEC(const struct expr *) value; };
+
+static bool form_of(const struct skip *s, const struct tree *loop, const struct expr *cond,
                     struct form *out)
 {
+    struct exprs *p = s->p;
     if (cond->kind != EXPR_LT)
         return false;
-    struct expr_linear sum =
-        expr_linear(p, expr_simplify(p, expr_addc(p, expr_sub(p, cond->b, cond->a), -1)));
+    const struct expr *room = expr_addc(p, expr_sub(p, cond->b, cond->a), -1);
+    if (s->var.len > 0)
+        room = expr_subst(p, room, s->var.data, s->value.data, s->var.len);
+    struct expr_linear sum = expr_linear(p, expr_simplify(p, room));
     *out = (struct form){ .rest = expr_const(p, sum.rest) };
     for (int i = 0; i < sum.n; i++) {
         const struct expr *v = sum.term[i];
@@ -135,6 +150,8 @@ static bool form_of(struct exprs *p, const struct tree *loop, const struct expr 
             return false;
         } else if (inside) {
             *(c > 0 ? &out->hi : &out->lo) += c * (inside->extent - 1);
+            out->only = out->inner ? NULL : inside;
+            out->step = c;
             out->inner = true;
             out->unrolled = out->unrolled || inside->ann == LOOP_UNROLL;
         } else {
@@ -165,6 +182,20 @@ static const struct expr *end_of(struct exprs *p, const struct tree *t)
     return t->end ? t->end : expr_const(p, t->extent);
 }
 
+static bool is_empty(struct exprs *p, const struct tree *t)
+{
+    const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
+    return first->kind == EXPR_CONST && behind->kind == EXPR_CONST
+        && behind->value <= first->value;
+}
+
+static bool is_single(struct exprs *p, const struct tree *t)
+{
+    const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
+    return t->kind == TREE_LOOP && first->kind == EXPR_CONST && behind->kind == EXPR_CONST
+        && behind->value - first->value == 1;
+}
+
 static const struct tree *ranged(struct exprs *p, const struct tree *t, const struct expr *lo,
                                  const struct expr *hi)
 {
@@ -175,17 +206,47 @@ static const struct tree *ranged(struct exprs *p, const struct tree *t, const st
     return copy;
 }
 
-static const struct tree *tighten(struct exprs *p, const struct tree *t)
+/* Is cond a condition on the variable of t alone, true in [*lo, *hi) of the range of t only? */
+static bool holds_in(const struct skip *s, const struct tree *t, const struct expr *cond,
+                     const struct expr **lo, const struct expr **hi)
 {
+    struct exprs *p = s->p;
+    int64_t from = 0, to = 0, first = begin_of(p, t)->value;
+    if (begin_of(p, t)->kind != EXPR_CONST || end_of(p, t)->kind != EXPR_CONST
+        || end_of(p, t)->value - first > MAX_TAPS)
+        return false;
+    if (s->var.len > 0)
+        cond = expr_subst(p, cond, s->var.data, s->value.data, s->var.len);
+    for (int64_t v = first; v < end_of(p, t)->value; v++) {
+        const struct expr *value = expr_const(p, v);
+        const struct expr *at = expr_simplify(p, expr_subst(p, cond, &t->var, &value, 1));
+        if (at->kind != EXPR_CONST || (at->value && to > from && to < v))
+            return false;
+        if (at->value) {
+            from = to > from ? from : v;
+            to = v + 1;
+        }
+    }
+    *lo = expr_max(p, *lo, expr_const(p, from));
+    *hi = expr_min(p, *hi, expr_const(p, to));
+    return true;
+}
+
+static const struct tree *tighten(struct skip *s, const struct tree *t)
+{
+    struct exprs *p = s->p;
     struct conjuncts all = { 0 };
     const struct expr *lo = begin_of(p, t), *hi = end_of(p, t);
     bool any = false;
     gather(t, t->var, &all);
     for (int i = 0; i < all.n; i++) {
         struct form f;
-        if (!form_of(p, t, all.c[i], &f) || f.inner || !all_have(t, all.c[i]))
+        if (!all_have(t, all.c[i]))
             continue;
-        bound(p, &f, &lo, &hi);
+        if (form_of(s, t, all.c[i], &f) && !f.inner)
+            bound(p, &f, &lo, &hi);
+        else if (!holds_in(s, t, all.c[i], &lo, &hi))
+            continue;
         t = drop(p, t, all.c[i]);
         any = true;
     }
@@ -210,8 +271,9 @@ static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 }
 
 /* Cuts t into border, middle and border; false when there is nothing to gain. */
-static bool cut(struct exprs *p, const struct tree *t, struct kids *out)
+static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
+    struct exprs *p = s->p;
     struct conjuncts all = { 0 }, cleared = { 0 };
     const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
     if (first->kind != EXPR_CONST || behind->kind != EXPR_CONST)
@@ -220,7 +282,7 @@ static bool cut(struct exprs *p, const struct tree *t, struct kids *out)
     gather(t, t->var, &all);
     for (int i = 0; i < all.n; i++) {
         struct form f;
-        if (form_of(p, t, all.c[i], &f) && f.unrolled && middle_of(&f, &lo, &hi))
+        if (form_of(s, t, all.c[i], &f) && f.unrolled && middle_of(&f, &lo, &hi))
             cleared.c[cleared.n++] = all.c[i];
     }
     if (cleared.n == 0 || (lo >= hi && behind->value - first->value > MAX_SINGLE)
@@ -252,7 +314,7 @@ static int64_t written_below(const struct tree *t)
 }
 
 /* A short reduction whose conjuncts speak of an unrolled tile inside. */
-static bool worth_writing_out(struct exprs *p, const struct tree *t)
+static bool worth_writing_out(struct skip *s, const struct tree *t)
 {
     struct conjuncts all = { 0 };
     if (!t->reduce || t->extent > MAX_TAPS || t->extent * written_below(t) > MAX_WRITTEN)
@@ -260,42 +322,164 @@ static bool worth_writing_out(struct exprs *p, const struct tree *t)
     gather(t, t->var, &all);
     for (int i = 0; i < all.n; i++) {
         struct form f;
-        if (form_of(p, t, all.c[i], &f) && f.unrolled)
+        if (form_of(s, t, all.c[i], &f) && f.unrolled)
             return true;
     }
     return false;
 }
 
-static void skip_kids(struct exprs *p, const struct tree *t, struct kids *out)
+/* --- A reduction around an unrolled tile, in ranges ------------------------------------------ */
+
+struct ranges {
+    int n_at, n;
+    int64_t at[MAX_TAPS + 1];             /* where another part of the tile is inside */
+    struct form form[MAX_CONJUNCTS];
+    const struct expr *conjunct[MAX_CONJUNCTS];
+};
+
+static void add_cut(struct ranges *r, int64_t at)
 {
+    int i = r->n_at;
+    for (int k = 0; k < r->n_at; k++)
+        if (r->at[k] == at)
+            return;
+    for (; i > 0 && r->at[i - 1] > at; i--)
+        r->at[i] = r->at[i - 1];
+    r->at[i] = at;
+    r->n_at++;
+}
+
+static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
+{
+    return f->c * v + f->step * inner + f->rest->value;
+}
+
+/* What cuts t: each condition on it is on one unrolled loop inside, all of whose stores have it. */
+static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
+{
+    struct exprs *p = s->p;
+    struct conjuncts all = { 0 };
+    *r = (struct ranges){ 0 };
+    if (!t->reduce || t->extent > MAX_TAPS || begin_of(p, t)->kind != EXPR_CONST
+        || end_of(p, t)->kind != EXPR_CONST)
+        return false;
+    int64_t first = begin_of(p, t)->value, behind = end_of(p, t)->value;
+    gather(t, t->var, &all);
+    for (int i = 0; i < all.n; i++) {
+        struct form f;
+        if (!form_of(s, t, all.c[i], &f) || !f.only || !f.unrolled || f.rest->kind != EXPR_CONST
+            || f.only->begin || f.only->end || !all_have(f.only, all.c[i]))
+            return false;
+        r->conjunct[r->n] = all.c[i];
+        r->form[r->n++] = f;
+        for (int64_t v = first + 1; v < behind; v++)
+            for (int64_t u = 0; u < f.only->extent; u++)
+                if ((form_at(&f, v, u) >= 0) != (form_at(&f, v - 1, u) >= 0))
+                    add_cut(r, v);
+    }
+    add_cut(r, first);
+    add_cut(r, behind);
+    return r->n > 0;
+}
+
+/* t with the loop of variable u, below it, from lo on and less than hi. */
+static const struct tree *narrow(struct exprs *p, const struct tree *t, const struct expr *u,
+                                 int64_t lo, int64_t hi)
+{
+    struct arena *a = exprs_arena(p);
+    if (t->kind == TREE_STORE)
+        return t;
+    if (t->kind == TREE_LOOP && t->var == u) {
+        int64_t from = begin_of(p, t)->value, to = end_of(p, t)->value;
+        from = lo > from ? lo : from;
+        to = hi < to ? hi : to;
+        return ranged(p, t, expr_const(p, from), expr_const(p, to > from ? to : from));
+    }
+    struct tree *copy = ARENA_DUP(a, t, 1);
+    const struct tree **kid = ARENA_ARRAY(a, const struct tree *, t->n_kids + 1);
+    for (int i = 0; i < t->n_kids; i++)
+        kid[i] = narrow(p, t->kid[i], u, lo, hi);
+    copy->kid = kid;
+    return copy;
+}
+
+/* The part of t from `first` on and less than `behind`: in all of it the same part of the tile is
+ * inside. */
+static const struct tree *range_of(struct exprs *p, const struct tree *t, const struct ranges *r,
+                                   int64_t first, int64_t behind)
+{
+    t = ranged(p, t, expr_const(p, first), expr_const(p, behind));
+    for (int i = 0; i < r->n; i++) {
+        const struct form *f = &r->form[i];
+        int64_t lo = 0, hi = f->only->extent;
+        while (lo < hi && form_at(f, first, lo) < 0)
+            lo++;
+        while (hi > lo && form_at(f, first, hi - 1) < 0)
+            hi--;
+        t = narrow(p, drop(p, t, r->conjunct[i]), f->only->var, lo, hi);
+    }
+    return t;
+}
+
+static void skip_tree(struct skip *s, const struct tree *t, struct kids *out);
+
+static void skip_kids(struct skip *s, const struct tree *t, struct kids *out)
+{
+    struct exprs *p = s->p;
     struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
     struct kids inner = { 0 };
+    bool known = is_single(p, t);
+    if (known) {
+        vec_push(&s->var, t->var);
+        vec_push(&s->value, begin_of(p, t));
+    }
     for (int i = 0; i < t->n_kids; i++)
-        tree_skip(p, t->kid[i], &inner);
+        skip_tree(s, t->kid[i], &inner);
+    if (known) {
+        (void)vec_pop(&s->var);
+        (void)vec_pop(&s->value);
+    }
     copy->n_kids = inner.len;
     copy->kid = ARENA_DUP(exprs_arena(p), inner.data, inner.len);
-    vec_push(out, copy);
+    if (inner.len > 0 || t->n_kids == 0)
+        vec_push(out, copy);
     vec_free(&inner);
 }
 
-void tree_skip(struct exprs *p, const struct tree *t, struct kids *out)
+static void skip_tree(struct skip *s, const struct tree *t, struct kids *out)
 {
+    struct exprs *p = s->p;
     struct kids piece = { 0 };
+    struct ranges r;
     if (t->kind == TREE_STORE) {
         vec_push(out, t);
         return;
     }
     if (t->kind == TREE_LOOP && (t->ann == LOOP_SERIAL || t->ann == LOOP_PARALLEL))
-        t = tighten(p, t);
-    if (t->kind == TREE_LOOP && t->ann == LOOP_SERIAL && cut(p, t, &piece)) {
+        t = tighten(s, t);
+    bool serial = t->kind == TREE_LOOP && t->ann == LOOP_SERIAL;
+    if (serial && is_empty(p, t))
+        return;
+    if (serial && find_ranges(s, t, &r)) {
+        for (int i = 0; i + 1 < r.n_at; i++)
+            skip_kids(s, range_of(p, t, &r, r.at[i], r.at[i + 1]), out);
+    } else if (serial && cut(s, t, &piece)) {
         for (int i = 0; i < piece.len; i++)
-            skip_kids(p, piece.data[i], out);
-    } else if (t->kind == TREE_LOOP && t->ann == LOOP_SERIAL && worth_writing_out(p, t)) {
+            skip_kids(s, piece.data[i], out);
+    } else if (serial && worth_writing_out(s, t)) {
         struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
         copy->ann = LOOP_UNROLL;
-        skip_kids(p, copy, out);
+        skip_kids(s, copy, out);
     } else {
-        skip_kids(p, t, out);
+        skip_kids(s, t, out);
     }
     vec_free(&piece);
+}
+
+void tree_skip(struct exprs *p, const struct tree *t, struct kids *out)
+{
+    struct skip s = { .p = p };
+    skip_tree(&s, t, out);
+    vec_free(&s.var);
+    vec_free(&s.value);
 }
