@@ -341,6 +341,15 @@ static void build_lanes(struct build *b, const struct tree *t, struct block *out
     }
 }
 
+/* " W.1(2..13)": of a loop that was cut. */
+static void add_range(struct str *out, const struct tree *t)
+{
+    bool known = (!t->begin || t->begin->kind == EXPR_CONST) && t->end->kind == EXPR_CONST;
+    if (known)
+        str_printf(out, " %s(%lld..%lld)", t->axis, t->begin ? (long long)t->begin->value : 0,
+                   (long long)t->end->value - 1);
+}
+
 /* "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are written out below t. */
 static void add_note(struct build *b, const struct tree *t, struct block *out)
 {
@@ -350,7 +359,9 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
             continue;
         if (t->ann == LOOP_VECTORIZE && b->u->opts->target.vector_floats > 1)
             str_printf(&lanes, " %s(%lld)", t->axis, (long long)t->extent);
-        if (t->ann == LOOP_UNROLL)
+        if (t->ann == LOOP_UNROLL && (t->begin || t->end))
+            add_range(&unrolled, t);
+        else if (t->ann == LOOP_UNROLL)
             str_printf(&unrolled, " %s(%lld)", t->axis, (long long)t->extent);
     }
     if (unrolled.len + lanes.len > 0) {
@@ -364,6 +375,25 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
     str_free(&lanes);
 }
 
+/* "W.0 = 27": the one iteration of a loop that was cut. */
+static void add_piece_note(struct build *b, const struct tree *t, int64_t begin, int64_t end,
+                           struct block *out)
+{
+    if (end - begin != 1 || (!t->begin && !t->end) || t->ann == LOOP_UNROLL || b->open.len > 0)
+        return;
+    struct code *c = code_new(b->u, CODE_NOTE);
+    c->note = arena_printf(b->u->arena, "%s = %lld", t->axis, (long long)begin);
+    block_add(b->u, out, c);
+}
+
+static bool only_notes(const struct block *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if (b->item[i]->kind != CODE_NOTE)
+            return false;
+    return true;
+}
+
 static void build_for(struct build *b, const struct tree *t, struct block *out)
 {
     bool by_lane;
@@ -375,7 +405,7 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
     build_kids(b, t, &c->body);
-    if (c->body.n > 0)
+    if (!only_notes(&c->body))
         block_add(b->u, out, c);
 }
 
@@ -419,6 +449,8 @@ static void build_loop(struct build *b, const struct tree *t, struct block *out)
         b->n_statements = 0;
         add_note(b, t, out);
     }
+    if (constant && !lanes)
+        add_piece_note(b, t, begin, end, out);
     if (written_out)
         vec_push(&b->open, t);
     if (lanes)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_BOUNDS (MAX_COLUMNS - 45)     /* of a loop, that stand in its line */
+
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
     const struct func *f = u->func;
@@ -19,6 +21,7 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
 void emit_close(struct emit *m)
 {
     names_free(m->names);
+    vec_free(&m->pointers);
     vec_free(&m->shuffles);
 }
 
@@ -58,24 +61,50 @@ void emit_line(struct emit *m, const char *fmt, ...)
     str_add_char(m->out, '\n');
 }
 
-void emit_for(struct emit *m, const struct code *c)
+/* "const long kh_end = min_index(...);": returns the name. */
+static const char *name_bound(struct emit *m, const struct code *c, const char *which,
+                              const char *text)
 {
-    struct str begin = { 0 }, end = { 0 }, *out = m->out;
-    m->out = &begin;
-    emit_index(m, c->begin, 0, 0);
-    m->out = &end;
-    emit_index(m, c->end, 0, 4);
+    const char *stem = arena_printf(m->u->arena, "%s_%s", c->var->name, which);
+    const char *name = names_claim(m->names, stem);
+    emit_line(m, "const long %s = %s;", name, text);
+    return name;
+}
+
+static const char *bound_text(struct emit *m, const struct expr *e, int min_prec)
+{
+    struct str text = { 0 }, *out = m->out;
+    m->out = &text;
+    emit_index(m, e, 0, min_prec);
     m->out = out;
+    const char *copy = arena_strdup(m->u->arena, str_text(&text));
+    str_free(&text);
+    return copy;
+}
+
+struct bounds emit_bounds(struct emit *m, const struct code *c, bool named)
+{
+    struct bounds b = { bound_text(m, c->begin, 0), bound_text(m, c->end, 4) };
+    if (!named || 4 * m->depth + (int)(strlen(b.begin) + strlen(b.end)) <= MAX_BOUNDS)
+        return b;
+    if (c->begin->kind != EXPR_CONST)
+        b.begin = name_bound(m, c, "begin", b.begin);
+    if (c->end->kind != EXPR_CONST)
+        b.end = name_bound(m, c, "end", b.end);
+    return b;
+}
+
+void emit_for(struct emit *m, const struct code *c, const struct bounds *b)
+{
     names_claim_var(m->names, c->var);
     const char *v = names_var(m->names, c->var);
+    size_t start = m->out->len;
     emit_indent(m);
-    str_printf(out, "for (long %s = %s; ", v, str_text(&begin));
-    str_printf(out, "%s < %s; %s++) {", v, str_text(&end), v);
-    if (c->axis && !strcaseeq(c->axis, v))
-        str_printf(out, "    /* %s */", c->axis);
-    str_add_char(out, '\n');
-    str_free(&begin);
-    str_free(&end);
+    str_printf(m->out, "for (long %s = %s; %s < %s; %s++) {", v, b->begin, v, b->end, v);
+    if (c->axis && !strcaseeq(c->axis, v)
+        && m->out->len - start + strlen(c->axis) <= MAX_COLUMNS - 10)
+        str_printf(m->out, "    /* %s */", c->axis);
+    str_add_char(m->out, '\n');
 }
 
 static void helper_index(struct str *out, const char *prefix, const char *name, const char *body)

@@ -161,12 +161,41 @@ void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec
     }
 }
 
-void emit_place(struct emit *m, const struct place *at)
+void emit_place(struct emit *m, const struct place *at, bool stored)
 {
+    const struct pointer *p = pointers_find(m, at, stored);
+    if (p) {
+        str_printf(m->out, "%s[%lld]", p->name, (long long)(at->rest - p->rest));
+        return;
+    }
     m->touched[at->buffer] = true;
-    str_printf(m->out, "%s[", at->again ? m->again[at->again] : m->buffer[at->buffer]);
+    str_printf(m->out, "%s[", at->again && m->again[at->again] ? m->again[at->again]
+                                                               : m->buffer[at->buffer]);
     emit_index(m, at->base, at->rest, PREC_AND);
     str_add_char(m->out, ']');
+}
+
+/* " + 16", " - 3", "". */
+static void emit_offset(struct emit *m, int64_t floats)
+{
+    if (floats != 0)
+        str_printf(m->out, " %c %lld", floats > 0 ? '+' : '-', llabs((long long)floats));
+}
+
+void emit_address(struct emit *m, const struct place *at, bool stored)
+{
+    const struct pointer *p = pointers_find(m, at, stored);
+    if (p) {
+        str_add(m->out, p->name);
+        emit_offset(m, at->rest - p->rest);
+    } else if (at->base->kind == EXPR_CONST && !at->again) {
+        m->touched[at->buffer] = true;
+        str_add(m->out, m->buffer[at->buffer]);
+        emit_offset(m, at->base->value + at->rest);
+    } else {
+        str_add_char(m->out, '&');
+        emit_place(m, at, stored);
+    }
 }
 
 static void emit_const(struct emit *m, double value, int min_prec)
@@ -190,12 +219,12 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec);
 static void emit_load(struct emit *m, const struct term *t)
 {
     if (t->lanes == 1) {
-        emit_place(m, &t->at);
+        emit_place(m, &t->at, false);
         return;
     }
     m->needs.load[t->lanes] = true;
-    str_printf(m->out, "load%d(&", t->lanes);
-    emit_place(m, &t->at);
+    str_printf(m->out, "load%d(", t->lanes);
+    emit_address(m, &t->at, false);
     str_add_char(m->out, ')');
 }
 

@@ -122,8 +122,8 @@ static void print_store_vector(struct emit *m, const struct code *c)
     m->needs.stream[lanes] |= stream;
     m->needs.store[lanes] |= !stream;
     emit_indent(m);
-    str_printf(m->out, "%s%d(&", stream ? "stream" : "store", lanes);
-    emit_place(m, &c->at);
+    str_printf(m->out, "%s%d(", stream ? "stream" : "store", lanes);
+    emit_address(m, &c->at, true);
     str_add(m->out, ", ");
     emit_value(m, c->how == STORE_SET ? c->value : &both, lanes);
     str_add(m->out, ");\n");
@@ -141,7 +141,7 @@ static void print_set(struct emit *m, const struct code *c)
     }
     struct str place = { 0 }, *out = m->out;
     m->out = &place;
-    emit_place(m, &c->at);
+    emit_place(m, &c->at, true);
     m->out = out;
     emit_indent(m);
     print_update(m, str_text(&place), c->how, c->value, 1);
@@ -188,8 +188,9 @@ static bool accumulates(const struct emit *m, const struct block *b)
 
 static void print_for(struct emit *m, const struct code *c)
 {
-    int mark = names_mark(m->names);
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
+    struct bounds bounds = emit_bounds(m, c, c->ann != LOOP_PARALLEL);
+    int mark = names_mark(m->names);
     if (share) {
         int n = count_collapse(c);
         emit_indent(m);
@@ -203,13 +204,13 @@ static void print_for(struct emit *m, const struct code *c)
         m->needs.rolled = true;
         emit_line(m, "ROLLED");
     }
-    emit_for(m, c);
+    emit_for(m, c, &bounds);
     m->depth++;
     print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
     m->in_parallel &= !share;
-    names_reset(m->names, mark);
+    emit_leave(m, mark);
 }
 
 static void print_if(struct emit *m, const struct code *c)
@@ -223,7 +224,7 @@ static void print_if(struct emit *m, const struct code *c)
     print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
-    names_reset(m->names, mark);
+    emit_leave(m, mark);
 }
 
 static bool holds_parallel(const struct block *b)
@@ -283,12 +284,12 @@ static void print_array(struct emit *m, const struct code *scope)
     str_add(m->out, " */\n");
 }
 
-/* Braces only where something else stands beside the scope. */
-static void print_scope(struct emit *m, const struct code *c, bool alone)
+/* Braces only where something else stands beside the scope; note: what it is, or NULL. */
+static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
     if (!alone) {
-        emit_line(m, "{");
+        emit_line(m, note ? "{    /* %s */" : "{", note);
         m->depth++;
     }
     if (c->buffer >= 0)
@@ -298,26 +299,44 @@ static void print_scope(struct emit *m, const struct code *c, bool alone)
         m->depth--;
         emit_line(m, "}");
     }
-    names_reset(m->names, mark);
+    emit_leave(m, mark);
 }
 
 static void print_again(struct emit *m, const struct code *c)
 {
     const char *from = m->buffer[c->buffer];
+    m->needs.again = true;
+    if (pointers_again(m, c->buffer))
+        return;
     m->touched[c->buffer] = true;
     m->again[c->again] = names_claim(m->names, arena_printf(m->u->arena, "%s_again", from));
-    m->needs.again = true;
     emit_line(m, "const float *%s = again(%s);", m->again[c->again], from);
+}
+
+/* The end of the statements from item i on between which nothing branches. */
+static int straight_end(const struct block *b, int i)
+{
+    while (i < b->n && (b->item[i]->kind == CODE_AGAIN || block_line_end(b, i) > i))
+        i++;
+    return i;
 }
 
 static void print_block(struct emit *m, const struct block *b)
 {
+    int line_end = -1;
     print_late_registers(m, b);
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
+        if (i >= line_end && c->kind != CODE_NOTE && !zeroes(m, c)) {
+            line_end = straight_end(b, i);
+            pointers_declare(m, b, i, line_end);
+        }
         switch (c->kind) {
         case CODE_NOTE:
-            emit_line(m, "/* %s */", c->note);
+            if (i + 1 < b->n && b->item[i + 1]->kind == CODE_SCOPE)
+                print_scope(m, b->item[++i], false, c->note);
+            else
+                emit_line(m, "/* %s */", c->note);
             break;
         case CODE_FOR:
             print_for(m, c);
@@ -326,7 +345,7 @@ static void print_block(struct emit *m, const struct block *b)
             print_if(m, c);
             break;
         case CODE_SCOPE:
-            print_scope(m, c, b->n == 1);
+            print_scope(m, c, b->n == 1, NULL);
             break;
         case CODE_SET:
             if (zeroes(m, c))
@@ -343,7 +362,15 @@ static void print_block(struct emit *m, const struct block *b)
     }
 }
 
-/* " *   Inp   [1][58][58][64]": the physical shape of each parameter. */
+static void print_notation(struct str *out, const struct buffer *b)
+{
+    struct str text = { 0 };
+    if (b->layout && layout_notation(b->layout, &text))
+        str_printf(out, "%s, ", str_text(&text));
+    str_free(&text);
+}
+
+/* " *   Inp   [1][58][58][64]  N H W I,": the physical shape and the layout of each parameter. */
 static void print_shapes(struct emit *m, const char *name)
 {
     const struct func *f = m->u->func;
@@ -352,10 +379,12 @@ static void print_shapes(struct emit *m, const char *name)
         const struct buffer *b = &f->buffer[i];
         str_printf(m->out, " *   %-8s ", m->buffer[i]);
         print_shape(m->out, b);
-        str_add(m->out, !b->written ? "  read\n" :
-                        b->read     ? "  written and read\n" :
-                      b->stream   ? "  written past the caches: aligned to its vectors\n" :
-                                      "  written\n");
+        str_add(m->out, "  ");
+        print_notation(m->out, b);
+        str_add(m->out, !b->written ? "read\n" :
+                        b->read     ? "written and read\n" :
+                        b->stream   ? "written past the caches: aligned to its vectors\n" :
+                                      "written\n");
     }
     str_add(m->out, " */\n");
 }

@@ -311,7 +311,8 @@ static void print_loop(struct trace *t, const struct code *c)
     if (t->counting && !asks_for(&c->body, c->var)) {
         print_factor(t, c);
     } else {
-        emit_for(&t->m, c);
+        struct bounds bounds = emit_bounds(&t->m, c, false);
+        emit_for(&t->m, c, &bounds);
         print_body(t, c, mark);
     }
     if (mark >= 0 && !t->counting)

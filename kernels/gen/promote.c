@@ -125,15 +125,34 @@ static void dissolve(struct unit *u, struct code *scope, struct block *around, s
         block_add(u, out, scope->body.item[i]);
 }
 
-static void promote_block(struct unit *u, struct block *b)
+static bool holds_scope(const struct block *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if (b->item[i]->kind == CODE_SCOPE || holds_scope(&b->item[i]->body))
+            return true;
+    return false;
+}
+
+/* Does b hold several tiles one after the other, the pieces of a loop that was cut?  Each keeps its
+ * braces then, and all of them their short names. */
+static bool holds_pieces(const struct block *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        n += b->item[i]->kind == CODE_SCOPE || holds_scope(&b->item[i]->body);
+    return n > 1;
+}
+
+static void promote_block(struct unit *u, struct block *b, bool in_tile)
 {
     struct block out = { 0 };
+    bool braces = b == &u->body || (!in_tile && holds_pieces(b));
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
-        promote_block(u, &c->body);
+        promote_block(u, &c->body, in_tile || c->kind == CODE_SCOPE);
         if (c->kind == CODE_SCOPE)
             promote_scope(u, c);
-        if (c->kind == CODE_SCOPE && c->buffer < 0 && b != &u->body)
+        if (c->kind == CODE_SCOPE && c->buffer < 0 && !braces)
             dissolve(u, c, b, &out);
         else
             block_add(u, &out, c);
@@ -143,5 +162,5 @@ static void promote_block(struct unit *u, struct block *b)
 
 void code_promote(struct unit *u)
 {
-    promote_block(u, &u->body);
+    promote_block(u, &u->body, false);
 }

@@ -19,7 +19,7 @@ static void print_load(struct reference *r, int tensor, const struct expr *const
     struct exprs *p = r->g->pool;
     struct place at = { .buffer = tensor, .lanes = 1 };
     at.base = buffer_offset(p, &r->m.u->func->buffer[tensor], idx);
-    emit_place(&r->m, &at);
+    emit_place(&r->m, &at, false);
 }
 
 /* "a + b", in parentheses where it is an operand. */

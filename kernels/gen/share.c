@@ -185,6 +185,45 @@ static void share_read(void *ctx, struct term *load, bool in_select)
     make_room(s);
 }
 
+/* Where in the order of all statements a register is named first and last. */
+struct life { int first, last; };
+
+/* A walk over the statements: how many lie behind it, and the lives of the registers that there
+ * were before names were given. */
+struct walk { struct unit *u; int at, n_regs; struct life *life; };
+
+static void note_name(struct walk *w, int reg)
+{
+    struct life *l = &w->life[reg];
+    l->first = l->first ? l->first : w->at;
+    l->last = w->at;
+}
+
+static void note_names(struct walk *w, const struct term *t)
+{
+    if (t->kind == TERM_REG)
+        note_name(w, t->reg);
+    if (t->a)
+        note_names(w, t->a);
+    if (t->b)
+        note_names(w, t->b);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        note_names(w, t->part[i]);
+}
+
+static void find_lives(struct walk *w, const struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        w->at += c->kind == CODE_SET;
+        if (c->kind == CODE_SET)
+            note_names(w, c->value);
+        if (c->kind == CODE_SET && c->reg >= 0)
+            note_name(w, c->reg);
+        find_lives(w, &c->body);
+    }
+}
+
 static void mark_read(const struct term *t, char *seen)
 {
     if (t->kind == TERM_REG && !seen[t->reg])
@@ -197,21 +236,26 @@ static void mark_read(const struct term *t, char *seen)
         mark_read(t->part[i], seen);
 }
 
-/* Registers that live through the line: what it reads or updates before it sets it. */
-static int count_resident(struct unit *u, const struct block *b, int from, int to)
+/* Registers that live through the line of n statements behind w->at: what it reads or updates
+ * before it sets it, and what is only of use before and after it, as the pixels of a tile are
+ * where a tap of them lies in the padding. */
+static int count_resident(const struct walk *w, const struct block *b, int from, int to)
 {
+    struct unit *u = w->u;
     char *seen = ARENA_ARRAY(u->arena, char, u->regs.len + 1);
-    int n = 0;
+    int n = 0, end = w->at;
     for (int i = from; i < to; i++) {
         const struct code *c = b->item[i];
         if (c->kind != CODE_SET)
             continue;
+        end++;
         mark_read(c->value, seen);
         if (c->reg >= 0 && !seen[c->reg])
             seen[c->reg] = c->how == STORE_SET && c->lane < 0 ? 's' : 'r';
     }
-    for (int i = 0; i < u->regs.len; i++)
-        n += seen[i] == 'r';
+    for (int i = 0; i < w->n_regs; i++)
+        n += seen[i] == 'r'
+          || (!seen[i] && w->life[i].first && w->life[i].first <= w->at && w->life[i].last > end);
     return n;
 }
 
@@ -226,13 +270,13 @@ static bool holds_loop(const struct block *b)
 /* How many loads can be kept: the machine's vector registers, less the resident ones and one
  * for passing values.  No limit where it would not pay: outside of innermost loops, in scalar
  * code, and when the tile alone is too large. */
-static int capacity(struct unit *u, const struct block *b, int from, int to)
+static int capacity(const struct walk *w, const struct block *b, int from, int to)
 {
-    const struct target *t = &u->opts->target;
+    const struct target *t = &w->u->opts->target;
     int registers = t->vector_floats == 16 || streq(t->isa, "neon") ? 32 : 16;
     if (t->vector_floats == 1 || holds_loop(b))
         return INT_MAX;
-    int left = registers - count_resident(u, b, from, to) - 1;
+    int left = registers - count_resident(w, b, from, to) - 1;
     return left < 2 ? INT_MAX : left;
 }
 
@@ -262,15 +306,17 @@ static void rewrite_line(struct share *s, const struct block *b, int from, int t
 }
 
 /* One straight line: statements and notes b[from, to). */
-static void share_line(struct unit *u, const struct block *b, int from, int to,
+static void share_line(struct walk *w, const struct block *b, int from, int to,
                        const bool *stored, struct block *out)
 {
-    struct share s = { .u = u, .stored = stored, .capacity = capacity(u, b, from, to) };
+    struct unit *u = w->u;
+    struct share s = { .u = u, .stored = stored, .capacity = capacity(w, b, from, to) };
     struct loaded **first = ARENA_ARRAY(u->arena, struct loaded *, to - from + 1);
     note_line(&s, b, from, to);
     for (int i = from; i < to; i++) {
         s.statement = i;
         s.here = &first[i - from];
+        w->at += b->item[i]->kind == CODE_SET;
         if (b->item[i]->kind == CODE_SET)
             term_each_load(b->item[i]->value, share_read, &s);
     }
@@ -283,15 +329,16 @@ static void share_line(struct unit *u, const struct block *b, int from, int to,
     vec_free(&s.copies);
 }
 
-static void share_block(struct unit *u, struct block *b, const bool *stored)
+static void share_block(struct walk *w, struct block *b, const bool *stored)
 {
+    struct unit *u = w->u;
     struct block out = { 0 };
     for (int i = 0, end; i < b->n; i = end) {
         end = block_line_end(b, i);
-        share_line(u, b, i, end, stored, &out);
+        share_line(w, b, i, end, stored, &out);
         if (end < b->n) {
             struct code *c = b->item[end++];
-            share_block(u, &c->body, b == &u->body ? code_stored(u, &c->body) : stored);
+            share_block(w, &c->body, b == &u->body ? code_stored(u, &c->body) : stored);
             block_add(u, &out, c);
         }
     }
@@ -300,5 +347,9 @@ static void share_block(struct unit *u, struct block *b, const bool *stored)
 
 void code_share(struct unit *u)
 {
-    share_block(u, &u->body, code_stored(u, &u->body));
+    struct walk w = { .u = u, .n_regs = u->regs.len };
+    w.life = ARENA_ARRAY(u->arena, struct life, w.n_regs + 1);
+    find_lives(&w, &u->body);
+    w.at = 0;
+    share_block(&w, &u->body, code_stored(u, &u->body));
 }

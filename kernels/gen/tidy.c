@@ -51,20 +51,57 @@ static void append_all(struct unit *u, struct block *to, const struct block *fro
         block_add(u, to, from->item[i]);
 }
 
+/* The one branch that b holds beside notes, which are put into it; else NULL. */
+static struct code *only_branch(struct unit *u, struct block *b)
+{
+    struct code *branch = NULL;
+    struct block inside = { 0 };
+    for (int i = 0; i < b->n; i++) {
+        struct code *c = b->item[i];
+        if (c->kind != CODE_NOTE && (c->kind != CODE_IF || branch))
+            return NULL;
+        if (c->kind == CODE_IF)
+            branch = c;
+    }
+    for (int i = 0; branch && i < b->n; i++) {
+        if (b->item[i] == branch)
+            append_all(u, &inside, &branch->body);
+        else
+            block_add(u, &inside, b->item[i]);
+    }
+    if (branch) {
+        branch->body = inside;
+        b->n = 0;
+        block_add(u, b, branch);
+    }
+    return branch;
+}
+
+static void add_tidied(struct unit *u, struct block *out, struct code *c)
+{
+    int last = out->n - 1;
+    while (last >= 0 && out->item[last]->kind == CODE_NOTE)
+        last--;
+    struct code *before = last >= 0 ? out->item[last] : NULL;
+    if (c->kind != CODE_IF || !before || before->kind != CODE_IF || before->cond != c->cond) {
+        block_add(u, out, c);
+        return;
+    }
+    for (int i = last + 1; i < out->n; i++)
+        block_add(u, &before->body, out->item[i]);
+    append_all(u, &before->body, &c->body);
+    out->n = last + 1;
+}
+
 static void tidy_block(struct unit *u, struct block *b)
 {
     struct block out = { 0 };
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
         tidy_block(u, &c->body);
-        if (c->kind == CODE_FOR && c->ann == LOOP_SERIAL && c->body.n == 1 &&
-            c->body.item[0]->kind == CODE_IF)
+        if (c->kind == CODE_FOR && c->ann == LOOP_SERIAL && only_branch(u, &c->body))
             c = lift_condition(u, c);
-        struct code *last = out.n ? out.item[out.n - 1] : NULL;
-        if (c->kind == CODE_IF && last && last->kind == CODE_IF && last->cond == c->cond)
-            append_all(u, &last->body, &c->body);
-        else
-            block_add(u, &out, c);
+        add_tidied(u, &out, c);
     }
     *b = out;
 }

@@ -74,7 +74,8 @@ static struct buffer param_of(const struct lowering *in, int t)
                         .tensor = t,
                         .scope = BUFFER_PARAM,
                         .rank = l->rank,
-                        .elems = l->elems };
+                        .elems = l->elems,
+                        .layout = l };
     memcpy(b.shape, l->shape, sizeof b.shape);
     b.written = in->graph->tensor[t].producer >= 0;
     b.stream = b.written && in->stage[in->graph->tensor[t].producer]->stream;

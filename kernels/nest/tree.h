@@ -26,6 +26,7 @@ struct buffer {
     int rank;
     int64_t shape[MAX_DIMS];
     int64_t elems;                   /* row-major product of shape; f32 */
+    const struct layout *layout;     /* of a parameter, for its notation; else NULL */
 };
 
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };

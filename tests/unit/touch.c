@@ -29,7 +29,11 @@ const char touch_prologue[] =
     "struct ptr {\n"
     "    float *p;\n"
     "    ptr(const float *q) : p((float *)q) {}\n"
+    "    ptr(at a) : p(a.p) {}\n"
     "    operator const float *() const { return p; }\n"
+    "    operator at() const { return at{p}; }\n"
+    "    at operator+(long i) const { return at{p + i}; }\n"
+    "    at operator-(long i) const { return at{p - i}; }\n"
     "    ref operator[](long i) const { return ref{p + i}; }\n"
     "};\n"
     "#define OP(op) \\\n"
@@ -77,12 +81,18 @@ static void add_line(struct str *out, const struct func *f, const char *line)
 {
     static const char *const pointer[] = { "const float *restrict ", "float *restrict ",
                                            "const float *" };
+    size_t indent = strspn(line, " ");
+    bool declares = indent > 0 && str_starts(line + indent, "float *") && !strstr(line, "memory;");
     if (is_replaced(line))
         return;
     if (str_starts(line, " ") && !strstr(line, " memory[") &&
         (strstr(line, "__attribute__((aligned(64)))") || strstr(line, "_of_thread()"))) {
         array_line(out, f, line);
         return;
+    }
+    if (declares) {
+        str_add(out, "ptr ");
+        line += indent + strlen("float *");
     }
     while (*line) {
         int i = 0;

@@ -66,14 +66,17 @@ void kernel(const float *restrict A, float *restrict C, float *restrict D)
     /* Out */
     for (long m = 0; m < 3; m++) {
         /* lanes N(20) */
-        v16 a0 = load16(&A[20*m]);
-        store16(&C[20*m], exp_v16(a0 / 8.0f) - tanh_v16(a0) - erf_v16(max16(a0, (v16){0})));
-        v4 a1 = load4(&A[20*m + 16]);
-        store4(&C[20*m + 16], exp_v4(a1 / 8.0f) - tanh_v4(a1) - erf_v4(max4(a1, (v4){0})));
+        const float *a = &A[20*m];
+        float *c = &C[20*m];
+        v16 a0 = load16(a);
+        store16(c, exp_v16(a0 / 8.0f) - tanh_v16(a0) - erf_v16(max16(a0, (v16){0})));
+        v4 a1 = load4(a + 16);
+        store4(c + 16, exp_v4(a1 / 8.0f) - tanh_v4(a1) - erf_v4(max4(a1, (v4){0})));
     }
     for (long m = 0; m < 3; m++) {
-        float a0 = A[20*m];
-        float a1 = A[20*m + 1];
+        const float *a = &A[20*m];
+        float a0 = a[0];
+        float a1 = a[1];
         D[m] = __builtin_sqrtf(__builtin_logf(a0 * a1 * a0 * a1 + 3.0f));
     }
 }

@@ -28,50 +28,53 @@ void kernel(const float *restrict A, const float *restrict B, float *restrict C)
             ROLLED
             for (long k = 0; k < 64; k++) {
                 /* unrolled M.1(8) N.1(2), lanes N.2(16) */
-                float a0 = A[512*m_0 + 8*k];
-                v16 b0 = load16(&B[2048*n_0 + 32*k]);
+                const float *a = &A[512*m_0 + 8*k];
+                const float *b = &B[2048*n_0 + 32*k];
+                float a0 = a[0];
+                v16 b0 = load16(b);
                 acc0_0 += a0 * b0;
-                v16 b1 = load16(&B[2048*n_0 + 32*k + 16]);
+                v16 b1 = load16(b + 16);
                 acc0_1 += a0 * b1;
-                float a1 = A[512*m_0 + 8*k + 1];
+                float a1 = a[1];
                 acc1_0 += a1 * b0;
                 acc1_1 += a1 * b1;
-                float a2 = A[512*m_0 + 8*k + 2];
+                float a2 = a[2];
                 acc2_0 += a2 * b0;
                 acc2_1 += a2 * b1;
-                float a3 = A[512*m_0 + 8*k + 3];
+                float a3 = a[3];
                 acc3_0 += a3 * b0;
                 acc3_1 += a3 * b1;
-                float a4 = A[512*m_0 + 8*k + 4];
+                float a4 = a[4];
                 acc4_0 += a4 * b0;
                 acc4_1 += a4 * b1;
-                float a5 = A[512*m_0 + 8*k + 5];
+                float a5 = a[5];
                 acc5_0 += a5 * b0;
                 acc5_1 += a5 * b1;
-                float a6 = A[512*m_0 + 8*k + 6];
+                float a6 = a[6];
                 acc6_0 += a6 * b0;
                 acc6_1 += a6 * b1;
-                float a7 = A[512*m_0 + 8*k + 7];
+                float a7 = a[7];
                 acc7_0 += a7 * b0;
                 acc7_1 += a7 * b1;
             }
             /* unrolled M.1(8) N.1(2), lanes N.2(16) */
-            store16(&C[512*m_0 + 32*n_0], acc0_0);
-            store16(&C[512*m_0 + 32*n_0 + 16], acc0_1);
-            store16(&C[512*m_0 + 32*n_0 + 64], acc1_0);
-            store16(&C[512*m_0 + 32*n_0 + 80], acc1_1);
-            store16(&C[512*m_0 + 32*n_0 + 128], acc2_0);
-            store16(&C[512*m_0 + 32*n_0 + 144], acc2_1);
-            store16(&C[512*m_0 + 32*n_0 + 192], acc3_0);
-            store16(&C[512*m_0 + 32*n_0 + 208], acc3_1);
-            store16(&C[512*m_0 + 32*n_0 + 256], acc4_0);
-            store16(&C[512*m_0 + 32*n_0 + 272], acc4_1);
-            store16(&C[512*m_0 + 32*n_0 + 320], acc5_0);
-            store16(&C[512*m_0 + 32*n_0 + 336], acc5_1);
-            store16(&C[512*m_0 + 32*n_0 + 384], acc6_0);
-            store16(&C[512*m_0 + 32*n_0 + 400], acc6_1);
-            store16(&C[512*m_0 + 32*n_0 + 448], acc7_0);
-            store16(&C[512*m_0 + 32*n_0 + 464], acc7_1);
+            float *c = &C[512*m_0 + 32*n_0];
+            store16(c, acc0_0);
+            store16(c + 16, acc0_1);
+            store16(c + 64, acc1_0);
+            store16(c + 80, acc1_1);
+            store16(c + 128, acc2_0);
+            store16(c + 144, acc2_1);
+            store16(c + 192, acc3_0);
+            store16(c + 208, acc3_1);
+            store16(c + 256, acc4_0);
+            store16(c + 272, acc4_1);
+            store16(c + 320, acc5_0);
+            store16(c + 336, acc5_1);
+            store16(c + 384, acc6_0);
+            store16(c + 400, acc6_1);
+            store16(c + 448, acc7_0);
+            store16(c + 464, acc7_1);
         }
     }
 }

@@ -27,27 +27,31 @@ void kernel(const float *restrict A, const float *restrict B, const float *restr
 {
     for (long m = 0; m < 5; m++) {
         /* lanes N(16) */
-        store16(&C[16*m], shuffle0(load16(&A[32*m + 16])) - shuffle1(load16(&A[32*m])));
-        float a0 = A[32*m + 10];
-        float a1 = A[32*m + 11];
-        float a2 = A[32*m + 12];
-        float a3 = A[32*m + 13];
-        float a4 = A[32*m + 14];
-        float a5 = A[32*m + 15];
-        float a6 = A[32*m + 16];
-        float a7 = A[32*m + 17];
-        float b0 = B[31*m];
-        float b1 = B[31*m + 4];
-        float b2 = B[31*m + 8];
-        float b3 = B[31*m + 12];
+        const float *a = &A[32*m];
+        const float *b = &B[31*m];
+        const float *d = &D[m];
+        const float *d_2 = &D[16*((m + 1) / 2)];
+        store16(&C[16*m], shuffle0(load16(a + 16)) - shuffle1(load16(a)));
+        float a0 = a[10];
+        float a1 = a[11];
+        float a2 = a[12];
+        float a3 = a[13];
+        float a4 = a[14];
+        float a5 = a[15];
+        float a6 = a[16];
+        float a7 = a[17];
+        float b0 = b[0];
+        float b1 = b[4];
+        float b2 = b[8];
+        float b3 = b[12];
         store16(&E[16*m], (v16){ a0, a0, a1, a1, a2, a2, a3, a3, a4, a4, a5, a5, a6, a6, a7, a7 } +
                 (v16){ b0, b0, b0, b0, b1, b1, b1, b1, b2, b2, b2, b2, b3, b3, b3, b3 });
-        float d0 = D[m];
-        float d1 = D[m + 4];
-        float d2 = D[m + 8];
-        float d3 = D[m + 12];
-        float d4 = D[16*((m + 1) / 2)];
-        float d5 = D[16*((m + 1) / 2) + 1];
+        float d0 = d[0];
+        float d1 = d[4];
+        float d2 = d[8];
+        float d3 = d[12];
+        float d4 = d_2[0];
+        float d5 = d_2[1];
         store16(&F[16*m], (v16){ d0, d0, d0, d0, d1, d1, d1, d1, d2, d2, d2, d2, d3, d3, d3, d3 } +
                 (v16){ d4, d4, d4, d4, d4, d4, d4, d4, d5, d5, d5, d5, d5, d5, d5, d5 });
     }

@@ -39,24 +39,28 @@ void kernel(const float *restrict A, float *restrict C, float *restrict D, float
 {
     for (long m = 0; m < 4; m++) {
         /* lanes N(40) */
-        v16 a0 = load16(&A[40*m]);
-        stream16(&C[48*m], a0);
-        store16(&D[40*m], a0 * 2.0f);
-        v16 a1 = load16(&A[40*m + 16]);
-        stream16(&C[48*m + 16], a1);
-        store16(&D[40*m + 16], a1 * 2.0f);
-        v8 a2 = load8(&A[40*m + 32]);
-        store8(&C[48*m + 32], a2);
-        store8(&D[40*m + 32], a2 * 2.0f);
+        const float *a = &A[40*m];
+        float *c = &C[48*m];
+        float *d = &D[40*m];
+        float *e = &E[32*m];
+        v16 a0 = load16(a);
+        stream16(c, a0);
+        store16(d, a0 * 2.0f);
+        v16 a1 = load16(a + 16);
+        stream16(c + 16, a1);
+        store16(d + 16, a1 * 2.0f);
+        v8 a2 = load8(a + 32);
+        store8(c + 32, a2);
+        store8(d + 32, a2 * 2.0f);
         /* lanes N(32) */
         v16 e0 = splat16(1.0f);
         v16 e1 = splat16(1.0f);
         /* lanes N(32) */
         e0 += a0;
-        stream16(&E[32*m], e0);
+        stream16(e, e0);
         e1 += a1;
-        stream16(&E[32*m + 16], e1);
-        F[m] = A[40*m];
+        stream16(e + 16, e1);
+        F[m] = a[0];
     }
     stream_done();
 }
