@@ -190,21 +190,20 @@ static bool merge_all(struct merger *m, struct records *from)
     struct arena *a = arena_new();
     struct record_filter all = { .any_machine = true };
     const struct record_run *run;
+    struct err reading;
     int n = 0;
-    m->ok = records_runs(from, &all, a, &run, &n, m->e);
+    /* One transaction, as for an export. */
+    m->ok = records_exec(from, "BEGIN", m->e) && records_runs(from, &all, a, &run, &n, m->e);
     for (int i = n - 1; m->ok && i >= 0; i--) {
         bool added = false;
         m->ok = records_put_run(m->to, &run[i], &added, m->e);
         m->added.runs += m->ok && added;
     }
-    if (m->ok && records_exec(from, "BEGIN", m->e)) {
-        struct err reading;
-        if (!records_each(from, &all, merge_record, m, &reading) && m->ok) {
-            *m->e = reading;
-            m->ok = false;
-        }
-        sqlite3_exec(from->db, "COMMIT", NULL, NULL, NULL);
+    if (m->ok && !records_each(from, &all, merge_record, m, &reading) && m->ok) {
+        *m->e = reading;
+        m->ok = false;
     }
+    sqlite3_exec(from->db, "COMMIT", NULL, NULL, NULL);
     arena_free(a);
     return m->ok;
 }

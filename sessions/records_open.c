@@ -289,13 +289,24 @@ static bool newer(const struct records *r, int64_t version, struct err *e)
     return err_fix(e, "update tilescope, or TILESCOPE_RECORDS=FILE for records of its own");
 }
 
+/* All three as they were at one moment: another process may be making the file. */
+static bool read_head(struct records *r, int64_t *application, int64_t *version, int64_t *tables,
+                      struct err *e)
+{
+    if (!records_exec(r, "BEGIN", e))
+        return false;
+    bool ok = query_int(r, "PRAGMA application_id", application, e)
+           && query_int(r, "PRAGMA user_version", version, e)
+           && query_int(r, "SELECT count(*) FROM sqlite_schema", tables, e);
+    sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+    return ok;
+}
+
 /* Whose file it is, by the numbers in its head; an empty one gets the schema. */
 static bool check_schema(struct records *r, struct err *e)
 {
     int64_t application, version, tables;
-    if (!query_int(r, "PRAGMA application_id", &application, e)
-        || !query_int(r, "PRAGMA user_version", &version, e)
-        || !query_int(r, "SELECT count(*) FROM sqlite_schema", &tables, e))
+    if (!read_head(r, &application, &version, &tables, e))
         return false;
     if (application == 0 && version == 0 && tables == 0)
         return r->reading ? connect_to(r, ":memory:", SQLITE_OPEN_READWRITE, e) && upgrade(r, e)

@@ -1,6 +1,7 @@
 /* The records' file: what is written is found again, by several processes, after kill -9, in files
  * that are damaged, newer, read-only or of somebody else. */
 #include <math.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -376,6 +377,57 @@ static void several_writers(void **state)
     records_close(r);
 }
 
+/* A connection that is about to ask for the version lets the other process make the file first: for
+ * 0.2 s, since that one may have to wait for this one. */
+static int go[2], made[2];
+
+static int let_it_be_made(unsigned what, void *ctx, void *statement, void *sql)
+{
+    char byte = 0;
+    struct pollfd p = { .fd = made[0], .events = POLLIN };
+    (void)what, (void)ctx, (void)statement;
+    if (!strstr(sql, "user_version") || go[1] < 0)
+        return 0;
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    close(go[1]);
+    go[1] = -1;
+    poll(&p, 1, 200);
+    return 0;
+}
+
+static int watch(sqlite3 *db, char **why, const void *api)
+{
+    (void)why, (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, let_it_be_made, NULL);
+}
+
+static void made_while_it_is_opened(void **state)
+{
+    (void)state;
+    char byte = 0;
+    int status;
+    struct records *r;
+    struct err e;
+    assert_int_equal(pipe(go) + pipe(made), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        bool ok = read(go[0], &byte, 1) == 1 && records_open(path, &r, &e);
+        _exit(ok && write(made[1], &byte, 1) == 1 ? 0 : 9);
+    }
+    sqlite3_auto_extension((void (*)(void))watch);
+    bool ok = records_open(path, &r, &e);
+    sqlite3_reset_auto_extension();
+    if (!ok)
+        fail_msg("%s", e.text);
+    records_close(r);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(go[0]);
+    close(made[0]);
+    close(made[1]);
+}
+
 /* Says every trial that records_add returned from. */
 static void add_forever(struct records *r, int fd)
 {
@@ -687,7 +739,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(kept_as_it_was), T(found_by_steps), T(best_first), T(hostile_texts),
         T(of_a_measurement), T(lines_and_text), T(runs_and_states), T(killed_runs),
-        T(several_writers), T(kill_9_loses_nothing), T(refused_files), T(no_file),
+        T(several_writers), T(made_while_it_is_opened),
+        T(kill_9_loses_nothing), T(refused_files), T(no_file),
         T(random_damage), T(read_only_folder), T(where_it_lies), T(pruning),
     };
     if (getenv("TS_SEED"))

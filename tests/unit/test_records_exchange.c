@@ -2,6 +2,7 @@
  * nothing, merging twice is merging once. */
 #include <jansson.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -115,6 +116,50 @@ static void merging(void **state)
     records_close(r);
     str_free(&before);
     str_free(&after);
+}
+
+/* When records are asked for, a tuner starts a run in the file that they come from. */
+static int late_runs;
+
+static int start_late(unsigned what, void *ctx, void *statement, void *sql)
+{
+    (void)what, (void)ctx, (void)statement;
+    if (!strstr(sql, "SELECT") || !strstr(sql, "FROM record JOIN") || late_runs++ > 0)
+        return 0;
+    struct records *r = records_must_open(other);
+    char id[RUN_ID];
+    records_must_start(r, 9, id);
+    struct record rec = record_make(a, id, 1);
+    records_must_add(r, &rec);
+    records_close(r);
+    return 0;
+}
+
+static int watch(sqlite3 *db, char **why, const void *api)
+{
+    (void)why, (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, start_late, NULL);
+}
+
+/* What begins while a file is merged comes with the next merge. */
+static void merged_while_it_grows(void **state)
+{
+    (void)state;
+    struct records *from = filled(other, 20), *r = filled(path, 8);
+    struct records_added added;
+    struct err e;
+    records_close(from);
+    sqlite3_auto_extension((void (*)(void))watch);
+    bool ok = records_merge(r, other, &added, &e);
+    sqlite3_reset_auto_extension();
+    if (!ok)
+        fail_msg("%s", e.text);
+    assert_true(late_runs > 0);
+    assert_int_equal(added.records, 40);
+    assert_true(records_merge(r, other, &added, &e));
+    assert_int_equal(added.runs, 1);
+    assert_int_equal(added.records, 1);
+    records_close(r);
 }
 
 /* Of two accounts of a run the more final one counts; another run of that name is refused. */
@@ -367,8 +412,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(there_and_back), T(merging), T(two_accounts), T(wrong_lines), T(task_of_a_graph),
-        T(corrupted_exports), T(documented),
+        T(there_and_back), T(merging), T(merged_while_it_grows), T(two_accounts),
+        T(wrong_lines), T(task_of_a_graph), T(corrupted_exports), T(documented),
     };
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);
