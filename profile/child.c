@@ -22,6 +22,16 @@
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
+/* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it when
+ * the process ends by itself.  Ours is killed. */
+static void forget(struct child *c)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%d_%d", (int)c->pid, (int)getuid());
+    shm_unlink(name);
+    c->pid = 0;
+}
+
 static void kill_child(struct child *c)
 {
     if (!c->pid)
@@ -30,7 +40,7 @@ static void kill_child(struct child *c)
     kill(c->pid, SIGKILL);
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    c->pid = 0;
+    forget(c);
 }
 
 /* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
@@ -104,7 +114,7 @@ static bool reap(struct child *c, int *status)
     for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {
         pid_t got = waitpid(c->pid, status, WNOHANG);
         if (got == c->pid) {
-            c->pid = 0;
+            forget(c);
             return true;
         }
         if (got < 0 && errno != EINTR)

@@ -15,7 +15,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "profile/child.h"
+#include "profile/child_impl.h"
 #include "profile/objcache.h"
 #include "profile/perfevent.h"
 
@@ -526,6 +526,30 @@ static void hang_is_ended(void **state)
 {
     (void)state;
     assert_contains(failure(HANG, 0.2, ERR_TIMEOUT), "0.2 s");
+}
+
+/* What LLVM's OpenMP library leaves in /dev/shm when its process is killed. */
+static void nothing_stays_in_shared_memory(void **state)
+{
+    static const char note[] =
+        "int getpid(void); unsigned getuid(void); int shm_open(const char *, int, unsigned);\n"
+        "int snprintf(char *, unsigned long, const char *, ...); void _exit(int);\n"
+        ENTRY("char name[64];\n"
+              "    snprintf(name, 64, \"/__KMP_REGISTERED_LIB_%d_%u\", getpid(), getuid());\n"
+              "    b[0] = (float)shm_open(name, 0102, 0600); if (a[0] > 0) _exit(7);");
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        char path[80];
+        double seconds;
+        struct err e;
+        struct child *c = loaded(note, 10);
+        child_data(c, 0)[0] = (float)ends;
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u", (int)c->pid, getuid());
+        assert_int_equal(child_check(c, 0, &seconds, &e), !ends);
+        assert_int_equal(access(path, F_OK), ends ? -1 : 0);
+        child_close(c);
+        assert_int_equal(access(path, F_OK), -1);
+    }
 }
 
 static void dead_child_refuses_politely(void **state)
@@ -1116,6 +1140,7 @@ int main(void)
         cmocka_unit_test(team_size_is_what_was_asked_for),
         cmocka_unit_test(mishaps_become_sentences),
         cmocka_unit_test(hang_is_ended),
+        cmocka_unit_test(nothing_stays_in_shared_memory),
         cmocka_unit_test(dead_child_refuses_politely),
         cmocka_unit_test(slack_reads_as_nan),
         cmocka_unit_test(memory_is_limited),
