@@ -129,10 +129,22 @@ static bool count_one(void *ctx, const struct record *rec)
     return true;
 }
 
+/* For verbs about the file in use: a word behind them may be meant as another file. */
+static bool no_operand(const struct args *args, struct err *e)
+{
+    if (args->word.len == 1)
+        return true;
+    err_set(e, ERR_SYNTAX, "records %s takes no operand", args->word.data[0]);
+    return err_fix(e, "TILESCOPE_RECORDS=%.200s tilescope records %s", args->word.data[1],
+                   args->word.data[0]);
+}
+
 static bool do_check(struct ask *k, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
     int64_t n = 0;
+    if (!no_operand(k->args, e))
+        return false;
     if (!records_check(k->r, e) || !records_each(k->r, &all, count_one, &n, e))
         return false;
     if (k->json) {
@@ -151,7 +163,7 @@ static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
     struct err e = {0};
-    if (!records_set_aside(NULL, &moved, &e))
+    if (!no_operand(c->args, &e) || !records_set_aside(NULL, &moved, &e))
         return cli_fail(c, &e);
     printf("moved to %s; the next run starts a new file\n", str_text(&moved));
     str_free(&moved);

@@ -22,7 +22,7 @@
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
-/* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it when
+/* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it if
  * the process ends by itself.  Ours is killed. */
 static void forget(struct child *c)
 {

@@ -212,7 +212,7 @@ bool records_merge(struct records *r, const char *path, struct records_added *ou
 {
     struct records *from;
     struct merger m = { .to = r, .e = e };
-    if (!records_open_reading(path, &from, e))
+    if (!records_open_other(path, &from, e))
         return false;
     bool ok = records_exists(from);
     if (!ok) {

@@ -39,12 +39,14 @@ struct records {
     sqlite3 *db;
     char path[1024];
     struct str machine;
-    bool exists, reading;
+    bool exists, reading, other;
     sqlite3_stmt *kept[SQL_COUNT];
     char run_id[RUN_ID];                 /* the run of the latest record, and its row */
     int64_t run_row, run_task, run_machine;
 };
 
+/* As records_open_reading, of a file beside the one in use: no advice to replace that one. */
+bool records_open_other(const char *path, struct records **out, struct err *e);
 /* What SQLite says about the last call, with what to do about it.  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
 /* A statement of records.def, ready to bind; NULL with *e. */

@@ -49,6 +49,8 @@ static const char *const schema_step[] = {
 static bool damaged(const struct records *r, struct err *e, const char *how)
 {
     err_set(e, ERR_IO, "the records in %s are damaged: %s", r->path, how);
+    if (r->other)
+        return err_fix(e, "nothing was changed. `sqlite3 FILE .recover` reads what is left of it");
     return err_fix(e, "nothing was changed. `sqlite3 FILE .recover` reads what is left; `tilescope"
                       " records aside` moves the file away, and the next run starts a new one");
 }
@@ -313,7 +315,7 @@ static bool check_schema(struct records *r, struct err *e)
                           : use_log(r, e) && upgrade(r, e);
     if (application != APPLICATION) {
         err_set(e, ERR_IO, "%s is a database of another program", r->path);
-        return err_fix(e, "TILESCOPE_RECORDS=FILE says where the records are");
+        return r->other ? false : err_fix(e, "TILESCOPE_RECORDS=FILE says where the records are");
     }
     if (version > NEWEST)
         return newer(r, version, e);
@@ -360,18 +362,20 @@ static bool connect_any(struct records *r, struct err *e)
     r->exists = file_exists(r->path);
     if (is_folder(r->path)) {
         err_set(e, ERR_IO, "%s is a folder, not a file of records", r->path);
-        return err_fix(e, "TILESCOPE_RECORDS=%.200s/records.db", r->path);
+        return err_fix(e, "%s%.200s/records.db", r->other ? "" : "TILESCOPE_RECORDS=", r->path);
     }
     if (!r->reading)
         return connect_to(r, r->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
     return r->exists ? connect_reading(r, e) : connect_to(r, ":memory:", SQLITE_OPEN_READWRITE, e);
 }
 
-static bool open_any(const char *path, bool reading, struct records **out, struct err *e)
+static bool open_any(const char *path, bool reading, bool other, struct records **out,
+                     struct err *e)
 {
     struct records *r = xcalloc(1, sizeof *r);
     struct machine m;
     r->reading = reading;
+    r->other = other;
     machine_read(&m);
     machine_model_fingerprint(&r->machine, &m);
     if (set_path(r, path, e) && connect_any(r, e) && check_schema(r, e)) {
@@ -384,12 +388,17 @@ static bool open_any(const char *path, bool reading, struct records **out, struc
 
 bool records_open(const char *path, struct records **out, struct err *e)
 {
-    return open_any(path, false, out, e);
+    return open_any(path, false, false, out, e);
 }
 
 bool records_open_reading(const char *path, struct records **out, struct err *e)
 {
-    return open_any(path, true, out, e);
+    return open_any(path, true, false, out, e);
+}
+
+bool records_open_other(const char *path, struct records **out, struct err *e)
+{
+    return open_any(path, true, true, out, e);
 }
 
 void records_close(struct records *r)

@@ -128,6 +128,9 @@ sum=$(cksum < "$dir/third.db")
 t 2 'are damaged' records
 t 2 'tilescope records aside' records import "$dir/a.jsonl"
 same 'it stays as it is' "$sum" "$(cksum < "$dir/third.db")"
+t 2 'aside takes no operand' records aside "$dir/other.db"
+t 2 'check takes no operand' records check "$dir/other.db"
+same 'nothing was moved' "$sum" "$(cksum < "$dir/third.db")"
 t 0 'moved to .*third.db.aside-1' records aside
 same 'and is still there' "$sum" "$(cksum < "$dir/third.db.aside-1")"
 t 0 'added 30 records' records import "$dir/a.jsonl"

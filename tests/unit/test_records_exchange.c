@@ -112,6 +112,7 @@ static void merging(void **state)
     assert_true(file_write_atomic(other, "garbage in a file", 17, &e));
     assert_false(records_merge(r, other, &added, &e));
     assert_non_null(strstr(e.text, "damaged"));
+    assert_null(strstr(e.fix, "aside"));                       /* it would move the wrong file */
     assert_int_equal(records_count(r), 56);
     records_close(r);
     str_free(&before);
