@@ -18,6 +18,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
+#include "sessions/records_impl.h"
 #include "tests/unit/records_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -374,6 +375,19 @@ static void several_writers(void **state)
     struct err e;
     assert_int_equal(records_count(r), WRITERS * EACH);
     assert_true(records_check(r, &e));
+    records_close(r);
+}
+
+/* A tuner waits while another process imports many records in one transaction, and loses none. */
+static void waits_for_long_writers(void **state)
+{
+    (void)state;
+    struct records *r = records_must_open(path);
+    sqlite3_stmt *s;
+    assert_int_equal(sqlite3_prepare_v2(r->db, "PRAGMA busy_timeout", -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    assert_true(sqlite3_column_int(s, 0) >= 60000);
+    sqlite3_finalize(s);
     records_close(r);
 }
 
@@ -739,7 +753,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(kept_as_it_was), T(found_by_steps), T(best_first), T(hostile_texts),
         T(of_a_measurement), T(lines_and_text), T(runs_and_states), T(killed_runs),
-        T(several_writers), T(made_while_it_is_opened),
+        T(several_writers), T(waits_for_long_writers), T(made_while_it_is_opened),
         T(kill_9_loses_nothing), T(refused_files), T(no_file),
         T(random_damage), T(read_only_folder), T(where_it_lies), T(pruning),
     };
