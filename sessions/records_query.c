@@ -193,15 +193,43 @@ struct gather {
     struct arena *a;
     VEC(struct record) list;
     int most;                            /* of different steps; 0 = everything */
+    int *place, room;                    /* of them by hash, from 1; at least half of room is 0 */
 };
+
+static int *place_of(const struct gather *g, const struct record *rec)
+{
+    uint64_t hash = hash_text(rec->steps) ^ hash_text(rec->spec);
+    int at = (int)(hash & (uint64_t)(g->room - 1));
+    for (; g->place[at]; at = (at + 1) & (g->room - 1)) {
+        const struct record *x = &g->list.data[g->place[at] - 1];
+        if (streq(x->steps, rec->steps) && streq(x->spec, rec->spec))
+            break;
+    }
+    return &g->place[at];
+}
+
+static void make_room(struct gather *g)
+{
+    if (2 * g->list.len < g->room)
+        return;
+    free(g->place);
+    g->room = g->room ? 2 * g->room : 64;
+    g->place = xcalloc((size_t)g->room, sizeof *g->place);
+    for (int i = 0; i < g->list.len; i++)
+        *place_of(g, &g->list.data[i]) = i + 1;
+}
 
 static bool take_into(void *ctx, const struct record *rec)
 {
     struct gather *g = ctx;
-    for (int i = 0; g->most && i < g->list.len; i++)
-        if (streq(g->list.data[i].steps, rec->steps) && streq(g->list.data[i].spec, rec->spec))
-            return true;
     struct record copy;
+    if (g->most) {
+        make_room(g);
+        int *place = place_of(g, rec);
+        if (*place)
+            return true;
+        *place = g->list.len + 1;
+    }
     record_copy(g->a, rec, &copy);
     vec_push(&g->list, copy);
     return !g->most || g->list.len < g->most;
@@ -216,6 +244,7 @@ static bool gather(struct records *r, const struct record_filter *f, struct gath
         *out = *n ? ARENA_DUP(g->a, g->list.data, *n) : NULL;
     }
     vec_free(&g->list);
+    free(g->place);
     return ok;
 }
 

@@ -174,6 +174,16 @@ static void best_first(void **state)
     static const int want[] = { 40, 37, 34, 33, 30 };     /* 39, 35, 31: crashes; 38: wrong */
     for (int i = 0; i < n; i++)
         assert_int_equal(best[i].trial, want[i]);
+    for (int i = 41; i <= 400; i++) {
+        struct record rec = record_make(a, id, i);
+        rec.steps = arena_printf(a, "loop unroll C M.%d", i % 150);
+        records_must_add(r, &rec);
+    }
+    assert_true(records_best(r, &f, INT32_MAX, a, &best, &n, &e));
+    assert_int_equal(n, 150);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            assert_true(!streq(best[i].steps, best[j].steps) && best[i].min_ms >= best[j].min_ms);
     records_close(r);
 }
 
