@@ -212,9 +212,11 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
 }
 
 /* SPEC D.5: root, S1, S2 for consumers; inline before them for the padding. */
-static int attach_at(const struct loop_plan *plan, int64_t choice)
+static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
-    return choice <= 0 ? AT_ROOT : choice == 1 ? plan->s1 : plan->s2;
+    if (choice <= 0)
+        return AT_ROOT;
+    return s->nest->pinned ? AT_PINNED : choice == 1 ? plan->s1 : plan->s2;
 }
 
 bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan)
@@ -237,8 +239,8 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
         mark_inner(s, p, plan);
         mark_parallel(s, p, plan);
     }
-    plan->consumer = attach_at(plan, consumer);
-    plan->pad = pad == 0 ? AT_INLINE : attach_at(plan, pad - 1);
+    plan->consumer = attach_at(s, plan, consumer);
+    plan->pad = pad == 0 ? AT_INLINE : attach_at(s, plan, pad - 1);
     plan->cache_write = knob_choice(p, nest->k_cache_write, 0) ? plan->s2 : AT_NONE;
     for (int o = 0; o < OPERANDS; o++) {
         int64_t c = knob_choice(p, nest->k_cache_read[o], 0);

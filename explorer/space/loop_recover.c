@@ -195,8 +195,19 @@ static bool fill_factors(const struct target *t, struct loop_point *p)
     return true;
 }
 
-static void shape_of(const struct loop_space *s, const struct loop_plan *plan, struct shape *out)
+/* Of an attached node: the loops around it. */
+static int place_of(const struct target *t, int at, const int *depth, int64_t choice)
 {
+    const struct nest_info *nest = t->s->nest;
+    if (at == AT_PINNED)
+        return depth_of(t->stage, choice == 1 ? nest->s1 : nest->s2);
+    return at >= 0 ? depth[at] : at;
+}
+
+static void shape_of(const struct target *t, const struct loop_point *p,
+                     const struct loop_plan *plan, struct shape *out)
+{
+    const struct loop_space *s = t->s;
     int depth[PLAN_LOOPS], part[NEST_AXES][PLAN_LOOPS];
     memset(out, 0, sizeof *out);
     for (int a = 0; a < s->nest->n_axes; a++)
@@ -215,8 +226,8 @@ static void shape_of(const struct loop_space *s, const struct loop_plan *plan, s
     for (int o = 0; o < OPERANDS; o++)
         out->cache_read[o] = plan->cache_read[o] >= 0 ? depth[plan->cache_read[o]]
                                                       : plan->cache_read[o];
-    out->consumer = plan->consumer >= 0 ? depth[plan->consumer] : plan->consumer;
-    out->pad = plan->pad >= 0 ? depth[plan->pad] : plan->pad;
+    out->consumer = place_of(t, plan->consumer, depth, knob_choice(p, s->nest->k_consumer, 0));
+    out->pad = place_of(t, plan->pad, depth, knob_choice(p, s->nest->k_pad, 1) - 1);
 }
 
 static bool is_mark(const struct shape *x, int depth)
@@ -281,7 +292,7 @@ static bool is_it(const struct target *t, const struct loop_point *p, bool leave
     struct shape got, want = t->want;
     if (!loop_plan_of(t->s, p, &plan))
         return false;
-    shape_of(t->s, &plan, &got);
+    shape_of(t, p, &plan, &got);
     if (leaves) {
         want.cache_write = want.cache_read[0] = want.cache_read[1] = AT_NONE;
         got.cache_write = got.cache_read[0] = got.cache_read[1] = AT_NONE;

@@ -191,11 +191,14 @@ static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {
     const struct nest_info *nest = s->nest;
-    bool same = !nest->pinned && (plan->s1 == plan->s2 || plan->s1 < 0);
+    bool same = nest->pinned ? !nest->s1 || streq(nest->s1, nest->s2)
+                             : plan->s1 == plan->s2 || plan->s1 < 0;
     if (nest->k_consumer >= 0 && p->v[nest->k_consumer][0] == 1 && same)
         return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] == 2 && same)
         return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
+    if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && nest->pinned && !nest->s2)
+        return refuse(e, "the pinned loops leave the padding no place (%lld)", 0);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && !nest->pinned &&
         operand_tile(s, plan, OPERAND_DATA, plan->pad) > MOST_LOCAL)
         return refuse(e, "a padded tile of %lld elements",

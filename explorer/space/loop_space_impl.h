@@ -65,11 +65,12 @@ struct loop_plan {
     int s1, s2;                           /* last loop of S1 and of S2 (or S1): where tiles and
                                            * attached nodes live; -1: none */
     int r1;                               /* last loop of R1 (or s2) */
-    int consumer, pad;                    /* index of the loop; -1 root, -2 inline */
+    int consumer, pad;                    /* index of the loop; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* -1: none */
     int cache_read[OPERANDS];
 };
-enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3 };
+enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
+       AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
 
 /* loop_plan.c: the loops that a point stands for.  False: more loops than a stage may have. */
 bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);

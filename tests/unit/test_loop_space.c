@@ -480,12 +480,45 @@ static void starts(void **state)
 }
 
 /* Pinned loops stay; a factored reduction is a base like any other. */
+/* Of a pinned nest: every sound point is another schedule, which runs and is found again. */
+static void check_places(const struct loop_space *s)
+{
+    struct arena *a = arena_new();
+    const struct program *known[64];
+    int n_known = 0, n;
+    for (int pad = 0; pad < 4; pad++)
+        for (int consumer = 0; consumer < 3; consumer++) {
+            struct loop_point p = { 0 }, q;
+            const char *const *line;
+            struct err e;
+            p.v[knob_of(s, "pad Inp")][0] = pad;
+            p.v[knob_of(s, "consumers")][0] = consumer;
+            if (!loop_point_sound(s, &p, &e))
+                continue;
+            const struct program *x = build(a, s, &p);
+            check_runs(s, x);
+            for (int i = 0; i < n_known; i++) {
+                bool same = known[i]->n_steps == x->n_steps;
+                for (int j = 0; same && j < x->n_steps; j++)
+                    same = streq(known[i]->steps[j], x->steps[j]);
+                assert_false(same);
+            }
+            known[n_known++] = x;
+            assert_true(loop_point_lines(s, a, &p, &line, &n, &e));
+            assert_true(loop_point_from_lines(s, line, n, &q));
+            assert_true(loop_point_equal(s, &p, &q));
+        }
+    assert_true(n_known >= 6);
+    arena_free(a);
+}
+
 static void pinned_loops(void **state)
 {
     (void)state;
     static const char *const nest[] = {
         "layout set Conv \"NHWO\"", "loop split Conv W 2 7", "loop unroll Conv W.1",
     };
+    static const char *const one[] = { "loop reorder Conv N O I KH KW H W" };
     static const char *const splits[] = { "layout set Conv \"NHWO\"", "loop split Conv W 2 7" };
     static const char *const factored[] = { "loop rfactor C K 16" };
     struct arena *a = arena_new();
@@ -494,6 +527,10 @@ static void pinned_loops(void **state)
     const struct loop_space *s = loops_over(a, spec, nest, COUNT_OF(nest), NULL);
     struct loop_point p;
     assert_int_equal(s->n, 2);                            /* where the pad and the consumers go */
+    check_places(s);
+    s = loops_over(a, spec, one, COUNT_OF(one), NULL);
+    check_places(s);
+    s = loops_over(a, spec, nest, COUNT_OF(nest), NULL);
     for (int i = 0; i < 8; i++) {
         loop_point_random(s, &r, &p);
         check_runs(s, build(a, s, &p));
