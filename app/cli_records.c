@@ -129,22 +129,10 @@ static bool count_one(void *ctx, const struct record *rec)
     return true;
 }
 
-/* For verbs about the file in use: a word behind them may be meant as another file. */
-static bool no_operand(const struct args *args, struct err *e)
-{
-    if (args->word.len == 1)
-        return true;
-    err_set(e, ERR_SYNTAX, "records %s takes no operand", args->word.data[0]);
-    return err_fix(e, "TILESCOPE_RECORDS=%.200s tilescope records %s", args->word.data[1],
-                   args->word.data[0]);
-}
-
 static bool do_check(struct ask *k, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
     int64_t n = 0;
-    if (!no_operand(k->args, e))
-        return false;
     if (!records_check(k->r, e) || !records_each(k->r, &all, count_one, &n, e))
         return false;
     if (k->json) {
@@ -163,7 +151,7 @@ static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
     struct err e = {0};
-    if (!no_operand(c->args, &e) || !records_set_aside(NULL, &moved, &e))
+    if (!records_set_aside(NULL, &moved, &e))
         return cli_fail(c, &e);
     printf("moved to %s; the next run starts a new file\n", str_text(&moved));
     str_free(&moved);
@@ -174,19 +162,19 @@ static int set_aside(const struct cli *c)
 
 static const struct verb {
     const char *name;
-    bool writes;
+    bool writes, alone;                  /* alone: about the file in use, no operand */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
-    { "list", false, records_do_list },
-    { "show", false, records_do_show },
-    { "best", false, records_do_best },
-    { "runs", false, records_do_runs },
-    { "export", false, do_export },
-    { "import", true, do_import },
-    { "merge", true, do_merge },
-    { "prune", true, do_prune },
-    { "check", false, do_check },
-    { "aside", true, NULL },
+    { "list", false, false, records_do_list },
+    { "show", false, false, records_do_show },
+    { "best", false, false, records_do_best },
+    { "runs", false, false, records_do_runs },
+    { "export", false, false, do_export },
+    { "import", true, false, do_import },
+    { "merge", true, false, do_merge },
+    { "prune", true, false, do_prune },
+    { "check", false, true, do_check },
+    { "aside", true, true, NULL },
 };
 
 static const struct verb *find_verb(const char *name, struct err *e)
@@ -206,12 +194,21 @@ static const struct verb *find_verb(const char *name, struct err *e)
     return NULL;
 }
 
+/* A word behind a verb that takes none may be meant as another file. */
+static bool takes(const struct verb *v, const struct args *args, struct err *e)
+{
+    if (!v->alone || args->word.len == 1)
+        return true;
+    err_set(e, ERR_SYNTAX, "records %s takes no operand", v->name);
+    return err_fix(e, "TILESCOPE_RECORDS=%.200s tilescope records %s", args->word.data[1], v->name);
+}
+
 int cmd_records(const struct cli *c)
 {
     struct ask k = { .c = c, .args = c->args, .rows = ROWS };
     struct err e = {0};
     const struct verb *v = find_verb(c->args->word.len ? c->args->word.data[0] : "list", &e);
-    if (!v)
+    if (!v || !takes(v, c->args, &e))
         return cli_fail(c, &e);
     if (!v->run)
         return set_aside(c);
