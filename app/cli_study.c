@@ -49,6 +49,8 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
     o->seed = (uint64_t)seed;
     o->compiler = args_value(a, OPT_COMPILER);
     o->isa = args_value(a, OPT_ISA);
+    o->fresh = args_has(a, OPT_FRESH);
+    o->weights = args_value(a, OPT_WEIGHTS);
     o->reuse_json = resume ? str_text(reuse) : NULL;
     return true;
 }
@@ -61,7 +63,7 @@ static bool write_file(const char *dir, const char *name, const char *ending,
     return file_write_atomic(path, str_text(text), text->len, e);
 }
 
-/* A chart for every metric that has values. */
+/* A chart for every metric that has values, and for every case that was tuned. */
 static bool write_charts(const char *dir, const struct study_report *r, struct err *e)
 {
     bool ok = true;
@@ -71,6 +73,16 @@ static bool write_charts(const char *dir, const struct study_report *r, struct e
         struct err none = {0};
         snprintf(name, sizeof name, "%.90s.%.90s", r->study->id, r->study->metric[i].id);
         if (study_svg(&svg, r, i, &none))
+            ok = write_file(dir, name, ".svg", &svg, e);
+        str_free(&svg);
+    }
+    for (int c = 0; ok && c < r->n_cases; c++) {
+        struct str svg = {0};
+        char name[200];
+        struct err none = {0};
+        snprintf(name, sizeof name, "%.90s.curve.%.90s", r->study->id,
+                 r->study->cases[r->cases[c]].id);
+        if (study_curve_svg(&svg, r, c, &none))
             ok = write_file(dir, name, ".svg", &svg, e);
         str_free(&svg);
     }

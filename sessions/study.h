@@ -13,6 +13,7 @@
  *     - {id: "rows_{pitch}", for: {pitch: [1000, 1024]}, steps: [...], cache: 64K/4/64}
  *     - {id: nhwo, session: ../examples/r18-conv1-nhwo.yaml}
  *     - {id: best, steps: ["loop split Conv W {wt}"], search: {wt: [7, 14, 28]}}
+ *     - {id: alt, tune: {budget: 1000, strategy: ppo, seeds: [1, 2, 3]}}       # the auto-tuner
  *     metrics:                                  # numbers of a cell: expressions over `run --json`
  *     - {id: misses, value: counters.sim.l1_misses, base: best, paper: {nhwo: 9.7, best: 3.9}}
  *     findings:                                 # expressions over the metrics of a case
@@ -29,13 +30,31 @@
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
 #include "sessions/session.h"
+#include "sessions/tuning.h"
 
 struct study_param { const char *name, *value; };        /* a number or a word, as written */
 struct study_set { int n; const struct study_param *item; };
 struct study_axis { const char *name; int n; const char *const *value; };
 struct study_grid { int n; const struct study_axis *axis; };
 
-struct study_case { const char *id, *title, *spec; struct study_set params; };
+#define STUDY_MAX_SEEDS 32
+
+/* How the tuner finishes a variant.  on: it does; of a case only budget and seeds count, where
+ * they are given (0: not).  weights: a file, or NULL. */
+struct study_tune {
+    bool on;
+    int budget;
+    const char *strategy, *weights;      /* NULL: the usual one; new agents */
+    bool loop_only;
+    int experts, levels;                 /* experts: seeds of the search, 0 none */
+    int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
+};
+
+struct study_case {
+    const char *id, *title, *spec;
+    struct study_set params;
+    struct study_tune tune;
+};
 
 /* steps and cache are templates.  session: where the steps (and the operator) came from, or NULL.
  * search: the parameters of which the best combination is looked for. */
@@ -44,6 +63,7 @@ struct study_variant {
     int n_steps; const char *const *step;
     struct study_set params;
     struct study_grid search;
+    struct study_tune tune;
 };
 
 /* base: the variant that the others are divided by, -1 = none.  paper: what the paper measured,
@@ -59,15 +79,16 @@ enum over_cases { OVER_GEOMEAN, OVER_MEAN, OVER_MIN, OVER_MAX, OVER_ALL, OVER_CO
 extern const char *const over_name[];                    /* "geomean" ... "all" */
 
 /* each: over the parameters of a case and VARIANT.METRIC; with `all` a truth value.  Only a ratio,
- * unit x, has a verdict; other numbers stand beside the paper's. */
+ * unit x, has a verdict; other numbers stand beside the paper's.  by: a parameter of the cases; the
+ * result is also given for each of its values, or NULL. */
 struct study_finding {
-    const char *text, *each, *unit;
+    const char *text, *each, *unit, *by;
     enum over_cases over;
     double paper;                                        /* NAN = the paper gives no number */
 };
 
 /* What --scale S leaves: S times as many, but at least so many. */
-struct study_scale { int cases, search; double time_s; };
+struct study_scale { int cases, search, budget, seeds; double time_s; };
 
 struct study {
     struct arena *arena;
@@ -76,7 +97,8 @@ struct study {
     int n_variants; const struct study_variant *variant;
     int n_metrics; const struct study_metric *metric;
     int n_findings; const struct study_finding *finding;
-    unsigned meters;
+    struct study_tune tune;                              /* what a tuned variant begins with */
+    unsigned meters, baselines;          /* baselines: 1 << enum vendor_library */
     const char *cache;                                   /* template; NULL = this machine's */
     const char *isa;                                     /* NULL = this CPU's best */
     double time_s, search_time_s, limit_s;               /* 0 = as usual */
@@ -110,6 +132,7 @@ struct study_cell {
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
     const char *ended;                                   /* of a search: "all", "scale", "budget" */
+    const char *tuned;                                   /* by the tuner: JSON object, or NULL */
     bool interleaved;                                    /* timed in turns with its neighbours */
     const char *json;                                    /* its `run --json`, or NULL */
     double *value, *spread;                              /* per metric, NAN = none */
@@ -121,6 +144,7 @@ extern const char *const agreement_text[];
 /* Of ratios to a base: SPEC I's rule.  A paper's ratio of 1 has no sign: within 5 % agrees. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 
+struct study_group { const char *value; bool known, holds; double number; int n_cases; };
 struct study_result {
     bool known, holds;                                   /* holds: of OVER_ALL */
     double value;
@@ -128,6 +152,7 @@ struct study_result {
     const char *missing;                                 /* why, of the first one */
     const char *failing;                                 /* the first case that does not hold */
     enum agreement verdict;
+    int n_groups; struct study_group *group;             /* of finding.by */
 };
 
 struct study_report {
@@ -146,6 +171,21 @@ struct study_report {
 /* How a program is measured: measure_program, unless a test has its own. */
 typedef bool study_measure_fn(void *ctx, const struct program *p, const struct measure_opts *o,
                               const struct cancel *c, struct measurement *m, struct err *e);
+
+/* One search by the tuner.  ms: of the fastest that was right; trial from 1. */
+struct study_point { int trial; double ms; };
+struct study_search {
+    const char *run;                                     /* in the records */
+    bool answered, stopped;                              /* known from before; cancelled */
+    int trials, failed;
+    double start_ms, seconds;                            /* start_ms INFINITY: not known */
+    int n_curve; const struct study_point *curve;        /* where it got better */
+    int n_lines; const char *const *line;                /* of the winner; none is right: -1 */
+};
+/* Texts and lists in arena a. */
+typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
+                           int n, const struct tuning_opts *o, const struct search_sink *view,
+                           struct cancel *c, struct study_search *out, struct err *e);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = all of it */
     unsigned meters;                                     /* 0 = the study's */
@@ -155,11 +195,15 @@ struct study_opts {
     const char *host;                                    /* NULL = this machine's fingerprint */
     const char *reuse_json;                              /* an earlier report, or NULL */
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
+    study_tune_fn *tune;                                 /* NULL = tuning_run */
+    bool fresh;                                          /* search what the records know, too */
+    const char *weights;                                 /* in place of every tune.weights */
+    const char *records;                                 /* file; NULL = records_path */
 };
 /* False only when the environment lacks something that every cell needs.  A cancel leaves a
  * partial report. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
-               const struct cancel *c, struct study_report **out, struct err *e);
+               struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
 /* value / base of a cell, NAN when one of them is missing; the same of the paper. */
@@ -174,6 +218,8 @@ void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
 /* One metric as a chart.  ERR_RANGE when it has no values. */
 bool study_svg(struct str *out, const struct study_report *r, int metric, struct err *e);
+/* The best so far over the trials, a line per tuned variant of a case.  ERR_RANGE: none is. */
+bool study_curve_svg(struct str *out, const struct study_report *r, int chosen_case, struct err *e);
 void studies_text(struct str *out, struct study *const *s, int n);
 void studies_json(struct str *out, struct study *const *s, int n);
 #endif

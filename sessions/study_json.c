@@ -150,6 +150,19 @@ static json_t *metric_list(const struct study *s)
     return list;
 }
 
+static json_t *groups_json(const struct study_finding *f, const struct study_result *x)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < x->n_groups; i++) {
+        const struct study_group *g = &x->group[i];
+        json_t *measured = !g->known ? json_null()
+                         : f->over == OVER_ALL ? json_boolean(g->holds) : real_or_null(g->number);
+        json_array_append_new(list, json_pack("{s:s, s:o, s:i}", "value", g->value, "measured",
+                                              measured, "cases", g->n_cases));
+    }
+    return list;
+}
+
 static json_t *findings_json(const struct study_report *r)
 {
     json_t *list = json_array();
@@ -169,6 +182,10 @@ static json_t *findings_json(const struct study_report *r)
         put(o, "reason", text_or_null(x->missing));
         put(o, "paper", real_or_null(f->paper));
         put(o, "verdict", verdict_json(x->verdict));
+        if (f->by) {
+            put(o, "by", json_string(f->by));
+            put(o, "groups", groups_json(f, x));
+        }
         json_array_append_new(list, o);
     }
     return list;
@@ -301,6 +318,12 @@ bool study_reuse(const char *report_json, struct arena *a, struct study_cell *ce
         char *text = json_dumps(run, JSON_COMPACT);
         cell->json = arena_strdup(a, text);
         cell->state = CELL_REUSED;
+        const json_t *tuned = json_object_get(run, "tune");
+        if (tuned) {
+            char *own = json_dumps(tuned, JSON_COMPACT);
+            cell->tuned = arena_strdup(a, own);
+            free(own);
+        }
         cell->interleaved = json_is_true(json_object_get(item, "interleaved"));
         take_steps(a, run, cell);
         take_search(a, json_object_get(item, "search"), cell);

@@ -153,18 +153,19 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
 
 static bool read_case(struct study_loader *l, const struct ynode *map, const char *spec)
 {
-    static const char *const keys[] = { "id", "title", "operator", "for", NULL };
+    static const char *const keys[] = { "id", "title", "operator", "for", "tune", NULL };
     const struct ynode *id;
     struct study_grid grid;
+    struct study_tune tune = {0};
     if (!ymap_check(&l->doc, map, "a case", NULL, 0, keys, l->e)
         || !ymap_need(&l->doc, map, "id", &id, l->e)
         || !study_get_text(l, map, "operator", 65536, true, &spec)
-        || !study_read_grid(l, map, "for", &grid))
+        || !study_read_grid(l, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
         return false;
     if (!room_for(l, map, study_grid_size(&grid), l->cases.len))
         return false;
     for (int64_t i = 0; i < study_grid_size(&grid); i++)
-        if (!new_case(l, map, (struct study_case){ .spec = spec,
+        if (!new_case(l, map, (struct study_case){ .spec = spec, .tune = tune,
                                                    .params = study_grid_at(l->a, &grid, i) }))
             return false;
     return true;
@@ -259,17 +260,23 @@ static bool new_variant(struct study_loader *l, const struct ynode *map, struct 
 static bool read_variant(struct study_loader *l, const struct ynode *map)
 {
     static const char *const keys[] = { "id", "title", "for", "steps", "session", "cache",
-                                        "search", NULL };
+                                        "search", "tune", NULL };
     const struct ynode *id;
     struct study_grid grid;
-    struct study_variant v = {0};
+    struct study_variant v = { .tune = l->s->tune };
+    v.tune.on = false;
     if (!ymap_check(&l->doc, map, "a variant", NULL, 0, keys, l->e)
         || !ymap_need(&l->doc, map, "id", &id, l->e) || !study_read_grid(l, map, "for", &grid)
         || !study_read_grid(l, map, "search", &v.search)
         || !read_steps(l, ymap_get(map, "steps"), &v)
         || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->doc.root, "steps"), &v))
-        || !study_get_text(l, map, "cache", 200, false, &v.cache))
+        || !study_get_text(l, map, "cache", 200, false, &v.cache)
+        || !study_read_tune(l, map, &v.tune))
         return false;
+    if (v.tune.on && v.search.n) {
+        err_set(l->e, ERR_SYNTAX, "the tuner searches: there is no `search` beside `tune`");
+        return study_at(l, ymap_get(map, "search"));
+    }
     if (ymap_get(map, "session") && (ymap_get(map, "steps") || v.search.n)) {
         err_set(l->e, ERR_SYNTAX, "a session brings its own steps");
         return study_at(l, ymap_get(map, v.search.n ? "search" : "steps"));
@@ -339,7 +346,7 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
 {
     static const char *const keys[] = { "study", "id", "title", "paper", "prose", "operator",
                                         "steps", "cases", "variants", "metrics", "findings",
-                                        "measure", "scale", NULL };
+                                        "measure", "scale", "tune", NULL };
     struct study *s = l->s;
     const struct ynode *id;
     if (!ynode_is(&l->doc, root, YNODE_MAP, "a study", l->e) || !check_version(l, root)
@@ -347,7 +354,8 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
         || !ymap_need(&l->doc, root, "id", &id, l->e)
         || !study_get_text(l, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
         || !study_get_text(l, root, "title", 200, false, &s->title) || !read_paper(l, root)
-        || !study_get_text(l, root, "prose", 20000, true, &s->prose))
+        || !study_get_text(l, root, "prose", 20000, true, &s->prose)
+        || !study_read_tune(l, root, &s->tune))
         return false;
     return read_cases(l, root) && read_variants(l, root) && study_read_numbers(l, root)
         && study_check_cells(l);
@@ -375,6 +383,8 @@ bool study_parse(const char *name, const char *text, size_t n, struct study **ou
     struct study_loader l = { .a = a, .s = s, .e = e };
     *s = (struct study){ .arena = a, .path = arena_strdup(a, name), .threads = 1, .seed = 1,
                          .meters = meters_default() };
+    s->tune = (struct study_tune){ .budget = TUNING_BUDGET, .levels = 1, .n_seeds = 1,
+                                   .seed = { 1 }, .experts = TUNING_EXPERTS };
     s->id = s->title = s->paper = s->item = s->machine = s->prose = "";
     bool ok = parse(&l, name, text, n);
     vec_free(&l.cases);

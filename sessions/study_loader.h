@@ -29,6 +29,10 @@ bool study_check_id(struct study_loader *l, const char *id, const struct ynode *
 bool study_read_grid(struct study_loader *l, const struct ynode *map, const char *key,
                      struct study_grid *out);
 
+/* `tune:` of the study, of a variant; of a case. */
+bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
+bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
+
 /* Metrics, findings, how to measure, what --scale leaves: after cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
 /* Every cell is filled in, built and stepped through. */

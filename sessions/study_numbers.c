@@ -3,6 +3,7 @@
 #include <string.h>
 #include "sessions/report.h"
 #include "sessions/study_loader.h"
+#include "sessions/study_tune.h"
 
 const char *const over_name[] = { "geomean", "mean", "min", "max", "all" };
 
@@ -83,6 +84,14 @@ static const struct measurement timed = {
     .threads = 1, .build_s = 1, .total_s = 1,
 };
 
+static bool any_tuned(const struct study *s)
+{
+    bool any = false;
+    for (int v = 0; v < s->n_variants; v++)
+        any = any || s->variant[v].tune.on;
+    return any;
+}
+
 /* The paths of an expression must be there, counted or not; which libraries there are as a
  * baseline is not known before. */
 static bool check_paths(struct study_loader *l, const char *expr, const struct ynode *node)
@@ -97,8 +106,11 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
     struct study_set first = study_grid_at(pass, &l->s->variant[0].search, 0);
     bool built = study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
               && session_new(code.spec, &s, &e);
-    if (built)
+    if (built) {
         report_run_json(&json, s, &timed, l->s->meters, NULL, NULL);
+        if (any_tuned(l->s))
+            study_tune_example(&json);
+    }
     bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)
               && e.code == ERR_NAME && !strstr(expr, "baselines.");
     if (wrong)
@@ -200,15 +212,31 @@ static bool read_combine(struct study_loader *l, const struct ynode *map, enum o
     return study_at(l, node);
 }
 
+/* A parameter that every case has. */
+static bool read_by(struct study_loader *l, const struct ynode *map, struct study_finding *f)
+{
+    if (!study_get_text(l, map, "by", 60, false, &f->by))
+        return false;
+    for (int c = 0; f->by && c < l->s->n_cases; c++)
+        if (!study_param_get(&l->s->cases[c].params, f->by)) {
+            err_set(l->e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
+                    f->by);
+            return study_at(l, ymap_get(map, "by"));
+        }
+    return true;
+}
+
 static bool read_finding(struct study_loader *l, const struct ynode *map, struct study_finding *f)
 {
-    static const char *const keys[] = { "text", "each", "combine", "unit", "paper", NULL };
+    static const char *const keys[] = { "text", "each", "combine", "unit", "paper", "by",
+                                        NULL };
     const struct ynode *paper = ymap_get(map, "paper");
     *f = (struct study_finding){ .unit = "", .paper = NAN };
     if (!ymap_check(&l->doc, map, "a finding", NULL, 0, keys, l->e)
         || !need_one(l, map, "text", &f->text) || !need_one(l, map, "each", &f->each)
         || !read_combine(l, map, &f->over)
         || !study_get_text(l, map, "unit", 20, false, &f->unit)
+        || !read_by(l, map, f)
         || (paper && !ynode_double(&l->doc, paper, "paper", &f->paper, l->e)))
         return false;
     if (paper && (f->over == OVER_ALL || f->paper <= 0)) {
@@ -239,7 +267,7 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 static bool read_measure(struct study_loader *l, const struct ynode *root)
 {
-    static const char *const more[] = { "meters", "cache", "isa", NULL };
+    static const char *const more[] = { "meters", "cache", "isa", "baselines", NULL };
     static const struct field fields[] = {
         { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, time_s), sizeof(double) },
         { "search_time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, search_time_s),
@@ -261,6 +289,11 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
         || !study_get_text(l, map, "isa", 20, false, &s->isa)
         || !study_get_text(l, map, "meters", 200, false, &text))
         return false;
+    const char *vendors = NULL;
+    if (!study_get_text(l, map, "baselines", 200, false, &vendors))
+        return false;
+    if (vendors && !vendor_parse(vendors, &s->baselines, l->e))
+        return ydoc_at_text(&l->doc, ymap_get(map, "baselines"), l->e);
     struct target target;
     if (s->isa && !target_find(s->isa, &target, l->e))
         return ydoc_at_text(&l->doc, ymap_get(map, "isa"), l->e);
@@ -273,6 +306,8 @@ static bool read_scale(struct study_loader *l, const struct ynode *root)
     static const struct field fields[] = {
         FIELD(INT, study_scale, cases, ZERO_KEPT),
         FIELD(INT, study_scale, search, ZERO_KEPT),
+        FIELD(INT, study_scale, budget, ZERO_KEPT),
+        FIELD(INT, study_scale, seeds, ZERO_KEPT),
         { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study_scale, time_s), sizeof(double) },
     };
     const struct ynode *map = ymap_get(root, "scale");

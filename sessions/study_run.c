@@ -6,7 +6,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
 #include "sessions/report.h"
-#include "sessions/study_impl.h"
+#include "sessions/study_tune.h"
 
 #define SEARCH_TIME_S 0.03               /* a combination */
 #define SEARCH_RUNS 3
@@ -19,7 +19,7 @@ struct running {
     const struct study_opts *opts;
     struct study_report *r;
     const struct progress *progress;
-    const struct cancel *cancel;
+    struct cancel *cancel;
     struct measure_opts measure;         /* of the cell at hand */
     double budget_s, spent_s;            /* of all searches */
     int searches_left;
@@ -70,9 +70,19 @@ static double search_time_s(const struct study *s)
     return s->search_time_s > 0 ? s->search_time_s : SEARCH_TIME_S;
 }
 
+/* Weights by their name: what was tuned says what it had. */
+static void add_tune_key(struct str *text, const struct study_tune *t)
+{
+    str_printf(text, " %d %s %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
+               t->loop_only, t->experts, t->levels, t->weights ? t->weights : "");
+    for (int i = 0; i < t->n_seeds; i++)
+        str_printf(text, " %llu", (unsigned long long)t->seed[i]);
+}
+
 /* Everything that a number depends on: also how the best was searched, and by which version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
-                            const struct study_variant *v, int64_t combinations)
+                            const struct study_variant *v, int64_t combinations,
+                            const struct study_tune *tune)
 {
     const struct study_report *r = run->r;
     struct str text = {0};
@@ -86,6 +96,10 @@ static const char *cell_key(const struct running *run, const struct study_code *
         for (int k = 0; k < v->search.axis[i].n; k++)
             str_printf(&text, "%s=%s\n", v->search.axis[i].name, v->search.axis[i].value[k]);
     str_printf(&text, "%g " TILESCOPE_VERSION, run->s->limit_s);
+    if (run->s->baselines)
+        str_printf(&text, " %x", run->s->baselines);
+    if (tune->on)
+        add_tune_key(&text, tune);
     if (v->search.n)
         str_printf(&text, " %lld %g %g", (long long)combinations, run->budget_s,
                    search_time_s(run->s));
@@ -209,6 +223,15 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
     return ok;
 }
 
+/* by the tuner */
+
+static void show_tuning(void *ctx, const struct tune_view *v)
+{
+    char text[64];
+    snprintf(text, sizeof text, "tuning %d of %d", v->done, v->budget);
+    report_cell(ctx, text, v->budget > 0 ? (double)v->done / v->budget : -1);
+}
+
 /* cells */
 
 /* The run JSON, as `tilescope run --json` on the same operator and steps would print it. */
@@ -224,6 +247,8 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
         ok = history_apply(s->history, cell->step[i], e);
     if (ok)
         report_run_json(&json, s, m, run->r->meters, run->r->host, NULL);
+    if (ok && cell->tuned)
+        study_tune_join(&json, cell->tuned);
     cell->json = ok ? arena_strdup(run->r->arena, str_text(&json)) : NULL;
     str_free(&json);
     session_free(s);
@@ -251,7 +276,8 @@ static bool measure_cell(struct running *run, struct study_cell *cell,
     struct measure_opts o = run->measure;
     const struct program *p;
     int bad;
-    o.meters &= timed ? ~(unsigned)METER_CLOCK : ~0u;
+    o.baselines = o.meters & METER_CLOCK ? run->s->baselines : 0;
+    o.meters &= timed && !o.baselines ? ~(unsigned)METER_CLOCK : ~0u;
     bool ok = program_replay(pass, cell->spec, cell->step, cell->n_steps, &p, &bad, e)
            && (!cell->cache || study_cache(cell->cache, &o, e));
     if (!ok) {
@@ -297,7 +323,9 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
         return true;
     }
     take_code(run->r, cell, &code);
-    cell->key = cell_key(run, &code, var, combinations_of(run, var));
+    struct study_tune tune = study_tune_scaled(run->r, run->opts, c, v);
+    struct search_sink sink = { .ctx = run, .view = show_tuning };
+    cell->key = cell_key(run, &code, var, combinations_of(run, var), &tune);
     if (run->opts->reuse_json && study_reuse(run->opts->reuse_json, a, cell)) {
         run->searches_left -= var->search.n > 0;
         return true;
@@ -313,6 +341,8 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
             return false;
         take_code(run->r, cell, &code);
     }
+    if (tune.on)
+        return study_tune_cell(run->r, run->opts, cell, &tune, &sink, run->cancel, e);
     cell->state = CELL_READY;
     return true;
 }
@@ -450,7 +480,7 @@ static struct study_report *open_report(const struct study *s, const struct stud
 }
 
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
-               const struct cancel *c, struct study_report **out, struct err *e)
+               struct cancel *c, struct study_report **out, struct err *e)
 {
     struct study_report *r = open_report(s, o);
     double start = clock_s();

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/version.h"
-#include "sessions/study_impl.h"
+#include "sessions/study_tune.h"
 #include "sessions/text_table.h"
 
 #define WIDE_SPREAD 0.5                  /* of the middle half, over the median */
@@ -245,6 +245,24 @@ static void finding_value(struct str *out, const struct study_report *r, int i)
                    f->unit, x->verdict ? " | " : "", agreement_text[x->verdict]);
 }
 
+/* A row of a table for each value of `by`. */
+static void groups(struct str *out, const struct study_finding *f, const struct study_result *x)
+{
+    struct text_table t = { .align = "llrr" };
+    char text[32];
+    for (int i = 0; i < x->n_groups; i++) {
+        const struct study_group *g = &x->group[i];
+        text_table_add(&t, "    ");
+        text_table_add(&t, g->value);
+        if (f->over == OVER_ALL)
+            text_table_add(&t, g->holds ? "holds" : "does not hold");
+        else
+            text_table_addf(&t, "%s%s%s", number(text, g->number), f->unit[0] ? " " : "", f->unit);
+        text_table_addf(&t, "%d case%s", g->n_cases, g->n_cases == 1 ? "" : "s");
+    }
+    text_table_print(out, &t);
+}
+
 static void findings(struct str *out, const struct study_report *r)
 {
     if (r->study->n_findings > 0)
@@ -255,6 +273,7 @@ static void findings(struct str *out, const struct study_report *r)
         finding_value(&line, r, i);
         wrapped(out, str_text(&line), 6, 90);
         str_free(&line);
+        groups(out, &r->study->finding[i], &r->result[i]);
     }
 }
 
@@ -381,6 +400,7 @@ void study_text(struct str *out, const struct study_report *r)
     metrics(out, r);
     findings(out, r);
     searches(out, r);
+    study_tune_text(out, r);
     troubles(out, r);
     footer(out, r);
 }

@@ -104,6 +104,24 @@ static double combine(enum over_cases over, double so_far, double x, int n)
     return NAN;
 }
 
+/* The same over the cases that have the same value of f->by. */
+static void add_to_group(struct study_report *r, const struct study_finding *f,
+                         struct study_result *out, int c, double x, bool holds)
+{
+    const char *value = study_param_get(&r->study->cases[r->cases[c]].params, f->by);
+    struct study_group *g = NULL;
+    for (int i = 0; i < out->n_groups && !g; i++)
+        if (streq(out->group[i].value, value))
+            g = &out->group[i];
+    if (!g) {
+        g = &out->group[out->n_groups++];
+        *g = (struct study_group){ .value = value, .known = true, .holds = true };
+    }
+    g->n_cases++;
+    g->number = combine(f->over, g->number, x, g->n_cases);
+    g->holds = g->holds && holds;
+}
+
 static void add_case(struct study_report *r, const struct study_finding *f,
                      struct study_result *out, int c)
 {
@@ -123,6 +141,8 @@ static void add_case(struct study_report *r, const struct study_finding *f,
         return;
     out->n_cases++;
     out->value = combine(f->over, out->value, x, out->n_cases);
+    if (f->by)
+        add_to_group(r, f, out, c, x, holds);
     if (f->over == OVER_ALL && !holds && !out->failing)
         out->failing = id;
 }
@@ -132,6 +152,7 @@ void study_findings(struct study_report *r)
     for (int i = 0; i < r->study->n_findings; i++) {
         const struct study_finding *f = &r->study->finding[i];
         struct study_result *out = &r->result[i];
+        out->group = ARENA_ARRAY(r->arena, struct study_group, r->n_cases + 1);
         for (int c = 0; c < r->n_cases; c++)
             add_case(r, f, out, c);
         out->known = out->n_cases > 0;

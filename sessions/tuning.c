@@ -136,7 +136,8 @@ static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *
     for (int i = 0; i < n; i++) {
         if (!matches(q, o, &run[i]))
             continue;
-        if (run[i].state == RUN_FINISHED && run[i].budget >= budget && !q->finished)
+        bool enough = o->study ? run[i].budget == budget : run[i].budget >= budget;
+        if (run[i].state == RUN_FINISHED && enough && !q->finished)
             q->finished = &run[i];
         if ((run[i].state == RUN_STOPPED || run[i].state == RUN_KILLED) && !q->stopped &&
             (o->budget == 0 || run[i].budget == o->budget))
@@ -286,7 +287,7 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .seed = t->seed, .strategy = t->strategy, .time_s = o->time_s,
-        .ledger = true, .baselines = o->baselines, .weights = o->weights,
+        .ledger = !o->study, .baselines = o->baselines, .weights = o->weights,
         .weights_bytes = o->weights_bytes,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
@@ -353,7 +354,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
         t->records_file = arena_strdup(t->mem, records_file(q.records));
         ok = find_runs(&q, o, e);
     }
-    if (ok && q.finished && !o->fresh && !(o->resume && q.stopped))
+    if (ok && q.finished && !o->fresh && (o->study || !(o->resume && q.stopped)))
         ok = answer(t, &q, e);
     else if (ok)
         ok = start_run(t, &q, o, e) && tune(t, &q, o, e);

@@ -20,6 +20,8 @@ struct tuning_opts {
     int experts;                         /* seeds; 0: TUNING_EXPERTS; < 0: none */
     bool resume;                         /* go on with the latest run that was stopped or killed */
     bool fresh;                          /* measure even if the records have the answer */
+    bool study;                          /* only a run of this very budget answers, and goes before
+                                          * a stopped one; no ledger */
     struct measure_opts measure;         /* threads, isa, compiler, data seed */
     unsigned baselines;
     const char *records;                 /* file; NULL: records_path */

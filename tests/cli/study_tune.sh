@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# study with variants that the tuner finishes: reports, records, weights, errors.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+export TILESCOPE_RECORDS=$dir/r.db
+cat > "$dir/two.yaml" <<'S2'
+study: 1
+id: two
+title: two searches
+operator: gmm m={M} k=8 n=16
+cases:
+- {id: "m{M}", for: {M: [8, 24], size: small}}
+variants:
+- {id: random, tune: {strategy: random}}
+- {id: loops, steps: ['layout set B "N K"'], tune: {strategy: evo, loop_only: true}}
+tune: {budget: 100, experts: 0, seeds: [1, 2]}
+metrics:
+- {id: best, unit: ms, value: tune.best_ms, base: random}
+- {id: latency, unit: ms, value: latency_ms.min}
+findings:
+- {text: loops, each: random.best / loops.best, combine: geomean, unit: x, paper: 0.5, by: size}
+measure: {meters: clock}
+scale: {budget: 9}
+S2
+two=$dir/two.yaml
+number() { sed -n "s/^ *\"$1\": \([0-9.e+-]*\),*\$/\1/p" <<< "$out" | head -n 1; }
+
+sed 's/evo/eve/' "$two" > "$dir/bad.yaml"
+t 2 'bad.yaml:9:63: error: there is no strategy "eve"' study "$dir/bad.yaml"
+t 0 '^  alt.fig9 +46 ' studies
+t 0 '^  alt.fig11 +2 ' studies
+
+t 0 'auto-tuner: the best so far in ms' study "$two" --scale 0.01 -o "$dir/report"
+grep -qE 'm8 +random +random +1 x 9 ' <<< "$out" && pass 'a row for each search' \
+    || flunk 'a row for each search' "$out"
+grep -qE '^ +small +[0-9.e-]+ x +1 case$' <<< "$out" && pass 'geometric means by size' \
+    || flunk 'by size' "$out"
+grep -q '<svg' "$dir/report/two.curve.m8.svg" && pass 'curves' || flunk 'curves'
+t 0 'reused +2 cells' study "$two" --scale 0.01 --resume "$dir/report/two.json"
+t 0 '2 searches are from the records' study "$two" --scale 0.01
+t 0 '"answered": true' study "$two" --scale 0.01 --json
+same 'the schedule is measured anew' true "$(grep -o '"interleaved": true' <<< "$out" |
+    head -n 1 | grep -o true)"
+t 0 '^verified: true' run 'gmm m=8 k=8 n=16' --steps <(sed -n '/"steps": \[$/,/\]/p' <<< "$out" |
+    sed -n '1,/\]/s/^ *"\(l.*\)",*$/\1/p' | sed 's/\\"/"/g')
+
+sed 's/strategy: random/weights: none.weights/' "$two" > "$dir/w.yaml"
+t 0 'none.weights: No such file' study "$dir/w.yaml" --scale 0.01
+t 2 'there is no .search. beside' study - < <(
+    sed 's/tune: {strategy: random}/tune: {}, search: {a: [1]}/' "$two")
+
+# kill -9, and the same line again: what was measured is there.
+records() { "$TILESCOPE" records export 2> /dev/null | grep -c '"kind": "record"'; }
+had=$(records)
+"$TILESCOPE" study "$two" --scale 0.4 > /dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 400; i++)); do
+    [ "$(records)" -ge $((had + 12)) ] && break
+    kill -0 $pid 2> /dev/null || break
+    sleep 0.02
+done
+kill -9 $pid 2> /dev/null && killed=yes || killed=no
+wait $pid 2> /dev/null
+if [ $killed = yes ]; then
+    t 0 'killed' records runs
+    t 0 '^two: two searches$' study "$two" --scale 0.4
+    same 'each trial is there once, and the winners' $((had + 2 * 41)) "$(records)"
+    t 0 'finished' records runs
+    grep -q killed <<< "$out" && flunk 'the killed one went on' "$out" || pass 'and went on'
+else
+    pass '# SKIP it was done before it could be killed'
+fi
+finish
