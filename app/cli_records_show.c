@@ -303,14 +303,19 @@ bool records_do_runs(struct ask *k, struct err *e)
         k->f.any_machine = true;
     if (!ask_filter(k, e))
         return false;
-    k->f.limit = k->rows;
     if (!records_runs(k->r, &k->f, k->a, &run, &n, e))
         return false;
-    if (k->json)
-        records_runs_json(&k->out, k->r, run, n);
-    else if (n > 0)
-        add_runs(k, run, n);
+    bool all = k->rows == 0 || (k->json && !args_has(k->args, OPT_COUNT_ROWS));
+    int shown = !all && k->rows < n ? (int)k->rows : n;
+    if (k->json) {
+        records_runs_json(&k->out, k->r, run, shown);
+        return true;
+    }
+    if (n > 0)
+        add_runs(k, run, shown);
     else
         no_file(k);
+    if (shown < n)
+        str_printf(&k->out, "\nthe last %d of %d; -n 0 shows all\n", shown, n);
     return true;
 }

@@ -121,7 +121,8 @@ static bool may_resume(struct records *r, const char *id, struct err *e)
     if (ok && n == 0)
         ok = no_run(id, e);
     else if (ok && run->state == RUN_RUNNING)
-        ok = err_set(e, ERR_STEP, "another process is at run %s", id);
+        ok = err_set(e, ERR_STEP, "another process is at run %s", id)
+          || err_fix(e, "wait until it has ended, or start a new run: without --resume");
     else if (ok && !streq(run->machine, str_text(&r->machine))) {
         ok = err_set(e, ERR_STEP, "run %s is of another machine: %.300s", id, run->machine);
         err_fix(e, "start a new run: times of two machines do not compare");

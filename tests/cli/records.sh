@@ -112,6 +112,13 @@ same 'an error fits a screen' 0 "$(grep -v bad.jsonl <<< "$out" | grep -cE '.{81
 same 'and shows the place' 1 "$(grep -c '^  \.\.\."verified": 1' <<< "$out")"
 same 'nothing is half applied' 52 "$("$TILESCOPE" records export | wc -l)"
 
+# Rows that are left out are spoken of; a program gets every run.
+for i in $(seq 10 31); do lines "dddd456789abcd$i" 0 "$here" 1 finished; done > "$dir/runs.jsonl"
+TILESCOPE_RECORDS=$dir/runs.db t 0 'in 22 new runs' records import "$dir/runs.jsonl"
+TILESCOPE_RECORDS=$dir/runs.db t 0 '^the last 20 of 22; -n 0 shows all' records runs
+same 'all of them as JSON' 22 "$(TILESCOPE_RECORDS=$dir/runs.db "$TILESCOPE" records runs --json |
+    grep -c '"kind": "run"')"
+
 # Prune says what it would do first.
 t 2 'prune what' records prune
 t 0 'would delete 7 records and 0 runs; --yes does it' records prune --failed

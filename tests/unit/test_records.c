@@ -340,6 +340,7 @@ static void killed_runs(void **state)
     assert_int_equal(one_run(r, id).state, RUN_RUNNING);
     assert_false(records_run_resume(r, id, &e));
     assert_int_equal(e.code, ERR_STEP);
+    assert_non_null(strstr(e.fix, "without --resume"));
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     assert_int_equal(one_run(r, id).state, RUN_KILLED);
