@@ -159,7 +159,7 @@ static void put_brief(struct doc *d, const struct tune_view *v)
         str_printf(&s, "; compiling %.0f %%, measuring %.0f %%", 100 * t->compile / t->elapsed,
                    100 * t->measure / t->elapsed);
     if (s.len > 0) {
-        put_label(d, "model");
+        put_label(d, v->accuracy.known || v->agents.known ? "model" : "time");
         doc_put(d, STYLE_PLAIN, str_text(&s) + 2);
         doc_end(d);
     }

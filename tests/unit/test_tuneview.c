@@ -194,6 +194,10 @@ static void says_what_it_knows(void **state)
     assert_null(strstr(text, "left"));
     assert_has(text, "50 % of pairs in order, recall at 8 100 %");
     assert_has(text, "entropy 0.25 of layouts, 2.00 of loops; 1 episode\n");
+    look.height = 16;
+    assert_has(pane(&s->view, look, true), "model   pairs 50 %, recall 100 %; entropy 2.00; comp");
+    s->view.accuracy.known = s->view.agents.known = false;
+    assert_has(pane(&s->view, look, true), "time    compiling 40 %, measuring 45 %\n");
     struct str out = {0};
     tune_view_hint(&out, &s->view, 0);
     assert_string_equal(str_text(&out), "trial 1: 5.04 ms, spread 0 %, 0 steps; Enter opens it as "
