@@ -43,7 +43,10 @@ static void put_extents(struct arena *a, param_list *p, const struct graph *g)
         put(a, p, out->dim[d], out->shape[d]);
     for (int r = 0; r < n->n_reduce; r++)
         put(a, p, n->reduce_dim[r], n->reduce[r]->hi - n->reduce[r]->lo + 1);
-    int64_t inputs = extent_of(&g->tensor[n->data_in], "I"), own = 0;
+    const struct tensor *in = &g->tensor[n->data_in];
+    for (int d = 0; d < in->rank; d++)
+        put(a, p, arena_printf(a, "in_%s", in->dim[d]), in->shape[d]);
+    int64_t inputs = extent_of(in, "I"), own = 0;
     for (int r = 0; r < n->n_reduce; r++)
         if (streq(n->reduce_dim[r], "I"))
             own = n->reduce[r]->hi - n->reduce[r]->lo + 1;

@@ -18,9 +18,9 @@
  *
  * Names in expressions and in {braces}: the extents of the main node's loops (N O H W I KH KW, M N
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
- * operand is padded), `rest_H`..., lanes and registers of the target, threads, `result` (the last
- * tensor), result_bytes, last_cache (bytes of the last cache).  `for: epilogue` is
- * one line for each element-wise node behind the main one. */
+ * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
+ * target, threads, `result` (the last tensor), result_bytes, last_cache (bytes of the last cache).
+ * `for: epilogue` is one line for each element-wise node behind the main one. */
 #ifndef TS_SESSIONS_EXPERT_H
 #define TS_SESSIONS_EXPERT_H
 #include "sessions/study.h"

@@ -132,11 +132,12 @@ static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
     return true;
 }
 
-/* S1 in the chosen order; the phases come before the first axis that has one. */
+/* S1 in the chosen order; the phases come before the first axis that has one, or last. */
 static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
                        const struct parts *all, const int *order, int n)
 {
-    bool done = false;
+    bool last = s->nest->phases_last >= 0 && order == s->nest->order[s->nest->phases_last];
+    bool done = last;
     for (int i = 0; i < n; i++) {
         if (s->nest->axis[order[i]].phase > 1 && !done) {
             done = true;
@@ -146,7 +147,7 @@ static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
         if (!push_level(plan, all, order[i], LEVEL_S1, false))
             return false;
     }
-    return true;
+    return !last || push_phases(s, plan, all, false);
 }
 
 static bool order_loops(const struct loop_space *s, const struct loop_point *p,

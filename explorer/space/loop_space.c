@@ -251,13 +251,15 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
 }
 
 /* As stored, and each axis outermost or innermost of S1: the innermost one decides what is read
- * again soon. */
+ * again soon.  Phases run outside of the pixels, where their weights stay in the caches, or inside,
+ * where the inputs do. */
 static void order_knobs(struct builder *b)
 {
     struct nest_info *nest = b->nest;
-    const char *choice[2 * NEST_AXES + 1];
+    const char *choice[2 * NEST_AXES + 2];
     int plain[NEST_AXES], reduce[NEST_AXES], order[NEST_AXES], n = 0, r = 0;
-    nest->order = arena_alloc(b->a, sizeof *nest->order * (2 * NEST_AXES + 1));
+    bool phases = false;
+    nest->order = arena_alloc(b->a, sizeof *nest->order * (2 * NEST_AXES + 2));
     nest->reduce_order = arena_alloc(b->a, sizeof *nest->reduce_order * 2);
     for (int i = 0; i < nest->n_axes; i++) {
         if (nest->axis[i].reduce)
@@ -268,11 +270,17 @@ static void order_knobs(struct builder *b)
     add_order(nest->order, &nest->n_orders, plain, n, choice, "as stored");
     for (int k = 0; k < 2 * n; k++) {
         const struct loop_axis *x = &nest->axis[plain[k / 2]];
+        phases = phases || x->phase > 1;
         if (x->rest == 1 || x->level[0] != LEVEL_S1)
             continue;
         order_with(plain, n, plain[k / 2], k % 2 == 0, order);
         add_order(nest->order, &nest->n_orders, order, n, choice,
                   arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
+    }
+    nest->phases_last = phases ? nest->n_orders : -1;
+    if (phases) {
+        memcpy(nest->order[nest->n_orders], plain, sizeof *plain * (size_t)n);
+        choice[nest->n_orders++] = "phases last";
     }
     nest->k_order = choice_knob(b, KNOB_ORDER, "order", choice, nest->n_orders);
     add_order(nest->reduce_order, &nest->n_reduce_orders, reduce, r, choice, "as defined");
@@ -496,6 +504,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     b.s->size = 1;
     nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
     nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;
+    nest->phases_last = -1;
     nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
     nest->name = b.stage->name;
     const struct layout *data = b.p->layout[b.node->data_in];

@@ -8,7 +8,8 @@
  * tile lives inside the last S2 loop, the S3 and S4 loops of it are written out, the last stored
  * dim is vectorized.  Where blocks of an operand, groups, or the phases of a transposed convolution
  * end inside a loop, it is cut there as well, so that accesses stay affine (SPEC B.6); the phases
- * of the output and of the kernel then run outside of what they select.
+ * of the output and of the kernel then run outside of what they select, those of the output also
+ * just inside the loops over pixels.
  *
  * What a point stands for is step lines as a person types them; nothing else knows about points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H

@@ -37,6 +37,7 @@ struct nest_info {
     int n_axes; struct loop_axis axis[NEST_AXES];       /* as stored, then reductions */
     int vector;                           /* the axis that is vectorized */
     int n_orders; int (*order)[NEST_AXES];              /* of the output axes at S1 */
+    int phases_last;                      /* order in which phases are the last of S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
     const char *pad;
     bool padded[MAX_SPATIAL];             /* axes of D H W that it makes longer */

@@ -29,6 +29,19 @@ static const char *const specs[] = {
     "t2d n=1 i=4 h=4 w=4 o=16 k=2 s=2", "t3d n=1 i=3 depth=3 h=4 w=4 o=16 k=3 s=2 p=1",
     "t3d n=1 i=4 depth=2 h=3 w=3 o=16 k=4 s=2 p=1", "gmm m=13 k=9 n=64 bias=1 relu=1",
     "gmm m=1 k=16 n=32", "gmm m=28 k=8 n=16",
+    /* Channels that no number of lanes divides, and fewer than lanes. */
+    "c2d n=1 i=3 h=6 w=7 o=1 k=3 p=1", "c2d n=2 i=2 h=7 w=20 o=3 k=3 s=2 p=1 bias=1 relu=1",
+    "c2d n=1 i=2 h=5 w=5 o=17 k=3 s=3 p=1", "c2d n=1 i=2 h=4 w=6 o=100 k=3 p=1 bias=1",
+    "c2d n=1 i=2 h=2 w=2 o=1000 k=1", "dil n=1 i=2 h=8 w=9 o=5 k=3 s=2 p=2 d=2",
+    "grp n=1 i=6 h=5 w=6 o=9 k=3 p=1 g=3", "grp n=1 i=4 h=4 w=5 o=202 k=1 g=2",
+    "dep n=1 c=1 h=5 w=6 k=3 p=1", "dep n=1 c=17 h=6 w=6 k=3 s=2 p=1",
+    "dep n=1 c=100 h=4 w=5 k=3 p=1",
+    "c1d n=1 i=3 w=40 o=3 k=5 s=3 p=2", "c1d n=1 i=2 w=9 o=40 k=3 p=1 bias=1",
+    "c3d n=1 i=2 depth=3 h=4 w=5 o=3 k=3 p=1", "c3d n=1 i=2 depth=3 h=3 w=5 o=17 k=3 s=2 p=1",
+    "t2d n=1 i=3 h=4 w=20 o=3 k=3 s=2 p=1 bias=1", "t2d n=1 i=2 h=3 w=4 o=1 k=5 s=3 p=1",
+    "t2d n=1 i=2 h=4 w=4 o=3 k=3 p=1", "t2d n=1 i=2 h=3 w=4 o=100 k=4 s=2 p=1",
+    "t3d n=1 i=2 depth=2 h=3 w=4 o=3 k=4 s=2 p=1", "t3d n=1 i=2 depth=2 h=3 w=3 o=17 k=3 s=2 p=1",
+    "gmm m=40 k=7 n=1", "gmm m=17 k=8 n=3 bias=1", "gmm m=3 k=5 n=10", "gmm m=3 k=4 n=1000",
 };
 
 static void check(struct arena *a, const char *spec, const struct expert_schedule *s)
