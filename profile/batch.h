@@ -14,7 +14,7 @@
 #define TS_PROFILE_BATCH_H
 #include "profile/measure.h"
 
-/* given_up: its latency is of a call or two, and slower than give_up_ratio times the fastest.
+/* given_up: its latency is of a few calls, and slower than give_up_ratio times the fastest.
  * compile_s: its share of the compiler calls, in one core's time; measure_s: loading, checking and
  * timing. */
 struct batch_item {

@@ -27,9 +27,10 @@ struct sampling_hooks {
 };
 
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
- * request->time_s is over and there are min_runs of each, or most_s is over, or after a round (two
- * of short calls) in which every contender took longer than give_up_s, if that is not 0; one thread
- * that is alone is not even warmed up when it takes twice as long.  Appending needs no warm-up.
+ * request->time_s is over and there are min_runs of each, or most_s is over, or after a round (a
+ * few of short calls) in which every contender took longer than give_up_s, if that is not 0; one
+ * thread that is alone is not even warmed up when its first calls (one long one, a few short ones)
+ * all take twice as long.  Appending needs no warm-up.
  * Each round samples each work once, in a new order, so that no contender always follows the same
  * other; for each of request->sittings equal parts of the time the buffers are renewed.  Hot: with
  * several contenders, and after a renewal, a short one is called once before its sample.  Cold: a
