@@ -1,7 +1,9 @@
 /* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3): the layout actor draws the splits of a
  * layout one after the other; in its space the first round is random, every later one an episode of
- * 128 steps from the best point, in which each knob's actor gives a direction.  What was not
- * measured is rewarded by the latency that the model expects. */
+ * 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
+ * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left of
+ * the first).  For the same reason a walk has 8 steps, then another one starts at one of the best
+ * points.  What was not measured is rewarded by the latency that the model expects. */
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
 
@@ -10,11 +12,14 @@
 _Static_assert((int)LAYOUT_STATE == TUNE_LAYOUT_STATE, "the layout actor's state");
 _Static_assert((int)LOOP_STATE == TUNE_POINT_STATE, "the loop actors' state");
 
+enum { WALK = 8, ELITE = 8 };
+
 struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates since the last reward */
     void *point, *next;
     struct str *out;                     /* of the weights in the end, or NULL */
+    int order[LOOP_KNOBS];               /* of the knobs, in this sweep */
 };
 
 static const float no_features[OP_FEATURES];
@@ -94,38 +99,76 @@ static double reward_of(struct search *s, struct tune_candidate *c)
     return c && !c->illegal ? search_reward(s, search_latency(s, c->score)) : -4;
 }
 
-/* Every actor moves its knob once, seeing what those before it did. */
-static void take_step(struct search *s, struct ppo *x, int arm)
+/* The actor of the next knob moves it.  Every knob comes once before the first comes again, in an
+ * order that is drawn anew each time. */
+static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];
-    int n = s->p->n_knobs(s->p->ctx, arm);
+    int n = s->p->n_knobs(s->p->ctx, arm), k = step % n;
+    if (k == 0)
+        for (int i = 0; i < n; i++) {
+            int j = (int)rng_range(&s->rng, 0, i);
+            x->order[i] = x->order[j];
+            x->order[j] = i;
+        }
+    k = x->order[k];
+    int choices = s->p->directions(s->p->ctx, arm, k);
     memcpy(x->next, x->point, s->p->point_bytes);
-    for (int k = 0; k < n; k++) {
-        int choices = s->p->directions(s->p->ctx, arm, k);
-        if (choices < 2)
+    if (choices < 2)
+        return;
+    s->p->point_state(s->p->ctx, arm, x->next, seen);
+    int direction = agents_loop_act(x->agents, s->p->knob_kind(s->p->ctx, arm, k), k, seen,
+                                    op_of(s), choices);
+    s->p->point_move(s->p->ctx, arm, x->next, k, direction);
+}
+
+/* The fastest points of an arm; returns how many, at most ELITE. */
+static int find_elite(struct search *s, int arm, const struct tune_candidate **out)
+{
+    const struct arm_state *a = &s->arm.data[arm];
+    int n = 0;
+    for (int i = 0; i < a->tried.len; i++) {
+        const struct tune_candidate *c = a->tried.data[i];
+        int at = n;
+        if (!c->point || isinf(c->ms))
             continue;
-        s->p->point_state(s->p->ctx, arm, x->next, seen);
-        int direction = agents_loop_act(x->agents, s->p->knob_kind(s->p->ctx, arm, k), k, seen,
-                                        op_of(s), choices);
-        s->p->point_move(s->p->ctx, arm, x->next, k, direction);
+        while (at > 0 && out[at - 1]->ms > c->ms)
+            at--;
+        if (at == ELITE)
+            continue;
+        n += n < ELITE;
+        memmove(out + at + 1, out + at, (size_t)(n - at - 1) * sizeof *out);
+        out[at] = c;
     }
+    return n;
+}
+
+/* Rather one of the best of them. */
+static void start_walk(struct search *s, struct ppo *x, int arm,
+                       const struct tune_candidate *const *elite, int n)
+{
+    if (n == 0) {
+        s->p->point_start(s->p->ctx, arm, x->point);
+        return;
+    }
+    int64_t a = rng_range(&s->rng, 0, n - 1), b = rng_range(&s->rng, 0, n - 1);
+    memcpy(x->point, elite[a < b ? a : b]->point, s->p->point_bytes);
 }
 
 static void ppo_propose(struct search *s, void *state, int arm, int round)
 {
     struct ppo *x = state;
-    int best = s->arm_view.data[arm].best;
+    const struct tune_candidate *elite[ELITE];
     bool ranks = s->p->ranks && s->p->ranks(s->p->ctx);
-    if (round == 0 || !ranks || best < 0) {
+    int n = find_elite(s, arm, elite);
+    if ((round == 0 && s->stage == STAGE_JOINT) || !ranks || n == 0) {
         search_add_random(s, arm, TUNE_BATCH);
         return;
     }
-    if (s->trial.data[best]->point)
-        memcpy(x->point, s->trial.data[best]->point, s->p->point_bytes);
-    else
-        s->p->point_start(s->p->ctx, arm, x->point);
     for (int step = 0; step < TUNE_BATCH; step++) {
-        take_step(s, x, arm);
+        if (step % WALK == 0)
+            start_walk(s, x, arm, elite, n);
+        take_step(s, x, arm, step);
         struct tune_candidate *c = search_add(s, arm, x->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, r);
