@@ -18,6 +18,9 @@ struct kernels_arm {
     const struct loop_space *space;      /* NULL: closed, or there is none */
 };
 
+/* What a candidate was lowered to: tune_candidate.model. */
+struct lowered { struct features x; size_t bytes; };         /* of C */
+
 struct kernels {
     struct kernels_opts o;
     struct arena *keep, *batch_mem;
@@ -27,6 +30,7 @@ struct kernels {
     VEC(struct tune_seed) seed;
     struct cost_model *model;
     double best_ms;                      /* of all that were learned */
+    size_t best_bytes;                   /* its C */
     int n_threads;                       /* that rank */
     int lanes;                           /* floats of a vector register */
     int64_t last_cache;                  /* bytes */

@@ -7,9 +7,10 @@
 #include "kernels/gen/gen.h"
 
 enum {
-    /* What gcc needs more than a second for is not tried: it takes 0.2 s and 1 s more for every
-     * 100 KB of C.  Most of what is too large is known to be before its C is made. */
-    MOST_STATEMENTS = 1024, MOST_BYTES = 100 << 10
+    /* gcc takes 0.1 s and 1.4 s more for every 100 KB of C.  What is more than twice as large as
+     * the fastest so far is not tried, nor what takes more than 1.5 s; most of it is known to be
+     * too large before its C is made. */
+    MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
 };
 
 /* --- Features, on several threads: each candidate is lowered in an arena of its thread ------ */
@@ -23,15 +24,23 @@ struct lowering {
     atomic_int next, next_scratch;
 };
 
-static bool is_too_large(const struct kernels *k, const struct func *f)
+/* Of its C; SIZE_MAX: there is none, or more than anybody looks at. */
+static size_t size_of(const struct kernels *k, const struct func *f, bool seed)
 {
     struct gen_opts o = { .target = target_host(), .openmp = true };
     struct str text = {0};
     struct err e;
-    bool small = func_statements(f, k->lanes) <= MOST_STATEMENTS && gen_c(f, &o, &text, &e) &&
-                 text.len <= MOST_BYTES;
+    bool some = (seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
+                gen_c(f, &o, &text, &e);
+    size_t bytes = some ? text.len : SIZE_MAX;
     str_free(&text);
-    return !small;
+    return bytes;
+}
+
+static size_t most_bytes(const struct kernels *k)
+{
+    size_t most = 2 * k->best_bytes;
+    return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
 static bool features_of_candidate(struct lowering *l, struct arena *a, struct tune_candidate *c)
@@ -41,14 +50,16 @@ static bool features_of_candidate(struct lowering *l, struct arena *a, struct tu
     struct features x;
     struct err e;
     int bad;
-    if (!program_replay_known(a, l->k->o.spec, c->line, c->n_lines, &p, &f, &bad, &e) ||
-        (!c->seed && is_too_large(l->k, f)) ||
-        !features_of(a, f, NULL, &x, &e))
+    if (!program_replay_known(a, l->k->o.spec, c->line, c->n_lines, &p, &f, &bad, &e))
+        return false;
+    size_t bytes = size_of(l->k, f, c->seed);
+    if ((!c->seed && bytes > most_bytes(l->k)) || !features_of(a, f, NULL, &x, &e))
         return false;
     c->features = features_hash(&x);
     pthread_mutex_lock(&l->lock);
-    struct features *kept = ARENA_DUP(l->out, &x, 1);
-    kept->x = ARENA_DUP(l->out, x.x, x.rows * x.columns);
+    struct lowered *kept = ARENA_NEW(l->out, struct lowered);
+    *kept = (struct lowered){ x, bytes };
+    kept->x.x = ARENA_DUP(l->out, x.x, x.rows * x.columns);
     pthread_mutex_unlock(&l->lock);
     c->model = kept;
     return true;
@@ -95,7 +106,7 @@ static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
     lower_all(k, a, c, n);
     for (int i = 0; i < n; i++)
         if (!c[i]->illegal)
-            x[m++] = *(struct features *)c[i]->model;
+            x[m++] = ((struct lowered *)c[i]->model)->x;
     if (m == 0)
         return;
     cost_model_predict(k->model, x, m, y);
@@ -110,10 +121,13 @@ static void learn(void *ctx, struct tune_candidate **c, int n, const struct canc
     struct kernels *k = ctx;
     struct err e;
     for (int i = 0; i < n; i++) {
-        if (c[i]->ms < k->best_ms)
+        const struct lowered *l = c[i]->model;
+        if (c[i]->ms < k->best_ms) {
             k->best_ms = c[i]->ms;
-        if (c[i]->model)
-            cost_model_add(k->model, c[i]->model, c[i]->ms);
+            k->best_bytes = l && l->bytes < SIZE_MAX ? l->bytes : 0;
+        }
+        if (l)
+            cost_model_add(k->model, &l->x, c[i]->ms);
     }
     cost_model_train(k->model, cancel, &e);
 }
@@ -129,8 +143,6 @@ static void accuracy(void *ctx, struct tune_accuracy *out)
 static void item_measured(void *ctx, struct batch_item *item)
 {
     struct kernels *k = ctx;
-    if (!k->done)
-        return;
     struct tune_candidate *c = k->measured[item - k->item];
     c->m = &item->m;
     c->outcome = item->m.outcome;
@@ -196,16 +208,21 @@ static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_f
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e)
 {
+    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .give_up_ratio = 1e9 };
     struct batch_item *item = xcalloc((size_t)n + 1, sizeof *item);
+    struct batch *batch = NULL;
     int bad;
-    bool ok = open_batch(k, cancel, e);
+    bool ok = true;
     arena_reset(k->batch_mem);
-    k->done = NULL;
     for (int i = 0; ok && i <= n; i++)
         ok = program_replay(k->batch_mem, k->o.spec, line, i, &item[i].p, &bad, e);
-    ok = ok && batch_run(k->batch, item, n + 1, NULL, cancel, e);
+    ok = ok && batch_new(item[0].p, &o, cancel, &batch, e);
+    if (ok && !isinf(k->best_ms))
+        batch_expect(batch, k->best_ms);
+    ok = ok && batch_run(batch, item, n + 1, NULL, cancel, e);
     for (int i = 0; i <= n; i++)
         out[i] = item[i].m;
+    batch_free(batch);
     free(item);
     return ok;
 }

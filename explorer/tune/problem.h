@@ -25,6 +25,7 @@ struct tune_candidate {
     bool scored, illegal;                /* by the model; found to be no program */
     double score;                        /* higher is faster; about best / its own latency */
     void *model;                         /* the problem's: features */
+    bool usual;                          /* point_start: measured whatever its score */
     bool explored;                       /* chosen at random, not by its score */
     bool seed, replayed;                 /* replayed: known from an earlier run */
     /* Once measured: */
@@ -39,8 +40,8 @@ struct tune_candidate {
     const char *reason;                  /* why not ok, or "" */
 };
 
-/* Of the latest measured batch, predicted before it was measured (SPEC E.4): the share of pairs in
- * the right order, and recall at 8.  known false: no number yet. */
+/* Of the latest n measured, each predicted before it was (SPEC E.4): the share of pairs in the
+ * right order, and recall at 8.  known false: no number yet. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
 /* Called for each candidate as soon as it has been measured. */
@@ -66,7 +67,7 @@ struct tune_problem {
     const char *(*arm_family)(void *ctx, int arm);       /* "N H/4 W/16 O/16 4h 16w 16o" */
     const float *(*features)(void *ctx);         /* of the operator, 12 (SPEC E.3); may be NULL */
 
-    /* Points of an arm. */
+    /* Points of an arm.  point_start: what a person would try first. */
     void (*point_start)(void *ctx, int arm, void *point);
     void (*point_draw)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_mutate)(void *ctx, int arm, struct rng *r, void *point);

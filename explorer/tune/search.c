@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { EMPTY_ROUNDS = 3 };                       /* without a new point: the space is exhausted */
@@ -79,6 +80,20 @@ static int stage_left(const struct search *s)
     return s->stage_budget - s->stage_done;
 }
 
+/* A layout is judged by a few points: what a person would try first is one of them. */
+static void add_usual(struct search *s, int arm)
+{
+    if (s->strategy->ordered || s->arm.data[arm].begun)
+        return;
+    s->arm.data[arm].begun = true;
+    void *point = xcalloc(1, s->p->point_bytes);
+    s->p->point_start(s->p->ctx, arm, point);
+    struct tune_candidate *c = search_add(s, arm, point);
+    if (c && c->trial < 0)
+        c->usual = true;
+    free(point);
+}
+
 /* One round in an arm.  False: stop. */
 static bool run_round(struct search *s, int arm, int round, struct err *e)
 {
@@ -87,6 +102,7 @@ static bool run_round(struct search *s, int arm, int round, struct err *e)
     for (int tries = 0; got == 0 && (tries < EMPTY_ROUNDS || ordered); tries++) {
         search_pool_reset(s);
         search_show(s, "searching");
+        add_usual(s, arm);
         s->strategy->propose(s, s->state, arm, round);
         if (ordered && s->pool.len == 0)
             break;                               /* the end of the space */

@@ -9,6 +9,7 @@
 /* What the search knows of an arm; pub is what views see. */
 struct arm_state {
     bool visited;                        /* had its rounds in the joint stage */
+    bool begun;                          /* its usual point was proposed */
     bool exhausted;                      /* no new point was found in it */
     const int64_t *factor;               /* the layout that opened it; NULL: a seed's */
     VEC(struct tune_candidate *) tried;  /* in order of measuring */
@@ -38,6 +39,7 @@ struct search {
     int best;                            /* trial, or -1 */
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
+    bool usual_done;                     /* the templates' usual layout was tried */
     int layouts_tried, replayed, illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;

@@ -1,12 +1,14 @@
-/* The joint stage's outer loop: which layout comes next (SPEC E.2).  First the layouts of the
- * seeds, the best one first; then those that the strategy draws, of several the one whose random
- * points the model likes best; what is too little for another layout goes to the best one. */
+/* The joint stage's outer loop: which layout comes next (SPEC E.2).  First some layouts of the
+ * seeds, the best one first; then the templates' usual one; then those that the strategy draws, of
+ * several the one whose random points the model likes best; what is too little for another layout
+ * goes to the best one. */
 #include "explorer/tune/search_impl.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SEED_ARMS = 4, MAX_DRAWS = 64 };
+enum { SEED_SHARE = 6, MAX_SEED_ARMS = 4, MAX_DRAWS = 64 };
 
 void search_arms_grow(struct search *s)
 {
@@ -45,13 +47,22 @@ int search_best_arm(const struct search *s)
     return best;
 }
 
+/* Most layouts that there is room for are new ones; all where that is two: the seeds themselves say
+ * something of theirs. */
+static int most_seed_arms(const struct search *s)
+{
+    int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
+    int n = room < 3 ? 0 : (room + SEED_SHARE - 1) / SEED_SHARE;
+    return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
+}
+
 /* The best layout of a seed that had no rounds yet, among the first few by their seeds. */
 static int next_seed_arm(const struct search *s)
 {
     int best = -1, n_visited = 0;
     for (int i = 0; i < s->n_seed_arms; i++)
         n_visited += s->arm.data[i].visited;
-    if (n_visited >= MAX_SEED_ARMS)
+    if (n_visited >= most_seed_arms(s))
         return -1;
     for (int i = 0; i < s->n_seed_arms; i++)
         if (!s->arm.data[i].visited && has_points(s, i) &&
@@ -130,13 +141,14 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* The usual layout, when no seed has brought one: what rewards are measured by. */
+/* The templates' usual layout, once. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    if (s->layouts_tried > 0 || s->p->n_actions == 0 || !s->p->layout_start ||
-        s->strategy->ordered)
+    if (s->usual_done || s->p->n_actions == 0 || !s->p->layout_start || s->strategy->ordered ||
+        s->stage_budget - s->stage_done < TUNE_TOP * s->o.rounds)
         return -1;
+    s->usual_done = true;
     s->p->layout_start(s->p->ctx, factor);
     int arm = s->p->arm_open(s->p->ctx, factor);
     search_arms_grow(s);

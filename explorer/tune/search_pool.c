@@ -75,13 +75,15 @@ bool search_score(struct search *s, struct tune_candidate *const *c, int n)
     return s->p->ranks(s->p->ctx);
 }
 
-/* Higher scores first; what was added earlier first where they are equal: sorting must not depend
- * on the sort of the C library. */
+/* What is measured whatever its score goes first, then higher scores; what was added earlier first
+ * where they are equal: sorting must not depend on the sort of the C library. */
 struct ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
+    if (x->c->usual != y->c->usual)
+        return x->c->usual ? -1 : 1;
     if (x->c->score != y->c->score)
         return x->c->score > y->c->score ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
@@ -121,7 +123,8 @@ static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;
     for (int i = 0; i < n && n_out < want; i++) {
-        int64_t j = s->strategy->ordered ? i : rng_range(&s->rng, i, n - 1);
+        bool as_is = s->strategy->ordered || s->pool.data[i]->usual;
+        int64_t j = as_is ? i : rng_range(&s->rng, i, n - 1);
         struct tune_candidate *c = s->pool.data[j];
         s->pool.data[j] = s->pool.data[i];
         s->pool.data[i] = c;
