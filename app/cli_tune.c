@@ -10,6 +10,7 @@
 #include "sessions/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
+#define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
 #define DRAW_EVERY_S 0.2
 
 struct tuner {
@@ -40,7 +41,7 @@ static bool read_options(struct tuner *t, struct err *e)
 {
     const struct args *a = t->cli->args;
     struct tuning_opts *o = &t->opts;
-    long long budget = 0, threads = 1, seed = 1, levels = 1;
+    long long budget = 0, threads = 1, seed = 1, levels = 1, experts = TUNING_EXPERTS;
     const char *baselines = args_value(a, OPT_BASELINES);
     struct target target;
     o->strategy = args_value(a, OPT_STRATEGY);
@@ -48,6 +49,7 @@ static bool read_options(struct tuner *t, struct err *e)
         !args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_int(a, OPT_LEVELS, 1, 2, &levels, e) ||
+        !args_int(a, OPT_EXPERTS, 0, 64, &experts, e) ||
         !args_double(a, OPT_TIME, 0.1, 1e7, &o->time_s, e) ||
         (o->strategy && !strategy_find(o->strategy, e)) ||
         (baselines && !vendor_parse(baselines[0] ? baselines : "all", &o->baselines, e)))
@@ -58,9 +60,11 @@ static bool read_options(struct tuner *t, struct err *e)
     o->seed_given = args_has(a, OPT_SEED);
     o->seed = (uint64_t)seed;
     o->levels = (int)levels;
+    o->experts = experts > 0 ? (int)experts : -1;
     o->loop_only = args_has(a, OPT_LOOP_ONLY);
     o->resume = args_has(a, OPT_RESUME);
     o->fresh = args_has(a, OPT_FRESH);
+    o->no_ledger = !args_has(a, OPT_OUTPUT);
     o->measure.threads = (int)threads;
     o->measure.seed = 1;
     o->measure.compiler = args_value(a, OPT_COMPILER);
@@ -120,15 +124,16 @@ static void add_progress(struct str *out, const struct tune_view *v)
     }
 }
 
-/* On a terminal one line that overwrites itself; else a line when the stage changes or something
- * better was found, but not more often than every few seconds. */
+/* On a terminal one line that overwrites itself; else a line when the stage changes, every few
+ * seconds while something better is found, and now and then. */
 static void show(void *ctx, const struct tune_view *v)
 {
     struct tuner *t = ctx;
     double now = clock_s(), since = now - t->last_s;
     bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
-    if (t->quiet || v->done == 0 || (terminal ? since < DRAW_EVERY_S && !stage
-                              : !stage && (since < LINE_EVERY_S || v->best == t->last_best)))
+    double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
+                                                                     : QUIET_AT_MOST_S;
+    if (t->quiet || v->done == 0 || (!stage && since < every))
         return;
     struct str line = {0};
     add_progress(&line, v);
@@ -172,8 +177,8 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
     str_ms(out, t->best_ms);
     if (t->is_start)
         str_add(out, ", as it was: nothing is shown to be faster");
-    else if (isfinite(t->start_ms))
-        str_printf(out, ", %.2fx as fast", t->start_ms / t->best_ms);
+    else if (isfinite(t->speedup))
+        str_printf(out, ", %.2fx as fast", t->speedup);
     if (t->measured) {
         str_printf(out, ", %.1f GFLOP/s", t->m.gflops);
         if (t->m.peak_fraction > 0)
@@ -220,9 +225,10 @@ static void add_search(struct str *out, const struct tuning *t)
     str_printf(out, "%.3g layouts, %d tried; %.3g loop schedules of the best one\n", r->layouts,
                r->view->layouts_tried, r->points);
     if (r->view->accuracy.known) {
+        const struct tune_accuracy *m = &r->view->accuracy;
         label(out, "model:");
-        str_printf(out, "%.0f %% of the pairs of the last batch in order\n",
-                   100 * r->view->accuracy.pair_order);
+        str_printf(out, "%.0f %% of the pairs of the last %d in order; of their best 8 it named "
+                   "%.0f\n", 100 * m->pair_order, m->n, 8 * m->recall8);
     }
     if (r->view->agents.known) {
         label(out, "agents:");

@@ -252,6 +252,16 @@ static bool record_winner(struct tuning *t, struct asked *q, struct err *e)
     return records_add(q->records, &rec, e);
 }
 
+static double speedup_of(const struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    const struct tune_finalist *f = r->finalist;
+    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++)
+        if (f[i].c == r->best && f[i].compared.ratio.ratio > 0)
+            return 1 / f[i].compared.ratio.ratio;
+    return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+}
+
 static void take_result(struct tuning *t)
 {
     const struct tune_result *r = t->result;
@@ -267,6 +277,7 @@ static void take_result(struct tuning *t)
     t->m = r->m;
     t->ledger = r->ledger;
     t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    t->speedup = speedup_of(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
 
@@ -291,6 +302,7 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
         .weights_bytes = o->weights_bytes,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
+    to.ledger = to.ledger && !o->no_ledger;
     bool ok = tune_run(&to, &sink, q->cancel, &t->result, e);
     if (!ok || q->lost) {
         struct err ignored;
@@ -333,6 +345,7 @@ static bool answer(struct tuning *t, struct asked *q, struct err *e)
         else if (r->trial == 1)
             t->start_ms = r->min_ms;
     }
+    t->speedup = isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
     return true;
 }
 

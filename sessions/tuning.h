@@ -26,6 +26,7 @@ struct tuning_opts {
     unsigned baselines;
     const char *records;                 /* file; NULL: records_path */
     const char *weights; size_t weights_bytes;
+    bool no_ledger;                      /* what each step bought is not wanted */
 };
 
 struct tuning {
@@ -44,6 +45,9 @@ struct tuning {
     double start_ms;                     /* of the session as it was; INFINITY: not known */
     double best_ms;                      /* of the winner; INFINITY: there is none */
     bool is_start;                       /* nothing is faster than the session */
+    /* Times as fast as the session: in turns, where both were in the final, else start_ms /
+     * best_ms; NAN: not known. */
+    double speedup;
     int n_lines; const char *const *line;            /* the winner's */
     bool measured; struct measurement m; /* the winner's */
     /* Of every step of the winner, [0] the bare operator: the ledger; NULL: not measured. */

@@ -174,7 +174,6 @@ static void add_search(json_t *j, const struct tune_result *r)
 
 void tuning_json(struct str *out, const struct tuning *t, const char *machine)
 {
-    double speedup = t->start_ms / t->best_ms;
     json_t *j = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:I, s:i, s:i, s:i, s:b, s:s}",
                           "format", 1, "spec", t->spec, "isa", t->isa, "run", t->run, "threads",
                           t->threads, "strategy", t->strategy, "seed", (json_int_t)t->seed,
@@ -184,7 +183,7 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
     json_object_set_new(j, "resumed", t->resumed >= 0 ? json_integer(t->resumed) : json_null());
     json_object_set_new(j, "start_ms", number(t->start_ms));
     json_object_set_new(j, "best", best_of(t));
-    json_object_set_new(j, "speedup", number(speedup));
+    json_object_set_new(j, "speedup", number(t->speedup));
     json_object_set_new(j, "baselines", baselines_of(t));
     json_object_set_new(j, "failures", failures(t));
     if (t->result)

@@ -1,8 +1,10 @@
 /* Leaving lines out and looking whether anything changed. */
 #include "explorer/tune/tidy.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/program/program.h"
 
@@ -73,4 +75,83 @@ bool tidy_lines(struct arena *a, const char *spec, const char *const *line, int 
     str_free(&t.got);
     arena_free(t.scratch);
     return ok;
+}
+
+/* --- The same but for names ----------------------------------------------------------------- */
+
+struct word { const char *text; size_t n; };
+struct words { VEC(struct word) x, y; };     /* x[i] of one text stands where y[i] of the other */
+
+static const char *skip_blank(const char *c)
+{
+    for (;;) {
+        if (isspace((unsigned char)*c)) {
+            c++;
+        } else if (c[0] == '/' && c[1] == '*') {
+            const char *end = strstr(c + 2, "*/");
+            c = end ? end + 2 : c + strlen(c);
+        } else {
+            return c;
+        }
+    }
+}
+
+static struct word word_at(const char *c)
+{
+    struct word w = { c, 0 };
+    while (isalnum((unsigned char)c[w.n]) || c[w.n] == '_')
+        w.n++;
+    return w;
+}
+
+static bool word_is(struct word x, struct word y)
+{
+    return x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
+}
+
+/* Wherever x stands, y stands, and the other way round. */
+static bool stand_for(struct words *w, struct word x, struct word y)
+{
+    for (int i = 0; i < w->x.len; i++) {
+        bool known_x = word_is(w->x.data[i], x), known_y = word_is(w->y.data[i], y);
+        if (known_x || known_y)
+            return known_x && known_y;
+    }
+    vec_push(&w->x, x);
+    vec_push(&w->y, y);
+    return true;
+}
+
+static bool same_text(struct words *w, const char *x, const char *y)
+{
+    for (;;) {
+        x = skip_blank(x);
+        y = skip_blank(y);
+        if (!*x || !*y)
+            return *x == *y;
+        bool name_x = isalpha((unsigned char)*x) || *x == '_';
+        bool name_y = isalpha((unsigned char)*y) || *y == '_';
+        struct word of_x = word_at(x), of_y = word_at(y);
+        if (name_x != name_y || (of_x.n == 0) != (of_y.n == 0))
+            return false;
+        if (of_x.n == 0 ? *x != *y : name_x ? !stand_for(w, of_x, of_y) : !word_is(of_x, of_y))
+            return false;
+        x += of_x.n > 0 ? of_x.n : 1;
+        y += of_y.n > 0 ? of_y.n : 1;
+    }
+}
+
+bool tidy_same(const char *spec, const char *const *x, int n_x, const char *const *y, int n_y)
+{
+    struct tidy t = { .spec = spec, .scratch = arena_new() };
+    struct words w = {0};
+    struct err e;
+    bool same = generate(&t, x, n_x, &t.want, &e) && generate(&t, y, n_y, &t.got, &e) &&
+                same_text(&w, str_text(&t.want), str_text(&t.got));
+    vec_free(&w.x);
+    vec_free(&w.y);
+    str_free(&t.want);
+    str_free(&t.got);
+    arena_free(t.scratch);
+    return same;
 }

@@ -8,4 +8,7 @@
  * or left out without changing it stays.  Errors of the lines as program_replay. */
 bool tidy_lines(struct arena *a, const char *spec, const char *const *line, int n,
                 const char *const **out, int *n_out, struct err *e);
+/* Do both generate the same C, but for the names of loops, comments and blanks?  False as well when
+ * one of them generates none. */
+bool tidy_same(const char *spec, const char *const *x, int n_x, const char *const *y, int n_y);
 #endif

@@ -9,6 +9,8 @@
 
 #define COMPARE_S 2.0                     /* at most; less for small budgets */
 #define CLEARLY 1.5                      /* so much slower is slower without a comparison */
+#define WORTH 0.97                       /* of the first's time: worth a longer comparison */
+#define LONGER 4                         /* times */
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
@@ -64,7 +66,21 @@ static const struct tune_candidate *winner(const struct tune_result *r)
     return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
 }
 
-/* False: cancelled, or not possible; the search's best stands then. */
+/* Something looks faster than the first, which wins because that is not certain. */
+static bool is_undecided(const struct tune_result *r)
+{
+    bool faster = false;
+    for (int i = 1; i < r->n_finalists; i++) {
+        const struct compared *c = &r->finalist[i].compared;
+        if (c->m.outcome == OUTCOME_OK && c->verdict == VERDICT_FASTER)
+            return false;
+        faster = faster || (c->m.outcome == OUTCOME_OK && c->ratio.ratio < WORTH);
+    }
+    return faster && r->finalist[0].compared.m.outcome == OUTCOME_OK;
+}
+
+/* On a busy machine longer, once.  False: cancelled, or not possible; the search's best stands
+ * then. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
                     struct err *e)
 {
@@ -75,14 +91,19 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     mo.time_s = o->compare_s > 0 ? o->compare_s : fmin(COMPARE_S, fmax(0.3, 0.005 * o->budget));
     for (int i = 0; i < r->n_finalists; i++)
         p[i] = program_of(r, r->finalist[i].c, o->kernels.spec);
-    bool ok = measure_compare(p, r->n_finalists, &mo, NULL, cancel, out, &how, e);
-    for (int i = 0; ok && i < r->n_finalists; i++)
-        r->finalist[i].compared = out[i];
+    for (int again = 0; again < 2; again++, mo.time_s *= LONGER) {
+        if (!measure_compare(p, r->n_finalists, &mo, NULL, cancel, out, &how, e))
+            break;
+        for (int i = 0; i < r->n_finalists; i++)
+            r->finalist[i].compared = out[i];
+        r->compared = true;
+        r->n_rounds = how.rounds;
+        if (!is_undecided(r))
+            break;
+    }
     free(out);
-    if (!ok)
+    if (!r->compared)
         return false;
-    r->compared = true;
-    r->n_rounds = how.rounds;
     const struct tune_candidate *best = winner(r);
     r->best = best ? best : r->best;
     return true;
@@ -127,11 +148,25 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 
 /* --- The whole ------------------------------------------------------------------------------ */
 
+/* A seed's schedule in the words of the space, which splits only where there is something to split;
+ * the user's own stays as it is. */
 static bool tidy(struct tune_result *r, const char *spec, struct err *e)
 {
-    if (!r->best)
+    const struct tune_problem *p = kernels_problem(r->kernels);
+    const struct tune_candidate *c = r->best;
+    const char *const *line, *const *typed;
+    int n, m;
+    if (!c)
         return true;
-    return tidy_lines(r->mem, spec, r->best->line, r->best->n_lines, &r->line, &r->n_lines, e);
+    line = c->line;
+    n = c->n_lines;
+    if (c->seed && c != r->start && c->point && p->n_knobs(p->ctx, c->arm) > 0 &&
+        p->point_lines(p->ctx, c->arm, c->point, r->mem, &typed, &m) &&
+        tidy_same(spec, line, n, typed, m)) {
+        line = typed;
+        n = m;
+    }
+    return tidy_lines(r->mem, spec, line, n, &r->line, &r->n_lines, e);
 }
 
 static void search_fastest(struct tune_result *r)
