@@ -64,6 +64,30 @@ else
     pass '# SKIP it was done before it could be killed'
 fi
 
+# kill -9 at random moments, again and again: nothing is lost, nothing is measured twice.
+export TILESCOPE_RECORDS=$dir/killed.db
+RANDOM=${TS_SEED:-$$}
+printf '# TS_SEED=%s\n' "${TS_SEED:-$$}"
+again=("$op" --budget 32 --seed 5 --strategy ppo --baselines none --quiet)
+before=0 lost=0 kills=0
+for ((i = 0; i < 6; i++)); do
+    "$TILESCOPE" tune "${again[@]}" --resume > /dev/null 2>&1 &
+    pid=$!
+    sleep "0.$((RANDOM % 9))"
+    kill -9 $pid 2> /dev/null && kills=$((kills + 1))
+    wait $pid 2> /dev/null
+    now=$(records)
+    [ "$now" -lt "$before" ] && lost=$((lost + before - now))
+    before=$now
+done
+same "no record was lost by $kills kills" 0 $lost
+t 0 '"trials": 32' tune "${again[@]}" --resume --json
+t 0 '"kind": "record"' records export
+same 'every trial is there, once' "$(seq 33)" \
+    "$(grep -oE '"trial": [0-9]+' <<< "$out" | grep -oE '[0-9]+$' | sort -n)"
+same 'no schedule was measured twice' "" \
+    "$(grep -v '"trial": 33,' <<< "$out" | grep -oE '"steps": \[[^]]*\]' | sort | uniq -d)"
+
 # Ctrl-C is a clean end.
 out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" tune "$op" --budget 5000 \
       --strategy random --baselines none 2> "$dir/err")

@@ -155,6 +155,22 @@ static void idle_lines_are_left_out(void **state)
     arena_free(a);
 }
 
+static void the_same_but_for_names(void **state)
+{
+    static const char *const ones[] = { "loop split C M 1 12", "loop split C N 2 16",
+                                        "loop reorder C M.0 N.0 K M.1 N.1",
+                                        "loop cache_write C at=N.0", "loop vectorize C N.1" };
+    static const char *const typed[] = { "loop split C N 2 16", "loop reorder C N.0 K M N.1",
+                                         "loop cache_write C at=N.0", "loop vectorize C N.1" };
+    static const char *const other[] = { "loop split C N 4 8", "loop reorder C N.0 K M N.1",
+                                         "loop cache_write C at=N.0", "loop vectorize C N.1" };
+    const char *spec = "gmm m=12 k=8 n=32";
+    (void)state;
+    assert_true(tidy_same(spec, ones, COUNT(ones), typed, COUNT(typed)));
+    assert_false(tidy_same(spec, ones, COUNT(ones), other, COUNT(other)));
+    assert_false(tidy_same(spec, ones, COUNT(ones), typed, COUNT(typed) - 1));
+}
+
 /* --- A run, and its replay -------------------------------------------------------------------- */
 
 struct tape { VEC(char *) text; VEC(struct tune_candidate) c; int replayed; };
@@ -182,7 +198,7 @@ static bool tape_known(void *ctx, struct tune_candidate *c)
     return false;
 }
 
-static void a_run_is_right_and_can_be_replayed(void **state)
+static void run_and_replay(const char *strategy)
 {
     static const char *const slow[] = { "loop reorder C K M N" };
     struct tune_lines start = { "session", 1, slow };
@@ -190,10 +206,9 @@ static void a_run_is_right_and_can_be_replayed(void **state)
     struct tune_opts o = {
         .kernels = { .spec = "gmm m=12 k=8 n=32", .n_seeds = 1, .schedule = &start,
                      .measure = { .seed = 1 }, .seed = 3 },
-        .budget = 48, .seed = 3, .strategy = "evo", .ledger = true,
+        .budget = 48, .seed = 3, .strategy = strategy, .ledger = true,
     };
     char *text[48];
-    (void)state;
     for (int run = 0; run < 2; run++) {
         struct search_sink sink = { &tape, tape_measured, tape_known, NULL };
         struct tune_result *r;
@@ -226,6 +241,13 @@ static void a_run_is_right_and_can_be_replayed(void **state)
     vec_free(&tape.c);
 }
 
+static void a_run_is_right_and_can_be_replayed(void **state)
+{
+    (void)state;
+    run_and_replay("evo");
+    run_and_replay("ppo");
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -236,6 +258,7 @@ int main(void)
         cmocka_unit_test(what_is_drawn_is_a_program),
         cmocka_unit_test(pins_are_in_every_candidate),
         cmocka_unit_test(idle_lines_are_left_out),
+        cmocka_unit_test(the_same_but_for_names),
         cmocka_unit_test(a_run_is_right_and_can_be_replayed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
