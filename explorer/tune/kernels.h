@@ -35,8 +35,9 @@ void kernels_free(struct kernels *k);
 const struct tune_problem *kernels_problem(const struct kernels *k);
 /* What search_new takes. */
 const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
-/* The program after each of n lines, out[0] the bare operator, as candidates are measured, but
- * slow ones as long as fast ones: only what is slow beyond all hope is a timeout.  Copies no detail.  As tune_problem.measure. */
+/* The program after each of n lines, out[0] the bare operator, as candidates are measured, but slow
+ * ones as long as fast ones: only what is slow beyond all hope is a timeout.  Copies no detail.  As
+ * tune_problem.measure. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
 double kernels_layouts(const struct kernels *k);     /* how many there are; 1: fixed */
