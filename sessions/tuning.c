@@ -139,11 +139,23 @@ static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *
         bool enough = o->study ? run[i].budget == budget : run[i].budget >= budget;
         if (run[i].state == RUN_FINISHED && enough && !q->finished)
             q->finished = &run[i];
-        if ((run[i].state == RUN_STOPPED || run[i].state == RUN_KILLED) && !q->stopped &&
-            (o->budget == 0 || run[i].budget == o->budget))
+        if (run[i].state != RUN_STOPPED && run[i].state != RUN_KILLED)
+            continue;
+        if (o->budget > 0 && run[i].budget != o->budget)
+            q->other_budget = q->other_budget ? q->other_budget : &run[i];
+        else if (!q->stopped)
             q->stopped = &run[i];
     }
     return true;
+}
+
+/* What a search does depends on its budget from the first trial on. */
+static bool refuse_budget(const struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    long long had = q->other_budget->budget;
+    err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
+    return err_fix(e, "--resume --budget %lld goes on with it; without --resume a new run starts",
+                   had);
 }
 
 static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opts *o,
@@ -156,6 +168,8 @@ static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opt
     t->resumed = -1;
     if (!strategy_find(t->strategy, e))
         return false;
+    if (o->resume && !old && q->other_budget)
+        return refuse_budget(q, o, e);
     if (!old) {
         struct record_run fresh = {
             .spec = q->spec, .isa = q->isa, .threads = q->threads, .strategy = t->strategy,

@@ -18,6 +18,7 @@ struct asked {
     const char *options;                 /* JSON: what else makes it the same question */
     struct records *records;
     const struct record_run *finished, *stopped;
+    const struct record_run *other_budget;           /* stopped, too */
     int n_known; const struct record *known;         /* of the run that goes on */
     uint64_t *known_hash;
     const struct search_sink *view;

@@ -48,7 +48,8 @@ struct loop_opts {
     bool full;                            /* four parts for every output dim */
     bool dividing;                        /* only factors that divide */
     int threads;                          /* 0 and 1: nothing is parallel */
-    int lanes, registers;                 /* of the vector unit; 0: this machine's */
+    const char *isa;                      /* "avx2"; NULL: this machine's best */
+    int lanes, registers;                 /* of the vector unit; 0: those of the isa */
     int64_t last_cache;                   /* bytes; a result of a quarter of it or more may be
                                            * stored past the caches; 0: never */
 };

@@ -15,7 +15,9 @@ bool kernels_is_layout(const char *line)
 
 static bool open_space(struct kernels *k, struct kernels_arm *arm, struct err *e)
 {
-    struct loop_opts o = { .threads = k->o.measure.threads, .last_cache = k->last_cache };
+    struct loop_opts o = {
+        .isa = k->o.measure.isa, .threads = k->o.measure.threads, .last_cache = k->last_cache,
+    };
     arm->mem = arena_new();
     if (loop_space_new(arm->mem, k->o.spec, arm->line, arm->n, &o, &arm->space, e))
         return true;

@@ -96,6 +96,8 @@ grep -qE '^trials: .*, stopped' <<< "$out" && grep -q '^best:' <<< "$out" \
     && pass 'with the best so far' || flunk 'the best so far' "$out"
 grep -q -- '--resume goes on from [0-9]* of 5000' "$dir/err" && pass 'and how to go on' \
     || flunk 'how to go on' "$(cat "$dir/err")"
+t 2 'has a budget of 5000, not 40' tune "$op" --budget 40 --strategy random --baselines none \
+    --resume
 
 # Pinned layouts are those of the result.
 printf 'layout set B "N/16 K 16n"\n' > "$dir/s.steps"

@@ -567,6 +567,23 @@ static void states(void **state)
     arena_free(a);
 }
 
+/* Another instruction set than this machine's best has its own lanes and registers. */
+static void instruction_sets(void **state)
+{
+    static const struct { const char *isa; int lanes, registers; } row[] = {
+        { "avx512", 16, 32 }, { "avx2", 8, 16 }, { "sse", 4, 16 }, { "plain", 1, 16 },
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct loop_opts o = { .isa = row[i].isa };
+        const struct loop_space *s = plain_space(a, "gmm m=16 k=16 n=32", &o);
+        assert_int_equal(s->opts.lanes, row[i].lanes);
+        assert_int_equal(s->opts.registers, row[i].registers);
+    }
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -579,6 +596,7 @@ int main(void)
         cmocka_unit_test(sizes),
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
         cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
+        cmocka_unit_test(instruction_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
