@@ -12,6 +12,8 @@
 #define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
 #define BAR_FROM 60                      /* columns of the pane, from which there is a bar */
 #define STAGE_FROM 78                    /* and what is left of the stage */
+#define HEADING_FROM 54                  /* and all of the heading of the trials */
+#define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
 
 /* --- What it is at ---------------------------------------------------------------------------- */
 
@@ -24,6 +26,27 @@ static void put_label(struct doc *d, const char *label)
 static void put_text(struct doc *d, enum style s, struct str *text)
 {
     doc_put(d, s, str_text(text));
+    str_free(text);
+}
+
+/* The rest of a labelled line, on rows of its own where it is too long and there is room. */
+static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
+{
+    const char *p = str_text(text);
+    bool may = look->height >= WRAP_FROM && look->width >= TUNE_PLOT_MIN_W;
+    while (may && text_width(p) > look->width - 2 - doc_col(d)) {
+        int room = look->width - 2 - doc_col(d);
+        size_t n = text_break(p, room > 1 ? room : 1);
+        size_t end = n;
+        while (end > 0 && p[end - 1] == ' ')
+            end--;
+        doc_printf(d, s, "%.*s", (int)end, p);
+        doc_end(d);
+        doc_pad(d, LABEL);
+        p += n + strspn(p + n, " ");
+    }
+    doc_put(d, s, p);
+    doc_end(d);
     str_free(text);
 }
 
@@ -53,7 +76,7 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
         put_text(d, STYLE_GOOD, &bar);
     }
     doc_printf(d, STYLE_STRONG, "%d of %d", v->done, v->budget);
-    doc_printf(d, runs ? STYLE_PLAIN : STYLE_NOTE, ", %s", phase_text(v, look));
+    str_printf(&left, ", %s", phase_text(v, look));
     if (runs && isfinite(v->left_s)) {
         str_add(&left, ", ");
         text_duration(&left, v->left_s);
@@ -61,11 +84,10 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
     }
     if (runs && look->width >= STAGE_FROM && (v->stage == STAGE_JOINT || v->stage == STAGE_LOOPS))
         str_printf(&left, " (stage: %d of %d)", v->stage_done, v->stage_budget);
-    put_text(d, STYLE_PLAIN, &left);
-    doc_end(d);
+    put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
 }
 
-static void put_best(struct doc *d, const struct tune_view *v)
+static void put_best(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str s = {0};
     put_label(d, "best");
@@ -83,8 +105,7 @@ static void put_best(struct doc *d, const struct tune_view *v)
         str_add(&s, ")");
     }
     str_printf(&s, ", trial %d", v->best + 1);
-    put_text(d, STYLE_PLAIN, &s);
-    doc_end(d);
+    put_rest(d, STYLE_PLAIN, &s, look);
 }
 
 static void put_note(struct doc *d, const struct tune_look *look)
@@ -97,7 +118,7 @@ static void put_note(struct doc *d, const struct tune_look *look)
     str_free(&s);
 }
 
-static void put_failed(struct doc *d, const struct tune_view *v)
+static void put_failed(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str s = {0};
     int all = 0, kinds = 0;
@@ -114,59 +135,63 @@ static void put_failed(struct doc *d, const struct tune_view *v)
         if (v->failed[i] > 0)
             str_printf(&s, "%s%d %s", kinds++ ? ", " : ": ", v->failed[i], outcome_name[i]);
     if (v->illegal > 0)
-        str_printf(&s, "; %d no programs", v->illegal);
-    put_text(d, STYLE_PLAIN, &s);
-    doc_end(d);
+        str_printf(&s, "; %d more refused before compiling", v->illegal);
+    put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-static void put_model(struct doc *d, const struct tune_view *v)
+/* Of two schedules that are not alike, chance puts half in order. */
+static void add_accuracy(struct str *s, const struct tune_accuracy *a)
+{
+    if (!a->known)
+        str_add(s, "no forecast to judge yet");
+    else if (a->pair_order < 0.5)
+        str_add(s, "no better than chance yet");
+    else
+        str_printf(s, "%.0f %% of pairs in order, recall at 8 %.0f %%", 100 * a->pair_order,
+                   100 * a->recall8);
+}
+
+static void put_model(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str s = {0};
     put_label(d, "model");
-    if (v->accuracy.known)
-        str_printf(&s, "%.0f %% of pairs in order, recall at 8 %.0f %%",
-                   100 * v->accuracy.pair_order, 100 * v->accuracy.recall8);
-    else
-        str_add(&s, "no forecast to judge yet");
-    put_text(d, v->accuracy.known ? STYLE_PLAIN : STYLE_DIM, &s);
-    doc_end(d);
+    add_accuracy(&s, &v->accuracy);
+    put_rest(d, v->accuracy.known ? STYLE_PLAIN : STYLE_DIM, &s, look);
 }
 
-static void put_agents(struct doc *d, const struct tune_view *v)
+static void put_agents(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
+    struct str s = {0};
     if (!v->agents.known)
         return;
     put_label(d, "agents");
-    doc_put(d, STYLE_PLAIN, "entropy ");
+    str_add(&s, "entropy ");
     if (isfinite(v->agents.layout_entropy))
-        doc_printf(d, STYLE_PLAIN, "%.2f of layouts, ", v->agents.layout_entropy);
-    doc_printf(d, STYLE_PLAIN, "%.2f of loops; %d episode%s", v->agents.loop_entropy,
-               v->agents.episodes, v->agents.episodes == 1 ? "" : "s");
-    doc_end(d);
+        str_printf(&s, "%.2f of layouts, ", v->agents.layout_entropy);
+    str_printf(&s, "%.2f of loops; %d episode%s", v->agents.loop_entropy, v->agents.episodes,
+               v->agents.episodes == 1 ? "" : "s");
+    put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Accuracy, agents and times in one line, where there is room for no more. */
-static void put_brief(struct doc *d, const struct tune_view *v)
+/* Times and accuracy in one line, where there is room for no more. */
+static void put_brief(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_times *t = &v->times;
     struct str s = {0};
-    if (v->accuracy.known)
-        str_printf(&s, "; pairs %.0f %%, recall %.0f %%", 100 * v->accuracy.pair_order,
+    if (!(t->elapsed > 0))
+        return;
+    put_label(d, "time");
+    str_printf(&s, "compiling %.0f %%, measuring %.0f %%", 100 * t->compile / t->elapsed,
+               100 * t->measure / t->elapsed);
+    if (v->accuracy.known && v->accuracy.pair_order >= 0.5)
+        str_printf(&s, "; model: pairs %.0f %%, recall %.0f %%", 100 * v->accuracy.pair_order,
                    100 * v->accuracy.recall8);
-    if (v->agents.known)
-        str_printf(&s, "; entropy %.2f", v->agents.loop_entropy);
-    if (t->elapsed > 0)
-        str_printf(&s, "; compiling %.0f %%, measuring %.0f %%", 100 * t->compile / t->elapsed,
-                   100 * t->measure / t->elapsed);
-    if (s.len > 0) {
-        put_label(d, v->accuracy.known || v->agents.known ? "model" : "time");
-        doc_put(d, STYLE_PLAIN, str_text(&s) + 2);
-        doc_end(d);
-    }
-    str_free(&s);
+    else if (v->accuracy.known)
+        str_add(&s, "; model: no better than chance yet");
+    put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-static void put_times(struct doc *d, const struct tune_view *v)
+static void put_times(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_times *t = &v->times;
     struct str s = {0};
@@ -181,8 +206,7 @@ static void put_times(struct doc *d, const struct tune_view *v)
     str_printf(&s, ": compiling %.0f %%, measuring %.0f, model %.0f, search %.0f",
                100 * t->compile / t->elapsed, 100 * t->measure / t->elapsed,
                100 * t->model / t->elapsed, 100 * t->search / t->elapsed);
-    put_text(d, STYLE_PLAIN, &s);
-    doc_end(d);
+    put_rest(d, STYLE_PLAIN, &s, look);
 }
 
 /* --- The plot and what its colours mean ------------------------------------------------------- */
@@ -302,7 +326,9 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
         return;
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_line(d, STYLE_DIM, "trial     time   x start stage    layout of the output");
+    doc_printf(d, STYLE_DIM, "trial     time   x start stage    layout%s",
+               width >= HEADING_FROM ? " of the output" : "");
+    doc_end(d);
     for (int i = 0; i < v->n_trials; i++)
         put_trial(d, v, f, c[i], width);
 }
@@ -312,17 +338,17 @@ void tune_view_doc(struct doc *d, const struct tune_view *v, const struct tune_l
     struct arena *a = arena_new();
     struct tune_families f = tune_families(a, v);
     put_state(d, v, look);
-    put_best(d, v);
+    put_best(d, v, look);
     put_note(d, look);
-    put_failed(d, v);
+    put_failed(d, v, look);
     if (look->height >= 18) {
-        put_model(d, v);
-        put_agents(d, v);
+        put_model(d, v, look);
+        put_agents(d, v, look);
     } else if (look->height >= 15) {
-        put_brief(d, v);
+        put_brief(d, v, look);
     }
     if (look->height >= 20)
-        put_times(d, v);
+        put_times(d, v, look);
     put_plot(d, v, &f, look);
     put_trials(d, a, v, &f, look->width);
     arena_free(a);

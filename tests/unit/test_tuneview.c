@@ -110,6 +110,33 @@ static void any_size(void **state)
     script_free(s);
 }
 
+/* Where there are rows enough, no line above the plot is cut off: it goes on in the next row. */
+static void long_lines_go_on(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 400, 1000);
+    for (int w = 40; w <= 100; w += 5) {
+        struct tune_look look = {
+            .width = w, .height = 40, .selected = -1, .phase = TUNE_FINISHING,
+            .note = "the best is on branch tuned",
+        };
+        struct str text = {0};
+        struct doc d;
+        doc_open(&d);
+        tune_view_doc(&d, &s->view, &look);
+        for (int i = 0; i < d.lines.len && !strstr(d.lines.data[i].text, "│"); i++) {
+            assert_true(text_width(d.lines.data[i].text) <= w - 2);
+            str_printf(&text, " %s", d.lines.data[i].text + strspn(d.lines.data[i].text, " "));
+        }
+        assert_has(str_text(&text), "comparing the best head to head");
+        assert_has(str_text(&text), "; 44 more refused before compiling");
+        assert_has(str_text(&text), "0.81 of loops; 25 episodes");
+        str_free(&text);
+        doc_close(&d);
+    }
+    script_free(s);
+}
+
 static void families_are_layouts(void **state)
 {
     (void)state;
@@ -195,7 +222,13 @@ static void says_what_it_knows(void **state)
     assert_has(text, "50 % of pairs in order, recall at 8 100 %");
     assert_has(text, "entropy 0.25 of layouts, 2.00 of loops; 1 episode\n");
     look.height = 16;
-    assert_has(pane(&s->view, look, true), "model   pairs 50 %, recall 100 %; entropy 2.00; comp");
+    assert_has(pane(&s->view, look, true), "time    compiling 40 %, measuring 45 %; model: pairs "
+               "50 %, recall 100 %\n");
+    s->view.accuracy.pair_order = 0.49;
+    assert_has(pane(&s->view, look, true), "measuring 45 %; model: no better than chance yet\n");
+    look.height = 40;
+    assert_has(pane(&s->view, look, true), "model   no better than chance yet\n");
+    look.height = 16;
     s->view.accuracy.known = s->view.agents.known = false;
     assert_has(pane(&s->view, look, true), "time    compiling 40 %, measuring 45 %\n");
     struct str out = {0};
@@ -255,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_panes), cmocka_unit_test(any_size),
+        cmocka_unit_test(long_lines_go_on),
         cmocka_unit_test(families_are_layouts), cmocka_unit_test(dots_are_where_they_belong),
         cmocka_unit_test(says_what_it_knows), cmocka_unit_test(axes_have_numbers),
         cmocka_unit_test(durations),
