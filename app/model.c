@@ -407,12 +407,45 @@ static void key_prompt(struct model *m, int key)
 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next)
 {
+    bool dirty = m->session && m->session->dirty;
     m->then = then;
     m->next = next;
-    if (m->session && m->session->dirty)
+    m->ask_stop = m->session && m->tuner.out && !dirty;
+    if (dirty || m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
         model_after(m);
+}
+
+void model_question(const struct model *m, struct str *out)
+{
+    struct str place = {0};
+    const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
+    model_tune_place(m, &place);
+    if (place.len > 0)
+        place.data[0] = 'T';
+    if (m->ask_stop && place.len > 0)
+        str_printf(out, "%s. Stop it and %s? What is measured is kept.", str_text(&place), leave);
+    else if (m->ask_stop)
+        str_printf(out, "The tuner has ended. Still %s?", leave);
+    else if (place.len > 0)
+        str_printf(out, "%s, and stops. Save the changes first?", str_text(&place));
+    else
+        str_add(out, "Save the changes first?");
+    str_free(&place);
+}
+
+/* What the tuner brought meanwhile is asked about, too. */
+static void key_ask_stop(struct model *m, bool yes)
+{
+    m->ask_stop = false;
+    if (yes && m->session->dirty)
+        return;
+    m->overlay = OVERLAY_NONE;
+    if (yes)
+        model_after(m);
+    else
+        model_give_up(m);
 }
 
 static void key_ask(struct model *m, int key)
@@ -420,6 +453,10 @@ static void key_ask(struct model *m, int key)
     bool leave = key == 'c' || key == K_ESC || key == K_CTRL('c') || key == 'q';
     if (key != 'y' && key != 'n' && key != K_ENTER && !leave)
         return;
+    if (m->ask_stop) {
+        key_ask_stop(m, key == 'y' || key == K_ENTER);
+        return;
+    }
     m->overlay = OVERLAY_NONE;
     if (leave) {
         model_give_up(m);

@@ -102,6 +102,7 @@ struct model {
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
 
     enum after_ask then;                 /* what the question, or the save it led to, was for */
+    bool ask_stop;                       /* the question is about the tuner alone */
     struct session *next;                /* OPEN: what is opened then; NULL = the start screen */
     struct str overwrite;                /* a file that was refused once: Enter again writes it */
     bool confirm;                        /* the last line was refused only for that */
@@ -173,8 +174,9 @@ void model_info(struct model *m, const char *fmt, ...) __attribute__((format(pri
 void model_error(struct model *m, const struct err *e);
 void model_say_error(struct model *m, const char *text, const char *fix);
 bool model_run(struct model *m, const char *line);                    /* echo, then model_command */
-/* Asks about unsaved changes if there are any, then goes on. */
+/* Asks about unsaved changes if there are any, and about a tuner at work; then goes on. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
+void model_question(const struct model *m, struct str *out);             /* what OVERLAY_ASK asks */
 void model_save_as(struct model *m);                                    /* prompt for a file name */
 void model_after(struct model *m);                              /* does what the question was for */
 void model_give_up(struct model *m);                                     /* forgets it */
@@ -196,6 +198,8 @@ void model_tune_job(const struct model *m, struct job *j);
 void model_tuned(struct model *m, struct job *j);
 void model_tune_forget(struct model *m);
 void model_tune_status(const struct model *m, struct str *out);  /* "" while it does not run */
+/* "the tuner is at 40 of 1000"; nothing while it does not run. */
+void model_tune_place(const struct model *m, struct str *out);
 int model_tune_selected(const struct model *m);       /* the trial under the cursor, or -1 */
 void model_tune_walk(struct model *m, int by);        /* to one measured earlier or later */
 bool model_wants_measuring(const struct model *m);    /* something, as soon as nothing else runs */

@@ -1,20 +1,17 @@
 /* The auto-tuner behind the screen: the command, its job, what it shows and what comes of it. */
 #include "app/model.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/text.h"
 #include "app/tune_board.h"
+#include "app/tune_words.h"
 #include "app/view.h"
 #include "app/view_tune.h"
-#include "explorer/tune/strategy.h"
 #include "explorer/tune/tidy.h"
 #include "sessions/tuning.h"
-
-#define MOST_TRIALS 10000000
 
 /* --- Where it is ------------------------------------------------------------------------------ */
 
@@ -97,69 +94,12 @@ static bool show(struct model *m)
     return model_command(m, "view tune");
 }
 
-/* Texts of options live for ever: the job reads them on its own thread. */
-static bool read_pin(struct tuning_opts *o, const char *value)
-{
-    static const char *const pins[] = { "layout", "all-layouts" };
-    for (int i = 0; i < COUNT_OF(pins); i++)
-        if (streq(pins[i], value)) {
-            o->pin = &pins[i];
-            o->n_pins = 1;
-            return true;
-        }
-    return false;
-}
-
-static bool read_word(struct model *m, struct tuning_opts *o, const char *word)
-{
-    long long n = 0;
-    struct err e;
-    const char *value = strchr(word, '=');
-    value = value ? value + 1 : "";
-    if (isdigit((unsigned char)word[0]) && str_to_int64(word, 1, MOST_TRIALS, &n)) {
-        o->budget = (int)n;
-    } else if (streq(word, "fresh")) {
-        o->fresh = true;
-        o->resume = false;
-    } else if (str_starts(word, "seed=") && str_to_int64(value, 0, INT64_MAX, &n)) {
-        o->seed_given = true;
-        o->seed = (uint64_t)n;
-    } else if (str_starts(word, "levels=") && str_to_int64(value, 1, 2, &n)) {
-        o->levels = (int)n;
-    } else if (str_starts(word, "time=") && str_to_int64(value, 1, 10000000, &n)) {
-        o->time_s = (double)n;
-    } else if (str_starts(word, "strategy=")) {
-        const struct strategy *s = strategy_find(value, &e);
-        if (!s)
-            return refuse(m, e.text, e.fix);
-        o->strategy = s->name;
-    } else if (!str_starts(word, "pin=") || !read_pin(o, value)) {
-        struct str text = {0};
-        str_printf(&text, "tune does not know \"%.40s\"", word);
-        refuse(m, str_text(&text),
-               "tune 300 time=60 strategy=evo seed=2 levels=2 pin=layout fresh");
-        str_free(&text);
-        return false;
-    }
-    return true;
-}
-
 static struct tuning_opts default_options(const struct model *m)
 {
     return (struct tuning_opts){
         .resume = true, .measure = { .threads = m->threads, .seed = 1 },
         .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
     };
-}
-
-static bool read_options(struct model *m, const char *arg, struct tuning_opts *o)
-{
-    char copy[256], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", arg);
-    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " "))
-        if (word[0] && !read_word(m, o, word))
-            return false;
-    return true;
 }
 
 static void run(struct model *m, const struct tuning_opts *o, int state)
@@ -176,10 +116,48 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
-/* It was stopped, and the user has done nothing else since. */
+/* It was stopped, and the user is where it began or ended. */
 static bool goes_on(const struct tuner *t, int state)
 {
     return t->stopped && (state == t->state || state == t->from || state == t->after);
+}
+
+/* The branch that one has to go to, so that what was stopped goes on; NULL: none stands there. */
+static const char *way_back(const struct model *m)
+{
+    const struct history *h = m->session->history;
+    for (int i = 0; i < history_n_branches(h); i++)
+        if (goes_on(&m->tuner, history_branch(h, i)->at))
+            return history_branch(h, i)->name;
+    return NULL;
+}
+
+/* The records have a stopped search that starts where the session is. */
+static bool has_old(struct model *m)
+{
+    struct tuner *t = &m->tuner;
+    if (t->asked != model_tag(m) + 1) {
+        struct tuning_opts o = default_options(m);
+        t->asked = model_tag(m) + 1;
+        t->has_old = tuning_stopped(m->session, &o, &t->old);
+    }
+    return t->has_old;
+}
+
+/* What t would do, after a stop. */
+static void add_promise(struct model *m, struct str *out)
+{
+    const char *back = way_back(m);
+    if (goes_on(&m->tuner, history_current(m->session->history)->id))
+        str_add(out, "t goes on where it was");
+    else if (has_old(m))
+        str_printf(out, "t goes on with the search that was stopped here, after %d of %d",
+                   m->tuner.old.trials, m->tuner.old.budget);
+    else if (back)
+        str_printf(out, "t starts a new search, for the session has changed; after `:switch %s` "
+                   "it goes on with the old one", back);
+    else
+        str_add(out, "t starts a new search, for the session has changed");
 }
 
 /* Without arguments, one that was stopped goes on, from where it had started. */
@@ -188,16 +166,24 @@ static bool start(struct model *m, const char *arg)
     const struct tuner *t = &m->tuner;
     struct tuning_opts o = default_options(m);
     int state = history_current(m->session->history)->id;
-    if (!read_options(m, arg, &o))
+    bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !has_old(m);
+    struct err e;
+    if (!tune_words(arg, &o, &e)) {
+        model_error(m, &e);
         return false;
-    if (!arg[0] && goes_on(t, state)) {
+    }
+    if (!arg[0] && same) {
         o = t->opts;
         o.resume = true;
         o.fresh = false;
         state = t->state;
     }
     run(m, &o, state);
-    return show(m);
+    if (!show(m))
+        return false;
+    if (new)
+        model_info(m, "a new search: the session has changed since the last one");
+    return true;
 }
 
 /* --- While it runs ---------------------------------------------------------------------------- */
@@ -222,6 +208,36 @@ static bool stop_it(struct model *m)
     t->wanted = t->paused = false;
     m->data_stamp++;
     return true;
+}
+
+/* t while it is out: what it does, and which keys change that. */
+static bool say_where(struct model *m)
+{
+    const struct tuner *t = &m->tuner;
+    struct str s = {0};
+    model_tune_place(m, &s);
+    if (!show(m))
+        return false;
+    if (!t->wanted)
+        model_info(m, "%s and stops", str_text(&s));
+    else if (t->paused)
+        model_info(m, "%s, paused; p lets it go on", str_text(&s));
+    else
+        model_info(m, "%s; p pauses it, x stops it", str_text(&s));
+    str_free(&s);
+    return true;
+}
+
+void model_tune_place(const struct model *m, struct str *out)
+{
+    if (!m->tuner.out)
+        return;
+    const struct tune_view *v = board_lock(m->tuner.board);
+    if (v)
+        str_printf(out, "the tuner is at %d of %d", v->done, v->budget);
+    else
+        str_add(out, "the tuner is preparing");
+    board_unlock(m->tuner.board);
 }
 
 /* --- A trial as a branch ---------------------------------------------------------------------- */
@@ -311,7 +327,7 @@ bool model_tune(struct model *m, const char *arg)
         return start(m, arg);
     if (arg[0])
         return refuse(m, "the tuner is running", "x in its view stops it first");
-    return show(m);
+    return say_where(m);
 }
 
 /* --- Its end ---------------------------------------------------------------------------------- */
@@ -368,6 +384,7 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
 static void ended_well(struct model *m, const struct tuning *t)
 {
     struct str said = {0}, branch = {0}, *note = &m->tuner.note;
+    int branches = history_n_branches(m->session->history);
     struct err e;
     bool ok = put_result(m, t, &branch, &e);
     model_edited(m);
@@ -377,10 +394,10 @@ static void ended_well(struct model *m, const struct tuning *t)
     m->tuner.after = history_current(m->session->history)->id;
     if (branch.len > 0)
         str_printf(note, "the best is on branch %s; ", str_text(&branch));
+    if (branch.len > 0 && t->n_lines > 1 && branches == history_n_branches(m->session->history))
+        str_printf(note, "0%du undoes it; ", t->n_lines);
     if (t->answered)
         str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
-    if (m->tuner.stopped)
-        str_add(note, "t goes on where it was; ");
     str_add(note, t->note);
     while (note->len > 0 && strchr("; ", note->data[note->len - 1]))
         note->data[--note->len] = 0;
@@ -414,14 +431,9 @@ void model_tuned(struct model *m, struct job *j)
 /* What an earlier session, or one that was killed, left behind. */
 static bool put_stopped(struct model *m, struct doc *d, int width)
 {
-    struct tuner *t = &m->tuner;
+    const struct tuner *t = &m->tuner;
     struct str text = {0};
-    if (t->asked != model_tag(m) + 1) {
-        struct tuning_opts o = default_options(m);
-        t->asked = model_tag(m) + 1;
-        t->has_old = tuning_stopped(m->session, &o, &t->old);
-    }
-    if (!t->has_old)
+    if (!has_old(m))
         return false;
     str_printf(&text, "Tuning this was stopped after %d of %d trials", t->old.trials,
                t->old.budget);
@@ -442,20 +454,34 @@ static void put_nothing(struct model *m, struct doc *d, int width)
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "t searches layouts and loops together for a faster schedule, from "
              "where the session is: 1000 measurements, 0300t only 300. It runs in the background; "
-             "what it finds is on branches of its own. Everything measured is kept: when it was "
-             "stopped, t goes on.", width - 2, 0);
+             "at the end the best schedule is the session, or a branch when there are steps "
+             "already. Everything measured is kept: when it was stopped, t goes on.", width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, ":tune 300 time=60 strategy=evo has the choices, :help tune says how "
              "it works.", width - 2, 0);
 }
 
-static void put_end(const struct tuner *t, struct doc *d, int width)
+/* How it ended is known; what t would do changes with where the user is. */
+static void add_note(struct model *m, struct str *out)
 {
+    str_add(out, str_text(&m->tuner.note));
+    if (m->tuner.stopped && !m->tuner.out) {
+        str_add(out, out->len > 0 ? "; " : "");
+        add_promise(m, out);
+    }
+}
+
+static void put_end(struct model *m, struct doc *d, int width)
+{
+    const struct tuner *t = &m->tuner;
+    struct str note = {0};
+    add_note(m, &note);
     if (t->failed)
         doc_line(d, STYLE_STRONG, "Nothing was tuned.");
     doc_wrap(d, t->failed ? STYLE_BAD : STYLE_PLAIN, str_text(&t->end), width - 2, 0);
-    if (t->note.len > 0)
-        doc_wrap(d, STYLE_DIM, str_text(&t->note), width - 2, 0);
+    if (note.len > 0)
+        doc_wrap(d, STYLE_DIM, str_text(&note), width - 2, 0);
+    str_free(&note);
 }
 
 /* The trial that the cursor is on; -1 while it is on the first, so that it follows the best. */
@@ -476,18 +502,21 @@ static int first_trial(const struct doc *d)
     return i;
 }
 
-static void put_view(const struct model *m, struct pane_doc *p, const struct tune_view *v,
+static void put_view(struct model *m, struct pane_doc *p, const struct tune_view *v,
                      bool waits, int width)
 {
     const struct tuner *t = &m->tuner;
     int chosen = chosen_trial(p);
+    struct str note = {0};
+    add_note(m, &note);
     struct tune_look look = {
         .phase = phase_of(t, v, waits), .end = str_text(&t->end),
-        .note = str_text(&t->note), .width = width, .height = p->height,
+        .note = str_text(&note), .width = width, .height = p->height,
         .letters = m->letters || !m->unicode, .selected = chosen >= 0 ? chosen : v->best,
     };
     doc_clear(&p->doc);
     tune_view_doc(&p->doc, v, &look);
+    str_free(&note);
     p->doc.head = first_trial(&p->doc);
     p->scroll.cursor = chosen >= 0 ? tune_view_line(&p->doc, chosen) : p->doc.head;
 }
@@ -510,7 +539,7 @@ void view_tune_build(struct model *m, struct pane_doc *p, int width)
         put_view(m, p, v ? v : &none, waits, width);
     } else {
         doc_clear(&p->doc);
-        put_end(t, &p->doc, width);
+        put_end(m, &p->doc, width);
     }
     board_unlock(t->board);
 }

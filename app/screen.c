@@ -433,7 +433,10 @@ static void draw_message(const struct model *m, struct grid *g)
     const char *text = str_text(&m->message.text), *fix = str_text(&m->message.fix);
     bool error = m->message.kind == MESSAGE_ERROR;
     if (m->overlay == OVERLAY_ASK) {
-        grid_fit(g, r.x + 1, y, r.w - 2, STYLE_STRONG, "Save the changes first?");
+        struct str question = {0};
+        model_question(m, &question);
+        draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, STYLE_STRONG, str_text(&question));
+        str_free(&question);
         return;
     }
     bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO;
@@ -511,6 +514,7 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 static void draw_bottom(struct model *m, struct grid *g)
 {
     static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
+    static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
@@ -523,7 +527,7 @@ static void draw_bottom(struct model *m, struct grid *g)
         prompt_draw(&m->prompt, g, r);
         prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
     } else if (m->overlay == OVERLAY_ASK) {
-        draw_text_bar(g, r, ask);
+        draw_text_bar(g, r, m->ask_stop ? stop : ask);
     } else if (m->overlay == OVERLAY_HELP) {
         draw_text_bar(g, r, m->topic[0] ? topic : help);
     } else {

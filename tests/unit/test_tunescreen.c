@@ -144,21 +144,28 @@ static void commands_are_checked(void **state)
     (void)state;
     static const struct { const char *line, *says; } row[] = {
         { "tune pause", "no tuner is running" }, { "tune stop", "no tuner is running" },
-        { "tune open 3", "nothing has been tuned yet" }, { "tune 0", "tune does not know \"0\"" },
+        { "tune open 3", "nothing has been tuned yet" },
+        { "tune 0", "tune 0: expected a whole number from 1 to 10000000" },
+        { "tune -5", "tune -5: expected a whole number from 1 to 10000000" },
+        { "tune 30 levels=3", "tune levels=3: expected a whole number from 1 to 2" },
         { "tune strategy=genetic", "no strategy \"genetic\"" },
-        { "tune pin=loops", "tune does not know \"pin=loops\"" },
+        { "tune 30 pin=frob", "pin is layout or all-layouts" },
+        { "tune pin=loops", "pin is layout or all-layouts" },
         { "tune 12 fast", "tune does not know \"fast\"" },
     };
     struct model *m = model_on(GMM);
     struct wish w;
     press(m, "9");
     assert_shows(m, "Nothing has been tuned in this session yet.");
+    assert_shows(m, "the end the best schedule is the session, or a branch");
     for (int i = 0; i < COUNT_OF(row); i++) {
         assert_false(model_command(m, row[i].line));
         assert_shows(m, row[i].says);
         assert_false(model_wish(m, LANE_TUNE, &w));
     }
-    press(m, ": tune Space strategy=e Tab");
+    press(m, ": tune Space pin=frob Enter");
+    assert_shows(m, "single steps only with `tilescope tune --pin`");
+    press(m, "Esc : tune Space strategy=e Tab");
     assert_shows(m, "strategy=evo");
     assert_shows(m, "strategy=exhaustive");
     press(m, "Esc Esc");
@@ -203,6 +210,50 @@ static void measuring_waits_its_turn(void **state)
     assert_shows(m, "pausing");
     model_free(m);
     script_free(s);
+}
+
+/* t on a tuner at work says where it is and which keys change that. */
+static void says_where_it_is(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 27, 90);
+    struct model *m = model_on(GMM);
+    put_up(m, &s->view, true);
+    press(m, "t");
+    assert_shows(m, "the tuner is at 27 of 90; p pauses it, x stops it");
+    press(m, "p 1 t");
+    assert_shows(m, "the tuner is at 27 of 90, paused; p lets it go on");
+    assert_true(m->tuner.paused);
+    press(m, "x t");
+    assert_shows(m, "the tuner is at 27 of 90 and stops");
+    model_free(m);
+    script_free(s);
+}
+
+/* Leaving asks once: about the tuner alone, or together with the changes. */
+static void leaving_asks(void **state)
+{
+    (void)state;
+    static const struct { const char *keys, *asks; bool quit; } row[] = {
+        { "q", "The tuner is at 40 of 1000. Stop it and quit? What is measured is kept.", false },
+        { "q n", "Steps", false }, { "q Esc", "Steps", false }, { "q s", "Stop it", false },
+        { "q y", "", true }, { "Q", "", true },
+        { ": start Enter", "The tuner is at 40 of 1000. Stop it and leave?", false },
+        { "1 p q", "The tuner is at 40 of 1000, and stops. Save the changes first?", false },
+        { "1 p q n", "", true },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct tune_script *s = script_new(SEED, 40, 1000);
+        struct model *m = model_on(GMM);
+        put_up(m, &s->view, true);
+        press(m, row[i].keys);
+        if (row[i].asks[0])
+            assert_shows(m, row[i].asks);
+        assert_int_equal(m->out.quit, row[i].quit);
+        assert_true(m->tuner.out);
+        model_free(m);
+        script_free(s);
+    }
 }
 
 /* What the tuner's thread would bring back; line NULL: no new steps. */
@@ -294,6 +345,51 @@ static void stopped_goes_on(void **state)
     assert_true(model_wish(m, LANE_TUNE, &w));
     assert_int_equal(m->tuner.state, history_current(m->session->history)->id);
     assert_int_equal(m->tuner.opts.budget, 0);
+    model_free(m);
+}
+
+/* What the tuner brings while it is asked about is not thrown away unasked. */
+static void ends_while_asked(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "t q");
+    assert_shows(m, "The tuner is preparing. Stop it and quit?");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_shows(m, "The tuner has ended. Still quit?");
+    press(m, "y");
+    assert_false(m->out.quit);
+    assert_shows(m, "Save the changes first?");
+    press(m, "n");
+    assert_true(m->out.quit);
+    model_free(m);
+}
+
+/* The note says what t would do where the user is now, and t does that. */
+static void promises_are_kept(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space K Space 2 Enter 0 9 0 t");
+    int start = m->tuner.state;
+    bring_back(m, SEARCH_CANCELLED, "loop split C N 4", 2);
+    assert_string_equal(branch_of(m), "tuned");
+    assert_shows(m, "t goes on where it was");
+    press(m, "u");
+    assert_hides(m, "t goes on where it was");
+    assert_shows(m, "t starts a new search");
+    assert_shows(m, ":switch main` it");
+    press(m, ": switch Space main Enter");
+    assert_shows(m, "t goes on where it was");
+    press(m, ": switch Space tuned Enter t");
+    assert_shows(m, "a new search: the session has changed since the last one");
+    assert_int_not_equal(m->tuner.state, start);
+    assert_int_equal(m->tuner.opts.budget, 0);
+    model_free(m);
+    m = model_on(GMM);
+    press(m, "0 9 0 t");
+    bring_back(m, SEARCH_CANCELLED, "loop split C N 4", 2);
+    assert_hides(m, "undoes it");
     model_free(m);
 }
 
@@ -502,7 +598,7 @@ static void pauses_dies_goes_on(void **state)
     tty_send(t, "x");
     tty_wait_idle(t, LIMIT_S);
     tty_assert_shows(t, "of 300, stopped");
-    tty_assert_shows(t, "t goes on where it was");
+    tty_assert_shows(t, "u undoes it; t goes on where it was");
     assert_true(count_records(&run, &runs) >= before);
     assert_int_equal(runs, 2);
     tty_send(t, "t");
@@ -533,7 +629,9 @@ int main(void)
         cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
-        cmocka_unit_test(stopped_goes_on), cmocka_unit_test(board_holds),
+        cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
+        cmocka_unit_test(leaving_asks), cmocka_unit_test(ends_while_asked),
+        cmocka_unit_test(promises_are_kept), cmocka_unit_test(board_holds),
         cmocka_unit_test(past_is_what_was),
         cmocka_unit_test(tunes), cmocka_unit_test(pauses_dies_goes_on),
         cmocka_unit_test(says_what_cannot_be_tuned),
