@@ -266,6 +266,12 @@ static int dispatch(const struct cli *c)
 {
     const struct args *a = c->args;
     bool operands = cmd_info[a->cmd].operands[0] != '\0';
+    if (a->cmd == CMD_OPS && a->word.len && ops_find(a->word.data[0])) {
+        struct err e = {0};
+        err_set(&e, ERR_SYNTAX, "ops takes no operand, and there is '%s'", a->word.data[0]);
+        err_fix(&e, "tilescope help %s", a->word.data[0]);
+        return cli_fail(c, &e);
+    }
     if (!operands && a->word.len)
         return cli_usage(c, "%s takes no operand, and there is '%s'", cmd_info[a->cmd].name,
                          a->word.data[0]);

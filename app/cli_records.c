@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/command.h"
 #include "kernels/base/file.h"
 
 #define IMPORT_MAX_BYTES ((size_t)1 << 30)
@@ -122,26 +123,46 @@ static bool do_prune(struct ask *k, struct err *e)
     return true;
 }
 
-static bool count_one(void *ctx, const struct record *rec)
+struct checked { int64_t n; struct arena *a; struct err *e; bool ok; };
+
+/* Syntax only: whether the steps fit their operator, tune and best find out when they take one. */
+static bool check_one(void *ctx, const struct record *rec)
 {
-    (void)rec;
-    ++*(int64_t *)ctx;
-    return true;
+    struct checked *k = ctx;
+    int n;
+    const char *const *line = records_lines(k->a, rec->steps, &n);
+    const struct step *step;
+    struct err why;
+    for (int i = 0; i < n && k->ok; i++) {
+        k->ok = step_parse(k->a, line[i], &step, &why);
+        if (!k->ok) {
+            err_set(k->e, ERR_SYNTAX, "the file is whole, but trial %d of run %s is not: \"%.100s\": "
+                    "%.200s", rec->trial, rec->run, line[i], why.text);
+            err_fix(k->e, "tilescope records prune --run %s deletes that run", rec->run);
+        }
+    }
+    if (++k->n % 256 == 0) {
+        arena_free(k->a);
+        k->a = arena_new();
+    }
+    return k->ok;
 }
 
 static bool do_check(struct ask *k, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
-    int64_t n = 0;
-    if (!records_check(k->r, e) || !records_each(k->r, &all, count_one, &n, e))
+    struct checked c = { .a = arena_new(), .e = e, .ok = true };
+    bool ok = records_check(k->r, e) && records_each(k->r, &all, check_one, &c, e) && c.ok;
+    arena_free(c.a);
+    if (!ok)
         return false;
     if (k->json) {
         records_head_json(&k->out, k->r);
-        str_printf(&k->out, ", \"records\": %lld, \"sound\": true}\n", (long long)n);
+        str_printf(&k->out, ", \"records\": %lld, \"sound\": true}\n", (long long)c.n);
         return true;
     }
     str_printf(&k->out, "%s: ", records_file(k->r));
-    ask_plural(&k->out, n, "record");
+    ask_plural(&k->out, c.n, "record");
     str_add(&k->out, ", sound\n");
     return true;
 }

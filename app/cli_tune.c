@@ -11,6 +11,7 @@
 
 #define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
 #define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
+#define FEW_LAYOUTS 3                    /* with fewer, layouts were not searched */
 #define DRAW_EVERY_S 0.2
 
 struct tuner {
@@ -218,12 +219,45 @@ static void add_times(struct str *out, const struct tune_result *r)
                100 * t->model / all, 100 * t->search / all, 100 * r->final_s / all);
 }
 
+/* What the search started from. */
+static void add_seeds(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
+{
+    const struct tune_view *v = t->result->view;
+    int n = 0;
+    for (int i = 0; i < v->n_trials; i++)
+        n += v->trial[i]->seed && i > 0;
+    label(out, "seeds:");
+    if (n > 0)
+        str_printf(out, "the session and %d expert schedule%s\n", n, n == 1 ? "" : "s");
+    else if (u->opts.experts < 0)
+        str_add(out, "the session alone, by --experts 0\n");
+    else if (graph)
+        str_add(out, "no expert for graphs: the search starts from the session alone\n");
+    else
+        str_add(out, "the session alone: no program started from an expert\n");
+}
+
+/* The smallest budget that visits three layouts; its joint stage is a part of it. */
+static int layouts_from(void)
+{
+    int budget = 1, rest;
+    while (plan_layouts(plan_of(budget, false).joint, TUNE_ROUNDS, &rest) < FEW_LAYOUTS)
+        budget++;
+    return budget;
+}
+
 static void add_search(struct str *out, const struct tuning *t)
 {
     const struct tune_result *r = t->result;
+    int from = layouts_from();
     label(out, "spaces:");
     str_printf(out, "%.3g layouts, %d tried; %.3g loop schedules of the best one\n", r->layouts,
                r->view->layouts_tried, r->points);
+    if (r->layouts > FEW_LAYOUTS && r->view->layouts_tried < FEW_LAYOUTS && t->budget < from) {
+        label(out, "");
+        str_printf(out, "the budget is too small to search layouts: from about %d on\n",
+                   (from + 9) / 10 * 10);
+    }
     if (r->view->accuracy.known) {
         const struct tune_accuracy *m = &r->view->accuracy;
         label(out, "model:");
@@ -238,7 +272,7 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-static void add_text(struct str *out, const struct tuner *u, const struct tuning *t)
+static void add_text(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
 {
     str_paint(out, u->cli->color_out, PAINT_BOLD, t->spec);
     str_printf(out, "\n");
@@ -258,6 +292,8 @@ static void add_text(struct str *out, const struct tuner *u, const struct tuning
         label(out, "note:");
         str_printf(out, "%s\n", t->note);
     }
+    if (t->result)
+        add_seeds(out, u, t, graph);
     add_best(out, u, t);
     add_baselines(out, t);
     if (t->result)
@@ -308,7 +344,8 @@ static int finish(const struct tuner *u, const struct tuning *t, struct opened *
     if (u->json)
         tuning_json(&out, t, str_text(&fingerprint));
     else
-        add_text(&out, u, t);
+        add_text(&out, u, t, streq(history_current(o->session->history)->program->base->op,
+                                   "graph"));
     cli_put(&out);
     fflush(stdout);
     say_more(u, t);

@@ -5,6 +5,7 @@
 #include "app/appcmd.h"
 #include "app/key.h"
 #include "explorer/command.h"
+#include "explorer/tune/strategy.h"
 #include "kernels/ops/graph.h"
 #include "profile/measure.h"
 #include "sessions/expert.h"
@@ -302,12 +303,22 @@ static bool no_topic(const char *word, struct err *e)
     return false;
 }
 
+/* A strategy of the tuner is explained where they all are. */
+static const char *topic_of(const char *word)
+{
+    for (int i = 0; i < strategy_count(); i++)
+        if (streq(word, strategy_get(i)->name))
+            return "tune";
+    return word;
+}
+
 bool help_topic(struct str *out, const char *topic, struct err *e)
 {
     if (!topic) {
         print_list(out);
         return true;
     }
+    topic = topic_of(topic);
     for (int i = 0; i < COUNT_OF(topics); i++) {
         if (!streq(topics[i].name, topic))
             continue;

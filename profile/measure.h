@@ -125,7 +125,8 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e);
 
-/* The generated C and its assembly, as measured (same target, same flags). */
+/* The generated C and its assembly, as measured (same target, same flags).  The comment at the head
+ * of the C says which; its vector helpers are macros, so that other flags bring no warning. */
 bool program_c_text(const struct program *p, struct str *out, struct err *e);
 bool program_asm_text(const struct program *p, const char *compiler, const struct cancel *c,
                       struct str *out, struct err *e);

@@ -2,6 +2,9 @@
 #include "profile/measure_impl.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum { HEADER_COLUMNS = 88 };
 
 static bool has_parallel(int n, const struct tree *const *t)
 {
@@ -93,6 +96,43 @@ bool measure_build(struct job *j, struct err *e)
 
 /* --- Views ---------------------------------------------------------------------------------- */
 
+/* The ISA that the text is for, and the line that compiles it as here. */
+static void add_compile_line(struct str *header, const struct gen_opts *o)
+{
+    struct str line = {0};
+    str_printf(header, "\nFor %s (%d lane%s), compiled with", o->target.isa,
+               o->target.vector_floats, o->target.vector_floats == 1 ? "" : "s");
+    str_add(&line, "    gcc");
+    for (const char *const *f = gen_cflags(&o->target, false); *f; f++) {
+        if (line.len + strlen(*f) > HEADER_COLUMNS) {
+            str_printf(header, "\n%s", str_text(&line));
+            str_clear(&line);
+            str_add(&line, "       ");
+        }
+        str_printf(&line, " %s", *f);
+    }
+    str_printf(header, "\n%s%s", str_text(&line), o->openmp ? " -fopenmp" : "");
+    str_free(&line);
+}
+
+/* What is shown compiles without a warning by other flags too: a plain `gcc -O2 -Wall`. */
+static void add_portable(struct str *out, const char *code)
+{
+    bool first = true;
+    for (const char *line = code; *line;) {
+        if (first && str_starts(line, "typedef float v")) {
+            str_add(out, "/* Vectors never cross a call: their ABI does not matter. */\n"
+                         "#pragma GCC diagnostic ignored \"-Wpsabi\"\n");
+            first = false;
+        }
+        if (gen_macro(out, line, &line))
+            continue;
+        size_t n = strnlen(line, strcspn(line, "\n") + 1);
+        str_add_n(out, line, n);
+        line += n;
+    }
+}
+
 bool program_c_text(const struct program *p, struct str *out, struct err *e)
 {
     const struct func *f;
@@ -104,8 +144,13 @@ bool program_c_text(const struct program *p, struct str *out, struct err *e)
     str_add(&header, p->base->spec);
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&header, "\n    %s", p->steps[i]);
+    add_compile_line(&header, &o);
     o.header = str_text(&header);
-    bool ok = gen_c(f, &o, out, e);
+    struct str text = {0};
+    bool ok = gen_c(f, &o, &text, e);
+    if (ok)
+        add_portable(out, str_text(&text));
+    str_free(&text);
     str_free(&header);
     return ok;
 }

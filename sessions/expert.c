@@ -269,8 +269,15 @@ static void no_expert(const struct experts *all, struct err *e)
             if (!named)
                 str_printf(&known, "%s%s", known.len ? ", " : "", all->item[i]->family[k]);
         }
-    err_fix(e, "there are experts for %.400s; sessions/experts has their files", str_text(&known));
+    err_fix(e, "there are experts for %.400s; for others --steps FILE takes your own steps", str_text(&known));
     str_free(&known);
+}
+
+/* There are tilings, and none makes a program. */
+static void refused(struct err *e, const struct err *why)
+{
+    err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` searches one,"
+               " --steps FILE takes your own", why->text);
 }
 
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec, int threads,
@@ -279,20 +286,25 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     const struct program *bare;
     candidate_list list = {0};
     struct err why = {0};
-    bool ok = program_new(a, spec, &bare, e);
+    bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
     struct study_set facts = ok ? facts_of(a, bare->base, threads) : (struct study_set){0};
     for (int i = 0; i < all->n && ok; i++)
-        if (is_for(all->item[i], bare->base->op))
+        if (is_for(all->item[i], bare->base->op)) {
+            for_family = true;
             ok = add_candidates(a, all->item[i], &facts, &list, e);
+        }
     if (list.len > 0)
         qsort(list.data, (size_t)list.len, sizeof *list.data, by_score);
     for (int i = 0; ok && i < list.len && i < MOST_TRIED && *n < max; i++)
         *n += build(a, &list.data[i], bare, &out[*n], &why);
     if (ok && *n == 0) {
         ok = err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);
-        if (why.text[0])
-            err_fix(e, "the best one is refused: %.300s", why.text);
+        if (list.len > 0)
+            refused(e, &why);
+        else if (for_family)
+            err_fix(e, "no tiling of the experts for %s suits these sizes: `tilescope tune`"
+                       " searches one, --steps FILE takes your own", bare->base->op);
         else if (streq(bare->base->op, "graph"))
             err_fix(e, "an expert is for one operator, and this is a graph of several");
         else

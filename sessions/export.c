@@ -161,38 +161,12 @@ static void add_optimize(struct str *out, const struct export *x)
     str_add(out, ")\n#endif\n\n");
 }
 
-/* The helpers that take vectors become macros: a vector that the machine lacks must not cross a
- * call, or gcc has a word to say about its ABI.  *next: the line behind the helper. */
-static bool add_macro(struct str *out, const char *line, const char **next)
-{
-    int v, lanes;
-    char name[8];
-    const char *end = strchr(line, '\n');
-    if (!end)
-        return false;
-    if (sscanf(line, "static inline v%d load%d(const", &v, &lanes) == 2)
-        str_printf(out, "#define load%d(p) (*(const u%d *)(p))\n", lanes, lanes);
-    else if (sscanf(line, "static inline void store%d(float *p, v%d", &lanes, &v) == 2)
-        str_printf(out, "#define store%d(p, x) (*(u%d *)(p) = (x))\n", lanes, lanes);
-    else if (sscanf(line, "static inline v%d %3[minax]%d(v", &v, name, &lanes) == 3
-             && (streq(name, "max") || streq(name, "min")) && strstr(line, "\n}\n")) {
-        char op = name[1] == 'a' ? '>' : '<';
-        str_printf(out, "#define %s%d(a, b) \\\n    ((v%d)(((i%d)(a) & ((a) %c (b))) | "
-                        "((i%d)(b) & ~((a) %c (b)))))\n", name, lanes, lanes, lanes, op, lanes, op);
-        end = strstr(line, "\n}\n") + 2;
-    } else {
-        return false;
-    }
-    *next = end + 1;
-    return true;
-}
-
 /* The kernel without the entry point that only tilescope calls, and with OpenMP pragmas only where
  * OpenMP is on: elsewhere they are warnings. */
 static void add_kernel(struct str *out, const char *code)
 {
     for (const char *line = code; *line && !str_starts(line, "void ts_entry(");) {
-        if (add_macro(out, line, &line))
+        if (gen_macro(out, line, &line))
             continue;
         size_t n = strnlen(line, strcspn(line, "\n") + 1);
         bool pragma = str_starts(line + strspn(line, " "), "#pragma omp");

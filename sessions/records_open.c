@@ -435,15 +435,26 @@ void records_set_machine(struct records *r, const char *fingerprint)
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
+/* SQLite's report has lines. */
+static const char *in_one_line(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text);
+    for (char *c = out; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return out;
+}
+
 bool records_check(struct records *r, struct err *e)
 {
     sqlite3_stmt *s = NULL;
+    char said[400];
     bool ok = sqlite3_prepare_v2(r->db, "PRAGMA integrity_check(1)", -1, &s, NULL) == SQLITE_OK
            && sqlite3_step(s) == SQLITE_ROW;
     if (!ok)
         records_fail(r, e, "read the records");
     else if (!streq(column_text(s, 0), "ok"))
-        ok = damaged(r, e, column_text(s, 0));
+        ok = damaged(r, e, in_one_line(said, sizeof said, column_text(s, 0)));
     sqlite3_finalize(s);
     return ok;
 }

@@ -487,7 +487,7 @@ static bool open_node(struct builder *b, struct err *e)
     if (b->node->complex && b->ker >= 0 && (conv || streq(b->node->op, "matmul")))
         return true;
     err_set(e, ERR_NAME, "%s has no layout template: %s is no convolution and no matrix product",
-            b->g->op, b->node->op);
+            b->g->op, streq(b->g->op, "graph") ? b->node->op : b->g->op);
     return err_fix(e, "operators with one: c1d c2d c3d grp dep dil t2d t3d gmm bmm");
 }
 

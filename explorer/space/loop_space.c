@@ -472,7 +472,7 @@ static bool open_program(struct builder *b, const char *spec, const char *const 
     bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
     if (!b->node->complex || (!conv && !streq(b->node->op, "matmul"))) {
         err_set(e, ERR_NAME, "%s has no loop space: %s is no convolution and no matrix product",
-                b->g->op, b->node->op);
+                b->g->op, streq(b->g->op, "graph") ? b->node->op : b->g->op);
         return err_fix(e, "operators with one: c1d c2d c3d grp dep dil t2d t3d gmm bmm");
     }
     if (b->stage->n_axes <= NEST_AXES)

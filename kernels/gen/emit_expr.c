@@ -269,15 +269,16 @@ static void emit_call_float(struct emit *m, const struct term *t)
     str_add_char(m->out, ')');
 }
 
+/* In brackets: load, store, max and min may be macros (gen_macro), which would split it. */
 static void emit_gather(struct emit *m, const struct term *t)
 {
     m->needs.type[t->lanes] = true;
-    str_printf(m->out, "(v%d){ ", t->lanes);
+    str_printf(m->out, "((v%d){ ", t->lanes);
     for (int l = 0; l < t->lanes; l++) {
         str_add(m->out, l ? ", " : "");
         emit_value(m, t->part[l], 1);
     }
-    str_add(m->out, " }");
+    str_add(m->out, " })");
 }
 
 /* shuffle3(x): a helper for each pattern. */

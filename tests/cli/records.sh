@@ -127,6 +127,13 @@ t 0 'would delete 12 records and 1 run' records prune --machine Some
 t 0 '"records": 12, "runs": 1, "deleted": true' records prune --machine Some --yes --json
 t 0 'deleted 22 records and 0 runs' records prune --keep 2 --yes --before 0d --threads 1
 t 0 'sound$' records check
+if command -v sqlite3 > /dev/null; then
+    cp "$db" "$dir/odd.db"
+    sqlite3 "$dir/odd.db" "UPDATE record SET steps = 'loop split C' || char(10) || 'lop' \
+        WHERE id = (SELECT max(id) FROM record)"
+    TILESCOPE_RECORDS=$dir/odd.db t 2 'file is whole, but trial [0-9]+ of run [0-9a-z]+ is not' \
+        records check
+fi
 
 # Damaged: said, kept, and moved only when asked.
 head -c 3000 /dev/urandom > "$dir/third.db"

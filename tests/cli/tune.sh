@@ -99,6 +99,18 @@ grep -q -- '--resume goes on from [0-9]* of 5000' "$dir/err" && pass 'and how to
 t 2 'has a budget of 5000, not 40' tune "$op" --budget 40 --strategy random --baselines none \
     --resume
 
+# What it started from, and whether there was anything left for layouts.
+t 0 '^seeds: +the session and [0-9]+ expert schedule' tune "$op" --budget 9 "${quick[@]}" --fresh
+grep -qE 'too small to search layouts: from about [0-9]+ on' <<< "$out" \
+    && pass 'too small for layouts' || flunk 'too small for layouts' "$out"
+t 0 '^seeds: +the session alone, by --experts 0' tune "$op" --budget 3 "${quick[@]}" --loop-only \
+    --experts 0
+grep -q 'too small' <<< "$out" && flunk 'fixed layouts need no budget' "$out" \
+    || pass 'fixed layouts need no budget'
+t 0 '^seeds: +no expert for graphs' tune --budget 2 "${quick[@]}" \
+    'x = input n=1 i=4 h=6 w=6; c = c2d(x) o=8 k=3 p=1 relu=1; y = maxpool(c) k=2'
+t 2 'softmax has no loop space: softmax is no' tune 'softmax m=4 n=8'
+
 # Pinned layouts are those of the result.
 printf 'layout set B "N/16 K 16n"\n' > "$dir/s.steps"
 t 0 'layout set B "N/16 K 16n"' tune "$op" --steps "$dir/s.steps" --budget 16 "${quick[@]}" \

@@ -35,6 +35,7 @@ t 2 '-o needs a value' export "$gmm" -o
 t 2 'run takes no --what' run "$gmm" --what nest
 t 2 'the screen takes no --json' "$gmm" --json
 t 2 "ops takes no operand" ops conv
+t 2 "fix: tilescope help maxpool" ops maxpool
 t 2 '--threads 0: expected a whole number' run "$gmm" --threads 0
 t 2 '--threads 2x: expected a whole number' run "$gmm" --threads=2x
 t 2 '--seed -1: expected a whole number' run "$gmm" --seed -1
@@ -50,6 +51,10 @@ t 2 '' run "$gmm" --cache ''
 t 2 '--save needs a session file' run "$gmm" --save
 t 2 '--what nets: expected nest' show "$gmm" --what nets
 t 2 "no tensor named 'D'" show "$gmm" --what layout --tensor D
+for strategy in ppo evo sa q random exhaustive; do
+    t 0 'Strategies .*ppo, agents' help $strategy
+    t 0 "strategy NAME .*[ ,]*$strategy" tune --help
+done
 t 2 "no help on 'stpes'" help stpes
 t 2 'fix: tilescope help steps' help stpes
 t 2 '' run 'gmm m=4 k=4'

@@ -47,6 +47,15 @@ same 'a session keeps its steps' \
     "$("$TILESCOPE" show "$dir/tiled.yaml" 2>&1)"
 t 0 'vectorize' show - < "$dir/tiled.yaml"
 
+# The C compiles without a word by any flags, and says those that it is for.
+t 0 '^ \* For (avx512|avx2|sse|neon|plain) \([0-9]+ lanes?\), compiled with' show "$gmm" --what c
+"$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what c > "$dir/shown.c"
+for cc in gcc clang; do
+    command -v $cc > /dev/null || continue
+    same "no warning by $cc -O2" '' \
+        "$($cc -O2 -Wall -Wextra -c "$dir/shown.c" -o "$dir/shown.o" 2>&1)"
+done
+
 # The exported file stands alone.
 t 0 'kernel.c' export "$conv" --steps "$dir/tiled.steps" -o "$dir/kernel.c"
 t 0 'int main' export "$conv" --steps "$dir/tiled.steps"

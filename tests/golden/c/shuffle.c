@@ -44,16 +44,18 @@ void kernel(const float *restrict A, const float *restrict B, const float *restr
         float b1 = b[4];
         float b2 = b[8];
         float b3 = b[12];
-        store16(&E[16*m], (v16){ a0, a0, a1, a1, a2, a2, a3, a3, a4, a4, a5, a5, a6, a6, a7, a7 } +
-                (v16){ b0, b0, b0, b0, b1, b1, b1, b1, b2, b2, b2, b2, b3, b3, b3, b3 });
+        store16(&E[16*m],
+                ((v16){ a0, a0, a1, a1, a2, a2, a3, a3, a4, a4, a5, a5, a6, a6, a7, a7 }) +
+                ((v16){ b0, b0, b0, b0, b1, b1, b1, b1, b2, b2, b2, b2, b3, b3, b3, b3 }));
         float d0 = d[0];
         float d1 = d[4];
         float d2 = d[8];
         float d3 = d[12];
         float d4 = d_2[0];
         float d5 = d_2[1];
-        store16(&F[16*m], (v16){ d0, d0, d0, d0, d1, d1, d1, d1, d2, d2, d2, d2, d3, d3, d3, d3 } +
-                (v16){ d4, d4, d4, d4, d4, d4, d4, d4, d5, d5, d5, d5, d5, d5, d5, d5 });
+        store16(&F[16*m],
+                ((v16){ d0, d0, d0, d0, d1, d1, d1, d1, d2, d2, d2, d2, d3, d3, d3, d3 }) +
+                ((v16){ d4, d4, d4, d4, d4, d4, d4, d4, d5, d5, d5, d5, d5, d5, d5, d5 }));
     }
 }
 

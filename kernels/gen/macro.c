@@ -1,0 +1,29 @@
+/* Helpers as macros: for C that is compiled elsewhere, by any flags. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/gen/gen.h"
+
+bool gen_macro(struct str *out, const char *line, const char **next)
+{
+    int v, lanes;
+    char name[8];
+    const char *end = strchr(line, '\n');
+    if (!end)
+        return false;
+    if (sscanf(line, "static inline v%d load%d(const", &v, &lanes) == 2)
+        str_printf(out, "#define load%d(p) (*(const u%d *)(p))\n", lanes, lanes);
+    else if (sscanf(line, "static inline void store%d(float *p, v%d", &lanes, &v) == 2)
+        str_printf(out, "#define store%d(p, x) (*(u%d *)(p) = (x))\n", lanes, lanes);
+    else if (sscanf(line, "static inline v%d %3[minax]%d(v", &v, name, &lanes) == 3
+             && (streq(name, "max") || streq(name, "min")) && strstr(line, "\n}\n")) {
+        char op = name[1] == 'a' ? '>' : '<';
+        str_printf(out, "#define %s%d(a, b) \\\n    ((v%d)(((i%d)(a) & ((a) %c (b))) | "
+                        "((i%d)(b) & ~((a) %c (b)))))\n", name, lanes, lanes, lanes, op, lanes, op);
+        end = strstr(line, "\n}\n") + 2;
+    } else {
+        return false;
+    }
+    *next = end + 1;
+    return true;
+}
