@@ -136,8 +136,8 @@ static bool check_one(void *ctx, const struct record *rec)
     for (int i = 0; i < n && k->ok; i++) {
         k->ok = step_parse(k->a, line[i], &step, &why);
         if (!k->ok) {
-            err_set(k->e, ERR_SYNTAX, "the file is whole, but trial %d of run %s is not: \"%.100s\": "
-                    "%.200s", rec->trial, rec->run, line[i], why.text);
+            err_set(k->e, ERR_SYNTAX, "the file is whole, but trial %d of run %s is not:"
+                    " \"%.100s\": %.200s", rec->trial, rec->run, line[i], why.text);
             err_fix(k->e, "tilescope records prune --run %s deletes that run", rec->run);
         }
     }

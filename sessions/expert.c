@@ -276,8 +276,8 @@ static void no_expert(const struct experts *all, struct err *e)
 /* There are tilings, and none makes a program. */
 static void refused(struct err *e, const struct err *why)
 {
-    err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` searches one,"
-               " --steps FILE takes your own", why->text);
+    err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` searches"
+               " one, --steps FILE takes your own", why->text);
 }
 
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec, int threads,

@@ -37,10 +37,10 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
  * ts_entry_i is its entry. */
 void gen_join(const char *const *source, int n, struct str *out);
 
-/* For text from gen_c that is compiled by any flags.  Where line begins a helper that takes vectors,
- * and a macro does the same, writes the macro, sets *next to the line behind the helper and is true:
- * a vector that the CPU lacks must not cross a call, or gcc and clang have a word to say about its
- * ABI.  Shuffles, streamed stores and functions stay: for them there is -Wno-psabi. */
+/* For text from gen_c that is compiled by any flags.  Where line begins a helper that takes
+ * vectors, and a macro does the same, writes the macro, sets *next to the line behind the helper
+ * and is true: a vector that the CPU lacks must not cross a call, or gcc and clang have a word to
+ * say about its ABI.  Shuffles, streamed stores and functions stay: for them there is -Wno-psabi. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Does text from gen_c call functions of the mathematical library (link with -lm)? */

@@ -65,6 +65,13 @@ if cc -O2 -march=native -Wall -Werror "$dir/kernel.c" -o "$dir/kernel" -lm 2> "$
 else
     flunk 'the exported file compiles without warnings' "$(head -n 12 "$dir/cc")"
 fi
+# Lanes that are gathered: a list with commas must not fall apart in a macro.
+printf 'layout set y "N C W H"\nloop vectorize y H\n' > "$dir/gather.steps"
+turned='x = input n=2 c=3 h=16 w=16; y = relu(x)'
+"$TILESCOPE" export "$turned" --steps "$dir/gather.steps" > "$dir/gather.c"
+same 'gathered lanes compile' '' \
+    "$(cc -O2 -Wall -Wextra -Werror "$dir/gather.c" -o "$dir/gather" -lm 2>&1)"
+same 'and are right' 1 "$("$dir/gather" | grep -c 'ok$')"
 # The line that export says is the one in the file, and it works.
 said=$("$TILESCOPE" export "$conv" --steps "$dir/tiled.steps" -o "$dir/said.c" | tail -n 1)
 same 'the line is in the file' "$said" "$(grep -m 1 -F "$dir/said.c" "$dir/said.c" | cut -c 8-)"
