@@ -269,7 +269,8 @@ static void no_expert(const struct experts *all, struct err *e)
             if (!named)
                 str_printf(&known, "%s%s", known.len ? ", " : "", all->item[i]->family[k]);
         }
-    err_fix(e, "there are experts for %.400s; for others --steps FILE takes your own steps", str_text(&known));
+    err_fix(e, "there are experts for %.400s; for others --steps FILE takes your own steps",
+            str_text(&known));
     str_free(&known);
 }
 

@@ -40,7 +40,8 @@ void gen_join(const char *const *source, int n, struct str *out);
 /* For text from gen_c that is compiled by any flags.  Where line begins a helper that takes
  * vectors, and a macro does the same, writes the macro, sets *next to the line behind the helper
  * and is true: a vector that the CPU lacks must not cross a call, or gcc and clang have a word to
- * say about its ABI.  Shuffles, streamed stores and functions stay: for them there is -Wno-psabi. */
+ * say about its ABI.  Shuffles, streamed stores and functions stay: for them there is
+ * -Wno-psabi. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Does text from gen_c call functions of the mathematical library (link with -lm)? */
