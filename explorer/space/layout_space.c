@@ -45,6 +45,44 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
+/* The axis that the load indexes with this loop alone; -1: none. */
+static int indexed_by(const struct val *load, int rank, const struct expr *loop)
+{
+    for (int d = 0; d < rank; d++)
+        if (loop->kind == EXPR_VAR && load->idx[d]->kind == EXPR_VAR &&
+            load->idx[d]->var == loop->var)
+            return d;
+    return -1;
+}
+
+/* Axes have the operator's names where it made the tensor; a graph's own are D0, D1, ... */
+static int weight_axis(const struct builder *b, const struct expr *loop, const char *name)
+{
+    const struct tensor *x = &b->g->tensor[b->ker];
+    int d = find_dim(x, name);
+    return d >= 0 ? d : indexed_by(find_load(b->node, b->ker, false), x->rank, loop);
+}
+
+static int weight_out(const struct builder *b)
+{
+    int c = find_dim(&b->g->tensor[b->ker], "C");
+    return c >= 0 && node_reduction(b->node, "I") < 0 ? c
+                                                      : weight_axis(b, b->node->spatial[1], "O");
+}
+
+static int weight_in(const struct builder *b)
+{
+    int r = node_reduction(b->node, "I");
+    return r >= 0 ? weight_axis(b, b->node->reduce[r], "I") : -1;
+}
+
+/* The operand's axes are in the output's order. */
+static int operand_axis(const struct builder *b, int out_axis)
+{
+    int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[out_axis]);
+    return d >= 0 ? d : out_axis;
+}
+
 /* --- knobs --- */
 
 static bool legal_factor(const struct layout_knob *k, int64_t f)
@@ -70,20 +108,26 @@ static int add_knob(struct builder *b, struct layout_knob k)
     return b->n++;
 }
 
-/* "h_t", "o_t'" for the weights; and "h_m" beside it when there are two levels. */
-static void add_dim_knobs(struct builder *b, struct template_dim *d, const char *tensor,
-                          const char *prime, struct layout_knob k)
+/* "h_t", and "h_m" beside it when there are two levels; `name` is "h", or "o'" of the weights. */
+static void add_named_knobs(struct builder *b, struct template_dim *d, const char *tensor,
+                            const char *name, struct layout_knob k)
 {
-    k.name = arena_printf(b->a, "%c_t%s", tolower((unsigned char)d->name[0]), prime);
+    k.name = arena_printf(b->a, "%c_t%s", name[0], name + 1);
     k.tensor = tensor;
     k.inner = -1;
     d->inner = add_knob(b, k);
     if (b->opts.levels < 2)
         return;
-    struct layout_knob m = { .name = arena_printf(b->a, "%c_m%s",
-                                                  tolower((unsigned char)d->name[0]), prime),
+    struct layout_knob m = { .name = arena_printf(b->a, "%c_m%s", name[0], name + 1),
                              .tensor = tensor, .extent = k.extent, .inner = d->inner };
     d->middle = add_knob(b, m);
+}
+
+static void add_dim_knobs(struct builder *b, struct template_dim *d, const char *tensor,
+                          struct layout_knob k)
+{
+    char name[2] = { (char)tolower((unsigned char)d->name[0]) };
+    add_named_knobs(b, d, tensor, name, k);
 }
 
 /* --- tensors --- */
@@ -205,9 +249,9 @@ static const struct tile_window *window_of(struct builder *b, const struct templ
 /* A transposed convolution's tiles begin where the stride does (SPEC D.3). */
 static int64_t tile_multiple(const struct builder *b, int o, int axis)
 {
-    int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[o]);
+    int d = operand_axis(b, o);
     const struct val *load = find_load(b->node, b->inp, false);
-    return d >= 0 && load->idx[d]->has_divmod ? b->node->params.stride[axis] : 1;
+    return load->idx[d]->has_divmod ? b->node->params.stride[axis] : 1;
 }
 
 static int axes_of(const struct tensor *t, int *axis)
@@ -249,7 +293,7 @@ static void conv_output(struct builder *b, struct template_tensor *t, int *tiled
         if (pinned)
             d->fixed = pinned_tile(b, x->name, d->name, d->extent);
         else
-            add_dim_knobs(b, d, x->name, "", k);
+            add_dim_knobs(b, d, x->name, k);
     }
     order_blocks(t, tiled, n);
     add_tensor(b, t);
@@ -266,7 +310,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
     whole_dims(t, x);
     for (int i = 0; i < n_axes; i++) {
         const struct template_dim *o = &out->dim[axis[i]];
-        int d = find_dim(x, o->name);
+        int d = operand_axis(b, axis[i]);
         t->dim[d].window = window_of(b, o, axis[i], d);
         t->dim[d].inner = o->inner;
         t->dim[d].middle = o->middle;
@@ -279,7 +323,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
         t->dim[channel].middle = out->dim[1].middle;
         t->dim[channel].fixed = out->dim[1].fixed;
     } else if (!is_pinned(b, x->name)) {
-        add_dim_knobs(b, &t->dim[channel], x->name, "", in_groups(b, x->shape[channel]));
+        add_named_knobs(b, &t->dim[channel], x->name, "i", in_groups(b, x->shape[channel]));
     }
     order_blocks(t, tiled, n);
     add_tensor(b, t);
@@ -291,14 +335,14 @@ static void conv_weights(struct builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
     struct template_tensor t;
-    int o = find_dim(x, "O") >= 0 ? find_dim(x, "O") : find_dim(x, "C"), i = find_dim(x, "I");
+    int o = weight_out(b), i = weight_in(b);
     int tiled[2] = { i >= 0 ? i : o, o }, n = i >= 0 ? 2 : 1;
     whole_dims(&t, x);
     if (!is_pinned(b, x->name)) {
         if (i >= 0)
-            add_dim_knobs(b, &t.dim[i], x->name, "'",
-                          (struct layout_knob){ .extent = x->shape[i] });
-        add_dim_knobs(b, &t.dim[o], x->name, "'", in_groups(b, x->shape[o]));
+            add_named_knobs(b, &t.dim[i], x->name, "i'",
+                            (struct layout_knob){ .extent = x->shape[i] });
+        add_named_knobs(b, &t.dim[o], x->name, i >= 0 ? "o'" : "c'", in_groups(b, x->shape[o]));
     }
     for (enum part_level l = PART_OUTER; l <= PART_MIDDLE; l++)
         for (int k = n - 1; k >= 0; k--)
@@ -376,23 +420,23 @@ static void gmm_template(struct builder *b)
             c.dim[tiled[i]].fixed = pinned_tile(b, c.name, c.dim[tiled[i]].name,
                                                 c.dim[tiled[i]].extent);
     } else {
-        add_dim_knobs(b, &c.dim[tiled[0]], c.name, "",
+        add_dim_knobs(b, &c.dim[tiled[0]], c.name,
                       (struct layout_knob){ .extent = c.dim[tiled[0]].extent });
     }
     if (!is_pinned(b, m.name) || !is_pinned(b, w.name)) {
         k = &m.dim[at_m[1]];
-        add_dim_knobs(b, k, m.name, "", (struct layout_knob){ .extent = k->extent });
+        add_named_knobs(b, k, m.name, "k", (struct layout_knob){ .extent = k->extent });
         w.dim[at_w[0]].inner = k->inner;
         w.dim[at_w[0]].middle = k->middle;
     }
     if (!is_pinned(b, c.name))
-        add_dim_knobs(b, &c.dim[tiled[1]], c.name, "",
+        add_dim_knobs(b, &c.dim[tiled[1]], c.name,
                       (struct layout_knob){ .extent = c.dim[tiled[1]].extent });
     share_dim(&m.dim[at_m[0]], &c.dim[tiled[0]]);
     share_dim(&w.dim[at_w[1]], &c.dim[tiled[1]]);
     if (b->opts.split_k && !is_pinned(b, m.name) && !is_pinned(b, w.name)) {
-        add_dim_knobs(b, &w.dim[at_w[0]], w.name, "'",
-                      (struct layout_knob){ .extent = w.dim[at_w[0]].extent });
+        add_named_knobs(b, &w.dim[at_w[0]], w.name, "k'",
+                        (struct layout_knob){ .extent = w.dim[at_w[0]].extent });
         w.flip = add_knob(b, (struct layout_knob){ .name = "order_B", .tensor = w.name,
                                                    .extent = 2, .inner = -1 });
     }
@@ -484,7 +528,8 @@ static bool open_node(struct builder *b, struct err *e)
     b->inp = b->node->data_in;
     b->ker = other ? other->source : -1;
     bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
-    if (b->node->complex && b->ker >= 0 && (conv || streq(b->node->op, "matmul")))
+    bool product = streq(b->node->op, "matmul");
+    if (b->node->complex && b->ker >= 0 && (product || (conv && weight_out(b) >= 0)))
         return true;
     err_set(e, ERR_NAME, "%s has no layout template: %s is no convolution and no matrix product",
             b->g->op, streq(b->g->op, "graph") ? b->node->op : b->g->op);

@@ -421,6 +421,44 @@ static void refusals(void **state)
     arena_free(a);
 }
 
+/* Tensors of a graph have axes without the operator's names: its space is the operator's own. */
+static void graph_tensors(void **state)
+{
+    static const char *const spec[][2] = {
+        { "c2d n=1 i=4 o=8 h=8 w=8 k=3 p=1", "x = input n=1 i=4 h=8 w=8; W = input d0=8 d1=4 d2=3 "
+          "d3=3; y = c2d(x, W) o=8 k=3 p=1" },
+        { "c2d n=1 i=4 o=8 h=8 w=8 k=3", "x = input d0=1 d1=4 d2=8 d3=8; W = const d0=8 d1=4 d2=3 "
+          "d3=3; y = c2d(x, W) o=8 k=3" },
+        { "c2d n=1 i=4 o=8 h=8 w=8 k=3", "x = input n=1 i=4 h=8 w=8; V = input d0=8 d1=4 d2=3 "
+          "d3=3; W = relu(V); y = c2d(x, W) o=8 k=3" },
+        { "dep n=1 c=4 h=8 w=8 k=3", "x = input n=1 i=4 h=8 w=8; W = input d0=4 d1=3 d2=3; "
+          "y = dep(x, W) k=3" },
+        { "t2d n=1 i=4 o=8 h=8 w=8 k=3", "x = input d0=1 d1=4 d2=8 d3=8; W = input d0=4 d1=8 d2=3 "
+          "d3=3; y = t2d(x, W) o=8 k=3" },
+    };
+    (void)state;
+    for (int i = 0; i < (int)(sizeof spec / sizeof *spec); i++) {
+        struct arena *a = arena_new();
+        const struct layout_space *want = space_of(a, spec[i][0], NULL, 0, NULL);
+        const struct layout_space *s = space_of(a, spec[i][1], NULL, 0, NULL);
+        int64_t factor[LAYOUT_KNOBS], again[LAYOUT_KNOBS];
+        const char *const *line;
+        struct err e;
+        int n;
+        assert_int_equal(s->n, want->n);
+        for (int k = 0; k < s->n; k++) {
+            assert_string_equal(s->knob[k].name, want->knob[k].name);
+            assert_int_equal(s->knob[k].n_divisors, want->knob[k].n_divisors);
+        }
+        layout_space_start(s, factor);
+        build(a, s, NULL, 0, factor, NULL);
+        assert_true(layout_space_lines(s, a, factor, &line, &n, NULL, &e));
+        assert_true(layout_space_find(s, line, n, again));
+        assert_memory_equal(factor, again, (size_t)s->n * sizeof *factor);
+        arena_free(a);
+    }
+}
+
 static void states(void **state)
 {
     (void)state;
@@ -452,6 +490,7 @@ int main(void)
         cmocka_unit_test(transposed_windows), cmocka_unit_test(levels),
         cmocka_unit_test(two_levels), cmocka_unit_test(pins), cmocka_unit_test(found_again),
         cmocka_unit_test(refusals), cmocka_unit_test(states),
+        cmocka_unit_test(graph_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
