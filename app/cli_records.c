@@ -167,12 +167,28 @@ static bool do_check(struct ask *k, struct err *e)
     return true;
 }
 
-/* The one verb that does not open the file. */
+/* Damaged files need no leave to be moved. */
+static bool may_move(const struct cli *c, struct err *e)
+{
+    struct records *r;
+    struct err why = {0};
+    if (args_has(c->args, OPT_YES) || !records_open_reading(NULL, &r, &why))
+        return true;
+    bool sound = records_exists(r) && records_check(r, &why);
+    if (sound) {
+        err_set(e, ERR_STEP, "%s is sound: nothing is gained by moving it away", records_file(r));
+        err_fix(e, "tilescope records aside --yes moves it all the same");
+    }
+    records_close(r);
+    return !sound;
+}
+
+/* The one verb that does not need to open the file. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
     struct err e = {0};
-    if (!records_set_aside(NULL, &moved, &e))
+    if (!may_move(c, &e) || !records_set_aside(NULL, &moved, &e))
         return cli_fail(c, &e);
     printf("moved to %s; the next run starts a new file\n", str_text(&moved));
     str_free(&moved);

@@ -148,6 +148,11 @@ same 'nothing was moved' "$sum" "$(cksum < "$dir/third.db")"
 t 0 'moved to .*third.db.aside-1' records aside
 same 'and is still there' "$sum" "$(cksum < "$dir/third.db.aside-1")"
 t 0 'added 30 records' records import "$dir/a.jsonl"
+t 2 'is sound' records aside
+t 2 'fix: tilescope records aside --yes' records aside
+t 0 'sound$' records check
+cp "$dir/third.db" "$dir/fourth.db"
+TILESCOPE_RECORDS=$dir/fourth.db t 0 'moved to .*fourth.db.aside-1' records aside --yes
 TILESCOPE_RECORDS=$dir t 2 'is a folder' records
 
 # kill -9 while an import writes: all of it or nothing, and the file is sound.  $RANDOM is seeded.
