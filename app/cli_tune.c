@@ -5,6 +5,7 @@
 
 #include "app/cli.h"
 #include "explorer/tune/strategy.h"
+#include "kernels/base/file.h"
 #include "profile/machine.h"
 #include "sessions/pretrain.h"
 #include "sessions/tuning.h"
@@ -36,6 +37,31 @@ static bool read_weights(struct tuner *t, struct err *e)
     }
     arena_free(a);
     return ok;
+}
+
+/* What asks for two things at once, or for something that would not be done. */
+static bool agree(const struct args *a, const struct tuning_opts *o, struct err *e)
+{
+    const char *to = args_value(a, OPT_OUTPUT);
+    if (o->fresh && o->resume) {
+        err_set(e, ERR_SYNTAX, "--fresh begins again and --resume goes on");
+        return err_fix(e, "one of the two");
+    }
+    if (args_has(a, OPT_WEIGHTS) && o->strategy && !streq(o->strategy, "ppo")) {
+        err_set(e, ERR_SYNTAX, "--weights is for the agents of ppo, %s has none", o->strategy);
+        return err_fix(e, "--strategy ppo, or no --weights");
+    }
+    return !to || file_may_write(to, e);
+}
+
+/* More threads than cores take turns: what they measure is no time of theirs. */
+static void warn_threads(const struct tuner *t)
+{
+    struct machine m;
+    machine_read(&m);
+    if (m.cores > 0 && t->opts.measure.threads > m.cores && !t->quiet)
+        fprintf(stderr, "note: %d threads on %d core%s: they wait for each other\n",
+                t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
 static bool read_options(struct tuner *t, struct err *e)
@@ -77,7 +103,7 @@ static bool read_options(struct tuner *t, struct err *e)
     o->n_pins = t->pin.len;
     t->json = args_has(a, OPT_JSON);
     t->quiet = args_has(a, OPT_QUIET);
-    return read_weights(t, e) &&
+    return agree(a, o, e) && read_weights(t, e) &&
            (!o->measure.isa || target_find(o->measure.isa, &target, e));
 }
 
@@ -162,11 +188,17 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
+/* Both times of one comparison, where there was one: else noise between two sittings reads as a
+ * difference. */
 static void add_best(struct str *out, const struct tuner *u, const struct tuning *t)
 {
+    const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
+    double best_ms = m ? m->latency.min_ms : t->best_ms;
+    double start_ms = t->is_start ? best_ms : t->final_start ? t->final_start->latency.min_ms
+                                                             : t->start_ms;
     label(out, "start:");
-    if (isfinite(t->start_ms))
-        str_ms(out, t->start_ms);
+    if (isfinite(start_ms))
+        str_ms(out, start_ms);
     else
         str_add(out, "not measured");
     str_add(out, "\n");
@@ -175,15 +207,15 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
         str_add(out, "none: nothing that was measured is right\n");
         return;
     }
-    str_ms(out, t->best_ms);
+    str_ms(out, best_ms);
     if (t->is_start)
         str_add(out, ", as it was: nothing is shown to be faster");
     else if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast", t->speedup);
-    if (t->measured) {
-        str_printf(out, ", %.1f GFLOP/s", t->m.gflops);
-        if (t->m.peak_fraction > 0)
-            str_printf(out, ", %.0f %% of the FMA ceiling", 100 * t->m.peak_fraction);
+    if (m && m->gflops > 0) {
+        str_printf(out, ", %.1f GFLOP/s", m->gflops);
+        if (m->peak_fraction > 0)
+            str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
     }
     str_add(out, "\n");
     label(out, "verified:");
@@ -327,6 +359,10 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
     const char *to = args_value(u->cli->args, OPT_OUTPUT);
     if (!to)
         return true;
+    if (isinf(t->best_ms)) {
+        fprintf(stderr, "%s is not written: there is nothing to write\n", to);
+        return true;
+    }
     if (!tuning_apply(t, o->session, e))
         return false;
     if (t->measured)
@@ -368,6 +404,7 @@ static int tune(struct tuner *u)
     int code = cli_open(u->cli, &o);
     if (code != EXIT_FINE)
         return code;
+    warn_threads(u);
     bool ok = tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);
     code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);

@@ -54,6 +54,37 @@ static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *
     return true;
 }
 
+static bool has_parallel(const struct expert_schedule *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (str_starts(s->step[i], "loop parallel "))
+            return true;
+    return false;
+}
+
+static struct tune_lines without_parallel(struct arena *a, const struct expert_schedule *s)
+{
+    struct tune_lines l = { "expert", 0, NULL };
+    const char **line = ARENA_ARRAY(a, const char *, s->n + 1);
+    for (int i = 0; i < s->n; i++)
+        if (!str_starts(s->step[i], "loop parallel "))
+            line[l.n++] = s->step[i];
+    l.line = line;
+    return l;
+}
+
+/* A small operator is done before its threads have begun: where experts would use threads, every
+ * second seed is one of their schedules without, the best first. */
+static void take_experts(struct asked *q, const struct expert_schedule *list, int n, int most)
+{
+    for (int i = 0; i < n && q->n_schedules <= most; i++) {
+        struct tune_lines as_is = { "expert", list[i].n, list[i].step };
+        q->schedule[q->n_schedules++] = as_is;
+        if (has_parallel(&list[i]) && q->n_schedules <= most)
+            q->schedule[q->n_schedules++] = without_parallel(q->mem, &list[i]);
+    }
+}
+
 /* No expert for this operator is no error: then there is one seed less. */
 static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err *e)
 {
@@ -69,8 +100,7 @@ static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err
     struct err none;
     if (!expert_schedules(q->mem, &all, q->spec, q->threads, most, list, &n, &none))
         return true;
-    for (int i = 0; i < n; i++)
-        q->schedule[q->n_schedules++] = (struct tune_lines){ "expert", list[i].n, list[i].step };
+    take_experts(q, list, n, most);
     return true;
 }
 
@@ -125,6 +155,26 @@ static bool matches(const struct asked *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
+/* Are its records still there?  Pruning leaves the fastest of a run, and that answers nothing. */
+static bool is_whole(struct asked *q, const struct record_run *run, struct err *e, bool *out)
+{
+    struct record_filter f = { .run = run->id };
+    const struct record *rec;
+    int n, last = 0, trials = 0;
+    bool final = false, right = false;
+    if (!records_list(q->records, &f, q->mem, &rec, &n, e))
+        return false;
+    for (int i = 0; i < n; i++) {
+        bool trial = !streq(rec[i].strategy, "final");
+        final = final || !trial;
+        right = right || rec[i].outcome == OUTCOME_OK;
+        trials += trial && rec[i].trial != last;         /* they come in the order of trials */
+        last = trial ? rec[i].trial : last;
+    }
+    *out = trials > 0 && last == trials && (final || !right);
+    return true;
+}
+
 /* The latest run that answers (finished), and the latest that can go on; NULL: none. */
 static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *e)
 {
@@ -137,8 +187,12 @@ static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *
         if (!matches(q, o, &run[i]))
             continue;
         bool enough = o->study ? run[i].budget == budget : run[i].budget >= budget;
-        if (run[i].state == RUN_FINISHED && enough && !q->finished)
-            q->finished = &run[i];
+        if (run[i].state == RUN_FINISHED && enough && !q->finished) {
+            bool whole;
+            if (!is_whole(q, &run[i], e, &whole))
+                return false;
+            q->finished = whole ? &run[i] : NULL;
+        }
         if (run[i].state != RUN_STOPPED && run[i].state != RUN_KILLED)
             continue;
         if (o->budget > 0 && run[i].budget != o->budget)
@@ -156,6 +210,12 @@ static bool refuse_budget(const struct asked *q, const struct tuning_opts *o, st
     err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
     return err_fix(e, "--resume --budget %lld goes on with it; without --resume a new run starts",
                    had);
+}
+
+/* The records get a new run with its first measurement: what is refused before leaves none. */
+static bool begin_run(struct asked *q, struct err *e)
+{
+    return q->t->run[0] || records_run_start(q->records, &q->fresh, q->t->run, e);
 }
 
 static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opts *o,
@@ -176,7 +236,8 @@ static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opt
             .options = q->options, .seed = t->seed, .budget = t->budget,
         };
         t->could_resume = q->stopped ? q->stopped->id : NULL;
-        return records_run_start(q->records, &fresh, t->run, e);
+        q->fresh = fresh;
+        return true;
     }
     memcpy(t->run, old->id, RUN_ID);
     struct record_filter f = { .run = t->run };
@@ -201,6 +262,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         return;
     if (c->m)
         record_of_measurement(&rec, c->m);
+    bool begun = begin_run(q, &e);
     rec.run = q->t->run;
     rec.trial = c->trial + 1;
     rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
@@ -211,7 +273,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
     rec.compile_s = c->compile_s;
     rec.measure_s = c->measure_s;
     rec.seed = q->data_seed;
-    if (!records_add(q->records, &rec, &e)) {
+    if (!begun || !records_add(q->records, &rec, &e)) {
         q->lost = true;
         q->why_lost = e;
         atomic_store(&q->cancel->raised, 1);
@@ -276,6 +338,15 @@ static double speedup_of(const struct tuning *t)
     return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
+static const struct measurement *in_final(const struct tune_result *r,
+                                          const struct tune_candidate *c)
+{
+    for (int i = 0; r->compared && i < r->n_finalists; i++)
+        if (r->finalist[i].c == c && r->finalist[i].compared.m.outcome == OUTCOME_OK)
+            return &r->finalist[i].compared.m;
+    return NULL;
+}
+
 static void take_result(struct tuning *t)
 {
     const struct tune_result *r = t->result;
@@ -290,6 +361,8 @@ static void take_result(struct tuning *t)
     t->measured = r->measured && r->m.outcome == OUTCOME_OK;
     t->m = r->m;
     t->ledger = r->ledger;
+    t->final_start = r->start ? in_final(r, r->start) : NULL;
+    t->final_best = r->best ? in_final(r, r->best) : NULL;
     t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
     t->speedup = speedup_of(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
@@ -299,7 +372,7 @@ static bool end_run(struct tuning *t, struct asked *q, struct err *e)
 {
     bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
     bool whole = done && (!t->result->best || t->measured);
-    return record_winner(t, q, e) &&
+    return begin_run(q, e) && record_winner(t, q, e) &&
            records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
 }
 
@@ -320,7 +393,8 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
     bool ok = tune_run(&to, &sink, q->cancel, &t->result, e);
     if (!ok || q->lost) {
         struct err ignored;
-        records_run_end(q->records, t->run, RUN_STOPPED, &ignored);
+        if (t->run[0])
+            records_run_end(q->records, t->run, RUN_STOPPED, &ignored);
         if (q->lost)
             *e = q->why_lost;
         return false;

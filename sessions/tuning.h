@@ -44,6 +44,8 @@ struct tuning {
     int trials, replayed;                /* measurements of the run; known from before */
     double start_ms;                     /* of the session as it was; INFINITY: not known */
     double best_ms;                      /* of the winner; INFINITY: there is none */
+    /* Of the session and the winner in the final, in turns with each other; NULL: not in it. */
+    const struct measurement *final_start, *final_best;
     bool is_start;                       /* nothing is faster than the session */
     /* Times as fast as the session: in turns, where both were in the final, else start_ms /
      * best_ms; NAN: not known. */
@@ -57,8 +59,10 @@ struct tuning {
 };
 
 /* The current state of s is the start; s is not changed.  view: only its view callback and ctx are
- * used; may be NULL.  Raises cancel itself when the records cannot be written.  False with *e, and
- * *out untouched; what was measured by then is in the records. */
+ * used; may be NULL.  A new run is in the records from its first measurement on: what is refused
+ * before leaves none.  A finished run answers as long as its records are all there.  Raises cancel
+ * itself when the records cannot be written.  False with *e, and *out untouched; what was measured
+ * by then is in the records. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);

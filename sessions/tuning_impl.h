@@ -19,6 +19,7 @@ struct asked {
     struct records *records;
     const struct record_run *finished, *stopped;
     const struct record_run *other_budget;           /* stopped, too */
+    struct record_run fresh;             /* of a new run, until it is in the records */
     int n_known; const struct record *known;         /* of the run that goes on */
     uint64_t *known_hash;
     const struct search_sink *view;

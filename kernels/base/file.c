@@ -199,6 +199,31 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
     return ok;
 }
 
+static bool may_write_beside(const char *target, struct err *e)
+{
+    struct str dir = {0};
+    const char *slash = strrchr(target, '/');
+    if (slash)
+        str_add_n(&dir, target, (size_t)(slash - target) + 1);
+    bool ok = access(dir.len > 0 ? str_text(&dir) : ".", W_OK | X_OK) == 0;
+    if (!ok)
+        err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
+    str_free(&dir);
+    return ok;
+}
+
+bool file_may_write(const char *path, struct err *e)
+{
+    struct str target = {0};
+    int mode;
+    if (is_stream(path))
+        return access(path, W_OK) == 0 ||
+               err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    bool ok = resolve_target(path, &target, &mode, e) && may_write_beside(str_text(&target), e);
+    str_free(&target);
+    return ok;
+}
+
 static bool is_dir(const char *path)
 {
     struct stat st;

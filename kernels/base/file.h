@@ -12,6 +12,8 @@ bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *
 /* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or
  * the new.  A pipe or a device ("/dev/stdout") is written to as it is. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
+/* Would it, as things are now?  Writes nothing; the same errors. */
+bool file_may_write(const char *path, struct err *e);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 

@@ -43,6 +43,41 @@ missing=$(grep -oE '^ *"[a-z_0-9]+":' <<< "$out" | tr -d ' ":' | sort -u | while
 done)
 same 'all keys are documented' '' "$missing"
 
+# Refused before anything is measured, and without a run in the records.
+runs() { "$TILESCOPE" records runs --json | grep -c '"kind": "run"'; }
+export TILESCOPE_RECORDS=$dir/refused.db
+t 0 '' tune "$op" --budget 24 "${quick[@]}" -o "$dir/pr.yaml"
+before=$(runs)
+t 2 'cannot write /nonexist/x.yaml' tune "$op" --budget 5000 -o /nonexist/x.yaml
+t 2 'one of the two' tune "$op" --fresh --resume
+t 2 'the agents of ppo, evo has none' tune "$op" --strategy evo --weights "$dir/none"
+t 2 'error: ' tune 'softmax m=8 n=8' --budget 4
+t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
+same 'none of it is a run' "$before" "$(runs)"
+t 0 'note: 99 threads on' tune "$op" --budget 1 --threads 99 --experts 0 --baselines none
+
+# A convolution whose weights are an input of the graph.
+t 0 '^verified: true' tune 'x = input n=1 i=4 h=6 w=6; W = input d0=4 d1=4 d2=3 d3=3
+y = c2d(x, W) o=4 k=3 p=1' --budget 12 "${quick[@]}"
+
+# As it was: one time, not one of each of two sittings.
+t 0 'as it was' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
+same 'start and best are one time' "$(sed -n 's/^start: *//p' <<< "$out")" \
+    "$(sed -n 's/^best: *\([^,]*\),.*/\1/p' <<< "$out")"
+
+# Small operators are measured without threads as well.
+t 0 '' tune "$op" --budget 24 --threads 2 --fresh --quiet "${quick[@]}"
+first=$("$TILESCOPE" records export "$op" --threads 2 | grep '"strategy": "expert"')
+grep -q 'loop parallel' <<< "$first" && pass 'experts with threads' || flunk 'threads' "$first"
+grep -vq 'loop parallel' <<< "$first" && pass 'and without' || flunk 'without' "$first"
+
+# What was pruned is no answer, and nothing overwrites a session with nothing.
+t 0 'from the records' tune "$op" --budget 24 "${quick[@]}" -o "$dir/pr.yaml"
+t 0 'deleted' records prune "$op" --threads 1 --keep 3 --yes
+t 0 '^verified: true' tune "$op" --budget 24 "${quick[@]}" -o "$dir/pr.yaml"
+grep -q 'from the records' <<< "$out" && flunk 'measured again' "$out" || pass 'measured again'
+export TILESCOPE_RECORDS=$dir/r.db
+
 # kill -9 at any moment, then --resume: the same budget, and every record is used.
 "$TILESCOPE" tune "$op" --budget 56 "${quick[@]}" --quiet > /dev/null 2>&1 &
 pid=$!
