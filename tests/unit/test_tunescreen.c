@@ -515,7 +515,7 @@ static int count_records(struct record_run *first, int *runs)
     const struct record_run *run;
     const struct record *rec;
     struct err e;
-    int n;
+    int n = 0;
     if (!records_open_reading(NULL, &r, &e) || !records_list(r, &f, a, &rec, &n, &e) ||
         !records_runs(r, &f, a, &run, runs, &e))
         fail_msg("%s", e.text);
