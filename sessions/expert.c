@@ -78,7 +78,7 @@ static void put_machine(struct arena *a, param_list *p, int threads)
 {
     struct target t = target_host();
     put(a, p, "lanes", t.vector_floats);
-    put(a, p, "registers", streq(t.isa, "avx512") || streq(t.isa, "neon") ? 32 : 16);
+    put(a, p, "registers", t.registers);
     put(a, p, "threads", threads);
     struct machine m;
     machine_read(&m);

@@ -89,7 +89,7 @@ static bool start_run(struct training *t, struct err *e)
 static void write_down(void *ctx, const struct tune_candidate *c)
 {
     struct training *t = ctx;
-    struct record rec = {0};
+    struct record rec;
     struct err e;
     t->v.trials++;
     t->v.failed += c->outcome != OUTCOME_OK;
@@ -100,18 +100,10 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         t->best_ms = c->ms;
     if (t->lost)
         return;
-    if (c->m)
-        record_of_measurement(&rec, c->m);
+    record_of_candidate(t->visit, &rec, c);
     bool ok = t->run[0] || start_run(t, &e);
     rec.run = t->run;
-    rec.trial = c->trial + 1;
     rec.strategy = "ppo";
-    rec.steps = records_steps(t->visit, c->line, c->n_lines);
-    rec.outcome = c->outcome;
-    rec.reason = c->reason;
-    rec.features = c->features;
-    rec.compile_s = c->compile_s;
-    rec.measure_s = c->measure_s;
     rec.seed = t->p->seed;
     if (!ok || !records_add(t->records, &rec, &e)) {
         t->lost = true;

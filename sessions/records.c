@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "explorer/tune/problem.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
@@ -270,6 +271,21 @@ void record_of_measurement(struct record *out, const struct measurement *m)
         .seed = m->seed, .compile_s = (double)NAN, .measure_s = (double)NAN,
         .steps = "", .strategy = "", .run = "",
     };
+}
+
+void record_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c)
+{
+    if (c->m)
+        record_of_measurement(out, c->m);
+    else
+        *out = (struct record){ 0 };
+    out->trial = c->trial + 1;
+    out->steps = records_steps(a, c->line, c->n_lines);
+    out->outcome = c->outcome;
+    out->reason = c->reason;
+    out->features = c->features;
+    out->compile_s = c->compile_s;
+    out->measure_s = c->measure_s;
 }
 
 static void bind_measured(sqlite3_stmt *s, const struct record *rec)

@@ -92,6 +92,9 @@ char *records_steps(struct arena *a, const char *const *line, int n);
 const char *const *records_lines(struct arena *a, const char *steps, int *n);
 /* What m says about outcome, times and correctness; the rest of *out is zero (texts are m's). */
 void record_of_measurement(struct record *out, const struct measurement *m);
+/* A trial of a search, measured or not: run, strategy and seed are the caller's.  Steps in a. */
+struct tune_candidate;
+void record_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
 
 /* Commits the record before it returns.  The run must be one of this file (ERR_NAME).  The same
  * record twice is one. */

@@ -256,22 +256,14 @@ static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opt
 static void write_down(void *ctx, const struct tune_candidate *c)
 {
     struct asked *q = ctx;
-    struct record rec = {0};
+    struct record rec;
     struct err e;
     if (c->replayed || q->lost)
         return;
-    if (c->m)
-        record_of_measurement(&rec, c->m);
+    record_of_candidate(q->scratch, &rec, c);
     bool begun = begin_run(q, &e);
     rec.run = q->t->run;
-    rec.trial = c->trial + 1;
     rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
-    rec.steps = records_steps(q->scratch, c->line, c->n_lines);
-    rec.outcome = c->outcome;
-    rec.reason = c->reason;
-    rec.features = c->features;
-    rec.compile_s = c->compile_s;
-    rec.measure_s = c->measure_s;
     rec.seed = q->data_seed;
     if (!begun || !records_add(q->records, &rec, &e)) {
         q->lost = true;
@@ -324,7 +316,6 @@ static bool record_winner(struct tuning *t, struct asked *q, struct err *e)
     rec.strategy = "final";
     rec.steps = records_steps(q->mem, t->line, t->n_lines);
     rec.seed = q->data_seed;
-    rec.compile_s = rec.measure_s = NAN;
     return records_add(q->records, &rec, e);
 }
 

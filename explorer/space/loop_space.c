@@ -484,10 +484,9 @@ static bool open_program(struct builder *b, const char *spec, const char *const 
 static struct loop_opts fill_options(const struct loop_opts *given)
 {
     struct loop_opts o = given ? *given : (struct loop_opts){ 0 };
-    struct target t = o.isa ? target_named(o.isa) : target_host();
+    struct target t = target_named(o.isa);
     o.lanes = o.lanes ? o.lanes : t.vector_floats;
-    o.registers = o.registers ? o.registers
-                  : streq(t.isa, "avx512") || streq(t.isa, "neon") ? 32 : 16;
+    o.registers = o.registers ? o.registers : t.registers;
     return o;
 }
 

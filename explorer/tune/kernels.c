@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernels/gen/gen.h"
 #include "profile/machine.h"
@@ -13,11 +12,16 @@ bool kernels_is_layout(const char *line)
     return !str_starts(line, "loop ");
 }
 
-static bool open_space(struct kernels *k, struct kernels_arm *arm, struct err *e)
+struct loop_opts kernels_loop_opts(const struct kernels *k)
 {
-    struct loop_opts o = {
+    return (struct loop_opts){
         .isa = k->o.measure.isa, .threads = k->o.measure.threads, .last_cache = k->last_cache,
     };
+}
+
+static bool open_space(struct kernels *k, struct kernels_arm *arm, struct err *e)
+{
+    struct loop_opts o = kernels_loop_opts(k);
     arm->mem = arena_new();
     if (loop_space_new(arm->mem, k->o.spec, arm->line, arm->n, &o, &arm->space, e))
         return true;
@@ -194,16 +198,15 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
                  struct err *e)
 {
     struct kernels *k = xcalloc(1, sizeof *k);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct machine machine;
     machine_read(&machine);
     k->o = *o;
     k->keep = arena_new();
     k->batch_mem = arena_new();
     k->best_ms = INFINITY;
-    k->lanes = (o->measure.isa ? target_named(o->measure.isa) : target_host()).vector_floats;
+    k->lanes = target_named(o->measure.isa).vector_floats;
     k->last_cache = machine_last_cache(&machine);
-    k->n_threads = o->jobs > 0 ? o->jobs : cores > 0 ? (int)cores : 1;
+    k->n_threads = o->jobs > 0 ? o->jobs : machine.cores;
     if (k->n_threads > COUNT_OF(k->scratch))
         k->n_threads = COUNT_OF(k->scratch);
     for (int i = 0; i < k->n_threads; i++)

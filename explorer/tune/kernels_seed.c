@@ -111,7 +111,7 @@ static bool keeps_pins(const struct kernels *k, const struct program *p)
 static bool say_why(const struct kernels *k, struct arena *a, const struct schedule *s,
                     struct err *e)
 {
-    struct loop_opts o = { .isa = k->o.measure.isa, .threads = k->o.measure.threads };
+    struct loop_opts o = kernels_loop_opts(k);
     const struct loop_space *space;
     return loop_space_new(a, k->o.spec, s->line, s->n_layout, &o, &space, e)
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");

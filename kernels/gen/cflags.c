@@ -43,5 +43,6 @@ const char *const *gen_cflags(const struct target *t, bool is_clang)
     for (int i = 0; i < COUNT_OF(table); i++)
         if (streq(table[i].isa, t->isa) && table[i].is_clang == is_clang)
             return table[i].flag;
-    return gen_cflags(&(struct target){ 1, "plain" }, is_clang);
+    struct target plain = target_named("plain");
+    return gen_cflags(&plain, is_clang);
 }

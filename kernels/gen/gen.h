@@ -11,9 +11,10 @@
 struct target {
     int vector_floats;                    /* f32 lanes of the widest vector; 1 = plain C */
     const char *isa;                      /* "avx512", "avx2", "neon", "sse", "plain" */
+    int registers;                        /* vector registers; "plain": of scalars */
 };
 struct target target_host(void);          /* from what this machine's CPU can do */
-struct target target_named(const char *isa);
+struct target target_named(const char *isa);                    /* NULL: target_host() */
 /* By name, and this CPU can run it.  ERR_NAME with the nearest one, ERR_ENV when it cannot. */
 bool target_find(const char *isa, struct target *out, struct err *e);
 

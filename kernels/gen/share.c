@@ -273,10 +273,9 @@ static bool holds_loop(const struct block *b)
 static int capacity(const struct walk *w, const struct block *b, int from, int to)
 {
     const struct target *t = &w->u->opts->target;
-    int registers = t->vector_floats == 16 || streq(t->isa, "neon") ? 32 : 16;
     if (t->vector_floats == 1 || holds_loop(b))
         return INT_MAX;
-    int left = registers - count_resident(w, b, from, to) - 1;
+    int left = t->registers - count_resident(w, b, from, to) - 1;
     return left < 2 ? INT_MAX : left;
 }
 

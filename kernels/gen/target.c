@@ -2,11 +2,14 @@
 #include "kernels/gen/gen.h"
 
 static const struct target targets[] = {
-    { 16, "avx512" }, { 8, "avx2" }, { 4, "neon" }, { 4, "sse" }, { 1, "plain" },
+    { 16, "avx512", 32 }, { 8, "avx2", 16 }, { 4, "neon", 32 }, { 4, "sse", 16 },
+    { 1, "plain", 16 },
 };
 
 struct target target_named(const char *isa)
 {
+    if (!isa)
+        return target_host();
     for (int i = 0; i < COUNT_OF(targets); i++)
         if (streq(targets[i].isa, isa))
             return targets[i];

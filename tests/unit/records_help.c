@@ -1,6 +1,5 @@
 #include "tests/unit/records_help.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,28 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 void records_dir_make(char *dir)
 {
     snprintf(dir, 32, "/tmp/ts-records-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-}
-
-void records_dir_remove(const char *dir)
-{
-    char path[600];
-    DIR *d = opendir(dir);
-    for (struct dirent *f; d && (f = readdir(d));) {
-        snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
-        if (f->d_name[0] != '.')
-            unlink(path);
-    }
-    if (d)
-        closedir(d);
-    rmdir(dir);
+    assert_true(temp_dir_make(dir, NULL));
 }
 
 struct records *records_must_open(const char *path)

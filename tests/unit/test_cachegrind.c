@@ -6,6 +6,7 @@
 
 #include "kernels/base/arena.h"
 #include "profile/cachegrind.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -174,17 +175,13 @@ static int set_up(void **state)
 {
     (void)state;
     perm = arena_new();
-    return !mkdtemp(home) || setenv("XDG_CACHE_HOME", home, 1) != 0 ? -1 : 0;
+    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    const char *argv[] = { "rm", "-rf", home, NULL };
-    struct subprocess_result res;
-    struct err e;
     (void)state;
-    if (subprocess_run(argv, 10, NULL, &res, &e))
-        str_free(&res.out);
+    temp_dir_remove(home);
     arena_free(perm);
     return 0;
 }

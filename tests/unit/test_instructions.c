@@ -7,6 +7,7 @@
 #include "profile/asmtext.h"
 #include "profile/cachegrind.h"
 #include "profile/instructions.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -255,17 +256,13 @@ static int set_up(void **state)
 {
     (void)state;
     perm = arena_new();
-    return !mkdtemp(home) || setenv("XDG_CACHE_HOME", home, 1) != 0 ? -1 : 0;
+    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    const char *argv[] = { "rm", "-rf", home, NULL };
-    struct subprocess_result res;
-    struct err e;
     (void)state;
-    if (subprocess_run(argv, 10, NULL, &res, &e))
-        str_free(&res.out);
+    temp_dir_remove(home);
     arena_free(perm);
     return 0;
 }

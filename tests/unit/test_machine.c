@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "sessions/machine_file.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -328,18 +328,13 @@ static void damaged(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    return mkdtemp(home) && setenv("XDG_CACHE_HOME", home, 1) == 0 ? 0 : -1;
+    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    const char *argv[] = { "rm", "-rf", home, NULL };
-    struct subprocess_result res;
-    struct err e;
     (void)state;
-    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
-    str_free(&res.out);
-    return ok ? 0 : -1;
+    return temp_dir_remove(home) ? 0 : -1;
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 #include "kernels/ops/reference.h"
 #include "profile/measure.h"
 #include "profile/oracle.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -404,18 +405,14 @@ static int set_up(void **state)
 {
     (void)state;
     perm = arena_new();
-    return mkdtemp(home) && setenv("XDG_CACHE_HOME", home, 1) == 0 ? 0 : -1;
+    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    const char *argv[] = { "rm", "-rf", home, NULL };
-    struct subprocess_result res;
-    struct err e;
     (void)state;
     arena_free(perm);
-    if (subprocess_run(argv, 10, NULL, &res, &e))
-        str_free(&res.out);
+    temp_dir_remove(home);
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "profile/child_impl.h"
 #include "profile/objcache.h"
 #include "profile/perfevent.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -1103,7 +1104,7 @@ static int set_up(void **state)
     struct err e;
     (void)state;
     host = target_host();
-    if (!mkdtemp(home) || setenv("XDG_CACHE_HOME", home, 1) != 0)
+    if (!temp_dir_make(home, "XDG_CACHE_HOME"))
         return -1;
     if (!compiler_find(NULL, &cc, &e)) {
         print_error("%s\n", e.text);
@@ -1114,12 +1115,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *argv[] = { "rm", "-rf", home, NULL };
-    struct subprocess_result res;
-    struct err e;
     (void)state;
-    if (subprocess_run(argv, 10, NULL, &res, &e))
-        str_free(&res.out);
+    temp_dir_remove(home);
     return 0;
 }
 

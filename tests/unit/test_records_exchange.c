@@ -32,7 +32,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    records_dir_remove(dir);
+    temp_dir_remove(dir);
     arena_free(a);
     return 0;
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "sessions/export.h"
@@ -18,6 +17,7 @@
 #include "sessions/space_report.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/roof_model.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -587,18 +587,13 @@ static void test_export_wrong(void **state)
 static int setup(void **state)
 {
     (void)state;
-    return mkdtemp(work_dir) ? 0 : 1;
+    return temp_dir_make(work_dir, NULL) ? 0 : 1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    const char *const argv[] = { "rm", "-rf", work_dir, NULL };
-    struct subprocess_result res = {0};
-    struct err e;
-    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
-    str_free(&res.out);
-    return !ok;
+    return temp_dir_remove(work_dir) ? 0 : -1;
 }
 
 int main(void)

@@ -17,6 +17,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/session.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -880,21 +881,13 @@ static void test_kill_while_saving(void **state)
 static int setup(void **state)
 {
     (void)state;
-    if (!mkdtemp(state_dir))
-        return 1;
-    setenv("XDG_STATE_HOME", state_dir, 1);
-    return 0;
+    return temp_dir_make(state_dir, "XDG_STATE_HOME") ? 0 : 1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    const char *const argv[] = { "rm", "-rf", state_dir, NULL };
-    struct subprocess_result res = {0};
-    struct err e;
-    bool ok = subprocess_run(argv, 10, NULL, &res, &e);
-    str_free(&res.out);
-    return !ok;
+    return temp_dir_remove(state_dir) ? 0 : -1;
 }
 
 int main(void)
