@@ -401,6 +401,8 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
     c->var = t->var;
     c->axis = t->axis;
     c->reduce = t->reduce;
+    c->n_prefetch = t->n_prefetch;
+    c->prefetch = t->prefetch;
     c->ann = t->ann == LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);

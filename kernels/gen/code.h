@@ -3,9 +3,9 @@
  * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops
  * out and turns vector loops into statements on lanes; tidy moves conditions out of loops;
  * promote turns local buffers into named registers; hoist keeps what a loop updates in
- * registers, combine what a straight line updates; share names every load of a line once. Two
- * printers then read the result: print_c.c writes it as C, print_trace.c writes down the
- * memory it touches.  So the trace cannot drift from the code: both are text of the same
+ * registers, combine what a straight line updates; share names every load of a line once;
+ * prefetch asks for lines ahead of their loads. Two printers then read the result: print_c.c
+ * writes it as C, print_trace.c writes down the memory it touches (hints are none of it).  So the trace cannot drift from the code: both are text of the same
  * statements. */
 #ifndef TS_GEN_CODE_H
 #define TS_GEN_CODE_H
@@ -51,7 +51,7 @@ struct reg {
 
 struct block { struct code **item; int n, cap; };
 
-enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN };
+enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD };
 
 struct code {
     enum code_kind kind;
@@ -62,9 +62,13 @@ struct code {
     enum loop_ann ann;                    /* SERIAL or PARALLEL */
     bool reduce;
     const char *axis;
+    int n_prefetch;
+    const struct prefetch *prefetch;
     const struct expr *cond;              /* IF */
     int buffer;                           /* SCOPE: the array that lives here; -1: promoted */
     int again;                            /* AGAIN: the number of this copy of buffer's pointer */
+    const struct expr *by;                /* AHEAD: the line so many floats behind the place `at` is
+                                           * asked for */
     /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
     int reg, lane;
     struct place at;
@@ -91,6 +95,7 @@ void code_hoist(struct unit *u);
 void code_combine(struct unit *u);
 void code_drop_dead(struct unit *u);
 void code_share(struct unit *u);
+void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
 /* The printers. */

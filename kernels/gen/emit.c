@@ -191,6 +191,10 @@ static const char again_helper[] =
     "/* The same pointer, unknown to the compiler: it loads again what it has no register for. */\n"
     "static inline const float *again(const float *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
+static const char prefetch_helper[] =
+    "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
+    "static inline void prefetch(const float *p, long by)\n"
+    "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + 4 * (__UINTPTR_TYPE__)by));\n}\n";
 static const char rolled_macro[] =
     "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
@@ -232,6 +236,8 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
     if (n->again)
         str_add(out, again_helper);
+    if (n->prefetch)
+        str_add(out, prefetch_helper);
     if (n->rolled)
         str_add(out, rolled_macro);
     if (out->len > start)

@@ -6,7 +6,7 @@
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, again;
+    bool floor_div, floor_mod, min_index, max_index, rolled, again, prefetch;
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];

@@ -12,6 +12,7 @@ static bool prepare(struct unit *u, const struct func *f, const struct gen_opts 
     code_combine(u);
     code_drop_dead(u);
     code_share(u);
+    code_prefetch(u);
     code_declare(u);
     return true;
 }

@@ -60,6 +60,8 @@ void pointers_declare(struct emit *m, const struct block *b, int from, int to)
     struct groups g = { .m = m };
     for (int i = from; i < to; i++) {
         const struct code *c = b->item[i];
+        if (c->kind == CODE_AHEAD)
+            note_place(&g, &c->at, false, false);
         if (c->kind != CODE_SET)
             continue;
         term_each_load(c->value, note_load, &g);

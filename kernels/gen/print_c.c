@@ -313,10 +313,22 @@ static void print_again(struct emit *m, const struct code *c)
     emit_line(m, "const float *%s = again(%s);", m->again[c->again], from);
 }
 
+static void print_ahead(struct emit *m, const struct code *c)
+{
+    m->needs.prefetch = true;
+    emit_indent(m);
+    str_add(m->out, "prefetch(");
+    emit_address(m, &c->at, false);
+    str_add(m->out, ", ");
+    emit_index(m, c->by, 0, 0);
+    str_add(m->out, ");\n");
+}
+
 /* The end of the statements from item i on between which nothing branches. */
 static int straight_end(const struct block *b, int i)
 {
-    while (i < b->n && (b->item[i]->kind == CODE_AGAIN || block_line_end(b, i) > i))
+    while (i < b->n && (b->item[i]->kind == CODE_AGAIN || b->item[i]->kind == CODE_AHEAD ||
+                        block_line_end(b, i) > i))
         i++;
     return i;
 }
@@ -355,6 +367,9 @@ static void print_block(struct emit *m, const struct block *b)
             break;
         case CODE_AGAIN:
             print_again(m, c);
+            break;
+        case CODE_AHEAD:
+            print_ahead(m, c);
             break;
         default:
             UNREACHABLE();

@@ -328,7 +328,8 @@ static void print_block(struct trace *t, const struct block *b)
         int mark = names_mark(m->names);
         if (c->kind == CODE_SET) {
             print_set(t, c);
-        } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN || !touches_memory(&c->body)) {
+        } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN ||
+                   c->kind == CODE_AHEAD || !touches_memory(&c->body)) {
             continue;
         } else if (c->kind == CODE_FOR) {
             print_loop(t, c);

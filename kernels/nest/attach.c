@@ -268,20 +268,25 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e)
     return true;
 }
 
+static bool refuse_unread(const struct lowering *in, int node, const char *tensor, struct err *e)
+{
+    const struct graph *g = in->graph;
+    struct str list = { 0 };
+    for (int i = 0; i < g->n_tensors; i++)
+        if (graph_reads(g, node, i))
+            str_printf(&list, "%s%s", list.len ? ", " : "", g->tensor[i].name);
+    err_set(e, ERR_NAME, "%s does not read %s", name_of(in, node), tensor);
+    err_fix(e, "it reads %s", str_text(&list));
+    str_free(&list);
+    return false;
+}
+
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e)
 {
     const struct graph *g = in->graph;
     int t = graph_tensor(g, tensor);
-    if (t < 0 || !graph_reads(g, node, t)) {
-        struct str list = { 0 };
-        for (int i = 0; i < g->n_tensors; i++)
-            if (graph_reads(g, node, i))
-                str_printf(&list, "%s%s", list.len ? ", " : "", g->tensor[i].name);
-        err_set(e, ERR_NAME, "%s does not read %s", name_of(in, node), tensor);
-        err_fix(e, "it reads %s", str_text(&list));
-        str_free(&list);
-        return false;
-    }
+    if (t < 0 || !graph_reads(g, node, t))
+        return refuse_unread(in, node, tensor, e);
     int p = g->tensor[t].producer;
     for (int i = 0; in->host && i < g->n_tensors; i++)
         if (in->host[i] >= 0 && (i == t || in->host[i] == t))
@@ -293,4 +298,54 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
         return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
     }
     return true;
+}
+
+/* Where a tensor is read: which of a stage's axes move the place. */
+struct reading { const struct stage *s; int tensor; bool found, *moves; };
+
+static void note_axes(void *ctx, const struct val *load)
+{
+    struct reading *r = ctx;
+    if (load->source != r->tensor)
+        return;
+    r->found = true;
+    for (int i = 0; i < r->s->n_axes; i++)
+        for (int d = 0; d < load->rank; d++)
+            r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
+}
+
+/* The innermost loop that moves the place and can be looked ahead by; NULL: none. */
+static const char *moving_loop(const struct reading *r)
+{
+    for (int i = r->s->n_axes - 1; i >= 0; i--)
+        if (r->moves[i] && r->s->axis[i].ann == LOOP_SERIAL && r->s->axis[i].extent > 1)
+            return r->s->axis[i].name;
+    return NULL;
+}
+
+bool lower_prefetch_check(const struct lowering *in, int node, const char *tensor, const char *axis,
+                          struct err *e)
+{
+    const struct graph *g = in->graph;
+    const struct stage *s = in->stage[node];
+    const struct expr *guard = NULL;
+    int t = graph_tensor(g, tensor), p = t >= 0 ? g->tensor[t].producer : -1;
+    struct reading r = { s, t, false, ARENA_ARRAY(exprs_arena(in->pool), bool, s->n_axes) };
+    if (t >= 0 && !(p >= 0 && in->stage[p]->inlined))
+        val_each_load(lower_access(in, node, s, &guard), note_axes, &r);
+    else if (t >= 0 && graph_reads(g, node, t))
+        return err_set(e, ERR_STEP, "%s has no memory to be fetched from: it is inlined",
+                       g->tensor[t].name);
+    if (!r.found)
+        return refuse_unread(in, node, tensor, e);
+    if (!low_lives_in_memory(in, t) || (p >= 0 && in->stage[p]->attach == node)) {
+        err_set(e, ERR_STEP, "%s is not fetched from memory: it is computed inside these loops",
+                g->tensor[t].name);
+        return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
+    }
+    if (r.moves[stage_axis(s, axis)])
+        return true;
+    err_set(e, ERR_STEP, "%s is read at the same places in every iteration of loop %s of %s",
+            g->tensor[t].name, axis, s->name);
+    return moving_loop(&r) ? err_fix(e, "prefetch it at %s", moving_loop(&r)) : false;
 }

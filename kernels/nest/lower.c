@@ -189,6 +189,20 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
 
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
+/* The loop of axis i with the operands that are prefetched there. */
+static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i, struct kids *inner)
+{
+    struct tree *t = ARENA_DUP(w->arena, low_loop(w, s, i, inner), 1);
+    struct prefetch list[MAX_READS];
+    for (int k = 0; k < s->n_ahead; k++)
+        if (streq(s->ahead[k].axis, s->axis[i].name))
+            list[t->n_prefetch++] = (struct prefetch){
+                w->param[graph_tensor(w->in->graph, s->ahead[k].tensor)], s->ahead[k].by };
+    if (t->n_prefetch)
+        t->prefetch = ARENA_DUP(w->arena, list, t->n_prefetch);
+    return t;
+}
+
 /* The loop of axis `depth` in its pieces, with everything inside. */
 static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
@@ -199,7 +213,7 @@ static void main_loop(struct low *w, const struct nest_state *st, int depth, str
         bool fixed = axis_is_fixed(&piece[k].s->axis[depth]);
         body(w, &piece[k], depth + 1, fixed ? kids : &inner);
         if (inner.len) {
-            const struct tree *t = low_loop(w, piece[k].s, depth, &inner);
+            const struct tree *t = loop_ahead(w, piece[k].s, depth, &inner);
             vec_push(kids, t);
         }
         vec_free(&inner);

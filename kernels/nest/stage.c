@@ -141,7 +141,7 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
-/* The tiles that live inside loop `was` live inside `now`. */
+/* The tiles that live inside loop `was` live inside `now`; what is prefetched there as well. */
 static void rename_tiles(struct stage *t, const char *was, const char *now)
 {
     if (t->cache_at && streq(t->cache_at, was))
@@ -149,6 +149,9 @@ static void rename_tiles(struct stage *t, const char *was, const char *now)
     for (int i = 0; i < t->n_reads; i++)
         if (streq(t->read[i].axis, was))
             t->read[i].axis = now;
+    for (int i = 0; i < t->n_ahead; i++)
+        if (streq(t->ahead[i].axis, was))
+            t->ahead[i].axis = now;
 }
 
 static bool has_tile(const struct stage *s, const char *axis)
@@ -157,6 +160,14 @@ static bool has_tile(const struct stage *s, const char *axis)
     for (int i = 0; i < s->n_reads; i++)
         here = here || streq(s->read[i].axis, axis);
     return here;
+}
+
+static bool looks_ahead(const struct stage *s, const char *axis)
+{
+    for (int i = 0; i < s->n_ahead; i++)
+        if (streq(s->ahead[i].axis, axis))
+            return true;
+    return false;
 }
 
 static bool refuse_annotated(const struct stage *s, int axis, const char *verb, struct err *e)
@@ -273,6 +284,9 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
                     x[i].name);
             return false;
         }
+        if (i < n - 1 && looks_ahead(s, x[i].name))
+            return err_set(e, ERR_STEP, "cannot fuse across loop %s: a prefetch looks ahead by its "
+                           "iterations", x[i].name);
         extent *= x[i].extent;
     }
     const char *name = free_name(a, s, first, n, fused_name(a, s, first, n));
@@ -350,6 +364,24 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
         return err_set(e, ERR_STEP, "%s has %d cached operands already", s->name, MAX_READS);
     t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
     t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
+    t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
+bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis, int64_t by,
+                    const struct stage **out, struct err *e)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    int i = 0;
+    while (i < t->n_ahead && !streq(t->ahead[i].tensor, tensor))
+        i++;
+    if (i == MAX_READS)
+        return err_set(e, ERR_STEP, "%s has %d prefetched operands already", s->name, MAX_READS);
+    t->ahead[i] = (struct read_ahead){ tensor, s->axis[axis].name, by };
+    t->n_ahead = i == t->n_ahead ? i + 1 : t->n_ahead;
     t->n_steps++;
     if (!stage_check(t, e))
         return false;

@@ -38,6 +38,9 @@ struct stage {
     int n_reads;
     /* cache_read: operand tiles */
     struct cached_read { const char *tensor, *axis; } read[MAX_READS];
+    int n_ahead;
+    /* prefetch: operands asked for `by` iterations of the axis ahead */
+    struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
     bool inlined;                         /* computed wherever it is read */
     bool stream;                          /* its tensor is stored past the caches */
     int attach;                           /* compute_at: the stage whose loops this one lives in, or
@@ -69,6 +72,11 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
 /* Copies what the loops inside the axis read of an operand into a local tile first. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       const struct stage **out, struct err *e);
+/* Asks for what the loops inside the axis will read of an operand `by` iterations later.  A second one
+ * of the same operand takes the place of the first. */
+#define MAX_AHEAD 65536
+bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis, int64_t by,
+                    const struct stage **out, struct err *e);
 /* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction,
  * ...). */
 bool stage_check(const struct stage *s, struct err *e);

@@ -136,6 +136,27 @@ static bool check_tiles_outside_lanes(const struct stage *s, struct err *e)
     return true;
 }
 
+/* The next iteration is one of a loop that is there when the code runs. */
+static bool check_ahead(const struct stage *s, const struct read_ahead *r, struct err *e)
+{
+    int at = stage_axis(s, r->axis);
+    const struct axis *x = &s->axis[at];
+    int outer = at - 1;
+    if (x->extent > r->by && x->ann != LOOP_VECTORIZE && x->ann != LOOP_UNROLL)
+        return true;
+    while (outer >= 0 && (s->axis[outer].ann != LOOP_SERIAL || s->axis[outer].extent <= r->by))
+        outer--;
+    if (x->extent <= r->by)
+        err_set(e, ERR_STEP, "cannot prefetch %s %lld iteration%s of loop %s of %s ahead: it has %lld",
+                r->tensor, (long long)r->by, r->by == 1 ? "" : "s", x->name, s->name,
+                (long long)x->extent);
+    else
+        err_set(e, ERR_STEP, "cannot prefetch %s at loop %s of %s: it is marked %s, and no code is "
+                "left that runs before its next iteration", r->tensor, x->name, s->name,
+                loop_ann_name[x->ann]);
+    return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name) : false;
+}
+
 bool stage_check(const struct stage *s, struct err *e)
 {
     for (int i = 0; i < s->n_axes; i++) {
@@ -144,5 +165,8 @@ bool stage_check(const struct stage *s, struct err *e)
         if (s->axis[i].ann == LOOP_PARALLEL && !check_parallel(s, i, e))
             return false;
     }
+    for (int i = 0; i < s->n_ahead; i++)
+        if (!check_ahead(s, &s->ahead[i], e))
+            return false;
     return check_unrolled(s, e) && check_tile(s, e) && check_tiles_outside_lanes(s, e);
 }

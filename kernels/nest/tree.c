@@ -78,7 +78,7 @@ static bool same_line(const struct tree *t)
 /* Prints the loops that share a line; returns the innermost of them. */
 static const struct tree *print_loops(struct printer *pr, const struct tree *t, int depth)
 {
-    struct str vars = { 0 }, extents = { 0 };
+    struct str vars = { 0 }, extents = { 0 }, ahead = { 0 };
     const struct tree *first = t;
     for (;; t = t->kid[0]) {
         str_printf(&vars, "%s%s", vars.len ? ", " : "", t->var->name);
@@ -89,12 +89,17 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
         } else {
             str_printf(&extents, "%s%lld", extents.len ? ", " : "", (long long)t->extent);
         }
+        for (int i = 0; i < t->n_prefetch; i++)
+            str_printf(&ahead, "%s%s of %s + %lld", ahead.len ? ", " : "  # prefetch ",
+                       pr->names[t->prefetch[i].buffer], t->var->name,
+                       (long long)t->prefetch[i].ahead);
         if (!same_line(t))
             break;
     }
     struct str line = { 0 };
-    str_printf(&line, "for %s in %s(%s):", str_text(&vars), loop_ann_name[first->ann],
-               str_text(&extents));
+    str_printf(&line, "for %s in %s(%s):%s", str_text(&vars), loop_ann_name[first->ann],
+               str_text(&extents), str_text(&ahead));
+    str_free(&ahead);
     str_free(&vars);
     str_free(&extents);
     add_line(pr, depth, &line, first->node, first->axis);
@@ -182,6 +187,9 @@ static void verify_val(struct verifier *v, const struct val *x, bool guarded)
 
 static void verify_loop(struct verifier *v, const struct tree *t)
 {
+    for (int i = 0; i < t->n_prefetch; i++)
+        if (t->prefetch[i].buffer < 0 || t->prefetch[i].buffer >= v->f->n_params)
+            fail("loop %s prefetches what is not in memory", t->var->name);
     for (int i = 0; i < v->path.len; i++)
         if (v->path.data[i]->kind == TREE_LOOP && v->path.data[i]->var == t->var)
             fail("loop variable %s is bound twice on one path", t->var->name);

@@ -29,6 +29,10 @@ struct buffer {
     const struct layout *layout;     /* of a parameter, for its notation; else NULL */
 };
 
+/* Of a loop: while an iteration runs, the lines that the one `ahead` further on reads of a buffer are
+ * asked for.  It changes no value. */
+struct prefetch { int buffer; int64_t ahead; };
+
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };
 enum store_how { STORE_SET, STORE_ADD, STORE_MAX };    /* = , += , = max(old, new) */
 
@@ -42,6 +46,8 @@ struct tree {
     bool reduce;
     const char *axis;                /* "O.1": the schedule's name of this loop (":" commands use
                                       * it) */
+    int n_prefetch;
+    const struct prefetch *prefetch;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that lives here. */
@@ -73,7 +79,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx);
 
 /* The loop nest as the paper prints it: consecutive perfect loops of one annotation share a line
- *   for n, h.0 in range(1, 28):
+ *   for n, h.0 in range(1, 28):  # prefetch Inp of h.0 + 1
  *       for o.1 in vectorize(16):
  *           Conv[n][h.0][o.1] += Inp[...] * Ker[...]
  * line_node and line_axis (may be NULL) receive, per printed line, the node and the axis name of

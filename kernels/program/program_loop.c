@@ -186,6 +186,43 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
     return stage_cache_read(d->pool, s, tensor, axis, out, e);
 }
 
+/* ahead=N, or 1. */
+static bool read_ahead(const struct step *st, int64_t *ahead, struct err *e)
+{
+    *ahead = 1;
+    for (int i = 0; i < st->n_opts; i++) {
+        struct step_word w = { st->opt[i].text, st->opt[i].col, st->opt[i].len, false };
+        if (!streq(st->opt[i].key, "ahead"))
+            continue;
+        *ahead = st->opt[i].value;
+        if (*ahead < 1 || *ahead > MAX_AHEAD) {
+            err_set(e, ERR_FACTOR, "ahead=%lld is not between 1 and %d iterations",
+                    (long long)*ahead, MAX_AHEAD);
+            return blame_word(e, &w);
+        }
+    }
+    return true;
+}
+
+static bool step_prefetch(struct program *d, const struct stage *s, const struct step *st,
+                          const struct stage **out, struct err *e)
+{
+    int axis = -1;
+    int64_t ahead;
+    for (int i = 0; i < st->n_opts; i++) {
+        struct step_word w = { st->opt[i].text, st->opt[i].col, st->opt[i].len, false };
+        if (streq(st->opt[i].key, "at") && !find_axis(s, &w, &axis, e))
+            return false;
+    }
+    struct lowering in = program_lowering(d);
+    if (!read_ahead(st, &ahead, e))
+        return false;
+    if (!lower_prefetch_check(&in, s->node, st->arg[0].text, s->axis[axis].name, e))
+        return blame_word(e, &st->arg[0]);
+    const char *tensor = d->graph->tensor[graph_tensor(d->graph, st->arg[0].text)].name;
+    return stage_prefetch(d->pool, s, tensor, axis, ahead, out, e);
+}
+
 static bool step_inline(struct program *d, int node, const struct stage **out, struct err *e)
 {
     struct lowering in = program_lowering(d);
@@ -282,6 +319,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_cache_write(d, s, st, out, e);
     if (st->kind == STEP_LOOP_CACHE_READ)
         return step_cache_read(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_PREFETCH)
+        return step_prefetch(d, s, st, out, e);
     return annotate(d, s, st, out, e);
 }
 
@@ -305,10 +344,14 @@ static const char *heir(struct arena *a, const struct stage *host, const char *a
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);
-    for (int n = 0; n < d->graph->n_nodes; n++)
+    for (int n = 0; n < d->graph->n_nodes; n++) {
         for (int r = 0; r < stage[n]->n_reads; r++)
             if (!lower_read_check(&in, n, stage[n]->read[r].tensor, e))
                 return false;
+        for (int r = 0; r < stage[n]->n_ahead; r++)
+            if (!lower_prefetch_check(&in, n, stage[n]->ahead[r].tensor, stage[n]->ahead[r].axis, e))
+                return false;
+    }
     for (int n = 0; n < d->graph->n_nodes; n++) {
         struct err why;
         int host = stage[n]->attach;

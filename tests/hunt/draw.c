@@ -349,7 +349,11 @@ static void one_loop_step(struct rng *r, struct str *s, const struct program *p,
         str_printf(s, "loop parallel %s %s", st->name, st->axis[i / 2].name);
         return;
     case 13:
-        if (rng_range(r, 0, 1))
+        if (rng_range(r, 0, 2) == 0)
+            str_printf(s, "loop prefetch %s %s at=%s ahead=%d", st->name,
+                       g->tensor[rng_range(r, 0, g->n_tensors - 1)].name, any_axis(r, st),
+                       (int)rng_range(r, 1, 4));
+        else if (rng_range(r, 0, 1))
             str_printf(s, "loop stream %s", st->name);
         else
             str_printf(s, "loop serial %s %s", st->name, any_axis(r, st));

@@ -170,6 +170,22 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "    E[m][n] += A[m][n]\n"
       "  F[m] = A[m][0]\n",
       "tests/golden/c/stream.c" },
+    { "hints for the next row, in turns, and for the next panel",
+      "in A[3][6][40]\nin B[2][40][32]\nout C[18][64]\n"
+      "for n.0 2 prefetch B 1\n"
+      "  for m.0 3 prefetch A 1\n"
+      "    tile C_acc[6][32]\n"
+      "      for m.1 6 unroll\n"
+      "        for n.1 32 vectorize\n"
+      "          C_acc[m.1][n.1] = 0\n"
+      "      for k 40 reduce\n"
+      "        for m.1 6 unroll\n"
+      "          for n.1 32 vectorize\n"
+      "            C_acc[m.1][n.1] += A[m.0][m.1][k] * B[n.0][k][n.1]\n"
+      "      for m.1 6 unroll\n"
+      "        for n.1 32 vectorize\n"
+      "          C[6*m.0 + m.1][32*n.0 + n.1] = C_acc[m.1][n.1]\n",
+      "tests/golden/c/prefetch.c" },
     { "lanes of a fused loop that are contiguous after all",
       "in A[8][32]\nout C[8][32]\n"
       "for f 8\n"

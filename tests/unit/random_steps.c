@@ -71,7 +71,11 @@ const char *random_loop_step(struct arena *a, struct rng *r, const struct progra
         s = host;
     const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0,
                                               s->n_axes - 1)];
-    switch (rng_range(r, 0, 12)) {
+    switch (rng_range(r, 0, 13)) {
+    case 13:
+        return arena_printf(a, "loop prefetch %s %s at=%s ahead=%d", s->name,
+                            p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name,
+                            x->name, (int)rng_range(r, 1, 3));
     case 12: return arena_printf(a, "loop stream %s", s->name);
     case 10: return arena_printf(a, "loop inline %s", p->stage[rng_range(r, 0,
                                  p->graph->n_nodes - 1)]->name);

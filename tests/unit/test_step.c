@@ -71,6 +71,7 @@ static void test_canonical(void **state)
         { "loop split Conv W 2 7 4", "loop split Conv W 2 7 4" },
         { "loop cache_write Conv", "loop cache_write Conv" },
         { "loop cache_write Conv at=W.0", "loop cache_write Conv at=W.0" },
+        { "loop prefetch Conv  Inp ahead=2 at=H", "loop prefetch Conv Inp at=H ahead=2" },
         { "loop compute_at ReLU Conv W.0", "loop compute_at ReLU Conv W.0" },
         { "loop compute_root ReLU", "loop compute_root ReLU" },
         { "set propagate off", "set propagate off" },

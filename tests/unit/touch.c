@@ -17,7 +17,7 @@ const char touch_prologue[] =
     "static touch *to;\n"
     "static float *const *base;\n"
     "static void note(const float *p, bool store, unsigned n) { *to++ = touch{p, store, 4 * n}; }\n"
-    "struct at { float *p; };\n"
+    "struct at { float *p; operator const float *() const { return p; } };\n"
     "struct ref {\n"
     "    float *p;\n"
     "    operator float() const { note(p, false, 1); return *p; }\n"
@@ -98,7 +98,8 @@ static void add_line(struct str *out, const struct func *f, const char *line)
         int i = 0;
         while (i < COUNT_OF(pointer) && !str_starts(line, pointer[i]))
             i++;
-        if (i < COUNT_OF(pointer) && !str_starts(line, "const float *p)")) {
+        if (i < COUNT_OF(pointer) && !str_starts(line, "const float *p)") &&
+            !str_starts(line, "const float *p,")) {
             str_add(out, "ptr ");
             line += strlen(pointer[i]);
         } else {

@@ -231,6 +231,10 @@ static void read_loop(struct reader *r, struct tree *t)
             t->end = index_until(r, "", NULL);
         } else if (eat(r, "reduce")) {
             t->reduce = true;
+        } else if (eat(r, "prefetch ")) {
+            struct prefetch x = { find_buffer(r, word(r)), (blanks(r), number(r)) };
+            t->prefetch = ARENA_DUP(r->a, &x, 1);
+            t->n_prefetch = 1;
         } else {
             const char *ann = word(r);
             for (int i = LOOP_PARALLEL; i <= LOOP_UNROLL; i++)

@@ -12,8 +12,7 @@
  *           if h < 2: C[h][n.0] += select(h == 0, A[h][n.0], 0.5) * max(A[h][0], 0)
  *
  * "inout" is a parameter that is read and written, "stream" one that is stored past the caches;
- * "max=" keeps the larger.  Malformed text
- * fail()s. */
+ * "max=" keeps the larger; "for n.0 4 prefetch A 1" looks ahead.  Malformed text fail()s. */
 #ifndef TS_TESTS_TREE_TEXT_H
 #define TS_TESTS_TREE_TEXT_H
 #include "kernels/nest/tree.h"

@@ -1,0 +1,173 @@
+/* What the next iterations of a loop read is asked for while the present one runs (loop prefetch).
+ *
+ *     for (h) for (i)                              for (h) for (i) {
+ *         a0 += inp[0] * k[i];                         prefetch(inp, 13440 + 959*(i % 14));
+ *         ...                             ==>          a0 += inp[0] * k[i];
+ *         a13 += inp[12480] * k[i];                    ...
+ *
+ * Each straight line that loads from the buffer asks for the same places with the loop's variable
+ * advanced.  Where the innermost loop moves a place by s floats, its line serves LINE / s iterations:
+ * they take turns, so that g places cost one hint an iteration and not g,
+ *
+ *     place r0 + d*j of every iteration, j < g   ==>   place r0 + d*(i % g) as iteration
+ *                                                      i - i % g has it:  + (d - s) * (i % g)
+ *
+ * Hints are free to be wrong: behind the last iteration they name what lies behind the data. */
+#include "kernels/gen/code.h"
+
+#include <stdlib.h>
+
+#include "kernels/ir/simplify.h"
+
+#define LINE 16                           /* floats of a cache line, of most machines */
+#define MAX_PLACES 256                    /* of one straight line */
+
+struct ahead {
+    struct unit *u;
+    int buffer;
+    const struct expr *var, *next;        /* of the loop, and so many iterations ahead */
+    const struct code *inner;             /* the innermost loop around, that loop or one in it */
+    int n;
+    struct place at[MAX_PLACES];          /* that a straight line reads */
+};
+
+static void note_place(void *ctx, struct term *load, bool in_select)
+{
+    struct ahead *a = ctx;
+    if (load->at.buffer != a->buffer || in_select || a->n == MAX_PLACES)
+        return;
+    for (int i = 0; i < a->n; i++)
+        if (place_same(&a->at[i], &load->at))
+            return;
+    a->at[a->n++] = load->at;
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+    if (a->base != b->base)
+        return a->base->id < b->base->id ? -1 : 1;
+    return a->rest < b->rest ? -1 : a->rest > b->rest;
+}
+
+/* One place of each line, in order. */
+static void thin_out(struct ahead *a)
+{
+    int n = 0;
+    qsort(a->at, (size_t)a->n, sizeof *a->at, by_place);
+    for (int i = 0; i < a->n; i++)
+        if (n == 0 || a->at[i].base != a->at[n - 1].base || a->at[i].rest >= a->at[n - 1].rest + LINE)
+            a->at[n++] = a->at[i];
+    a->n = n;
+}
+
+/* So many iterations of the innermost loop find the place at[i] in one line, *step floats apart. */
+static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
+{
+    const struct code *c = a->inner;
+    int64_t trips = c->end->hi - c->begin->lo, turns;
+    if (!expr_coef(a->u->func->pool, a->at[i].base, c->var, step))
+        return 1;
+    turns = *step == 0 ? trips : LINE / llabs(*step);
+    return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
+}
+
+/* How many places from at[i] on are equally far apart: *apart floats. */
+static int count_even(const struct ahead *a, int i, int64_t *apart)
+{
+    int n = 1;
+    *apart = 0;
+    while (i + n < a->n && a->at[i + n].base == a->at[i].base) {
+        int64_t d = a->at[i + n].rest - a->at[i + n - 1].rest;
+        if (n > 1 && d != *apart)
+            break;
+        *apart = d;
+        n++;
+    }
+    return n;
+}
+
+/* Asks for the places at[i], at[i] + apart, ..., n of them, in turns of n iterations. */
+static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
+{
+    struct exprs *p = a->u->func->pool;
+    const struct expr *base = a->at[i].base;
+    struct code *c = code_new(a->u, CODE_AHEAD);
+    c->at = a->at[i];
+    c->at.again = 0;
+    c->by = expr_sub(p, expr_subst(p, base, &a->var, &a->next, 1), base);
+    if (n > 1)
+        c->by = expr_add(p, c->by, expr_mulc(p, expr_modc(p, a->inner->var, n), apart - step));
+    c->by = expr_simplify(p, c->by);
+    if (!expr_is_const(c->by, 0))
+        block_add(a->u, out, c);
+}
+
+static void ask_for_line(struct ahead *a, const struct block *b, int from, int to, struct block *out)
+{
+    a->n = 0;
+    for (int i = from; i < to; i++)
+        if (b->item[i]->kind == CODE_SET)
+            term_each_load(b->item[i]->value, note_place, a);
+    thin_out(a);
+    for (int i = 0; i < a->n;) {
+        int64_t apart, step = 0, turns = turns_of(a, i, &step);
+        int n = count_even(a, i, &apart), end = i + n;
+        int64_t hints = (n + turns - 1) / turns, group = (n + hints - 1) / hints;
+        for (; i < end; i += (int)group)
+            ask(a, i, group < end - i ? group : end - i, apart, step, out);
+        i = end;
+    }
+}
+
+static int line_end(const struct block *b, int i)
+{
+    while (i < b->n && (b->item[i]->kind == CODE_AGAIN || block_line_end(b, i) > i))
+        i++;
+    return i;
+}
+
+/* Hints go before the first statement of each straight line. */
+static void ask_in(struct ahead *a, struct block *b)
+{
+    struct block out = { 0 };
+    for (int i = 0; i < b->n;) {
+        int end = line_end(b, i);
+        for (; i < end && b->item[i]->kind == CODE_NOTE; i++)
+            block_add(a->u, &out, b->item[i]);
+        ask_for_line(a, b, i, end, &out);
+        for (; i < end; i++)
+            block_add(a->u, &out, b->item[i]);
+        if (i == b->n)
+            break;
+        struct code *c = b->item[i++];
+        const struct code *around = a->inner;
+        a->inner = c->kind == CODE_FOR ? c : around;
+        ask_in(a, &c->body);
+        a->inner = around;
+        block_add(a->u, &out, c);
+    }
+    *b = out;
+}
+
+static void prefetch_block(struct unit *u, struct block *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        struct code *c = b->item[i];
+        prefetch_block(u, &c->body);
+        for (int k = 0; k < c->n_prefetch; k++) {
+            struct ahead *a = ARENA_NEW(u->arena, struct ahead);
+            a->u = u;
+            a->buffer = c->prefetch[k].buffer;
+            a->var = c->var;
+            a->next = expr_addc(u->func->pool, c->var, c->prefetch[k].ahead);
+            a->inner = c;
+            ask_in(a, &c->body);
+        }
+    }
+}
+
+void code_prefetch(struct unit *u)
+{
+    prefetch_block(u, &u->body);
+}
