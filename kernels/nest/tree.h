@@ -29,8 +29,8 @@ struct buffer {
     const struct layout *layout;     /* of a parameter, for its notation; else NULL */
 };
 
-/* Of a loop: while an iteration runs, the lines that the one `ahead` further on reads of a buffer are
- * asked for.  It changes no value. */
+/* Of a loop: while an iteration runs, the lines that the one `ahead` further on reads of a buffer
+ * are asked for.  It changes no value. */
 struct prefetch { int buffer; int64_t ahead; };
 
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };
