@@ -5,8 +5,8 @@
  * promote turns local buffers into named registers; hoist keeps what a loop updates in
  * registers, combine what a straight line updates; share names every load of a line once;
  * prefetch asks for lines ahead of their loads. Two printers then read the result: print_c.c
- * writes it as C, print_trace.c writes down the memory it touches (hints are none of it).  So the trace cannot drift from the code: both are text of the same
- * statements. */
+ * writes it as C, print_trace.c writes down the memory it touches (hints are none of it).  So
+ * the trace cannot drift from the code: both are text of the same statements. */
 #ifndef TS_GEN_CODE_H
 #define TS_GEN_CODE_H
 #include "kernels/base/vec.h"

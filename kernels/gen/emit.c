@@ -194,7 +194,8 @@ static const char again_helper[] =
 static const char prefetch_helper[] =
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
     "static inline void prefetch(const float *p, long by)\n"
-    "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + 4 * (__UINTPTR_TYPE__)by));\n}\n";
+    "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + 4 * (__UINTPTR_TYPE__)by));\n"
+    "}\n";
 static const char rolled_macro[] =
     "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"

@@ -6,8 +6,8 @@
  *         a13 += inp[12480] * k[i];                    ...
  *
  * Each straight line that loads from the buffer asks for the same places with the loop's variable
- * advanced.  Where the innermost loop moves a place by s floats, its line serves LINE / s iterations:
- * they take turns, so that g places cost one hint an iteration and not g,
+ * advanced.  Where the innermost loop moves a place by s floats, its line serves LINE / s
+ * iterations: they take turns, so that g places cost one hint an iteration and not g,
  *
  *     place r0 + d*j of every iteration, j < g   ==>   place r0 + d*(i % g) as iteration
  *                                                      i - i % g has it:  + (d - s) * (i % g)
@@ -55,9 +55,11 @@ static void thin_out(struct ahead *a)
 {
     int n = 0;
     qsort(a->at, (size_t)a->n, sizeof *a->at, by_place);
-    for (int i = 0; i < a->n; i++)
-        if (n == 0 || a->at[i].base != a->at[n - 1].base || a->at[i].rest >= a->at[n - 1].rest + LINE)
-            a->at[n++] = a->at[i];
+    for (int i = 0; i < a->n; i++) {
+        const struct place *x = &a->at[i], *last = n ? &a->at[n - 1] : NULL;
+        if (!last || x->base != last->base || x->rest >= last->rest + LINE)
+            a->at[n++] = *x;
+    }
     a->n = n;
 }
 
@@ -103,7 +105,8 @@ static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, 
         block_add(a->u, out, c);
 }
 
-static void ask_for_line(struct ahead *a, const struct block *b, int from, int to, struct block *out)
+static void ask_for_line(struct ahead *a, const struct block *b, int from, int to,
+                         struct block *out)
 {
     a->n = 0;
     for (int i = from; i < to; i++)

@@ -190,7 +190,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
 /* The loop of axis i with the operands that are prefetched there. */
-static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i, struct kids *inner)
+static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i,
+                                     struct kids *inner)
 {
     struct tree *t = ARENA_DUP(w->arena, low_loop(w, s, i, inner), 1);
     struct prefetch list[MAX_READS];

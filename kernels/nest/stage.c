@@ -371,8 +371,8 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
     return true;
 }
 
-bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis, int64_t by,
-                    const struct stage **out, struct err *e)
+bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
+                    int64_t by, const struct stage **out, struct err *e)
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     int i = 0;

@@ -72,11 +72,11 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
 /* Copies what the loops inside the axis read of an operand into a local tile first. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       const struct stage **out, struct err *e);
-/* Asks for what the loops inside the axis will read of an operand `by` iterations later.  A second one
- * of the same operand takes the place of the first. */
+/* Asks for what the loops inside the axis will read of an operand `by` iterations later.  A second
+ * one of the same operand takes the place of the first. */
 #define MAX_AHEAD 65536
-bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis, int64_t by,
-                    const struct stage **out, struct err *e);
+bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
+                    int64_t by, const struct stage **out, struct err *e);
 /* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction,
  * ...). */
 bool stage_check(const struct stage *s, struct err *e);

@@ -147,7 +147,8 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
     while (outer >= 0 && (s->axis[outer].ann != LOOP_SERIAL || s->axis[outer].extent <= r->by))
         outer--;
     if (x->extent <= r->by)
-        err_set(e, ERR_STEP, "cannot prefetch %s %lld iteration%s of loop %s of %s ahead: it has %lld",
+        err_set(e, ERR_STEP,
+                "cannot prefetch %s %lld iteration%s of loop %s of %s ahead: it has %lld",
                 r->tensor, (long long)r->by, r->by == 1 ? "" : "s", x->name, s->name,
                 (long long)x->extent);
     else

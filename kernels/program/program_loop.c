@@ -348,9 +348,11 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
         for (int r = 0; r < stage[n]->n_reads; r++)
             if (!lower_read_check(&in, n, stage[n]->read[r].tensor, e))
                 return false;
-        for (int r = 0; r < stage[n]->n_ahead; r++)
-            if (!lower_prefetch_check(&in, n, stage[n]->ahead[r].tensor, stage[n]->ahead[r].axis, e))
+        for (int r = 0; r < stage[n]->n_ahead; r++) {
+            const struct read_ahead *x = &stage[n]->ahead[r];
+            if (!lower_prefetch_check(&in, n, x->tensor, x->axis, e))
                 return false;
+        }
     }
     for (int n = 0; n < d->graph->n_nodes; n++) {
         struct err why;
