@@ -29,7 +29,7 @@ int cmd_studies(const struct cli *c)
 static bool read_options(const struct args *a, struct study_opts *o, struct str *reuse,
                          struct err *e)
 {
-    long long threads = 0, seed = 0;
+    long long threads = 0, seed = 0, budget = 0;
     const char *meters = args_value(a, OPT_METERS), *resume = args_value(a, OPT_RESUME);
     struct target target;
     o->scale = 1;
@@ -38,6 +38,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
         || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
         || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)
+        || !args_int(a, OPT_BUDGET, 1, 10000000, &budget, e)
         || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
         || (args_has(a, OPT_ISA) && !target_find(args_value(a, OPT_ISA), &target, e))
         || (meters && !meters_parse(meters, &o->meters, e))
@@ -47,6 +48,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
         return err_set(e, ERR_RANGE, "--meters none: a study needs at least one");
     o->threads = (int)threads;
     o->seed = (uint64_t)seed;
+    o->budget = (int)budget;
     o->compiler = args_value(a, OPT_COMPILER);
     o->isa = args_value(a, OPT_ISA);
     o->fresh = args_has(a, OPT_FRESH);

@@ -45,7 +45,7 @@ struct study_tune {
     bool on;
     int budget;
     const char *strategy, *weights;      /* NULL: the usual one; new agents */
-    bool loop_only;
+    bool loop_only, cold;                /* cold: struct search_opts */
     int experts, levels;                 /* experts: seeds of the search, 0 none */
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
@@ -198,6 +198,7 @@ struct study_opts {
     study_tune_fn *tune;                                 /* NULL = tuning_run */
     bool fresh;                                          /* search what the records know, too */
     const char *weights;                                 /* in place of every tune.weights */
+    int budget;                                          /* of every tune.budget; 0: none */
     const char *records;                                 /* file; NULL = records_path */
 };
 /* False only when the environment lacks something that every cell needs.  A cancel leaves a

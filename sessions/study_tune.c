@@ -85,6 +85,12 @@ double study_search_at(const struct study_search *s, int trial)
 
 /* --- A cell -------------------------------------------------------------------------------- */
 
+static int scaled(double scale, int whole, double least)
+{
+    int n = (int)fmax(ceil(scale * whole), fmax(1, least));
+    return n < whole ? n : whole;
+}
+
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v)
 {
@@ -92,12 +98,12 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     const struct study_scale *least = &r->study->scale;
     if (o->weights && t.weights)
         t.weights = o->weights;
-    if (r->scale >= 1)
-        return t;
-    int budget = (int)fmax(ceil(r->scale * t.budget), fmax(1, least->budget));
-    int seeds = (int)fmax(ceil(r->scale * t.n_seeds), fmax(1, least->seeds));
-    t.budget = budget < t.budget ? budget : t.budget;
-    t.n_seeds = seeds < t.n_seeds ? seeds : t.n_seeds;
+    if (o->budget > 0)
+        t.budget = o->budget;
+    else if (r->scale < 1)
+        t.budget = scaled(r->scale, t.budget, least->budget);
+    if (r->scale < 1)
+        t.n_seeds = scaled(r->scale, t.n_seeds, least->seeds);
     return t;
 }
 
@@ -109,7 +115,8 @@ static struct tuning_opts question(const struct study_report *r, const struct st
     return (struct tuning_opts){
         .budget = t->budget, .seed_given = true, .seed = seed,
         .strategy = t->strategy ? t->strategy : tune_default_strategy(), .levels = t->levels,
-        .loop_only = t->loop_only, .experts = t->experts > 0 ? t->experts : -1, .study = true,
+        .loop_only = t->loop_only, .cold = t->cold,
+        .experts = t->experts > 0 ? t->experts : -1, .study = true,
         .resume = !o->fresh, .fresh = o->fresh, .records = o->records,
         .measure = { .threads = r->threads, .seed = r->seed, .limit_s = r->study->limit_s,
                      .compiler = o->compiler, .isa = r->isa },
@@ -258,10 +265,10 @@ static void add_numbers(json_t *o, const struct study_tune *t, const struct stud
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search)
 {
-    json_t *o = json_pack("{s:s, s:i, s:b, s:i, s:i, s:i}", "strategy",
+    json_t *o = json_pack("{s:s, s:i, s:b, s:b, s:i, s:i, s:i}", "strategy",
                           t->strategy ? t->strategy : tune_default_strategy(), "budget", t->budget,
-                          "loop_only", t->loop_only, "experts", t->experts, "levels", t->levels,
-                          "seeds", t->n_seeds);
+                          "loop_only", t->loop_only, "cold", t->cold, "experts", t->experts,
+                          "levels", t->levels, "seeds", t->n_seeds);
     json_t *list = json_array();
     json_object_set_new(o, "trained", trained[0] ? json_string(trained) : json_null());
     add_numbers(o, t, search);

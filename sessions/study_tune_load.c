@@ -67,20 +67,21 @@ static bool read_weights(struct study_loader *l, const struct ynode *map, struct
 static bool read_keys(struct study_loader *l, const struct ynode *map, const char *what,
                       const char *const *keys, struct study_tune *t)
 {
-    const struct ynode *loop_only = ymap_get(map, "loop_only");
+    const struct ynode *loop_only = ymap_get(map, "loop_only"), *cold = ymap_get(map, "cold");
     return ymap_check(&l->doc, map, what, NULL, 0, keys, l->e)
         && read_int(l, map, "budget", 1, 10000000, &t->budget)
         && read_int(l, map, "experts", 0, 64, &t->experts)
         && read_int(l, map, "levels", 1, 2, &t->levels)
         && (!loop_only || ynode_bool(&l->doc, loop_only, "loop_only", &t->loop_only, l->e))
+        && (!cold || ynode_bool(&l->doc, cold, "cold", &t->cold, l->e))
         && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
 }
 
 /* Starts from what `out` already says: the study's, for a variant. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
-    static const char *const keys[] = { "budget", "strategy", "loop_only", "experts", "levels",
-                                        "seeds", "weights", NULL };
+    static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
+                                        "levels", "seeds", "weights", NULL };
     const struct ynode *t = ymap_get(map, "tune");
     if (!t)
         return true;

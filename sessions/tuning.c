@@ -120,6 +120,8 @@ static const char *options_text(struct asked *q, const struct tuning_opts *o)
                           "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
                           "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
                           "compiler", o->measure.compiler ? o->measure.compiler : "");
+    if (o->cold)
+        json_object_set_new(j, "cold", json_true());
     if (o->weights)
         json_object_set_new(j, "weights", json_sprintf("%016llx", (unsigned long long)
                             hash_bytes(o->weights, o->weights_bytes, 0)));
@@ -376,7 +378,7 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .seed = t->seed, .strategy = t->strategy, .time_s = o->time_s,
-        .ledger = !o->study, .baselines = o->baselines, .weights = o->weights,
+        .cold = o->cold, .ledger = !o->study, .baselines = o->baselines, .weights = o->weights,
         .weights_bytes = o->weights_bytes,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };

@@ -15,6 +15,7 @@ struct tuning_opts {
     double time_s;                       /* of the search; 0: no limit */
     int levels;                          /* of the templates: 1 (0 too) or 2 */
     bool loop_only;
+    bool cold;                           /* struct search_opts */
     /* "layout": the layouts that the session sets; "all-layouts"; or a layout step. */
     int n_pins; const char *const *pin;
     int experts;                         /* seeds; 0: TUNING_EXPERTS; < 0: none */

@@ -121,7 +121,7 @@ static void critic_input(const struct row *r, double *x)
 
 static struct row row_new(int kind, int place, const float *state, int n_state, const float *op)
 {
-    struct row r = { .kind = kind, .place = place };
+    struct row r = { .kind = kind, .place = place, .ends = kind == LAYOUT_KIND };
     memcpy(r.state, state, (size_t)n_state * sizeof *state);
     memcpy(r.op, op, OP_FEATURES * sizeof *op);
     r.op[OP_STAGE] = kind == LAYOUT_KIND ? (float)place / 8 : 0;
@@ -157,7 +157,7 @@ static void path_advantages(const struct agents *g, const struct row *row, int n
         }
     if (p->n == 0)
         return;
-    bool ends = row[p->row[0]].kind == LAYOUT_KIND;
+    bool ends = row[p->row[0]].ends;
     ppo_gae(p->reward, p->value, p->n, ends ? 0 : p->value[p->n - 1], &g->o.ppo, p->advantage);
     for (int t = 0; t < p->n; t++)
         advantage[p->row[t]] = p->advantage[t];
@@ -293,7 +293,7 @@ int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float
         || n_directions > AGENT_DIRECTIONS)
         fail("knob %d of kind %d with %d directions", knob, kind, n_directions);
     struct row r = row_new((int)kind, knob, state, LOOP_STATE, op);
-    r.path = knob;
+    r.path = g->walk * LOOP_KNOBS + knob;
     r.n_choices = n_directions;
     decide(g, &r);
     g->last[knob] = g->loop.len;
@@ -308,6 +308,16 @@ void agents_loop_step_end(struct agents *g, double r)
             g->loop.data[g->last[k]].reward += r;
 }
 
+void agents_loop_walk_end(struct agents *g)
+{
+    for (int i = g->walk_from; i < g->loop.len; i++)
+        g->loop.data[i].ends = true;
+    g->walk += g->loop.len > g->walk_from;
+    g->walk_from = g->loop.len;
+    for (int k = 0; k < LOOP_KNOBS; k++)
+        g->last[k] = -1;
+}
+
 void agents_loop_episode_end(struct agents *g)
 {
     if (g->loop.len > 0) {
@@ -320,6 +330,7 @@ void agents_loop_episode_end(struct agents *g)
 void agents_loop_episode_drop(struct agents *g)
 {
     vec_clear(&g->loop);
+    g->walk = g->walk_from = 0;
     for (int k = 0; k < LOOP_KNOBS; k++)
         g->last[k] = -1;
 }

@@ -24,7 +24,7 @@
 
 /* Raise it when the meaning of a state, of op, of a kind or of a direction changes: weights from
  * before are then refused. */
-#define AGENT_ENCODING 1
+#define AGENT_ENCODING 2
 
 #define AGENT_DIRECTIONS 16             /* of a knob, at most */
 
@@ -69,8 +69,10 @@ int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float
 /* r: of the point that the step arrived at.  A knob that did not move in it gets r for its last
  * move. */
 void agents_loop_step_end(struct agents *g, double r);
-/* Trains on the steps.  They are a piece of an endless walk: the value of a knob's last state
- * stands for what would come. */
+/* The next step starts somewhere else: no reward of it is for a move before. */
+void agents_loop_walk_end(struct agents *g);
+/* Trains on the steps.  Those of a walk that did not end are a piece of an endless one: the value
+ * of a knob's last state stands for what would come. */
 void agents_loop_episode_end(struct agents *g);
 /* Forgets the steps instead. */
 void agents_loop_episode_drop(struct agents *g);

@@ -7,12 +7,13 @@
 enum { LAYOUT_KIND = KNOB_KINDS };     /* behind the kinds of loop knobs */
 
 /* One action.  place: number of the action or of the knob.  path: rows of one path are a
- * trajectory. */
+ * trajectory.  ends: nothing comes behind this path. */
 struct row {
     float state[LOOP_STATE], op[OP_FEATURES];
     int kind, place, path, n_choices;
     struct action action;
     double reward;
+    bool ends;
 };
 typedef VEC(struct row) row_vec;
 
@@ -31,11 +32,12 @@ struct agents {
     int layouts;                        /* episodes of the former */
     VEC(int) candidate;                 /* where each starts */
     row_vec loop;
-    int last[LOOP_KNOBS];              /* row of each knob's last move; -1 */
+    int last[LOOP_KNOBS];              /* row of each knob's last move in this walk; -1 */
+    int walk, walk_from;                /* walks that ended, and the first row of this one */
     struct agent_stats stats;
 };
 
-/* GAE along each path; the last row of a loop's path stands for what would come. */
+/* GAE along each path; the last row of a path that does not end stands for what would come. */
 void agents_advantages(struct agents *g, const struct row *row, int n, const double *value,
                        double *advantage);
 /* Optimisers as new, no open episodes. */

@@ -83,7 +83,7 @@ static int stage_left(const struct search *s)
 /* A layout is judged by a few points: what a person would try first is one of them. */
 static void add_usual(struct search *s, int arm)
 {
-    if (s->strategy->ordered || s->arm.data[arm].begun)
+    if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)
         return;
     s->arm.data[arm].begun = true;
     void *point = xcalloc(1, s->p->point_bytes);

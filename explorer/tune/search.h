@@ -24,6 +24,7 @@ struct search_opts {
     const char *strategy;                /* a name of strategy_find */
     double time_s;                       /* stop looking after that; 0: never */
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
+    bool cold;                           /* the usual layout and loops are not tried first */
     double epsilon;                      /* share measured at random; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* of agents (agents_load), or NULL */
     struct str *weights_out;             /* what they are at the end (agents_save), or NULL */

@@ -145,7 +145,8 @@ static int draw_layout(struct search *s)
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    if (s->usual_done || s->p->n_actions == 0 || !s->p->layout_start || s->strategy->ordered ||
+    if (s->usual_done || s->o.cold || s->p->n_actions == 0 || !s->p->layout_start ||
+        s->strategy->ordered ||
         s->stage_budget - s->stage_done < TUNE_TOP * s->o.rounds)
         return -1;
     s->usual_done = true;

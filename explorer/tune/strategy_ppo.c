@@ -2,8 +2,14 @@
  * layout one after the other; in its space the first round is random, every later one an episode of
  * 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
  * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left of
- * the first).  For the same reason a walk has 8 steps, then another one starts at one of the best
- * points.  What was not measured is rewarded by the latency that the model expects. */
+ * the first).  For the same reason a walk has 8 steps, then another one starts, by turns at one of the
+ * best points and anywhere.  What was not measured is rewarded by the latency that the model expects.
+ *
+ * With walks that start where it is good, ALT's reward U - l praises whoever stays: such agents soon
+ * propose nothing new.  So nobody stays, and a step is rewarded by what it changed,
+ * (U - l_new) - (U - l_old): over a walk that adds up to ALT's reward less a constant, so that the
+ * same moves are best, and each is told what it did itself.  Coming back to a point that is known
+ * is as bad as making it slower by the reference, l_ref. */
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
 
@@ -18,6 +24,7 @@ struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates since the last reward */
     void *point, *next;
+    double at;                           /* reward of the point, U - l */
     struct str *out;                     /* of the weights in the end, or NULL */
     int order[LOOP_KNOBS];               /* of the knobs, in this sweep */
 };
@@ -99,6 +106,13 @@ static double reward_of(struct search *s, struct tune_candidate *c)
     return c && !c->illegal ? search_reward(s, search_latency(s, c->score)) : -4;
 }
 
+/* What the step to c from a point with reward `at` earns; in -1 .. 1, or all that agents learnt
+ * would be what fails. */
+static double earned(double at, double now, bool is_new)
+{
+    return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
+}
+
 /* The actor of the next knob moves it.  Every knob comes once before the first comes again, in an
  * order that is drawn anew each time. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
@@ -112,14 +126,14 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
             x->order[j] = i;
         }
     k = x->order[k];
-    int choices = s->p->directions(s->p->ctx, arm, k);
+    int choices = s->p->directions(s->p->ctx, arm, k) - 1;       /* but not to stay */
     memcpy(x->next, x->point, s->p->point_bytes);
-    if (choices < 2)
+    if (choices < 1)
         return;
     s->p->point_state(s->p->ctx, arm, x->next, seen);
     int direction = agents_loop_act(x->agents, s->p->knob_kind(s->p->ctx, arm, k), k, seen,
                                     op_of(s), choices);
-    s->p->point_move(s->p->ctx, arm, x->next, k, direction);
+    s->p->point_move(s->p->ctx, arm, x->next, k, 1 + direction);
 }
 
 /* The fastest points of an arm; returns how many, at most ELITE. */
@@ -143,16 +157,24 @@ static int find_elite(struct search *s, int arm, const struct tune_candidate **o
     return n;
 }
 
-/* Rather one of the best of them. */
-static void start_walk(struct search *s, struct ppo *x, int arm,
+/* At one of the best, the better the likelier; every other walk anywhere. */
+static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
                        const struct tune_candidate *const *elite, int n)
 {
-    if (n == 0) {
-        s->p->point_start(s->p->ctx, arm, x->point);
-        return;
-    }
     int64_t a = rng_range(&s->rng, 0, n - 1), b = rng_range(&s->rng, 0, n - 1);
-    memcpy(x->point, elite[a < b ? a : b]->point, s->p->point_bytes);
+    const struct tune_candidate *c = elite[a < b ? a : b];
+    agents_loop_walk_end(x->agents);
+    if (anywhere) {
+        s->p->point_draw(s->p->ctx, arm, &s->rng, x->next);
+        struct tune_candidate *drawn = search_add(s, arm, x->next);
+        x->at = reward_of(s, drawn);
+        if (drawn && !drawn->illegal) {
+            memcpy(x->point, x->next, s->p->point_bytes);
+            return;
+        }
+    }
+    memcpy(x->point, c->point, s->p->point_bytes);
+    x->at = search_reward(s, c->ms);
 }
 
 static void ppo_propose(struct search *s, void *state, int arm, int round)
@@ -167,13 +189,16 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
     }
     for (int step = 0; step < TUNE_BATCH; step++) {
         if (step % WALK == 0)
-            start_walk(s, x, arm, elite, n);
+            start_walk(s, x, arm, step / WALK % 2 == 1, elite, n);
         take_step(s, x, arm, step);
+        int known = s->pool.len;
         struct tune_candidate *c = search_add(s, arm, x->next);
         double r = reward_of(s, c);
-        agents_loop_step_end(x->agents, r);
-        if (c && !c->illegal)                    /* from what is no program it goes back */
+        agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
+        if (c && !c->illegal) {                  /* from what is no program it goes back */
             memcpy(x->point, x->next, s->p->point_bytes);
+            x->at = r;
+        }
         if (cancelled(s->cancel)) {
             agents_loop_episode_drop(x->agents);
             return;

@@ -20,6 +20,7 @@ struct tune_opts {
     unsigned baselines;                  /* 1 << enum vendor_library, for the winner */
     bool ledger;                         /* measure the winner after each of its lines, too */
     double compare_s;                    /* of the final comparison; 0: up to 2 */
+    bool cold;                           /* struct search_opts */
     const char *weights; size_t weights_bytes;           /* of agents (agents_load), or NULL */
 };
 

@@ -270,6 +270,33 @@ static void a_knob_that_rests_gets_what_comes_for_its_last_move(void **state)
     agents_free(g[1]);
 }
 
+/* After the end of a walk, rewards are not for the moves of that walk; and the value of its last
+ * state does not count, as a critic that thinks everything worth 0 cannot tell. */
+static void a_walk_that_ended_gets_nothing_of_the_next(void **state)
+{
+    struct agents *g = agents_new(5, NULL);
+    double value[4] = { 3, 3, 3, 3 }, advantage[4], gamma = g->o.ppo.gamma;
+    float point[LOOP_STATE] = { 0.5f };
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        agents_loop_act(g, KNOB_ORDER, t % 2, point, some_op, 5);
+        agents_loop_step_end(g, t + 1);
+        if (t == 1)
+            agents_loop_walk_end(g);
+    }
+    agents_advantages(g, g->loop.data, g->loop.len, value, advantage);
+    for (int t = 0; t < 4; t++) {
+        double want = t == 0 ? 1 + 2 : t == 2 ? 3 + 4 : t + 1;        /* its own and the next's */
+        double later = t < 2 ? 0 : gamma * 3;                         /* the second walk goes on */
+        assert_true(fabs(advantage[t] - (want + later - 3)) < 1e-12);
+    }
+    agents_loop_walk_end(g);
+    agents_loop_walk_end(g);                                          /* an empty walk */
+    agents_loop_episode_end(g);
+    assert_int_equal(agents_stats(g).trainings, 1);
+    agents_free(g);
+}
+
 /* A = the sum over what follows on the path of (gamma lambda)^l delta, by definition. */
 static double slow_advantage(const struct agents *g, const struct row *row, const double *value,
                              int n, int i)
@@ -281,7 +308,7 @@ static double slow_advantage(const struct agents *g, const struct row *row, cons
             continue;
         while (next < n && row[next].path != row[i].path)
             next++;
-        double last = row[t].kind == LAYOUT_KIND ? 0 : value[t];
+        double last = row[t].ends ? 0 : value[t];
         sum += weight * (row[t].reward + gamma * (next < n ? value[next] : last) - value[t]);
         weight *= gamma * g->o.ppo.lambda;
     }
@@ -295,11 +322,12 @@ static void advantages_follow_each_knob_and_each_layout(void **state)
     (void)state;
     printf("seed 6\n");
     for (int round = 0; round < 20; round++) {
-        struct row row[60] = {{{0}, {0}, 0, 0, 0, 0, {0, 0}, 0}};
+        struct row row[60] = {{.kind = 0}};
         double value[60], advantage[60];
         int n = (int)rng_range(&r, 1, 60), kind = round % 2 ? LAYOUT_KIND : 3;
         for (int i = 0; i < n; i++) {
             row[i].kind = kind;
+            row[i].ends = kind == LAYOUT_KIND;
             row[i].path = (int)rng_range(&r, 0, 6);
             row[i].reward = nn_gaussian(&r);
             value[i] = nn_gaussian(&r);
@@ -527,6 +555,7 @@ int main(void)
         cmocka_unit_test(layouts_train_after_every_fourth),
         cmocka_unit_test(only_the_candidate_that_was_kept_is_learnt),
         cmocka_unit_test(a_knob_that_rests_gets_what_comes_for_its_last_move),
+        cmocka_unit_test(a_walk_that_ended_gets_nothing_of_the_next),
         cmocka_unit_test(advantages_follow_each_knob_and_each_layout),
         cmocka_unit_test(rewards_are_within_their_range),
         cmocka_unit_test(they_walk_through_the_spaces_of_operators),

@@ -34,7 +34,7 @@ static const char demo[] =
     "- {id: plain}\n"
     "- {id: joint, title: jointly, tune: {}}\n"
     "- {id: loops, steps: ['layout set C \"N M\"'],\n"
-    "   tune: {strategy: evo, loop_only: true, seeds: [5]}}\n"
+    "   tune: {strategy: evo, loop_only: true, cold: true, seeds: [5]}}\n"
     "tune: {budget: 80, experts: 0, seeds: [1, 2, 3]}\n"
     "metrics:\n"
     "- {id: best, unit: ms, value: tune.best_ms, base: loops}\n"
@@ -64,12 +64,12 @@ static void clauses_are_joined(void **state)
     (void)state;
     assert_false(study_tune_of(s, 0, 0).on);
     struct study_tune t = study_tune_of(s, 0, 1);
-    assert_true(t.on && !t.loop_only && !t.strategy);
+    assert_true(t.on && !t.loop_only && !t.cold && !t.strategy);
     assert_int_equal(t.budget, 80);
     assert_int_equal(t.experts, 0);
     assert_int_equal(t.n_seeds, 3);
     t = study_tune_of(s, 1, 2);
-    assert_true(t.on && t.loop_only);
+    assert_true(t.on && t.loop_only && t.cold);
     assert_string_equal(t.strategy, "evo");
     assert_int_equal(t.budget, 40);                      /* of the case */
     assert_int_equal(t.n_seeds, 1);
@@ -103,7 +103,8 @@ static void nonsense_is_refused_at_its_place(void **state)
 {
     static const struct { const char *from, *to; } edits[] = {
         { "strategy: evo", "strategy: eva" }, { "loop_only: true", "loop_only: 3" },
-        { "loop_only: true", "loops_only: true" }, { "seeds: [5]", "seeds: []" },
+        { "loop_only: true", "loops_only: true" }, { "cold: true", "cold: ice" },
+        { "seeds: [5]", "seeds: []" },
         { "seeds: [5]", "seeds: 5" }, { "seeds: [1, 2, 3]", "seeds: [1, 2, 1]" },
         { "budget: 80", "budget: 0" }, { "budget: 80", "budget: many" },
         { "experts: 0", "experts: -1" }, { "experts: 0", "levels: 3" },
@@ -247,7 +248,29 @@ static void scale_shrinks_budgets_and_seeds(void **state)
     assert_true(x.last.loop_only && streq(x.last.strategy, "evo"));
     assert_int_equal(x.last_steps, 1);
     assert_int_equal(x.last.measure.threads, 1);
+    assert_true(x.last.cold);
     study_report_free(r);
+    study_free(s);
+}
+
+static void a_budget_of_the_reader_goes_before_all(void **state)
+{
+    static const double scale[] = { 1, 0.1 };
+    static const int searches[] = { 3 + 1 + 1 + 1 + 3 + 1, 2 };
+    struct study *s = must_parse(demo);
+    struct err e = {0};
+    (void)state;
+    for (int i = 0; i < COUNT_OF(scale); i++) {
+        struct script x = {0};
+        struct study_opts o = { .scale = scale[i], .budget = 33, .ctx = &x, .seed = 1,
+                                .measure = measured_so, .tune = searched_so };
+        struct study_report *r = NULL;
+        if (!study_run(s, &o, NULL, &x.cancel, &r, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(x.searches, searches[i]);
+        assert_int_equal(x.last.budget, 33);
+        study_report_free(r);
+    }
     study_free(s);
 }
 
@@ -338,7 +361,7 @@ static void curves_are_drawn(void **state)
 static void every_key_is_documented(void **state)
 {
     static const char *const keys[] = {
-        "tune", "strategy", "budget", "loop_only", "experts", "levels", "seeds", "weights",
+        "tune", "strategy", "budget", "loop_only", "cold", "experts", "levels", "seeds", "weights",
         "trained", "eighth_ms", "quarter_ms", "half_ms", "best_ms", "fastest_ms", "slowest_ms",
         "start_ms", "trials", "failed", "seconds", "searches", "seed", "run", "answered", "curve",
         "by", "groups", "baselines",
@@ -367,6 +390,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused_at_its_place),
         cmocka_unit_test(numbers_follow_from_the_curves),
         cmocka_unit_test(scale_shrinks_budgets_and_seeds),
+        cmocka_unit_test(a_budget_of_the_reader_goes_before_all),
         cmocka_unit_test(what_has_no_result_says_why),
         cmocka_unit_test(weights_reach_the_search),
         cmocka_unit_test(curves_are_drawn),
