@@ -12,7 +12,6 @@
 
 #define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
 #define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
-#define FEW_LAYOUTS 3                    /* with fewer, layouts were not searched */
 #define DRAW_EVERY_S 0.2
 
 struct tuner {
@@ -254,10 +253,7 @@ static void add_times(struct str *out, const struct tune_result *r)
 /* What the search started from. */
 static void add_seeds(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
 {
-    const struct tune_view *v = t->result->view;
-    int n = 0;
-    for (int i = 0; i < v->n_trials; i++)
-        n += v->trial[i]->seed && i > 0;
+    int n = tuning_experts(t);
     label(out, "seeds:");
     if (n > 0)
         str_printf(out, "the session and %d expert schedule%s\n", n, n == 1 ? "" : "s");
@@ -269,23 +265,15 @@ static void add_seeds(struct str *out, const struct tuner *u, const struct tunin
         str_add(out, "the session alone: no program started from an expert\n");
 }
 
-/* The smallest budget that visits three layouts; its joint stage is a part of it. */
-static int layouts_from(void)
-{
-    int budget = 1, rest;
-    while (plan_layouts(plan_of(budget, false).joint, TUNE_ROUNDS, &rest) < FEW_LAYOUTS)
-        budget++;
-    return budget;
-}
-
 static void add_search(struct str *out, const struct tuning *t)
 {
     const struct tune_result *r = t->result;
-    int from = layouts_from();
+    int from = plan_layouts_from();
     label(out, "spaces:");
     str_printf(out, "%.3g layouts, %d tried; %.3g loop schedules of the best one\n", r->layouts,
                r->view->layouts_tried, r->points);
-    if (r->layouts > FEW_LAYOUTS && r->view->layouts_tried < FEW_LAYOUTS && t->budget < from) {
+    if (r->layouts > TUNE_FEW_LAYOUTS && r->view->layouts_tried < TUNE_FEW_LAYOUTS
+        && t->budget < from) {
         label(out, "");
         str_printf(out, "the budget is too small to search layouts: from about %d on\n",
                    (from + 9) / 10 * 10);

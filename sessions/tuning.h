@@ -82,5 +82,7 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
  * With its ledger.  Where the session is the fastest, only its measurement. */
 bool tuning_apply(const struct tuning *t, struct session *s, struct err *e);
 /* `tilescope tune --json` (schema.md). */
+/* Expert schedules among the seeds; t->result is there. */
+int tuning_experts(const struct tuning *t);
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);
 #endif

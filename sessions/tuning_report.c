@@ -148,6 +148,15 @@ static json_t *times_of(const struct tune_result *r)
                      t->search, "final", r->final_s);
 }
 
+int tuning_experts(const struct tuning *t)
+{
+    const struct tune_view *v = t->result->view;
+    int n = 0;
+    for (int i = 1; i < v->n_trials; i++)                /* the first is the session */
+        n += v->trial[i]->seed;
+    return n;
+}
+
 /* What only a search can say. */
 static void add_search(json_t *j, const struct tune_result *r)
 {
@@ -157,8 +166,8 @@ static void add_search(json_t *j, const struct tune_result *r)
         joint += v->trial[i]->stage == STAGE_JOINT;
     json_object_set_new(j, "seconds", times_of(r));
     json_object_set_new(j, "joint_trials", json_integer(joint));
-    json_object_set_new(j, "layouts", json_pack("{s:f, s:i}", "size", r->layouts, "tried",
-                                                v->layouts_tried));
+    json_object_set_new(j, "layouts", json_pack("{s:f, s:i, s:i}", "size", r->layouts, "tried",
+                                                v->layouts_tried, "from", plan_layouts_from()));
     json_object_set_new(j, "loops", json_pack("{s:f}", "size", r->points));
     json_object_set_new(j, "illegal", json_integer(v->illegal));
     json_object_set_new(j, "model", v->accuracy.known ?
@@ -186,6 +195,7 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
     json_object_set_new(j, "speedup", number(t->speedup));
     json_object_set_new(j, "baselines", baselines_of(t));
     json_object_set_new(j, "failures", failures(t));
+    json_object_set_new(j, "experts", t->result ? json_integer(tuning_experts(t)) : json_null());
     if (t->result)
         add_search(j, t->result);
     json_object_set_new(j, "machine", text(machine));

@@ -267,6 +267,13 @@ void agents_layout_keep(struct agents *g, int candidate)
     g->candidate.len = 1;
 }
 
+void agents_layout_drop(struct agents *g)
+{
+    g->layout.len = g->rewarded;
+    g->candidate.len = 1;
+    g->candidate.data[0] = g->rewarded;
+}
+
 void agents_layout_reward(struct agents *g, double r)
 {
     agents_layout_keep(g, g->candidate.len - 1);

@@ -57,6 +57,8 @@ double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
                          const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
 void agents_layout_keep(struct agents *g, int candidate);
+/* Forgets all candidates: another layout was chosen. */
+void agents_layout_drop(struct agents *g);
 /* Ends the episode: r for the last action of the candidate that was kept (or begun last), what
  * comes before learns through GAE.  Trains at the end of every layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);

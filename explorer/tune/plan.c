@@ -28,3 +28,11 @@ int plan_layouts(int joint, int rounds, int *rest)
     *rest = joint % each;
     return joint / each;
 }
+
+int plan_layouts_from(void)
+{
+    int budget = 1, rest;
+    while (plan_layouts(plan_of(budget, false).joint, TUNE_ROUNDS, &rest) < TUNE_FEW_LAYOUTS)
+        budget++;
+    return budget;
+}

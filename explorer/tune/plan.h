@@ -25,4 +25,7 @@ int plan_batches(int stage_budget);
 /* How many layouts the joint stage visits, and what is left then for the best one: (300) is 18
  * layouts of 16, and 12. */
 int plan_layouts(int joint, int rounds, int *rest);
+enum { TUNE_FEW_LAYOUTS = 3 };          /* with fewer, layouts were not searched */
+/* The smallest budget that visits TUNE_FEW_LAYOUTS. */
+int plan_layouts_from(void);
 #endif

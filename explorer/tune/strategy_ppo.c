@@ -22,7 +22,8 @@ enum { WALK = 8, ELITE = 8 };
 
 struct ppo {
     struct agents *agents;
-    VEC(int64_t *) drawn;                /* candidates since the last reward */
+    VEC(int64_t *) drawn;                /* candidates of the actor since the last reward */
+    int draws;                           /* of layouts, the actor's or not */
     void *point, *next;
     double at;                           /* reward of the point, U - l */
     struct str *out;                     /* of the weights in the end, or NULL */
@@ -65,9 +66,13 @@ static void ppo_close(void *state)
 
 /* --- Layouts -------------------------------------------------------------------------------- */
 
+/* A new actor's factors are near half of the extent (sigmoid(u), SPEC E.3), and a search tries a
+ * dozen layouts: every other one that the model chooses from comes from anywhere. */
 static bool ppo_layout(struct search *s, void *state, int64_t *factor)
 {
     struct ppo *x = state;
+    if (x->draws++ % 2)
+        return strategy_random_layout(s, NULL, factor);
     double action[TUNE_MAX_LAYOUT_KNOBS];
     float seen[LAYOUT_STATE];
     if (x->drawn.len > 0)
@@ -87,12 +92,18 @@ static void ppo_layout_told(struct search *s, void *state, const int64_t *factor
 {
     struct ppo *x = state;
     size_t bytes = (size_t)s->p->n_actions * sizeof *factor;
-    for (int i = 0; measured && i < x->drawn.len; i++)
-        if (memcmp(x->drawn.data[i], factor, bytes) == 0) {
-            agents_layout_keep(x->agents, i);
-            agents_layout_reward(x->agents, reward);
-            vec_clear(&x->drawn);
-        }
+    int i = 0;
+    if (!measured)
+        return;
+    while (i < x->drawn.len && memcmp(x->drawn.data[i], factor, bytes) != 0)
+        i++;
+    if (i < x->drawn.len) {
+        agents_layout_keep(x->agents, i);
+        agents_layout_reward(x->agents, reward);
+    } else {
+        agents_layout_drop(x->agents);
+    }
+    vec_clear(&x->drawn);
 }
 
 /* --- Loops ---------------------------------------------------------------------------------- */

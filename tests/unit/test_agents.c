@@ -241,6 +241,32 @@ static void only_the_candidate_that_was_kept_is_learnt(void **state)
     }
 }
 
+/* Candidates that were dropped between two episodes leave no trace but in the random numbers. */
+static void dropped_candidates_are_not_learnt(void **state)
+{
+    static const float some_state[LAYOUT_STATE] = { 0.25f };
+    struct agents *g = agents_new(3, NULL);
+    double u[8];
+    (void)state;
+    for (int episode = 0; episode < 4; episode++) {
+        struct str before = weights(g);
+        candidates(g, 3, 1, 1, u);
+        struct str now = weights(g);
+        assert_int_equal(memcmp(before.data, now.data, now.len) == 0, episode < 3);
+        str_free(&before);
+        str_free(&now);
+        for (int c = 0; c < 2; c++) {
+            agents_layout_begin(g);
+            agents_layout_act(g, some_state, some_op, 0);
+        }
+        agents_layout_drop(g);
+        agents_layout_reward(g, -4);                    /* of nothing */
+        assert_int_equal(agents_stats(g).episodes, episode + 1);
+    }
+    assert_int_equal(agents_stats(g).trainings, 1);
+    agents_free(g);
+}
+
 /* With one actor per step, a knob's reward is the sum until it moves again. */
 static void a_knob_that_rests_gets_what_comes_for_its_last_move(void **state)
 {
@@ -554,6 +580,7 @@ int main(void)
         cmocka_unit_test(the_seed_and_the_calls_decide),
         cmocka_unit_test(layouts_train_after_every_fourth),
         cmocka_unit_test(only_the_candidate_that_was_kept_is_learnt),
+        cmocka_unit_test(dropped_candidates_are_not_learnt),
         cmocka_unit_test(a_knob_that_rests_gets_what_comes_for_its_last_move),
         cmocka_unit_test(a_walk_that_ended_gets_nothing_of_the_next),
         cmocka_unit_test(advantages_follow_each_knob_and_each_layout),
