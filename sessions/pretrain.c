@@ -78,10 +78,23 @@ static bool get_int(struct loader *l, const struct ynode *root, const char *key,
     return !v || ynode_int(&l->doc, v, key, lo, hi, out, l->e);
 }
 
+static bool get_share(struct loader *l, const struct ynode *root, const char *key, double *out)
+{
+    const struct ynode *v = ymap_get(root, key);
+    if (!v)
+        return true;
+    if (!ynode_double(&l->doc, v, key, out, l->e))
+        return false;
+    if (*out > 0 && *out <= 1)
+        return true;
+    err_set(l->e, ERR_RANGE, "%s: %g is not above 0 and at most 1", key, *out);
+    return at(l, v);
+}
+
 static bool read_root(struct loader *l, struct pretrain *p)
 {
     static const char *const keys[] = { "pretrain", "title", "note", "seed", "passes", "budget",
-                                        "measured", "workloads", NULL };
+                                        "measured", "entropy", "workloads", NULL };
     const struct ynode *root = l->doc.root, *version, *budget;
     int64_t v, seed = 1, passes = 1, n, measured = INT_MAX;
     if (!root) {
@@ -98,7 +111,7 @@ static bool read_root(struct loader *l, struct pretrain *p)
         || !ymap_need(&l->doc, root, "budget", &budget, l->e)
         || !ynode_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
         || !get_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
-        || !read_workloads(l, root, p))
+        || !get_share(l, root, "entropy", &p->entropy) || !read_workloads(l, root, p))
         return false;
     p->seed = (uint64_t)seed;
     p->passes = (int)passes;

@@ -7,6 +7,7 @@
  *     passes: 3                            # how often the list is gone through; default 1
  *     budget: 200                          # trials for each workload in each pass
  *     measured: 64                         # so many of them on the machine; default: all
+ *     entropy: 0.05                        # its weight in the loss; default 0.01 (SPEC E.3)
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
  *
@@ -28,6 +29,7 @@ struct pretrain {
     const char *path, *title, *note;
     uint64_t seed;
     int passes, budget, measured;                        /* measured <= budget */
+    double entropy;                                      /* 0: the agents' */
     int n; const char *const *workload;                  /* operators, as they are written there */
 };
 

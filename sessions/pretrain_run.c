@@ -133,6 +133,7 @@ static bool search(struct training *t, struct kernels *k, struct str *weights, s
 {
     struct search_opts so = {
         .budget = t->p->budget, .seed = visit_seed(t), .strategy = "ppo",
+        .entropy = t->p->entropy,
         .cold = true,                            /* there is more to learn on the way down */
         .weights = t->weights.len ? t->weights.data : NULL, .weights_bytes = t->weights.len,
         .weights_out = weights,

@@ -274,6 +274,16 @@ void agents_layout_drop(struct agents *g)
     g->candidate.data[0] = g->rewarded;
 }
 
+void agents_layout_end(struct agents *g)
+{
+    agents_layout_drop(g);
+    if (g->rewarded > 0)
+        g->stats.layout_entropy = train(g, g->layout.data, g->rewarded, &g->layout_norm).entropy;
+    vec_clear(&g->layout);
+    g->rewarded = g->layouts = 0;
+    g->candidate.data[0] = 0;
+}
+
 void agents_layout_reward(struct agents *g, double r)
 {
     agents_layout_keep(g, g->candidate.len - 1);
@@ -283,11 +293,8 @@ void agents_layout_reward(struct agents *g, double r)
     g->rewarded = g->layout.len;
     g->layouts++;
     g->stats.episodes++;
-    if (g->layouts == g->o.layout_batch) {
-        g->stats.layout_entropy = train(g, g->layout.data, g->layout.len, &g->layout_norm).entropy;
-        vec_clear(&g->layout);
-        g->rewarded = g->layouts = 0;
-    }
+    if (g->layouts == g->o.layout_batch)
+        agents_layout_end(g);
     g->candidate.data[0] = g->layout.len;
 }
 

@@ -62,6 +62,8 @@ void agents_layout_drop(struct agents *g);
 /* Ends the episode: r for the last action of the candidate that was kept (or begun last), what
  * comes before learns through GAE.  Trains at the end of every layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);
+/* Trains on what was rewarded since: no more episodes follow. */
+void agents_layout_end(struct agents *g);
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 

@@ -27,6 +27,7 @@ struct search_opts {
     bool cold;                           /* the usual layout and loops are not tried first */
     double epsilon;                      /* share measured at random; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* of agents (agents_load), or NULL */
+    double entropy;                      /* its weight while agents learn; 0: SPEC E.3's 0.01 */
     struct str *weights_out;             /* what they are at the end (agents_save), or NULL */
 };
 

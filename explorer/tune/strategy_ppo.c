@@ -41,7 +41,10 @@ static const float *op_of(const struct search *s)
 static void *ppo_open(struct search *s)
 {
     struct ppo *x = xcalloc(1, sizeof *x);
-    x->agents = agents_new(s->o.seed, NULL);
+    struct agents_opts o = agents_defaults();
+    if (s->o.entropy > 0)
+        o.ppo.entropy_coef = s->o.entropy;
+    x->agents = agents_new(s->o.seed, &o);
     if (s->o.weights) {
         struct err e;
         agents_load(x->agents, s->o.weights, s->o.weights_bytes, NULL, &e);
@@ -55,8 +58,10 @@ static void *ppo_open(struct search *s)
 static void ppo_close(void *state)
 {
     struct ppo *x = state;
-    if (x->out)
+    if (x->out) {
+        agents_layout_end(x->agents);
         agents_save(x->agents, "", x->out);
+    }
     agents_free(x->agents);
     vec_free(&x->drawn);
     free(x->point);

@@ -202,6 +202,12 @@ static void layouts_train_after_every_fourth(void **state)
     assert_true(isnan(agents_stats(g).loop_entropy));
     agents_layout_reward(g, 1);                         /* nothing was drawn: no episode */
     assert_int_equal(agents_stats(g).episodes, 9);
+    agents_layout_end(g);                               /* the ninth alone */
+    agents_layout_end(g);
+    assert_int_equal(agents_stats(g).trainings, 3);
+    for (int i = 0; i < 4; i++)
+        layout_episode(g);
+    assert_int_equal(agents_stats(g).trainings, 4);
     str_free(&before);
     agents_free(g);
 }

@@ -68,6 +68,8 @@ static const struct { const char *text, *says; int line; } wrong[] = {
     { HEAD "workloads:\n- gmm m=8 k=8 n=8\n- gmm m=8 k=8 n=8\n", "twice", 5 },
     { HEAD "seed: -1\nworkloads: [gmm m=8 k=8 n=8]\n", "seed", 3 },
     { HEAD "measured: 39\nworkloads: [gmm m=8 k=8 n=8]\n", "measured", 3 },
+    { HEAD "entropy: 0\nworkloads: [gmm m=8 k=8 n=8]\n", "entropy", 3 },
+    { HEAD "entropy: much\nworkloads: [gmm m=8 k=8 n=8]\n", "entropy", 3 },
     { HEAD "passes: 0\nworkloads: [gmm m=8 k=8 n=8]\n", "passes", 3 },
 };
 
