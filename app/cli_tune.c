@@ -211,11 +211,10 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
         str_add(out, ", as it was: nothing is shown to be faster");
     else if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast", t->speedup);
-    if (m && m->gflops > 0) {
-        str_printf(out, ", %.1f GFLOP/s", m->gflops);
-        if (m->peak_fraction > 0)
-            str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
-    }
+    if (m ? m->gflops > 0 : t->gflops > 0)
+        str_printf(out, ", %.1f GFLOP/s", m ? m->gflops : t->gflops);
+    if (m && m->peak_fraction > 0)
+        str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
     str_add(out, "\n");
     label(out, "verified:");
     str_paint(out, u->cli->color_out, PAINT_GOOD, "true");

@@ -353,6 +353,10 @@ static void take_result(struct tuning *t)
     t->line = r->line;
     t->measured = r->measured && r->m.outcome == OUTCOME_OK;
     t->m = r->m;
+    if (t->measured) {
+        t->gflops = r->m.gflops;
+        t->spread = r->m.latency.spread;
+    }
     t->ledger = r->ledger;
     t->final_start = r->start ? in_final(r, r->start) : NULL;
     t->final_best = r->best ? in_final(r, r->best) : NULL;
@@ -418,6 +422,8 @@ static bool answer(struct tuning *t, struct asked *q, struct err *e)
         if (streq(r->strategy, "final")) {
             t->line = records_lines(t->mem, r->steps, &t->n_lines);
             t->best_ms = r->min_ms;
+            t->gflops = r->gflops;
+            t->spread = r->spread;
             continue;
         }
         t->trials++;
@@ -440,6 +446,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
     q.scratch = arena_new();
     t->note = "";
     t->start_ms = t->best_ms = INFINITY;
+    t->spread = NAN;
     bool ok = ask(&q, s, o, e) && records_open(o->records, &q.records, e);
     if (ok) {
         t->spec = q.spec;

@@ -52,7 +52,8 @@ struct tuning {
      * best_ms; NAN: not known. */
     double speedup;
     int n_lines; const char *const *line;            /* the winner's */
-    bool measured; struct measurement m; /* the winner's */
+    bool measured; struct measurement m; /* the winner's, in this call */
+    double gflops, spread;               /* of it, now or in the records; 0, NAN: not known */
     /* Of every step of the winner, [0] the bare operator: the ledger; NULL: not measured. */
     struct measurement *ledger;
     int failed[TUNE_OUTCOMES];

@@ -88,10 +88,10 @@ static json_t *best_of(const struct tuning *t)
                           "is_start", t->is_start);
     bool full = t->measured;
     json_object_set_new(j, "verified", full ? json_boolean(t->m.verified) : json_true());
-    json_object_set_new(j, "gflops", full ? number(t->m.gflops) : json_null());
+    json_object_set_new(j, "gflops", t->gflops > 0 ? number(t->gflops) : json_null());
     json_object_set_new(j, "peak_fraction",
                         full && t->m.peak_fraction > 0 ? number(t->m.peak_fraction) : json_null());
-    json_object_set_new(j, "spread", full ? number(t->m.latency.spread) : json_null());
+    json_object_set_new(j, "spread", number(t->spread));
     return j;
 }
 

@@ -33,6 +33,7 @@ t 0 '^verified: true' run "$dir/out.yaml" --meters clock
 t 0 'max rel err|true' run "$dir/out.yaml" --check
 
 t 0 'from the records of' tune "$op" --budget 24 "${quick[@]}"
+t 0 'GFLOP/s' tune "$op" --budget 24 "${quick[@]}"
 same 'nothing new was measured' 25 "$(records)"
 t 0 '"answered": true' tune "$op" --budget 20 --seed 7 --json
 
