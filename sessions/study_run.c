@@ -73,8 +73,8 @@ static double search_time_s(const struct study *s)
 /* Weights by their name: what was tuned says what it had. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
-    str_printf(text, " %d %s %d %d %d %d %s", t->budget,
-               t->strategy ? t->strategy : "", t->loop_only, t->cold, t->experts, t->levels, t->weights ? t->weights : "");
+    str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
+               t->loop_only, t->cold, t->experts, t->levels, t->weights ? t->weights : "");
     for (int i = 0; i < t->n_seeds; i++)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }

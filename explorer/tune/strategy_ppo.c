@@ -1,12 +1,13 @@
 /* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3): the layout actor draws the splits of a
- * layout one after the other; in its space the first round is random, every later one an episode of
- * 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
- * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left of
- * the first).  For the same reason a walk has 8 steps, then another one starts, by turns at one of the
- * best points and anywhere.  What was not measured is rewarded by the latency that the model expects.
+ * layout one after the other; in its space the first round is random, every later one an episode
+ * of 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
+ * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left
+ * of the first).  For the same reason a walk has 8 steps, then another one starts, by turns at one
+ * of the best points and anywhere.  What was not measured is rewarded by the latency that the model
+ * expects.
  *
- * With walks that start where it is good, ALT's reward U - l praises whoever stays: such agents soon
- * propose nothing new.  So nobody stays, and a step is rewarded by what it changed,
+ * With walks that start where it is good, ALT's reward U - l praises whoever stays: such agents
+ * soon propose nothing new.  So nobody stays, and a step is rewarded by what it changed,
  * (U - l_new) - (U - l_old): over a walk that adds up to ALT's reward less a constant, so that the
  * same moves are best, and each is told what it did itself.  Coming back to a point that is known
  * is as bad as making it slower by the reference, l_ref. */

@@ -181,7 +181,6 @@ static bool run(struct tune_result *r, const struct tune_opts *o, const struct s
 {
     struct search_opts so = {
         .budget = o->budget, .seed = o->seed, .time_s = o->time_s, .rounds = o->rounds,
-        
         .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
         .strategy = o->strategy ? o->strategy : tune_default_strategy(),
