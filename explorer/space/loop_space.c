@@ -447,7 +447,8 @@ static void pin_nest(struct builder *b)
     const struct stage *s = b->stage;
     for (int i = 0; i < b->p->n_steps; i++) {
         const struct step *x = b->p->parsed[i];
-        bool loop = x->kind > STEP_LOOP_SPLIT && x->kind <= STEP_LOOP_CACHE_READ;
+        bool loop = (x->kind > STEP_LOOP_SPLIT && x->kind <= STEP_LOOP_CACHE_READ) ||
+                    x->kind == STEP_LOOP_PREFETCH;
         if (loop && strcaseeq(x->target, s->name))
             b->nest->pinned = true;
     }

@@ -83,6 +83,50 @@ static void shipped_ones_are_right(void **state)
     arena_free(a);
 }
 
+static bool has_step(const struct expert_schedule *s, const char *line)
+{
+    for (int i = 0; i < s->n; i++)
+        if (str_starts(s->step[i], line))
+            return true;
+    return false;
+}
+
+/* What streams through the caches: inputs are asked for ahead, results stored past them. */
+static void large_operands(void **state)
+{
+    (void)state;
+    static const struct { const char *text; int64_t in, out; bool ahead, stream; } table[] = {
+        { "c3d n=%lld i=256 depth=4 h=14 w=14 o=16 k=1", 802816, 50176, true, false },
+        { "c3d n=%lld i=256 depth=4 h=14 w=14 o=16 k=1", 0, 0, false, false },
+        { "c3d n=%lld i=16 depth=4 h=14 w=14 o=64 k=3 p=1", 65536, 200704, false, true },
+        { "grp n=%lld i=32 h=64 w=64 o=64 k=1 s=2 g=2", 524288, 262144, true, true },
+        { "grp n=%lld i=32 h=64 w=64 o=64 k=1 s=2 g=2", 0, 0, false, false },
+        { "dep n=%lld c=64 h=56 w=56 k=3 p=1", 861184, 802816, true, true },
+        { "dep n=%lld c=64 h=56 w=56 k=3 p=1", 0, 0, false, false },
+    };
+    struct machine m;
+    machine_read(&m);
+    int64_t cache = machine_last_cache(&m);
+    for (int i = 0; cache > 0 && i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        struct experts all;
+        struct expert_schedule s[1];
+        struct err e;
+        int n = 0;
+        int64_t per = table[i].in + table[i].out, samples = per ? 3 * cache / per / 2 + 1 : 1;
+        if (per && !table[i].stream)
+            samples = cache / table[i].in + 1;
+        const char *spec = arena_printf(a, table[i].text, (long long)samples);
+        assert_true(experts_read(a, &all, &e));
+        if (!expert_schedules(a, &all, spec, 1, 1, s, &n, &e) || n < 1)
+            fail_msg("%s: %s", spec, e.text);
+        if (has_step(&s[0], "loop prefetch Conv Inp") != table[i].ahead ||
+            has_step(&s[0], "loop stream Conv") != table[i].stream)
+            fail_msg("%s, expert %s: prefetch and stream are wrong", spec, s[0].expert->id);
+        arena_free(a);
+    }
+}
+
 static void others_have_none(void **state)
 {
     (void)state;
@@ -157,7 +201,8 @@ static void faults_name_the_expert(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped_ones_are_right), cmocka_unit_test(others_have_none),
+        cmocka_unit_test(shipped_ones_are_right), cmocka_unit_test(large_operands),
+        cmocka_unit_test(others_have_none),
         cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(faults_name_the_expert),
     };
     setenv("TILESCOPE_HOME", ".", 0);
