@@ -125,6 +125,8 @@ static void hints_name_what_is_read_next(void **state)
         long n = run(data, hint);
         assert_true(n > 0 && n < MOST_HINTS);
         check_row(a, &rows[i], hint, n, data[b], f->buffer[b].elems);
+        for (int k = 0; k < f->n_params; k++)
+            free(data[k]);
         arena_free(a);
     }
     free(hint);
