@@ -29,7 +29,7 @@ static const char *const reserved[] = {
     "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
     "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
-    "store_over", "times",
+    "store_over", "times", "prefetch",
 };
 
 static struct name **bucket_of(struct names *n, const char *text)

@@ -186,6 +186,13 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "        for n.1 32 vectorize\n"
       "          C[6*m.0 + m.1][32*n.0 + n.1] = C_acc[m.1][n.1]\n",
       "tests/golden/c/prefetch.c" },
+    { "a tensor with the name of a helper",
+      "in prefetch[4][40]\nout C[4]\n"
+      "for m 4 prefetch prefetch 1\n"
+      "  C[m] = 0\n"
+      "  for k 40 reduce\n"
+      "    C[m] += prefetch[m][k]\n",
+      NULL },
     { "lanes of a fused loop that are contiguous after all",
       "in A[8][32]\nout C[8][32]\n"
       "for f 8\n"
