@@ -343,6 +343,13 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
                 g->tensor[t].name);
         return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
     }
+    for (int i = 0; i < s->n_reads; i++)
+        if (streq(s->read[i].tensor, g->tensor[t].name) &&
+            stage_axis(s, s->read[i].axis) < stage_axis(s, axis)) {
+            err_set(e, ERR_STEP, "loop %s of %s reads a tile of %s that was copied before: "
+                    "cache_read at %s", axis, s->name, g->tensor[t].name, s->read[i].axis);
+            return err_fix(e, "prefetch it at %s", s->read[i].axis);
+        }
     if (r.moves[stage_axis(s, axis)])
         return true;
     err_set(e, ERR_STEP, "%s is read at the same places in every iteration of loop %s of %s",

@@ -32,7 +32,7 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
 /* May `node` ask for `tensor` ahead of the iterations of axis `axis`?  It is read from memory
- * there, at places that move with the axis. */
+ * there, and not from a tile, at places that move with the axis. */
 bool lower_prefetch_check(const struct lowering *in, int node, const char *tensor, const char *axis,
                           struct err *e);
 
