@@ -75,6 +75,15 @@ static bool same_line(const struct tree *t)
            !bounded(k) && k->node == t->node;
 }
 
+/* One iteration, or all of them written out: nothing is asked for ahead (gen/build.c). */
+static bool no_loop_left(const struct tree *t)
+{
+    bool known = (!t->begin || t->begin->kind == EXPR_CONST) &&
+                 (!t->end || t->end->kind == EXPR_CONST);
+    int64_t begin = known && t->begin ? t->begin->value : 0;
+    return known && (t->ann == LOOP_UNROLL || (t->end ? t->end->value : t->extent) - begin <= 1);
+}
+
 /* Prints the loops that share a line; returns the innermost of them. */
 static const struct tree *print_loops(struct printer *pr, const struct tree *t, int depth)
 {
@@ -89,7 +98,7 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
         } else {
             str_printf(&extents, "%s%lld", extents.len ? ", " : "", (long long)t->extent);
         }
-        for (int i = 0; i < t->n_prefetch; i++)
+        for (int i = 0; i < t->n_prefetch && !no_loop_left(t); i++)
             str_printf(&ahead, "%s%s of %s + %lld", ahead.len ? ", " : "  # prefetch ",
                        pr->names[t->prefetch[i].buffer], t->var->name,
                        (long long)t->prefetch[i].ahead);
