@@ -82,8 +82,8 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
 /* Puts the result into s: on the current branch when that has no steps, else on a new one, "tuned".
  * With its ledger.  Where the session is the fastest, only its measurement. */
 bool tuning_apply(const struct tuning *t, struct session *s, struct err *e);
-/* `tilescope tune --json` (schema.md). */
 /* Expert schedules among the seeds; t->result is there. */
 int tuning_experts(const struct tuning *t);
+/* `tilescope tune --json` (schema.md). */
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);
 #endif

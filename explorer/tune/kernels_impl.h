@@ -42,9 +42,9 @@ struct kernels {
     void *done_ctx;
 };
 
-/* kernels.c: an arm of layout lines that is not there yet; -1: no program has them. */
-/* Of every loop space that is opened. */
+/* kernels.c: of every loop space that is opened. */
 struct loop_opts kernels_loop_opts(const struct kernels *k);
+/* An arm of layout lines that is not there yet; -1: no program has them. */
 int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
                     const char *family);
 bool kernels_is_layout(const char *line);            /* not a loop step */

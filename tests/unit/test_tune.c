@@ -348,6 +348,35 @@ static void agents_walk_well(void **state)
 }
 
 /* The 8 measured are the best 8 of the 128 by the model; one in twenty is drawn. */
+/* How many of 160 trials were the loops that one would try first. */
+static int count_usual(const char *strategy, bool cold)
+{
+    struct landscape *l = land(true, false);
+    struct search_opts o = { .budget = 160, .seed = 4, .strategy = strategy, .cold = cold };
+    struct search *s;
+    struct err e = {0};
+    int n = 0;
+    landscape_open(l);
+    assert_true(search_new(&l->problem, &o, NULL, 0, NULL, &l->cancel, &s, &e));
+    assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
+    const struct tune_view *v = search_view(s);
+    for (int i = 0; i < v->n_trials; i++)
+        n += v->trial[i]->usual;
+    search_free(s);
+    free(l);
+    return n;
+}
+
+static void a_cold_search_tries_nothing_usual(void **state)
+{
+    static const char *const name[] = { "random", "evo", "ppo" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(name); i++) {
+        assert_true(count_usual(name[i], false) > 0);
+        assert_int_equal(count_usual(name[i], true), 0);
+    }
+}
+
 static void the_model_chooses(void **state)
 {
     struct landscape *l = land(true, false);
@@ -443,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_small_space_is_exhausted),
         cmocka_unit_test(they_find_good_points),
         cmocka_unit_test(agents_walk_well),
+        cmocka_unit_test(a_cold_search_tries_nothing_usual),
         cmocka_unit_test(the_model_chooses),
         cmocka_unit_test(what_is_lacking_ends_it),
         cmocka_unit_test(text_sets_find_what_was_added),
