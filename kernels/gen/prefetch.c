@@ -27,6 +27,8 @@ struct ahead {
     int buffer;
     const struct expr *var, *next;        /* of the loop, and so many iterations ahead */
     const struct code *inner;             /* the innermost loop around, that loop or one in it */
+    int64_t by;                           /* that many */
+    bool said;                            /* in this straight line, what is asked for */
     int n;
     struct place at[MAX_PLACES];          /* that a straight line reads */
 };
@@ -89,6 +91,16 @@ static int count_even(const struct ahead *a, int i, int64_t *apart)
     return n;
 }
 
+/* "Inp of h + 1", as the loop nest says it. */
+static void say(struct ahead *a, struct block *out)
+{
+    struct code *c = code_new(a->u, CODE_NOTE);
+    c->note = arena_printf(a->u->arena, "prefetch %s of %s + %lld",
+                           a->u->func->buffer[a->buffer].name, a->var->name, (long long)a->by);
+    block_add(a->u, out, c);
+    a->said = true;
+}
+
 /* Asks for the places at[i], at[i] + apart, ..., n of them, in turns of n iterations. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
@@ -101,14 +113,18 @@ static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, 
     if (n > 1)
         c->by = expr_add(p, c->by, expr_mulc(p, expr_modc(p, a->inner->var, n), apart - step));
     c->by = expr_simplify(p, c->by);
-    if (!expr_is_const(c->by, 0))
-        block_add(a->u, out, c);
+    if (expr_is_const(c->by, 0))
+        return;
+    if (!a->said)
+        say(a, out);
+    block_add(a->u, out, c);
 }
 
 static void ask_for_line(struct ahead *a, const struct block *b, int from, int to,
                          struct block *out)
 {
     a->n = 0;
+    a->said = false;
     for (int i = from; i < to; i++)
         if (b->item[i]->kind == CODE_SET)
             term_each_load(b->item[i]->value, note_place, a);
@@ -163,7 +179,8 @@ static void prefetch_block(struct unit *u, struct block *b)
             a->u = u;
             a->buffer = c->prefetch[k].buffer;
             a->var = c->var;
-            a->next = expr_addc(u->func->pool, c->var, c->prefetch[k].ahead);
+            a->by = c->prefetch[k].ahead;
+            a->next = expr_addc(u->func->pool, c->var, a->by);
             a->inner = c;
             ask_in(a, &c->body);
         }

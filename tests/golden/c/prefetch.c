@@ -31,9 +31,11 @@ void kernel(const float *restrict A, const float *restrict B, float *restrict C)
             ROLLED
             for (long k = 0; k < 40; k++) {
                 /* unrolled M.1(6), lanes N.1(32) */
+                /* prefetch A of m.0 + 1 */
                 const float *a = &A[240*m_0 + k];
                 const float *b = &B[1280*n_0 + 32*k];
                 prefetch(a, 39*(k % 6) + 240);
+                /* prefetch B of n.0 + 1 */
                 prefetch(b, 1280);
                 prefetch(b + 16, 1280);
                 float a0 = a[0];
