@@ -153,14 +153,24 @@ bool pretrain_read(struct arena *a, const char *path, const struct pretrain **ou
     return ok;
 }
 
+/* Of what else the weights depend on. */
+static uint64_t content_of(const struct pretrain *p)
+{
+    uint64_t h = hash_bytes(&p->entropy, sizeof p->entropy, 0);
+    for (int i = 0; i < p->n; i++)
+        h = hash_bytes(p->workload[i], strlen(p->workload[i]) + 1, h);
+    return h;
+}
+
 const char *pretrain_summary(struct arena *a, const struct pretrain *p)
 {
     const char *slash = strrchr(p->path, '/');
     const char *measured = p->measured < p->budget ? arena_printf(a, " (%d measured)", p->measured)
                                                    : "";
-    return arena_printf(a, "%s, %d workloads, %d passes of %d%s, seed %llu",
+    return arena_printf(a, "%s, %d workloads, %d passes of %d%s, seed %llu, content %08llx",
                         slash ? slash + 1 : p->path, p->n, p->passes, p->budget, measured,
-                        (unsigned long long)p->seed);
+                        (unsigned long long)p->seed,
+                        (unsigned long long)content_of(p) & 0xffffffff);
 }
 
 bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e)

@@ -8,9 +8,10 @@
  *
  * With walks that start where it is good, ALT's reward U - l praises whoever stays: such agents
  * soon propose nothing new.  So nobody stays, and a step is rewarded by what it changed,
- * (U - l_new) - (U - l_old): over a walk that adds up to ALT's reward less a constant, so that the
- * same moves are best, and each is told what it did itself.  Coming back to a point that is known
- * is as bad as making it slower by the reference, l_ref. */
+ * (U - l_new) - (U - l_old), which over a walk adds up to ALT's reward less a constant, as far as
+ * it is not clipped: the same moves are best.  A move has the rewards of its own step and of those
+ * after it in its walk.  Coming back to a point that is known is as bad as making it slower by the
+ * reference, l_ref. */
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
 

@@ -190,7 +190,8 @@ static double geomean(const struct bench *b, const char *class, int threads, enu
     *n = 0;
     for (int i = 0; i < b->rows.len; i++) {
         const struct row *r = &b->rows.data[i];
-        double theirs = of_peer(r, p), share = most ? fmin(r->bound_fraction, 1) : 1;
+        double theirs = of_peer(r, p), bound = r->bound_fraction;
+        double share = !most ? 1 : bound < 1 ? bound : bound >= 1 ? 1 : 0;      /* 0: not known */
         if (r->threads != threads || !(theirs > 0) || !r->ok || !(share > 0)
             || (class && !streq(class, r->c->class)))
             continue;
