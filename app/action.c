@@ -41,13 +41,34 @@ static const char *neighbour_stage(const struct program *p, const struct stage *
     return "";
 }
 
-/* %C and %R: what is computed, or read, next to stage s. */
-static bool put_other(struct model *m, struct str *out, const struct stage *s, char what)
+/* The operand with which the line that begins like this can be taken at that loop: the data, or
+ * else the first; the data where none can, since its refusal says most; "" where s reads none. */
+static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
+                               const char *loop)
+{
+    const struct graph *g = p->graph;
+    const struct program *ignored;
+    struct err e;
+    int data = g->node[s->node].data_in;
+    for (int i = data < 0 ? 0 : -1; i < g->n_tensors; i++) {
+        const char *name = g->tensor[i < 0 ? data : i].name;
+        struct str line = {0};
+        str_printf(&line, "%s%s at=%s", begin, name, loop);
+        bool fits = program_apply_line(p, str_text(&line), &ignored, &e);
+        str_free(&line);
+        if (fits)
+            return name;
+    }
+    return data >= 0 ? g->tensor[data].name : "";
+}
+
+/* %C and %R: what is computed, or read, next to stage s.  *out: the line so far. */
+static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
+                      char what)
 {
     const struct program *p = model_program(m);
-    int operand = p->graph->node[s->node].data_in;
     const char *name = what == 'C' ? neighbour_stage(p, s)
-                     : operand >= 0 ? p->graph->tensor[operand].name : "";
+                                   : operand_for(p, s, str_text(out), loop);
     if (!name[0])
         return refuse(m, what == 'C' ? "no other stage can be computed inside this loop"
                                      : "this stage reads nothing that could be copied", "");
@@ -70,7 +91,7 @@ static bool put_loop(struct model *m, struct str *out, char what)
     if (what == 'D')
         str_add(out, s->axis[axis].name);
     if (what == 'C' || what == 'R')
-        return put_other(m, out, s, what);
+        return put_other(m, out, s, s->axis[axis].name, what);
     for (int i = 0; what == 'A' && i < s->n_axes; i++)
         str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
     return true;

@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "kernels/base/file.h"
 #include "sessions/study.h"
+#include "sessions/study_tune.h"
 
 #define STUDIES_MAX 200
 #define REPORT_MAX_BYTES ((size_t)64 << 20)
@@ -125,9 +126,17 @@ static int run_study(const struct cli *c, const struct study *s, const struct st
     str_free(&json);
     if (!ok)
         return cli_fail(c, &e);
+    if (to)
+        fprintf(stderr, "%s: the report\n", to);
     if (stopped)
         fputs("cancelled: the report is partial\n", stderr);
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
+}
+
+static bool suits(const struct study *s, const struct study_opts *o, struct err *e)
+{
+    return o->budget == 0 || study_is_tuned(s)
+        || err_set(e, ERR_RANGE, "--budget: nothing in study %s is tuned", s->id);
 }
 
 int cmd_study(const struct cli *c)
@@ -139,7 +148,7 @@ int cmd_study(const struct cli *c)
     if (c->args->word.len != 1)
         return cli_usage(c, "which study? one name or file");
     bool ok = read_options(c->args, &o, &reuse, &e)
-           && study_open(c->args->word.data[0], &s, &e);
+           && study_open(c->args->word.data[0], &s, &e) && suits(s, &o, &e);
     int code = ok ? run_study(c, s, &o) : cli_fail(c, &e);
     study_free(s);
     str_free(&reuse);

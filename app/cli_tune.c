@@ -354,7 +354,11 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
         return false;
     if (t->measured)
         snprintf(o->session->machine, sizeof o->session->machine, "%s", machine);
-    return session_save(o->session, to, e);
+    if (!session_save(o->session, to, e))
+        return false;
+    if (!u->quiet)
+        fprintf(stderr, "%s: the session with these steps\n", to);
+    return true;
 }
 
 static int finish(const struct tuner *u, const struct tuning *t, struct opened *o)

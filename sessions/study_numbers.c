@@ -84,14 +84,6 @@ static const struct measurement timed = {
     .threads = 1, .build_s = 1, .total_s = 1,
 };
 
-static bool any_tuned(const struct study *s)
-{
-    bool any = false;
-    for (int v = 0; v < s->n_variants; v++)
-        any = any || s->variant[v].tune.on;
-    return any;
-}
-
 /* The paths of an expression must be there, counted or not; which libraries there are as a
  * baseline is not known before. */
 static bool check_paths(struct study_loader *l, const char *expr, const struct ynode *node)
@@ -108,7 +100,7 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
               && session_new(code.spec, &s, &e);
     if (built) {
         report_run_json(&json, s, &timed, l->s->meters, NULL, NULL);
-        if (any_tuned(l->s))
+        if (study_is_tuned(l->s))
             study_tune_example(&json);
     }
     bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)

@@ -4,6 +4,8 @@
 #include "sessions/study_impl.h"
 
 /* What the tuner has to do with a cell; not on: nothing.  scaled: what --scale leaves of it. */
+/* Some variant is. */
+bool study_is_tuned(const struct study *s);
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);

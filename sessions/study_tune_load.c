@@ -102,6 +102,14 @@ bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struc
     return read_keys(l, t, "tune of a case", keys, out);
 }
 
+bool study_is_tuned(const struct study *s)
+{
+    bool any = false;
+    for (int v = 0; v < s->n_variants; v++)
+        any = any || s->variant[v].tune.on;
+    return any;
+}
+
 struct study_tune study_tune_of(const struct study *s, int c, int v)
 {
     struct study_tune t = s->variant[v].tune;

@@ -380,6 +380,9 @@ bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, 
         i++;
     if (i == MAX_READS)
         return err_set(e, ERR_STEP, "%s has %d prefetched operands already", s->name, MAX_READS);
+    if (i < t->n_ahead && streq(t->ahead[i].axis, s->axis[axis].name) && t->ahead[i].by == by)
+        return err_set(e, ERR_STEP, "%s is prefetched at loop %s of %s already", tensor,
+                       s->axis[axis].name, s->name);
     t->ahead[i] = (struct read_ahead){ tensor, s->axis[axis].name, by };
     t->n_ahead = i == t->n_ahead ? i + 1 : t->n_ahead;
     t->n_steps++;

@@ -220,7 +220,8 @@ static bool step_prefetch(struct program *d, const struct stage *s, const struct
     if (!lower_prefetch_check(&in, s->node, st->arg[0].text, s->axis[axis].name, e))
         return blame_word(e, &st->arg[0]);
     const char *tensor = d->graph->tensor[graph_tensor(d->graph, st->arg[0].text)].name;
-    return stage_prefetch(d->pool, s, tensor, axis, ahead, out, e);
+    return stage_prefetch(d->pool, s, tensor, axis, ahead, out, e)
+        || blame_word(e, &st->arg[0]);
 }
 
 static bool step_inline(struct program *d, int node, const struct stage **out, struct err *e)

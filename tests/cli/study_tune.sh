@@ -37,6 +37,8 @@ grep -qE 'm8 +random +random +1 x 9 ' <<< "$out" && pass 'a row for each search'
 grep -qE '^ +small +[0-9.e-]+ x +1 case$' <<< "$out" && pass 'geometric means by size' \
     || flunk 'by size' "$out"
 grep -q '<svg' "$dir/report/two.curve.m8.svg" && pass 'curves' || flunk 'curves'
+t 0 '1 x 10 ' study "$two" --scale 0.01 --budget 10
+t 2 'nothing in study alt.table2 is tuned' study alt.table2 --budget 10
 t 0 'reused +2 cells' study "$two" --scale 0.01 --resume "$dir/report/two.json"
 t 0 '2 searches are from the records' study "$two" --scale 0.01
 t 0 '"answered": true' study "$two" --scale 0.01 --json

@@ -50,6 +50,22 @@ static void test_split_by_key(void **state)
     model_free(m);
 }
 
+/* The key offers the operand that moves with the loop. */
+static void test_prefetch_by_key(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "P");
+    assert_string_equal(str_text(&m->prompt.line), "loop prefetch C A at=M");
+    press(m, "Esc Right P");
+    assert_string_equal(str_text(&m->prompt.line), "loop prefetch C B at=N");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop prefetch C B at=N");
+    press(m, "P");                                       /* there already */
+    assert_string_equal(str_text(&m->prompt.line), "loop prefetch C A at=N");
+    model_free(m);
+}
+
 static void test_illegal_step_changes_nothing(void **state)
 {
     (void)state;
@@ -1077,6 +1093,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_look),
         cmocka_unit_test(test_split_by_key),
+        cmocka_unit_test(test_prefetch_by_key),
         cmocka_unit_test(test_illegal_step_changes_nothing),
         cmocka_unit_test(test_error_keeps_the_line),
         cmocka_unit_test(test_annotations_toggle),

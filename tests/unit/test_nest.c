@@ -128,6 +128,8 @@ static const struct refusal refusals[] = {
     { CONV, "loop unroll Conv KW", "loop prefetch Conv Ker at=KW", "marked unroll",
       "prefetch it at KH" },
     { CONV, "loop prefetch Conv Ker at=KW", "loop unroll Conv KW", "marked unroll", "" },
+    { CONV, "loop prefetch Conv Inp at=H", "loop prefetch Conv Inp at=H",
+      "at loop H of Conv already", "" },
     { CONV, "loop prefetch Conv Inp at=H", "loop fuse Conv H W", "a prefetch looks ahead", "" },
     { CONV, "loop inline BiasAdd", "loop prefetch ReLU BiasAdd at=H", "it is inlined", "" },
     { CONV, "loop cache_read Conv Inp at=N", "loop prefetch Conv Inp at=H",
