@@ -126,7 +126,7 @@ static int run_study(const struct cli *c, const struct study *s, const struct st
     str_free(&json);
     if (!ok)
         return cli_fail(c, &e);
-    if (to)
+    if (to && !args_has(c->args, OPT_JSON))
         fprintf(stderr, "%s: the report\n", to);
     if (stopped)
         fputs("cancelled: the report is partial\n", stderr);

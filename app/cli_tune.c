@@ -356,7 +356,7 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
         snprintf(o->session->machine, sizeof o->session->machine, "%s", machine);
     if (!session_save(o->session, to, e))
         return false;
-    if (!u->quiet)
+    if (!u->quiet && !u->json)
         fprintf(stderr, "%s: the session with these steps\n", to);
     return true;
 }
