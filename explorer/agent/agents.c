@@ -276,12 +276,10 @@ void agents_layout_drop(struct agents *g)
 
 void agents_layout_end(struct agents *g)
 {
-    agents_layout_drop(g);
     if (g->rewarded > 0)
         g->stats.layout_entropy = train(g, g->layout.data, g->rewarded, &g->layout_norm).entropy;
-    vec_clear(&g->layout);
     g->rewarded = g->layouts = 0;
-    g->candidate.data[0] = 0;
+    agents_layout_drop(g);
 }
 
 void agents_layout_reward(struct agents *g, double r)
@@ -344,9 +342,8 @@ void agents_loop_episode_end(struct agents *g)
 void agents_loop_episode_drop(struct agents *g)
 {
     vec_clear(&g->loop);
-    g->walk = g->walk_from = 0;
-    for (int k = 0; k < LOOP_KNOBS; k++)
-        g->last[k] = -1;
+    agents_loop_walk_end(g);
+    g->walk = 0;
 }
 
 /* --- Policies --------------------------------------------------------------------------------- */

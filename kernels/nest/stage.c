@@ -89,6 +89,16 @@ static struct stage *stage_replace(struct exprs *p, const struct stage *s,
     return t;
 }
 
+/* t after a step of its own, if it is sound. */
+static bool accept(struct stage *t, const struct stage **out, struct err *e)
+{
+    t->n_steps++;
+    if (!stage_check(t, e))
+        return false;
+    *out = t;
+    return true;
+}
+
 /* "1 2 4 8 16 32", for messages; a prime of 10^12 is not worth waiting for. */
 static void list_divisors(struct str *out, int64_t extent)
 {
@@ -320,11 +330,7 @@ bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
     for (int i = 0; i < s->n_axes; i++)
         list[i] = s->axis[perm[i]];
     t->axis = list;
-    t->n_steps++;
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
@@ -334,11 +340,7 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
     struct axis *list = ARENA_DUP(exprs_arena(p), s->axis, s->n_axes);
     list[axis].ann = ann;
     t->axis = list;
-    t->n_steps++;
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
@@ -346,11 +348,7 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     t->cache_at = s->axis[axis].name;
-    t->n_steps++;
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
@@ -364,11 +362,7 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
         return err_set(e, ERR_STEP, "%s has %d cached operands already", s->name, MAX_READS);
     t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
     t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
-    t->n_steps++;
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
@@ -385,9 +379,5 @@ bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, 
                        s->axis[axis].name, s->name);
     t->ahead[i] = (struct read_ahead){ tensor, s->axis[axis].name, by };
     t->n_ahead = i == t->n_ahead ? i + 1 : t->n_ahead;
-    t->n_steps++;
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
