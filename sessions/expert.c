@@ -80,20 +80,31 @@ static void put_machine(struct arena *a, param_list *p, int threads)
     put(a, p, "lanes", t.vector_floats);
     put(a, p, "registers", t.registers);
     put(a, p, "threads", threads);
-    struct machine m;
-    machine_read(&m);
-    put(a, p, "last_cache", machine_last_cache(&m));
 }
 
-/* What is left at the end: its name and size. */
-static void put_result(struct arena *a, param_list *p, const struct graph *g)
+static int64_t bytes_of(const struct tensor *t)
 {
-    const struct tensor *t = &g->tensor[g->node[g->n_nodes - 1].out];
     int64_t bytes = 4;
     for (int d = 0; d < t->rank; d++)
         bytes *= t->shape[d];
-    put(a, p, "result_bytes", bytes);
-    struct study_param name = { "result", t->name };
+    return bytes;
+}
+
+/* What goes in and what is left at the end.  A store that bypasses the caches saves reading the
+ * line first and leaves the operands where they are; it loses if whoever reads the result next
+ * would have found it near.  A result of half the last cache never stays there; one of a quarter
+ * does not either if it and the operand together exceed that cache. */
+static void put_data(struct arena *a, param_list *p, const struct graph *g)
+{
+    const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
+    int64_t r = bytes_of(result), operand = bytes_of(&g->tensor[g->node[g->main_node].data_in]);
+    struct machine m;
+    machine_read(&m);
+    int64_t last = machine_last_cache(&m);
+    put(a, p, "last_cache", last);
+    put(a, p, "operand_bytes", operand);
+    put(a, p, "stream", 2 * r >= last || (4 * r >= last && r + operand >= last));
+    struct study_param name = { "result", result->name };
     vec_push(p, name);
 }
 
@@ -104,7 +115,7 @@ static struct study_set facts_of(struct arena *a, const struct graph *g, int thr
     put_windows(a, &p, g);
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
     put_machine(a, &p, threads);
-    put_result(a, &p, g);
+    put_data(a, &p, g);
     struct study_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
     return s;

@@ -19,7 +19,8 @@
  * Names in expressions and in {braces}: the extents of the main node's loops (N O H W I KH KW, M N
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
- * target, threads, `result` (the last tensor), result_bytes, last_cache (bytes of the last cache).
+ * target, threads, last_cache (bytes of it), operand_bytes (of that operand, with the padding),
+ * `result` (the last tensor) and `stream` (it had better not go through the caches).
  * `for: epilogue` is one line for each element-wise node behind the main one. */
 #ifndef TS_SESSIONS_EXPERT_H
 #define TS_SESSIONS_EXPERT_H
