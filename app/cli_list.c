@@ -34,10 +34,13 @@ int cmd_ops(const struct cli *c)
     for (int i = 0; i < ops_count(); i++) {
         const struct op_family *op = ops_get(i);
         str_paint(&out, c->color_out, PAINT_BOLD, op->name);
-        str_printf(&out, "%*s%s\n      parameters", (int)(10 - strlen(op->name)), "",
-                   op->title);
+        str_printf(&out, "%*s%s\n", (int)(10 - strlen(op->name)), "", op->title);
+        size_t start = out.len;
+        str_add(&out, "      parameters");
         add_params(&out, op);
-        str_printf(&out, "\n      example    %s\n", op->example);
+        str_add(&out, "\n");
+        cli_wrap(&out, start, 17);
+        str_printf(&out, "      example    %s\n", op->example);
     }
     cli_put(&out);
     return EXIT_FINE;

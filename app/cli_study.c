@@ -21,6 +21,9 @@ int cmd_studies(const struct cli *c)
         studies_json(&out, s, n);
     else if (ok)
         studies_text(&out, s, n);
+    const char *title = ok && out.len > 0 ? strstr(str_text(&out), "title") : NULL;
+    if (title && !args_has(c->args, OPT_JSON))
+        cli_wrap(&out, 0, (int)(title - str_text(&out)));
     for (int i = 0; i < n; i++)
         study_free(s[i]);
     cli_put(&out);

@@ -408,7 +408,7 @@ void study_text(struct str *out, const struct study_report *r)
 void studies_text(struct str *out, struct study *const *s, int n)
 {
     struct text_table t = { .align = "lrrll" };
-    static const char *const head[] = { "study", "cases", "variants", "of", "" };
+    static const char *const head[] = { "study", "cases", "variants", "of", "title" };
     for (int i = 0; i < COUNT_OF(head); i++)
         text_table_add(&t, head[i]);
     for (int i = 0; i < n; i++) {
