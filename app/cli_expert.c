@@ -61,7 +61,7 @@ static bool choose(const struct cli *c, struct session *s, const struct asked *o
                                .time_s = o->time_s };
     int n, best = 0, most = o->measured ? (int)o->measured : 1;
     bool ok = experts_read(a, &all, e)
-           && expert_schedules(a, &all, spec, (int)o->threads, most, list, &n, e)
+           && expert_schedules(a, &all, spec, NULL, (int)o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);
     if (ok && to)

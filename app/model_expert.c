@@ -19,7 +19,8 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
 {
     struct experts all;
     return experts_read(a, &all, e)
-        && expert_schedules(a, &all, history_spec(m->session->history), m->threads, max, out, n, e);
+        && expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads,
+                            max, out, n, e);
 }
 
 static bool same_steps(const struct program *p, const struct program *q)

@@ -74,9 +74,9 @@ static void put_windows(struct arena *a, param_list *p, const struct graph *g)
     }
 }
 
-static void put_machine(struct arena *a, param_list *p, int threads)
+static void put_machine(struct arena *a, param_list *p, const char *isa, int threads)
 {
-    struct target t = target_host();
+    struct target t = target_named(isa);
     put(a, p, "lanes", t.vector_floats);
     put(a, p, "registers", t.registers);
     put(a, p, "threads", threads);
@@ -108,13 +108,14 @@ static void put_data(struct arena *a, param_list *p, const struct graph *g)
     vec_push(p, name);
 }
 
-static struct study_set facts_of(struct arena *a, const struct graph *g, int threads)
+static struct study_set facts_of(struct arena *a, const struct graph *g, const char *isa,
+                                 int threads)
 {
     param_list p = {0};
     put_extents(a, &p, g);
     put_windows(a, &p, g);
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
-    put_machine(a, &p, threads);
+    put_machine(a, &p, isa, threads);
     put_data(a, &p, g);
     struct study_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
@@ -292,15 +293,16 @@ static void refused(struct err *e, const struct err *why)
                " one, --steps FILE takes your own", why->text);
 }
 
-bool expert_schedules(struct arena *a, const struct experts *all, const char *spec, int threads,
-                      int max, struct expert_schedule *out, int *n, struct err *e)
+bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
+                      const char *isa, int threads, int max, struct expert_schedule *out, int *n,
+                      struct err *e)
 {
     const struct program *bare;
     candidate_list list = {0};
     struct err why = {0};
     bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
-    struct study_set facts = ok ? facts_of(a, bare->base, threads) : (struct study_set){0};
+    struct study_set facts = ok ? facts_of(a, bare->base, isa, threads) : (struct study_set){0};
     for (int i = 0; i < all->n && ok; i++)
         if (is_for(all->item[i], bare->base->op)) {
             for_family = true;

@@ -10,6 +10,8 @@
 #include "sessions/pretrain.h"
 #include "sessions/records.h"
 
+enum { DATA_SEED = 1 };
+
 struct training {
     const struct pretrain *p;
     const struct pretrain_opts *o;
@@ -104,7 +106,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
     bool ok = t->run[0] || start_run(t, &e);
     rec.run = t->run;
     rec.strategy = "ppo";
-    rec.seed = t->p->seed;
+    rec.seed = DATA_SEED;
     if (!ok || !records_add(t->records, &rec, &e)) {
         t->lost = true;
         t->why_lost = e;
@@ -170,7 +172,7 @@ static bool visit(struct training *t, struct err *e)
     struct tune_lines bare = { .name = "session" };
     struct kernels_opts ko = {
         .n_seeds = 1, .schedule = &bare, .seed = visit_seed(t),
-        .measure = { .threads = t->o->threads > 0 ? t->o->threads : 1, .seed = 1,
+        .measure = { .threads = t->o->threads > 0 ? t->o->threads : 1, .seed = DATA_SEED,
                      .compiler = t->o->compiler, .isa = t->o->isa },
     };
     struct str weights = {0};

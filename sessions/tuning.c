@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/tune/tidy.h"
 #include "kernels/gen/gen.h"
+#include "profile/build.h"
 #include "sessions/expert.h"
 #include "sessions/tuning_impl.h"
 
@@ -98,7 +100,7 @@ static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err
     if (!experts_read(q->mem, &all, e))
         return false;
     struct err none;
-    if (!expert_schedules(q->mem, &all, q->spec, q->threads, most, list, &n, &none))
+    if (!expert_schedules(q->mem, &all, q->spec, q->isa, q->threads, most, list, &n, &none))
         return true;
     take_experts(q, list, n, most);
     return true;
@@ -112,6 +114,18 @@ static json_t *lines_json(const char *const *line, int n)
     return list;
 }
 
+/* The compiler that is asked for makes the same steps another kernel, and so do its flags. */
+static const char *compiler_text(struct asked *q, const struct tuning_opts *o)
+{
+    const char *flags = getenv("TILESCOPE_CFLAGS");
+    struct compiler cc;
+    struct err none;                             /* a lack of one is told where it is needed */
+    if (!compiler_find(o->measure.compiler, &cc, &none))
+        return "";
+    return arena_printf(q->mem, "%s%s%s", cc.version, flags && *flags ? " " : "",
+                        flags ? flags : "");
+}
+
 /* What makes two runs of a task the same question, but for seed, strategy and budget. */
 static const char *options_text(struct asked *q, const struct tuning_opts *o)
 {
@@ -119,7 +133,7 @@ static const char *options_text(struct asked *q, const struct tuning_opts *o)
                           "start", lines_json(q->schedule[0].line, q->schedule[0].n),
                           "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
                           "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
-                          "compiler", o->measure.compiler ? o->measure.compiler : "");
+                          "compiler", compiler_text(q, o));
     if (o->cold)
         json_object_set_new(j, "cold", json_true());
     if (o->weights)
@@ -230,7 +244,7 @@ static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opt
     t->resumed = -1;
     if (!strategy_find(t->strategy, e))
         return false;
-    if (o->resume && !old && q->other_budget)
+    if (o->resume && !o->study && !old && q->other_budget)
         return refuse_budget(q, o, e);
     if (!old) {
         struct record_run fresh = {
@@ -369,7 +383,7 @@ static bool end_run(struct tuning *t, struct asked *q, struct err *e)
 {
     bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
     bool whole = done && (!t->result->best || t->measured);
-    return begin_run(q, e) && record_winner(t, q, e) &&
+    return begin_run(q, e) && (!whole || record_winner(t, q, e)) &&
            records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
 }
 
@@ -398,6 +412,16 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
     }
     take_result(t);
     return end_run(t, q, e);
+}
+
+/* Did the session itself win? */
+static bool won_by_session(const struct tuning *t, struct asked *q)
+{
+    const char *const *line;
+    struct err none;
+    int n;
+    return tidy_lines(q->mem, q->spec, q->schedule[0].line, q->schedule[0].n, &line, &n, &none) &&
+           streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 
 /* A finished run: its winner, what the session was then, and how many failed. */
@@ -432,7 +456,8 @@ static bool answer(struct tuning *t, struct asked *q, struct err *e)
         else if (r->trial == 1)
             t->start_ms = r->min_ms;
     }
-    t->speedup = isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
+    t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
     return true;
 }
 

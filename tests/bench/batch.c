@@ -52,7 +52,8 @@ static void candidates(struct arena *a, const char *spec, int threads, int most,
     struct err e;
     int n = 0, bad;
     out->n = 0;
-    if (!experts_read(a, &all, &e) || !expert_schedules(a, &all, spec, threads, MOST, s, &n, &e))
+    if (!experts_read(a, &all, &e) ||
+        !expert_schedules(a, &all, spec, NULL, threads, MOST, s, &n, &e))
         fail("%s", e.text);
     for (int i = 0; i < n && out->n < most; i++) {
         struct str text = {0};

@@ -129,7 +129,8 @@ static bool time_case(struct bench *b, struct row *r, struct err *e)
     struct measure_opts o = { .meters = METER_CLOCK, .threads = r->threads, .seed = 1,
                               .time_s = SEARCH_TIME_S, .min_runs = 3, .limit_s = 60 };
     int n = 0, best = 0, bad;
-    bool ok = expert_schedules(b->a, &b->experts, r->c->spec, r->threads, b->n_experts, s, &n, e)
+    bool ok = expert_schedules(b->a, &b->experts, r->c->spec, NULL, r->threads,
+                               b->n_experts, s, &n, e)
            && expert_fastest(r->c->spec, s, n, &o, NULL, NULL, &best, m, e)
            && program_replay(b->a, r->c->spec, s[best].step, s[best].n, &p, &bad, e);
     o.time_s = b->time_s;

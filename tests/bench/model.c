@@ -144,7 +144,7 @@ static void draw(struct arena *a, uint64_t seed, const char *spec, int n, struct
     struct err e;
     int n_schedules, have = 0;
     if (!experts_read(a, &experts, &e) || !program_new(a, spec, &p, &e) ||
-        !expert_schedules(a, &experts, spec, 1, 400, schedule, &n_schedules, &e))
+        !expert_schedules(a, &experts, spec, NULL, 1, 400, schedule, &n_schedules, &e))
         fail("%s", e.text);
     for (int tries = 0; have < n && tries < 100 * n; tries++) {
         struct sample s = { .spec = spec };

@@ -66,6 +66,8 @@ kill -9 $pid 2> /dev/null && killed=yes || killed=no
 wait $pid 2> /dev/null
 if [ $killed = yes ]; then
     t 0 'killed' records runs
+    cp "$TILESCOPE_RECORDS" "$dir/other.db"
+    TILESCOPE_RECORDS=$dir/other.db t 0 '1 x 12 ' study "$two" --scale 0.4 --budget 12
     t 0 '^two: two searches$' study "$two" --scale 0.4
     same 'each trial is there once, and the winners' $((had + 2 * 41)) "$(records)"
     t 0 'finished' records runs

@@ -65,6 +65,18 @@ y = c2d(x, W) o=4 k=3 p=1' --budget 12 "${quick[@]}"
 t 0 'as it was' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
 same 'start and best are one time' "$(sed -n 's/^start: *//p' <<< "$out")" \
     "$(sed -n 's/^best: *\([^,]*\),.*/\1/p' <<< "$out")"
+t 0 'from the records of' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
+grep -q 'as it was' <<< "$out" && pass 'also when it is answered' || flunk 'answered' "$out"
+
+# The compiler is part of the question.
+if command -v clang > /dev/null; then
+    CC=clang t 0 'as it was' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
+    grep -q 'from the records' <<< "$out" && flunk "gcc's is no answer" "$out" \
+        || pass "gcc's is no answer"
+fi
+
+# Experts of another instruction set have its registers.
+t 0 '^verified: true' tune "$op" --budget 9 --isa sse "${quick[@]}"
 
 # Small operators are measured without threads as well.
 t 0 '' tune "$op" --budget 24 --threads 2 --fresh --quiet "${quick[@]}"
@@ -123,6 +135,15 @@ same 'every trial is there, once' "$(seq 33)" \
     "$(grep -oE '"trial": [0-9]+' <<< "$out" | grep -oE '[0-9]+$' | sort -n)"
 same 'no schedule was measured twice' "" \
     "$(grep -v '"trial": 33,' <<< "$out" | grep -oE '"steps": \[[^]]*\]' | sort | uniq -d)"
+
+# A run that is stopped by its time has its trials in the records, and nothing else.
+export TILESCOPE_RECORDS=$dir/timed.db
+for ((i = 0; i < 2; i++)); do
+    t 0 '"end": "time is up"' tune "$op" --budget 4000 --seed 5 --strategy random --resume \
+        --time 0.3 --baselines none --json --quiet
+    same 'a record for each trial' "$(number trials)" "$(records)"
+done
+export TILESCOPE_RECORDS=$dir/killed.db
 
 # Ctrl-C is a clean end.
 out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" tune "$op" --budget 5000 \

@@ -71,7 +71,7 @@ static void shipped_ones_are_right(void **state)
         for (int threads = 1; threads <= 2; threads++) {
             struct expert_schedule s[MOST];
             int n;
-            if (!expert_schedules(a, &all, specs[i], threads, MOST, s, &n, &e))
+            if (!expert_schedules(a, &all, specs[i], NULL, threads, MOST, s, &n, &e))
                 fail_msg("%s: %s (%s)", specs[i], e.text, e.fix);
             for (int k = 0; k < n; k++)
                 check(a, specs[i], &s[k]);
@@ -118,7 +118,7 @@ static void large_operands(void **state)
             samples = cache / table[i].in + 1;
         const char *spec = arena_printf(a, table[i].text, (long long)samples);
         assert_true(experts_read(a, &all, &e));
-        if (!expert_schedules(a, &all, spec, 1, 1, s, &n, &e) || n < 1)
+        if (!expert_schedules(a, &all, spec, NULL, 1, 1, s, &n, &e) || n < 1)
             fail_msg("%s: %s", spec, e.text);
         if (has_step(&s[0], "loop prefetch Conv Inp") != table[i].ahead ||
             has_step(&s[0], "loop stream Conv") != table[i].stream)
@@ -136,9 +136,9 @@ static void others_have_none(void **state)
     struct err e;
     int n;
     assert_true(experts_read(a, &all, &e));
-    assert_false(expert_schedules(a, &all, "softmax m=4 n=8", 1, 1, s, &n, &e));
+    assert_false(expert_schedules(a, &all, "softmax m=4 n=8", NULL, 1, 1, s, &n, &e));
     assert_int_equal(e.code, ERR_NAME);
-    assert_false(expert_schedules(a, &all, "c2d n=1", 1, 1, s, &n, &e));
+    assert_false(expert_schedules(a, &all, "c2d n=1", NULL, 1, 1, s, &n, &e));
     arena_free(a);
 }
 
@@ -191,7 +191,7 @@ static void faults_name_the_expert(void **state)
         if (!expert_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s: %s", at_use[i].rest, e.text);
         struct experts all = { 1, &x };
-        assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", 1, 1, s, &n, &e));
+        assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", NULL, 1, 1, s, &n, &e));
         if (!strstr(e.text, at_use[i].says))
             fail_msg("%s: %s", at_use[i].rest, e.text);
         arena_free(a);

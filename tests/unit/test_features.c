@@ -470,7 +470,7 @@ static void experts_of_all_classes(void **state)
     for (int i = 0; i < COUNT_OF(spec); i++) {
         struct expert_schedule s[3];
         int n;
-        if (!expert_schedules(a, &all, spec[i], 2, COUNT_OF(s), s, &n, &e))
+        if (!expert_schedules(a, &all, spec[i], NULL, 2, COUNT_OF(s), s, &n, &e))
             fail_msg("%s: %s", spec[i], e.text);
         assert_true(n > 0);
         for (int k = 0; k < n; k++)

@@ -241,7 +241,7 @@ static void experts(void **state)
         struct expert_schedule x[8];
         const char *spec = specs[i / 2];
         int n, threads = 1 + i % 2;
-        if (!expert_schedules(a, &all, spec, threads, COUNT_OF(x), x, &n, &e))
+        if (!expert_schedules(a, &all, spec, NULL, threads, COUNT_OF(x), x, &n, &e))
             fail_msg("%s: %s", spec, e.text);
         for (int k = 0; k < n; k++) {
             int layouts = 0;
