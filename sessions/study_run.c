@@ -81,8 +81,8 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
 
 /* Everything that a number depends on: also how the best was searched, and by which version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
-                            const struct study_variant *v, int64_t combinations,
-                            const struct study_tune *tune)
+                            const struct study_case *c, const struct study_variant *v,
+                            int64_t combinations, const struct study_tune *tune)
 {
     const struct study_report *r = run->r;
     struct str text = {0};
@@ -92,6 +92,10 @@ static const char *cell_key(const struct running *run, const struct study_code *
                r->isa ? r->isa : "");
     for (int i = 0; i < v->n_steps; i++)
         str_printf(&text, "%s\n", v->search.n ? v->step[i] : code->step[i]);
+    if (v->search.n) {                   /* the steps have their names in them */
+        study_set_json(&text, &c->params);
+        study_set_json(&text, &v->params);
+    }
     for (int i = 0; i < v->search.n; i++)
         for (int k = 0; k < v->search.axis[i].n; k++)
             str_printf(&text, "%s=%s\n", v->search.axis[i].name, v->search.axis[i].value[k]);
@@ -325,7 +329,7 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
     take_code(run->r, cell, &code);
     struct study_tune tune = study_tune_scaled(run->r, run->opts, c, v);
     struct search_sink sink = { .ctx = run, .view = show_tuning };
-    cell->key = cell_key(run, &code, var, combinations_of(run, var), &tune);
+    cell->key = cell_key(run, &code, &s->cases[c], var, combinations_of(run, var), &tune);
     if (run->opts->reuse_json && study_reuse(run->opts->reuse_json, a, cell)) {
         run->searches_left -= var->search.n > 0;
         return true;

@@ -399,6 +399,25 @@ static void test_keys(void **state)
     }
 }
 
+/* A parameter that is only in the steps of a searched variant is part of its key as well. */
+static void test_keys_of_searched_variants(void **state)
+{
+    static const char text[] =
+        "study: 1\nid: demo\ntitle: two of a kind\noperator: gmm m=16 k=8 n=16\n"
+        "cases:\n- {id: only}\n"
+        "variants:\n- {id: \"v{T}\", for: {T: [2, 16]}, search: {U: [2, 4]},\n"
+        "   steps: ['loop split C M {T}', 'loop split C N {U}']}\n"
+        "metrics:\n- {id: latency, value: latency_ms.min}\n";
+    (void)state;
+    struct study *s = must_parse(text);
+    struct script script = {0};
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    assert_int_equal(s->n_variants, 2);
+    assert_string_not_equal(study_cell(r, 0, 0)->key, study_cell(r, 0, 1)->key);
+    study_report_free(r);
+    study_free(s);
+}
+
 static void test_scale(void **state)
 {
     (void)state;
@@ -554,7 +573,7 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_keys), cmocka_unit_test(test_keys_of_searched_variants),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_budget),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
