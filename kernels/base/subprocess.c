@@ -14,6 +14,7 @@
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
 #define TICK_MS 20
+#define GRACE_S 0.2
 
 extern char **environ;
 
@@ -156,8 +157,26 @@ static void wait_tick(int fd, bool open, double left_s, long *nap_us)
         *nap_us *= 2;
 }
 
-/* Follows a started program to its end; returns its wait status.  The group is killed while the
- * program is not yet reaped, so its number cannot have been reused. */
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {0};
+    int rc = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    return rc == 0 ? info.si_pid == pid : errno != EINTR;
+}
+
+/* A compiler that is asked to end takes its temporary files with it; one that does not listen is
+ * killed.  The group is killed while the program is not yet reaped, so its number cannot have been
+ * reused. */
+static void end_group(pid_t pid)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+    kill(-pid, SIGTERM);
+    for (double until = clock_s() + GRACE_S; clock_s() < until && !has_ended(pid);)
+        nanosleep(&nap, NULL);
+    kill(-pid, SIGKILL);
+}
+
+/* Follows a started program to its end; returns its wait status. */
 static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
                   struct subprocess_result *res)
 {
@@ -170,7 +189,7 @@ static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
         res->cancelled = cancelled(c);
         res->timed_out = !res->cancelled && left <= 0;
         if (res->cancelled || res->timed_out) {
-            kill(-pid, SIGKILL);
+            end_group(pid);
             reap(pid, 0, &status);
             break;
         }

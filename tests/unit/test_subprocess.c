@@ -67,12 +67,30 @@ static void the_limit_kills_the_group(void **state)
     struct subprocess_result r = run_sh("echo begun; sleep 30 & sleep 30; wait", 0.2);
     assert_true(r.timed_out);
     assert_int_equal(r.exit_code, -1);
-    assert_int_equal(r.signal, SIGKILL);
+    assert_int_equal(r.signal, SIGTERM);
     assert_string_equal(str_text(&r.out), "begun\n");
     assert_true(clock_s() - start < 5);
     str_free(&r.out);
     r = run_sh("yes", 0.2);
     assert_true(r.timed_out);
+    str_free(&r.out);
+}
+
+/* It may clear up behind itself; one that does not listen is killed all the same. */
+static void it_is_asked_first(void **state)
+{
+    (void)state;
+    double start = clock_s();
+    struct subprocess_result r = run_sh("trap 'echo cleared; exit 3' TERM; sleep 30 & wait", 0.3);
+    assert_true(r.timed_out);
+    assert_string_equal(str_text(&r.out), "cleared\n");
+    assert_int_equal(r.exit_code, 3);
+    str_free(&r.out);
+    r = run_sh("trap '' TERM; echo deaf; sleep 30", 0.3);
+    assert_true(r.timed_out);
+    assert_string_equal(str_text(&r.out), "deaf\n");
+    assert_int_equal(r.signal, SIGKILL);
+    assert_true(clock_s() - start < 10);
     str_free(&r.out);
 }
 
@@ -194,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_and_status), cmocka_unit_test(stdin_is_empty_and_files_are_closed),
         cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
+        cmocka_unit_test(it_is_asked_first),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
         cmocka_unit_test(starting_is_quick), cmocka_unit_test(finding),
