@@ -10,12 +10,14 @@
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MEMORY_SHARE 0.8                  /* of what is available */
 
-/* Buffers twice (here and in the child), logical copies, and the reference in double. */
+/* Buffers twice (here and in the child), logical copies, and the reference in double, which
+ * schedules of one operator share. */
 static bool fits_memory(struct job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();
     for (int k = 0; k < n; k++) {
-        need += (double)oracle_bytes(j[k]->program->base);
+        bool same = k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec);
+        need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
         for (int i = 0; i < j[k]->func->n_params; i++)
             need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
     }

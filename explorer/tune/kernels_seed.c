@@ -59,18 +59,31 @@ static const char *family_of(struct kernels *k, const struct program *p)
     return family;
 }
 
+/* Layouts of inputs that the caller does not give cost a conversion at run time: the same memory,
+ * and another program. */
+static bool converts_alike(const struct kernels *k, struct arena *a, const char *const *line,
+                           int n, const struct program *p)
+{
+    const struct program *other;
+    struct err e;
+    int bad;
+    return program_replay(a, k->o.spec, line, n, &other, &bad, &e) &&
+           other->n_conversions == p->n_conversions;
+}
+
 /* The arm of these layout lines: that of the template point which is the same, one with the same
  * text, or a new one. */
 static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
                   const struct program *p)
 {
     int64_t factor[LAYOUT_KNOBS];
-    const char *const *ignored;
+    const char *const *line;
     uint64_t key = 0;
     int n;
     struct err e;
     if (k->layouts && layout_space_find(k->layouts, s->line, s->n_layout, factor) &&
-        !layout_space_lines(k->layouts, a, factor, &ignored, &n, &key, &e))
+        !(layout_space_lines(k->layouts, a, factor, &line, &n, &key, &e) &&
+          converts_alike(k, a, line, n, p)))
         key = 0;
     const char *text = search_text(a, s->line, s->n_layout);
     for (int i = 0; i < k->arm.len; i++) {

@@ -96,7 +96,10 @@ struct draw { int arm; int64_t *factor; double score; };
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    for (int tries = 0; tries < MAX_DRAWS && s->strategy->layout(s, s->state, factor); tries++) {
+    int most = s->strategy->ordered ? INT_MAX : MAX_DRAWS;       /* in order: to the last one */
+    for (int tries = 0; tries < most && s->strategy->layout(s, s->state, factor); tries++) {
+        if (cancelled(s->cancel))
+            return false;
         int arm = s->p->arm_open(s->p->ctx, factor);
         search_arms_grow(s);
         bool again = false;

@@ -84,6 +84,16 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
     return ok;
 }
 
+/* Arm by arm: a batch of seeds has several. */
+static void tell(struct search *s, struct tune_candidate *const *c, int n)
+{
+    for (int from = 0, i = 1; s->strategy->told && from < n; i++)
+        if (i == n || c[i]->arm != c[from]->arm) {
+            s->strategy->told(s, s->state, c[from]->arm, c + from, i - from);
+            from = i;
+        }
+}
+
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e)
 {
     struct tune_candidate *kept[TUNE_TOP], *done[TUNE_TOP];
@@ -111,8 +121,7 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
         s->p->accuracy(s->p->ctx, &s->accuracy);
     for (int i = 0; i < n; i++)
         kept[i]->model = NULL;
-    if (s->strategy->told && n_done > 0)
-        s->strategy->told(s, s->state, done[0]->arm, done, n_done);
+    tell(s, done, n_done);
     search_show(s, "searching");
     return ok && !search_should_stop(s);
 }

@@ -223,6 +223,7 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
         }
     }
     search_show(s, "training");
+    agents_loop_walk_end(x->agents);
     agents_loop_episode_end(x->agents);
 }
 

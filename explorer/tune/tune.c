@@ -119,19 +119,31 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
     mo.time_s = 0;
     mo.min_runs = 0;
     r->measured = p && measure_program(p, &mo, NULL, cancel, &r->m, e);
-    return r->measured;
+    return r->measured || (!p && err_set(e, ERR_STEP, "its steps do not apply"));
 }
 
-/* What is lacking now did not lack while searching: the result stands without it. */
+static void note_failure(struct tune_result *r, const char *what, const struct err *e)
+{
+    if (!r->note[0])
+        r->note = arena_printf(r->mem, "%s: %s", what, e->text);
+}
+
+/* What is lacking now did not lack while searching: the result stands without it.  All at once need
+ * more memory than each alone; then the first two, the start if it is near, are compared. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
     double began = clock_s();
     choose_finalists(r);
-    if (!cancelled(cancel) && r->n_finalists > 1)
-        compare(r, o, cancel, &e);
-    if (!cancelled(cancel) && r->best)
-        measure_winner(r, o, cancel, &e);
+    bool done = r->n_finalists < 2 || cancelled(cancel) || compare(r, o, cancel, &e);
+    if (!done && r->n_finalists > 2 && !cancelled(cancel)) {
+        r->n_finalists = 2;
+        done = compare(r, o, cancel, &e);
+    }
+    if (!done && !cancelled(cancel))
+        note_failure(r, "the best were not compared, the search's fastest stands", &e);
+    if (!cancelled(cancel) && r->best && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
+        note_failure(r, "the winner was not measured again", &e);
     r->final_s = clock_s() - began;
 }
 

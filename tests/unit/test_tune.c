@@ -295,6 +295,69 @@ static void a_small_space_is_exhausted(void **state)
     free(l);
 }
 
+/* The first 144 of 12 x 12 x 12 layouts are the same one. */
+static void in_order_goes_to_the_last_layout(void **state)
+{
+    struct landscape *l = land(false, false);
+    struct tape t = {0};
+    struct search_opts o = { .budget = 1000, .seed = 2, .strategy = "exhaustive" };
+    (void)state;
+    l->values = 1;
+    l->n_alike = 2;
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_EXHAUSTED);
+    assert_int_equal(l->n_arms, 12);
+    assert_int_equal(t.text.len, 12);
+    tape_free(&t);
+    free(l);
+}
+
+/* A pair of seeds, the second in another layout and slower by so little that a walk would go
+ * there. */
+static void find_near_seeds(struct landscape *l, struct land_point *a, struct land_point *b)
+{
+    double best = INFINITY;
+    struct rng r = rng_seed(l->seed);
+    landscape_open(l);
+    for (int tries = 0; tries < 20000; tries++) {
+        struct land_point p, q;
+        l->problem.point_draw(l, 0, &r, &p);
+        l->problem.point_draw(l, 1, &r, &q);
+        double more = landscape_ms(l, 1, &q) / landscape_ms(l, 0, &p) - 1;
+        if (more <= 0 || more >= best)
+            continue;
+        best = more;
+        *a = p;
+        *b = q;
+    }
+    assert_true(best < 1e-3);
+}
+
+static void a_walk_stays_in_its_layout(void **state)
+{
+    static const char *const one[] = { "one" }, *const two[] = { "two" };
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++) {
+        struct landscape *l = land(true, false);
+        struct tape t = {0};
+        struct land_point a = {{0}}, b = {{0}};
+        for (int k = 0; k < LAND_LAYOUT; k++) {
+            l->arm[0].factor[k] = 4;
+            l->arm[1].factor[k] = 6;
+        }
+        l->n_arms = 2;
+        find_near_seeds(l, &a, &b);
+        l->watched = b;
+        l->watched_arm = 1;
+        struct tune_seed seeds[] = { { 0, &a, 1, one }, { 1, &b, 1, two } };
+        struct search_opts o = { .budget = 200, .seed = 2, .strategy = strategy_get(i)->name };
+        play(l, &o, NULL, &t, seeds, 2);
+        if (l->n_foreign > 0)
+            fail_msg("%s: %d of another layout", o.strategy, l->n_foreign);
+        tape_free(&t);
+        free(l);
+    }
+}
+
 /* With 1000 of 57 million points: those that learn come near the best, drawing does not. */
 static void they_find_good_points(void **state)
 {
@@ -470,6 +533,8 @@ int main(void)
         cmocka_unit_test(a_stopped_run_resumes),
         cmocka_unit_test(seeds_come_first_and_bound_the_result),
         cmocka_unit_test(a_small_space_is_exhausted),
+        cmocka_unit_test(in_order_goes_to_the_last_layout),
+        cmocka_unit_test(a_walk_stays_in_its_layout),
         cmocka_unit_test(they_find_good_points),
         cmocka_unit_test(agents_walk_well),
         cmocka_unit_test(a_cold_search_tries_nothing_usual),

@@ -135,6 +135,32 @@ static void pins_are_in_every_candidate(void **state)
     }
 }
 
+/* The same memory; without the setting the input is converted at run time: another program, for
+ * which the template's candidates are no neighbours. */
+static void a_conversion_is_another_layout(void **state)
+{
+    static const char *const with[] = { "set input_layout given", "layout set A \"M/8 K 8m\"" };
+    static const char *const nothing[] = { "layout set A \"M K\"" };
+    static const struct { struct tune_lines session, expert; bool same; } row[] = {
+        { { "session", 2, with }, { "expert", 2, with }, true },
+        { { "session", 1, with + 1 }, { "expert", 2, with }, false },
+        { { "session", 2, with }, { "expert", 1, with + 1 }, false },
+        { { "session", 0, NULL }, { "expert", 1, nothing }, true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(row); i++) {
+        const struct tune_lines both[] = { row[i].session, row[i].expert };
+        struct kernels_opts o = { .spec = "gmm m=16 k=8 n=32", .n_seeds = 2, .schedule = both };
+        struct kernels *k = open_kernels(&o);
+        int n;
+        const struct tune_seed *s = kernels_seeds(k, &n);
+        assert_int_equal(n, 2);
+        if ((s[0].arm == s[1].arm) != row[i].same)
+            fail_msg("row %d: layouts %d and %d", i, s[0].arm, s[1].arm);
+        kernels_free(k);
+    }
+}
+
 static void idle_lines_are_left_out(void **state)
 {
     static const char *const line[] = {
@@ -257,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_drawn_is_a_program),
         cmocka_unit_test(pins_are_in_every_candidate),
+        cmocka_unit_test(a_conversion_is_another_layout),
         cmocka_unit_test(idle_lines_are_left_out),
         cmocka_unit_test(the_same_but_for_names),
         cmocka_unit_test(a_run_is_right_and_can_be_replayed),

@@ -112,8 +112,10 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct landscape *l = ctx;
+    int at = l->n_alike;
     for (int i = 0; i < l->n_arms; i++)
-        if (memcmp(l->arm[i].factor, factor, sizeof l->arm[i].factor) == 0)
+        if (memcmp(l->arm[i].factor + at, factor + at, sizeof l->arm[i].factor - (size_t)at *
+                   sizeof *factor) == 0)
             return i;
     if (l->n_arms == COUNT_OF(l->arm))
         return -1;
@@ -141,8 +143,10 @@ static void point_draw(void *ctx, int arm, struct rng *r, void *point)
 
 static void point_mutate(void *ctx, int arm, struct rng *r, void *point)
 {
+    struct landscape *l = ctx;
     struct land_point *p = point;
-    (void)arm;
+    l->n_foreign += l->watched_arm > 0 && arm != l->watched_arm &&
+                    memcmp(p, &l->watched, sizeof *p) == 0;
     p->v[rng_range(r, 0, LAND_KNOBS - 1)] =
         (int)rng_range(r, 0, ((struct landscape *)ctx)->values - 1);
 }

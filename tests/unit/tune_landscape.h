@@ -21,6 +21,10 @@ struct landscape {
     struct { int64_t factor[LAND_LAYOUT]; } arm[4096];
     int n_arms;
     int n_learned, n_measured, n_batches;
+    int n_alike;                         /* so many factors do nothing: layouts with equal others
+                                          * are one arm */
+    struct land_point watched;           /* a point of... */
+    int watched_arm, n_foreign;          /* ...this arm (0: of none): mutated for another */
     int batch[LAND_MAX_BATCHES];         /* sizes, in order */
     int cancel_after;                    /* raise cancel at that measurement; 0: never */
     int lack_after;                      /* the environment fails there; 0: never */
