@@ -262,28 +262,29 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 {
     struct kids here = { 0 };
     struct nest_state st = *outer;
-    int opened[MAX_RANK + MAX_READS + 1], n_opened = 0;
-    for (int p = 0; p < st.s->node && n_opened < MAX_RANK && w->ok; p++)
+    VEC(int) opened = { 0 };
+    for (int p = 0; p < st.s->node && w->ok; p++)
         if (attached_here(w, p, st.s, depth)) {
             int b = low_producer(w, p, st.s, depth, &here);
             if (b >= 0)
-                opened[n_opened++] = b;
+                vec_push(&opened, b);
         }
     for (int i = 0; i < st.s->n_reads && depth > 0 && w->ok; i++)
         if (streq(st.s->read[i].axis, st.s->axis[depth - 1].name)) {
             int b = low_cached_read(w, graph_tensor(w->in->graph, st.s->read[i].tensor), st.s,
                                     depth, &here);
             if (b >= 0)
-                opened[n_opened++] = b;
+                vec_push(&opened, b);
         }
     if (st.tile_from == depth) {
         st.target = tile_place(w, st.s, depth);
-        opened[n_opened++] = st.target.buffer;
+        vec_push(&opened, st.target.buffer);
     }
     if (w->ok)
         body_inside(w, &st, depth, &here);
-    while (n_opened > 0)
-        wrap_scope(w, st.s->node, opened[--n_opened], &here);
+    while (opened.len > 0)
+        wrap_scope(w, st.s->node, vec_pop(&opened), &here);
+    vec_free(&opened);
     for (int i = 0; i < here.len; i++)
         vec_push(kids, here.data[i]);
     vec_free(&here);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MAX_AXES 48
+#define MAX_EXCESS 65536
+#define MAX_FUSED ((int64_t)1 << 48)      /* iterations of one loop: its indices are sums of these */
 
 static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
 {
@@ -119,36 +121,65 @@ static bool bad_factors(const struct axis *x, const char *what, struct err *e)
     return false;
 }
 
+/* INT64_MAX when it overflows; x, y >= 0. */
+static int64_t times(int64_t x, int64_t y)
+{
+    int64_t z;
+    return __builtin_mul_overflow(x, y, &z) ? INT64_MAX : z;
+}
+
+static int64_t product_of(const int64_t *f, int n)
+{
+    int64_t product = 1;
+    for (int i = 0; i < n; i++)
+        product = times(product, f[i]);
+    return product;
+}
+
 /* Fills in an inferred factor: ceil(extent / product of the others).  The product covers the
  * extent, and not a whole outermost iteration more. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
-    int64_t product = 1;
     int inferred = -1, parts = n == 1 ? 2 : n;
     for (int i = 0; i < parts; i++) {
         f[i] = n == 1 ? (i ? factor[0] : 0) : factor[i];
         if (f[i] == 0 && inferred < 0) {
             inferred = i;
+            f[i] = 1;
         } else if (f[i] < 1 || f[i] > x->extent) {
             err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
                     (long long)f[i], (long long)x->extent, x->name);
             return n == 1 ? err_fix(e, "%s splits into ceil(%lld / F) x F", x->name,
                                     (long long)x->extent)
                           : err_fix(e, "one factor may be 0: it is inferred");
-        } else if (product <= x->extent && __builtin_mul_overflow(product, f[i], &product)) {
-            product = INT64_MAX;
         }
     }
-    if (inferred >= 0) {
-        f[inferred] = (x->extent - 1) / product + 1;
-        product *= f[inferred];
-    }
-    if (product < x->extent)
+    if (inferred >= 0)
+        f[inferred] = (x->extent - 1) / product_of(f, parts) + 1;
+    if (product_of(f, parts) < x->extent)
         return bad_factors(x, "multiply to less than", e);
-    if (product - product / f[0] >= x->extent)
+    if (times(f[0] - 1, product_of(f + 1, parts - 1)) >= x->extent)
         return bad_factors(x, "have a whole outermost iteration more than", e);
     return true;
+}
+
+/* A loop that runs far past its end, when what is outside of it does, makes indices overflow that
+ * no iteration uses: every limit may be exceeded MAX_EXCESS times, over all the splits of a dim. */
+static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
+                         struct err *e)
+{
+    int64_t rounds = (product - 1) / x->extent + 1;
+    bool ok = rounds <= MAX_EXCESS;
+    for (int l = 0; l < s->n_limits && ok && rounds > 1; l++)
+        ok = !expr_uses(s->limit[l].value, x->var) ||
+             times(s->limit[l].value->hi, rounds) / s->limit[l].below < MAX_EXCESS;
+    if (ok)
+        return true;
+    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: the factors, with the splits before, "
+            "would make more than %d times as many", x->name, s->name, (long long)x->extent,
+            MAX_EXCESS);
+    return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
 
 /* The tiles that live inside loop `was` live inside `now`; what is prefetched there as well. */
@@ -221,7 +252,8 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     const struct axis *x = &s->axis[axis];
     int64_t f[MAX_AXES];
     int parts = n == 1 ? 2 : n;
-    if (!refuse_annotated(s, axis, "split", e) || !split_factors(x, factor, n, f, e))
+    if (!refuse_annotated(s, axis, "split", e) || !split_factors(x, factor, n, f, e) ||
+        !check_excess(s, x, product_of(f, parts), e))
         return false;
     if (s->n_axes + parts - 1 > MAX_AXES)
         return err_set(e, ERR_RANK, "%s would have more than %d loops", s->name, MAX_AXES);
@@ -297,8 +329,11 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
         if (i < n - 1 && looks_ahead(s, x[i].name))
             return err_set(e, ERR_STEP, "cannot fuse across loop %s: a prefetch looks ahead by its "
                            "iterations", x[i].name);
-        extent *= x[i].extent;
+        extent = times(extent, x[i].extent);
     }
+    if (extent > MAX_FUSED)
+        return err_set(e, ERR_OVERFLOW, "loops %s to %s of %s have more than 2^48 iterations "
+                       "together", x->name, x[n - 1].name, s->name);
     const char *name = free_name(a, s, first, n, fused_name(a, s, first, n));
     struct axis fused = axis_make(p, name, extent, x->reduce);
     int64_t inner = 1;

@@ -99,11 +99,19 @@ static bool check_tile(const struct stage *s, struct err *e)
 {
     int at = s->cache_at ? stage_axis(s, s->cache_at) : -1;
     int64_t elems = 1;
+    int rank = 0;
     if (at < 0)
         return true;
-    for (int i = at + 1; i < s->n_axes; i++)
-        if (!s->axis[i].reduce)
-            elems *= s->axis[i].extent;
+    for (int i = at + 1; i < s->n_axes; i++) {
+        rank += !s->axis[i].reduce;
+        if (!s->axis[i].reduce && __builtin_mul_overflow(elems, s->axis[i].extent, &elems))
+            elems = INT64_MAX;
+    }
+    if (elems <= MAX_TILE && rank > MAX_DIMS) {
+        err_set(e, ERR_RANK, "the tile of %s inside loop %s has %d dimensions, one for each loop; "
+                "at most %d", s->name, s->cache_at, rank, MAX_DIMS);
+        return err_fix(e, "fuse some of them, or cache_write at a deeper loop");
+    }
     if (elems <= MAX_TILE)
         return true;
     err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d", s->name,

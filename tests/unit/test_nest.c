@@ -87,11 +87,28 @@ static void papers_figures_have_no_div_or_mod(void **state)
 struct refusal { const char *spec, *steps, *bad, *says, *fix; };
 #define CONV "c2d n=1 i=4 h=10 w=10 o=8 k=3 bias=1 relu=1"
 #define GEMM "gmm m=8 k=8 n=8"
+#define ONES "1 1 1 1 1 1 1 1 1 1 1 1 1 1 "
 static const struct refusal refusals[] = {
     { CONV, "", "loop split Conv O 3 2", "multiply to less than 8", "divisors of 8: 1 2 4 8" },
     { CONV, "", "loop split Conv O 4 3", "a whole outermost iteration more than 8",
       "divisors of 8" },
     { CONV, "", "loop split Conv O 16", "not between 1 and 8", "" },
+    { "gmm m=4 k=2 n=10", "", "loop split C N 2 8 3", "a whole outermost iteration more than 10",
+      "divisors of 10: 1 2 5 10" },
+    { "gmm m=2 k=1024 n=16", "",
+      "loop split C K 1 1024 1024 1024 1024 1024 1024 1024 1024 1024",
+      "has 1024 iterations: the factors, with the splits before, would make more than 65536 times",
+      "not needed to cover 1024" },
+    { "gmm m=65536 k=2 n=65536", "", "loop split C N 1 65536 65536 65536 65536",
+      "more than 65536 times", "" },
+    { "gmm m=2 k=2 n=1024",
+      "loop split C N 1 1024 1024;loop split C N.0 1;loop split C N.1 1 1024 64",
+      "loop split C N.2 1 2 2 512", "with the splits before", "cover 1024" },
+    { "gmm m=1048576 k=2 n=1048576",
+      "loop split C M 1 1048576 128;loop split C N 1 1048576 64",
+      "loop fuse C M.0 M.1 M.2 N.0 N.1 N.2", "more than 2^48 iterations together", "" },
+    { "gmm m=8 k=16 n=16", "loop split C N 16 " ONES ONES, "loop cache_write C at=M",
+      "has 29 dimensions, one for each loop; at most 24", "cache_write at a deeper loop" },
     { CONV, "", "loop split Conv X 2", "no loop X", "its loops are" },
     { CONV, "", "loop split Convv O 2", "nothing computes a tensor Convv", "loops belong to Conv" },
     { CONV, "", "loop split Ker O 2", "a constant", "loops belong to" },
@@ -282,10 +299,17 @@ static void stored_at_the_end_of_each_column(void **state)
 }
 
 /* Legal, if odd: names of loops that come back, names longer than any line, very many tiles. */
-#define ONES "1 1 1 1 1 1 1 1 1 1 1 1 1 1 "
 #define PARTS_14 " M.1 M.2 M.3 M.4 M.5 M.6 M.7 M.8 M.9 M.10 M.11 M.12 M.13 M.14"
 #define LONG "M.1_M.2_M.3_M.4_M.5_M.6_M.7_M.8_M.9_M.10_M.11_M.12_M.13_M.14"
 #define LONGER LONG ".0_" LONG ".1_" LONG ".2_" LONG ".3_" LONG ".4"
+#define NINE_INPUTS \
+    "x = input n=4 c=4; r0 = relu(x); r1 = abs(x); r2 = neg(x); r3 = exp(x); r4 = tanh(x); " \
+    "r5 = silu(x); r6 = gelu(x); r7 = relu6(x); r8 = sigmoid(x); " \
+    "y = concat(r0, r1, r2, r3, r4, r5, r6, r7, r8) axis=0"
+#define AT_Y(r, axis) "loop compute_at " r " y " axis ";"
+#define NINE_AT(axis) \
+    AT_Y("r0", axis) AT_Y("r1", axis) AT_Y("r2", axis) AT_Y("r3", axis) AT_Y("r4", axis) \
+    AT_Y("r5", axis) AT_Y("r6", axis) AT_Y("r7", axis) AT_Y("r8", axis)
 static const struct { const char *spec, *steps; } accepted[] = {
     { "gmm m=16 k=8 n=8", "loop split C M 2 2 4;loop split C M.2 2;loop fuse C M.0 M.1;"
                           "loop split C M.0_M.1 1 2 2;loop fuse C M.2.0 M.2.1" },
@@ -306,6 +330,9 @@ static const struct { const char *spec, *steps; } accepted[] = {
       "loop split Conv I 2;loop split Conv KH 2;loop split Conv KW 2;"
       "loop cache_read Conv Inp at=KW.1;loop cache_read Conv Ker at=KW.1;"
       "loop cache_write Conv at=KW.1" },
+    { "gmm m=5 k=7 n=6", "loop split C K 1 7 7 7;loop split C N 1 4 3 2;loop fuse C N.0 N.1 N.2;"
+                         "loop cache_write C at=M" },
+    { NINE_INPUTS, NINE_AT("N") },
 };
 
 static void odd_schedules_equal_the_reference(void **state)
