@@ -9,6 +9,7 @@
 #include "kernels/ir/simplify.h"
 
 #define N_BUCKETS 256
+#define LANE "<lane>"                     /* no loop has this name */
 
 struct site_address {
     const struct expr *const *idx;        /* the key, with buffer */
@@ -40,7 +41,7 @@ struct env *env_new(struct unit *u)
     v->u = u;
     v->pool = u->func->pool;
     for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2)
-        expr_var(v->pool, "lane", 0, lanes - 1);
+        expr_var(v->pool, LANE, 0, lanes - 1);
     v->known = ARENA_ARRAY(u->arena, bool, exprs_n_vars(v->pool));
     v->value = ARENA_ARRAY(u->arena, int64_t, exprs_n_vars(v->pool));
     v->lanes = 1;
@@ -74,7 +75,7 @@ void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lan
     v->lanes = lanes;
     v->lane_with = NULL;
     if (var)
-        v->lane_with = expr_addc(v->pool, expr_var(v->pool, "lane", 0, lanes - 1), first);
+        v->lane_with = expr_addc(v->pool, expr_var(v->pool, LANE, 0, lanes - 1), first);
 }
 
 int env_lanes(const struct env *v)
@@ -94,7 +95,7 @@ int64_t env_lane_first(const struct env *v)
 
 static const struct expr *lane_of(struct env *v)
 {
-    return expr_var(v->pool, "lane", 0, v->lanes - 1);
+    return expr_var(v->pool, LANE, 0, v->lanes - 1);
 }
 
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane)

@@ -29,8 +29,34 @@ static const char *const reserved[] = {
     "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
     "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
-    "store_over", "times", "prefetch",
+    "store_over", "times", "prefetch", "stream_done",
 };
+
+/* An exported file includes math.h, stdint.h, stdio.h, stdlib.h, string.h and time.h: their macros
+ * that are no functions, as glibc defines them (is_limit has the rest). */
+static const char *const macros[] = {
+    "BIG_ENDIAN", "BUFSIZ", "BYTE_ORDER", "EOF", "EXIT_FAILURE", "EXIT_SUCCESS", "FD_SETSIZE",
+    "FILENAME_MAX", "FOPEN_MAX", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "INFINITY", "LITTLE_ENDIAN",
+    "L_ctermid", "L_tmpnam", "MATH_ERREXCEPT", "MATH_ERRNO", "MB_CUR_MAX", "M_1_PI", "M_2_PI",
+    "M_2_SQRTPI", "M_E", "M_LN10", "M_LN2", "M_LOG10E", "M_LOG2E", "M_PI", "M_PI_2", "M_PI_4",
+    "M_SQRT1_2", "M_SQRT2", "NAN", "NFDBITS", "NULL", "PDP_ENDIAN", "P_tmpdir", "RAND_MAX",
+    "SEEK_CUR", "SEEK_END", "SEEK_SET", "TIMER_ABSTIME", "TIME_UTC", "TMP_MAX", "WCONTINUED",
+    "WEXITED", "WNOHANG", "WNOWAIT", "WSTOPPED", "WUNTRACED", "math_errhandling", "stderr", "stdin",
+    "stdout",
+};
+
+/* INT8_MAX, UINT_FAST16_WIDTH, SIZE_MAX, FP_NAN, CLOCK_REALTIME...: families of macros. */
+static bool is_limit(const char *text)
+{
+    static const char *const kind[] = { "INT", "UINT", "PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR",
+                                        "WINT" };
+    if (str_starts(text, "FP_") || str_starts(text, "CLOCK_") || str_starts(text, "CLOCKS_"))
+        return true;
+    for (int i = 0; i < COUNT_OF(kind); i++)
+        if (str_starts(text, kind[i]))
+            return str_ends(text, "_MAX") || str_ends(text, "_MIN") || str_ends(text, "_WIDTH");
+    return false;
+}
 
 static struct name **bucket_of(struct names *n, const char *text)
 {
@@ -41,6 +67,8 @@ static bool taken(struct names *n, const char *text)
 {
     if (str_starts(text, "shuffle") && isdigit((unsigned char)text[strlen("shuffle")]))
         return true;                      /* helpers, as many as there are patterns */
+    if (is_limit(text))
+        return true;
     for (const struct name *x = *bucket_of(n, text); x; x = x->next)
         if (streq(x->text, text))
             return true;
@@ -62,12 +90,15 @@ struct names *names_new(struct arena *a)
     n->arena = a;
     for (int i = 0; i < COUNT_OF(reserved); i++)
         add(n, reserved[i]);
+    for (int i = 0; i < COUNT_OF(macros); i++)
+        add(n, macros[i]);
     for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2) {
         add(n, arena_printf(a, "v%d", lanes));
         add(n, arena_printf(a, "u%d", lanes));
         add(n, arena_printf(a, "i%d", lanes));
         add(n, arena_printf(a, "load%d", lanes));
         add(n, arena_printf(a, "store%d", lanes));
+        add(n, arena_printf(a, "stream%d", lanes));
         add(n, arena_printf(a, "splat%d", lanes));
         add(n, arena_printf(a, "max%d", lanes));
         add(n, arena_printf(a, "min%d", lanes));

@@ -72,6 +72,12 @@ turned='x = input n=2 c=3 h=16 w=16; y = relu(x)'
 same 'gathered lanes compile' '' \
     "$(cc -O2 -Wall -Wextra -Werror "$dir/gather.c" -o "$dir/gather" -lm 2>&1)"
 same 'and are right' 1 "$("$dir/gather" | grep -c 'ok$')"
+# Names that are macros of C's headers.
+named=$(printf 'NAN = input eof=16 c=64\nEOF = relu(NAN)')
+"$TILESCOPE" export "$named" > "$dir/named.c"
+same 'names of macros compile' '' \
+    "$(cc -O2 -Wall -Wextra -Werror "$dir/named.c" -o "$dir/named" -lm 2>&1)"
+same 'and run' 1 "$("$dir/named" | grep -c 'ok$')"
 # The line that export says is the one in the file, and it works.
 said=$("$TILESCOPE" export "$conv" --steps "$dir/tiled.steps" -o "$dir/said.c" | tail -n 1)
 same 'the line is in the file' "$said" "$(grep -m 1 -F "$dir/said.c" "$dir/said.c" | cut -c 8-)"

@@ -332,6 +332,21 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "for main 4\n"
       "  int[main] = float[main] + v16[main]\n",
       NULL },
+    { "names of the helpers of streamed stores, and macros of C's headers",
+      "in NAN[4][16]\nin INT8_MAX[4][16]\nstream stream_done[4][16]\nstream stream16[4][16]\n"
+      "for stderr 4\n"
+      "  for n 16 vectorize\n"
+      "    stream_done[stderr][n] = NAN[stderr][n] + INT8_MAX[stderr][n]\n"
+      "for EOF 4\n"
+      "  for n 16 vectorize\n"
+      "    stream16[EOF][n] = NAN[EOF][n] - INT8_MAX[EOF][n]\n",
+      NULL },
+    { "a loop called like the lanes, and an index that is not linear in them",
+      "in A[16][16][4]\nout C[16][64]\n"
+      "for lane 16\n"
+      "  for c 64 vectorize\n"
+      "    C[lane][c] = A[c % 16][lane][c / 16] * 2\n",
+      NULL },
     { "collapse of parallel loops, parallel inside",
       "in A[4][3][8]\nout C[4][3][8]\n"
       "for a 4 parallel\n"
