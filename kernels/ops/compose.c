@@ -11,6 +11,8 @@
 #define MAX_STATEMENT 4096
 #define MAX_ARGS 64
 #define MAX_NODES 4000
+#define MAX_DIM_NAME 40
+#define MAX_ELEMS ((int64_t)1 << 40)
 
 struct compose {
     struct arena *a;
@@ -140,6 +142,27 @@ static bool parse_statement(struct compose *c, struct statement *st)
     return true;
 }
 
+static void print_shape(struct str *out, const struct tensor *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, "%s%s:%lld", d ? " " : "", t->dim[d], (long long)t->shape[d]);
+}
+
+/* Tensor t, called `name`, has as many elements as a tensor may have. */
+static bool is_stored(struct compose *c, const struct statement *st, const char *name,
+                      const struct tensor *t)
+{
+    struct str shape = { 0 };
+    if (tensor_elems(t) <= MAX_ELEMS)
+        return true;
+    print_shape(&shape, t);
+    err_set(c->e, ERR_OVERFLOW, "tensor %s (%s) has more than 2^40 elements", name,
+            str_text(&shape));
+    err_fix(c->e, "make one of its dimensions smaller");
+    str_free(&shape);
+    return at(c, st->name_col, (int)strlen(st->name));
+}
+
 /* `input n=1 i=64` and `const o=64`: a tensor with these dims. */
 static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
 {
@@ -153,7 +176,12 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
         char *dim = (char *)(uintptr_t)take_name(c, &s, &col);
         size_t n = *s == '=' ? strcspn(s + 1, " \t") : 0;
         snprintf(number, sizeof number, "%.*s", (int)n, n ? s + 1 : "");
-        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, (long long)1 << 40, &v)) {
+        if (strlen(dim) > MAX_DIM_NAME) {
+            err_set(c->e, ERR_NAME, "the name of a dimension has more than %d characters",
+                    MAX_DIM_NAME);
+            return at(c, col, (int)strlen(dim));
+        }
+        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, MAX_ELEMS, &v)) {
             err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
             err_fix(c->e, "for example n=1 i=64 h=56 w=56");
             return at(c, col, (int)strlen(dim));
@@ -172,10 +200,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     }
     struct tensor_def def = { st->name, rank, dims, shape, role };
     int t = graph_add_tensor(c->g, &def);
-    if (tensor_elems(&c->g->tensor[t]) <= (int64_t)1 << 40)
-        return true;
-    err_set(c->e, ERR_OVERFLOW, "tensor %s has more than 2^40 elements", st->name);
-    return at(c, st->name_col, (int)strlen(st->name));
+    return is_stored(c, st, st->name, &c->g->tensor[t]);
 }
 
 /* Words for the shape parameters that were left out, from the first tensor. */
@@ -228,12 +253,6 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
     return a->rank == b->rank;
 }
 
-static void print_shape(struct str *out, const struct tensor *t)
-{
-    for (int d = 0; d < t->rank; d++)
-        str_printf(out, "%s%s:%lld", d ? " " : "", t->dim[d], (long long)t->shape[d]);
-}
-
 static bool bind(struct splice *s, int sub, int arg)
 {
     struct compose *c = s->c;
@@ -271,6 +290,8 @@ static bool splice_tensors(struct splice *s)
             err_fix(c->e, "%s brings its own: give one of them another name", s->st->name);
             return at(c, s->st->name_col, (int)strlen(s->st->name));
         }
+        if (!is_stored(c, s->st, name, x))
+            return false;
         const char *dims[MAX_RANK];
         for (int d = 0; d < x->rank; d++)
             dims[d] = arena_strdup(c->a, x->dim[d]);
@@ -339,7 +360,8 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     }
     int out = compose_op_build(&call);
     if (out < 0)
-        return at(c, st->op_col, (int)strlen(st->op));
+        return c->e->at.col > 0 ? at(c, st->params_col + c->e->at.col - 1, c->e->at.len)
+                                : at(c, st->op_col, (int)strlen(st->op));
     graph_set_output(g, out);
     *sub = g;
     return true;

@@ -1,61 +1,11 @@
 /* Operators of composed graphs that work on tensors of any rank.  One row each in the table at the
  * end. */
-#include "kernels/ops/compose_ops.h"
+#include "kernels/ops/compose_params.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
-
-/* Parameters: NAME=VALUE words; lists are separated by commas. */
-
-static const char *param_text(const struct call *c, const char *name, size_t *len)
-{
-    size_t n = strlen(name);
-    for (const char *s = c->params; *s;) {
-        s += strspn(s, " \t");
-        size_t word = strcspn(s, " \t");
-        if (word > n && strncmp(s, name, n) == 0 && s[n] == '=') {
-            *len = word - n - 1;
-            return s + n + 1;
-        }
-        s += word;
-    }
-    return NULL;
-}
-
-static double param_float(const struct call *c, const char *name, double otherwise)
-{
-    size_t len;
-    const char *s = param_text(c, name, &len);
-    return s ? strtod(s, NULL) : otherwise;
-}
-
-static int64_t param_int(const struct call *c, const char *name, int64_t otherwise)
-{
-    size_t len;
-    const char *s = param_text(c, name, &len);
-    return s ? strtoll(s, NULL, 10) : otherwise;
-}
-
-/* At most max numbers; -1 with an error for more. */
-static int param_list(const struct call *c, const char *name, int64_t *out, int max)
-{
-    size_t len = 0;
-    int n = 0;
-    const char *s = param_text(c, name, &len);
-    for (const char *end = s ? s + len : NULL; s && s < end;) {
-        char *rest;
-        if (n == max) {
-            err_set(c->e, ERR_RANGE, "%s= has more than %d numbers", name, max);
-            return -1;
-        }
-        out[n++] = strtoll(s, &rest, 10);
-        s = *rest == ',' ? rest + 1 : end;
-    }
-    return n;
-}
 
 /* The dim that axis= names; negative counts from the end. */
 static int axis_of(const struct call *c, int64_t axis, int rank)
@@ -172,10 +122,9 @@ static const struct val *f_reciprocal(const struct call *c, const struct val *x)
 
 static const struct val *f_clip(const struct call *c, const struct val *x)
 {
-    size_t len;
-    if (param_text(c, "min", &len))
+    if (param_given(c, "min"))
         x = bin(c, VAL_MAX, x, num(c, param_float(c, "min", 0)));
-    if (param_text(c, "max", &len))
+    if (param_given(c, "max"))
         x = bin(c, VAL_MIN, x, num(c, param_float(c, "max", 0)));
     return x;
 }
@@ -242,6 +191,23 @@ static int build_unary(struct call *c)
     UNREACHABLE();
 }
 
+static bool among(const char *name, const char *const *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcaseeq(name, list[i]))
+            return true;
+    return false;
+}
+
+/* The name of a dim, with _ behind it as long as one of the n others has it: loops are called after
+ * dims, in lower case. */
+static const char *unlike(const struct call *c, const char *name, const char *const *others, int n)
+{
+    while (among(name, others, n))
+        name = arena_printf(arena_of(c), "%s_", name);
+    return name;
+}
+
 /* Two tensors, broadcast as numpy does: dims from the last, 1 repeats. */
 
 static bool broadcast(struct call *c, const struct tensor *x, const struct tensor *y,
@@ -261,9 +227,12 @@ static bool broadcast(struct call *c, const struct tensor *x, const struct tenso
         shape[d] = nx > ny ? nx : ny;
     }
     for (int d = 0; d < rank; d++) /* x and y may use one name for different dims */
-        for (int k = 0; k < d; k++)
-            if (streq(dim[d], dim[k]))
-                dim[d] = arena_printf(arena_of(c), "%s_%d", dim[d], d);
+        if (among(dim[d], dim, d)) {
+            const char *other[MAX_RANK] = { NULL };
+            memcpy(other, dim, sizeof *dim * (size_t)rank);
+            other[d] = "";
+            dim[d] = unlike(c, arena_printf(arena_of(c), "%s_%d", dim[d], d), other, rank);
+        }
     *def = (struct tensor_def){ fresh(c, "Out"), rank, dim, shape, TENSOR_INTER };
     return true;
 }
@@ -469,11 +438,17 @@ static int reduced(struct call *c, int x, unsigned dims, enum combine how, doubl
                  graph_add_tensor(c->g, &(struct tensor_def){
                                             fresh(c, how == COMBINE_MAX ? "Max" : "Sum"), rank, dim,
                                             shape, TENSOR_INTER }));
+    const char *loop[2 * MAX_RANK];
+    int n_loops = rank;
+    memcpy(loop, dim, sizeof *dim * (size_t)rank);
     for (int d = 0; d < t.rank; d++) {
         bool gone = dims >> d & 1;
-        idx[d] = gone
-                     ? node_reduce(c->g, &n, arena_printf(arena_of(c), "R%s", t.dim[d]), t.shape[d])
-                     : n.spatial[at];
+        if (gone) {
+            loop[n_loops] = unlike(c, arena_printf(arena_of(c), "R%s", t.dim[d]), loop, n_loops);
+            idx[d] = node_reduce(c->g, &n, loop[n_loops++], t.shape[d]);
+        } else {
+            idx[d] = n.spatial[at];
+        }
         at += keep || !gone;
     }
     n.body = load_at(c->g, x, idx);
@@ -549,16 +524,16 @@ static int build_layernorm(struct call *c)
 static int build_reduce(struct call *c)
 {
     int64_t axes[MAX_RANK];
-    int rank = arg(c, 0)->rank, n = param_list(c, "axes", axes, MAX_RANK);
+    int rank = arg(c, 0)->rank, n = param_list(c, "axes", axes);
     bool keep = param_int(c, "keep", 1) != 0, min = streq(c->op, "reduce_min");
     unsigned dims = 0;
     double count = 1;
-    if (n < 0)
-        return -1;
     for (int i = 0; i < n; i++) {
         int d = axis_of(c, axes[i], rank);
         if (d < 0)
             return -1;
+        if (dims >> d & 1)
+            return err_set(c->e, ERR_DIM, "axes= has dimension %d twice", d) ? 0 : -1;
         dims |= 1u << d;
     }
     if (n == 0)
@@ -578,7 +553,7 @@ static int build_reduce(struct call *c)
 static int build_transpose(struct call *c)
 {
     int64_t perm[MAX_RANK];
-    int p[MAX_RANK], rank = arg(c, 0)->rank, n = param_list(c, "perm", perm, MAX_RANK);
+    int p[MAX_RANK], rank = arg(c, 0)->rank, n = param_list(c, "perm", perm);
     unsigned seen = 0;
     for (int d = 0; d < rank; d++) {
         int64_t from = n == rank ? perm[d] : rank - 1 - d;
@@ -603,7 +578,7 @@ static int build_reshape(struct call *c)
 {
     int64_t shape[MAX_RANK], elems = 1;
     const char *dim[MAX_RANK];
-    int rank = param_list(c, "shape", shape, MAX_RANK);
+    int rank = param_list(c, "shape", shape);
     for (int d = 0; d < rank; d++)
         if (shape[d] < 1 || shape[d] > ((int64_t)1 << 40) / elems)
             elems = (int64_t)1 << 41;
@@ -670,8 +645,8 @@ static int build_slice(struct call *c)
 static int build_pad(struct call *c)
 {
     int64_t before[MAX_RANK] = { 0 }, after[MAX_RANK] = { 0 };
-    int rank = arg(c, 0)->rank, b = param_list(c, "before", before, MAX_RANK);
-    int a = param_list(c, "after", after, MAX_RANK);
+    int rank = arg(c, 0)->rank, b = param_list(c, "before", before);
+    int a = param_list(c, "after", after);
     for (int d = 0; d < rank; d++)
         if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > 1 << 20 ||
             after[d] > 1 << 20) {
@@ -685,9 +660,15 @@ static int build_expand(struct call *c)
 {
     int64_t shape[MAX_RANK], out[MAX_RANK];
     const char *dim[MAX_RANK], *names[MAX_RANK];
-    int rank = param_list(c, "shape", shape, MAX_RANK);
+    int rank = param_list(c, "shape", shape);
     if (rank < 1)
         return err_set(c->e, ERR_RANGE, "shape= is missing") ? 0 : -1;
+    for (int d = 0; d < rank; d++)
+        if (shape[d] < 1) {
+            err_set(c->e, ERR_RANGE, "shape= has dimension %d of %lld elements", d,
+                    (long long)shape[d]);
+            return err_fix(c->e, "1 keeps what is there, more repeats a dimension of 1") ? 0 : -1;
+        }
     plain_dims(c, names, rank);
     struct tensor like = { .name = "shape", .rank = rank };
     struct tensor_def def;
@@ -733,33 +714,11 @@ static const struct row {
     { "expand", "shape", 1, 1, build_expand },
 };
 
-static bool has_word(const char *words, const char *word, size_t n)
-{
-    for (const char *s = words; *s; s += strspn(s, " ")) {
-        size_t len = strcspn(s, " ");
-        if (len == n && strncmp(s, word, n) == 0)
-            return true;
-        s += len;
-    }
-    return false;
-}
-
 static const struct row *find(const char *name)
 {
     for (int i = 0; i < COUNT_OF(table); i++)
-        if (name[0] && has_word(table[i].names, name, strlen(name)))
+        if (name[0] && words_have(table[i].names, name, strlen(name)))
             return &table[i];
-    return NULL;
-}
-
-/* The first word of the parameters that the row does not know, or NULL. */
-static const char *unknown_param(const struct row *r, const char *params)
-{
-    for (const char *s = params + strspn(params, " \t"); *s; s += strspn(s, " \t")) {
-        if (!has_word(r->params, s, strcspn(s, "= \t")))
-            return s;
-        s += strcspn(s, " \t");
-    }
     return NULL;
 }
 
@@ -768,19 +727,14 @@ bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);
     bool digits = str_starts(params, "perm=") && !strchr(params, ',');
-    return r && (!ops_find(name) || !(digits || unknown_param(r, params)));
+    return r && (!ops_find(name) || !(digits || params_unknown(r->params, params)));
 }
 
 int compose_op_build(struct call *c)
 {
     const struct row *r = find(c->op);
-    const char *unknown = unknown_param(r, c->params);
-    if (unknown) {
-        err_set(c->e, ERR_NAME, "%s has no parameter \"%.*s\"", c->op,
-                (int)strcspn(unknown, "= \t"), unknown);
-        err_fix(c->e, r->params[0] ? "its parameters: %s" : "it has none%s", r->params);
+    if (!params_check(c, r->params))
         return -1;
-    }
     if (c->n_in >= r->min && c->n_in <= r->max)
         return r->build(c);
     err_set(c->e, ERR_RANGE, "%s takes %d%s tensors, %d are given", c->op, r->min,

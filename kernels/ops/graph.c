@@ -100,11 +100,9 @@ int graph_add_node(struct graph *g, const struct node *n)
 
 static const struct expr *dim_var(const struct graph *g, const char *dim, int64_t extent)
 {
-    char name[64];
-    size_t i = 0;
-    for (; dim[i] && i + 1 < sizeof name; i++)
-        name[i] = (char)tolower((unsigned char)dim[i]);
-    name[i] = '\0';
+    char *name = arena_strdup(arena_of(g), dim);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
     return expr_var(g->pool, name, 0, extent - 1);
 }
 

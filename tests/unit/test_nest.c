@@ -306,6 +306,7 @@ static void stored_at_the_end_of_each_column(void **state)
     "x = input n=4 c=4; r0 = relu(x); r1 = abs(x); r2 = neg(x); r3 = exp(x); r4 = tanh(x); " \
     "r5 = silu(x); r6 = gelu(x); r7 = relu6(x); r8 = sigmoid(x); " \
     "y = concat(r0, r1, r2, r3, r4, r5, r6, r7, r8) axis=0"
+#define FORTY "abcdefghijabcdefghijabcdefghijabcdefghi"
 #define AT_Y(r, axis) "loop compute_at " r " y " axis ";"
 #define NINE_AT(axis) \
     AT_Y("r0", axis) AT_Y("r1", axis) AT_Y("r2", axis) AT_Y("r3", axis) AT_Y("r4", axis) \
@@ -333,6 +334,10 @@ static const struct { const char *spec, *steps; } accepted[] = {
     { "gmm m=5 k=7 n=6", "loop split C K 1 7 7 7;loop split C N 1 4 3 2;loop fuse C N.0 N.1 N.2;"
                          "loop cache_write C at=M" },
     { NINE_INPUTS, NINE_AT("N") },
+    { "a = input h=4 rh=3; y = reduce_sum(a) axes=0 keep=0", "" },
+    { "a = input h=4 rh=3 rh_=2; y = reduce_sum(a) axes=0,1 keep=0", "" },
+    { "a = input a_2=4 a=3 z=1; b = input a=5; y = add(a, b)", "" },
+    { "a = input " FORTY "x=4 " FORTY "y=3; b = transpose(a); y = add(a, a)", "" },
 };
 
 static void odd_schedules_equal_the_reference(void **state)

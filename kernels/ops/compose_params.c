@@ -1,0 +1,201 @@
+/* Parameters of calls in composed graphs: what each takes, and its value. */
+#include "kernels/ops/compose_params.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_WHOLE ((int64_t)1 << 40)
+
+/* One meaning for a name, whichever operator takes it.  A list is separated by commas. */
+enum kind { FLOAT, WHOLE, LIST };
+static const struct { const char *name; enum kind kind; } kinds[] = {
+    { "add", FLOAT },   { "after", LIST }, { "alpha", FLOAT }, { "axes", LIST },
+    { "axis", WHOLE },  { "before", LIST }, { "beta", FLOAT }, { "eps", FLOAT },
+    { "from", WHOLE },  { "keep", WHOLE }, { "max", FLOAT },   { "min", FLOAT },
+    { "mul", FLOAT },   { "perm", LIST },  { "shape", LIST },  { "step", WHOLE },
+    { "to", WHOLE },    { "transa", WHOLE }, { "transb", WHOLE }, { "value", FLOAT },
+};
+
+struct param { const char *word; size_t len, name; const char *value; };
+
+bool words_have(const char *words, const char *word, size_t n)
+{
+    for (const char *s = words; *s; s += strspn(s, " ")) {
+        size_t len = strcspn(s, " ");
+        if (len == n && strncmp(s, word, n) == 0)
+            return true;
+        s += len;
+    }
+    return false;
+}
+
+const char *params_unknown(const char *names, const char *params)
+{
+    for (const char *s = params + strspn(params, " \t"); *s; s += strspn(s, " \t")) {
+        if (!words_have(names, s, strcspn(s, "= \t")))
+            return s;
+        s += strcspn(s, " \t");
+    }
+    return NULL;
+}
+
+/* The next word from *s on; false: there is none. */
+static bool next_param(const struct call *c, const char **s, struct param *p)
+{
+    *s += strspn(*s, " \t");
+    p->word = *s;
+    p->len = strcspn(*s, " \t");
+    p->name = strcspn(*s, "= \t");
+    p->value = "";
+    if (p->name < p->len)
+        p->value = arena_strndup(exprs_arena(c->g->pool), *s + p->name + 1, p->len - p->name - 1);
+    *s += p->len;
+    return p->len > 0;
+}
+
+static const char *value_of(const struct call *c, const char *name)
+{
+    struct param p;
+    for (const char *s = c->params; next_param(c, &s, &p);)
+        if (p.name == strlen(name) && strncmp(p.word, name, p.name) == 0)
+            return p.value;
+    return NULL;
+}
+
+/* Points the error at the word; false. */
+static bool blame(const struct call *c, const struct param *p)
+{
+    return err_at(c->e, (int)(p->word - c->params) + 1, (int)p->len);
+}
+
+/* "axis=1 is dimension C": for who wrote axis=c. */
+static void fix_axis(const struct call *c, const char *value)
+{
+    const struct tensor *t = &c->g->tensor[c->in[0]];
+    struct str list = { 0 };
+    for (int d = 0; d < t->rank; d++) {
+        if (strcaseeq(t->dim[d], value))
+            err_fix(c->e, "axis=%d is dimension %s", d, t->dim[d]);
+        str_printf(&list, "%s%d for %s", d ? ", " : "", d, t->dim[d]);
+    }
+    if (!c->e->fix[0])
+        err_fix(c->e, "%s", str_text(&list));
+    str_free(&list);
+}
+
+static bool is_digits(const char *s)
+{
+    s += *s == '-';
+    return *s && !s[strspn(s, "0123456789")];
+}
+
+/* One number of a WHOLE or a LIST. */
+static bool check_whole(const struct call *c, const struct param *p, const char *text, bool list)
+{
+    long long v;
+    if (str_to_int64(text, -MAX_WHOLE, MAX_WHOLE, &v))
+        return true;
+    if (is_digits(text)) {
+        err_set(c->e, ERR_RANGE, "%.*s=%s is not between -2^40 and 2^40", (int)p->name, p->word,
+                text);
+        return blame(c, p);
+    }
+    err_set(c->e, ERR_TYPE, "%.*s=%s is not a whole number", (int)p->name, p->word, text);
+    if (list)
+        err_fix(c->e, "%.*s= takes whole numbers separated by commas", (int)p->name, p->word);
+    else if (strncmp(p->word, "axis=", 5) == 0)
+        fix_axis(c, text);
+    return blame(c, p);
+}
+
+static bool check_list(const struct call *c, const struct param *p)
+{
+    char *text = arena_strdup(exprs_arena(c->g->pool), p->value);
+    int n = 1;
+    for (char *end; (end = strchr(text, ',')); text = end + 1, n++) {
+        *end = '\0';
+        if (!check_whole(c, p, text, true))
+            return false;
+    }
+    if (n <= MAX_RANK)
+        return check_whole(c, p, text, true);
+    err_set(c->e, ERR_RANGE, "%.*s= has %d numbers, more than %d", (int)p->name, p->word, n,
+            MAX_RANK);
+    return blame(c, p);
+}
+
+static bool check_float(const struct call *c, const struct param *p)
+{
+    char *end;
+    double v = strtod(p->value, &end);
+    if (!*end && !isnan(v))
+        return true;
+    err_set(c->e, ERR_TYPE, "%.*s is not a number", (int)p->len, p->word);
+    return blame(c, p);
+}
+
+static bool check_value(const struct call *c, const struct param *p)
+{
+    int i = 0;
+    while (strncmp(kinds[i].name, p->word, p->name) != 0 || kinds[i].name[p->name])
+        if (++i == COUNT_OF(kinds))
+            fail("parameter %.*s has no kind", (int)p->name, p->word);
+    if (!p->value[0]) {
+        err_set(c->e, ERR_SYNTAX, "%s= has no value", kinds[i].name);
+        err_fix(c->e, "%s=%s", kinds[i].name, kinds[i].kind == FLOAT ? "0.5" :
+                                              kinds[i].kind == LIST  ? "0,1" : "1");
+        return blame(c, p);
+    }
+    return kinds[i].kind == FLOAT ? check_float(c, p) :
+           kinds[i].kind == LIST  ? check_list(c, p) : check_whole(c, p, p->value, false);
+}
+
+bool params_check(const struct call *c, const char *names)
+{
+    struct param p, before;
+    for (const char *s = c->params; next_param(c, &s, &p);) {
+        if (!words_have(names, p.word, p.name)) {
+            err_set(c->e, ERR_NAME, "%s has no parameter \"%.*s\"", c->op, (int)p.name, p.word);
+            err_fix(c->e, names[0] ? "its parameters: %s" : "it has none%s", names);
+            return blame(c, &p);
+        }
+        for (const char *t = c->params; next_param(c, &t, &before) && before.word < p.word;)
+            if (before.name == p.name && strncmp(before.word, p.word, p.name) == 0) {
+                err_set(c->e, ERR_SYNTAX, "%.*s= is given twice", (int)p.name, p.word);
+                return blame(c, &p);
+            }
+        if (!check_value(c, &p))
+            return false;
+    }
+    return true;
+}
+
+bool param_given(const struct call *c, const char *name)
+{
+    return value_of(c, name) != NULL;
+}
+
+double param_float(const struct call *c, const char *name, double otherwise)
+{
+    const char *s = value_of(c, name);
+    return s ? strtod(s, NULL) : otherwise;
+}
+
+int64_t param_int(const struct call *c, const char *name, int64_t otherwise)
+{
+    const char *s = value_of(c, name);
+    return s ? strtoll(s, NULL, 10) : otherwise;
+}
+
+int param_list(const struct call *c, const char *name, int64_t *out)
+{
+    char *s = (char *)(uintptr_t)value_of(c, name);
+    int n = 0;
+    while (s && *s) {
+        out[n++] = strtoll(s, &s, 10);
+        s += *s == ',';
+    }
+    return n;
+}
