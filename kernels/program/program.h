@@ -13,8 +13,8 @@
 #include "kernels/program/step.h"
 
 /* How layouts may move in a graph (ALT 7.2, SPEC C.5): ALT; WP without downstream propagation; OL
- * without layout steps, all channels last; FP and BP for two complex operators in a row: the first
- * one's output layout, or the second one's input layout, is used on both sides. */
+ * without layout steps, channels of convolutions last; FP and BP for two complex operators in a
+ * row: the first one's output layout, or the second one's input layout, is used on both sides. */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
 /* What decided a tensor's layout (for the views). */

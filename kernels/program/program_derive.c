@@ -190,7 +190,8 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
     return true;
 }
 
-/* Variant OL: what a complex operator reads and writes has its channels last, N H W O. */
+/* Variant OL: what a convolution reads and writes has its channels last, N H W O.  Matrix products
+ * have no channels; their tensors stay as they are (SPEC C.5: NHWO, NDHWO). */
 static bool channels_last(struct program *draft, int t, const struct layout **layout, struct err *e)
 {
     const struct tensor *x = &draft->graph->tensor[t];
@@ -202,12 +203,17 @@ static bool channels_last(struct program *draft, int t, const struct layout **la
            layout_apply(draft->pool, layout_identity(draft->pool, x), &p, &layout[t], e);
 }
 
+static bool is_convolution(const struct node *n)
+{
+    return n->complex && n->params.stride[0] > 0;
+}
+
 static bool fixed_layouts(struct program *draft, const struct layout **layout,
                           enum layout_source *source, struct err *e)
 {
     const struct graph *g = draft->graph;
     for (int n = 0; n < g->n_nodes; n++)
-        for (int side = 0; side < 2 && g->node[n].complex; side++) {
+        for (int side = 0; side < 2 && is_convolution(&g->node[n]); side++) {
             int t = side ? g->node[n].out : g->node[n].data_in;
             if (!channels_last(draft, t, layout, e))
                 return false;
