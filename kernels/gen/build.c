@@ -486,10 +486,25 @@ static void build_tree(struct build *b, const struct tree *t, struct block *out)
     UNREACHABLE();
 }
 
+/* One of n trees beside each other; what remains of a cut loop says so.  It is no statement of its
+ * own, which would be in the way of the passes. */
+static void build_sibling(struct build *b, const struct tree *t, int n, struct block *out)
+{
+    int first = out->n;
+    build_tree(b, t, out);
+    if (!t->piece || n < 2 || b->open.len > 0 || out->n == first)
+        return;
+    struct code *c = out->item[first];
+    if (c->kind == CODE_NOTE)
+        c->note = arena_printf(b->u->arena, "%s: %s", t->piece, c->note);
+    else
+        c->note = t->piece;
+}
+
 static void build_kids(struct build *b, const struct tree *t, struct block *out)
 {
     for (int i = 0; i < t->n_kids && !b->failed; i++)
-        build_tree(b, t->kid[i], out);
+        build_sibling(b, t->kid[i], t->n_kids, out);
 }
 
 bool code_build(struct unit *u, struct err *e)
@@ -504,7 +519,7 @@ bool code_build(struct unit *u, struct err *e)
             c->note = f->graph->tensor[f->graph->node[node].out].name;
             block_add(u, &u->body, c);
         }
-        build_tree(&b, f->root[i], &u->body);
+        build_sibling(&b, f->root[i], f->n_roots, &u->body);
     }
     env_free(b.env);
     vec_free(&b.open);

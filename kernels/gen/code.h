@@ -55,7 +55,8 @@ enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN,
 
 struct code {
     enum code_kind kind;
-    const char *note;                     /* NOTE: one line of comment */
+    const char *note;                     /* NOTE: one line of comment; FOR, SCOPE: what is printed
+                                           * at their head, or NULL */
     struct block body;                    /* FOR, IF, SCOPE */
     /* FOR: var in [begin, end) */
     const struct expr *var, *begin, *end;

@@ -191,6 +191,8 @@ static void print_for(struct emit *m, const struct code *c)
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
     struct bounds bounds = emit_bounds(m, c, c->ann != LOOP_PARALLEL);
     int mark = names_mark(m->names);
+    if (c->note)
+        emit_line(m, "/* %s */", c->note);
     if (share) {
         int n = count_collapse(c);
         emit_indent(m);
@@ -357,7 +359,7 @@ static void print_block(struct emit *m, const struct block *b)
             print_if(m, c);
             break;
         case CODE_SCOPE:
-            print_scope(m, c, b->n == 1, NULL);
+            print_scope(m, c, b->n == 1, c->note);
             break;
         case CODE_SET:
             if (zeroes(m, c))

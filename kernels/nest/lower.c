@@ -187,6 +187,17 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
+/* Of a loop in n pieces, kids[from] and what follows is one without a loop around it: notes which. */
+static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
+{
+    if (n < 2 || !axis_is_fixed(x) || kids->len == from)
+        return;
+    struct tree *t = ARENA_DUP(w->arena, kids->data[from], 1);
+    const char *inner = t->piece ? arena_printf(w->arena, ", %s", t->piece) : "";
+    t->piece = arena_printf(w->arena, "%s = %lld%s", x->name, (long long)x->var->value, inner);
+    kids->data[from] = t;
+}
+
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
 /* The loop of axis i with the operands that are prefetched there. */
@@ -212,7 +223,9 @@ static void main_loop(struct low *w, const struct nest_state *st, int depth, str
     for (int k = 0; k < n; k++) {
         struct kids inner = { 0 };
         bool fixed = axis_is_fixed(&piece[k].s->axis[depth]);
+        int before = kids->len;
         body(w, &piece[k], depth + 1, fixed ? kids : &inner);
+        note_piece(w, &piece[k].s->axis[depth], n, kids, before);
         if (inner.len) {
             const struct tree *t = loop_ahead(w, piece[k].s, depth, &inner);
             vec_push(kids, t);

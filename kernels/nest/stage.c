@@ -250,7 +250,7 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
 {
     struct arena *a = exprs_arena(p);
     const struct axis *x = &s->axis[axis];
-    int64_t f[MAX_AXES];
+    int64_t f[MAX_AXES] = { 0 };
     int parts = n == 1 ? 2 : n;
     if (!refuse_annotated(s, axis, "split", e) || !split_factors(x, factor, n, f, e) ||
         !check_excess(s, x, product_of(f, parts), e))

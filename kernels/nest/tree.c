@@ -1,6 +1,7 @@
 /* Printing and checking lowered trees. */
 #include "kernels/nest/tree.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "kernels/base/vec.h"
@@ -115,10 +116,24 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
     return t;
 }
 
+/* At the end of the line: of which loops this is the one iteration that is left. */
+static void print_piece(struct printer *pr, int line, const char *piece)
+{
+    if (!piece)
+        return;
+    char *lower = arena_strdup(pr->a, piece);
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    pr->text.data[line] = arena_printf(pr->a, "%s  # %s", pr->text.data[line], lower);
+}
+
 static void print_tree(struct printer *pr, const struct tree *t, int depth)
 {
+    int first = pr->text.len;
+    const char *piece = t->piece;
     if (t->kind == TREE_STORE) {
         print_store(pr, t, depth);
+        print_piece(pr, first, piece);
         return;
     }
     if (t->kind == TREE_SCOPE) {
@@ -132,6 +147,7 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
     } else {
         t = print_loops(pr, t, depth);
     }
+    print_piece(pr, first, piece);
     for (int i = 0; i < t->n_kids; i++)
         print_tree(pr, t->kid[i], depth + 1);
 }

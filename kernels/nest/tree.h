@@ -48,6 +48,8 @@ struct tree {
                                       * it) */
     int n_prefetch;
     const struct prefetch *prefetch;
+    const char *piece;               /* "N.0 = 2": with this tree begins the one iteration that is
+                                      * left of loops that were cut; or NULL.  For readers */
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that lives here. */
