@@ -34,6 +34,7 @@ struct emit {
     VEC(struct pointer) pointers;         /* that are declared here */
     const char *prefix;                   /* of the names of index helpers */
     struct str statics;                   /* functions of the unit's own arrays */
+    struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
     const char **of_thread;               /* their names, by buffer; NULL: none yet */
     VEC(const struct term *) shuffles;    /* one of each pattern: shuffle0, shuffle1, ... */
     int depth;                            /* of indentation */

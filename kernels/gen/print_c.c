@@ -268,6 +268,17 @@ static void print_thread_array(struct emit *m, int buffer)
     str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
 }
 
+/* A large array that threads share is one for all calls; copies of a loop have one of a name each. */
+static void note_shared(struct emit *m, const char *name)
+{
+    struct str *s = &m->shared;
+    const char *have = s->len ? strstr(str_text(s), name) : NULL;
+    bool known = have && (!have[strlen(name)] || have[strlen(name)] == ',') &&
+                 (have == str_text(s) || have[-1] == ' ');
+    if (!known)
+        str_printf(s, "%s%s", s->len ? ", " : "", name);
+}
+
 /* A small array lives on the stack, a large one in static memory: one per thread, unless threads
  * are to share it. */
 static void print_array(struct emit *m, const struct code *scope)
@@ -276,6 +287,8 @@ static void print_array(struct emit *m, const struct code *scope)
     bool large = b->elems > STACK_FLOATS;
     bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
+    if (large && shared)
+        note_shared(m, name);
     emit_indent(m);
     if (large && !shared)
         print_thread_array(m, scope->buffer);
@@ -387,6 +400,16 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
+/* What else is stored in a parameter, below it. */
+static void print_held(struct str *out, const char *text)
+{
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        str_printf(out, " *            %.*s\n", (int)n, line);
+        line += n;
+    }
+}
+
 /* " *   Inp   [1][58][58][64]  N H W I,": the physical shape and the layout of each parameter. */
 static void print_shapes(struct emit *m, const char *name)
 {
@@ -402,7 +425,10 @@ static void print_shapes(struct emit *m, const char *name)
                         b->read     ? "written and read\n" :
                         b->stream   ? "written past the caches: aligned to its vectors\n" :
                                       "written\n");
+        print_held(m->out, b->holds);
     }
+    if (m->shared.len)
+        str_printf(m->out, " * Not reentrant: all calls use the same %s.\n", str_text(&m->shared));
     str_add(m->out, " */\n");
 }
 
@@ -458,5 +484,6 @@ void code_print_c(struct unit *u, struct str *out)
     print_entry(&m, name);
     str_free(&body);
     str_free(&m.statics);
+    str_free(&m.shared);
     emit_close(&m);
 }

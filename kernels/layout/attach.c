@@ -59,6 +59,17 @@ bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
     return true;
 }
 
+/* Later steps of the host may have split the slice's dim: all that is the same for every element. */
+void layout_say_stored(struct str *out, const struct layout *l)
+{
+    size_t start = out->len;
+    for (int d = 0; d < l->rank; d++)
+        if (l->rho[d]->kind == EXPR_CONST && l->shape[d] > 1)
+            str_printf(out, "%s%s=%lld", out->len > start ? " " : "", l->dim[d],
+                       (long long)l->rho[d]->value);
+    str_printf(out, "%s holds %s", out->len > start ? "" : "a part", l->tensor->name);
+}
+
 void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys)
 {
     int64_t *vals = xcalloc((size_t)exprs_n_vars(p) + 1, sizeof *vals);

@@ -139,6 +139,8 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
  * primitives of the host apply to *out as well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
+/* "K=64 holds Bias": where *l, from layout_store_at, is in its host. */
+void layout_say_stored(struct str *out, const struct layout *l);
 /* Puts the elements of an attached tensor into its host's buffer; the rest of it is left alone. */
 void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys);
 

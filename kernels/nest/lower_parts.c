@@ -84,6 +84,20 @@ static struct buffer param_of(const struct lowering *in, int t)
     return b;
 }
 
+/* "K=64 holds Bias", a line for each tensor that is stored inside t; NULL: none is. */
+static const char *guests_of(const struct low *w, int t)
+{
+    struct str out = { 0 };
+    for (int k = 0; k < w->in->graph->n_tensors; k++)
+        if (host_of(w->in, k) == t) {
+            str_add(&out, out.len ? "\n" : "");
+            layout_say_stored(&out, w->in->layout[k]);
+        }
+    const char *text = out.len ? arena_strdup(w->arena, str_text(&out)) : NULL;
+    str_free(&out);
+    return text;
+}
+
 /* On the heap: per tensor, and there may be hundreds. */
 static void low_tables(struct low *w)
 {
@@ -101,6 +115,7 @@ void low_open(struct low *w)
         w->param[t] = -1;
         if (host_of(w->in, t) < 0 && low_lives_in_memory(w->in, t)) {
             struct buffer b = param_of(w->in, t);
+            b.holds = guests_of(w, t);
             w->param[t] = low_buffer(w, &b);
         }
     }

@@ -27,6 +27,8 @@ struct buffer {
     int64_t shape[MAX_DIMS];
     int64_t elems;                   /* row-major product of shape; f32 */
     const struct layout *layout;     /* of a parameter, for its notation; else NULL */
+    const char *holds;               /* of a parameter with others stored inside: "K=64 holds Bias",
+                                      * a line each; else NULL */
 };
 
 /* Of a loop: while an iteration runs, the lines that the one `ahead` further on reads of a buffer

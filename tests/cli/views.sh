@@ -56,6 +56,11 @@ for cc in gcc clang; do
         "$($cc -O2 -Wall -Wextra -c "$dir/shown.c" -o "$dir/shown.o" 2>&1)"
 done
 
+# The function is called after the operator, not after the maximum that a softmax begins with.
+t 0 '^void softmax\(' show 'softmax m=6 n=20' --what c
+t 0 '^void ln\(' show 'ln m=6 n=20' --what c
+t 0 '^void gelu\(' show 'act c=7 f=gelu' --what c
+
 # The exported file stands alone.
 t 0 'kernel.c' export "$conv" --steps "$dir/tiled.steps" -o "$dir/kernel.c"
 t 0 'int main' export "$conv" --steps "$dir/tiled.steps"

@@ -456,7 +456,7 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "      T[m][n] = A[m]\n"
       "  for m 70\n"
       "    C[m] = T[m][999]\n",
-      NULL },
+      "tests/golden/c/shared.c" },
     { "a tile per thread that is too large for the stack",
       "in A[3]\nout C[3]\n"
       "for m 3 parallel\n"
@@ -477,6 +477,12 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "  for k 8 reduce\n"
       "    if k < 5: C[m] += A[k]\n",
       NULL },
+};
+
+/* The nests whose C is compared as well. */
+static const struct { const char *nest, *golden; } of_nest[] = {
+    { "/split-tail.in", "tests/golden/c/tail.c" },
+    { "/store-at.in", "tests/golden/c/store_at.c" },
 };
 
 /* A .in file: comment lines, the operator, then steps. */
@@ -510,7 +516,11 @@ const struct gen_case *gen_cases(struct arena *a, int *n)
         fail("no tests/golden/nest");
     for (size_t i = 0; i < g.gl_pathc; i++) {
         const char *name = arena_strdup(a, g.gl_pathv[i]);
-        vec_push(&all, (struct gen_case){ name, lowered(a, name), NULL });
+        const char *golden = NULL;
+        for (int k = 0; k < COUNT_OF(of_nest); k++)
+            if (strstr(name, of_nest[k].nest))
+                golden = of_nest[k].golden;
+        vec_push(&all, (struct gen_case){ name, lowered(a, name), golden });
     }
     globfree(&g);
     const struct gen_case *copy = ARENA_DUP(a, all.data, all.len);
