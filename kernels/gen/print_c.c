@@ -268,7 +268,7 @@ static void print_thread_array(struct emit *m, int buffer)
     str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
 }
 
-/* A large array that threads share is one for all calls; copies of a loop have one of a name each. */
+/* A large array that threads share is one for all calls; copies of a loop each have one of it. */
 static void note_shared(struct emit *m, const char *name)
 {
     struct str *s = &m->shared;

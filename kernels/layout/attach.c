@@ -59,7 +59,7 @@ bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
     return true;
 }
 
-/* Later steps of the host may have split the slice's dim: all that is the same for every element. */
+/* Later steps of the host may have split the slice's dim: all that every element has in common. */
 void layout_say_stored(struct str *out, const struct layout *l)
 {
     size_t start = out->len;

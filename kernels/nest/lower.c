@@ -187,7 +187,7 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Of a loop in n pieces, kids[from] and what follows is one without a loop around it: notes which. */
+/* Of a loop in n pieces, one without a loop around it begins at kids[from]: says which it is. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)

@@ -11,7 +11,7 @@
 
 #define MAX_AXES 48
 #define MAX_EXCESS 65536
-#define MAX_FUSED ((int64_t)1 << 48)      /* iterations of one loop: its indices are sums of these */
+#define MAX_FUSED ((int64_t)1 << 48)      /* iterations of one loop */
 
 static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
 {
@@ -176,9 +176,9 @@ static bool check_excess(const struct stage *s, const struct axis *x, int64_t pr
              times(s->limit[l].value->hi, rounds) / s->limit[l].below < MAX_EXCESS;
     if (ok)
         return true;
-    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: the factors, with the splits before, "
-            "would make more than %d times as many", x->name, s->name, (long long)x->extent,
-            MAX_EXCESS);
+    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: the factors, with the splits "
+            "before, would make more than %d times as many", x->name, s->name,
+            (long long)x->extent, MAX_EXCESS);
     return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
 
