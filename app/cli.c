@@ -76,7 +76,7 @@ static bool script_line(struct opened *o, const char *name, int n, const char *l
 {
     struct history *h = o->session->history;
     enum command_effect effect = EFFECT_NONE;
-    if (command_run(h, line, &effect, e)) {
+    if (session_run(o->session, line, &effect, e)) {
         if (effect == EFFECT_MEASURE)
             vec_push(&o->marked, history_current(h)->id);
         if (effect != EFFECT_APP)

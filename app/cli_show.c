@@ -81,9 +81,9 @@ static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, st
 
 static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    (void)c, (void)e;
+    (void)c;
     session_yaml(o->session, out);
-    return true;
+    return session_fits(o->session, out, e);
 }
 
 static void add_step_row(struct str *out, int position, const struct ledger_row *row)

@@ -269,7 +269,7 @@ bool model_command(struct model *m, const char *line)
     struct err e;
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);
-    if (!command_run(m->session->history, line, &effect, &e)) {
+    if (!session_run(m->session, line, &effect, &e)) {
         model_error(m, &e);
         m->error_col = e.at.col;
         return false;

@@ -187,8 +187,8 @@ void model_perform(struct model *m, const struct binding *b);        /* action.c
  * is the current state, else on a branch from it; one that is there is gone to.  "" is 1. */
 bool model_expert(struct model *m, const char *arg);
 /* Goes to the end of a branch that has the steps of p, or makes one from the bare operator; where
- * that is the current state and `here` is set, on this branch.  A refused step leaves what came
- * before it. */
+ * that is the current state and `here` is set, on this branch.  Where the session has no room for
+ * them, nothing happens; a refused step leaves what came before it. */
 bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
                  struct err *e);
 /* The command `tune`, the tuner's wish, its job, and what came of it (model_tune.c). */

@@ -67,7 +67,8 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
     if (b >= 0)
         return history_branch_switch(h, history_branch(h, b)->name, e)
             && history_goto(h, p->n_steps, e);
-    if ((!here || history_current(h)->id != 0) && !new_branch(h, name, e))
+    bool branch = !here || history_current(h)->id != 0;
+    if (!session_room(m->session, p->n_steps, branch, e) || (branch && !new_branch(h, name, e)))
         return false;
     for (int i = 0; i < p->n_steps; i++)
         if (!history_apply(h, p->steps[i], e))

@@ -100,7 +100,7 @@ bool session_autosave(struct session *s, struct err *e)
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
     session_yaml(s, &text);
-    bool ok = autosave_path(s, &path, e)
+    bool ok = session_fits(s, &text, e) && autosave_path(s, &path, e)
            && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
     str_free(&original);
     str_free(&text);
@@ -195,7 +195,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
 {
     struct session *s;
     struct str text = {0};
-    bool ok = file_read(from->path, 4u << 20, &text, e)
+    bool ok = file_read(from->path, SESSION_MAX_BYTES, &text, e)
            && session_parse(from->path, str_text(&text), text.len, &s, e);
     str_free(&text);
     if (!ok)

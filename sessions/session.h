@@ -23,7 +23,12 @@
  * caret; nothing is half applied. */
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
+#include "explorer/command.h"
 #include "explorer/history.h"
+
+/* What a file may hold, every step counted once.  The loader takes no more, so no more is made
+ * (session_run) or written. */
+enum { SESSION_MAX_STEPS = 2000, SESSION_MAX_BRANCHES = 256 };
 
 struct session {
     char path[512];                     /* "" = never saved */
@@ -41,7 +46,13 @@ void session_free(struct session *s);
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);
-/* Atomic; sets path and dirty. */
+/* As command_run; ERR_RANGE when what the line makes would not fit into a file. */
+bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
+/* ERR_RANGE unless so many more steps, and one more branch, fit into a file. */
+bool session_room(const struct session *s, int steps, bool branch, struct err *e);
+/* ERR_RANGE when the loader would refuse what session_yaml wrote, because there is too much. */
+bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
+/* Atomic; sets path and dirty.  What does not fit leaves the file as it is. */
 bool session_save(struct session *s, const char *path, struct err *e);
 /* True when the file of s is no longer what was loaded or saved last: saving would undo somebody
  * else's work.  A file that is gone has not changed. */

@@ -4,7 +4,8 @@
 #include "sessions/session.h"
 
 #define SESSION_VERSION 1
-#define SESSION_MAX_BYTES (4u << 20)
+/* Every step of the longest session may be measured, with everything that can be counted. */
+#define SESSION_MAX_BYTES (16u << 20)
 
 /* Names the content of a session file; never 0. */
 uint64_t file_hash(const struct str *text);

@@ -10,9 +10,6 @@
 #include "sessions/session.h"
 #include "sessions/session_impl.h"
 
-#define STEPS_MAX 2000
-#define BRANCHES_MAX 256
-
 struct loader {
     struct arena *a;
     struct ydoc doc;
@@ -40,8 +37,8 @@ static bool load_steps(struct loader *l, const struct ynode *list)
         const char *line;
         if (!ynode_text(&l->doc, item, "steps", 4096, false, &line, l->e))
             return false;
-        if (l->n_steps++ == STEPS_MAX) {
-            err_set(l->e, ERR_RANGE, "more than %d steps in one file", STEPS_MAX);
+        if (l->n_steps++ == SESSION_MAX_STEPS) {
+            err_set(l->e, ERR_RANGE, "more than %d steps in one file", SESSION_MAX_STEPS);
             return fails_at(l, item);
         }
         if (!history_apply(l->h, line, l->e))
@@ -120,8 +117,9 @@ static bool load_branches(struct loader *l, const struct ynode *map)
 {
     if (!ynode_is(&l->doc, map, YNODE_MAP, "branches", l->e))
         return false;
-    if (map->n == 0 || map->n > BRANCHES_MAX) {
-        err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", BRANCHES_MAX, map->n);
+    if (map->n == 0 || map->n > SESSION_MAX_BRANCHES) {
+        err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", SESSION_MAX_BRANCHES,
+                map->n);
         return fails_at(l, map);
     }
     l->at = ARENA_ARRAY(l->a, int, map->n);
@@ -203,6 +201,24 @@ void history_key(char out[20], const struct history *h, const int *path, int n)
 }
 
 /* the file */
+
+bool session_fits(const struct session *s, const struct str *yaml, struct err *e)
+{
+    if (!session_room(s, 0, false, e))
+        return false;
+    if (yaml->len > SESSION_MAX_BYTES) {
+        err_set(e, ERR_RANGE, "the session has %zu bytes; a file of one has at most %u",
+                yaml->len, SESSION_MAX_BYTES);
+        return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+    }
+    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value has a byte and one behind it */
+        return true;
+    struct arena *a = arena_new();
+    struct ydoc doc;
+    bool ok = yaml_read(a, "the session", str_text(yaml), yaml->len, &doc, e);
+    arena_free(a);
+    return ok;
+}
 
 static bool check_version(struct loader *l, const struct ynode *root)
 {

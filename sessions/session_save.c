@@ -192,7 +192,8 @@ bool session_save(struct session *s, const char *path, struct err *e)
         return err_fix(e, "a file name of at most %zu bytes", sizeof s->path - 1);
     }
     session_yaml(s, &text);
-    bool ok = file_write_atomic(path, str_text(&text), text.len, e);
+    bool ok = session_fits(s, &text, e)
+           && file_write_atomic(path, str_text(&text), text.len, e);
     uint64_t hash = file_hash(&text);
     str_free(&text);
     if (!ok)

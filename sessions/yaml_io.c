@@ -14,7 +14,6 @@
 #include "kernels/base/vec.h"
 
 #define DEPTH_MAX 16
-#define NODES_MAX 100000
 
 /* places */
 
@@ -241,9 +240,9 @@ static bool check_plain_data(struct reader *r, const yaml_event_t *ev)
     if (tag)
         return refuse(r, ev->start_mark, "tags (!) are not allowed here",
                       "quote the text if the ! belongs to it");
-    if (r->n_nodes++ == NODES_MAX)
-        return refuse(r, ev->start_mark, "more than 100000 values in one file", "");
-    return true;
+    char many[64];
+    snprintf(many, sizeof many, "more than %d values in one file", YAML_NODES_MAX);
+    return r->n_nodes++ < YAML_NODES_MAX || refuse(r, ev->start_mark, many, "");
 }
 
 static bool read_event(struct reader *r, const yaml_event_t *ev)

@@ -28,8 +28,11 @@ struct ydoc {
     const struct ynode *root;             /* NULL: nothing in it */
 };
 
+enum { YAML_NODES_MAX = 2000000 };
+
 /* One document of plain data.  Refused: anchors, aliases, tags, keys that are no scalars, nesting
- * deeper than 16, control characters, anything but UTF-8.  text must outlive *out. */
+ * deeper than 16, more than YAML_NODES_MAX values, control characters, anything but UTF-8.  text
+ * must outlive *out. */
 bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, struct ydoc *out,
                struct err *e);
 

@@ -107,6 +107,17 @@ t 0 'for' show <(cat "$dir/session.yaml")
 t 2 'NUL' show "$gmm" --steps - < <(printf 'loop\0split')
 t 2 'cannot both come from standard input' run - --steps -
 
+# A session that could not be opened again is not made.
+awk 'BEGIN { for (i = 0; i < 1001; i++) print "loop parallel C M\nloop serial C M" }' > "$dir/many.steps"
+t 2 "^$dir/many.steps:2001:1: error: a session has at most 2000 steps" \
+    show "$gmm" --steps "$dir/many.steps" --what yaml
+awk 'BEGIN { for (i = 0; i < 300; i++) print "branch b" i }' > "$dir/branches.steps"
+t 2 "^$dir/branches.steps:256:1: error: a session has at most 256 branches" \
+    show "$gmm" --steps "$dir/branches.steps" --what yaml
+t 2 'fix: delete NAME' show "$gmm" --steps "$dir/branches.steps"
+t 0 "" show "$gmm" --steps <(head -n 255 "$dir/branches.steps") -w yaml -o "$dir/many.yaml"
+t 0 'for' show "$dir/many.yaml"
+
 # A full disk is an error; a reader that has seen enough is not.
 if [ -w /dev/full ]; then
     "$TILESCOPE" help steps > /dev/full 2> "$dir/full"

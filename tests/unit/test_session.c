@@ -244,13 +244,13 @@ static void test_huge(void **state)
         str_add(&text, "{a: ");
     check_refused_fast(text.data, text.len, "nested deeper than 16 levels");
     str_clear(&text);
-    str_repeat(&text, 'x', (4 << 20) + 1);
+    str_repeat(&text, 'x', (16 << 20) + 1);
     check_refused_fast(text.data, text.len, "bytes; a session has at most");
     str_clear(&text);
     str_add(&text, HEAD "steps: [");
-    for (int i = 0; i < 300000; i++)
+    for (int i = 0; i < 2000001; i++)
         str_add(&text, "a, ");
-    check_refused_fast(text.data, text.len, "more than 100000 values");
+    check_refused_fast(text.data, text.len, "more than 2000000 values");
     str_clear(&text);
     str_add(&text, HEAD "steps:\n");
     for (int i = 0; i < 1001; i++)
@@ -494,6 +494,152 @@ static void check_round_trip(const struct session *s)
     session_free(again);
     str_free(&once);
     str_free(&twice);
+}
+
+/* room: whatever can be made can be saved and opened again */
+
+static void must_run(struct session *s, const char *line)
+{
+    enum command_effect effect;
+    struct err e;
+    if (!session_run(s, line, &effect, &e))
+        fail_msg("%s: %s", line, e.text);
+}
+
+static void must_refuse(struct session *s, const char *line, const char *want)
+{
+    enum command_effect effect = EFFECT_MEASURE;
+    struct err e;
+    int states = history_n_states(s->history), branches = history_n_branches(s->history);
+    assert_false(session_run(s, line, &effect, &e));
+    if (!strstr(e.text, want) || e.code != ERR_RANGE || !e.fix[0])
+        fail_msg("%s: \"%s\" expected, not \"%s\"", line, want, e.text);
+    assert_int_equal(effect, EFFECT_MEASURE);
+    assert_int_equal(history_n_states(s->history), states);
+    assert_int_equal(history_n_branches(s->history), branches);
+}
+
+/* With n steps on branch main: a loop that is parallel and serial in turns. */
+static struct session *long_session(int n)
+{
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    for (int i = 0; i < n; i++)
+        must_run(s, i % 2 ? "loop serial C M" : "loop parallel C M");
+    return s;
+}
+
+static void assert_loads(const struct session *s)
+{
+    struct str yaml = {0};
+    struct err e;
+    session_yaml(s, &yaml);
+    if (!session_fits(s, &yaml, &e))
+        fail_msg("%s", e.text);
+    session_free(must_parse(str_text(&yaml)));
+    str_free(&yaml);
+}
+
+static void test_room_for_steps(void **state)
+{
+    (void)state;
+    struct session *s = long_session(SESSION_MAX_STEPS - 10);
+    must_run(s, "goto 10");
+    must_run(s, "branch short");                          /* shares ten steps */
+    for (int i = 0; i < 10; i++)
+        must_run(s, i % 2 ? "loop serial C N" : "loop parallel C N");
+    assert_loads(s);
+    must_refuse(s, "loop parallel C N", "at most 2000 steps");
+    must_run(s, "branch another");
+    must_run(s, "undo 5");
+    must_refuse(s, "loop parallel C K", "at most 2000 steps");
+    must_run(s, "measure");
+    must_run(s, "delete short");
+    must_run(s, "switch main");
+    must_run(s, "delete another");
+    must_run(s, "undo 5");                 /* what was undone goes when it is typed over */
+    assert_loads(s);
+    must_run(s, "loop unroll C K");
+    assert_int_equal(history_n_branches(s->history), 1);
+    assert_loads(s);
+    session_free(s);
+}
+
+static void test_room_for_branches(void **state)
+{
+    (void)state;
+    static const struct measurement ok = { .outcome = OUTCOME_OK };
+    struct session *s = long_session(2);
+    char line[32];
+    for (int i = 1; i < SESSION_MAX_BRANCHES; i++) {
+        snprintf(line, sizeof line, "branch b%d", i);
+        must_run(s, line);
+    }
+    assert_loads(s);
+    must_refuse(s, "branch more", "at most 256 branches");
+    must_run(s, "loop unroll C K");
+    must_run(s, "undo");
+    must_run(s, "loop unroll C N");                       /* nothing measured: no branch for it */
+    history_set_measured(s->history, history_current(s->history)->id, &ok);
+    must_run(s, "undo");
+    must_refuse(s, "loop unroll C K", "at most 256 branches");
+    must_run(s, "delete b7");
+    must_run(s, "loop unroll C K");
+    assert_int_equal(history_n_branches(s->history), SESSION_MAX_BRANCHES);
+    assert_loads(s);
+    session_free(s);
+}
+
+/* Made behind the back of session_run: a good file is not written over. */
+static void test_too_much_is_not_saved(void **state)
+{
+    (void)state;
+    struct session *s = long_session(1), *t = NULL;
+    struct str path = {0};
+    struct err e;
+    char name[16];
+    str_printf(&path, "%s/full.yaml", state_dir);
+    assert_true(session_save(s, str_text(&path), &e));
+    for (int i = 0; i < SESSION_MAX_BRANCHES; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        assert_true(history_branch_new(s->history, name, &e));
+    }
+    assert_false(session_save(s, str_text(&path), &e));
+    assert_int_equal(e.code, ERR_RANGE);
+    assert_false(session_autosave(s, &e));
+    assert_true(session_load(str_text(&path), &t, &e));
+    assert_int_equal(history_n_branches(t->history), 1);
+    assert_true(history_branch_delete(s->history, "b3", &e));
+    str_repeat(&s->note, 'x', 16 << 20);
+    assert_false(session_save(s, str_text(&path), &e));
+    assert_non_null(strstr(e.text, "bytes; a file of one has at most 16777216"));
+    session_free(t);
+    session_free(s);
+    str_free(&path);
+}
+
+/* Every step of the longest session measured, with all that there is to count. */
+static void test_much_that_was_measured(void **state)
+{
+    (void)state;
+    struct session *s = long_session(SESSION_MAX_STEPS), *t = NULL;
+    struct str yaml = {0};
+    struct rng r = rng_seed(seed);
+    struct err e;
+    for (int i = 0; i < history_n_states(s->history); i++) {
+        struct measurement m = some_measurement(&r);
+        history_set_measured(s->history, i, &m);
+    }
+    session_yaml(s, &yaml);
+    assert_true(session_fits(s, &yaml, &e));
+    if (!parse_text(yaml.data, yaml.len, &t, &e))
+        fail_msg("%s", e.text);
+    assert_non_null(history_current(t->history)->measured);
+    print_message("%zu bytes\n", yaml.len);
+    session_free(s);
+    session_free(t);
+    str_free(&yaml);
 }
 
 static void test_round_trip(void **state)
@@ -896,6 +1042,10 @@ int main(void)
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_regress),
         cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_room_for_steps),
+        cmocka_unit_test(test_room_for_branches),
+        cmocka_unit_test(test_too_much_is_not_saved),
+        cmocka_unit_test(test_much_that_was_measured),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_texts_survive),
