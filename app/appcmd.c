@@ -1,5 +1,6 @@
 /* The app's own `:` commands (appcmd.def). */
 #include <string.h>
+#include <sys/stat.h>
 #include "app/appcmd.h"
 #include "app/model.h"
 #include "app/view.h"
@@ -45,6 +46,21 @@ static bool need_session(struct model *m)
     return m->session != NULL;
 }
 
+/* Reading from the terminal, or a pipe at whose other end there is nobody, would never end. */
+static bool is_file(struct model *m, const char *path)
+{
+    struct stat st;
+    struct str text = {0};
+    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+    if (!special && !streq(path, "-"))
+        return true;
+    str_printf(&text, "%s is not a file", path);
+    model_say_error(m, str_text(&text), "the screen reads and writes files only; the commands "
+                    "`tilescope show` and `tilescope run` take pipes");
+    str_free(&text);
+    return false;
+}
+
 /* Writing over somebody's work needs a second Enter on the same file. */
 static bool may_overwrite(struct model *m, const char *path, const char *why)
 {
@@ -81,7 +97,7 @@ static bool write_session(struct model *m, const char *path)
         model_save_as(m);
         return true;
     }
-    if (!may_save(m, path))
+    if ((path[0] && !is_file(m, path)) || !may_save(m, path))
         return false;
     if (!session_save(m->session, path[0] ? path : m->session->path, &e)) {
         model_error(m, &e);
@@ -100,6 +116,8 @@ static bool write_text(struct model *m, const char *path, const char *usage, con
         model_say_error(m, "a file name is missing", usage);
         return false;
     }
+    if (!is_file(m, path))
+        return false;
     if (file_exists(path) && !may_overwrite(m, path, "that file exists already"))
         return false;
     if (!file_write_atomic(path, str_text(text), text->len, &e)) {
@@ -303,6 +321,8 @@ static bool open_file(struct model *m, const char *path)
         model_say_error(m, "a file name is missing", "e session.yaml");
         return false;
     }
+    if (!is_file(m, path))
+        return false;
     if (!session_load(path, &s, &e)) {
         model_error(m, &e);
         return false;

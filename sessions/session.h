@@ -42,7 +42,7 @@ struct session {
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
-/* path "-" reads standard input. */
+/* path "-" reads standard input.  What does not come from a file (a pipe, a device) has no path. */
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);

@@ -4,6 +4,7 @@
  * into a state that typing could not. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/measured_yaml.h"
@@ -329,7 +330,9 @@ bool session_parse(const char *name, const char *text, size_t n, struct session 
 bool session_load(const char *path, struct session **out, struct err *e)
 {
     struct str text = {0};
+    struct stat st;
     bool is_stdin = streq(path, "-");
+    bool is_file = !is_stdin && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     struct session *s;
     if (strlen(path) >= sizeof s->path) {
         err_set(e, ERR_IO, "a path of %zu bytes; at most %zu are allowed", strlen(path),
@@ -342,7 +345,7 @@ bool session_load(const char *path, struct session **out, struct err *e)
     str_free(&text);
     if (!ok)
         return false;
-    if (!is_stdin) {
+    if (is_file) {
         memcpy(s->path, path, strlen(path) + 1);
         s->on_disk = hash;
     }

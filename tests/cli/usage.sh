@@ -104,11 +104,12 @@ t 2 'is a session file' show "$gmm" --steps "$dir/session.yaml"
 t 2 'fix: run it as `tilescope run .*session.yaml`' show "$gmm" --steps "$dir/session.yaml"
 t 0 'for' show "$gmm" --steps <(echo 'loop parallel C M')
 t 0 'for' show <(cat "$dir/session.yaml")
+t 2 '--save needs a session file' run <(cat "$dir/session.yaml") --meters none --save
 t 2 'NUL' show "$gmm" --steps - < <(printf 'loop\0split')
 t 2 'cannot both come from standard input' run - --steps -
 
 # A session that could not be opened again is not made.
-awk 'BEGIN { for (i = 0; i < 1001; i++) print "loop parallel C M\nloop serial C M" }' > "$dir/many.steps"
+awk 'BEGIN { while (i++ < 1001) print "loop parallel C M\nloop serial C M" }' > "$dir/many.steps"
 t 2 "^$dir/many.steps:2001:1: error: a session has at most 2000 steps" \
     show "$gmm" --steps "$dir/many.steps" --what yaml
 awk 'BEGIN { for (i = 0; i < 300; i++) print "branch b" i }' > "$dir/branches.steps"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "app/view.h"
 #include "kernels/base/file.h"
@@ -619,6 +620,30 @@ static void test_save(void **state)
 
 static const char other_text[] = "tilescope: 1\noperator: " GMM "\n";
 
+/* Nothing on the screen waits for a terminal or for somebody at the other end of a pipe. */
+static void test_no_files(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "e -", "e pipe.yaml", "e /dev/tty", "w -", "w pipe.yaml", "wq pipe.yaml",
+        "export pipe.yaml", "dump pipe.yaml", "dump -",
+    };
+    struct model *m = model_on(GMM);
+    press(m, "p");
+    assert_int_equal(mkfifo("pipe.yaml", 0600), 0);
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        assert_false(model_command(m, lines[i]));
+        if (!strstr(str_text(&m->message.text), "is not a file"))
+            fail_msg("%s: %s", lines[i], str_text(&m->message.text));
+        assert_true(m->message.fix.len > 0);
+        assert_false(m->out.quit);
+        assert_string_equal(step_of(m), "loop parallel C M");
+    }
+    unlink("pipe.yaml");
+    session_autosave_drop(m->session);
+    model_free(m);
+}
+
 static void test_changed_on_disk(void **state)
 {
     (void)state;
@@ -1120,6 +1145,7 @@ int main(void)
         cmocka_unit_test(test_menu_tells_what_is_illegal),
         cmocka_unit_test(test_help_topics),
         cmocka_unit_test(test_save),
+        cmocka_unit_test(test_no_files),
         cmocka_unit_test(test_changed_on_disk),
         cmocka_unit_test(test_save_as),
         cmocka_unit_test(test_quit),
