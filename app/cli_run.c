@@ -16,6 +16,8 @@ struct run {
     const char *output;                 /* session file to write, or NULL */
     struct history *history;
     struct str machine;                 /* fingerprint of this one */
+    struct str loss;                    /* what the file has and would not have any more */
+    unsigned lost;                      /* METER_ bits of that */
     bool has_model;
     struct machine_model model;         /* of this one, when it was measured before */
     int n_checked, n_bad;
@@ -126,6 +128,87 @@ static bool measure(struct run *r, const struct state *st, unsigned meters, stru
     return ok;
 }
 
+/* What the session has already */
+
+static unsigned sections_of(const struct measurement *m)
+{
+    unsigned has = (m->latency.runs > 0 ? METER_CLOCK : 0) | (m->sim.available ? METER_SIM : 0);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        has |= m->counts[i].available ? 1u << i : 0;
+    return has;
+}
+
+/* What the clock says belongs together: the ratio of a baseline is to the time beside it. */
+static void take_clock(struct measurement *m, const struct measurement *old)
+{
+    m->latency = old->latency;
+    m->cold_latency = old->cold_latency;
+    memcpy(m->cold_method, old->cold_method, sizeof m->cold_method);
+    m->huge_asked = old->huge_asked;
+    m->huge_bytes = old->huge_bytes;
+    m->huge_of_bytes = old->huge_of_bytes;
+    memcpy(m->threads_note, old->threads_note, sizeof m->threads_note);
+    m->gflops = old->gflops;
+    m->executed_gflops = old->executed_gflops;
+    m->peak_gflops = old->peak_gflops;
+    m->peak_fraction = old->peak_fraction;
+    memcpy(m->peak_reason, old->peak_reason, sizeof m->peak_reason);
+    memcpy(m->baseline, old->baseline, sizeof m->baseline);
+}
+
+static void take_over(struct measurement *m, const struct measurement *old, unsigned sections)
+{
+    if (sections & METER_CLOCK)
+        take_clock(m, old);
+    if (sections & METER_SIM)
+        m->sim = old->sim;
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (sections & 1u << i)
+            m->counts[i] = old->counts[i];
+}
+
+static void add_meters(struct str *out, unsigned meters)
+{
+    const char *comma = "";
+    for (int i = 0; i < METER_COUNT; i++)
+        if (meters & 1u << i) {
+            str_printf(out, "%s%s", comma, meter_name[i]);
+            comma = ",";
+        }
+}
+
+static void add_how(struct str *out, const struct measurement *m)
+{
+    str_printf(out, "%d thread%s, %s, %s", m->threads, m->threads == 1 ? "" : "s", m->isa,
+               m->compiler);
+}
+
+/* A result of this run for the session.  What it did not ask for is still true of a kernel that was
+ * built and run in the same way; else it is a loss, and that is for the user to say.  What is
+ * wrong, or crashes, has no numbers. */
+static void put_result(struct run *r, const struct session *s, const struct state *st,
+                       unsigned meters, const struct measurement *m)
+{
+    const struct measurement *old = st->measured;
+    struct measurement *both = xmalloc(sizeof *both);
+    unsigned kept = old && m->outcome == OUTCOME_OK ? sections_of(old) & ~meters : 0;
+    bool here = !s->machine[0] || streq(s->machine, str_text(&r->machine));
+    *both = *m;
+    if (kept && here && old->threads == m->threads && streq(old->isa, m->isa)
+        && streq(old->compiler, m->compiler)) {
+        take_over(both, old, kept);
+    } else if (kept && !r->lost) {
+        r->lost = kept;
+        add_meters(&r->loss, kept);
+        str_add(&r->loss, " (");
+        add_how(&r->loss, old);
+        str_printf(&r->loss, "%s), and this run is of ", here ? "" : ", another machine");
+        add_how(&r->loss, m);
+    }
+    history_set_measured(r->history, st->id, both);
+    free(both);
+}
+
 /* Lines about single steps go where they do not disturb the JSON. */
 static void say(const struct run *r, struct str *line)
 {
@@ -159,7 +242,7 @@ static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
         if (!measure(r, st, marked ? r->opts.meters : 0, &m, e))
             return false;
         if (marked)
-            history_set_measured(r->history, st->id, &m);
+            put_result(r, o->session, st, r->opts.meters, &m);
         r->n_checked++;
         r->n_bad += !is_good(&m);
         struct str line = {0};
@@ -191,12 +274,22 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
 }
 
 /* The measurement goes to the state it is of; where the file stood is not ours to change. */
-static bool save(const struct run *r, struct opened *o, const struct measurement *m, struct err *e)
+static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
-    history_set_measured(r->history, history_current(r->history)->id, m);
-    snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
     const char *path = r->output ? r->output : s->path;
+    put_result(r, s, history_current(r->history), r->opts.meters, m);
+    if (r->lost && streq(path, s->path)) {
+        struct str meters = {0};
+        err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved",
+                path, str_text(&r->loss));
+        add_meters(&meters, r->opts.meters | r->lost);
+        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml leaves the file as it is",
+                str_text(&meters));
+        str_free(&meters);
+        return false;
+    }
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
     if (streq(path, s->path) && session_changed_on_disk(s)) {
         err_set(e, ERR_IO, "%.300s changed on disk while this ran; nothing was saved", s->path);
         return err_fix(e, "run it again on the file as it is now");
@@ -253,6 +346,7 @@ static int run_as_told(struct run *r)
     else
         code = run_opened(r, &o);
     str_free(&r->machine);
+    str_free(&r->loss);
     free(r->opts.detail);
     cli_close(&o);
     return code;

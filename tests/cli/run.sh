@@ -208,6 +208,29 @@ t 0 'step 1 of 3' run "$dir/s.yaml" --meters none --step 1 --save
 t 0 'step 3$' run "$dir/s.yaml" --meters none
 t 2 'E_IO' run "$gmm" --meters none -o "$dir/none/s.yaml"
 
+# What this run did not ask for stays in the file, or nothing is saved.
+clean() { "$TILESCOPE" show "$1" --what yaml | grep -oE '(latency_ms: .{16}|(sim|perf-sw): .available: true)'; }
+t 0 '^verified: true' run "$gmm" "${quick[@]}" --meters clock,sim -o "$dir/k.yaml"
+before=$(clean "$dir/k.yaml")
+same 'the time and the simulation are there' 2 "$(grep -c . <<< "$before")"
+t 0 '^checked' run "$dir/k.yaml" --check --save
+same 'a check leaves them' "$before" "$(clean "$dir/k.yaml")"
+t 0 '' run "$dir/k.yaml" --meters none --save
+same 'no meter leaves them' "$before" "$(clean "$dir/k.yaml")"
+t 0 '' run "$dir/k.yaml" --meters perf-sw --save
+same 'another meter is added' "$before" "$(clean "$dir/k.yaml" | grep -v perf-sw)"
+same 'and is there' 1 "$(clean "$dir/k.yaml" | grep -c perf-sw)"
+cp "$dir/k.yaml" "$dir/k0.yaml"
+t 2 "k.yaml has clock,sim,perf-sw \(1 thread, .*\), and this run is of 2 threads, .*nothing was" \
+    run "$dir/k.yaml" --meters none --threads 2 --save
+t 2 'fix: --meters clock,sim,perf-sw measures all of it again' \
+    run "$dir/k0.yaml" --meters sim --isa plain --save
+same 'as it was' "$(cat "$dir/k0.yaml")" "$(cat "$dir/k.yaml")"
+t 0 '' run "$dir/k.yaml" --meters none --threads 2 -o "$dir/k2.yaml"
+same 'the copy has what was measured' '' "$(clean "$dir/k2.yaml")"
+sed -i 's/^machine: .*/machine: another one/' "$dir/k.yaml"
+t 2 'another machine\), and this run' run "$dir/k.yaml" --meters none --save
+
 # A bad file changes nothing and says where.
 printf 'tilescope: 1\noperator: %s\nsteps:\n  - loop split C Q 4\n' "$gmm" > "$dir/bad.yaml"
 t 2 "^$dir/bad.yaml:4:[0-9]+: error: " run "$dir/bad.yaml"
