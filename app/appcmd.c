@@ -24,6 +24,8 @@ void model_after(struct model *m)
 {
     enum after_ask then = m->then;
     m->then = AFTER_NOTHING;
+    if (then != AFTER_NOTHING)
+        model_discard(m);
     if (then == AFTER_QUIT)
         m->out.quit = true;
     if (then == AFTER_OPEN) {
@@ -245,7 +247,7 @@ static bool measure_all(struct model *m)
     struct wish w;
     if (!need_session(m))
         return false;
-    m->measure_all = true;
+    m->measure_all = m->numbers_asked = true;
     m->data_stamp++;
     if (model_wish(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE)
         return true;
@@ -288,7 +290,6 @@ static bool set_title(struct model *m, const char *arg)
 {
     if (!need_session(m))
         return false;
-    struct err ignored;
     size_t bad;
     if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad)) {
         model_say_error(m, "that title is too long", "255 characters at most");
@@ -296,7 +297,7 @@ static bool set_title(struct model *m, const char *arg)
     }
     strcpy(m->session->title, arg);
     m->session->dirty = true;
-    session_autosave(m->session, &ignored);
+    model_keep_safe(m);
     return true;
 }
 
@@ -334,10 +335,7 @@ static bool open_file(struct model *m, const char *path)
 
 static bool quit_now(struct model *m)
 {
-    if (m->session) {
-        session_autosave_drop(m->session);
-        m->session->dirty = false;
-    }
+    model_discard(m);
     m->out.quit = true;
     return true;
 }

@@ -66,7 +66,7 @@ void model_set_session(struct model *m, struct session *s)
     m->func = NULL;
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
-    m->measure_wanted = m->measure_all = false;
+    m->measure_wanted = m->measure_all = m->numbers_asked = false;
     m->last_view = m->focus = s ? PANE_MAIN : PANE_LEDGER;
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
@@ -217,21 +217,40 @@ static void clear_message(struct model *m)
 
 /* commands */
 
-void model_edited(struct model *m)
+void model_keep_safe(struct model *m)
 {
     struct err e;
-    m->session->dirty = true;
-    model_changed(m);
     if (!session_autosave(m->session, &e) && !m->autosave_failed) {
         m->autosave_failed = true;
         model_say_error(m, "unsaved changes cannot be kept safe", e.text);
     }
 }
 
+void model_edited(struct model *m)
+{
+    m->session->dirty = true;
+    model_changed(m);
+    model_keep_safe(m);
+}
+
+bool model_unsaved(const struct model *m)
+{
+    const struct session *s = m->session;
+    return s && (s->dirty || (s->numbers && s->path[0] && m->numbers_asked));
+}
+
+void model_discard(struct model *m)
+{
+    if (!m->session)
+        return;
+    session_autosave_drop(m->session);
+    m->session->dirty = m->session->numbers = false;
+}
+
 static void after_effect(struct model *m, enum command_effect effect)
 {
     if (effect == EFFECT_MEASURE) {
-        m->measure_wanted = true;
+        m->measure_wanted = m->numbers_asked = true;
         m->data_stamp++;
     }
     if (effect == EFFECT_STATE)
@@ -407,11 +426,11 @@ static void key_prompt(struct model *m, int key)
 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next)
 {
-    bool dirty = m->session && m->session->dirty;
+    bool unsaved = model_unsaved(m);
     m->then = then;
     m->next = next;
-    m->ask_stop = m->session && m->tuner.out && !dirty;
-    if (dirty || m->ask_stop)
+    m->ask_stop = m->session && m->tuner.out && !unsaved;
+    if (unsaved || m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
         model_after(m);
@@ -421,6 +440,8 @@ void model_question(const struct model *m, struct str *out)
 {
     struct str place = {0};
     const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
+    const char *save = m->session->dirty ? "Save the changes first?"
+                                         : "Save what was measured first?";
     model_tune_place(m, &place);
     if (place.len > 0)
         place.data[0] = 'T';
@@ -429,9 +450,9 @@ void model_question(const struct model *m, struct str *out)
     else if (m->ask_stop)
         str_printf(out, "The tuner has ended. Still %s?", leave);
     else if (place.len > 0)
-        str_printf(out, "%s, and stops. Save the changes first?", str_text(&place));
+        str_printf(out, "%s, and stops. %s", str_text(&place), save);
     else
-        str_add(out, "Save the changes first?");
+        str_add(out, save);
     str_free(&place);
 }
 
@@ -439,7 +460,7 @@ void model_question(const struct model *m, struct str *out)
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
-    if (yes && m->session->dirty)
+    if (yes && model_unsaved(m))
         return;
     m->overlay = OVERLAY_NONE;
     if (yes)
@@ -461,8 +482,7 @@ static void key_ask(struct model *m, int key)
     if (leave) {
         model_give_up(m);
     } else if (key == 'n') {
-        session_autosave_drop(m->session);
-        m->session->dirty = false;
+        model_discard(m);
         model_after(m);
     } else if (m->session->path[0]) {
         if (!model_run(m, "w") && !m->prompt.open)

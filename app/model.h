@@ -111,6 +111,7 @@ struct model {
     bool autorun;                        /* measure after every step */
     bool measure_wanted;                 /* of the current state */
     bool measure_all;                    /* then of the rest of the branch */
+    bool numbers_asked;                  /* m or M: numbers that did not just come by themselves */
     int threads;
     unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
     int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
@@ -160,6 +161,11 @@ void model_set_session(struct model *m, struct session *s /* taken; may be NULL 
 void model_refresh(struct model *m);                    /* screen.c: rebuilds what is out of date */
 void model_changed(struct model *m);                                 /* the program state changed */
 void model_edited(struct model *m);                     /* that, by the user: kept safe on disk */
+void model_keep_safe(struct model *m);              /* in the autosave; says once if it cannot */
+void model_measured_here(struct model *m);          /* the session has numbers of this machine */
+/* A file would gain by being saved: changes, or numbers that the user asked for and it lacks. */
+bool model_unsaved(const struct model *m);
+void model_discard(struct model *m);                    /* what is not saved, and its autosave */
 /* The rows of the ledger, all of them; to be freed. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
 void model_find_roofs(struct model *m);               /* reads the machine model, if it is there */

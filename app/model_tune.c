@@ -387,6 +387,8 @@ static void ended_well(struct model *m, const struct tuning *t)
     int branches = history_n_branches(m->session->history);
     struct err e;
     bool ok = put_result(m, t, &branch, &e);
+    if (t->measured)
+        model_measured_here(m);
     model_edited(m);
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);

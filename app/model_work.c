@@ -206,6 +206,17 @@ static void say_measured(struct model *m, const struct measurement *r)
     str_free(&s);
 }
 
+void model_measured_here(struct model *m)
+{
+    struct machine here;
+    struct str name = {0};
+    machine_read(&here);
+    machine_fingerprint(&name, &here);
+    snprintf(m->session->machine, sizeof m->session->machine, "%s", str_text(&name));
+    m->session->numbers = true;
+    str_free(&name);
+}
+
 static void measured(struct model *m, const struct job *j)
 {
     int state = j->tag % STATES_MAX;
@@ -222,9 +233,8 @@ static void measured(struct model *m, const struct job *j)
         return;
     }
     history_set_measured(m->session->history, state, &j->m);
-    struct err e;
-    if (m->session->dirty)
-        session_autosave(m->session, &e);
+    model_measured_here(m);
+    model_keep_safe(m);
     if (current)
         say_measured(m, &j->m);
     if (m->measure_all && first_unmeasured(m->session->history) < 0) {

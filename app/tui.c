@@ -234,8 +234,10 @@ int tui_run(struct session *s, const struct tui_opts *o)
     loop(&t);
     term_close(t.term);
     save_prompt(&t.model->prompt);
-    if (t.model->session && t.model->session->dirty)
+    if (model_unsaved(t.model))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
+    else
+        model_discard(t.model);
     if (t.model->tuner.out)
         fprintf(stderr, "The tuner was stopped; t goes on with it the next time.\n");
     jobs_close(t.jobs);

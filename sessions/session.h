@@ -37,6 +37,7 @@ struct session {
     struct history *history;
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;                         /* changed since load or save */
+    bool numbers;                       /* measured since then, whether changed or not */
     uint64_t on_disk;                   /* hash of the file as last loaded or saved; 0 = unknown */
 };
 
@@ -52,7 +53,7 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
 /* ERR_RANGE when the loader would refuse what session_yaml wrote, because there is too much. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
-/* Atomic; sets path and dirty.  What does not fit leaves the file as it is. */
+/* Atomic; sets path, dirty and numbers.  What does not fit leaves the file as it is. */
 bool session_save(struct session *s, const char *path, struct err *e);
 /* True when the file of s is no longer what was loaded or saved last: saving would undo somebody
  * else's work.  A file that is gone has not changed. */
@@ -62,8 +63,8 @@ void session_yaml(const struct session *s, struct str *out);
  * nodes are all supported), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);
 
-/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change, removed on a clean
- * save or discard. */
+/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change and measurement,
+ * removed on a clean save or discard. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Autosaves that outlived their process, newest first: crash recovery on the start screen. */

@@ -201,7 +201,7 @@ bool session_save(struct session *s, const char *path, struct err *e)
     s->on_disk = hash;
     session_autosave_drop(s);
     memmove(s->path, path, strlen(path) + 1);
-    s->dirty = false;
+    s->dirty = s->numbers = false;
     recent_remember(path);
     return true;
 }

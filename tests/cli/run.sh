@@ -209,7 +209,10 @@ t 0 'step 3$' run "$dir/s.yaml" --meters none
 t 2 'E_IO' run "$gmm" --meters none -o "$dir/none/s.yaml"
 
 # What this run did not ask for stays in the file, or nothing is saved.
-clean() { "$TILESCOPE" show "$1" --what yaml | grep -oE '(latency_ms: .{16}|(sim|perf-sw): .available: true)'; }
+clean() {
+    "$TILESCOPE" show "$1" --what yaml |
+        grep -oE '(latency_ms: .{16}|(sim|perf-sw): .available: true)'
+}
 t 0 '^verified: true' run "$gmm" "${quick[@]}" --meters clock,sim -o "$dir/k.yaml"
 before=$(clean "$dir/k.yaml")
 same 'the time and the simulation are there' 2 "$(grep -c . <<< "$before")"

@@ -1,4 +1,5 @@
 /* The user interface without a terminal: keys in, screen out. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -859,6 +860,88 @@ static void test_measuring(void **state)
     model_free(m);
 }
 
+/* The autosave of the one session that this process has, or NULL; valid until the next call. */
+static const char *autosaved(void)
+{
+    static struct str text;
+    struct str dir = {0}, path = {0};
+    struct err e;
+    bool found = false;
+    assert_true(dir_state(&dir, &e));
+    str_add(&dir, "/autosave");
+    DIR *d = opendir(str_text(&dir));
+    for (struct dirent *entry; d && (entry = readdir(d)) != NULL;) {
+        str_clear(&path);
+        str_printf(&path, "%s/%s", str_text(&dir), entry->d_name);
+        if (str_ends(entry->d_name, ".yaml"))
+            found = file_read(str_text(&path), 1 << 20, &text, &e);
+    }
+    if (d)
+        closedir(d);
+    str_free(&dir);
+    str_free(&path);
+    return found ? str_text(&text) : NULL;
+}
+
+/* Numbers are kept safe at once; leaving asks about those that were asked for and have a file. */
+static void test_numbers_are_kept(void **state)
+{
+    (void)state;
+    struct session *s = NULL;
+    struct err e;
+    char *before = xstrdup(getenv("XDG_STATE_HOME")), own[600];
+    snprintf(own, sizeof own, "%s/numbers", before);
+    setenv("XDG_STATE_HOME", own, 1);
+    struct model *m = model_on(GMM);
+    press(m, "p s Enter");
+    assert_null(autosaved());
+    press(m, "m");
+    deliver(m, finished(m, LANE_MEASURE, 7, true));
+    assert_false(m->session->dirty);
+    assert_non_null(strstr(autosaved(), "latency_ms: {median: 7,"));
+    assert_non_null(strstr(autosaved(), "machine: "));
+    press(m, "q");
+    assert_shows(m, "Save what was measured first?");
+    press(m, "c q y");
+    assert_true(m->out.quit);
+    assert_null(autosaved());
+    assert_true(session_load("gmm.yaml", &s, &e));
+    assert_true(history_current(s->history)->measured->latency.min_ms == 7);
+    assert_true(s->machine[0]);
+    session_free(s);
+    m->out.quit = false;
+    press(m, "m");
+    deliver(m, finished(m, LANE_MEASURE, 8, true));
+    press(m, "q n");
+    assert_true(m->out.quit);
+    assert_null(autosaved());
+    model_free(m);
+
+    m = model_on(GMM);                                    /* no file that could gain by it */
+    press(m, "m");
+    deliver(m, finished(m, LANE_MEASURE, 9, true));
+    assert_non_null(strstr(autosaved(), "latency_ms: {median: 9,"));
+    press(m, "q");
+    assert_true(m->out.quit);
+    assert_null(autosaved());
+    model_free(m);
+
+    m = model_on(NULL);                                   /* nobody asked for them */
+    m->autorun = true;
+    assert_true(file_write_atomic("bare.yaml", other_text, strlen(other_text), &e));
+    press(m, ": e Space bare.yaml Enter");
+    deliver(m, finished(m, LANE_MEASURE, 6, true));
+    assert_non_null(strstr(autosaved(), "latency_ms: {median: 6,"));
+    press(m, "q");
+    assert_true(m->out.quit);
+    assert_null(autosaved());
+    model_free(m);
+    unlink("gmm.yaml");
+    unlink("bare.yaml");
+    setenv("XDG_STATE_HOME", before, 1);
+    free(before);
+}
+
 static void test_measuring_all(void **state)
 {
     (void)state;
@@ -1154,6 +1237,7 @@ int main(void)
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),
+        cmocka_unit_test(test_numbers_are_kept),
         cmocka_unit_test(test_measuring_all),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_copies_are_told),

@@ -223,7 +223,14 @@ static void test_measures(void **state)
     tty_assert_shows(t, "the result is correct");
     tty_press(t, "6");
     tty_assert_shows(t, "Cache misses, simulated");
-    tty_send(t, "q");
+    tty_kill(t, SIGKILL);                                /* what is measured is not lost */
+    assert_int_equal(tty_end(t), -1);
+    t = start(on_nothing, 80, 24);
+    tty_assert_shows(t, "Unsaved work");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "✓");
+    tty_press(t, "q");
+    tty_send(t, "n");
     assert_int_equal(tty_end(t), 0);
 }
 
