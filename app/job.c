@@ -357,12 +357,24 @@ struct job *jobs_take(struct jobs *q)
     return j;
 }
 
+/* The lane's result that nobody has taken yet, unless it is none; called with the lock held. */
+static const struct job *untaken(const struct jobs *q, enum job_lane lane)
+{
+    for (int i = q->finished.len - 1; i >= 0; i--) {
+        const struct job *j = q->finished.data[i];
+        if (job_lane(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
+            return j;
+    }
+    return NULL;
+}
+
 void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
 {
     struct lane *l = &q->lane[lane];
     *out = (struct job_progress){0};
     pthread_mutex_lock(&q->lock);
-    const struct job *j = l->next ? l->next : l->dropped ? NULL : l->now;
+    const struct job *j = l->next ? l->next : l->now && !l->dropped ? l->now
+                        : l->now ? NULL : untaken(q, lane);
     out->busy = l->next || l->now || q->finished.len > 0;
     if (j) {
         out->running = true;

@@ -51,7 +51,8 @@ void jobs_cancel(struct jobs *q, enum job_lane lane);
 struct job *jobs_take(struct jobs *q);
 void jobs_drain_fd(struct jobs *q);
 
-/* running: at work on (kind, tag) and not cancelled; busy: its thread is not free, or a
+/* running: at work on (kind, tag) and not cancelled, or done with it and not taken yet, so that
+ * nobody starts it again; busy: its thread is not free, or a
  * result has not been taken yet. */
 struct job_progress {
     bool running, busy;

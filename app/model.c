@@ -365,14 +365,22 @@ static char *entered_line(const struct model *m)
     return line;
 }
 
+/* What was asked for before, and waits for a save, goes on with that save only. */
+static bool is_save(const char *line)
+{
+    line += strspn(line, " ");
+    return line[0] == 'w' && (line[1] == ' ' || line[1] == 0);
+}
+
 static void enter_command(struct model *m)
 {
     char *line = entered_line(m);
     size_t n = strlen(line);
     bool nameless = m->prompt.mark == PROMPT_SAVE && n < 2;
     prompt_close(&m->prompt);
-    if (nameless) {
+    if (nameless || !is_save(line))
         model_give_up(m);
+    if (nameless) {
         model_info(m, "not saved: no file name was given");
     } else if (n > 0) {
         prompt_remember(&m->prompt, line);

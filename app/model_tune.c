@@ -415,6 +415,10 @@ static void ended_well(struct model *m, const struct tuning *t)
 void model_tuned(struct model *m, struct job *j)
 {
     struct tuner *t = &m->tuner;
+    struct wish w;
+    model_tune_wish(m, &w);
+    if (!t->out || j->tag != w.tag)
+        return;                          /* of a run that has come back, or was forgotten */
     t->out = t->wanted = t->paused = t->hold = false;
     if (j->ok) {
         ended_well(m, j->tuning);

@@ -1,5 +1,6 @@
 /* The user interface without a terminal: keys in, screen out. */
 #include <dirent.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -728,6 +729,41 @@ static void test_quit(void **state)
     model_free(m);
 }
 
+/* What a question was for is forgotten with the save that it led to. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "C-u Enter", "C-u loop Space unroll Space C Space K Enter", "Esc", "C-u u Enter Esc",
+    };
+    struct err e;
+    for (int i = 0; i < COUNT_OF(keys); i++) {
+        struct model *m = model_on(GMM);
+        assert_true(file_write_atomic("two.yaml", other_text, strlen(other_text), &e));
+        press(m, "p s Enter U");
+        assert_true(file_write_atomic("gmm.yaml", other_text, strlen(other_text), &e));
+        press(m, ": e Space two.yaml Enter y");
+        assert_shows(m, "gmm.yaml changed on disk");
+        press(m, keys[i]);
+        assert_null(m->next);
+        press(m, ": w Space three.yaml Enter");
+        assert_shows(m, "saved to three.yaml");
+        assert_string_equal(m->session->path, "three.yaml");
+        assert_false(m->out.quit);
+        unlink("three.yaml");
+        unlink("gmm.yaml");
+        model_free(m);
+    }
+    struct model *m = model_on(GMM);                      /* another name is the same save */
+    press(m, "p : e Space two.yaml Enter y C-u four.yaml Enter");
+    assert_string_equal(m->session->path, "two.yaml");
+    assert_true(file_exists("four.yaml"));
+    unlink("two.yaml");
+    unlink("four.yaml");
+    unlink("gmm.yaml");
+    model_free(m);
+}
+
 static void test_dump_and_export(void **state)
 {
     (void)state;
@@ -1069,6 +1105,36 @@ static void test_code_comes_from_jobs(void **state)
     model_free(m);
 }
 
+/* A result that nobody has taken yet is not worked on again. */
+static void test_untaken_results(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct jobs *q;
+    struct job_progress p;
+    struct wish w;
+    struct err e;
+    press(m, "4");
+    assert_true(model_wish(m, LANE_TEXT, &w));
+    assert_true(jobs_open(&q, &e));
+    jobs_start(q, model_job(m, &w));
+    struct pollfd fd = {.fd = jobs_fd(q), .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 60000), 1);            /* a job for C reports its end only */
+    jobs_progress(q, LANE_TEXT, &p);
+    assert_true(p.running && p.busy);
+    assert_int_equal(p.kind, w.kind);
+    assert_int_equal(p.tag, w.tag);
+    jobs_progress(q, LANE_MEASURE, &p);
+    assert_false(p.running);
+    struct job *j = jobs_take(q);
+    assert_true(j && j->ok);
+    job_free(j);
+    jobs_progress(q, LANE_TEXT, &p);
+    assert_false(p.running || p.busy);
+    jobs_close(q);
+    model_free(m);
+}
+
 /* anything at all */
 
 static void test_mouse(void **state)
@@ -1232,6 +1298,7 @@ int main(void)
         cmocka_unit_test(test_changed_on_disk),
         cmocka_unit_test(test_save_as),
         cmocka_unit_test(test_quit),
+        cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_dump_and_export),
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
@@ -1244,6 +1311,7 @@ int main(void)
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
+        cmocka_unit_test(test_untaken_results),
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_every_size),
         cmocka_unit_test(test_random_keys),

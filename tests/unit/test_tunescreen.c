@@ -257,12 +257,10 @@ static void leaving_asks(void **state)
 }
 
 /* What the tuner's thread would bring back; line NULL: no new steps. */
-static void bring_back(struct model *m, enum search_end end, const char *line, double best_ms)
+static void bring(struct model *m, const struct wish *w, enum search_end end, const char *line,
+                  double best_ms)
 {
-    struct wish w = { JOB_TUNE, 0 };
-    if (!model_wish(m, LANE_TUNE, &w))
-        w.tag = model_tag(m);             /* it was stopped: any tag of this session will do */
-    struct job *j = model_job(m, &w);
+    struct job *j = model_job(m, w);
     struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
     t->mem = arena_new();
     t->note = "layouts stay as they are";
@@ -275,6 +273,13 @@ static void bring_back(struct model *m, enum search_end end, const char *line, d
     j->ok = true;
     model_done(m, j);
     job_free(j);
+}
+
+static void bring_back(struct model *m, enum search_end end, const char *line, double best_ms)
+{
+    struct wish w;
+    model_tune_wish(m, &w);
+    bring(m, &w, end, line, best_ms);
 }
 
 static const char *branch_of(const struct model *m)
@@ -317,6 +322,26 @@ static void results_are_branches(void **state)
     bring_back(m, SEARCH_BUDGET, NULL, INFINITY);
     assert_shows(m, "nothing that was measured is right");
     assert_int_equal(history_n_branches(m->session->history), branches);
+    model_free(m);
+}
+
+/* A job that came back twice, or late, is taken once. */
+static void results_are_taken_once(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct wish first;
+    press(m, "t");
+    assert_true(model_tune_wish(m, &first));
+    bring(m, &first, SEARCH_BUDGET, "loop split C M 4", 2);
+    bring(m, &first, SEARCH_BUDGET, "loop split C N 4", 1);
+    assert_string_equal(step_of(m), "loop split C M 4");
+    press(m, "t");
+    bring(m, &first, SEARCH_BUDGET, "loop split C N 4", 1);
+    assert_true(m->tuner.out);
+    assert_int_equal(history_n_branches(m->session->history), 1);
+    bring_back(m, SEARCH_BUDGET, "loop split C N 8", 1);
+    assert_string_equal(step_of(m), "loop split C N 8");
     model_free(m);
 }
 
@@ -629,6 +654,7 @@ int main(void)
         cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
+        cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
         cmocka_unit_test(leaving_asks), cmocka_unit_test(ends_while_asked),
         cmocka_unit_test(promises_are_kept), cmocka_unit_test(board_holds),
