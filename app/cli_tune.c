@@ -350,7 +350,7 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
         fprintf(stderr, "%s is not written: there is nothing to write\n", to);
         return true;
     }
-    if (!tuning_apply(t, o->session, e))
+    if (!tuning_apply(t, o->session, true, e))
         return false;
     if (t->measured)
         snprintf(o->session->machine, sizeof o->session->machine, "%s", machine);

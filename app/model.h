@@ -43,6 +43,7 @@ struct tuner {
     struct tuning_opts opts;
     int number;                          /* the how manieth run of this session */
     int state, from;                     /* it started from; the user was at, then */
+    const char *branch;                  /* and on; of the history */
     bool stopped; int after;             /* it can go on; where the user was when it ended */
     bool out;                            /* it was asked for and has not come back */
     bool wanted;                         /* not told to stop */

@@ -105,11 +105,13 @@ static struct tuning_opts default_options(const struct model *m)
 static void run(struct model *m, const struct tuning_opts *o, int state)
 {
     struct tuner *t = &m->tuner;
+    const struct history *h = m->session->history;
     int number = t->number + 1;
     model_tune_forget(m);
     *t = (struct tuner){
         .board = board_new(), .opts = *o, .number = number, .out = true, .wanted = true,
-        .state = state, .from = history_current(m->session->history)->id,
+        .state = state, .from = history_current(h)->id,
+        .branch = history_branch(h, history_branch_index(h))->name,
     };
     m->pane[VIEW_TUNE].scroll = (struct scroll){0};
     doc_clear(&m->pane[VIEW_TUNE].doc);
@@ -348,14 +350,14 @@ static bool put_result(struct model *m, const struct tuning *t, struct str *wher
     struct history *h = m->session->history;
     if (isinf(t->best_ms))
         return true;
-    bool stayed = history_current(h)->id == m->tuner.from;
     const char *now = history_branch(h, history_branch_index(h))->name;
+    bool stayed = history_current(h)->id == m->tuner.from && streq(now, m->tuner.branch);
     if (is_start(m, t)) {
         if (t->measured)
             history_set_measured(h, m->tuner.state, &t->m);
         return true;
     }
-    if (!tuning_apply(t, m->session, e))
+    if (!tuning_apply(t, m->session, stayed, e))
         return false;
     str_add(where, history_branch(h, history_branch_index(h))->name);
     return stayed || history_branch_switch(h, now, e);

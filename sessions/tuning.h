@@ -79,9 +79,10 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
  * it took, the model and the agents are not known any more. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
-/* Puts the result into s: on the current branch when that has no steps, else on a new one, "tuned".
- * With its ledger.  Where the session is the fastest, only its measurement. */
-bool tuning_apply(const struct tuning *t, struct session *s, struct err *e);
+/* Puts the result into s: where `here` is set and the current branch has no steps, on that, else on
+ * a new one, "tuned".  With its ledger.  Where the session is the fastest, only its measurement;
+ * where no steps at all are, `here` undoes them. */
+bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Expert schedules among the seeds; t->result is there. */
 int tuning_experts(const struct tuning *t);
 /* `tilescope tune --json` (schema.md). */

@@ -28,14 +28,17 @@ static void set_ledger(const struct tuning *t, struct history *h, int step)
         history_set_measured(h, history_current(h)->id, &t->ledger[step]);
 }
 
-bool tuning_apply(const struct tuning *t, struct session *s, struct err *e)
+bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e)
 {
     struct history *h = s->history;
     int n, at;
+    bool none = !t->is_start && t->n_lines == 0;         /* the bare operator is the best */
     history_path(h, history_branch_index(h), &n, &at);
-    bool bare = n == 1;
+    if (none && here && !history_goto(h, 0, e))
+        return false;
     if (!t->is_start && t->n_lines > 0) {
-        if (!bare && !new_branch(h, e))
+        bool branch = !here || n > 1;
+        if (!session_room(s, t->n_lines, branch, e) || (branch && !new_branch(h, e)))
             return false;
         set_ledger(t, h, 0);
         for (int i = 0; i < t->n_lines; i++) {
@@ -45,7 +48,7 @@ bool tuning_apply(const struct tuning *t, struct session *s, struct err *e)
         }
     }
     if (t->measured)
-        history_set_measured(h, history_current(h)->id, &t->m);
+        history_set_measured(h, none ? 0 : history_current(h)->id, &t->m);
     s->dirty = true;
     return true;
 }

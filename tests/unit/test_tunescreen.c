@@ -325,6 +325,38 @@ static void results_are_branches(void **state)
     model_free(m);
 }
 
+/* The user is on a branch without steps by then: it is his, and the result is beside it. */
+static void results_leave_other_branches_alone(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct history *h = m->session->history;
+    press(m, ": branch Space mine Enter : switch Space main Enter");
+    press(m, ": loop Space split Space C Space K Space 2 Enter t : switch Space mine Enter");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "mine");
+    assert_string_equal(step_of(m), "");
+    assert_int_equal(history_n_branches(h), 3);
+    assert_string_equal(history_branch(h, 2)->name, "tuned");
+    assert_string_equal(history_state(h, history_branch(h, 2)->tip)->step, "loop split C M 4");
+    assert_int_equal(history_branch(h, 1)->tip, 0);
+    assert_shows(m, "1 step on branch tuned");
+    press(m, "t : branch Space bare Enter");              /* as bare as where it started */
+    bring_back(m, SEARCH_BUDGET, "loop split C M 8", 2);
+    assert_string_equal(branch_of(m), "bare");
+    assert_string_equal(step_of(m), "");
+    assert_shows(m, "1 step on branch tuned2");
+    press(m, ": switch Space main Enter t");              /* no steps at all are the best */
+    bring_back(m, SEARCH_BUDGET, NULL, 4);
+    assert_string_equal(branch_of(m), "main");
+    assert_string_equal(step_of(m), "");
+    press(m, "C-r t : switch Space tuned Enter");
+    bring_back(m, SEARCH_BUDGET, NULL, 4);
+    assert_string_equal(step_of(m), "loop split C M 4");
+    assert_int_equal(history_n_branches(h), 5);
+    model_free(m);
+}
+
 /* A job that came back twice, or late, is taken once. */
 static void results_are_taken_once(void **state)
 {
@@ -655,6 +687,7 @@ int main(void)
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(results_are_taken_once),
+        cmocka_unit_test(results_leave_other_branches_alone),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
         cmocka_unit_test(leaving_asks), cmocka_unit_test(ends_while_asked),
         cmocka_unit_test(promises_are_kept), cmocka_unit_test(board_holds),
