@@ -127,12 +127,14 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || refuse(m, "the cursor is not on a step", "");
 }
 
-/* "c2d.yaml", or the name the session has. */
+/* "c2d.yaml", "graph.yaml", or the name the session has. */
 static void put_file(const struct model *m, struct str *out)
 {
     const char *spec = history_spec(m->session->history);
     if (m->session->path[0])
         str_add(out, m->session->path);
+    else if (graph_is_composition(spec))
+        str_add(out, "graph.yaml");
     else
         str_printf(out, "%.*s.yaml", (int)strcspn(spec, " "), spec);
 }

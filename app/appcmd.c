@@ -6,6 +6,7 @@
 #include "app/view.h"
 #include "kernels/base/file.h"
 #include "sessions/export.h"
+#include "sessions/onnx.h"
 
 static const struct app_info infos[] = {
 #define APP_COMMAND(id, name, syntax, help) {name, syntax, help},
@@ -324,7 +325,7 @@ static bool open_file(struct model *m, const char *path)
     }
     if (!is_file(m, path))
         return false;
-    if (!session_load(path, &s, &e)) {
+    if (!(str_ends(path, ".onnx") ? onnx_session : session_load)(path, &s, &e)) {
         model_error(m, &e);
         return false;
     }

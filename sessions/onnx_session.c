@@ -57,7 +57,6 @@ static void describe(struct session *s, const char *path, const struct onnx_mode
     const char *base = strrchr(path, '/');
     snprintf(s->title, sizeof s->title, "%.200s", m->name[0] ? m->name : base ? base + 1 : path);
     str_add(&s->note, str_text(&g->notes));
-    s->dirty = true;
 }
 
 bool onnx_session(const char *path, struct session **out, struct err *e)

@@ -812,6 +812,33 @@ static void test_start(void **state)
     model_free(m);
 }
 
+static char started_in[400];              /* the repository */
+
+/* A model is opened as a session without changes: nothing to ask about, nothing to keep. */
+static void test_onnx(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    char line[512];
+    snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/conv.onnx", started_in);
+    if (!model_command(m, line))
+        fail_msg("%s", str_text(&m->message.text));
+    model_refresh(m);
+    assert_shows(m, "for n, o, h, w in range(1, 1, 4, 3)");
+    assert_hides(m, "(not saved)");
+    assert_string_equal(m->session->path, "");
+    assert_false(model_unsaved(m));
+    press(m, "s");
+    assert_shows(m, "save as: graph.yaml");
+    press(m, "Esc q");
+    assert_true(m->out.quit);
+    m->out.quit = false;
+    assert_false(model_command(m, "e missing.onnx"));
+    assert_shows(m, "missing.onnx");
+    assert_shows(m, "for n, o, h, w in range(1, 1, 4, 3)");
+    model_free(m);
+}
+
 static void test_operator_goes_to_the_prompt(void **state)
 {
     (void)state;
@@ -1258,6 +1285,8 @@ static void test_random_steps(void **state)
 static int in_private_folders(void **state)
 {
     (void)state;
+    if (!getcwd(started_in, sizeof started_in))
+        return -1;
     private_folders();
     return 0;
 }
@@ -1301,6 +1330,7 @@ int main(void)
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_dump_and_export),
         cmocka_unit_test(test_start),
+        cmocka_unit_test(test_onnx),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),
