@@ -60,7 +60,7 @@ static bool check_asserts(const struct run *r, struct err *e)
     const struct args *a = r->cli->args;
     for (int i = 0; i < a->given.len; i++)
         if (a->given.data[i].opt == OPT_ASSERT
-            && !report_assert_asked(a->given.data[i].value, r->opts.meters, r->opts.baselines, e))
+            && !report_assert_asked(a->given.data[i].value, &r->opts, e))
             return false;
     return true;
 }
@@ -99,13 +99,15 @@ static bool read_options(struct run *r, struct err *e)
         !read_events(r, events, e) ||
         (baselines && !vendor_parse(baselines[0] ? baselines : "all", &r->opts.baselines, e)) ||
         (cache && !cache_config_parse(cache, &r->opts.cache, e)) ||
-        !add_needed_meters(r, meters != NULL, e) || !check_asserts(r, e))
+        !add_needed_meters(r, meters != NULL, e))
         return false;
     r->opts.threads = (int)threads;
     r->opts.seed = (uint64_t)seed;
     r->opts.time_s = time_s;
     r->opts.cold = args_has(a, OPT_COLD);
     r->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
+    if (!check_asserts(r, e))
+        return false;
     r->opts.compiler = args_value(a, OPT_COMPILER);
     r->opts.isa = args_value(a, OPT_ISA);
     struct target ignored;

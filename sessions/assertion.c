@@ -195,6 +195,13 @@ static bool not_available(struct evaluator *v, const json_t *group, const char *
     return true;
 }
 
+/* The path leads into null, a group that was not measured; n bytes of it lead there. */
+static void not_measured(struct evaluator *v, const char *path, int n, int from, int to)
+{
+    err_set(v->e, ERR_TYPE, "\"%.*s\" has no value: it was not measured", n, path);
+    fails(v, from, to);
+}
+
 /* The node at the end of a path, NULL with *e when there is none. */
 static const json_t *look_up(struct evaluator *v, const char *path, int from, int to)
 {
@@ -206,7 +213,9 @@ static const json_t *look_up(struct evaluator *v, const char *path, int from, in
         node = step_into(node, name);
         group = node ? name : group;
     }
-    if (!node && !not_available(v, inside, group, from, to))
+    if (!node && json_is_null(inside))
+        not_measured(v, path, (int)(group - names) + (int)strlen(group), from, to);
+    else if (!node && !not_available(v, inside, group, from, to))
         unknown_path(v, path, from, to);
     free(names);
     return node;
@@ -588,19 +597,28 @@ bool report_assert_check(const char *expr, struct err *e)
     return evaluate(&v, VALUE_TRUTH, &ignored);
 }
 
-/* Does expr have the path `group` and something behind it?  expr is past the syntax check. */
+/* Where a path of expr begins with these names; NULL if none does.  expr is past the syntax
+ * check. */
+static const char *find_path(const char *expr, const char *names)
+{
+    size_t n = strlen(names);
+    bool quoted = false;
+    for (const char *p = expr; *p; p++) {
+        bool begins = p == expr || !(is_name_char(p[-1]) || p[-1] == '.');
+        quoted ^= *p == '"';
+        if (!quoted && begins && strncmp(p, names, n) == 0 && !is_name_char(p[n]))
+            return p;
+    }
+    return NULL;
+}
+
+/* Does expr have the path `group` and something behind it? */
 static bool names_group(const char *expr, const char *group, const char *member)
 {
     size_t n = strlen(group);
-    bool quoted = false;
-    for (const char *p = expr; *p; p++) {
-        quoted ^= *p == '"';
-        if (quoted || strncmp(p, group, n) != 0 || (p > expr && (is_name_char(p[-1])
-                                                                 || p[-1] == '.')))
-            continue;
+    for (const char *p = find_path(expr, group); p; p = find_path(p + n, group))
         if (p[n] == '.' && str_starts(p + n + 1, member))
             return true;
-    }
     return false;
 }
 
@@ -613,12 +631,38 @@ static bool lacks(const char *expr, const char *group, enum meter_id meter)
                       || names_group(expr, group, "reason")));
 }
 
-bool report_assert_asked(const char *expr, unsigned meters, unsigned baselines, struct err *e)
+/* What the clock says, and what it says when it is asked for more. */
+static bool clock_asked(const char *expr, const struct measure_opts *o, struct err *e)
+{
+    bool clock = o->meters & METER_CLOCK;
+    const struct { const char *path; bool asked; const char *fix; } need[] = {
+        { "latency_ms", clock, "add clock to --meters" },
+        { "gflops", clock, "add clock to --meters" },
+        { "executed_gflops", clock, "add clock to --meters" },
+        { "peak_gflops", clock, "add clock to --meters" },
+        { "peak_fraction", clock, "add clock to --meters" },
+        { "cold_latency_ms", o->cold, "--cold" },
+        { "cold_method", o->cold, "--cold" },
+        { "huge_pages", o->huge_pages, "--huge-pages" },
+    };
+    for (int i = 0; i < COUNT_OF(need); i++) {
+        if (need[i].asked || !find_path(expr, need[i].path))
+            continue;
+        err_set(e, ERR_NAME, "--assert '%.200s': %s is not measured: not asked for", expr,
+                need[i].path);
+        return err_fix(e, "%s", need[i].fix);
+    }
+    return true;
+}
+
+bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e)
 {
     char group[64];
+    if (!clock_asked(expr, o, e))
+        return false;
     for (int i = 0; i < VENDOR_COUNT; i++) {
         snprintf(group, sizeof group, "baselines.%s", vendor_name[i]);
-        if (baselines & 1u << i || !names_group(expr, group, ""))
+        if (o->baselines & 1u << i || !names_group(expr, group, ""))
             continue;
         err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
                 vendor_name[i]);
@@ -628,7 +672,7 @@ bool report_assert_asked(const char *expr, unsigned meters, unsigned baselines, 
         snprintf(group, sizeof group, "counters.%s", meter_name[i]);
         for (char *c = group; *c; c++)
             *c = *c == '-' ? '_' : *c;    /* as paths are written */
-        if (meters & 1u << i || !lacks(expr, group, (enum meter_id)i))
+        if (o->meters & 1u << i || !lacks(expr, group, (enum meter_id)i))
             continue;
         err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
                 meter_name[i]);

@@ -27,10 +27,10 @@ void report_ops_json(struct str *out);
 
 /* The syntax of EXPR alone: before anything is measured. */
 bool report_assert_check(const char *expr, struct err *e);
-/* True when every baseline and counting meter that EXPR names is among those asked for: meters
- * (METER_ bits) and baselines (1 << enum vendor_library).  Else ERR_NAME with what to ask for.  An
- * EXPR that tests `available` of a default meter may name that. */
-bool report_assert_asked(const char *expr, unsigned meters, unsigned baselines, struct err *e);
+/* True when o asks for every meter and baseline that EXPR names, and for cold caches and huge pages
+ * where it does.  Else ERR_NAME with what to ask for.  An EXPR that tests `available` of a default
+ * meter may name that. */
+bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
 /* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses),
  * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses, min max mean geomean (of
  * several numbers) floor ceil log abs (of one).  *holds is its truth; a

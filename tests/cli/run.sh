@@ -91,6 +91,12 @@ t 2 'fix: --baselines openblas$' run "$gmm" --time 500 --baselines onednn \
     --assert 'baselines.openblas.ratio > 1'
 t 2 'fix: add perf-sw to --meters' run "$gmm" --time 500 \
     --assert 'counters.perf_sw.page_faults < 9'
+t 2 'latency_ms is not measured: not asked for' run "$gmm" --meters none \
+    --assert 'latency_ms.min < 1'
+t 2 'fix: add clock to --meters' run "$gmm" --meters sim --assert 'verified && gflops > 1'
+t 2 'fix: --cold$' run "$gmm" --time 500 --assert 'cold_latency_ms.min < latency_ms.min'
+t 2 'fix: --huge-pages$' run "$gmm" --time 500 --assert 'huge_pages.bytes > 0'
+t 0 '' run "$gmm" --meters none --assert 'outcome == "ok" && "gflops" != "latency_ms.min"'
 t 0 '' run "$gmm" --meters none \
     --assert '!counters.perf.available || counters.perf.cycles > 0'
 t 2 'error: ' run "$gmm" --time 500 --assert verified --assert '(gflops > 1'

@@ -431,6 +431,7 @@ static void test_assert_refused(void **state)
         "1. < 2 &", "true & true", "true | false", "operator == \"c2d", "a.b..c < 1", "a. < 1",
         "1 ! 2",
         "steps == 1", "baselines == 1", "\x80 < 1", "counters.sim.by_tensor.inp.l1_misses < 100",
+        "gflops.min < 1",
     };
     struct str out = {0}, deep = {0};
     bool holds = false;
