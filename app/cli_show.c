@@ -241,6 +241,8 @@ int cmd_show(const struct cli *c)
                          what);
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
         return cli_usage(c, "--json goes with --what space");
+    if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
+        return cli_usage(c, "--tensor goes with --what layout");
     int code = EXIT_FINE;
     if (view[v].show == show_graph && cli_onnx_shown(c, &code))
         return code;
