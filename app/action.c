@@ -526,7 +526,7 @@ void model_mouse(struct model *m, const struct mouse *e)
         scroll_to(&p->doc, &p->scroll, line, p->height);
         click_item(p, e->x - r.x - 1 + p->scroll.left);
     }
-    if (e->double_click && row >= 0)
+    if (e->double_click && line >= 0 && line < p->doc.lines.len)
         model_key(m, K_ENTER);
     frame_layout(m, &m->frame);
     model_refresh(m);

@@ -1,4 +1,5 @@
 /* The app's own `:` commands (appcmd.def). */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "app/appcmd.h"
@@ -164,10 +165,12 @@ static void copy_doc(struct model *m)
     struct pane_doc *p = model_focused(m);
     const struct line *l = doc_at(&p->doc, &p->scroll);
     str_clear(&m->out.copy);
-    if (m->focus == PANE_LEDGER && l && l->id >= 0) {
-        const struct program *now = model_program(m);
-        if (l->id > 0 && l->id <= now->n_steps)
-            str_add(&m->out.copy, now->steps[l->id - 1]);
+    if (p == &m->pane[DOC_LEDGER] && l && l->id >= 0) {
+        int n;
+        struct ledger_row *rows = model_ledger(m, &n);
+        if (l->id < n)
+            str_add(&m->out.copy, rows[l->id].step);
+        free(rows);
     } else {
         for (int i = 0; i < p->doc.lines.len; i++)
             str_printf(&m->out.copy, "%s\n", p->doc.lines.data[i].text);
@@ -354,8 +357,9 @@ static bool show_branches(struct model *m)
 {
     if (!need_session(m))
         return false;
+    const struct history *h = m->session->history;
     m->overlay = OVERLAY_BRANCHES;
-    m->pane[DOC_BRANCHES].scroll.cursor = history_branch_index(m->session->history);
+    m->pane[DOC_BRANCHES].scroll.cursor = view_branches_row(history_branch_index(h));
     m->pane[DOC_BRANCHES].stamp = 0;
     return true;
 }

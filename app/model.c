@@ -408,16 +408,21 @@ static void prompt_left(struct model *m)
     }
 }
 
+static void prompt_edited(struct model *m)
+{
+    if (m->prompt.mark == '/')
+        search_typed(m, false);
+    else
+        clear_message(m);
+    str_clear(&m->overwrite);
+}
+
 static void key_prompt(struct model *m, int key)
 {
     bool search = m->prompt.mark == '/';
     enum prompt_event ev = prompt_key(&m->prompt, key);
-    if (ev == PROMPT_EDITED && search)
-        search_typed(m, false);
-    else if (ev == PROMPT_EDITED)
-        clear_message(m);
     if (ev == PROMPT_EDITED)
-        str_clear(&m->overwrite);
+        prompt_edited(m);
     if (ev == PROMPT_LEFT)
         prompt_left(m);
     if (ev != PROMPT_ENTERED)
@@ -550,4 +555,7 @@ void model_paste(struct model *m, const char *text)
     if (!m->prompt.open)
         prompt_open(&m->prompt, ':', "");
     prompt_insert(&m->prompt, text);
+    prompt_edited(m);
+    frame_layout(m, &m->frame);
+    model_refresh(m);
 }

@@ -90,6 +90,7 @@ static void splice(struct prompt *p, size_t from, size_t to, const char *text, s
 void prompt_insert(struct prompt *p, const char *text)
 {
     struct str flat = {0};
+    drop_words(p);
     for (const char *s = text; *s; s++)
         str_add_char(&flat, (unsigned char)*s < ' ' || *s == 127 ? ' ' : *s);
     splice(p, p->at, p->at, str_text(&flat), flat.len);

@@ -47,6 +47,7 @@ void view_start_open(struct model *m);                   /* Enter and d on the s
 void view_start_hint(const struct model *m, struct str *out);
 void view_start_discard(struct model *m);
 void view_branches_build(struct model *m, struct pane_doc *p, int width);
+int view_branches_row(int branch);                       /* its line in the list */
 const char *view_branches_name(const struct model *m);   /* the selected branch; NULL when none */
 void view_help_build(struct model *m, struct pane_doc *p, int width);
 int view_help_rows(const struct model *m);               /* of the menu of actions */

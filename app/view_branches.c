@@ -45,6 +45,11 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     }
 }
 
+int view_branches_row(int branch)
+{
+    return branch + 1;                   /* below the heading */
+}
+
 const char *view_branches_name(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);

@@ -239,6 +239,20 @@ static void test_ledger_goes_to_a_step(void **state)
     assert_string_equal(step_of(m), "loop unroll C M");
     press(m, "k e");
     assert_shows(m, ":loop parallel C M");
+    press(m, "Esc u u j");
+    static const char *const want[] = { "loop parallel C M", "loop unroll C M" };
+    for (int i = 0; i < 2; i++) {                         /* undone steps can be copied, too */
+        press(m, i ? "G y" : "g j y");
+        assert_string_equal(step_of(m), "");
+        assert_string_equal(str_text(&m->out.copy), want[i]);
+    }
+    press(m, "g y");
+    assert_string_equal(str_text(&m->out.copy), "");
+    assert_shows(m, "nothing to copy here");
+    model_free(m);
+    m = model_on(NULL);
+    press(m, ": copy Enter");
+    assert_non_null(strstr(str_text(&m->out.copy), "Start on an operator"));
     model_free(m);
 }
 
@@ -299,7 +313,10 @@ static void test_branches(void **state)
     press(m, "U B");
     assert_shows(m, "Branches");
     assert_shows(m, "● tiled");
-    press(m, "k Enter");
+    assert_string_equal(view_branches_name(m), "tiled");
+    press(m, "Enter");
+    assert_shows(m, "Steps: tiled");
+    press(m, "B k Enter");
     assert_shows(m, "Steps: main");
     assert_string_equal(step_of(m), "loop parallel C M");
     press(m, "B j d Enter");
@@ -483,6 +500,47 @@ static void test_search(void **state)
 }
 
 /* the prompt and help */
+
+/* A paste is typing. */
+static void test_paste(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    struct err e;
+    press(m, ": loop Space Tab");
+    assert_true(m->prompt.words.n > 1);
+    model_paste(m, "split Conv O 8");
+    assert_int_equal(m->prompt.words.n, 0);
+    press(m, "Tab");
+    assert_string_equal(str_text(&m->prompt.line), "loop split Conv O 8 ");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop split Conv O 8");
+    press(m, "2 /");
+    model_paste(m, "relu");
+    const struct pane_doc *p = &m->pane[VIEW_ACCESS];
+    assert_non_null(strstr(doc_at(&p->doc, &p->scroll)->text, "ReLU"));
+    press(m, "Esc");
+    assert_true(file_write_atomic("taken.yaml", "x\n", 2, &e));
+    press(m, ": w Space taken.yam");
+    model_paste(m, "l");
+    press(m, "Enter");
+    assert_shows(m, "exists already");
+    press(m, "Backspace");
+    model_paste(m, "l");
+    press(m, "Enter");                                    /* another line: asked about again */
+    assert_shows(m, "exists already");
+    press(m, "Backspace l");
+    press(m, "Enter");
+    assert_shows(m, "exists already");
+    model_paste(m, " ");
+    assert_hides(m, "exists already");
+    press(m, "Enter");
+    assert_shows(m, "exists already");
+    press(m, "Enter");
+    assert_shows(m, "saved to taken.yaml");
+    unlink("taken.yaml");
+    model_free(m);
+}
 
 static void test_completion(void **state)
 {
@@ -1182,6 +1240,19 @@ static void test_mouse(void **state)
     struct mouse wheel = {.x = 10, .y = m->frame.pane[PANE_SIDE].y + 2, .wheel = 1};
     model_mouse(m, &wheel);
     assert_int_equal(m->focus, PANE_SIDE);
+    press(m, "1 p p u u Tab");                            /* Enter goes to the cursor's step */
+    assert_int_equal(m->focus, PANE_LEDGER);
+    model_resize(m, 200, 40);
+    press(m, "End");
+    assert_true(m->frame.pane[PANE_LEDGER].h > 8);
+    ledger.double_click = true;
+    ledger.y = m->frame.pane[PANE_LEDGER].y + 8;          /* below the last step */
+    model_mouse(m, &ledger);
+    assert_string_equal(step_of(m), "");
+    ledger.y = m->frame.pane[PANE_LEDGER].y + 2;
+    model_mouse(m, &ledger);
+    assert_string_equal(step_of(m), "loop parallel Conv O");
+    session_autosave_drop(m->session);
     model_free(m);
 }
 
@@ -1317,6 +1388,7 @@ int main(void)
         cmocka_unit_test(test_panes_by_size),
         cmocka_unit_test(test_zoom_and_focus),
         cmocka_unit_test(test_search),
+        cmocka_unit_test(test_paste),
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_menu_runs_keys),
