@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
@@ -411,10 +412,22 @@ bool term_read(struct terminal *t, struct term_event *ev)
     return false;
 }
 
+/* Nobody tells a stopped process of a new size. */
+static void catch_up_with_size(const struct winsize *before)
+{
+    struct winsize now;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &now) == 0 && now.ws_row > 0 && now.ws_col > 0
+        && (now.ws_row != before->ws_row || now.ws_col != before->ws_col))
+        resizeterm(now.ws_row, now.ws_col);
+}
+
 void term_suspend(struct terminal *t)
 {
+    struct winsize before = {0};
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &before);
     leave_screen(t);
     kill(0, SIGTSTP);
+    catch_up_with_size(&before);
     clearok(curscr, TRUE);
     refresh();
     private_modes(t, true);

@@ -26,7 +26,8 @@ void term_draw(struct terminal *t, const struct grid *g);
 void term_repaint(struct terminal *t);               /* trust nothing that is on the screen */
 /* never waits; false when nothing is there */
 bool term_read(struct terminal *t, struct term_event *ev);
-void term_suspend(struct terminal *t);              /* stops this process as the shell's C-z does */
+/* Stops this process as the shell's C-z does; term_size may be another one behind it. */
+void term_suspend(struct terminal *t);
 /* Into the clipboard by OSC 52. False on a terminal too simple to be sent such a thing, or when it
  * is too long. */
 bool term_copy(struct terminal *t, const char *text, size_t n);

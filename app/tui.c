@@ -92,8 +92,10 @@ static void handle_input(struct tui *t)
 static void empty_outbox(struct tui *t)
 {
     struct outbox *out = &t->model->out;
-    if (out->suspend)
+    if (out->suspend) {
         term_suspend(t->term);
+        resize(t);
+    }
     if (out->repaint)
         term_repaint(t->term);
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))

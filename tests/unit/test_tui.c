@@ -170,6 +170,26 @@ static void test_resizing(void **state)
     quit(t);
 }
 
+/* The shell has the terminal meanwhile, and is the one who hears of the new size. */
+static void test_resizing_while_stopped(void **state)
+{
+    (void)state;
+    struct tty *t = tty_start(&(struct tty_opts){
+        .w = 100, .h = 30, .argv = on_gmm,
+        .script = "set -m; \"$0\" \"$@\"; echo has stopped; read -r; fg",
+    });
+    tty_send(t, "C-z");
+    tty_wait_shows(t, "has stopped", 10);
+    assert_true(tty_is_cooked(t));
+    tty_set_size(t, 80, 24);
+    tty_bytes(t, "\r");
+    tty_assert_shows(t, " 8 roof 9 tune ──────────\n▸for m, n in range(64, 48):\n");
+    tty_assert_shows(t, "  q quit\n");
+    tty_press(t, "Esc");
+    tty_golden(t, "resized");
+    quit(t);
+}
+
 static void test_recovery(void **state)
 {
     (void)state;
@@ -313,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_start_screen),
         cmocka_unit_test(test_resizing),
+        cmocka_unit_test(test_resizing_while_stopped),
         cmocka_unit_test(test_recovery),
         cmocka_unit_test(test_asks_before_leaving),
         cmocka_unit_test(test_mouse),

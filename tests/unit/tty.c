@@ -53,17 +53,20 @@ static void program_path(char *out, size_t size)
 static _Noreturn void run_program(const struct tty_opts *o, int idle)
 {
     char path[512], fd[16];
-    const char *argv[16] = {"tilescope"};
+    const char *argv[20] = {"tilescope"}, *const shell[] = {"bash", "-c", o->script, path};
+    int n = o->script ? COUNT_OF(shell) : 1;
     program_path(path, sizeof path);
+    if (o->script)
+        memcpy(argv, shell, sizeof shell);
     for (int i = 0; i < 14 && o->argv && o->argv[i]; i++)
-        argv[i + 1] = o->argv[i];
+        argv[n + i] = o->argv[i];
     snprintf(fd, sizeof fd, "%d", idle);
     setenv("TILESCOPE_IDLE_FD", fd, 1);
     setenv("TERM", o->term ? o->term : "xterm-256color", 1);
     setenv("LC_ALL", o->locale ? o->locale : "C.UTF-8", 1);
     setenv("ASAN_OPTIONS", "exitcode=99:detect_leaks=0", 1);
     unsetenv("NO_COLOR");
-    execv(path, (char *const *)argv);
+    execvp(o->script ? "bash" : path, (char *const *)argv);
     _exit(127);
 }
 
@@ -190,13 +193,18 @@ void tty_bytes(struct tty *t, const char *bytes)
     tty_wait_idle(t, IDLE_LIMIT_S);
 }
 
-void tty_resize(struct tty *t, int w, int h)
+void tty_set_size(struct tty *t, int w, int h)
 {
     struct winsize ws = {.ws_row = (unsigned short)h, .ws_col = (unsigned short)w};
     t->w = w;
     t->h = h;
     vterm_set_size(t->vt, h, w);
     ioctl(t->master, TIOCSWINSZ, &ws);
+}
+
+void tty_resize(struct tty *t, int w, int h)
+{
+    tty_set_size(t, w, h);
     tty_wait_idle(t, IDLE_LIMIT_S);
 }
 

@@ -25,6 +25,7 @@ struct tty_opts {
     const char *term, *locale;           /* NULL = xterm-256color, C.UTF-8 */
     const char *const *argv;             /* behind the program's name; NULL-terminated */
     int limit_s;                         /* for getting idle at the start; 0 = 10 */
+    const char *script;                  /* of bash: runs the program as "$0" "$@"; NULL = none */
 };
 
 /* Starts ../tilescope, seen from this test binary, and waits until it is idle.  tty_end frees
@@ -40,6 +41,7 @@ void tty_wait_idle(struct tty *t, int limit_s);
 /* For what is shown while something runs. */
 void tty_wait_shows(struct tty *t, const char *text, int limit_s);
 void tty_resize(struct tty *t, int w, int h);
+void tty_set_size(struct tty *t, int w, int h);          /* without waiting */
 /* The screen, trailing blanks removed; valid until the next call. */
 const char *tty_screen(struct tty *t);
 void tty_assert_shows(struct tty *t, const char *text);
