@@ -198,7 +198,7 @@ static bool not_available(struct evaluator *v, const json_t *group, const char *
 /* The path leads into null, a group that was not measured; n bytes of it lead there. */
 static void not_measured(struct evaluator *v, const char *path, int n, int from, int to)
 {
-    err_set(v->e, ERR_TYPE, "\"%.*s\" has no value: it was not measured", n, path);
+    err_set(v->e, ERR_TYPE, "\"%s\" has no value: %.*s was not measured", path, n, path);
     fails(v, from, to);
 }
 
