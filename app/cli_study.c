@@ -57,6 +57,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
     o->isa = args_value(a, OPT_ISA);
     o->fresh = args_has(a, OPT_FRESH);
     o->weights = args_value(a, OPT_WEIGHTS);
+    o->cases = args_value(a, OPT_CASES);
     o->reuse_json = resume ? str_text(reuse) : NULL;
     return true;
 }
@@ -136,8 +137,11 @@ static int run_study(const struct cli *c, const struct study *s, const struct st
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
 }
 
-static bool suits(const struct study *s, const struct study_opts *o, struct err *e)
+static bool suits(struct study *s, const struct cli *c, const struct study_opts *o, struct err *e)
 {
+    const char *variants = args_value(c->args, OPT_VARIANTS);
+    if (variants && !study_pick_variants(s, variants, e))
+        return false;
     return o->budget == 0 || study_is_tuned(s)
         || err_set(e, ERR_RANGE, "--budget: nothing in study %s is tuned", s->id);
 }
@@ -151,7 +155,7 @@ int cmd_study(const struct cli *c)
     if (c->args->word.len != 1)
         return cli_usage(c, "which study? one name or file");
     bool ok = read_options(c->args, &o, &reuse, &e)
-           && study_open(c->args->word.data[0], &s, &e) && suits(s, &o, &e);
+           && study_open(c->args->word.data[0], &s, &e) && suits(s, c, &o, &e);
     int code = ok ? run_study(c, s, &o) : cli_fail(c, &e);
     study_free(s);
     str_free(&reuse);

@@ -105,6 +105,7 @@ struct study {
     double budget_s;                                     /* for all searches together; 0 = none */
     int threads; uint64_t seed;
     struct study_scale scale;
+    const char *left_out;                                /* variants: "loops, evolution", or NULL */
 };
 
 /* Strict, as for sessions: unknown keys, wrong types, parameters that do not exist, operators and
@@ -114,6 +115,9 @@ bool study_parse(const char *name, const char *text, size_t n, struct study **ou
 /* A file, or the name of a shipped study.  ERR_NAME with the nearest name. */
 bool study_open(const char *name, struct study **out, struct err *e);
 void study_free(struct study *s);
+/* Only those of its variants that are named, by id or title, in "A,B*"; findings that speak of
+ * others go with them, and ratios to one of those.  ERR_NAME with what there is. */
+bool study_pick_variants(struct study *s, const char *names, struct err *e);
 /* The shipped ones by name, as far as they could be read. */
 bool studies_list(struct study **out, int max, int *n, struct err *e);
 
@@ -188,6 +192,7 @@ typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const c
                            struct cancel *c, struct study_search *out, struct err *e);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = all of it */
+    const char *cases;                                   /* "A,B*": of these; NULL = of all */
     unsigned meters;                                     /* 0 = the study's */
     int threads; uint64_t seed; double time_s;           /* 0 = the study's */
     const char *compiler, *isa;                          /* NULL = default, the study's */

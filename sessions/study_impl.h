@@ -35,6 +35,8 @@ bool study_program(struct arena *a, const struct study_code *code, const struct 
 /* The simulated cache of o from its text. */
 bool study_cache(const char *text, struct measure_opts *o, struct err *e);
 
+/* keep[case]: named in "A,B*", by id or title.  ERR_NAME with what there is. */
+bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e);
 /* Metrics of a cell from its run JSON. */
 void study_cell_values(struct study_report *r, struct study_cell *cell);
 void study_findings(struct study_report *r);

@@ -230,6 +230,7 @@ void study_json(struct str *out, const struct study_report *r)
     put(o, "partial", json_boolean(r->partial));
     put(o, "scale", json_real(r->scale));
     put(o, "all_cases", json_integer(s->n_cases));
+    put(o, "left_out", text_or_null(s->left_out));
     put(o, "date", json_string(r->date));
     put(o, "machine", json_string(r->host));
     put(o, "compiler", text_or_null(r->compiler));

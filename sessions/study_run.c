@@ -49,20 +49,27 @@ static bool measure(struct running *run, const struct program *p, const struct m
 
 /* what is measured */
 
-/* keep of n, evenly spread. */
-static void choose_cases(struct study_report *r)
+/* Of the named ones so many as the scale says, evenly spread. */
+static bool choose_cases(struct study_report *r, const char *names, struct err *e)
 {
     const struct study *s = r->study;
-    int keep = s->n_cases;
+    bool *named = ARENA_ARRAY(r->arena, bool, s->n_cases);
+    int *cases = ARENA_ARRAY(r->arena, int, s->n_cases), n = 0;
+    if (names && !study_pick_cases(s, names, named, e))
+        return false;
+    for (int i = 0; i < s->n_cases; i++)
+        if (!names || named[i])
+            cases[n++] = i;
+    int keep = n;
     if (r->scale < 1) {
-        keep = (int)fmax(ceil(r->scale * s->n_cases), fmax(1, s->scale.cases));
-        keep = keep < s->n_cases ? keep : s->n_cases;
+        keep = (int)fmax(ceil(r->scale * n), fmax(1, s->scale.cases));
+        keep = keep < n ? keep : n;
     }
-    int *cases = ARENA_ARRAY(r->arena, int, keep);
     for (int i = 0; i < keep; i++)
-        cases[i] = (int)((int64_t)i * s->n_cases / keep);
+        cases[i] = cases[(int64_t)i * n / keep];
     r->cases = cases;
     r->n_cases = keep;
+    return true;
 }
 
 static double search_time_s(const struct study *s)
@@ -455,7 +462,8 @@ static const char *this_host(struct arena *a)
     return host;
 }
 
-static struct study_report *open_report(const struct study *s, const struct study_opts *o)
+static struct study_report *open_report(const struct study *s, const struct study_opts *o,
+                                        struct err *e)
 {
     struct arena *a = arena_new();
     struct study_report *r = ARENA_NEW(a, struct study_report);
@@ -471,7 +479,10 @@ static struct study_report *open_report(const struct study *s, const struct stud
     r->time_s = o->time_s > 0 ? o->time_s : s->time_s;
     if (r->scale < 1 && !(o->time_s > 0))
         r->time_s = fmax((s->time_s > 0 ? s->time_s : 0.3) * r->scale, s->scale.time_s);
-    choose_cases(r);
+    if (!choose_cases(r, o->cases, e)) {
+        study_report_free(r);
+        return NULL;
+    }
     r->cell = ARENA_ARRAY(a, struct study_cell, r->n_cases * s->n_variants);
     r->result = ARENA_ARRAY(a, struct study_result, s->n_findings + 1);
     for (int i = 0; i < r->n_cases * s->n_variants; i++) {
@@ -486,8 +497,10 @@ static struct study_report *open_report(const struct study *s, const struct stud
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e)
 {
-    struct study_report *r = open_report(s, o);
+    struct study_report *r = open_report(s, o, e);
     double start = clock_s();
+    if (!r)
+        return false;
     struct running run = { .s = s, .opts = o, .r = r, .progress = pr, .cancel = c,
                            .budget_s = s->budget_s * r->scale,
                            .total = r->n_cases * s->n_variants };

@@ -363,6 +363,8 @@ static void footer(struct str *out, const struct study_report *r)
     if (r->meters & METER_CLOCK)
         str_printf(out, ", %.3g s of samples a cell", r->time_s > 0 ? r->time_s : 0.3);
     str_add(out, "\n");
+    if (r->study->left_out)
+        str_printf(out, "  left out         %s\n", r->study->left_out);
     if (reused)
         str_printf(out, "  reused           %d cells of an earlier report\n", reused);
     if (together)

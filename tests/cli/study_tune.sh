@@ -39,6 +39,11 @@ grep -qE '^ +small +[0-9.e-]+ x +1 case$' <<< "$out" && pass 'geometric means by
 grep -q '<svg' "$dir/report/two.curve.m8.svg" && pass 'curves' || flunk 'curves'
 t 0 '1 x 10 ' study "$two" --scale 0.01 --budget 10
 t 2 'nothing in study alt.table2 is tuned' study alt.table2 --budget 10
+t 0 'left out +loops' study "$two" --scale 0.01 --variants random --cases 'm8*'
+grep -q '^findings' <<< "$out" && grep -q 'loops,' <<< "$out" && flunk 'no finding without loops' \
+    "$out" || pass 'no finding without loops'
+t 2 'has no variant "randon"' study "$two" --variants randon
+t 2 'study two has no case "m9"' study "$two" --cases m9
 t 0 'reused +2 cells' study "$two" --scale 0.01 --resume "$dir/report/two.json"
 t 0 '2 searches are from the records' study "$two" --scale 0.01
 t 0 '"answered": true' study "$two" --scale 0.01 --json

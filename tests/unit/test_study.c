@@ -418,6 +418,70 @@ static void test_keys_of_searched_variants(void **state)
     study_free(s);
 }
 
+/* A part of a study: what is left is as it was, and what spoke of the rest is gone. */
+static void test_variants(void **state)
+{
+    static const struct { const char *names, *left_out, *error; int n, base, findings; } row[] = {
+        { "plain", "wide_4, best", NULL, 1, 0, 0 }, { "BEST", "plain, wide_4", NULL, 1, -1, 0 },
+        { "best,pl*", "wide_4", NULL, 2, 0, 2 }, { "lanes of ?", "plain, best", NULL, 1, -1, 0 },
+        { "*", "", NULL, 3, 0, 2 }, { "bets", NULL, "did you mean \"best\"?", 0, 0, 0 },
+        { "best,", NULL, "it has plain, wide_4, best; * and ? stand for any letters", 0, 0, 0 },
+        { "", NULL, "it has plain, wide_4, best; * and ? stand for any letters", 0, 0, 0 },
+    };
+    (void)state;
+    char *text = good_demo();
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct study *s = must_parse(text);
+        struct err e = {0};
+        bool ok = study_pick_variants(s, row[i].names, &e);
+        if (ok == (row[i].error != NULL) || (!ok && !streq(e.fix, row[i].error)))
+            fail_msg("%s: %s", row[i].names, e.fix);
+        if (ok) {
+            struct script script = {0};
+            assert_string_equal(s->left_out, row[i].left_out);
+            assert_int_equal(s->n_variants, row[i].n);
+            assert_int_equal(s->metric[0].base, row[i].base);
+            assert_int_equal(s->n_findings, row[i].findings);
+            struct study_report *r = run_script(s, &script, 1, NULL);
+            for (int v = 0; v < s->n_variants; v++)
+                if (streq(s->variant[v].id, "wide_4"))
+                    assert_true(study_paper(r, 1, v, 0) == 10);
+            study_report_free(r);
+        }
+        study_free(s);
+    }
+    free(text);
+}
+
+static void test_cases(void **state)
+{
+    static const struct { const char *names; int n, first; const char *error; } row[] = {
+        { "m8", 1, 0, NULL }, { "M16", 1, 1, NULL }, { "m*", 2, 0, NULL },
+        { "16 rows,m8", 2, 0, NULL }, { "m17", 0, 0, "did you mean \"m16\"?" },
+    };
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct study_opts o = { .scale = 1, .cases = row[i].names, .meters = METER_CLOCK,
+                                .measure = measured_so, .host = "an Abacus | wood" };
+        struct script script = {0};
+        struct study_report *r = NULL;
+        struct err e = {0};
+        o.ctx = &script;
+        bool ok = study_run(s, &o, NULL, &script.cancel, &r, &e);
+        if (ok == (row[i].error != NULL) || (!ok && !streq(e.fix, row[i].error)))
+            fail_msg("%s: %s, %s", row[i].names, e.text, e.fix);
+        if (!ok)
+            continue;
+        assert_int_equal(r->n_cases, row[i].n);
+        assert_int_equal(r->cases[0], row[i].first);
+        study_report_free(r);
+    }
+    study_free(s);
+    free(text);
+}
+
 static void test_scale(void **state)
 {
     (void)state;
@@ -573,7 +637,8 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
-        cmocka_unit_test(test_keys), cmocka_unit_test(test_keys_of_searched_variants),
+        cmocka_unit_test(test_keys), cmocka_unit_test(test_variants), cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_keys_of_searched_variants),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_budget),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
