@@ -18,7 +18,7 @@ mkdir -p "$work/home"
 export HOME=$work/home TMPDIR=$work TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
 export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
 export XDG_DATA_HOME=$work/data
-unset TILESCOPE_RECORDS
+unset TILESCOPE_RECORDS TILESCOPE_HOME TILESCOPE_CFLAGS
 export CMOCKA_MESSAGE_OUTPUT=TAP NO_COLOR=1
 export BUILD=$PWD/$build TILESCOPE=$PWD/$build/tilescope
 export TILESCOPE_RUNNER=$PWD/$build/tilescope-runner
