@@ -10,6 +10,15 @@
 #define STUDIES_MAX 200
 #define REPORT_MAX_BYTES ((size_t)64 << 20)
 
+/* Long titles go on below their column. */
+static void put_studies(struct str *out, struct study *const *s, int n)
+{
+    studies_text(out, s, n);
+    const char *title = strstr(str_text(out), "title");
+    if (title)
+        cli_wrap(out, 0, (int)(title - str_text(out)));
+}
+
 int cmd_studies(const struct cli *c)
 {
     struct study *s[STUDIES_MAX];
@@ -20,10 +29,7 @@ int cmd_studies(const struct cli *c)
     if (ok && args_has(c->args, OPT_JSON))
         studies_json(&out, s, n);
     else if (ok)
-        studies_text(&out, s, n);
-    const char *title = ok && out.len > 0 ? strstr(str_text(&out), "title") : NULL;
-    if (title && !args_has(c->args, OPT_JSON))
-        cli_wrap(&out, 0, (int)(title - str_text(&out)));
+        put_studies(&out, s, n);
     for (int i = 0; i < n; i++)
         study_free(s[i]);
     cli_put(&out);

@@ -52,8 +52,7 @@ struct job *jobs_take(struct jobs *q);
 void jobs_drain_fd(struct jobs *q);
 
 /* running: at work on (kind, tag) and not cancelled, or done with it and not taken yet, so that
- * nobody starts it again; busy: its thread is not free, or a
- * result has not been taken yet. */
+ * nobody starts it again; busy: its thread is not free, or a result has not been taken yet. */
 struct job_progress {
     bool running, busy;
     enum job_kind kind;

@@ -82,14 +82,6 @@ static void put_machine(struct arena *a, param_list *p, const char *isa, int thr
     put(a, p, "threads", threads);
 }
 
-static int64_t bytes_of(const struct tensor *t)
-{
-    int64_t bytes = 4;
-    for (int d = 0; d < t->rank; d++)
-        bytes *= t->shape[d];
-    return bytes;
-}
-
 /* What goes in and what is left at the end.  A store that bypasses the caches saves reading the
  * line first and leaves the operands where they are; it loses if whoever reads the result next
  * would have found it near.  A result of half the last cache never stays there; one of a quarter
@@ -97,7 +89,8 @@ static int64_t bytes_of(const struct tensor *t)
 static void put_data(struct arena *a, param_list *p, const struct graph *g)
 {
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
-    int64_t r = bytes_of(result), operand = bytes_of(&g->tensor[g->node[g->main_node].data_in]);
+    const struct tensor *data = &g->tensor[g->node[g->main_node].data_in];
+    int64_t r = 4 * tensor_elems(result), operand = 4 * tensor_elems(data);
     struct machine m;
     machine_read(&m);
     int64_t last = machine_last_cache(&m);

@@ -3,9 +3,9 @@
 #define TS_SESSIONS_STUDY_TUNE_H
 #include "sessions/study_impl.h"
 
-/* What the tuner has to do with a cell; not on: nothing.  scaled: what --scale leaves of it. */
-/* Some variant is. */
+/* Some variant of it is. */
 bool study_is_tuned(const struct study *s);
+/* What the tuner has to do with a cell; not on: nothing.  scaled: what --scale leaves of it. */
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);

@@ -240,9 +240,11 @@ static bool check_plain_data(struct reader *r, const yaml_event_t *ev)
     if (tag)
         return refuse(r, ev->start_mark, "tags (!) are not allowed here",
                       "quote the text if the ! belongs to it");
+    if (r->n_nodes++ < YAML_NODES_MAX)
+        return true;
     char many[64];
     snprintf(many, sizeof many, "more than %d values in one file", YAML_NODES_MAX);
-    return r->n_nodes++ < YAML_NODES_MAX || refuse(r, ev->start_mark, many, "");
+    return refuse(r, ev->start_mark, many, "");
 }
 
 static bool read_event(struct reader *r, const yaml_event_t *ev)

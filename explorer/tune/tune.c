@@ -114,12 +114,13 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
 {
     const struct program *p = program_of(r, r->best, o->kernels.spec);
     struct measure_opts mo = o->kernels.measure;
+    if (!p)
+        return err_set(e, ERR_STEP, "its steps do not apply");
     mo.meters = METER_CLOCK;
     mo.baselines = o->baselines;
     mo.time_s = 0;
     mo.min_runs = 0;
-    r->measured = p && measure_program(p, &mo, NULL, cancel, &r->m, e);
-    return r->measured || (!p && err_set(e, ERR_STEP, "its steps do not apply"));
+    return r->measured = measure_program(p, &mo, NULL, cancel, &r->m, e);
 }
 
 static void note_failure(struct tune_result *r, const char *what, const struct err *e)

@@ -12,7 +12,6 @@
 #define MAX_ARGS 64
 #define MAX_NODES 4000
 #define MAX_DIM_NAME 40
-#define MAX_ELEMS ((int64_t)1 << 40)
 
 struct compose {
     struct arena *a;
@@ -142,25 +141,11 @@ static bool parse_statement(struct compose *c, struct statement *st)
     return true;
 }
 
-static void print_shape(struct str *out, const struct tensor *t)
-{
-    for (int d = 0; d < t->rank; d++)
-        str_printf(out, "%s%s:%lld", d ? " " : "", t->dim[d], (long long)t->shape[d]);
-}
-
 /* Tensor t, called `name`, has as many elements as a tensor may have. */
 static bool is_stored(struct compose *c, const struct statement *st, const char *name,
                       const struct tensor *t)
 {
-    struct str shape = { 0 };
-    if (tensor_elems(t) <= MAX_ELEMS)
-        return true;
-    print_shape(&shape, t);
-    err_set(c->e, ERR_OVERFLOW, "tensor %s (%s) has more than 2^40 elements", name,
-            str_text(&shape));
-    err_fix(c->e, "make one of its dimensions smaller");
-    str_free(&shape);
-    return at(c, st->name_col, (int)strlen(st->name));
+    return tensor_check_elems(t, name, ':', c->e) || at(c, st->name_col, (int)strlen(st->name));
 }
 
 /* `input n=1 i=64` and `const o=64`: a tensor with these dims. */
@@ -181,7 +166,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
                     MAX_DIM_NAME);
             return at(c, col, (int)strlen(dim));
         }
-        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, MAX_ELEMS, &v)) {
+        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, TENSOR_MAX_ELEMS, &v)) {
             err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
             err_fix(c->e, "for example n=1 i=64 h=56 w=56");
             return at(c, col, (int)strlen(dim));
@@ -261,8 +246,8 @@ static bool bind(struct splice *s, int sub, int arg)
     if (same_shape(want, have))
         return true;
     struct str w = { 0 }, h = { 0 };
-    print_shape(&w, want);
-    print_shape(&h, have);
+    tensor_print_shape(&w, want, ':');
+    tensor_print_shape(&h, have, ':');
     err_set(c->e, ERR_RANGE, "%s of %s is %s, but %s is %s", want->name, s->st->op, str_text(&w),
             have->name, str_text(&h));
     str_free(&w);

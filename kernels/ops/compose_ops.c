@@ -580,7 +580,7 @@ static int build_reshape(struct call *c)
     const char *dim[MAX_RANK];
     int rank = param_list(c, "shape", shape);
     for (int d = 0; d < rank; d++)
-        if (shape[d] < 1 || shape[d] > ((int64_t)1 << 40) / elems)
+        if (shape[d] < 1 || shape[d] > TENSOR_MAX_ELEMS / elems)
             elems = (int64_t)1 << 41;
         else
             elems *= shape[d];

@@ -23,6 +23,23 @@ int64_t tensor_elems(const struct tensor *t)
     return n;
 }
 
+void tensor_print_shape(struct str *out, const struct tensor *t, char between)
+{
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, "%s%s%c%lld", d ? " " : "", t->dim[d], between, (long long)t->shape[d]);
+}
+
+bool tensor_check_elems(const struct tensor *t, const char *name, char between, struct err *e)
+{
+    struct str shape = { 0 };
+    if (tensor_elems(t) <= TENSOR_MAX_ELEMS)
+        return true;
+    tensor_print_shape(&shape, t, between);
+    err_set(e, ERR_OVERFLOW, "tensor %s (%s) has more than 2^40 elements", name, str_text(&shape));
+    str_free(&shape);
+    return err_fix(e, "make one of its dimensions smaller");
+}
+
 /* Construction. */
 
 struct graph *graph_new(struct arena *a, const char *op)

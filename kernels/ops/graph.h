@@ -121,6 +121,11 @@ int graph_node_of(const struct graph *g, const char *tensor_name);   /* node pro
 bool graph_reads(const struct graph *g, int node, int tensor);
 int node_reduction(const struct node *n, const char *dim);             /* which reduction, or -1 */
 int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
+/* "N:1 I:64", or with '=' between dim and size. */
+void tensor_print_shape(struct str *out, const struct tensor *t, char between);
+#define TENSOR_MAX_ELEMS ((int64_t)1 << 40)
+/* ERR_OVERFLOW when a tensor has more elements than that; the text calls it `name`. */
+bool tensor_check_elems(const struct tensor *t, const char *name, char between, struct err *e);
 
 /* For builders (ops/ only): growable construction. */
 struct tensor_def {

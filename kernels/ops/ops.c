@@ -8,7 +8,6 @@
 #include "kernels/ops/build.h"
 
 #define MAX_PARAMS 64
-#define MAX_ELEMS (INT64_C(1) << 40)
 
 static const struct op_family *const families[] = {
     &c2d_family, &gmm_family, &c1d_family, &c3d_family, &grp_family, &dep_family, &dil_family,
@@ -237,19 +236,9 @@ static bool point_at_blamed(const struct parse *p, struct err *e)
 
 static bool check_sizes(const struct parse *p, const struct graph *g, struct err *e)
 {
-    for (int t = 0; t < g->n_tensors; t++) {
-        const struct tensor *x = &g->tensor[t];
-        if (tensor_elems(x) <= MAX_ELEMS)
-            continue;
-        struct str shape = {0};
-        for (int d = 0; d < x->rank; d++)
-            str_printf(&shape, "%s%s=%lld", d ? " " : "", x->dim[d], (long long)x->shape[d]);
-        err_set(e, ERR_OVERFLOW, "tensor %s (%s) has more than 2^40 elements", x->name,
-                str_text(&shape));
-        err_fix(e, "make one of its dimensions smaller");
-        str_free(&shape);
-        return point_at(p, &p->op, e);
-    }
+    for (int t = 0; t < g->n_tensors; t++)
+        if (!tensor_check_elems(&g->tensor[t], g->tensor[t].name, '=', e))
+            return point_at(p, &p->op, e);
     return true;
 }
 
