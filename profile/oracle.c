@@ -86,7 +86,7 @@ static bool is_given(const struct tensor *t)
 
 static float *make_data(const struct tensor *t, uint64_t seed)
 {
-    float *data = xmalloc((size_t)tensor_elems(t) * sizeof *data);
+    float *data = xmalloc_elems((size_t)tensor_elems(t), sizeof *data);
     reference_fill(t, seed, data);
     return data;
 }
@@ -127,7 +127,7 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
     for (int t = 0; t < g->n_tensors; t++) {
-        o->data[t] = xmalloc((size_t)tensor_elems(&g->tensor[t]) * sizeof **o->data);
+        o->data[t] = xmalloc_elems((size_t)tensor_elems(&g->tensor[t]), sizeof **o->data);
         if (is_given(&g->tensor[t]))
             give_data(o, &g->tensor[t], t);
     }
@@ -302,7 +302,7 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
     int b = oracle_base_tensor(p, tensor);
     const struct tensor *t = &p->base->tensor[b];
     int64_t n = tensor_elems(t);
-    float *got = xmalloc((size_t)n * sizeof *got);
+    float *got = xmalloc_elems((size_t)n, sizeof *got);
     layout_unpack(p->layout[tensor], physical, got);
     struct tally y = tally(got, o->data[b], n, o->rms[b], tolerance);
     bool ok = y.wrong == 0 || blame(t, &y, got[y.first], o->data[b][y.first], e);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Under AddressSanitizer what is not allocated is poisoned, and a gap follows each allocation. */
 #if defined __has_feature
@@ -23,6 +24,8 @@
 #define ALIGN ((size_t)16)
 #define FIRST_BLOCK_BYTES ((size_t)64 * 1024)
 #define MAX_BLOCK_BYTES ((size_t)4 * 1024 * 1024)
+#define HUGE_BYTES ((size_t)2 << 20)
+#define MANY_BYTES ((size_t)8 << 20)
 
 /* The newest block is the head of the list; the first one made is its tail. */
 struct block {
@@ -152,6 +155,16 @@ void *xmalloc(size_t size_bytes)
     void *p = malloc(size_bytes ? size_bytes : 1);
     if (!p)
         fail("out of memory (%zu bytes)", size_bytes);
+    return p;
+}
+
+void *xmalloc_elems(size_t n, size_t size_bytes)
+{
+    const size_t bytes = n * size_bytes, room = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    void *p = bytes < MANY_BYTES ? NULL : aligned_alloc(HUGE_BYTES, room);
+    if (!p)
+        return xmalloc(bytes);
+    (void)madvise(p, room, MADV_HUGEPAGE);                /* else small ones will do */
     return p;
 }
 

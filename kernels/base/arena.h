@@ -30,6 +30,9 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
+/* xmalloc for the elements of a tensor: in huge pages when they are many, since finding small ones
+ * takes longer than filling them. */
+void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
 
 /* The one way out below app/ that is not a return value: out of memory or a broken invariant.

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TILE 16
+
 struct gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
 
 static void run_gather(const struct gather *g, const float *src, float *dst)
@@ -114,28 +116,58 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     free(g.map);
 }
 
-/* dst dim j is src dim perm[j]; dst is written in order. */
+/* A matrix whose rows are consecutive in one of the two and whose columns are in the other: tile by
+ * tile, so that both are read and written by whole cache lines. */
+struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
+
+static void turn(const struct turned *t, const float *src, float *dst)
+{
+    for (int64_t r = 0; r < t->n_rows; r += TILE)
+        for (int64_t c = 0; c < t->n_cols; c += TILE) {
+            const int64_t r_end = r + TILE < t->n_rows ? r + TILE : t->n_rows;
+            const int64_t c_end = c + TILE < t->n_cols ? c + TILE : t->n_cols;
+            for (int64_t i = r; i < r_end; i++)
+                for (int64_t j = c; j < c_end; j++)
+                    dst[i * t->dst_by_row + j] = src[j * t->src_by_col + i];
+        }
+}
+
+/* dst dim j is src dim perm[j].  The dims that are innermost in src and in dst make a matrix (or a
+ * row, when they are the same), and there is one for each point of the others. */
 static void transpose(const int64_t *src_shape, const int *perm, int rank, const float *src,
                       float *dst)
 {
-    int64_t src_stride[MAX_DIMS], shape[MAX_DIMS], stride[MAX_DIMS], point[MAX_DIMS] = { 0 };
-    int64_t step = 1;
+    int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
+    int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
+    int row = 0, col = 0;                                 /* dst dims: innermost in src, in dst */
     for (int j = rank - 1; j >= 0; j--) {
-        src_stride[j] = step;
-        step *= src_shape[j];
+        src_stride[j] = n_src;
+        n_src *= src_shape[j];
     }
-    for (int j = 0; j < rank; j++) {
-        shape[j] = src_shape[perm[j]];
-        stride[j] = src_stride[perm[j]];
+    for (int j = rank - 1; j >= 0; j--) {
+        outer[j] = src_shape[perm[j]];
+        by_src[j] = src_stride[perm[j]];
+        by_dst[j] = n_dst;
+        if (outer[j] > 1 && by_src[j] == 1)
+            row = j;
+        if (outer[j] > 1 && n_dst == 1)
+            col = j;
+        n_dst *= outer[j];
     }
-    const int64_t n = shape[rank - 1], by = stride[rank - 1];
+    const struct turned t = { outer[row], outer[col], by_src[col], by_dst[row] };
+    outer[row] = outer[col] = 1;
     do {
-        const float *row = src;
-        for (int j = 0; j < rank - 1; j++)
-            row += point[j] * stride[j];
-        for (int64_t i = 0; i < n; i++)
-            *dst++ = row[i * by];
-    } while (layout_next_point(point, shape, rank - 1));
+        const float *from = src;
+        float *to = dst;
+        for (int j = 0; j < rank; j++) {
+            from += point[j] * by_src[j];
+            to += point[j] * by_dst[j];
+        }
+        if (row == col)
+            memcpy(to, from, (size_t)t.n_cols * sizeof *to);
+        else
+            turn(&t, from, to);
+    } while (layout_next_point(point, outer, rank));
 }
 
 static void move_reorder(const struct prim *pr, const struct layout *before,
@@ -172,7 +204,8 @@ static void move_all(const struct layout *l, bool back, const float *src, float 
         const struct layout *before = chain[i], *after = chain[i + 1];
         if (is_still(pr, before, after))
             continue;
-        float *to = --left ? xmalloc((size_t)(back ? before : after)->elems * sizeof *to) : dst;
+        const int64_t n_to = (back ? before : after)->elems;
+        float *to = --left ? xmalloc_elems((size_t)n_to, sizeof *to) : dst;
         if (pr->kind == PRIM_REORDER)
             move_reorder(pr, before, after, back, src, to);
         else

@@ -132,6 +132,43 @@ static void test_trimmed_data(void **state)
     assert_string_equal(e.fix, "size=7 or more");
 }
 
+/* Every order of four dims, one of which is 1; the others are no multiples of what is moved at
+ * once. */
+static void test_every_order(void **state)
+{
+    enum { RANK = 4, ELEMS = 3 * 37 * 19 };
+    static const int shape[RANK] = { 3, 37, 1, 19 }, by[RANK] = { 37 * 19, 19, 19, 1 };
+    static float logical[ELEMS], phys[ELEMS], back[ELEMS];
+    char text[] = "reorder A B C D";
+    (void)state;
+    for (int i = 0; i < ELEMS; i++)
+        logical[i] = (float)i;
+    for (int code = 0; code < 256; code++) {
+        int perm[RANK], at[RANK], used = 0;
+        for (int d = 0; d < RANK; d++) {
+            perm[d] = code >> 2 * d & 3;
+            used |= 1 << perm[d];
+            text[8 + 2 * d] = (char)('A' + perm[d]);
+        }
+        if (used != 15)
+            continue;
+        const struct layout *l = layout_of(pool, "X A=3 B=37 C=1 D=19", text);
+        layout_pack(l, logical, phys);
+        for (int i = 0; i < ELEMS; i++) {
+            int from = 0, rest = i;
+            for (int d = RANK - 1; d >= 0; d--) {
+                at[d] = rest % shape[perm[d]];
+                rest /= shape[perm[d]];
+                from += at[d] * by[perm[d]];
+            }
+            if ((int)phys[i] != from)
+                fail_msg("%s: element %d is %d, expected %d", text, i, (int)phys[i], from);
+        }
+        layout_unpack(l, phys, back);
+        assert_memory_equal(back, logical, sizeof logical);
+    }
+}
+
 /* Moving a million floats takes milliseconds. */
 static void test_pack_speed(void **state)
 {
@@ -169,7 +206,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_golden_output), TEST(test_golden_input), TEST(test_trimmed_data),
-        TEST(test_pack_speed),
+        TEST(test_every_order), TEST(test_pack_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
