@@ -19,6 +19,11 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
+static size_t page_bytes(const struct shared *sh)
+{
+    return sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Refused where there are none: fence_pages says how it went. */
 static void ask_for_huge_pages(const struct fence *f, const struct yard *y)
 {
@@ -28,7 +33,7 @@ static void ask_for_huge_pages(const struct fence *f, const struct yard *y)
 
 bool fence_open(struct shared *sh, struct fence **out, struct err *e)
 {
-    size_t page = sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = page_bytes(sh);
     size_t total = FENCE_BYTES + page;
     struct fence *f = xcalloc(1, sizeof *f);
     f->shared = sh;
@@ -56,6 +61,23 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
         at += f->yard[i].room_bytes + FENCE_BYTES;
     }
     *out = f;
+    return true;
+}
+
+bool fence_reopen(struct fence *f, struct shared *sh)
+{
+    if (f->n != sh->n_buffers || f->page != page_bytes(sh))
+        return false;
+    for (int i = 0; i < f->n; i++)
+        if (f->yard[i].room_bytes != round_up((size_t)sh->buffer[i].bytes, f->page))
+            return false;
+    f->shared = sh;
+    for (int i = 0; i < f->n; i++) {
+        struct yard *y = &f->yard[i];
+        y->data = NULL;
+        y->data_bytes = (size_t)sh->buffer[i].bytes;
+        y->written = sh->buffer[i].written;
+    }
     return true;
 }
 
@@ -88,10 +110,13 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
     for (int i = first; i < first + n; i++) {
         struct yard *y = &f->yard[i];
         size_t slack = y->room_bytes - y->data_bytes;
+        char *at = y->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
+        if (y->data == at && !y->written)                 /* as it was: nobody could write it */
+            continue;
         if (mprotect(y->room, y->room_bytes, PROT_READ | PROT_WRITE) != 0)
             return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", y->room_bytes >> 20,
                            strerror(errno));
-        y->data = y->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
+        y->data = at;
         f->data[i] = (float *)(void *)y->data;
         paint(y->room, y->data);
         memcpy(y->data, (char *)f->shared + f->shared->buffer[i].at, y->data_bytes);
@@ -108,6 +133,7 @@ bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err 
         struct yard *y = &f->yard[i];
         if (madvise(y->room, y->room_bytes, MADV_DONTNEED) != 0)
             return err_set(e, ERR_ENV, "madvise: %s", strerror(errno));
+        y->data = NULL;
         if (!move)
             continue;
         if (mprotect(y->room, y->room_bytes, PROT_NONE) != 0)

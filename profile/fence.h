@@ -9,6 +9,9 @@ struct fence;
 /* sh is the mapped file; the copies in it are the buffers' contents.  ERR_ENV when there is no
  * address space. */
 bool fence_open(struct shared *sh, struct fence **out, struct err *e);
+/* The same room for the buffers that sh lists now, whose pages need not be found anew; they must be
+ * placed.  False: they are not as large as those before. */
+bool fence_reopen(struct fence *f, struct shared *sh);
 void fence_close(struct fence *f);
 float *const *fence_data(const struct fence *f);
 
@@ -26,7 +29,8 @@ bool fence_whole(const struct fence *f, struct fault *damage);
 bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err *e);
 /* Drives them out of every cache.  False: this processor cannot do that by address. */
 bool fence_flush(const struct fence *f, int first, int n);
-/* Bytes of the buffers' pages, and how many of them are in huge pages (0 when that is unknown). */
+/* Bytes of the buffers' pages, and how many of them are in huge pages (0 when that is unknown or
+ * was not asked for). */
 void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge);
 /* Of these buffers, the written ones -> their copies. */
 void fence_collect(struct fence *f, int first, int n);

@@ -56,7 +56,7 @@ void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge)
     unsigned long long from, to, kib, low = (uintptr_t)f->map, high = low + f->map_bytes;
     char line[400];
     bool inside = false;
-    FILE *in = fopen("/proc/self/smaps", "re");
+    FILE *in = f->shared->huge_pages ? fopen("/proc/self/smaps", "re") : NULL;
     *bytes = *huge = 0;
     for (int i = 0; i < f->n; i++)
         *bytes += (int64_t)f->yard[i].room_bytes;

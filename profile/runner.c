@@ -181,6 +181,8 @@ static const char *map_shared(struct runner *r)
     struct stat st;
     if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof *r->shared)
         return usage;
+    if (r->shared && r->shared_bytes == (size_t)st.st_size)
+        return NULL;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
                    RUNNER_MEMORY_FD, 0);
     struct shared *sh = p;
@@ -283,15 +285,17 @@ static bool renew(struct runner *r, struct err *e)
         if (r->vendor[i])
             return err_set(e, ERR_BUG, "a library keeps its buffers");
     unload(r);
-    fault_fence = NULL;
-    fence_close(r->fence);
-    r->fence = NULL;
     limit(RLIMIT_AS, RLIM_INFINITY, true);
     const char *wrong = map_shared(r);
     if (wrong)
         return err_set(e, ERR_ENV, "%s", wrong);
-    if (!open_fence(r, e))
-        return false;
+    if (!fence_reopen(r->fence, r->shared)) {
+        fault_fence = NULL;
+        fence_close(r->fence);
+        r->fence = NULL;
+        if (!open_fence(r, e))
+            return false;
+    }
     set_allowances(r->shared);
     unpin(r->shared);
     return true;
