@@ -11,7 +11,6 @@
 #define DEFAULT_PER_CALL 8
 #define DEFAULT_COMPILE_CPU_S 5
 #define DEFAULT_GIVE_UP_RATIO 3
-#define DEFAULT_KILL_RATIO 100
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -25,7 +24,6 @@ static struct batch_opts with_defaults(const struct batch_opts *o)
     d.per_call = o->per_call > 0 ? o->per_call : DEFAULT_PER_CALL;
     d.compile_cpu_s = o->compile_cpu_s > 0 ? o->compile_cpu_s : DEFAULT_COMPILE_CPU_S;
     d.give_up_ratio = o->give_up_ratio > 0 ? o->give_up_ratio : DEFAULT_GIVE_UP_RATIO;
-    d.kill_ratio = o->kill_ratio > 0 ? o->kill_ratio : DEFAULT_KILL_RATIO;
     return d;
 }
 

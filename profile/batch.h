@@ -26,14 +26,15 @@ struct batch_item {
 
 struct batch_opts {
     /* Of every candidate: threads, seed, limit_s, memory_bytes, huge_pages, compiler, isa, runner.
-     * time_s (0 = 0.02) and min_runs (0 = 3) are of one that is not near the fastest. */
+     * time_s (0 = 0.02) and min_runs (0 = 3) are of one that is not near the fastest; calls of
+     * 20 ms and more are sampled once then. */
     struct measure_opts measure;
     int jobs;                            /* compilers at a time; 0 = as many as cores */
     int per_call;                        /* kernels a compiler call at most; 0 = 8 */
     int compile_cpu_s;                   /* that the compiler may use for a kernel; 0 = 5 */
     double give_up_ratio;                /* 0 = 3 */
     /* A call may take so many times the fastest, or 0.5 s when that is more; then it is killed, a
-     * timeout.  0 = 100; never more than measure.limit_s. */
+     * timeout.  0 = 100, or 10 and a second when that is less; never more than measure.limit_s. */
     double kill_ratio;
     /* Called as soon as an item is final, in their order; may be NULL. */
     void (*measured)(void *ctx, struct batch_item *item);

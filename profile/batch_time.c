@@ -5,17 +5,23 @@
 #include <stdio.h>
 
 #define LEAST_LIMIT_S 0.5
+#define SHORT_KILL_RATIO 100
+#define LONG_KILL_RATIO 10
+#define LONG_KILL_S 1.0
 #define FIRST_CALL_S 0.1                  /* that a first call may lose: a busy core, a team */
 #define NEAR 1.25                         /* times the fastest: worth a longer look */
 #define LONGER 2                          /* times time_s */
+#define LONG_CALL_S 20e-3                 /* an interruption is short to it: one sample tells */
 #define NOISY_MOST_S 0.2                  /* sampled again for so long while it is noisy */
 #define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
 
-/* What one call may take. */
+/* What one call may take.  A hundred times a long one is a wait from which nothing is learned. */
 static double call_limit_s(const struct batch *b, double limit_s)
 {
-    double limit = fmax(b->best_s * b->opts.kill_ratio, LEAST_LIMIT_S);
-    return fmin(limit, limit_s);
+    double limit = b->opts.kill_ratio > 0
+                 ? b->best_s * b->opts.kill_ratio
+                 : fmin(b->best_s * SHORT_KILL_RATIO, b->best_s * LONG_KILL_RATIO + LONG_KILL_S);
+    return fmin(fmax(limit, LEAST_LIMIT_S), limit_s);
 }
 
 static void close_child(struct batch *b)
@@ -87,20 +93,29 @@ static bool look_longer(struct job *j, struct samples *s, struct err *e)
     return ok;
 }
 
+/* The checked call counts for a long one: it is disturbed as seldom as its one sample. */
+static bool is_near(const struct batch *b, const struct job *j, double min_s)
+{
+    double least = j->first_call_s >= LONG_CALL_S ? fmin(min_s, j->first_call_s) : min_s;
+    return least < NEAR * b->best_s;
+}
+
 static bool sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     struct job *j = &x->job;
     struct samples s;
     double limit_s = give_up_s(b);
-    if (limit_s > 0 && j->first_call_s > 2 * limit_s + FIRST_CALL_S) {
+    if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S) {
         take_first_call(x);
         return true;
     }
-    struct sampled what = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
+    bool one = limit_s > 0 && j->first_call_s >= LONG_CALL_S;
+    struct sampled what = { .time_s = one ? 0 : j->opts.time_s,
+                            .min_runs = one ? 1 : j->opts.min_runs,
                             .give_up_s = limit_s, .as_is = true };
     if (!measure_sample(&j, 1, &what, &s, e)
-        || (s.of[SERIES_KERNEL].min < NEAR * b->best_s && !look_longer(j, &s, e)))
+        || (is_near(b, j, s.of[SERIES_KERNEL].min) && !look_longer(j, &s, e)))
         return false;
     measure_take(j, &s);
     x->item->given_up = limit_s > 0 && s.of[SERIES_KERNEL].min > limit_s;

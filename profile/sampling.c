@@ -88,6 +88,7 @@ struct sampler {
     struct rng rng;
     int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
     bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
+    bool warm;                                            /* by one long call */
     double clock_cost;
     double least;                                         /* sample of any contender */
 };
@@ -161,7 +162,7 @@ static bool begin_sitting(struct sampler *s, bool renew)
         return false;
     sh->sitting[sh->n_sittings++] = sh->n_samples[s->list[0]];
     for (int i = 0; i < SERIES_COUNT; i++)
-        s->fresh[i] = true;
+        s->fresh[i] = renew || !s->warm;
     return true;
 }
 
@@ -181,7 +182,7 @@ static void warm_up(struct sampler *s)
     double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; i < s->n && !s->warm; i++) {
         struct work *w = &s->work[s->list[i]];
         int n = s->sh->n_samples[s->list[i]];
         if (s->q->cold)
@@ -212,9 +213,10 @@ static bool is_hopeless(struct sampler *s)
     s->work[series].batch = 1;
     for (int i = 0; i < HOPELESS_CALLS; i++) {
         least = fmin(least, time_batch(&s->work[series]));
+        s->warm = least >= LONG_CALL_S;
         if (least <= limit)
             return false;
-        if (least >= LONG_CALL_S)
+        if (s->warm)
             break;
     }
     if (!begin_sitting(s, false))

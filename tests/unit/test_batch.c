@@ -304,6 +304,28 @@ static void slow_ones_are_given_up(void **state)
     batch_free(b);
 }
 
+/* Neither hopeless nor near the fastest: long calls are sampled once, not min_runs times. */
+static void long_calls_are_sampled_once(void **state)
+{
+    struct batch_opts o = quick();
+    struct batch_item item = { .p = program_of("gmm m=1024 n=1024 k=1024",
+                                               (const char *[]){ NULL }) };
+    struct err e;
+    (void)state;
+    o.measure.min_runs = 5;
+    struct batch *b = batch_of(item.p, &o);
+    assert_true(batch_run(b, &item, 1, NULL, NULL, &e));
+    assert_int_equal(item.m.outcome, OUTCOME_OK);
+    assert_true(item.m.latency.runs >= 5);
+    assert_true(item.m.latency.min_ms > 20);              /* that is long */
+    batch_expect(b, item.m.latency.min_ms / 2);
+    assert_true(batch_run(b, &item, 1, NULL, NULL, &e));
+    assert_int_equal(item.m.outcome, OUTCOME_OK);
+    assert_true(item.m.verified);
+    assert_int_equal(item.m.latency.runs, 1);
+    batch_free(b);
+}
+
 /* Written out, 512 sums of scalars take a compiler seconds; their neighbour is not kept from it. */
 static void compilers_have_little_time(void **state)
 {
@@ -475,6 +497,7 @@ int main(void)
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(children_are_replaced),
         cmocka_unit_test(slow_ones_are_given_up),
+        cmocka_unit_test(long_calls_are_sampled_once),
         cmocka_unit_test(compilers_have_little_time),
         cmocka_unit_test(cancelled_at_any_time),
         cmocka_unit_test(what_is_missing_is_an_error),
