@@ -223,15 +223,35 @@ static int usable_cores(void)
     return n > 0 ? n : 1;
 }
 
+/* A number of the memory controller, in its files of version 2 or 1; 0 = none, or "max". */
+static int64_t group_bytes(const char *file2, const char *file1)
+{
+    struct str text = {0};
+    int64_t bytes = 0;
+    if (read_group("memory", file2, &text) || read_group("memory", file1, &text))
+        bytes = (int64_t)atoll(str_text(&text));
+    str_free(&text);
+    return bytes;
+}
+
 static int64_t usable_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t limit = group_bytes("memory.max", "memory.limit_in_bytes");
+    return limit > 0 && limit < bytes ? limit : bytes;
+}
+
+/* What of the control group's memory can be given up at once: files that were read and are not
+ * used. */
+static int64_t group_cached(void)
+{
     struct str text = {0};
-    if (read_group("memory", "memory.max", &text)
-        || read_group("memory", "memory.limit_in_bytes", &text)) {
-        long long limit = atoll(str_text(&text));
-        if (limit > 0 && limit < bytes)
-            bytes = limit;
+    const char *at = NULL;
+    int64_t bytes = 0;
+    if (read_group("memory", "memory.stat", &text)) {
+        at = strstr(str_text(&text), "\ntotal_inactive_file ");
+        at = at ? at : strstr(str_text(&text), "\ninactive_file ");
+        bytes = at ? (int64_t)atoll(strchr(at, ' ')) : 0;
     }
     str_free(&text);
     return bytes;
@@ -241,12 +261,17 @@ int64_t machine_memory_available(void)
 {
     struct str text = {0};
     char kib[32] = "";
-    int64_t bytes = 0, limit = usable_memory();
+    int64_t bytes = 0, limit = group_bytes("memory.max", "memory.limit_in_bytes");
     if (read_small("/proc/meminfo", &text)
         && find_field(str_text(&text), "MemAvailable", kib, sizeof kib))
         bytes = (int64_t)atoll(kib) << 10;
     str_free(&text);
-    return bytes < limit ? bytes : limit;
+    if (limit > 0) {
+        int64_t used = group_bytes("memory.current", "memory.usage_in_bytes") - group_cached();
+        int64_t left = used < 0 ? limit : used < limit ? limit - used : 0;
+        bytes = left < bytes ? left : bytes;
+    }
+    return bytes;
 }
 
 /* Hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0 and the like. */

@@ -272,4 +272,35 @@ t 2 'changed on disk while this ran; nothing was saved' \
     run "$dir/shared.yaml" --meters none --compiler "$dir/slow-cc" --save
 same 'the edit is still there' '# edited' "$(tail -n 1 "$dir/shared.yaml")"
 
+# The memory that is free is what the control group has left, not what it may have.
+limited() {                               # MIB_IN_USE ARGS...: tilescope in a group of 400 MiB
+    local used=$1
+    shift
+    sh -c 'echo $$ > "$0/cgroup.procs" && { head -c "$1" /dev/zero; sleep 20; } | tail -c "$1"' \
+        "$group" "$((used << 20))" > "$dir/held" &
+    local holder=$!
+    for _ in $(seq 200); do
+        [ "$(cat "$group"/memory.current "$group"/memory.usage_in_bytes 2> /dev/null)" -ge \
+            $((used << 20)) ] && break
+        sleep 0.05
+    done
+    sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group" "$TILESCOPE" "$@" 2>&1
+    xargs -r kill < "$group/cgroup.procs"
+    wait "$holder"
+}
+group=/sys/fs/cgroup/memory/tilescope-test.$$ file=memory.limit_in_bytes
+[ -d /sys/fs/cgroup/memory ] || group=/sys/fs/cgroup/tilescope-test.$$ file=memory.max
+if mkdir "$group" 2> /dev/null && echo 400M > "$group/$file"; then
+    large='gmm m=3072 k=4 n=3072'
+    same 'it fits a group of its own' 1 \
+        "$(limited 0 run "$large" --meters clock --time 0.01 | grep -c '^latency: ')"
+    same 'too large for what is left of the group' 1 \
+        "$(limited 250 run "$large" --meters clock --time 0.01 | grep -c 'too large: measuring')"
+else
+    pass 'a group with little memory # SKIP no control group can be made'
+fi
+for _ in $(seq 40); do                    # until what was killed is gone
+    [ ! -d "$group" ] || rmdir "$group" 2> /dev/null || sleep 0.05
+done
+
 finish
