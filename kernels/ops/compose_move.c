@@ -1,0 +1,142 @@
+/* Operators that move data. */
+#include "kernels/ops/compose_impl.h"
+
+#include <string.h>
+
+#include "kernels/ir/simplify.h"
+
+int compose_transpose(struct call *c)
+{
+    int64_t perm[MAX_RANK];
+    int p[MAX_RANK], rank = arg(c, 0)->rank, n = param_list(c, "perm", perm);
+    unsigned seen = 0;
+    for (int d = 0; d < rank; d++) {
+        int64_t from = n == rank ? perm[d] : rank - 1 - d;
+        if ((n != 0 && n != rank) || from < 0 || from >= rank || seen >> from & 1) {
+            err_set(c->e, ERR_PERM, "perm= is no permutation of %d dimensions", rank);
+            return -1;
+        }
+        seen |= 1u << from;
+        p[d] = (int)from;
+    }
+    return transpose_node(c->g, c->in[0], p);
+}
+
+/* D0 D1 ... */
+static void plain_dims(struct call *c, const char **dim, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        dim[d] = arena_printf(arena_of(c), "D%d", d);
+}
+
+int compose_reshape(struct call *c)
+{
+    int64_t shape[MAX_RANK], elems = 1;
+    const char *dim[MAX_RANK];
+    int rank = param_list(c, "shape", shape);
+    for (int d = 0; d < rank; d++)
+        if (shape[d] < 1 || shape[d] > TENSOR_MAX_ELEMS / elems)
+            elems = (int64_t)1 << 41;
+        else
+            elems *= shape[d];
+    if (rank < 1 || elems != tensor_elems(arg(c, 0))) {
+        err_set(c->e, ERR_RANGE, "shape= does not hold the %lld elements of %s",
+                (long long)tensor_elems(arg(c, 0)), arg(c, 0)->name);
+        return -1;
+    }
+    plain_dims(c, dim, rank);
+    return reshape_node(c->g, c->in[0], rank, dim, shape);
+}
+
+int compose_concat(struct call *c)
+{
+    const struct tensor *x = arg(c, 0);
+    int d = compose_axis(c, param_int(c, "axis", x->rank > 1), x->rank);
+    if (d < 0)
+        return -1;
+    for (int i = 1; i < c->n_in; i++) {
+        const struct tensor *y = arg(c, i);
+        for (int k = 0; k < x->rank; k++)
+            if (y->rank != x->rank || (k != d && y->shape[k] != x->shape[k])) {
+                err_set(c->e, ERR_RANGE, "%s and %s differ in more than the joined dimension",
+                        x->name, y->name);
+                return -1;
+            }
+    }
+    return concat_node(c->g, c->in, c->n_in, d);
+}
+
+/* out[i] = x[from + step * i] along one dim. */
+int compose_slice(struct call *c)
+{
+    const struct tensor t = *arg(c, 0);
+    int d = compose_axis(c, param_int(c, "axis", t.rank > 1), t.rank);
+    if (d < 0)
+        return -1;
+    int64_t step = param_int(c, "step", 1), from = param_int(c, "from", 0),
+            to = param_int(c, "to", t.shape[d]);
+    int64_t n = step == 0 ? 0 : (to - from + step - (step > 0 ? 1 : -1)) / step;
+    if (n < 1 || from < 0 || from >= t.shape[d] || from + step * (n - 1) < 0 ||
+        from + step * (n - 1) >= t.shape[d]) {
+        err_set(c->e, ERR_RANGE, "no elements %lld to %lld by %lld in a dimension of %lld",
+                (long long)from, (long long)to, (long long)step, (long long)t.shape[d]);
+        return -1;
+    }
+    int64_t shape[MAX_RANK];
+    const struct expr *idx[MAX_RANK];
+    memcpy(shape, t.shape, sizeof shape);
+    shape[d] = n;
+    struct node s = { .op = "slice", .data_in = c->in[0] };
+    struct tensor_def def = { compose_fresh(c, "Out"), t.rank, t.dim, shape, TENSOR_INTER };
+    node_spatial(c->g, &s, graph_add_tensor(c->g, &def));
+    for (int k = 0; k < t.rank; k++)
+        idx[k] = s.spatial[k];
+    idx[d] = expr_addc(c->g->pool, expr_mulc(c->g->pool, s.spatial[d], step), from);
+    s.body = load_at(c->g, c->in[0], idx);
+    graph_add_node(c->g, &s);
+    return s.out;
+}
+
+int compose_pad(struct call *c)
+{
+    int64_t before[MAX_RANK] = { 0 }, after[MAX_RANK] = { 0 };
+    int rank = arg(c, 0)->rank, b = param_list(c, "before", before);
+    int a = param_list(c, "after", after);
+    for (int d = 0; d < rank; d++)
+        if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > 1 << 20 ||
+            after[d] > 1 << 20) {
+            err_set(c->e, ERR_PAD, "before= and after= take %d numbers from 0 on", rank);
+            return -1;
+        }
+    return pad_node(c->g, c->in[0], "Out", before, after, param_float(c, "value", 0));
+}
+
+int compose_expand(struct call *c)
+{
+    int64_t shape[MAX_RANK], out[MAX_RANK];
+    const char *dim[MAX_RANK], *names[MAX_RANK];
+    int rank = param_list(c, "shape", shape);
+    if (rank < 1)
+        return err_set(c->e, ERR_RANGE, "shape= is missing") ? 0 : -1;
+    for (int d = 0; d < rank; d++)
+        if (shape[d] < 1) {
+            err_set(c->e, ERR_RANGE, "shape= has dimension %d of %lld elements", d,
+                    (long long)shape[d]);
+            return err_fix(c->e, "1 keeps what is there, more repeats a dimension of 1") ? 0 : -1;
+        }
+    plain_dims(c, names, rank);
+    struct tensor like = { .name = "shape", .rank = rank };
+    struct tensor_def def;
+    for (int d = 0; d < rank; d++) {
+        like.dim[d] = names[d];
+        like.shape[d] = shape[d];
+    }
+    const struct tensor x = *arg(c, 0);
+    if (!compose_broadcast(c, &x, &like, &def, dim, out))
+        return -1;
+    struct node n = { .op = "expand", .data_in = c->in[0] };
+    node_spatial(c->g, &n, graph_add_tensor(c->g, &def));
+    n.body = compose_load(c, c->in[0], &n);
+    graph_add_node(c->g, &n);
+    return n.out;
+}
