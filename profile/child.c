@@ -288,6 +288,11 @@ bool child_renew(struct child *c, const struct child_opts *o, struct err *e)
     return child_share_again(c, e) && ask(c, &q, START_LIMIT_S + c->copy_s, &reply, e);
 }
 
+int64_t child_shared_bytes(const struct child *c)
+{
+    return (int64_t)c->shared_bytes;
+}
+
 void child_close(struct child *c)
 {
     if (!c)

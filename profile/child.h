@@ -41,9 +41,11 @@ void child_close(struct child *c);        /* kills it; NULL is fine */
  * and only for who trusts what ran in it.  The runner, threads and pages stay as they are.  Not for
  * a child with a library in it. */
 bool child_renew(struct child *c, const struct child_opts *o, struct err *e);
+/* What is shared with it; its own buffers take as much again. */
+int64_t child_shared_bytes(const struct child *c);
 
 /* The copy of a buffer that this process sees: filled before child_check, holding the result
- * after it. */
+ * after it.  A change after that may not reach the kernel. */
 float *child_data(struct child *c, int buffer);
 
 /* ERR_COMPILE when the object cannot be loaded.  SLOT_KERNEL + i is contender i. */

@@ -2,6 +2,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/cgroup.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -149,129 +150,34 @@ static void read_caches(struct machine *m)
 
 /* --- What this process may use --------------------------------------------------------------- */
 
-/* The text of FILE in the control group of this process, or of the nearest group above it that
- * has one: line "ID:CONTROLLERS:PATH" of /proc/self/cgroup, under the mount of version 2 or of
- * that controller. */
-static bool read_group_at(const char *mount, const char *path, const char *file, struct str *out)
-{
-    struct str p = {0};
-    char dir[512];
-    bool found = false;
-    snprintf(dir, sizeof dir, "%.500s", path);
-    for (;;) {
-        str_clear(&p);
-        str_printf(&p, "%s%s/%s", mount, streq(dir, "/") ? "" : dir, file);
-        found = read_small(str_text(&p), out);
-        char *slash = strrchr(dir, '/');
-        if (found || !slash)
-            break;
-        *slash = '\0';
-    }
-    str_free(&p);
-    return found;
-}
-
-static bool read_group(const char *controller, const char *file, struct str *out)
-{
-    struct str text = {0};
-    bool found = false;
-    if (!read_small("/proc/self/cgroup", &text))
-        return false;
-    char *save = NULL;
-    for (char *line = strtok_r(text.data, "\n", &save); line && !found;
-         line = strtok_r(NULL, "\n", &save)) {
-        char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
-        if (!second)
-            continue;
-        *second = '\0';
-        char mount[128];
-        bool unified = first[1] == '\0';
-        if (!unified && !strstr(first + 1, controller))
-            continue;
-        snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%.40s", unified ? "" : "/",
-                 unified ? "" : controller);
-        found = read_group_at(mount, second + 1, file, out);
-    }
-    str_free(&text);
-    return found;
-}
-
-/* How many CPUs' worth of time the control group grants; 0 = no limit. */
-static int group_cpus(void)
-{
-    struct str quota = {0}, period = {0};
-    double q = 0, p = 0;
-    if (!read_group("cpu", "cpu.max", &quota) || sscanf(str_text(&quota), "%lf %lf", &q, &p) != 2)
-        if (read_group("cpu", "cpu.cfs_quota_us", &quota)
-            && read_group("cpu", "cpu.cfs_period_us", &period)) {
-            q = atof(str_text(&quota));
-            p = atof(str_text(&period));
-        }
-    str_free(&quota);
-    str_free(&period);
-    return q > 0 && p > 0 ? (int)((q + p - 1) / p) : 0;
-}
-
 static int usable_cores(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                         : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int granted = group_cpus();
+    int granted = cgroup_limits().cpus;
     if (granted > 0 && granted < n)
         n = granted;
     return n > 0 ? n : 1;
 }
 
-/* A number of the memory controller, in its files of version 2 or 1; 0 = none, or "max". */
-static int64_t group_bytes(const char *file2, const char *file1)
-{
-    struct str text = {0};
-    int64_t bytes = 0;
-    if (read_group("memory", file2, &text) || read_group("memory", file1, &text))
-        bytes = (int64_t)atoll(str_text(&text));
-    str_free(&text);
-    return bytes;
-}
-
 static int64_t usable_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    int64_t limit = group_bytes("memory.max", "memory.limit_in_bytes");
+    int64_t limit = cgroup_limits().memory_bytes;
     return limit > 0 && limit < bytes ? limit : bytes;
-}
-
-/* What of the control group's memory can be given up at once: files that were read and are not
- * used. */
-static int64_t group_cached(void)
-{
-    struct str text = {0};
-    const char *at = NULL;
-    int64_t bytes = 0;
-    if (read_group("memory", "memory.stat", &text)) {
-        at = strstr(str_text(&text), "\ntotal_inactive_file ");
-        at = at ? at : strstr(str_text(&text), "\ninactive_file ");
-        bytes = at ? (int64_t)atoll(strchr(at, ' ')) : 0;
-    }
-    str_free(&text);
-    return bytes;
 }
 
 int64_t machine_memory_available(void)
 {
     struct str text = {0};
     char kib[32] = "";
-    int64_t bytes = 0, limit = group_bytes("memory.max", "memory.limit_in_bytes");
+    int64_t bytes = 0, left = cgroup_limits().memory_left;
     if (read_small("/proc/meminfo", &text)
         && find_field(str_text(&text), "MemAvailable", kib, sizeof kib))
         bytes = (int64_t)atoll(kib) << 10;
     str_free(&text);
-    if (limit > 0) {
-        int64_t used = group_bytes("memory.current", "memory.usage_in_bytes") - group_cached();
-        int64_t left = used < 0 ? limit : used < limit ? limit - used : 0;
-        bytes = left < bytes ? left : bytes;
-    }
-    return bytes;
+    return left > 0 && (bytes == 0 || left < bytes) ? left : bytes;
 }
 
 /* Hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0 and the like. */

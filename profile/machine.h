@@ -20,7 +20,7 @@ int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermo
 uint64_t machine_cpu_hash(void);         /* of what -march=native depends on */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
-int64_t machine_memory_available(void);  /* bytes that can be had without swapping; 0 = unknown */
+int64_t machine_memory_available(void);  /* bytes to be had without swapping; 0 = unknown */
 /* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came
  * from. */
 void machine_fingerprint(struct str *out, const struct machine *m);

@@ -3,6 +3,7 @@
 
 #include "profile/oracle.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,17 +12,20 @@
 #define MEMORY_SHARE 0.8                  /* of what is available */
 
 /* Buffers twice (here and in the child), logical copies, and the reference in double, which
- * schedules of one operator share. */
+ * schedules of one operator share.  What a batch has already is not needed again. */
 static bool fits_memory(struct job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();
     for (int k = 0; k < n; k++) {
-        bool same = k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec);
+        bool same = j[k]->oracle
+                 || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
         need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
         for (int i = 0; i < j[k]->func->n_params; i++)
             need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
     }
     need += (double)measure_vendor_bytes(j[0]);
+    if (j[0]->child)
+        need -= fmin(need, 2.0 * (double)child_shared_bytes(j[0]->child));
     if (have <= 0 || need <= MEMORY_SHARE * have)
         return true;
     return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
