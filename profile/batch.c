@@ -23,7 +23,7 @@ static struct batch_opts with_defaults(const struct batch_opts *o)
     d.measure.min_runs = o->measure.min_runs > 0 ? o->measure.min_runs : DEFAULT_MIN_RUNS;
     d.per_call = o->per_call > 0 ? o->per_call : DEFAULT_PER_CALL;
     d.compile_cpu_s = o->compile_cpu_s > 0 ? o->compile_cpu_s : DEFAULT_COMPILE_CPU_S;
-    d.give_up_ratio = o->give_up_ratio > 0 ? o->give_up_ratio : DEFAULT_GIVE_UP_RATIO;
+    d.give_up_ratio = o->give_up_ratio != 0 ? o->give_up_ratio : DEFAULT_GIVE_UP_RATIO;
     return d;
 }
 

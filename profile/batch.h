@@ -3,8 +3,8 @@
  * The same kernels, checks and clock as measure_program, arranged so that a candidate costs little:
  * - all of a run are compiled first, several to a compiler call, one compiler per core at low
  *   priority; only when none of them is left does the clock start;
- * - data, the float64 reference and the child are made once; the child gets other buffers for the
- *   next candidate, and is replaced after whatever failed;
+ * - data, the float64 reference and the child are made once; the child gets the next candidate's
+ *   buffers, in the same pages when they are as large, and is replaced after whatever failed;
  * - a candidate is checked before it is timed.  One whose first call is far slower than the fastest
  *   so far is not called again; one that is near it is sampled longer;
  * - no ceiling, no baselines, no meter but the clock: who wins is measured again by
@@ -26,13 +26,13 @@ struct batch_item {
 
 struct batch_opts {
     /* Of every candidate: threads, seed, limit_s, memory_bytes, huge_pages, compiler, isa, runner.
-     * time_s (0 = 0.02) and min_runs (0 = 3) are of one that is not near the fastest; calls of
-     * 20 ms and more are sampled once then. */
+     * time_s (0 = 0.02) and min_runs (0 = 3) are of one that is not near the fastest; a call of
+     * 20 ms and more is sampled once then. */
     struct measure_opts measure;
     int jobs;                            /* compilers at a time; 0 = as many as cores */
     int per_call;                        /* kernels a compiler call at most; 0 = 8 */
     int compile_cpu_s;                   /* that the compiler may use for a kernel; 0 = 5 */
-    double give_up_ratio;                /* 0 = 3 */
+    double give_up_ratio;                /* 0 = 3; < 0: nothing is given up, or sampled only once */
     /* A call may take so many times the fastest, or 0.5 s when that is more; then it is killed, a
      * timeout.  0 = 100, or 10 and a second when that is less; never more than measure.limit_s. */
     double kill_ratio;

@@ -65,9 +65,11 @@ static bool check(struct run *r, struct candidate *x, struct err *e)
 
 /* --- The clock -------------------------------------------------------------------------------- */
 
+/* 0: never. */
 static double give_up_s(const struct batch *b)
 {
-    return isfinite(b->best_s) ? b->best_s * b->opts.give_up_ratio : 0;
+    double ratio = b->opts.give_up_ratio;
+    return isfinite(b->best_s) && ratio > 0 ? b->best_s * ratio : 0;
 }
 
 /* The call that was checked is the sample. */
@@ -100,6 +102,23 @@ static bool is_near(const struct batch *b, const struct job *j, double min_s)
     return least < NEAR * b->best_s;
 }
 
+/* A short call can have been a long one when it was checked: then it is sampled like the others. */
+static bool look_once(struct job *j, double limit_s, struct samples *s, struct err *e)
+{
+    bool once = limit_s > 0 && j->first_call_s >= LONG_CALL_S;
+    struct sampled what = { .time_s = once ? 0 : j->opts.time_s,
+                            .min_runs = once ? 1 : j->opts.min_runs,
+                            .give_up_s = limit_s, .as_is = true };
+    if (!measure_sample(&j, 1, &what, s, e))
+        return false;
+    if (!once || s->of[SERIES_KERNEL].min >= LONG_CALL_S)
+        return true;
+    what.time_s = j->opts.time_s;
+    what.min_runs = j->opts.min_runs;
+    what.append = true;
+    return measure_sample(&j, 1, &what, s, e);
+}
+
 static bool sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
@@ -110,11 +129,7 @@ static bool sample(struct run *r, struct candidate *x, struct err *e)
         take_first_call(x);
         return true;
     }
-    bool one = limit_s > 0 && j->first_call_s >= LONG_CALL_S;
-    struct sampled what = { .time_s = one ? 0 : j->opts.time_s,
-                            .min_runs = one ? 1 : j->opts.min_runs,
-                            .give_up_s = limit_s, .as_is = true };
-    if (!measure_sample(&j, 1, &what, &s, e)
+    if (!look_once(j, limit_s, &s, e)
         || (is_near(b, j, s.of[SERIES_KERNEL].min) && !look_longer(j, &s, e)))
         return false;
     measure_take(j, &s);

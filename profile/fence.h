@@ -15,14 +15,14 @@ bool fence_reopen(struct fence *f, struct shared *sh);
 void fence_close(struct fence *f);
 float *const *fence_data(const struct fence *f);
 
-/* Fills every buffer from its copy.  at_end: as near to the fence behind it as 64-byte alignment
- * allows, for checking; else at the start of a page, as the simulator assumes.  Buffers that the
- * function does not write become read-only, and the room up to the fences is filled with a
- * pattern that reads as NaN. */
+/* Fills every buffer from its copy, but for one that is in its place and could only be read.
+ * at_end: as near to the fence behind it as 64-byte alignment allows, for checking; else at the
+ * start of a page, as the simulator assumes.  Buffers that the function does not write become
+ * read-only, and the room up to the fences is filled with a pattern that reads as NaN. */
 bool fence_place(struct fence *f, bool at_end, struct err *e);
 /* The same for the n buffers from `first` on; the others stay as they are. */
 bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e);
-/* The pattern is whole (of buffers that were ever filled): else where the nearest damage lies. */
+/* The pattern is whole (of buffers that are filled): else where the nearest damage lies. */
 bool fence_whole(const struct fence *f, struct fault *damage);
 /* Gives their pages of memory back, and moves them to other addresses if there is an rng: they must
  * be filled again. */

@@ -93,7 +93,7 @@ struct shared {
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_sittings, sitting[PROTOCOL_MAX_SITTINGS];    /* the first round of each */
     int32_t flushed;                      /* cold: by address, not by walking walk_bytes */
-    int64_t huge_bytes, room_bytes;       /* of the buffers' pages, after TIME */
+    int64_t huge_bytes, room_bytes;       /* of the buffers' pages, after TIME; huge: if asked */
     struct counts counts;
 };
 

@@ -30,7 +30,7 @@ void *runner_open_library(const struct runner *r, const char *path);
 
 /* The buffers of a contender, as its kernel takes them. */
 float *const *runner_buffers(const struct runner *r, int contender);
-/* Fills them all; at_end as of fence_place. */
+/* Fills them as fence_place does. */
 bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
 
 /* ERR_WRONG when the kernel wrote beside its buffers; where is in shared->fault. */

@@ -33,7 +33,7 @@ static void run_batch(const struct work *w)
 }
 
 /* Seconds a call. */
-static double time_batch(const struct work *w)
+static double time_batch(struct work *w)
 {
     double start = clock_s();
     if (w->team > 1) {
@@ -42,11 +42,11 @@ static double time_batch(const struct work *w)
     } else {
         run_batch(w);
     }
-    return (clock_s() - start) / (double)w->batch;
+    return w->call_s = (clock_s() - start) / (double)w->batch;
 }
 
 /* Does every one of a few batches fill a sample?  One that does may only have been interrupted. */
-static bool fills(const struct work *w, double sample_s, double until)
+static bool fills(struct work *w, double sample_s, double until)
 {
     for (int i = 0; i < WARM_UP_RUNS; i++) {
         double call_s = time_batch(w);
@@ -88,7 +88,6 @@ struct sampler {
     struct rng rng;
     int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
     bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
-    bool warm;                                            /* by one long call */
     double clock_cost;
     double least;                                         /* sample of any contender */
 };
@@ -98,7 +97,7 @@ struct sampler {
 static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
-    double last = n > 0 ? s->sh->sample[series][n - 1] : 0;
+    double last = n > 0 ? s->sh->sample[series][n - 1] : s->work[series].call_s;
     bool needed = s->fresh[series] || s->n_contenders > 1;
     s->fresh[series] = false;
     if (series < SERIES_CEILING && needed && last < HEAT_MOST_S)
@@ -162,7 +161,7 @@ static bool begin_sitting(struct sampler *s, bool renew)
         return false;
     sh->sitting[sh->n_sittings++] = sh->n_samples[s->list[0]];
     for (int i = 0; i < SERIES_COUNT; i++)
-        s->fresh[i] = renew || !s->warm;
+        s->fresh[i] = true;
     return true;
 }
 
@@ -182,14 +181,14 @@ static void warm_up(struct sampler *s)
     double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
-    for (int i = 0; i < s->n && !s->warm; i++) {
+    for (int i = 0; i < s->n; i++) {
         struct work *w = &s->work[s->list[i]];
         int n = s->sh->n_samples[s->list[i]];
         if (s->q->cold)
             run_once(w);
         else if (n > 0)
             recall(w, sample_s, s->sh->sample[s->list[i]], n);
-        else
+        else if (w->call_s < LONG_CALL_S)
             calibrate(w, sample_s);
     }
 }
@@ -213,10 +212,9 @@ static bool is_hopeless(struct sampler *s)
     s->work[series].batch = 1;
     for (int i = 0; i < HOPELESS_CALLS; i++) {
         least = fmin(least, time_batch(&s->work[series]));
-        s->warm = least >= LONG_CALL_S;
         if (least <= limit)
             return false;
-        if (s->warm)
+        if (least >= LONG_CALL_S)
             break;
     }
     if (!begin_sitting(s, false))

@@ -16,6 +16,7 @@ struct work {
     struct vendor_handle *vendor;
     int team;
     long batch;
+    double call_s;                        /* in the last batch; 0 = none yet */
 };
 
 /* What the sampling asks of the buffers.  Renew: new pages, the same contents; false ends the

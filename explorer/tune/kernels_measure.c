@@ -208,8 +208,8 @@ static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_f
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e)
 {
-    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .give_up_ratio = 1e9,
-                            .kill_ratio = 1e9 };
+    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .give_up_ratio = -1,
+                            .kill_ratio = 100 };
     struct batch_item *item = xcalloc((size_t)n + 1, sizeof *item);
     struct batch *batch = NULL;
     int bad;

@@ -33,7 +33,8 @@ static const struct program *program_of(struct tune_result *r, const struct tune
 
 /* --- The final ------------------------------------------------------------------------------ */
 
-/* Those that are near the best; the start first if it is, so that all are compared with it. */
+/* The best two, and what is near them; the start first if it is, so that all are compared with
+ * it. */
 static void choose_finalists(struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS];
@@ -43,7 +44,7 @@ static void choose_finalists(struct tune_result *r)
     if (start)
         r->finalist[r->n_finalists++].c = r->start;
     for (int i = 0; i < n; i++)
-        if (best[i]->ms < CLEARLY * best[0]->ms && (!start || best[i] != r->start))
+        if ((i < 2 || best[i]->ms < CLEARLY * best[0]->ms) && (!start || best[i] != r->start))
             r->finalist[r->n_finalists++].c = best[i];
 }
 

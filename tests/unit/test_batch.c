@@ -215,6 +215,32 @@ static void layouts_change_in_one_child(void **state)
     }
 }
 
+/* Buffers of whole pages keep their place from one candidate to the next, and get what that one
+ * needs. */
+static void pages_are_filled_anew(void **state)
+{
+    static const char *const steps[][MOST_STEPS] = {
+        { "set input_layout given" },
+        { "set input_layout given", "layout set A \"K M\"" },
+        { "set input_layout given", "layout set B \"N K\"" },
+        { "set input_layout given", "layout set A \"K M\"", "layout set B \"N K\"" },
+        { "set input_layout given" },
+    };
+    static struct batch_item item[COUNT_OF(steps)];
+    struct batch_opts o = quick();
+    struct err e;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(steps); i++)
+        item[i].p = program_of("gmm m=64 n=64 k=64", steps[i]);
+    struct batch *b = batch_of(item[0].p, &o);
+    assert_true(batch_run(b, item, COUNT_OF(steps), NULL, NULL, &e));
+    for (int i = 0; i < COUNT_OF(steps); i++)
+        if (item[i].m.outcome != OUTCOME_OK)
+            fail_msg("%d: %s: %s", i, outcome_name[item[i].m.outcome], item[i].m.reason);
+    assert_int_equal(batch_stats(b).children, 1);         /* none was tried again in another */
+    batch_free(b);
+}
+
 /* Steps that happen to be legal, on operators of every family: layouts of all kinds, parallel
  * loops, helpers of the same names in one translation unit. */
 static void random_schedules_are_right(void **state)
@@ -308,7 +334,7 @@ static void slow_ones_are_given_up(void **state)
 static void long_calls_are_sampled_once(void **state)
 {
     struct batch_opts o = quick();
-    struct batch_item item = { .p = program_of("gmm m=1024 n=1024 k=1024",
+    struct batch_item item = { .p = program_of("gmm m=512 n=1024 k=1024",
                                                (const char *[]){ NULL }) };
     struct err e;
     (void)state;
@@ -494,6 +520,7 @@ int main(void)
         cmocka_unit_test(bad_ones_spoil_no_other),
         cmocka_unit_test(endless_ones_end_soon),
         cmocka_unit_test(layouts_change_in_one_child),
+        cmocka_unit_test(pages_are_filled_anew),
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(children_are_replaced),
         cmocka_unit_test(slow_ones_are_given_up),
