@@ -1,5 +1,6 @@
 /* One candidate in the batch's child: buffers, check, clock. */
 #include "profile/batch_impl.h"
+#include "profile/sampling.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #define FIRST_CALL_S 0.1                  /* that a first call may lose: a busy core, a team */
 #define NEAR 1.25                         /* times the fastest: worth a longer look */
 #define LONGER 2                          /* times time_s */
-#define LONG_CALL_S 20e-3                 /* an interruption is short to it: one sample tells */
 #define NOISY_MOST_S 0.2                  /* sampled again for so long while it is noisy */
 #define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
 
@@ -98,25 +98,24 @@ static bool look_longer(struct job *j, struct samples *s, struct err *e)
 /* The checked call counts for a long one: it is disturbed as seldom as its one sample. */
 static bool is_near(const struct batch *b, const struct job *j, double min_s)
 {
-    double least = j->first_call_s >= LONG_CALL_S ? fmin(min_s, j->first_call_s) : min_s;
+    double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(min_s, j->first_call_s) : min_s;
     return least < NEAR * b->best_s;
 }
 
 /* A short call can have been a long one when it was checked: then it is sampled like the others. */
 static bool look_once(struct job *j, double limit_s, struct samples *s, struct err *e)
 {
-    bool once = limit_s > 0 && j->first_call_s >= LONG_CALL_S;
-    struct sampled what = { .time_s = once ? 0 : j->opts.time_s,
-                            .min_runs = once ? 1 : j->opts.min_runs,
+    struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
+    struct sampled some = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
                             .give_up_s = limit_s, .as_is = true };
-    if (!measure_sample(&j, 1, &what, s, e))
-        return false;
-    if (!once || s->of[SERIES_KERNEL].min >= LONG_CALL_S)
-        return true;
-    what.time_s = j->opts.time_s;
-    what.min_runs = j->opts.min_runs;
-    what.append = true;
-    return measure_sample(&j, 1, &what, s, e);
+    if (limit_s > 0 && j->first_call_s >= SAMPLING_LONG_S) {
+        if (!measure_sample(&j, 1, &one, s, e))
+            return false;
+        if (s->of[SERIES_KERNEL].min >= SAMPLING_LONG_S)
+            return true;
+        some.append = true;
+    }
+    return measure_sample(&j, 1, &some, s, e);
 }
 
 static bool sample(struct run *r, struct candidate *x, struct err *e)

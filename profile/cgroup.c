@@ -63,8 +63,8 @@ static int64_t cached_files(const char *dir)
 
 static void take_memory(struct cgroup_limits *l, const char *dir)
 {
-    int64_t two = number_in(dir, "memory.max"), one = number_in(dir, "memory.limit_in_bytes");
-    int64_t limit = two > 0 ? two : one;
+    int64_t two = number_in(dir, "memory.max");
+    int64_t limit = two > 0 ? two : number_in(dir, "memory.limit_in_bytes");
     if (limit <= 0 || limit >= INT64_MAX / 2)             /* how version 1 says none */
         return;
     int64_t used = number_in(dir, two > 0 ? "memory.current" : "memory.usage_in_bytes");
@@ -88,15 +88,14 @@ static void take_cpus(struct cgroup_limits *l, const char *dir)
 }
 
 /* A group and all above it. */
-static void climb(struct cgroup_limits *l, const char *mount, char *path,
+static void climb(struct cgroup_limits *l, const char *mount, const char *path,
                   void (*take)(struct cgroup_limits *l, const char *dir))
 {
     struct str dir = {0};
+    str_printf(&dir, "%s%s", mount, path);
     for (;;) {
-        char *slash = strrchr(path, '/');
-        str_clear(&dir);
-        str_printf(&dir, "%s%s", mount, streq(path, "/") ? "" : path);
-        take(l, str_text(&dir));
+        take(l, dir.data);
+        char *slash = strrchr(dir.data + strlen(mount), '/');
         if (!slash)
             break;
         *slash = '\0';
@@ -130,12 +129,10 @@ static void take_line(struct cgroup_limits *l, const char *mount, char *line)
     list++;
     for (int i = 0; i < COUNT_OF(rows); i++) {
         struct str at = {0};
-        char *copy = xstrdup(path);
         bool unified = *list == '\0';
         str_printf(&at, "%s%s%s", mount, unified ? "" : "/", unified ? "" : rows[i].controller);
         if (unified || lists(list, rows[i].controller))
-            climb(l, str_text(&at), copy, rows[i].take);
-        free(copy);
+            climb(l, str_text(&at), path, rows[i].take);
         str_free(&at);
     }
 }

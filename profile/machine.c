@@ -150,21 +150,20 @@ static void read_caches(struct machine *m)
 
 /* --- What this process may use --------------------------------------------------------------- */
 
-static int usable_cores(void)
+/* granted, limit: 0 = all there is. */
+static int usable_cores(int granted)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                         : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int granted = cgroup_limits().cpus;
     if (granted > 0 && granted < n)
         n = granted;
     return n > 0 ? n : 1;
 }
 
-static int64_t usable_memory(void)
+static int64_t usable_memory(int64_t limit)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    int64_t limit = cgroup_limits().memory_bytes;
     return limit > 0 && limit < bytes ? limit : bytes;
 }
 
@@ -197,14 +196,15 @@ bool machine_has_pmu(void)
 void machine_read(struct machine *m)
 {
     struct target t = target_host();
+    struct cgroup_limits granted = cgroup_limits();
     struct utsname u;
     *m = (struct machine){0};
     read_cpu_name(m);
     snprintf(m->isa, sizeof m->isa, "%s", t.isa);
     m->vector_floats = t.vector_floats;
-    m->cores = usable_cores();
+    m->cores = usable_cores(granted.cpus);
     read_caches(m);
-    m->memory_bytes = usable_memory();
+    m->memory_bytes = usable_memory(granted.memory_bytes);
     if (uname(&u) == 0)
         snprintf(m->os, sizeof m->os, "%.40s %.60s %.20s", u.sysname, u.release, u.machine);
     m->has_pmu = machine_has_pmu();

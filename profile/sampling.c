@@ -12,7 +12,6 @@
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
-#define LONG_CALL_S 20e-3                 /* warm after one call; an interruption is short to it */
 #define GIVE_UP_ROUNDS 3                  /* one of long calls */
 #define HOPELESS 2                        /* times give_up_s: not worth a warm-up */
 #define HOPELESS_CALLS 3                  /* one long call */
@@ -52,7 +51,7 @@ static bool fills(struct work *w, double sample_s, double until)
         double call_s = time_batch(w);
         if (call_s * (double)w->batch < 0.7 * sample_s)
             return false;
-        if (call_s >= LONG_CALL_S || clock_s() > until)
+        if (call_s >= SAMPLING_LONG_S || clock_s() > until)
             return true;
     }
     return true;
@@ -188,7 +187,7 @@ static void warm_up(struct sampler *s)
             run_once(w);
         else if (n > 0)
             recall(w, sample_s, s->sh->sample[s->list[i]], n);
-        else if (w->call_s < LONG_CALL_S)
+        else if (w->call_s < SAMPLING_LONG_S)
             calibrate(w, sample_s);
     }
 }
@@ -197,7 +196,7 @@ static void warm_up(struct sampler *s)
 static bool gives_up(const struct sampler *s, int rounds)
 {
     return s->q->give_up_s > 0 && s->least > s->q->give_up_s
-        && rounds >= (s->least >= LONG_CALL_S ? 1 : GIVE_UP_ROUNDS);
+        && rounds >= (s->least >= SAMPLING_LONG_S ? 1 : GIVE_UP_ROUNDS);
 }
 
 /* One alone that is so slow is not warmed up; then the fastest of its first calls is its sample.  A
@@ -214,7 +213,7 @@ static bool is_hopeless(struct sampler *s)
         least = fmin(least, time_batch(&s->work[series]));
         if (least <= limit)
             return false;
-        if (least >= LONG_CALL_S)
+        if (least >= SAMPLING_LONG_S)
             break;
     }
     if (!begin_sitting(s, false))

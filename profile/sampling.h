@@ -5,6 +5,10 @@
 #include "profile/protocol.h"
 #include "profile/stats.h"
 
+/* A call that takes so long is warm after one, and an interruption is short to it: one sample
+ * tells. */
+#define SAMPLING_LONG_S 20e-3
+
 typedef void kernel_fn(float *const *buffers);
 
 /* What is sampled: a function of buffers or a library's primitive; neither = not this one.  team:
