@@ -135,7 +135,7 @@ static void put_failed(struct doc *d, const struct tune_view *v, const struct tu
         if (v->failed[i] > 0)
             str_printf(&s, "%s%d %s", kinds++ ? ", " : ": ", v->failed[i], outcome_name[i]);
     if (v->illegal > 0)
-        str_printf(&s, "; %d more refused before compiling", v->illegal);
+        str_printf(&s, "; %lld more refused before compiling", (long long)v->illegal);
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 

@@ -39,6 +39,14 @@ static bool add_pin(struct asked *q, const char *text, struct err *e)
     return true;
 }
 
+static bool has_line(const struct tune_lines *l, const char *line)
+{
+    bool there = false;
+    for (int i = 0; i < l->n; i++)
+        there = there || streq(l->line[i], line);
+    return there;
+}
+
 static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *e)
 {
     const struct tune_lines *start = &q->schedule[0];
@@ -53,6 +61,13 @@ static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *
         if (!all && !streq(o->pin[i], "all-layouts") && !add_pin(q, o->pin[i], e))
             return false;
     }
+    for (int i = 0; q->fixed && i < q->n_pins; i++)
+        if (!has_line(start, q->pin[i])) {
+            err_set(e, ERR_STEP, "the session's layouts stay as they are, and \"%.100s\" is none"
+                    " of its steps", q->pin[i]);
+            return err_fix(e, "apply it to the session first, or pin it without --loop-only and"
+                              " all-layouts");
+        }
     return true;
 }
 

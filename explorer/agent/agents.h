@@ -39,7 +39,7 @@ struct agents *agents_new(uint64_t seed, const struct agents_opts *o);      /* o
 void agents_free(struct agents *g);
 
 /* 1 - latency / reference, within [-4, 1]; -4 for what has no latency (INFINITY, NAN).  reference:
- * the best latency of the default layout. */
+ * the best latency of the first layout that had its rounds. */
 double agents_reward(double latency, double reference);
 /* What u says a split's factor is of its extent: a_s in (0, 1) of ALT eq. 2, SPEC D.1.  Linear,
  * a_s = sigmoid(u) as SPEC E.3 has it: a new actor then draws factors near half of the extent, and

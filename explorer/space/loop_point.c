@@ -60,7 +60,7 @@ static void draw_knob(const struct loop_knob *k, struct rng *r, int64_t *v)
     else
         do
             draw_factors(r, k->extent, k->parts, v);
-        while (v[k->parts - 1] > 64);
+        while (v[k->parts - 1] > MOST_INNER);
 }
 
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p)
@@ -75,6 +75,80 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
     loop_point_start(s, p);
 }
 
+/* --- in order --- */
+
+/* The next factorization, the outer factors ascending. */
+static bool next_factors(const struct loop_knob *k, int64_t *f)
+{
+    for (int i = k->parts - 2; i >= 0; i--) {
+        int64_t rest = k->extent;
+        for (int j = 0; j < i; j++)
+            rest /= f[j];
+        int64_t next = f[i] + 1;
+        while (next <= rest && rest % next != 0)
+            next++;
+        if (next > rest)
+            continue;
+        f[i] = next;
+        for (int j = i + 1; j < k->parts; j++)
+            f[j] = 1;
+        f[k->parts - 1] = rest / next;
+        return true;
+    }
+    return false;
+}
+
+/* extent x 1 x .. x 1 is one of them, so there is a first. */
+static void first_value(const struct loop_knob *k, int64_t *v)
+{
+    v[0] = k->parts == 0 ? 0 : 1;
+    for (int i = 1; i < k->parts; i++)
+        v[i] = i < k->parts - 1 ? 1 : k->extent;
+    if (k->parts > 0)
+        while (v[k->parts - 1] > MOST_INNER && next_factors(k, v))
+            ;
+}
+
+/* Factorizations, then the tiles that do not divide. */
+static bool next_value(const struct loop_knob *k, int64_t *v)
+{
+    if (k->parts == 0)
+        return ++v[0] < k->n_choices;
+    int64_t product = 1;
+    int tile = 0;
+    for (int i = 0; i < k->parts; i++)
+        product *= v[i];
+    if (product == k->extent) {
+        while (next_factors(k, v))
+            if (v[k->parts - 1] <= MOST_INNER)
+                return true;
+    } else {
+        while (k->tile[tile++] != v[k->parts - 1])
+            ;
+    }
+    if (tile >= k->n_tiles)
+        return false;
+    knob_set_tile(k, k->tile[tile], v);
+    return true;
+}
+
+void loop_point_first(const struct loop_space *s, struct loop_point *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int k = 0; k < s->n; k++)
+        first_value(&s->knob[k], p->v[k]);
+}
+
+bool loop_point_next(const struct loop_space *s, struct loop_point *p)
+{
+    for (int k = s->n - 1; k >= 0; k--) {
+        if (next_value(&s->knob[k], p->v[k]))
+            return true;
+        first_value(&s->knob[k], p->v[k]);
+    }
+    return false;
+}
+
 /* --- moving --- */
 
 int loop_knob_directions(const struct loop_knob *k)
@@ -86,7 +160,7 @@ int loop_knob_directions(const struct loop_knob *k)
 static void step_tile(const struct loop_knob *k, int64_t *f, int step)
 {
     int64_t t = f[k->parts - 1], best = t;
-    for (int64_t c = 1; c <= 64 && c <= k->extent; c++) {
+    for (int64_t c = 1; c <= MOST_INNER && c <= k->extent; c++) {
         bool there = k->extent % c == 0;
         for (int i = 0; i < k->n_tiles; i++)
             there = there || k->tile[i] == c;

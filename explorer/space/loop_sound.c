@@ -6,7 +6,6 @@
 #define MOST_BODY 512                     /* statements written out (TVM's largest step) */
 #define MOST_STATEMENTS 4096              /* with the copies of them for borders and tails */
 #define MOST_LOCAL 32768                  /* elements of a tile on the stack: 128 KiB */
-#define MOST_INNER 64
 
 static bool refuse(struct err *e, const char *why, int64_t n)
 {

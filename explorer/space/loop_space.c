@@ -8,7 +8,6 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_TILE 32                      /* of factors that do not divide */
-#define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_SPATIAL] = "spatial", [KNOB_REDUCE] = "reduce", [KNOB_ORDER] = "order",

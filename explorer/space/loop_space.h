@@ -78,6 +78,10 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p);
 /* Any point that is sound; the start when a thousand draws found none. */
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 
+/* All of s->size points, sound or not, each once; false behind the last. */
+void loop_point_first(const struct loop_space *s, struct loop_point *p);
+bool loop_point_next(const struct loop_space *s, struct loop_point *p);
+
 /* Directions are 0 .. n-1, 0 stays.  Of a split with k parts, one for each ordered pair (i, j):
  * f_i becomes the next larger divisor of f_i f_j, f_j what remains; then, where there are tiles
  * that do not divide, the next larger and the next smaller tile.  Of a choice the next and the one

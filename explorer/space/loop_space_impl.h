@@ -79,6 +79,7 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
                            struct str *buffer);
 
+#define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
 /* extent = f[0] x 1 x .. x t, f[0] rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 

@@ -175,7 +175,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     }
     if (k->layouts->n == 0) {
         k->layouts = NULL;
-        k->o.fixed = true;
+        k->o.fixed = k->o.n_pins == 0;   /* a seed's layouts must still give way to pins */
     }
     return true;
 }

@@ -73,56 +73,14 @@ static bool point_lines(void *ctx, int arm, const void *point, struct arena *a,
     return true;
 }
 
-/* --- In order: factorizations with the outer factors ascending, choices by number ---------- */
-
-static void knob_first(const struct loop_knob *k, int64_t *v)
-{
-    for (int i = 0; i < k->parts; i++)
-        v[i] = 1;
-    v[k->parts > 0 ? k->parts - 1 : 0] = k->parts > 0 ? k->extent : 0;
-}
-
-static bool knob_next(const struct loop_knob *k, int64_t *v)
-{
-    if (k->parts == 0)
-        return ++v[0] < k->n_choices;
-    for (int i = k->parts - 2; i >= 0; i--) {
-        int64_t rest = k->extent;
-        for (int j = 0; j < i; j++)
-            rest /= v[j];
-        int64_t f = v[i] + 1;
-        while (f <= rest && rest % f != 0)
-            f++;
-        if (f > rest)
-            continue;
-        v[i] = f;
-        for (int j = i + 1; j < k->parts; j++)
-            v[j] = 1;
-        v[k->parts - 1] = rest / f;
-        return true;
-    }
-    return false;
-}
-
 static void point_first(void *ctx, int arm, void *point)
 {
-    const struct loop_space *s = space_of(ctx, arm);
-    struct loop_point *p = point;
-    memset(p, 0, sizeof *p);
-    for (int k = 0; k < s->n; k++)
-        knob_first(&s->knob[k], p->v[k]);
+    loop_point_first(space_of(ctx, arm), point);
 }
 
 static bool point_next(void *ctx, int arm, void *point)
 {
-    const struct loop_space *s = space_of(ctx, arm);
-    struct loop_point *p = point;
-    for (int k = s->n - 1; k >= 0; k--) {
-        if (knob_next(&s->knob[k], p->v[k]))
-            return true;
-        knob_first(&s->knob[k], p->v[k]);
-    }
-    return false;
+    return loop_point_next(space_of(ctx, arm), point);
 }
 
 void kernels_point_problem(struct tune_problem *p)

@@ -130,25 +130,30 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-static bool add_seed(struct kernels *k, struct arena *a, int which, struct err *e)
+/* Not to be opened again: with the pins, the template's point of its key is another layout. */
+static void close_for_good(struct kernels_arm *arm)
 {
-    const struct tune_lines *from = &k->o.schedule[which];
-    struct schedule s = over_pins(k, a, from, which == 0);
+    arena_free(arm->mem);
+    arm->mem = NULL;
+    arm->space = NULL;
+    arm->key = 0;
+}
+
+/* first: the session, whose errors are errors; others are left out. */
+static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines *from,
+                     bool first, struct err *e)
+{
+    struct schedule s = over_pins(k, a, from, first);
     const struct program *p;
-    const char *const *line = which == 0 ? from->line : s.line;
-    int n = which == 0 ? from->n : s.n, bad;
+    const char *const *line = first ? from->line : s.line;
+    int n = first ? from->n : s.n, bad;
     if (!program_replay(a, k->o.spec, line, n, &p, &bad, e))
-        return which > 0;
+        return !first;
     int arm = arm_of(k, a, &s, p);
-    if (arm < 0 && which > 0)
-        return true;
     if (arm < 0)
-        return say_why(k, a, &s, e);
-    if (which == 0 && !k->o.fixed && !keeps_pins(k, p)) {
-        arena_free(k->arm.data[arm].mem);
-        k->arm.data[arm].mem = NULL;
-        k->arm.data[arm].space = NULL;
-    }
+        return !first || say_why(k, a, &s, e);
+    if (first && !k->o.fixed && !keeps_pins(k, p))
+        close_for_good(&k->arm.data[arm]);
     struct tune_seed seed = { .arm = arm, .n_lines = n };
     seed.point = point_of(k, arm, &s);
     const char **copy = ARENA_ARRAY(k->keep, const char *, n + 1);
@@ -159,14 +164,27 @@ static bool add_seed(struct kernels *k, struct arena *a, int which, struct err *
     return true;
 }
 
+static bool any_space(const struct kernels *k)
+{
+    bool any = false;
+    for (int i = 0; i < k->arm.len; i++)
+        any = any || k->arm.data[i].space;
+    return any;
+}
+
+/* Where no seed has the pins, the pins alone are one: few measurements, or a template with nothing
+ * left to draw, have no other layout. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
+    static const struct tune_lines bare = { "pins", 0, NULL };
     struct arena *a = arena_new();
     bool ok = true;
     for (int i = 0; ok && i < k->o.n_seeds; i++) {
         arena_reset(a);
-        ok = add_seed(k, a, i, e);
+        ok = add_seed(k, a, &k->o.schedule[i], i == 0, e);
     }
+    if (ok && !any_space(k))
+        ok = add_seed(k, a, &bare, false, e);
     arena_free(a);
     return ok;
 }

@@ -37,7 +37,7 @@ bool search_new(const struct tune_problem *p, const struct search_opts *o,
     s->round = arena_new();
     s->best = -1;
     s->best_ms = INFINITY;
-    s->began_s = clock_s();
+    s->began_s = s->limit_from_s = clock_s();
     search_arms_grow(s);
     s->n_seed_arms = s->arm.len;
     for (int i = 0; i < s->arm_view.len; i++)
@@ -283,7 +283,7 @@ static double seconds_left(const struct search *s, double elapsed)
 {
     int fresh = s->trial.len - s->replayed;
     double left = fresh > 0 ? elapsed / fresh * (s->plan.total - s->trial.len) : NAN;
-    double limit = s->o.time_s > 0 ? s->o.time_s - elapsed : INFINITY;
+    double limit = s->o.time_s > 0 ? s->o.time_s - (clock_s() - s->limit_from_s) : INFINITY;
     return isnan(left) || left < limit ? left : limit;
 }
 
@@ -319,5 +319,7 @@ void search_show(struct search *s, const char *doing)
     double began = clock_s();
     if (s->sink.view)
         s->sink.view(s->sink.ctx, search_view(s));
-    s->began_s += clock_s() - began;             /* being paused takes none of the time */
+    double paused = clock_s() - began;           /* takes none of the time */
+    s->began_s += paused;
+    s->limit_from_s += paused;
 }

@@ -40,10 +40,12 @@ struct search {
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
     bool usual_done;                     /* the templates' usual layout was tried */
-    int layouts_tried, replayed, illegal;
+    int layouts_tried, replayed;
+    int64_t illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;
     double began_s, model_s, measure_wall_s;
+    double limit_from_s;                 /* what o.time_s counts from */
     const char *doing;
     struct tune_view view;
     bool stop_env;                       /* measuring is not possible; *e of search_run */

@@ -98,7 +98,7 @@ static bool draw_new(struct search *s, const struct draw *other, int n, struct d
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
     int most = s->strategy->ordered ? INT_MAX : MAX_DRAWS;       /* in order: to the last one */
     for (int tries = 0; tries < most && s->strategy->layout(s, s->state, factor); tries++) {
-        if (cancelled(s->cancel))
+        if (search_should_stop(s))
             return false;
         int arm = s->p->arm_open(s->p->ctx, factor);
         search_arms_grow(s);
@@ -137,8 +137,8 @@ static int draw_layout(struct search *s)
         s->strategy->layout_told(s, s->state, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
-    for (int i = 0; i < n; i++)
-        if (i != best)
+    for (int i = 0; i < n; i++)                  /* a seed's may be the best layout yet */
+        if (i != best && draw[i].arm >= s->n_seed_arms)
             s->p->arm_close(s->p->ctx, draw[i].arm);
     s->arm.data[draw[best].arm].factor = draw[best].factor;
     return draw[best].arm;

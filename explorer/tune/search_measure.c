@@ -7,7 +7,7 @@
 bool search_should_stop(const struct search *s)
 {
     return cancelled(s->cancel) || s->stop_env ||
-           (s->o.time_s > 0 && clock_s() - s->began_s >= s->o.time_s);
+           (s->o.time_s > 0 && clock_s() - s->limit_from_s >= s->o.time_s);
 }
 
 /* From the pool into the memory that lives as long as the search. */
@@ -78,6 +78,8 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
         }
     }
     double began = clock_s();
+    if (n_todo == 0)                     /* a resumed run has its time for what is new */
+        s->limit_from_s = began;
     bool ok = n_todo == 0 ||
               s->p->measure(s->p->ctx, todo, n_todo, note_measured, s, s->cancel, e);
     s->measure_wall_s += clock_s() - began;

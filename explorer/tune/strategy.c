@@ -123,7 +123,7 @@ static void propose_in_order(struct search *s, void *state, int arm, int round)
         s->p->point_first(s->p->ctx, arm, c->point);
         c->at_end = false;
     }
-    while (!c->at_end && s->pool.len < TUNE_TOP && !cancelled(s->cancel)) {
+    while (!c->at_end && s->pool.len < TUNE_TOP && !search_should_stop(s)) {
         search_add(s, arm, c->point);
         c->at_end = !s->p->point_next(s->p->ctx, arm, c->point);
     }

@@ -50,8 +50,9 @@ struct tune_result {
 const char *tune_default_strategy(void);
 extern const char *const search_end_name[];      /* "budget spent", "cancelled", ... */
 
-/* False: bad input, or the environment lacks something before anything was measured; *out is then
- * untouched.  A cancel is no failure: what was found is in *out, without a final. */
+/* False: bad input, or the environment lacks something; *out is then untouched, and what was
+ * measured is what sink->measured was told.  A cancel is no failure: what was found is in *out,
+ * without a final. */
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);

@@ -36,7 +36,8 @@ struct tune_view {
     int best;                            /* trial, or -1 */
     double best_ms, start_ms;            /* start: the first seed; INFINITY: none, or not ok */
     int failed[TUNE_OUTCOMES];           /* measured candidates by outcome; OK: 0 */
-    int replayed, illegal;               /* illegal: points that are no program; not measured */
+    int replayed;
+    int64_t illegal;                     /* points that are no program; not measured */
     struct tune_accuracy accuracy;
     struct tune_agents agents;
 };

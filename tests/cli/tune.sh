@@ -57,6 +57,19 @@ t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
 same 'none of it is a run' "$before" "$(runs)"
 t 0 'note: 99 threads on' tune "$op" --budget 1 --threads 99 --experts 0 --baselines none
 
+# Pins that the session does not have are in every candidate.
+t 0 '' tune "$op" --budget 24 "${quick[@]}" --pin 'layout set A "K M"' --experts 0
+run=$(sed -n 's/^run: *\([0-9a-f]*\).*/\1/p' <<< "$out")
+same 'in all but the session' 23 "$("$TILESCOPE" records export --run "$run" |
+    grep '"kind": "record"' | grep -v '"strategy": "final"' | grep -cF 'set A \"K M\"')"
+t 2 'layouts stay as they are, and "layout set A "K M"" is none' \
+    tune "$op" --loop-only --pin 'layout set A "K M"'
+
+# The first points of a large space are no programs: the time limit ends that, too.
+out=$(timeout 60 "$TILESCOPE" tune 'c2d n=1 i=64 h=56 w=56 o=512 k=3 p=1' --strategy exhaustive \
+    --experts 0 --time 0.5 --baselines none 2>&1)
+same 'exhaustive has a time limit' 0 $?
+
 # A convolution whose weights are an input of the graph.
 t 0 '^verified: true' tune 'x = input n=1 i=4 h=6 w=6; W = input d0=4 d1=4 d2=3 d3=3
 y = c2d(x, W) o=4 k=3 p=1' --budget 12 "${quick[@]}"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "explorer/space/layout_space.h"
 #include "explorer/space/loop_space.h"
+#include "kernels/base/vec.h"
 #include "sessions/expert.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -342,6 +343,37 @@ static void streams(void **state)
     arena_free(a);
 }
 
+static int by_bytes(const void *x, const void *y)
+{
+    return memcmp(x, y, sizeof(struct loop_point));
+}
+
+/* In order, every point is there once, tiles that do not divide among them. */
+static void in_order(void **state)
+{
+    static const char *const small[] = {
+        "gmm m=13 n=16 k=2", "gmm m=7 n=32 k=3", "dep c=16 h=5 w=3 k=3", "gmm m=130 n=16 k=1",
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(small); i++) {
+        struct arena *a = arena_new();
+        const struct loop_space *s = loops_over(a, small[i], NULL, 0, NULL);
+        VEC(struct loop_point) all = {0};
+        struct loop_point p;
+        loop_point_first(s, &p);
+        do
+            vec_push(&all, p);
+        while (all.len <= s->size && loop_point_next(s, &p));
+        print_message("%s: %.0f points\n", small[i], s->size);
+        assert_true(all.len == s->size);
+        qsort(all.data, (size_t)all.len, sizeof *all.data, by_bytes);
+        for (int k = 1; k < all.len; k++)
+            assert_true(by_bytes(&all.data[k - 1], &all.data[k]) != 0);
+        vec_free(&all);
+        arena_free(a);
+    }
+}
+
 /* SPEC D.5's counts, and the size as their product. */
 static void sizes(void **state)
 {
@@ -593,7 +625,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_points), cmocka_unit_test(large_shapes),
         cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(streams),
-        cmocka_unit_test(sizes),
+        cmocka_unit_test(sizes), cmocka_unit_test(in_order),
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
         cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
         cmocka_unit_test(instruction_sets),

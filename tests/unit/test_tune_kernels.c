@@ -135,6 +135,48 @@ static void pins_are_in_every_candidate(void **state)
     }
 }
 
+/* The session is only what the result is compared with then: every layout that is searched has the
+ * pins, also where the template draws the one that the session has but for them. */
+static void pins_that_the_session_lacks(void **state)
+{
+    static const char *const pin[] = { "layout set A \"K M\"", "layout set B \"N K\"",
+                                       "layout set C \"N M\"" };
+    static const char *const mine[] = { "loop parallel C M" };
+    const struct tune_lines seeds[] = { { "session", 0, NULL }, { "expert", 1, mine } };
+    (void)state;
+    for (int n_pins = 1; n_pins <= COUNT(pin); n_pins++)
+        for (int n_seeds = 1; n_seeds <= COUNT(seeds); n_seeds++) {
+            struct kernels_opts o = { .spec = "gmm m=4 k=4 n=8", .n_seeds = n_seeds,
+                                      .schedule = seeds, .n_pins = n_pins, .pin = pin };
+            struct kernels *k = open_kernels(&o);
+            const struct tune_problem *p = kernels_problem(k);
+            struct arena *a = arena_new();
+            char *point = xcalloc(1, p->point_bytes);
+            int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
+            int n, n_searched = 0;
+            if (p->n_actions > 0) {
+                p->layout_next(p->ctx, factor, true);
+                do
+                    p->arm_open(p->ctx, factor);
+                while (p->layout_next(p->ctx, factor, false));
+            }
+            for (int arm = 0; arm < p->n_arms(p->ctx); arm++) {
+                const char *const *line;
+                if (p->n_knobs(p->ctx, arm) == 0)
+                    continue;
+                n_searched++;
+                p->point_start(p->ctx, arm, point);
+                assert_true(p->point_lines(p->ctx, arm, point, a, &line, &n));
+                for (int i = 0; i < n_pins; i++)
+                    assert_true(has_line(line, n, pin[i]));
+            }
+            assert_true(n_searched > 0);
+            free(point);
+            arena_free(a);
+            kernels_free(k);
+        }
+}
+
 /* The same memory; without the setting the input is converted at run time: another program, for
  * which the template's candidates are no neighbours. */
 static void a_conversion_is_another_layout(void **state)
@@ -283,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_drawn_is_a_program),
         cmocka_unit_test(pins_are_in_every_candidate),
+        cmocka_unit_test(pins_that_the_session_lacks),
         cmocka_unit_test(a_conversion_is_another_layout),
         cmocka_unit_test(idle_lines_are_left_out),
         cmocka_unit_test(the_same_but_for_names),
