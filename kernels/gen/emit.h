@@ -28,6 +28,7 @@ struct emit {
     struct str *out;
     struct names *names;
     struct needs needs;
+    int64_t on_stack;                     /* floats of the arrays that are visible here */
     const char **buffer;                  /* C names; NULL: not visible here */
     bool *touched;                        /* the text uses this buffer */
     const char **again;                   /* names of the copies of pointers */

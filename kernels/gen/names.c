@@ -26,6 +26,8 @@ static const char *const reserved[] = {
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
     "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386",
+    "alignas", "alignof", "bool", "constexpr", "false", "nullptr", "static_assert",
+    "thread_local", "true", "typeof_unqual",
     "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
     "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",

@@ -3,6 +3,7 @@
 #include "kernels/gen/emit.h"
 
 #define STACK_FLOATS 65536                /* a larger local array does not go on the stack */
+#define STACK_TOTAL (4 * STACK_FLOATS)    /* nor do several that are larger together: 1 MiB */
 
 static void print_block(struct emit *m, const struct block *b);
 
@@ -284,9 +285,10 @@ static void note_shared(struct emit *m, const char *name)
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
-    bool large = b->elems > STACK_FLOATS;
+    bool large = b->elems > STACK_FLOATS || m->on_stack + b->elems > STACK_TOTAL;
     bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
+    m->on_stack += large ? 0 : b->elems;
     if (large && shared)
         note_shared(m, name);
     emit_indent(m);
@@ -303,6 +305,7 @@ static void print_array(struct emit *m, const struct code *scope)
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
+    int64_t on_stack = m->on_stack;
     if (!alone) {
         emit_line(m, note ? "{    /* %s */" : "{", note);
         m->depth++;
@@ -313,6 +316,7 @@ static void print_scope(struct emit *m, const struct code *c, bool alone, const 
     if (!alone) {
         m->depth--;
         emit_line(m, "}");
+        m->on_stack = on_stack;
     }
     emit_leave(m, mark);
 }

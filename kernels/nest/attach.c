@@ -2,6 +2,7 @@
  * B, Fig. 6 and 7.) */
 #include "kernels/nest/lower_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
@@ -230,12 +231,70 @@ bool lower_stream_check(const struct lowering *in, int node, struct err *e)
     if (s->inlined || !low_lives_in_memory(in, in->graph->node[node].out))
         return err_set(e, ERR_STEP, "cannot stream %s: it does not live in memory, its reader "
                        "computes it", s->name);
-    if (s->attach < 0 && in->graph->node[node].n_reduce > 0 && !s->cache_at) {
+    return lower_streamed_check(in, node, e);
+}
+
+bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
+{
+    const struct stage *s = in->stage[node];
+    if (s->attach >= 0 || in->graph->node[node].n_reduce == 0)
+        return true;
+    if (!s->cache_at) {
         err_set(e, ERR_STEP, "cannot stream %s: its sums are kept in memory and read again",
                 s->name);
         return err_fix(e, "first keep them in a tile: loop cache_write %s", s->name);
     }
+    for (int i = 0; i <= stage_axis(s, s->cache_at); i++)
+        if (s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
+            err_set(e, ERR_STEP, "cannot stream %s: its sums are kept in memory over loop %s and"
+                    " read again", s->name, s->axis[i].name);
+            return err_fix(e, "keep them in a tile outside of it: loop cache_write %s", s->name);
+        }
     return true;
+}
+
+/* --- how much inlining multiplies --- */
+
+#define MOST_LOADS 4096                   /* of one element; what real chains have is far below */
+
+static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *known);
+
+/* Of a value, once what is inlined, and the node `also`, stands where it is read. */
+static int64_t loads_in(const struct lowering *in, const struct val *v, int also, int64_t *known)
+{
+    if (!v)
+        return 0;
+    if (v->kind == VAL_LOAD) {
+        int p = in->graph->tensor[v->source].producer;
+        return p >= 0 && (in->stage[p]->inlined || p == also) ? loads_of(in, p, also, known) : 1;
+    }
+    int64_t n = loads_in(in, v->a, also, known) + loads_in(in, v->b, also, known);
+    return n < MOST_LOADS + 1 ? n : MOST_LOADS + 1;
+}
+
+static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *known)
+{
+    if (known[node] < 0)
+        known[node] = loads_in(in, in->graph->node[node].body, also, known);
+    return known[node];
+}
+
+/* Every reader repeats what is inlined: x + x of x + x of ... doubles with each. */
+static bool check_growth(const struct lowering *in, int node, struct err *e)
+{
+    const struct graph *g = in->graph;
+    int64_t *known = xmalloc(sizeof *known * (size_t)g->n_nodes);
+    bool ok = true;
+    for (int i = 0; i < g->n_nodes; i++)
+        known[i] = -1;
+    for (int i = 0; ok && i < g->n_nodes; i++)
+        if (loads_of(in, i, node, known) > MOST_LOADS) {
+            ok = err_set(e, ERR_STEP, "cannot inline %s: %s would then read more than %d elements"
+                         " for each of its own", name_of(in, node), name_of(in, i), MOST_LOADS);
+            err_fix(e, "keep one of the tensors between them in memory");
+        }
+    free(known);
+    return ok;
 }
 
 bool lower_inline_check(const struct lowering *in, int node, struct err *e)
@@ -265,7 +324,7 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e)
         err_set(e, ERR_STEP, "cannot inline %s: it already has a schedule of its own", me);
         return err_fix(e, "undo the loop steps of %s", me);
     }
-    return true;
+    return check_growth(in, node, e);
 }
 
 static bool refuse_unread(const struct lowering *in, int node, const char *tensor, struct err *e)

@@ -26,10 +26,12 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e);
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
-/* May `node` be inlined?  May it cache `tensor`? */
+/* May `node` be inlined, so that no element reads more than 4096 others?  May it cache `tensor`? */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 /* May the result of `node` be stored past the caches?  It lives in memory and is stored once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
+/* Is it still stored once, in the loops that it has now?  True of what does not live in memory. */
+bool lower_streamed_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
 /* May `node` ask for `tensor` ahead of the iterations of axis `axis`?  It is read from memory
  * there, and not from a tile, at places that move with the axis. */

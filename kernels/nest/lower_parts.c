@@ -482,7 +482,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
                         .elems = 1 };
     for (int d = 0; d < b.rank; d++) {
         int64_t extent = b.shape[d] = x->r.extent[d];
-        b.elems *= extent;
+        if (__builtin_mul_overflow(b.elems, extent, &b.elems))
+            b.elems = INT64_MAX;
         x->var[d] =
             extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
         x->index[d] = expr_simplify(p, expr_add(p, x->r.origin[d], x->var[d]));

@@ -56,6 +56,12 @@ static bool store_at(struct program *draft, const struct step *s, int src, struc
                 from->name, src != dst && draft->source[src] == LAYOUT_PLAIN ? to->name : "");
         return err_fix(e, "layout reset %s", from->name);
     }
+    int already = attached_index(draft, from->name);
+    if (already >= 0) {
+        err_set(e, ERR_ATTACH, "%s is stored inside %s already", from->name,
+                draft->attached[already].dst);
+        return err_fix(e, "first: layout decouple_at %s", from->name);
+    }
     struct prim prims[MAX_PRIMS + 1];
     int n = l->n_prims, dim = layout_dim(l, s->arg[1].text);
     if (dim < 0) {
@@ -70,7 +76,7 @@ static bool store_at(struct program *draft, const struct step *s, int src, struc
     if (!layout_apply(draft->pool, l, &prims[n], &with_slice, e) ||
         !layout_store_at(draft->pool, with_slice, dim, from, &unused, e))
         return blame_word(e, &s->arg[1]);
-    keep_all_but(draft, from->name, NULL, 1);
+    keep_all_but(draft, NULL, NULL, 1);
     struct attached *list = ARENA_DUP(draft->arena, draft->attached, draft->n_attached + 1);
     list[draft->n_attached++] = (struct attached){ from->name, to->name, n };
     draft->attached = list;

@@ -354,6 +354,8 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
             if (!lower_prefetch_check(&in, n, x->tensor, x->axis, e))
                 return false;
         }
+        if (stage[n]->stream && !lower_streamed_check(&in, n, e))
+            return false;
     }
     for (int n = 0; n < d->graph->n_nodes; n++) {
         struct err why;

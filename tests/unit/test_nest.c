@@ -134,6 +134,18 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop cache_write ReLU", "accumulates nothing", "" },
     { CONV, "", "loop stream Conv", "kept in memory and read again", "loop cache_write Conv" },
     { CONV, "loop inline BiasAdd", "loop stream BiasAdd", "does not live in memory", "" },
+    { GEMM, "loop split C K 2;loop reorder C M K.0 N K.1;loop cache_write C at=K.0",
+      "loop stream C", "kept in memory over loop K.0", "in a tile outside of it" },
+    { GEMM, "loop cache_write C at=M;loop stream C", "loop reorder C K M N",
+      "kept in memory over loop K", "" },
+    { "x = input n=4 c=8; x1 = add(x, x); x2 = add(x1, x1); x3 = add(x2, x2); x4 = add(x3, x3);"
+      " x5 = add(x4, x4); x6 = add(x5, x5); x7 = add(x6, x6); x8 = add(x7, x7); x9 = add(x8, x8);"
+      " x10 = add(x9, x9); x11 = add(x10, x10); x12 = add(x11, x11); x13 = add(x12, x12)",
+      "loop inline x1;loop inline x2;loop inline x3;loop inline x4;loop inline x5;loop inline x6;"
+      "loop inline x7;loop inline x8;loop inline x9;loop inline x10;loop inline x11",
+      "loop inline x12", "more than 4096 elements", "in memory" },
+    { "gmm m=65536 k=65536 n=1", "loop split C M 1 65536 65536;loop split C K 1 65536 65536",
+      "loop cache_read C A at=M.0", "more than", "deeper loop" },
     { CONV, "", "loop prefetch Conv Bias at=H", "does not read Bias", "it reads Inp, Ker" },
     { CONV, "", "loop prefetch Conv Inp at=Z", "no loop Z", "its loops are" },
     { CONV, "", "loop prefetch Conv Inp", "at= is missing", "" },
@@ -198,6 +210,8 @@ static const struct refusal refusals[] = {
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "layout split Bias N 3",
       "moves with it",
       "decouple_at Bias" },
+    { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "layout store_at Bias B K",
+      "inside B already", "decouple_at Bias" },
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K;layout split B K 5 1",
       "layout decouple_at Bias", "would not apply", "layout reset B" },
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K", "loop cache_read C B at=M",
