@@ -243,7 +243,8 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     warm_up(&s);
     double start = clock_s(), now = start;
     for (int runs = 0, sat = 0; has_room(&s); runs++) {
-        if (now - begin >= q->most_s || (now - start >= q->time_s && runs >= q->min_runs))
+        bool late = now - begin >= q->most_s;            /* warming up may take all the time */
+        if (runs > 0 && (late || (now - start >= q->time_s && runs >= q->min_runs)))
             break;
         if (gives_up(&s, runs))
             break;

@@ -229,6 +229,17 @@ static void an_interruption_does_not_end_the_calibration(void **state)
     assert_true(work[SERIES_KERNEL].batch > 16);
 }
 
+/* The limit is over when the calibration is: there is a sample all the same. */
+static void no_time_is_one_sample(void **state)
+{
+    static struct shared sh;
+    struct work work[SERIES_COUNT] = { [SERIES_KERNEL] = { .run = interrupted } };
+    struct request q = { .time_s = 0.001, .most_s = 1e-9, .min_runs = 3 };
+    (void)state;
+    sampling_run(work, &q, &(struct sampling_hooks){0}, &sh);
+    assert_int_equal(sh.n_samples[SERIES_KERNEL], 1);
+}
+
 /* Renewing the buffers' pages keeps what is in them, and what the kernel writes is still seen. */
 static void sittings_begin_at_rounds(void **state)
 {
@@ -1129,6 +1140,7 @@ int main(void)
         cmocka_unit_test(contenders_share_a_child),
         cmocka_unit_test(threads_of_a_team_are_pinned),
         cmocka_unit_test(an_interruption_does_not_end_the_calibration),
+        cmocka_unit_test(no_time_is_one_sample),
         cmocka_unit_test(sittings_begin_at_rounds),
         cmocka_unit_test(cold_calls_are_timed_one_by_one),
         cmocka_unit_test(huge_pages_are_asked_for),
