@@ -1,6 +1,7 @@
 /* `tilescope study` and `tilescope studies`. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/cli.h"
 #include "kernels/base/file.h"
@@ -36,23 +37,19 @@ int cmd_studies(const struct cli *c)
     return ok ? EXIT_FINE : cli_fail(c, &e);
 }
 
-static bool read_options(const struct args *a, struct study_opts *o, struct str *reuse,
-                         struct err *e)
+static bool read_options(const struct args *a, struct study_opts *o, struct err *e)
 {
     long long threads = 0, seed = 0, budget = 0;
-    const char *meters = args_value(a, OPT_METERS), *resume = args_value(a, OPT_RESUME);
+    const char *meters = args_value(a, OPT_METERS);
     struct target target;
     o->scale = 1;
-    if (resume && !resume[0])
-        return err_set(e, ERR_SYNTAX, "--resume needs a value: --resume REPORT.json");
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
         || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
         || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)
         || !args_int(a, OPT_BUDGET, 1, 10000000, &budget, e)
         || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
         || (args_has(a, OPT_ISA) && !target_find(args_value(a, OPT_ISA), &target, e))
-        || (meters && !meters_parse(meters, &o->meters, e))
-        || (resume && !file_read(resume, REPORT_MAX_BYTES, reuse, e)))
+        || (meters && !meters_parse(meters, &o->meters, e)))
         return false;
     if (meters && o->meters == 0)
         return err_set(e, ERR_RANGE, "--meters none: a study needs at least one");
@@ -64,9 +61,62 @@ static bool read_options(const struct args *a, struct study_opts *o, struct str 
     o->fresh = args_has(a, OPT_FRESH);
     o->weights = args_value(a, OPT_WEIGHTS);
     o->cases = args_value(a, OPT_CASES);
-    o->reuse_json = resume ? str_text(reuse) : NULL;
     return true;
 }
+
+/* --- What a study keeps while it runs ---------------------------------------------------------
+ *
+ * After every case the report so far is written into the state folder, so that a kill costs one
+ * case.  --resume without a file takes it from there; it is gone once the study is finished. */
+
+static bool kept_path(const struct study *s, struct str *out, struct err *e)
+{
+    if (!dir_state(out, e))
+        return false;
+    str_printf(out, "/study-%s.json", s->id);
+    return true;
+}
+
+/* What cannot be written now is missed by --resume only. */
+static void keep(void *ctx, const struct study_report *r)
+{
+    struct str json = {0};
+    struct err ignored;
+    study_json(&json, r);
+    file_write_atomic(ctx, str_text(&json), json.len, &ignored);
+    str_free(&json);
+}
+
+/* Before hours of measuring, not after. */
+static bool may_write(const char *to, struct err *e)
+{
+    bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
+    return !to || (file ? file_may_write(to, e) : dir_make(to, e));
+}
+
+static bool read_earlier(const struct args *a, const struct study *s, const char *kept,
+                         struct study_opts *o, struct str *text, struct err *e)
+{
+    const char *from = args_value(a, OPT_RESUME);
+    if (!from && file_exists(kept))
+        fprintf(stderr, "note: this study was stopped before its end; --resume would go on with"
+                        " it\n");
+    if (!from)
+        return true;
+    bool named = from[0] != '\0';
+    from = named ? from : kept;
+    if (!named && !file_exists(from)) {
+        err_set(e, ERR_IO, "nothing to go on with: there is no %.300s", from);
+        return err_fix(e, "without --resume the study begins; --resume REPORT.json takes another");
+    }
+    if (!file_read(from, REPORT_MAX_BYTES, text, e)
+        || !study_report_check(s, from, str_text(text), e))
+        return false;
+    o->reuse_json = str_text(text);
+    return true;
+}
+
+/* --- Its end ---------------------------------------------------------------------------------- */
 
 static bool write_file(const char *dir, const char *name, const char *ending,
                        const struct str *text, struct err *e)
@@ -114,24 +164,22 @@ static bool write_report(const char *to, const struct study_report *r, const str
         && write_file(to, r->study->id, ".json", json, e) && write_charts(to, r, e);
 }
 
-static int run_study(const struct cli *c, const struct study *s, const struct study_opts *o)
+static int end_study(const struct cli *c, const struct study_report *r,
+                     const struct study_opts *o)
 {
     struct err e = {0};
-    struct study_report *r = NULL;
-    struct progress pr = cli_progress(c);
     struct str text = {0}, json = {0};
     const char *to = args_value(c->args, OPT_OUTPUT);
-    bool ok = study_run(s, o, &pr, c->cancel, &r, &e);
-    cli_progress_clear(c);
-    if (!ok)
-        return cli_fail(c, &e);
     study_text(&text, r);
     study_json(&json, r);
     bool stopped = r->partial && cancelled(c->cancel);
     const struct str *shown = args_has(c->args, OPT_JSON) ? &json : &text;
     fwrite(str_text(shown), 1, shown->len, stdout);
-    ok = !to || write_report(to, r, &text, &json, &e);
-    study_report_free(r);
+    bool ok = !to || write_report(to, r, &text, &json, &e);
+    if (stopped)
+        keep(o->keep_ctx, r);
+    else if (ok)
+        unlink(o->keep_ctx);
     str_free(&text);
     str_free(&json);
     if (!ok)
@@ -139,8 +187,27 @@ static int run_study(const struct cli *c, const struct study *s, const struct st
     if (to && !args_has(c->args, OPT_JSON))
         fprintf(stderr, "%s: the report\n", to);
     if (stopped)
-        fputs("cancelled: the report is partial\n", stderr);
+        fputs("cancelled: the report is partial; the same line with --resume goes on\n", stderr);
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
+}
+
+static int run_study(const struct cli *c, const struct study *s, struct study_opts *o)
+{
+    struct err e = {0};
+    struct study_report *r = NULL;
+    struct progress pr = cli_progress(c);
+    struct str kept = {0}, earlier = {0};
+    bool ok = kept_path(s, &kept, &e) && may_write(args_value(c->args, OPT_OUTPUT), &e)
+           && read_earlier(c->args, s, str_text(&kept), o, &earlier, &e);
+    o->keep = keep;
+    o->keep_ctx = kept.data;
+    ok = ok && study_run(s, o, &pr, c->cancel, &r, &e);
+    cli_progress_clear(c);
+    int code = ok ? end_study(c, r, o) : cli_fail(c, &e);
+    study_report_free(r);
+    str_free(&earlier);
+    str_free(&kept);
+    return code;
 }
 
 static bool suits(struct study *s, const struct cli *c, const struct study_opts *o, struct err *e)
@@ -156,14 +223,12 @@ int cmd_study(const struct cli *c)
 {
     struct study *s = NULL;
     struct study_opts o = {0};
-    struct str reuse = {0};
     struct err e = {0};
     if (c->args->word.len != 1)
         return cli_usage(c, "which study? one name or file");
-    bool ok = read_options(c->args, &o, &reuse, &e)
+    bool ok = read_options(c->args, &o, &e)
            && study_open(c->args->word.data[0], &s, &e) && suits(s, c, &o, &e);
     int code = ok ? run_study(c, s, &o) : cli_fail(c, &e);
     study_free(s);
-    str_free(&reuse);
     return code;
 }

@@ -190,6 +190,8 @@ struct study_search {
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
                            int n, const struct tuning_opts *o, const struct search_sink *view,
                            struct cancel *c, struct study_search *out, struct err *e);
+/* The report as it is after a case: partial, or the whole. */
+typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = all of it */
     const char *cases;                                   /* "A,B*": of these; NULL = of all */
@@ -201,6 +203,7 @@ struct study_opts {
     const char *reuse_json;                              /* an earlier report, or NULL */
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
     study_tune_fn *tune;                                 /* NULL = tuning_run */
+    study_keep_fn *keep; void *keep_ctx;                 /* after every case; may be NULL */
     bool fresh;                                          /* search what the records know, too */
     const char *weights;                                 /* in place of every tune.weights */
     int budget;                                          /* of every tune.budget; 0: none */
@@ -211,6 +214,9 @@ struct study_opts {
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
+/* ERR_SYNTAX, ERR_NAME unless the text, of the file `name`, is a report of s: what reuse_json
+ * takes. */
+bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
 /* value / base of a cell, NAN when one of them is missing; the same of the paper. */
 double study_ratio(const struct study_report *r, int chosen_case, int variant, int metric);

@@ -4,12 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/version.h"
+#include "sessions/json_text.h"
 #include "sessions/study_impl.h"
-
-static json_t *text_or_null(const char *text)
-{
-    return text && text[0] ? json_string(text) : json_null();
-}
 
 static json_t *real_or_null(double x)
 {
@@ -63,7 +59,7 @@ static json_t *metrics_json(const struct study_report *r, int c, int v)
         put(o, "measured", real_or_null(cell->value[i]));
         put(o, "ratio", real_or_null(study_ratio(r, c, v, i)));
         put(o, "spread", real_or_null(cell->spread[i]));
-        put(o, "reason", text_or_null(cell->missing[i]));
+        put(o, "reason", json_text_or_null(cell->missing[i]));
         put(paper, "value", real_or_null(study_paper(r, c, v, i)));
         put(paper, "ratio", real_or_null(study_paper_ratio(r, c, v, i)));
         put(o, "paper", paper);
@@ -82,8 +78,8 @@ static json_t *search_json(const struct study_cell *cell)
     put(o, "tried", json_integer(cell->tried));
     put(o, "illegal", json_integer(cell->illegal));
     put(o, "failed", json_integer(cell->failed));
-    put(o, "first_illegal", text_or_null(cell->first_illegal));
-    put(o, "ended", text_or_null(cell->ended));
+    put(o, "first_illegal", json_text_or_null(cell->first_illegal));
+    put(o, "ended", json_text_or_null(cell->ended));
     put(o, "best", set_json(&cell->chosen));
     return o;
 }
@@ -95,9 +91,9 @@ static json_t *cell_json(const struct study_report *r, int c, int v)
     put(o, "case", json_string(r->study->cases[r->cases[c]].id));
     put(o, "variant", json_string(r->study->variant[v].id));
     put(o, "state", json_string(cell_state_name[cell->state]));
-    put(o, "reason", text_or_null(cell->reason));
-    put(o, "key", text_or_null(cell->key));
-    put(o, "cache", text_or_null(cell->cache));
+    put(o, "reason", json_text_or_null(cell->reason));
+    put(o, "key", json_text_or_null(cell->key));
+    put(o, "cache", json_text_or_null(cell->cache));
     put(o, "interleaved", json_boolean(cell->interleaved));
     put(o, "search", search_json(cell));
     put(o, "metrics", metrics_json(r, c, v));
@@ -142,7 +138,7 @@ static json_t *metric_list(const struct study *s)
         json_t *o = json_object();
         put(o, "id", json_string(m->id));
         put(o, "title", json_string(m->title));
-        put(o, "unit", text_or_null(m->unit));
+        put(o, "unit", json_text_or_null(m->unit));
         put(o, "value", json_string(m->value));
         put(o, "base", m->base < 0 ? json_null() : json_string(s->variant[m->base].id));
         json_array_append_new(list, o);
@@ -175,11 +171,11 @@ static json_t *findings_json(const struct study_report *r)
         put(o, "text", json_string(f->text));
         put(o, "each", json_string(f->each));
         put(o, "combine", json_string(over_name[f->over]));
-        put(o, "unit", text_or_null(f->unit));
+        put(o, "unit", json_text_or_null(f->unit));
         put(o, "measured", measured);
         put(o, "cases", json_integer(x->n_cases));
         put(o, "missing", json_integer(x->n_missing));
-        put(o, "reason", text_or_null(x->missing));
+        put(o, "reason", json_text_or_null(x->missing));
         put(o, "paper", real_or_null(f->paper));
         put(o, "verdict", verdict_json(x->verdict));
         if (f->by) {
@@ -202,7 +198,7 @@ static json_t *meters_json(const struct study_report *r)
         put(o, "name", json_string(r->meter[i].name));
         put(o, "asked", json_boolean(asked));
         put(o, "available", json_boolean(r->meter[i].available));
-        put(o, "reason", text_or_null(r->meter[i].reason));
+        put(o, "reason", json_text_or_null(r->meter[i].reason));
         json_array_append_new(list, o);
     }
     return list;
@@ -211,9 +207,9 @@ static json_t *meters_json(const struct study_report *r)
 static json_t *paper_json(const struct study *s)
 {
     json_t *o = json_object();
-    put(o, "title", text_or_null(s->paper));
-    put(o, "item", text_or_null(s->item));
-    put(o, "machine", text_or_null(s->machine));
+    put(o, "title", json_text_or_null(s->paper));
+    put(o, "item", json_text_or_null(s->item));
+    put(o, "machine", json_text_or_null(s->machine));
     return o;
 }
 
@@ -224,17 +220,17 @@ void study_json(struct str *out, const struct study_report *r)
     put(o, "format", json_integer(1));
     put(o, "tilescope", json_string(TILESCOPE_VERSION));
     put(o, "study", json_string(s->id));
-    put(o, "title", text_or_null(s->title));
+    put(o, "title", json_text_or_null(s->title));
     put(o, "paper", paper_json(s));
-    put(o, "prose", text_or_null(s->prose));
+    put(o, "prose", json_text_or_null(s->prose));
     put(o, "partial", json_boolean(r->partial));
     put(o, "scale", json_real(r->scale));
     put(o, "all_cases", json_integer(s->n_cases));
-    put(o, "left_out", text_or_null(s->left_out));
+    put(o, "left_out", json_text_or_null(s->left_out));
     put(o, "date", json_string(r->date));
-    put(o, "machine", json_string(r->host));
-    put(o, "compiler", text_or_null(r->compiler));
-    put(o, "isa", text_or_null(r->isa));
+    put(o, "machine", json_text(r->host));
+    put(o, "compiler", json_text_or_null(r->compiler));
+    put(o, "isa", json_text_or_null(r->isa));
     put(o, "threads", json_integer(r->threads));
     put(o, "seed", r->seed <= INT64_MAX ? json_integer((json_int_t)r->seed)
                                         : json_sprintf("%llu", (unsigned long long)r->seed));
@@ -257,9 +253,9 @@ void studies_json(struct str *out, struct study *const *s, int n)
     for (int i = 0; i < n; i++) {
         json_t *x = json_object();
         put(x, "id", json_string(s[i]->id));
-        put(x, "title", text_or_null(s[i]->title));
+        put(x, "title", json_text_or_null(s[i]->title));
         put(x, "paper", paper_json(s[i]));
-        put(x, "file", json_string(s[i]->path));
+        put(x, "file", json_text(s[i]->path));
         put(x, "cases", json_integer(s[i]->n_cases));
         put(x, "variants", json_integer(s[i]->n_variants));
         put(x, "metrics", json_integer(s[i]->n_metrics));
@@ -303,6 +299,24 @@ static void take_steps(struct arena *a, const json_t *run, struct study_cell *ce
         step[cell->n_steps++] = arena_strdup(a, text ? text : "");
     }
     cell->step = step;
+}
+
+bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e)
+{
+    json_error_t at;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &at);
+    const char *of = json_string_value(json_object_get(root, "study"));
+    bool ok = of && json_is_array(json_object_get(root, "cells"));
+    if (!root)
+        err_set(e, ERR_SYNTAX, "%.200s:%d:%d: no JSON: %.200s", name, at.line, at.column, at.text);
+    else if (!ok)
+        err_set(e, ERR_SYNTAX, "%.200s is no report of a study", name);
+    else if (!streq(of, s->id))
+        ok = err_set(e, ERR_NAME, "%.200s is a report of %.80s, not of %s", name, of, s->id);
+    if (!ok)
+        err_fix(e, "--resume takes what `tilescope study %s -o FILE.json` wrote", s->id);
+    json_decref(root);
+    return ok;
 }
 
 bool study_reuse(const char *report_json, struct arena *a, struct study_cell *cell)

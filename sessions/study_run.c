@@ -137,7 +137,6 @@ static void cell_fails(struct study_report *r, struct study_cell *cell, enum cel
 {
     cell->state = state;
     cell->reason = arena_strdup(r->arena, reason);
-    r->partial = r->partial || state == CELL_LEFT;
 }
 
 /* search */
@@ -319,28 +318,59 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
+/* What a cell is, and its key.  False: it has no program, and is finished. */
+static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
+                      struct study_code *code, struct study_tune *tune)
+{
+    const struct study *s = run->s;
+    const struct study_variant *var = &s->variant[v];
+    struct arena *a = run->r->arena;
+    struct study_set first = study_grid_at(a, &var->search, 0);
+    struct err why = {0};
+    int bad;
+    if (!study_code(a, s, c, v, &first, code, &bad, &why)) {
+        cell_fails(run->r, cell, CELL_FAILED, why.text);
+        return false;
+    }
+    take_code(run->r, cell, code);
+    *tune = study_tune_scaled(run->r, run->opts, c, v);
+    cell->key = cell_key(run, code, &s->cases[c], var, combinations_of(run, var), tune);
+    return true;
+}
+
+/* First of all what an earlier report has, so that no partial report has less. */
+static void reuse_cells(struct running *run)
+{
+    struct study_report *r = run->r;
+    struct study_code code;
+    struct study_tune tune;
+    for (int i = 0; run->opts->reuse_json && i < r->n_cases * run->s->n_variants; i++) {
+        int v = i % run->s->n_variants;
+        struct study_cell *cell = &r->cell[i];
+        if (!open_cell(run, cell, r->cases[i / run->s->n_variants], v, &code, &tune)
+            || !study_reuse(run->opts->reuse_json, r->arena, cell))
+            continue;
+        cell->reason = NULL;
+        run->searches_left -= run->s->variant[v].search.n > 0;
+        run->any = true;
+        study_cell_values(r, cell);
+    }
+}
+
 /* Up to the program that is to be measured: cell->state is CELL_READY, or the cell is finished. */
 static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
     const struct study_variant *var = &s->variant[v];
     struct study_code code;
-    struct study_set first = study_grid_at(run->r->arena, &var->search, 0);
-    struct err why = {0};
-    int bad;
-    struct arena *a = run->r->arena;
-    if (!study_code(a, s, c, v, &first, &code, &bad, &why)) {
-        cell_fails(run->r, cell, CELL_FAILED, why.text);
-        return true;
-    }
-    take_code(run->r, cell, &code);
-    struct study_tune tune = study_tune_scaled(run->r, run->opts, c, v);
+    struct study_tune tune;
     struct search_sink sink = { .ctx = run, .view = show_tuning };
-    cell->key = cell_key(run, &code, &s->cases[c], var, combinations_of(run, var), &tune);
-    if (run->opts->reuse_json && study_reuse(run->opts->reuse_json, a, cell)) {
-        run->searches_left -= var->search.n > 0;
+    int bad;
+    if (cell->state == CELL_REUSED)
         return true;
-    }
+    cell->reason = NULL;
+    if (!open_cell(run, cell, c, v, &code, &tune))
+        return true;
     if (var->search.n) {
         if (!search(run, cell, c, v, e))
             return false;
@@ -348,7 +378,7 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
             cell_fails(run->r, cell, CELL_FAILED, no_combination(run->r, cell));
             return true;
         }
-        if (!study_code(a, s, c, v, &cell->chosen, &code, &bad, e))
+        if (!study_code(run->r->arena, s, c, v, &cell->chosen, &code, &bad, e))
             return false;
         take_code(run->r, cell, &code);
     }
@@ -403,7 +433,7 @@ static bool run_case(struct running *run, int i, struct arena *pass, struct err 
     const struct measurement **timed = ARENA_ARRAY(pass, const struct measurement *, n);
     for (int v = 0; v < n; v++) {
         run->done = i * n + v;
-        if (cancelled(run->cancel))
+        if (cell[v].state != CELL_REUSED && cancelled(run->cancel))
             cell_fails(run->r, &cell[v], CELL_LEFT, "cancelled");
         else if (!prepare_cell(run, &cell[v], run->r->cases[i], v, e)
                  && !settle(run, &cell[v], e))
@@ -426,14 +456,29 @@ static bool run_case(struct running *run, int i, struct arena *pass, struct err 
     return true;
 }
 
+/* The report of what there is. */
+static void sum_up(struct study_report *r, double began)
+{
+    r->partial = false;
+    for (int i = 0; i < r->n_cases * r->study->n_variants; i++)
+        r->partial = r->partial || r->cell[i].state == CELL_LEFT;
+    r->seconds = clock_s() - began;
+    memset(r->result, 0, sizeof *r->result * (size_t)r->study->n_findings);
+    study_findings(r);
+}
+
 /* After the first number, an error belongs to its cell. */
-static bool run_cells(struct running *run, struct err *e)
+static bool run_cells(struct running *run, double began, struct err *e)
 {
     struct arena *pass = arena_new();
     bool ok = true;
+    reuse_cells(run);
     for (int i = 0; ok && i < run->r->n_cases; i++) {
         arena_reset(pass);
         ok = run_case(run, i, pass, e);
+        sum_up(run->r, began);
+        if (ok && run->opts->keep && !cancelled(run->cancel))
+            run->opts->keep(run->opts->keep_ctx, run->r);
     }
     arena_free(pass);
     return ok;
@@ -490,7 +535,10 @@ static struct study_report *open_report(const struct study *s, const struct stud
         cell->value = ARENA_ARRAY(a, double, s->n_metrics);
         cell->spread = ARENA_ARRAY(a, double, s->n_metrics);
         cell->missing = ARENA_ARRAY(a, const char *, s->n_metrics);
+        cell_fails(r, cell, CELL_LEFT, "not reached");
+        study_cell_values(r, cell);
     }
+    r->n_meters = meters_probe(r->meter, COUNT_OF(r->meter));
     return r;
 }
 
@@ -510,13 +558,10 @@ bool study_run(const struct study *s, const struct study_opts *o, const struct p
                                          .isa = r->isa };
     for (int v = 0; v < s->n_variants; v++)
         run.searches_left += s->variant[v].search.n > 0 ? r->n_cases : 0;
-    if (!run_cells(&run, e)) {
+    if (!run_cells(&run, start, e)) {
         study_report_free(r);
         return false;
     }
-    r->n_meters = meters_probe(r->meter, COUNT_OF(r->meter));
-    r->seconds = clock_s() - start;
-    study_findings(r);
     *out = r;
     return true;
 }

@@ -136,12 +136,10 @@ static int fastest_search(const struct study_tune *t, const struct study_search 
     return best;
 }
 
-static void ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
-                 const char *reason)
+static void ends(struct study_cell *cell, enum cell_state state, const char *reason)
 {
     cell->state = state;
     cell->reason = reason;
-    r->partial = r->partial || state == CELL_LEFT;
 }
 
 static void take_searches(struct study_report *r, struct study_cell *cell,
@@ -151,7 +149,7 @@ static void take_searches(struct study_report *r, struct study_cell *cell,
     int best = fastest_search(t, search);
     struct str json = {0};
     if (best < 0) {
-        ends(r, cell, CELL_FAILED, "nothing that the tuner measured is right");
+        ends(cell, CELL_FAILED, "nothing that the tuner measured is right");
         return;
     }
     study_tune_json(&json, t, trained, search);
@@ -173,7 +171,7 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     const char *trained = "";
     bool ok = true, stopped = false;
     if (t->weights && !weights_bytes(r->arena, t->weights, &weights, &trained, &why)) {
-        ends(r, cell, CELL_FAILED,
+        ends(cell, CELL_FAILED,
              arena_printf(r->arena, "%s; `tilescope pretrain` makes weights", why.text));
         str_free(&weights);
         return true;
@@ -186,7 +184,7 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     }
     str_free(&weights);
     if (ok && stopped)
-        ends(r, cell, CELL_LEFT, "cancelled");
+        ends(cell, CELL_LEFT, "cancelled");
     else if (ok)
         take_searches(r, cell, t, trained, search);
     return ok;

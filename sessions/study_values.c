@@ -15,6 +15,7 @@ void study_cell_values(struct study_report *r, struct study_cell *cell)
         const struct study_metric *m = &r->study->metric[i];
         struct err e = {0};
         cell->value[i] = cell->spread[i] = NAN;
+        cell->missing[i] = NULL;
         if (!cell->json || cell->state > CELL_REUSED)
             cell->missing[i] = cell->reason ? cell->reason : "not measured";
         else if (!report_number(cell->json, m->value, &cell->value[i], &e))

@@ -54,7 +54,27 @@ out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" study alt.fig
 same 'Ctrl-C: exit 130' 130 $?
 grep -q '^PARTIAL' <<< "$out" && grep -q 'left out: cancelled' <<< "$out" \
     && pass 'and a partial report' || flunk 'a partial report' "$(head -n 5 <<< "$out")"
-same 'and a word about it' 'cancelled: the report is partial' "$(cat "$dir/err")"
+same 'and a word about it' 'cancelled: the report is partial; the same line with --resume goes on' \
+    "$(cat "$dir/err")"
+
+# kill -9: what was measured by then is taken over, and gone when the study is finished.
+state=${XDG_STATE_HOME:-}
+export XDG_STATE_HOME=$dir/state
+sed 's/^  meters: sim/  meters: clock\n  time: 0.7/' "$rows" > "$dir/slow.yaml"
+part=$dir/state/tilescope/study-rows.json
+"$TILESCOPE" study "$dir/slow.yaml" > /dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 400; i++)); do
+    [ -e "$part" ] && break
+    sleep 0.05
+done
+kill -9 $pid
+wait $pid 2> /dev/null
+t 2 'is a report of rows, not of alt.table3' study alt.table3 --resume "$part"
+t 0 'reused +[2-8] cells' study "$dir/slow.yaml" --resume
+same 'it is gone when the study is finished' '' "$(ls "$part" 2> /dev/null)"
+t 2 'nothing to go on with' study "$dir/slow.yaml" --resume
+export XDG_STATE_HOME=$state
 
 # SPEC I.1: a miss that fetches four lines predicts 512 T / 64; rows of 1000 floats miss more.
 rows() {

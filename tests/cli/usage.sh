@@ -70,7 +70,11 @@ t 2 '' show "$gmm" --branch other
 
 t 2 'tune takes no --meters' tune "$gmm" --meters clock
 t 2 'fix: random' tune "$gmm" --strategy rnadom
-t 2 '--resume needs a value' study alt.table3 --resume
+t 2 'nothing to go on with: there is no .*study-alt.table3.json' study alt.table3 --resume
+printf '{"study": "x", "cells": []}' > "$dir/x.json"
+t 2 'x.json is a report of x, not of alt.table3' study alt.table3 --resume "$dir/x.json"
+t 2 'cannot|No such|Not a directory' study alt.table3 -o "$dir/x.json/report"
+t 2 'written to a file, not to standard output' tune "$gmm" -o -
 t 2 'model.onnx' import model.onnx
 t 2 'model.onnx' run model.onnx
 t 2 'which model' import

@@ -547,6 +547,78 @@ static void test_cancel(void **state)
     free(text);
 }
 
+/* After each case the report so far can be kept, and what it has is taken from it, before anything
+ * is measured. */
+struct keeper { int n; struct str first; };
+static void keep_first(void *ctx, const struct study_report *r)
+{
+    struct keeper *k = ctx;
+    if (k->n++ > 0) {
+        assert_false(r->partial);
+        return;
+    }
+    assert_true(r->partial && r->result[0].n_missing == 1);
+    assert_string_equal(study_cell(r, 1, 0)->reason, "not reached");
+    study_json(&k->first, r);
+}
+
+static void test_keep(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct keeper k = {0};
+    struct script script = {0}, again = {0};
+    struct study_opts o = { .scale = 1, .measure = measured_so, .ctx = &script, .keep = keep_first,
+                            .keep_ctx = &k, .host = "h" };
+    struct study_report *r = NULL;
+    struct err e = {0};
+    assert_true(study_run(s, &o, NULL, &script.cancel, &r, &e));
+    assert_int_equal(k.n, 2);
+    study_report_free(r);
+    assert_true(study_report_check(s, "r.json", str_text(&k.first), &e));
+    o.reuse_json = str_text(&k.first);
+    o.ctx = &again;
+    o.keep = NULL;
+    atomic_store(&again.cancel.raised, 1);      /* nothing of the earlier report is lost by it */
+    assert_true(study_run(s, &o, NULL, &again.cancel, &r, &e));
+    assert_int_equal(again.calls, 0);
+    assert_true(r->partial);
+    for (int v = 0; v < 3; v++) {
+        assert_int_equal(study_cell(r, 0, v)->state, CELL_REUSED);
+        assert_int_equal(study_cell(r, 1, v)->state, CELL_LEFT);
+    }
+    assert_true(study_cell(r, 0, 0)->value[0] > 0);
+    assert_null(study_cell(r, 0, 0)->missing[0]);
+    study_report_free(r);
+    str_free(&k.first);
+    study_free(s);
+    free(text);
+}
+
+static void test_no_report(void **state)
+{
+    static const struct { const char *json, *want; enum err_code code; } row[] = {
+        { "{\"study\": \"de", "r.json:1:13: no JSON: ", ERR_SYNTAX },
+        { "[]", "r.json is no report of a study", ERR_SYNTAX },
+        { "{\"study\": \"demo\"}", "r.json is no report of a study", ERR_SYNTAX },
+        { "{\"study\": \"other\", \"cells\": []}", "r.json is a report of other, not",
+          ERR_NAME },
+    };
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct err e = {0};
+        assert_false(study_report_check(s, "r.json", row[i].json, &e));
+        if (!str_starts(e.text, row[i].want))
+            fail_msg("%s", e.text);
+        assert_int_equal(e.code, row[i].code);
+    }
+    study_free(s);
+    free(text);
+}
+
 static void test_environment(void **state)
 {
     (void)state;
@@ -643,7 +715,7 @@ int main(void)
         cmocka_unit_test(test_budget),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_schema),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reuse), cmocka_unit_test(test_keep), cmocka_unit_test(test_no_report),
     };
     return cmocka_run_group_tests_name("study", tests, NULL, NULL);
 }
