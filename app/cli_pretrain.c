@@ -7,6 +7,7 @@
 
 #include "app/cli.h"
 #include "kernels/gen/gen.h"
+#include "sessions/json_text.h"
 #include "sessions/pretrain.h"
 
 struct pretrainer {
@@ -97,8 +98,9 @@ static void visited(void *ctx, const struct pretrain_visit *v)
 static void print_json(const struct pretrainer *x, const struct pretrain *p,
                        const struct pretrain_opts *o, const struct pretrain_done *done)
 {
-    json_t *j = json_pack("{s:i, s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:O}", "format",
-                          1, "file", p->path, "weights", o->weights, "seed", (json_int_t)p->seed,
+    json_t *j = json_pack("{s:i, s:o, s:o, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:O}", "format",
+                          1, "file", json_text(p->path), "weights", json_text(o->weights),
+                          "seed", (json_int_t)p->seed,
                           "passes", p->passes, "budget", p->budget, "measured", p->measured,
                           "resumed", done->resumed, "visits", done->visits, "of", done->of,
                           "finished", done->finished, "searches", x->visits);

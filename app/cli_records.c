@@ -1,12 +1,14 @@
 /* `tilescope records`: what was measured; this file has the verbs that move or delete it. */
 #include "app/cli_records.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "explorer/command.h"
 #include "kernels/base/file.h"
+#include "sessions/json_text.h"
 
 #define IMPORT_MAX_BYTES ((size_t)1 << 30)
 #define ROWS 20
@@ -138,7 +140,7 @@ static bool check_one(void *ctx, const struct record *rec)
         if (!k->ok) {
             err_set(k->e, ERR_SYNTAX, "the file is whole, but trial %d of run %s is not:"
                     " \"%.100s\": %.200s", rec->trial, rec->run, line[i], why.text);
-            err_fix(k->e, "tilescope records prune --run %s deletes that run", rec->run);
+            err_fix(k->e, "tilescope records prune --run %s --yes deletes that run", rec->run);
         }
     }
     if (++k->n % 256 == 0) {
@@ -168,51 +170,54 @@ static bool do_check(struct ask *k, struct err *e)
 }
 
 /* Damaged files need no leave to be moved. */
-static bool may_move(const struct cli *c, struct err *e)
-{
-    struct records *r;
-    struct err why = {0};
-    if (args_has(c->args, OPT_YES) || !records_open_reading(NULL, &r, &why))
-        return true;
-    bool sound = records_exists(r) && records_check(r, &why);
-    if (sound) {
-        err_set(e, ERR_STEP, "%s is sound: nothing is gained by moving it away", records_file(r));
-        err_fix(e, "tilescope records aside --yes moves it all the same");
-    }
-    records_close(r);
-    return !sound;
-}
-
-/* The one verb that does not need to open the file. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
     struct err e = {0};
-    if (!may_move(c, &e) || !records_set_aside(NULL, &moved, &e))
+    bool may = args_has(c->args, OPT_YES) || records_damaged(NULL, &e);
+    e = may ? (struct err){0} : e;
+    if (!may || !records_set_aside(NULL, &moved, &e))
         return cli_fail(c, &e);
-    printf("moved to %s; the next run starts a new file\n", str_text(&moved));
+    struct str out = {0};
+    if (args_has(c->args, OPT_JSON)) {
+        str_add(&out, "{\"format\": 1, \"moved\": ");
+        str_json(&out, str_text(&moved));
+        str_add(&out, "}\n");
+    } else {
+        str_printf(&out, "moved to %s; the next run starts a new file\n", str_text(&moved));
+    }
+    cli_put(&out);
     str_free(&moved);
     return EXIT_FINE;
 }
 
 /* --- The command ------------------------------------------------------------------------------ */
 
+/* Sets of options, by enum opt. */
+#define HAS(id) (1ull << OPT_##id)
+#define OF_TASK (HAS(THREADS) | HAS(ISA) | HAS(MACHINE))
+#define OF_RUN (OF_TASK | HAS(RUN) | HAS(BEFORE))
+#define OF_RECORD (OF_RUN | HAS(OUTCOME) | HAS(FAILED))
+static_assert(OPT_COUNT <= 64, "a set of options is one word");
+
 static const struct verb {
     const char *name;
     bool writes, alone;                  /* alone: about the file in use, no operand */
+    unsigned long long options;          /* of those that only some verbs take */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
-    { "list", false, false, records_do_list },
-    { "show", false, false, records_do_show },
-    { "best", false, false, records_do_best },
-    { "runs", false, false, records_do_runs },
-    { "export", false, false, do_export },
-    { "import", true, false, do_import },
-    { "merge", true, false, do_merge },
-    { "prune", true, false, do_prune },
-    { "check", false, true, do_check },
-    { "aside", true, true, NULL },
+    { "list", false, false, OF_RECORD, records_do_list },
+    { "show", false, false, OF_RECORD | HAS(COUNT_ROWS), records_do_show },
+    { "best", false, false, OF_RUN | HAS(COUNT_ROWS) | HAS(OUTPUT), records_do_best },
+    { "runs", false, false, OF_RUN | HAS(COUNT_ROWS), records_do_runs },
+    { "export", false, false, OF_RECORD | HAS(OUTPUT), do_export },
+    { "import", true, false, 0, do_import },
+    { "merge", true, false, 0, do_merge },
+    { "prune", true, false, OF_RECORD | HAS(KEEP) | HAS(YES), do_prune },
+    { "check", false, true, 0, do_check },
+    { "aside", true, true, HAS(YES), NULL },
 };
+#undef HAS
 
 static const struct verb *find_verb(const char *name, struct err *e)
 {
@@ -231,9 +236,15 @@ static const struct verb *find_verb(const char *name, struct err *e)
     return NULL;
 }
 
-/* A word behind a verb that takes none may be meant as another file. */
+/* An option that would be ignored is a mistake.  A word behind a verb that takes none may be meant
+ * as another file. */
 static bool takes(const struct verb *v, const struct args *args, struct err *e)
 {
+    for (int i = 0; i < args->given.len; i++) {
+        enum opt o = args->given.data[i].opt;
+        if (opt_info[o].commands != IN_ALL && o != OPT_JSON && !(v->options >> o & 1))
+            return err_set(e, ERR_SYNTAX, "records %s takes no --%s", v->name, opt_info[o].name);
+    }
     if (!v->alone || args->word.len == 1)
         return true;
     err_set(e, ERR_SYNTAX, "records %s takes no operand", v->name);

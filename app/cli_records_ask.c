@@ -27,6 +27,7 @@ static bool find_run(struct ask *k, const char *name, struct err *e)
         }
     if (found > 1)
         return err_set(e, ERR_NAME, "%d runs begin with %s", found, name);
+    k->f.any_machine = k->f.any_machine || !args_has(k->args, OPT_MACHINE);
     return found == 1 || none_such(e, "run", name, "runs");
 }
 

@@ -183,6 +183,9 @@ bool records_prune(struct records *r, const struct record_filter *f, int64_t kee
                    struct records_pruned *out, struct err *e);
 /* Reads all of the file; ERR_IO says what is damaged. */
 bool records_check(struct records *r, struct err *e);
+/* Whether the file is damaged; *e says how, or what it is instead: sound, another program's, of a
+ * newer tilescope, locked, not there. */
+bool records_damaged(const char *path, struct err *e);
 /* Renames a file (and its log) that cannot be used, to FILE.aside-N; moved gets the new name. */
 bool records_set_aside(const char *path, struct str *moved, struct err *e);
 #endif

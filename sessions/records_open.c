@@ -46,8 +46,9 @@ static const char *const schema_step[] = {
 
 /* --- What went wrong -------------------------------------------------------------------------- */
 
-static bool damaged(const struct records *r, struct err *e, const char *how)
+static bool damaged(struct records *r, struct err *e, const char *how)
 {
+    r->damaged = true;
     err_set(e, ERR_IO, "the records in %s are damaged: %s", r->path, how);
     if (r->other)
         return err_fix(e, "nothing was changed. `sqlite3 FILE .recover` reads what is left of it");
@@ -357,20 +358,23 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool folder(const struct records *r, struct err *e)
+{
+    err_set(e, ERR_IO, "%s is a folder, not a file of records", r->path);
+    return err_fix(e, "%s%.200s/records.db", r->other ? "" : "TILESCOPE_RECORDS=", r->path);
+}
+
 static bool connect_any(struct records *r, struct err *e)
 {
     r->exists = file_exists(r->path);
-    if (is_folder(r->path)) {
-        err_set(e, ERR_IO, "%s is a folder, not a file of records", r->path);
-        return err_fix(e, "%s%.200s/records.db", r->other ? "" : "TILESCOPE_RECORDS=", r->path);
-    }
+    if (is_folder(r->path))
+        return folder(r, e);
     if (!r->reading)
         return connect_to(r, r->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
     return r->exists ? connect_reading(r, e) : connect_to(r, ":memory:", SQLITE_OPEN_READWRITE, e);
 }
 
-static bool open_any(const char *path, bool reading, bool other, struct records **out,
-                     struct err *e)
+static struct records *records_new(bool reading, bool other)
 {
     struct records *r = xcalloc(1, sizeof *r);
     struct machine m;
@@ -378,7 +382,19 @@ static bool open_any(const char *path, bool reading, bool other, struct records 
     r->other = other;
     machine_read(&m);
     machine_model_fingerprint(&r->machine, &m);
-    if (set_path(r, path, e) && connect_any(r, e) && check_schema(r, e)) {
+    return r;
+}
+
+static bool open_file(struct records *r, const char *path, struct err *e)
+{
+    return set_path(r, path, e) && connect_any(r, e) && check_schema(r, e);
+}
+
+static bool open_any(const char *path, bool reading, bool other, struct records **out,
+                     struct err *e)
+{
+    struct records *r = records_new(reading, other);
+    if (open_file(r, path, e)) {
         *out = r;
         return true;
     }
@@ -459,6 +475,23 @@ bool records_check(struct records *r, struct err *e)
     return ok;
 }
 
+static bool no_records(const struct records *r, struct err *e)
+{
+    return err_set(e, ERR_IO, "there are no records: %s does not exist", r->path);
+}
+
+bool records_damaged(const char *path, struct err *e)
+{
+    struct records *r = records_new(true, false);
+    if (open_file(r, path, e) && (r->exists || no_records(r, e)) && records_check(r, e)) {
+        err_set(e, ERR_STEP, "%s is sound: nothing is gained by moving it away", r->path);
+        err_fix(e, "tilescope records aside --yes moves it all the same");
+    }
+    bool found = r->damaged;
+    records_close(r);
+    return found;
+}
+
 bool records_set_aside(const char *path, struct str *moved, struct err *e)
 {
     static const char *const part[] = { "-wal", "-shm", "" };
@@ -468,7 +501,9 @@ bool records_set_aside(const char *path, struct str *moved, struct err *e)
     if (!set_path(&r, path, e))
         return false;
     if (!file_exists(r.path))
-        return err_set(e, ERR_IO, "there are no records: %s does not exist", r.path);
+        return no_records(&r, e);
+    if (is_folder(r.path))
+        return folder(&r, e);
     for (;; n++) {
         snprintf(to, sizeof to, "%s.aside-%d", r.path, n);
         if (!file_exists(to))

@@ -5,31 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions/json_text.h"
 #include "sessions/records_impl.h"
-
-/* What is no UTF-8 (words of a compiler) becomes question marks. */
-static void add_text(struct str *out, const char *text)
-{
-    size_t n = strlen(text), bad;
-    char *clean = NULL;
-    while (!utf8_valid(clean ? clean : text, n, &bad)) {
-        if (!clean)
-            clean = xstrdup(text);
-        clean[bad] = '?';
-    }
-    json_t *j = json_stringn(clean ? clean : text, n);
-    char *quoted = json_dumps(j, JSON_ENCODE_ANY);
-    str_add(out, quoted ? quoted : "\"\"");
-    free(quoted);
-    free(clean);
-    json_decref(j);
-}
 
 static void text_key(struct str *out, const char *key, const char *text)
 {
     str_printf(out, ", \"%s\": ", key);
     if (text && *text)
-        add_text(out, text);
+        str_json(out, text);
     else
         str_add(out, "null");
 }
@@ -76,7 +59,7 @@ static void add_steps(struct str *out, const char *steps)
     str_add(out, ", \"steps\": [");
     for (int i = 0; i < n; i++) {
         str_add(out, i ? ", " : "");
-        add_text(out, line[i]);
+        str_json(out, line[i]);
     }
     str_add(out, "]");
     arena_free(a);

@@ -7,28 +7,12 @@
 #include "profile/eventset.h"
 #include "profile/oracle.h"
 #include "profile/roofline.h"
+#include "sessions/json_text.h"
 #include "sessions/machine_json.h"
 #include "sessions/report.h"
 #include "sessions/report_impl.h"
 
 /* values: what was not measured is null */
-
-/* Malformed UTF-8 (a compiler's message cut in the middle) becomes '?'. */
-static json_t *text_of(const char *text)
-{
-    char *clean = xstrdup(text);
-    size_t n = strlen(clean);
-    for (size_t from = 0, bad; !utf8_valid(clean + from, n - from, &bad); from += bad)
-        clean[from + bad] = '?';
-    json_t *v = json_string(clean);
-    free(clean);
-    return v;
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text[0] ? text_of(text) : json_null();
-}
 
 /* NaN and infinity have no JSON. */
 static json_t *real_if(bool known, double v)
@@ -70,7 +54,7 @@ static json_t *unavailable(const char *reason)
 {
     json_t *o = json_object();
     put(o, "available", json_false());
-    put(o, "reason", text_of(reason));
+    put(o, "reason", json_text(reason));
     return o;
 }
 
@@ -119,8 +103,9 @@ static json_t *sites_json(const struct sim_result *s)
     for (int i = 0; i < s->n_sites; i++) {
         const struct sim_site *t = &s->site[i];
         json_t *o = json_object();
-        put(o, "site", text_of(t->text));
-        put(o, "tensor", t->tensor >= s->n ? json_null() : text_of(s->by_tensor[t->tensor].tensor));
+        put(o, "site", json_text(t->text));
+        put(o, "tensor", t->tensor >= s->n ? json_null()
+                                           : json_text(s->by_tensor[t->tensor].tensor));
         put(o, "store", t->tensor >= s->n ? json_null() : json_boolean(t->is_store));
         put(o, "accesses", json_integer(t->accesses));
         put_misses(o, s, t->l1_misses, t->l2_misses, t->l3_misses);
@@ -188,7 +173,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     put(o, "streamed_bytes", json_integer(s->streamed_bytes));
     put(o, "by_tensor", by_tensor_json(s));
     put(o, "l1", geometry_json(&s->cache.level[0].geometry));
-    put(o, "cache", text_of(str_text(&cache)));
+    put(o, "cache", json_text(str_text(&cache)));
     put(o, "levels", levels_json(s));
     put_bytes(o, s);
     put(o, "sites", sites_json(s));
@@ -220,7 +205,7 @@ static json_t *metric_json(const struct count *c)
 {
     json_t *o = json_object();
     put(o, "value", real_if(true, c->value));
-    put(o, "unit", text_or_null(c->unit));
+    put(o, "unit", json_text_or_null(c->unit));
     return o;
 }
 
@@ -256,9 +241,9 @@ static json_t *counts_json(const struct counts *p, bool asked, const char *meter
     put(o, "available", json_true());
     put_counts(o, p);
     if (p->missing[0])
-        put(o, "missing", text_of(p->missing));
+        put(o, "missing", json_text(p->missing));
     if (p->source[0])
-        put(o, "source", text_of(p->source));
+        put(o, "source", json_text(p->source));
     return o;
 }
 
@@ -285,14 +270,14 @@ static void put_timing(json_t *o, const struct measurement *m)
 {
     put(o, "latency_ms", latency_json(&m->latency));
     put(o, "cold_latency_ms", latency_json(&m->cold_latency));
-    put(o, "cold_method", text_or_null(m->cold_method));
+    put(o, "cold_method", json_text_or_null(m->cold_method));
     json_t *huge = m->huge_asked ? json_object() : json_null();
     if (m->huge_asked) {
         put(huge, "bytes", json_integer(m->huge_bytes));
         put(huge, "of_bytes", json_integer(m->huge_of_bytes));
     }
     put(o, "huge_pages", huge);
-    put(o, "threads_note", text_or_null(m->threads_note));
+    put(o, "threads_note", json_text_or_null(m->threads_note));
 }
 
 static json_t *baseline_json(const struct baseline *b)
@@ -308,8 +293,8 @@ static json_t *baseline_json(const struct baseline *b)
     put(o, "ratio", real_if(b->ratio > 0, b->ratio));
     put(o, "verified", json_boolean(b->verified));
     put(o, "max_rel_err", real_if(b->max_rel_err < ORACLE_INFINITE, b->max_rel_err));
-    put(o, "implementation", text_of(b->implementation));
-    put(o, "layout", text_of(b->layout));
+    put(o, "implementation", json_text(b->implementation));
+    put(o, "layout", json_text(b->layout));
     return o;
 }
 
@@ -327,7 +312,7 @@ static json_t *steps_json(const struct program *p)
 {
     json_t *list = json_array();
     for (int i = 0; i < p->n_steps; i++)
-        json_array_append_new(list, text_of(p->steps[i]));
+        json_array_append_new(list, json_text(p->steps[i]));
     return list;
 }
 
@@ -339,7 +324,7 @@ static json_t *notes_json(const struct program *p)
     program_print_notes(&notes, p);
     char *rest = NULL, *line = notes.len ? strtok_r(notes.data, "\n", &rest) : NULL;
     for (; line; line = strtok_r(NULL, "\n", &rest))
-        json_array_append_new(list, text_of(line));
+        json_array_append_new(list, json_text(line));
     str_free(&notes);
     return list;
 }
@@ -348,8 +333,8 @@ static json_t *notes_json(const struct program *p)
 static void put_clock(json_t *o, const struct measurement *m)
 {
     bool compared = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG;
-    put(o, "outcome", text_of(outcome_name[m->outcome]));
-    put(o, "reason", text_or_null(m->reason));
+    put(o, "outcome", json_text(outcome_name[m->outcome]));
+    put(o, "reason", json_text_or_null(m->reason));
     put(o, "verified", json_boolean(m->verified));
     put(o, "max_rel_err", real_if(compared && m->max_rel_err < ORACLE_INFINITE, m->max_rel_err));
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
@@ -358,7 +343,7 @@ static void put_clock(json_t *o, const struct measurement *m)
     put(o, "executed_gflops", real_if(m->executed_gflops > 0, m->executed_gflops));
     put(o, "peak_gflops", real_if(m->peak_gflops > 0, m->peak_gflops));
     put(o, "peak_fraction", real_if(m->peak_fraction > 0, m->peak_fraction));
-    put(o, "peak_reason", text_or_null(m->peak_reason));
+    put(o, "peak_reason", json_text_or_null(m->peak_reason));
 }
 
 static void put_result(json_t *o, const struct measurement *m, unsigned meters)
@@ -379,7 +364,7 @@ static json_t *edges_json(const struct roofline *r)
     json_t *list = json_array();
     for (int i = 0; i < r->n; i++) {
         json_t *o = json_object();
-        put(o, "from", text_of(model_level_name[r->roof[i].from]));
+        put(o, "from", json_text(model_level_name[r->roof[i].from]));
         put(o, "bytes", real_if(true, r->roof[i].bytes));
         put(o, "intensity", real_if(true, r->roof[i].intensity));
         put(o, "gflops", real_if(true, r->roof[i].gflops));
@@ -395,20 +380,21 @@ static json_t *roofline_json(const struct graph *g, const struct measurement *m,
     json_t *o = json_object();
     roofline_of(model, g->flops, g->bytes, m, &r);
     put(o, "intensity", real_if(r.intensity > 0, r.intensity));
-    put(o, "intensity_of", text_of(r.simulated ? "simulated" : "compulsory"));
+    put(o, "intensity_of", json_text(r.simulated ? "simulated" : "compulsory"));
     put(o, "compulsory_intensity", real_if(r.compulsory > 0, r.compulsory));
-    put(o, "home", r.bound > 0 ? text_of(model_level_name[r.home]) : json_null());
+    put(o, "home", r.bound > 0 ? json_text(model_level_name[r.home]) : json_null());
     put(o, "edges", edges_json(&r));
     put(o, "bound_gflops", real_if(r.bound > 0, r.bound));
-    put(o, "bound_by", r.bound > 0 ? text_of(roofline_by_name(r.by)) : json_null());
+    put(o, "bound_by", r.bound > 0 ? json_text(roofline_by_name(r.by)) : json_null());
     put(o, "bound_fraction", real_if(r.fraction > 0, r.fraction));
-    put(o, "model_date", text_or_null(model ? model->date : ""));
+    put(o, "model_date", json_text_or_null(model ? model->date : ""));
     struct str doubts = {0};
     if (model)
         roofline_doubts(model, m, &doubts);
-    put(o, "model_doubts", text_or_null(str_text(&doubts)));
+    put(o, "model_doubts", json_text_or_null(str_text(&doubts)));
     str_free(&doubts);
-    put(o, "reason", text_or_null(model ? "" : "no machine model: tilescope machine measures it"));
+    put(o, "reason", json_text_or_null(model ? ""
+                                             : "no machine model: tilescope machine measures it"));
     return o;
 }
 
@@ -420,17 +406,17 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     json_t *o = json_object();
     m = m ? m : &nothing;
     put(o, "format", json_integer(1));
-    put(o, "operator", text_of(p->base->op));
-    put(o, "spec", text_of(p->base->spec));
-    put(o, "title", text_or_null(s->title));
-    put(o, "branch", text_of(history_branch(s->history, history_branch_index(s->history))->name));
+    put(o, "operator", json_text(p->base->op));
+    put(o, "spec", json_text(p->base->spec));
+    put(o, "title", json_text_or_null(s->title));
+    put(o, "branch", json_text(history_branch(s->history, history_branch_index(s->history))->name));
     put(o, "steps", steps_json(p));
     put(o, "notes", notes_json(p));
     put_result(o, m, meters);
     put(o, "roofline", roofline_json(p->base, m, model));
-    put(o, "machine", text_or_null(machine ? machine : ""));
-    put(o, "isa", text_or_null(m->isa));
-    put(o, "compiler", text_or_null(m->compiler));
+    put(o, "machine", json_text_or_null(machine ? machine : ""));
+    put(o, "isa", json_text_or_null(m->isa));
+    put(o, "compiler", json_text_or_null(m->compiler));
     put(o, "threads", integer_if(m->threads > 0, m->threads));
     put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));
     put(o, "build_s", real_if(m->build_s > 0, m->build_s));
@@ -445,10 +431,10 @@ static json_t *entry_json(const struct bench_entry *b)
     const struct program *p = history_current(h)->program;
     const struct compared *r = b->result;
     json_t *o = json_object(), *ratio = r->verdict ? json_object() : json_null();
-    put(o, "name", text_of(b->name));
-    put(o, "operator", text_of(p->base->op));
-    put(o, "spec", text_of(p->base->spec));
-    put(o, "branch", text_of(history_branch(h, history_branch_index(h))->name));
+    put(o, "name", json_text(b->name));
+    put(o, "operator", json_text(p->base->op));
+    put(o, "spec", json_text(p->base->spec));
+    put(o, "branch", json_text(history_branch(h, history_branch_index(h))->name));
     put(o, "steps", steps_json(p));
     put_clock(o, &r->m);
     if (r->verdict) {
@@ -457,7 +443,7 @@ static json_t *entry_json(const struct bench_entry *b)
         put(ratio, "high", real_if(true, r->ratio.high));
     }
     put(o, "ratio", ratio);
-    put(o, "verdict", text_or_null(verdict_name[r->verdict]));
+    put(o, "verdict", json_text_or_null(verdict_name[r->verdict]));
     return o;
 }
 
@@ -473,9 +459,9 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
     for (int i = 0; i < n; i++)
         put(contenders, (char[]){ (char)('A' + i), '\0' }, entry_json(&entry[i]));
     put(o, "contenders", contenders);
-    put(o, "machine", text_or_null(machine));
-    put(o, "isa", text_or_null(m->isa));
-    put(o, "compiler", text_or_null(m->compiler));
+    put(o, "machine", json_text_or_null(machine));
+    put(o, "isa", json_text_or_null(m->isa));
+    put(o, "compiler", json_text_or_null(m->compiler));
     put(o, "threads", json_integer(m->threads));
     put(o, "seed", unsigned_of(m->seed));
     put(o, "total_s", real_if(true, m->total_s));
@@ -495,9 +481,9 @@ void report_machine_json(struct str *out, const struct machine *m,
     json_t *o = json_object();
     struct str fingerprint = {0};
     machine_fingerprint(&fingerprint, m);
-    put(o, "fingerprint", text_of(str_text(&fingerprint)));
-    put(o, "cpu", text_or_null(m->cpu));
-    put(o, "isa", text_or_null(m->isa));
+    put(o, "fingerprint", json_text(str_text(&fingerprint)));
+    put(o, "cpu", json_text_or_null(m->cpu));
+    put(o, "isa", json_text_or_null(m->isa));
     put(o, "vector_floats", json_integer(m->vector_floats));
     put(o, "cores", json_integer(m->cores));
     put(o, "l1d", cache_or_null(&m->l1d));
@@ -505,13 +491,13 @@ void report_machine_json(struct str *out, const struct machine *m,
     put(o, "l2", cache_or_null(&m->l2));
     put(o, "l3", cache_or_null(&m->l3));
     put(o, "memory_bytes", integer_if(m->memory_bytes > 0, m->memory_bytes));
-    put(o, "os", text_or_null(m->os));
+    put(o, "os", json_text_or_null(m->os));
     put(o, "has_pmu", json_boolean(m->has_pmu));
     put(o, "peak_gflops", model ? json_real(machine_model_peak(model, 1)) : json_null());
     struct str doubts = {0};
     if (model)
         machine_model_doubts(model, NULL, &doubts);
-    put(o, "doubts", text_or_null(str_text(&doubts)));
+    put(o, "doubts", json_text_or_null(str_text(&doubts)));
     str_free(&doubts);
     put(o, "model", model ? machine_model_json(model) : json_null());
     str_free(&fingerprint);
@@ -523,25 +509,25 @@ static json_t *set_json(const struct event_set *s)
     json_t *o = json_object(), *events = json_array(), *metrics = json_array();
     for (int i = 0; i < s->n; i++) {
         json_t *ev = json_object();
-        put(ev, "name", text_of(s->event[i].name));
-        put(ev, "event", text_of(s->event[i].text));
+        put(ev, "name", json_text(s->event[i].name));
+        put(ev, "event", json_text(s->event[i].text));
         json_array_append_new(events, ev);
     }
     for (int i = 0; i < s->n_metrics; i++) {
         json_t *metric = json_object();
-        put(metric, "name", text_of(s->metric[i].name));
-        put(metric, "unit", text_or_null(s->metric[i].unit));
-        put(metric, "formula", text_of(s->metric[i].formula));
+        put(metric, "name", json_text(s->metric[i].name));
+        put(metric, "unit", json_text_or_null(s->metric[i].unit));
+        put(metric, "formula", json_text(s->metric[i].formula));
         json_array_append_new(metrics, metric);
     }
-    put(o, "name", text_of(s->name));
-    put(o, "meter", text_of(s->meter));
-    put(o, "summary", text_of(s->summary));
-    put(o, "cpu", text_or_null(s->cpu));
-    put(o, "path", text_or_null(s->path));
+    put(o, "name", json_text(s->name));
+    put(o, "meter", json_text(s->meter));
+    put(o, "summary", json_text(s->summary));
+    put(o, "cpu", json_text_or_null(s->cpu));
+    put(o, "path", json_text_or_null(s->path));
     put(o, "events", events);
     put(o, "metrics", metrics);
-    put(o, "prose", text_of(s->prose));
+    put(o, "prose", json_text(s->prose));
     return o;
 }
 
@@ -551,10 +537,10 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
     json_t *o = json_object(), *list = json_array();
     for (int i = 0; i < n; i++) {
         json_t *meter = json_object();
-        put(meter, "name", text_of(m[i].name));
-        put(meter, "what", text_of(m[i].what));
+        put(meter, "name", json_text(m[i].name));
+        put(meter, "what", json_text(m[i].what));
         put(meter, "available", json_boolean(m[i].available));
-        put(meter, "reason", text_or_null(m[i].reason));
+        put(meter, "reason", json_text_or_null(m[i].reason));
         json_array_append_new(list, meter);
     }
     put(o, "meters", list);
@@ -569,16 +555,16 @@ static json_t *param_json(const struct op_param *p)
 {
     json_t *o = json_object();
     bool known = p->def != OP_REQUIRED && p->def != OP_UNSET;
-    put(o, "name", text_of(p->name));
+    put(o, "name", json_text(p->name));
     put(o, "required", json_boolean(p->def == OP_REQUIRED));
     put(o, "default", integer_if(known, p->def));
     put(o, "min", json_integer(p->min));
     put(o, "max", json_integer(p->max));
-    put(o, "help", text_of(p->help ? p->help : ""));
+    put(o, "help", json_text(p->help ? p->help : ""));
     if (p->words) {
         json_t *words = json_array();
         for (int i = 0; p->words[i]; i++)
-            json_array_append_new(words, text_of(p->words[i]));
+            json_array_append_new(words, json_text(p->words[i]));
         put(o, "words", words);
     }
     return o;
@@ -590,10 +576,10 @@ void report_ops_json(struct str *out)
     for (int i = 0; i < ops_count(); i++) {
         const struct op_family *f = ops_get(i);
         json_t *family = json_object(), *params = json_array();
-        put(family, "name", text_of(f->name));
-        put(family, "title", text_of(f->title));
-        put(family, "example", text_of(f->example));
-        put(family, "help", text_of(f->help));
+        put(family, "name", json_text(f->name));
+        put(family, "title", json_text(f->title));
+        put(family, "example", json_text(f->example));
+        put(family, "help", json_text(f->help));
         for (int k = 0; k < f->n_params; k++)
             json_array_append_new(params, param_json(&f->params[k]));
         put(family, "params", params);

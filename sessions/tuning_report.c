@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sessions/json_text.h"
 #include "sessions/tuning.h"
 
 /* --- The session ----------------------------------------------------------------------------- */
@@ -61,11 +62,6 @@ static json_t *number(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *text(const char *s)
-{
-    return s && s[0] ? json_string(s) : json_null();
-}
-
 static json_t *failures(const struct tuning *t)
 {
     json_t *j = json_object();
@@ -119,13 +115,15 @@ static json_t *finalists_of(const struct tune_result *r)
     for (int i = 0; r->compared && i < r->n_finalists; i++) {
         const struct tune_finalist *f = &r->finalist[i];
         const struct ratio *x = &f->compared.ratio;
-        bool first = i == 0 || f->compared.m.outcome != OUTCOME_OK;
+        bool timed = f->compared.m.outcome == OUTCOME_OK && f->compared.m.latency.runs > 0;
+        bool known = i > 0 && x->ratio > 0, sure = known && f->compared.verdict != VERDICT_NONE;
         json_array_append_new(list, json_pack(
             "{s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "trial", f->c->trial + 1,
             "start", f->c == r->start, "winner", f->c == r->best, "ms",
-            number(f->compared.m.latency.min_ms), "ratio", first ? json_null() : number(x->ratio),
-            "low", first ? json_null() : number(x->low),
-            "high", first ? json_null() : number(x->high)));
+            timed ? number(f->compared.m.latency.min_ms) : json_null(),
+            "ratio", known ? number(x->ratio) : json_null(),
+            "low", sure ? number(x->low) : json_null(),
+            "high", sure ? number(x->high) : json_null()));
     }
     return list;
 }
@@ -191,7 +189,7 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
                           t->threads, "strategy", t->strategy, "seed", (json_int_t)t->seed,
                           "budget", t->budget, "trials", t->trials, "replayed", t->replayed,
                           "answered", t->answered, "end", search_end_name[t->end]);
-    json_object_set_new(j, "note", text(t->note));
+    json_object_set_new(j, "note", json_text_or_null(t->note));
     json_object_set_new(j, "resumed", t->resumed >= 0 ? json_integer(t->resumed) : json_null());
     json_object_set_new(j, "start_ms", number(t->start_ms));
     json_object_set_new(j, "best", best_of(t));
@@ -201,8 +199,8 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
     json_object_set_new(j, "experts", t->result ? json_integer(tuning_experts(t)) : json_null());
     if (t->result)
         add_search(j, t->result);
-    json_object_set_new(j, "machine", text(machine));
-    json_object_set_new(j, "records", text(t->records_file));
+    json_object_set_new(j, "machine", json_text_or_null(machine));
+    json_object_set_new(j, "records", json_text_or_null(t->records_file));
     char *dump = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     str_printf(out, "%s\n", dump);
     free(dump);

@@ -119,6 +119,12 @@ TILESCOPE_RECORDS=$dir/runs.db t 0 '^the last 20 of 22; -n 0 shows all' records 
 same 'all of them as JSON' 22 "$(TILESCOPE_RECORDS=$dir/runs.db "$TILESCOPE" records runs --json |
     grep -c '"kind": "run"')"
 
+# An option that a verb would ignore.
+t 2 'records list takes no --count' records list -n 5
+t 2 'records runs takes no --failed' records runs --failed
+t 2 'records show takes no --output' records show 1 -o "$dir/none"
+t 2 'records check takes no --yes' records check --yes
+
 # Prune says what it would do first.
 t 2 'prune what' records prune
 t 0 'would delete 7 records and 0 runs; --yes does it' records prune --failed
@@ -154,6 +160,14 @@ t 0 'sound$' records check
 cp "$dir/third.db" "$dir/fourth.db"
 TILESCOPE_RECORDS=$dir/fourth.db t 0 'moved to .*fourth.db.aside-1' records aside --yes
 TILESCOPE_RECORDS=$dir t 2 'is a folder' records
+TILESCOPE_RECORDS=$dir t 2 'is a folder' records aside
+TILESCOPE_RECORDS=$dir t 2 'is a folder' records aside --yes
+TILESCOPE_RECORDS=$dir/none.db t 2 'there are no records' records aside
+if command -v sqlite3 > /dev/null; then
+    sqlite3 "$dir/mine.db" 'CREATE TABLE mine(x)'
+    TILESCOPE_RECORDS=$dir/mine.db t 2 'a database of another program' records aside
+    same 'which stays where it is' "$dir/mine.db" "$(ls "$dir"/mine.db*)"
+fi
 
 # kill -9 while an import writes: all of it or nothing, and the file is sound.  $RANDOM is seeded.
 RANDOM=${TS_SEED:-1}

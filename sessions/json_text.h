@@ -1,0 +1,11 @@
+/* Text from elsewhere (a compiler's message cut in the middle, a file's name) as JSON: what is no
+ * UTF-8 becomes '?', since JSON has no other text and jansson returns NULL. */
+#ifndef TS_SESSIONS_JSON_TEXT_H
+#define TS_SESSIONS_JSON_TEXT_H
+#include <jansson.h>
+#include "kernels/base/str.h"
+
+json_t *json_text(const char *text);
+json_t *json_text_or_null(const char *text);             /* NULL and "" are null */
+void str_json(struct str *out, const char *text);        /* in its quotes */
+#endif
