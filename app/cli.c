@@ -21,16 +21,19 @@ static struct cancel interrupted;
 /* The first signal asks the running command to stop, the second ends the process. */
 static void on_interrupt(int sig)
 {
-    if (atomic_exchange(&interrupted.raised, 1))
+    if (atomic_exchange(&interrupted.raised, 1) && sig != SIGHUP)
         _exit(128 + sig);
 }
 
+/* A terminal that goes away takes nothing with it, unless nohup says that this is no reason. */
 static void catch_interrupts(void)
 {
-    struct sigaction act = {.sa_handler = on_interrupt};
+    struct sigaction act = {.sa_handler = on_interrupt}, old;
     sigemptyset(&act.sa_mask);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &act, NULL);
 }
 
 /* The name of the session operand: an operator may stand unquoted, in several words. */
@@ -226,6 +229,8 @@ static int cmd_screen(const struct cli *c)
     o.session = NULL;
     if (s)
         session_remember(s);
+    if (s && args_has(c->args, OPT_STEPS))
+        s->dirty = true;
     cli_close(&o);
     return tui_run(s, &opts);
 }

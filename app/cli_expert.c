@@ -37,14 +37,18 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* The session as it was opened, with the steps of the schedule behind its own. */
+/* The session as it was opened, with the steps of the schedule behind its own.  m is of these
+ * alone: behind other steps they are another program. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const char *path,
                           const struct measurement *m, struct err *e)
 {
+    bool bare = history_current(s->history)->program->n_steps == 0;
     for (int i = 0; i < x->n; i++)
         if (!history_apply(s->history, x->step[i], e))
             return false;
-    if (m)
+    if (m && bare)
+        session_measured_here(s);
+    if (m && bare)
         history_set_measured(s->history, history_current(s->history)->id, m);
     return session_save(s, path, e);
 }

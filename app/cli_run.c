@@ -185,18 +185,25 @@ static void add_how(struct str *out, const struct measurement *m)
                m->compiler);
 }
 
+static bool is_here(const struct run *r, const struct session *s)
+{
+    return !s->machine[0] || streq(s->machine, str_text(&r->machine));
+}
+
 /* A result of this run for the session.  What it did not ask for is still true of a kernel that was
- * built and run in the same way; else it is a loss, and that is for the user to say.  What is
- * wrong, or crashes, has no numbers. */
+ * built and run in the same way; else, and where a limit left nothing in its place, it is a loss,
+ * and that is for the user to say.  What is wrong, or crashes, has no numbers. */
 static void put_result(struct run *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
     const struct measurement *old = st->measured;
     struct measurement *both = xmalloc(sizeof *both);
-    unsigned kept = old && m->outcome == OUTCOME_OK ? sections_of(old) & ~meters : 0;
-    bool here = !s->machine[0] || streq(s->machine, str_text(&r->machine));
+    bool done = m->outcome == OUTCOME_OK;
+    bool cut = m->outcome == OUTCOME_TIMEOUT || m->outcome == OUTCOME_LIMIT;
+    unsigned kept = old && (done || cut) ? sections_of(old) & ~(done ? meters : 0) : 0;
+    bool here = is_here(r, s);
     *both = *m;
-    if (kept && here && old->threads == m->threads && streq(old->isa, m->isa)
+    if (done && kept && here && old->threads == m->threads && streq(old->isa, m->isa)
         && streq(old->compiler, m->compiler)) {
         take_over(both, old, kept);
     } else if (kept && !r->lost) {
@@ -204,8 +211,10 @@ static void put_result(struct run *r, const struct session *s, const struct stat
         add_meters(&r->loss, kept);
         str_add(&r->loss, " (");
         add_how(&r->loss, old);
-        str_printf(&r->loss, "%s), and this run is of ", here ? "" : ", another machine");
-        add_how(&r->loss, m);
+        str_printf(&r->loss, "%s), and this run ", here ? "" : ", another machine");
+        str_printf(&r->loss, cut ? "ended in \"%s\"" : "is of ", outcome_name[m->outcome]);
+        if (!cut)
+            add_how(&r->loss, m);
     }
     history_set_measured(r->history, st->id, both);
     free(both);
@@ -230,28 +239,42 @@ static bool is_marked(const struct opened *o, int state)
     return false;
 }
 
-/* The steps before the current one: all with --check, else those at a `measure` line. */
+/* Checks a state; one at a `measure` line is measured. */
+static bool run_one(struct run *r, const struct opened *o, const struct state *st, struct err *e)
+{
+    bool marked = is_marked(o, st->id);
+    struct measurement m = {0};
+    if (!measure(r, st, marked ? r->opts.meters : 0, &m, e))
+        return false;
+    if (marked)
+        put_result(r, o->session, st, r->opts.meters, &m);
+    r->n_checked++;
+    r->n_bad += !is_good(&m);
+    struct str line = {0};
+    text_check_line(&line, r->cli, st->program->n_steps, st, &m);
+    say(r, &line);
+    return true;
+}
+
+/* The steps before the current one: all with --check, else those at a `measure` line; and those
+ * lines where the script was, but did not stay. */
 static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
 {
     int n, at;
     const int *path = history_path(r->history, history_branch_index(r->history), &n, &at);
-    for (int i = 0; i < at; i++) {
-        const struct state *st = history_state(r->history, path[i]);
-        bool marked = is_marked(o, st->id);
-        if (!r->check && !marked)
-            continue;
-        struct measurement m = {0};
-        if (!measure(r, st, marked ? r->opts.meters : 0, &m, e))
-            return false;
-        if (marked)
-            put_result(r, o->session, st, r->opts.meters, &m);
-        r->n_checked++;
-        r->n_bad += !is_good(&m);
-        struct str line = {0};
-        text_check_line(&line, r->cli, i, st, &m);
-        say(r, &line);
+    bool ok = true;
+    for (int i = 0; ok && i < at; i++)
+        if (r->check || is_marked(o, path[i]))
+            ok = run_one(r, o, history_state(r->history, path[i]), e);
+    for (int i = 0; ok && i < o->marked.len; i++) {
+        bool had = false;
+        for (int k = 0; k <= at; k++)
+            had = had || path[k] == o->marked.data[i];
+        for (int k = 0; k < i; k++)
+            had = had || o->marked.data[k] == o->marked.data[i];
+        ok = had || run_one(r, o, history_state(r->history, o->marked.data[i]), e);
     }
-    return true;
+    return ok;
 }
 
 static void print_result(struct run *r, const struct opened *o, const struct measurement *m,
@@ -275,12 +298,33 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
     cli_put(&out);
 }
 
+/* Of how many states that this run did not measure another machine has numbers; they go with it. */
+static int forget_others(const struct run *r, const struct opened *o, bool forget)
+{
+    int n = 0, current = history_current(r->history)->id;
+    for (int i = 0; !is_here(r, o->session) && i < history_n_states(r->history); i++) {
+        if (!history_state(r->history, i)->measured || i == current || is_marked(o, i))
+            continue;
+        if (forget)
+            history_forget_measured(r->history, i);
+        n++;
+    }
+    return n;
+}
+
 /* The measurement goes to the state it is of; where the file stood is not ours to change. */
 static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
     const char *path = r->output ? r->output : s->path;
     put_result(r, s, history_current(r->history), r->opts.meters, m);
+    int others = forget_others(r, o, false);
+    if (others > 0 && streq(path, s->path)) {
+        err_set(e, ERR_RANGE, "%.200s has what another machine measured of %d other step%s; a file"
+                " is of one machine: nothing was saved", path, others, others == 1 ? "" : "s");
+        return err_fix(e, "-o FILE.yaml writes one without them and leaves this as it is");
+    }
+    forget_others(r, o, true);
     if (r->lost && streq(path, s->path)) {
         struct str meters = {0};
         err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved",

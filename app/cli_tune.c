@@ -50,6 +50,8 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
         err_set(e, ERR_SYNTAX, "--weights is for the agents of ppo, %s has none", o->strategy);
         return err_fix(e, "--strategy ppo, or no --weights");
     }
+    if (to && streq(to, "-"))
+        return err_set(e, ERR_IO, "-o -: a session is written to a file, not to standard output");
     return !to || file_may_write(to, e);
 }
 
@@ -341,7 +343,7 @@ static void say_more(const struct tuner *u, const struct tuning *t)
 }
 
 static bool write_session(const struct tuner *u, const struct tuning *t, struct opened *o,
-                          const char *machine, struct err *e)
+                          struct err *e)
 {
     const char *to = args_value(u->cli->args, OPT_OUTPUT);
     if (!to)
@@ -350,14 +352,14 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
         fprintf(stderr, "%s is not written: there is nothing to write\n", to);
         return true;
     }
+    int other = t->measured ? session_measured_here(o->session) : 0;
     if (!tuning_apply(t, o->session, true, e))
         return false;
-    if (t->measured)
-        snprintf(o->session->machine, sizeof o->session->machine, "%s", machine);
     if (!session_save(o->session, to, e))
         return false;
     if (!u->quiet && !u->json)
-        fprintf(stderr, "%s: the session with these steps\n", to);
+        fprintf(stderr, "%s: the session with these steps%s\n", to,
+                other ? ", without the numbers of another machine" : "");
     return true;
 }
 
@@ -376,7 +378,7 @@ static int finish(const struct tuner *u, const struct tuning *t, struct opened *
     cli_put(&out);
     fflush(stdout);
     say_more(u, t);
-    bool written = write_session(u, t, o, str_text(&fingerprint), &e);
+    bool written = write_session(u, t, o, &e);
     str_free(&fingerprint);
     if (!written)
         return cli_fail(u->cli, &e);

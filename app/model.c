@@ -239,6 +239,11 @@ bool model_unsaved(const struct model *m)
     return s && (s->dirty || (s->numbers && s->path[0] && m->numbers_asked));
 }
 
+bool model_has_news(const struct model *m)
+{
+    return m->session && (m->session->dirty || m->session->numbers);
+}
+
 void model_discard(struct model *m)
 {
     if (!m->session)

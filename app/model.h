@@ -163,9 +163,11 @@ void model_refresh(struct model *m);                    /* screen.c: rebuilds wh
 void model_changed(struct model *m);                                 /* the program state changed */
 void model_edited(struct model *m);                     /* that, by the user: kept safe on disk */
 void model_keep_safe(struct model *m);              /* in the autosave; says once if it cannot */
-void model_measured_here(struct model *m);          /* the session has numbers of this machine */
+/* The session gets numbers of this machine, in place of another's: of how many steps. */
+int model_measured_here(struct model *m);
 /* A file would gain by being saved: changes, or numbers that the user asked for and it lacks. */
 bool model_unsaved(const struct model *m);
+bool model_has_news(const struct model *m);             /* also numbers that nobody asked for */
 void model_discard(struct model *m);                    /* what is not saved, and its autosave */
 /* The rows of the ledger, all of them; to be freed. */
 struct ledger_row *model_ledger(const struct model *m, int *n);

@@ -388,9 +388,9 @@ static void ended_well(struct model *m, const struct tuning *t)
     struct str said = {0}, branch = {0}, *note = &m->tuner.note;
     int branches = history_n_branches(m->session->history);
     struct err e;
-    bool ok = put_result(m, t, &branch, &e);
     if (t->measured)
         model_measured_here(m);
+    bool ok = put_result(m, t, &branch, &e);
     model_edited(m);
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);

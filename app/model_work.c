@@ -206,15 +206,10 @@ static void say_measured(struct model *m, const struct measurement *r)
     str_free(&s);
 }
 
-void model_measured_here(struct model *m)
+int model_measured_here(struct model *m)
 {
-    struct machine here;
-    struct str name = {0};
-    machine_read(&here);
-    machine_fingerprint(&name, &here);
-    snprintf(m->session->machine, sizeof m->session->machine, "%s", str_text(&name));
     m->session->numbers = true;
-    str_free(&name);
+    return session_measured_here(m->session);
 }
 
 static void measured(struct model *m, const struct job *j)
@@ -232,11 +227,14 @@ static void measured(struct model *m, const struct job *j)
                    m->message.fix.len ? "; " : "");
         return;
     }
+    int other = model_measured_here(m);
     history_set_measured(m->session->history, state, &j->m);
-    model_measured_here(m);
     model_keep_safe(m);
     if (current)
         say_measured(m, &j->m);
+    if (other > 0)
+        model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
+                   other == 1 ? "" : "s");
     if (m->measure_all && first_unmeasured(m->session->history) < 0) {
         m->measure_all = false;
         model_info(m, "every step has its numbers");

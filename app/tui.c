@@ -236,7 +236,7 @@ int tui_run(struct session *s, const struct tui_opts *o)
     loop(&t);
     term_close(t.term);
     save_prompt(&t.model->prompt);
-    if (model_unsaved(t.model))
+    if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
     else
         model_discard(t.model);

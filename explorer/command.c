@@ -90,13 +90,6 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     UNREACHABLE();
 }
 
-static bool no_tuner(const char *line, const struct step_word *w, struct err *e)
-{
-    err_set(e, ERR_NAME, "the auto-tuner is not part of this version of tilescope");
-    err_fix(e, "apply layout and loop steps by hand; help lists them");
-    return error_at(e, line, w->col, w->len);
-}
-
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,
                       enum command_effect *effect, struct err *e)
 {
@@ -104,7 +97,7 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     int number = 0, id = command_find(word[0].text);
     if (id < 0) {
         *effect = EFFECT_APP;
-        return streq(word[0].text, "tune") ? no_tuner(line, &word[0], e) : true;
+        return true;
     }
     bool numeric = id == COMMAND_UNDO || id == COMMAND_REDO || id == COMMAND_GOTO;
     if (!take_argument((enum command_id)id, line, word, n, &arg, e)

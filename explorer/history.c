@@ -333,6 +333,11 @@ bool history_branch_delete(struct history *h, const char *name, struct err *e)
     return true;
 }
 
+void history_forget_measured(struct history *h, int state)
+{
+    h->states.data[state]->measured = NULL;
+}
+
 void history_set_measured(struct history *h, int state, const struct measurement *m)
 {
     struct state *s = h->states.data[state];

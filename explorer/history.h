@@ -43,6 +43,7 @@ bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Copies *m, and what m->sim.detail points to. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
+void history_forget_measured(struct history *h, int state);
 
 /* The ledger: one row per state on the current branch. */
 struct ledger_row {

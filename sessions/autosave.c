@@ -119,34 +119,48 @@ void session_autosave_drop(struct session *s)
 
 /* recovery */
 
-/* The rest of line behind key, without its line end. */
-static bool take_line(const char *line, const char *key, char *out, size_t size)
+/* The rest of the next line behind key, without its line end; of any length, in *line. */
+static const char *head_line(FILE *f, const char *key, char **line, size_t *room)
 {
-    if (!str_starts(line, key))
-        return false;
-    const char *text = line + strlen(key);
-    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
-    return true;
+    ssize_t n = getline(line, room, f);
+    if (n < 0 || !str_starts(*line, key))
+        return NULL;
+    (*line)[strcspn(*line, "\n")] = '\0';
+    return *line + strlen(key);
+}
+
+/* The lines of the head.  A name that is too long to save under is none. */
+static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long long *started)
+{
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long long on_disk = 0;
+    const char *text = head_line(f, HEAD, &line, &room);
+    bool ok = text && sscanf(text, "%ld %llu", pid, started) == 2;
+    ok = ok && (text = head_line(f, ORIGINAL, &line, &room)) != NULL;
+    if (ok && strlen(text) < sizeof out->original)
+        snprintf(out->original, sizeof out->original, "%s", text);
+    ok = ok && (text = head_line(f, TITLE, &line, &room)) != NULL;
+    if (ok)
+        snprintf(out->title, sizeof out->title, "%s", text);
+    if (ok && (text = head_line(f, ON_DISK, &line, &room)) && out->original[0]
+        && sscanf(text, "%16llx", &on_disk) == 1)
+        out->on_disk = on_disk;
+    free(line);
+    return ok;
 }
 
 /* Reads the head; false when this is no autosave, or its process is still there. */
 static bool read_head(const char *path, struct autosave *out)
 {
     FILE *f = fopen(path, "r");
-    char line[1024];
     long pid = 0;
-    unsigned long long started = 0, on_disk = 0;
+    unsigned long long started = 0;
     struct stat st;
     if (!f)
         return false;
     *out = (struct autosave){0};
-    bool ok = fgets(line, sizeof line, f) && sscanf(line, HEAD "%ld %llu", &pid, &started) == 2
-           && fgets(line, sizeof line, f)
-           && take_line(line, ORIGINAL, out->original, sizeof out->original)
-           && fgets(line, sizeof line, f) && take_line(line, TITLE, out->title, sizeof out->title)
-           && fstat(fileno(f), &st) == 0;
-    if (ok && fgets(line, sizeof line, f) && sscanf(line, ON_DISK "%16llx", &on_disk) == 1)
-        out->on_disk = on_disk;
+    bool ok = take_head(f, out, &pid, &started) && fstat(fileno(f), &st) == 0;
     fclose(f);
     if (!ok || process_alive(pid, started))
         return false;

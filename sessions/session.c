@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "profile/machine.h"
 #include "sessions/onnx.h"
 
 bool session_new(const char *spec, struct session **out, struct err *e)
@@ -25,6 +26,25 @@ void session_free(struct session *s)
     history_free(s->history);
     str_free(&s->note);
     free(s);
+}
+
+int session_measured_here(struct session *s)
+{
+    struct history *h = s->history;
+    struct machine machine;
+    struct str here = {0};
+    int forgotten = 0;
+    machine_read(&machine);
+    machine_fingerprint(&here, &machine);
+    bool elsewhere = s->machine[0] && !streq(s->machine, str_text(&here));
+    for (int i = 0; elsewhere && i < history_n_states(h); i++)
+        if (history_state(h, i)->measured) {
+            history_forget_measured(h, i);
+            forgotten++;
+        }
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&here));
+    str_free(&here);
+    return forgotten;
 }
 
 /* room */

@@ -58,6 +58,9 @@ bool session_save(struct session *s, const char *path, struct err *e);
 /* True when the file of s is no longer what was loaded or saved last: saving would undo somebody
  * else's work.  A file that is gone has not changed. */
 bool session_changed_on_disk(const struct session *s);
+/* What is measured from now on is of this machine.  A file names one machine, so what another one
+ * measured is forgotten; returns of how many states. */
+int session_measured_here(struct session *s);
 void session_yaml(const struct session *s, struct str *out);
 /* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
  * nodes are all supported), or an operator ("c2d n=1 ..."). */

@@ -407,6 +407,13 @@ static bool looks_typed(const char *text)
     return strchr("0123456789+-.", text[0]) != NULL;
 }
 
+/* Line breaks to YAML (U+0085, U+2028, U+2029), which libyaml writes as they are unless it
+ * escapes them. */
+static bool has_other_break(const char *text)
+{
+    return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");
+}
+
 void ywrite_text(struct ywriter *w, const char *text)
 {
     struct str clean = {0};
@@ -416,7 +423,8 @@ void ywrite_text(struct ywriter *w, const char *text)
     for (size_t i = 0; i < clean.len; i++)
         if (iscntrl((unsigned char)clean.data[i]) && clean.data[i] != '\n' && clean.data[i] != '\t')
             clean.data[i] = '?';
-    yaml_scalar_style_t style = looks_typed(text) ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
+    yaml_scalar_style_t style = looks_typed(text) || has_other_break(str_text(&clean))
+                              ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
                               : strchr(text, '\n') ? YAML_LITERAL_SCALAR_STYLE
                               : YAML_PLAIN_SCALAR_STYLE;
     write_scalar(w, str_text(&clean), style);

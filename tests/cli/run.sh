@@ -240,6 +240,30 @@ same 'the copy has what was measured' '' "$(clean "$dir/k2.yaml")"
 sed -i 's/^machine: .*/machine: another one/' "$dir/k.yaml"
 t 2 'another machine\), and this run' run "$dir/k.yaml" --meters none --save
 
+# A file is of one machine.
+t 0 '^verified' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock -o "$dir/m.yaml"
+t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock --step 1 --save
+sed -i 's/^machine: .*/machine: another one/' "$dir/m.yaml"
+before=$(cat "$dir/m.yaml")
+t 2 'what another machine measured of 1 other step; a file is of one machine: nothing was saved' \
+    run "$dir/m.yaml" "${quick[@]}" --meters clock --save
+same 'nothing was' "$before" "$(cat "$dir/m.yaml")"
+t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock -o "$dir/m2.yaml"
+same 'the copy has its own numbers only' 1 "$(clean "$dir/m2.yaml" | grep -c latency_ms)"
+
+# What a limit cut short takes nothing away.
+t 0 '^verified' run 'gmm m=900 k=900 n=900' --meters sim --sim-budget 1000 -o "$dir/slow.yaml"
+t 2 'slow.yaml has sim .*, and this run ended in "timeout"; .*nothing was saved' \
+    run "$dir/slow.yaml" --meters clock --limit 0.01 --save
+t 0 'available: true' show "$dir/slow.yaml" --what yaml
+
+# `measure` where the script did not stay.
+printf 'loop parallel C M\nmeasure\nundo\nloop unroll C K\n' > "$dir/left.steps"
+t 0 '^ +1  ok .*loop parallel C M$' run "$gmm" --steps "$dir/left.steps" "${quick[@]}" \
+    --meters clock
+printf 'tune budget=300\n' > "$dir/tune.steps"
+t 2 'a command of the screen, not of a script' run "$gmm" --steps "$dir/tune.steps"
+
 # A bad file changes nothing and says where.
 printf 'tilescope: 1\noperator: %s\nsteps:\n  - loop split C Q 4\n' "$gmm" > "$dir/bad.yaml"
 t 2 "^$dir/bad.yaml:4:[0-9]+: error: " run "$dir/bad.yaml"

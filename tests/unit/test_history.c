@@ -119,7 +119,7 @@ static void test_refused(void **state)
         "branch \"\"",
         "branch this-name-is-much-too-long-to-be-the-name-of-a-branch", "branch a b", "switch",
         "switch mian", "switch nowhere", "delete nowhere", "delete other", "measure now",
-        "tune budget=300", "loop parallel C Q", "loop parallel Q M", "layout splt C M 4",
+        "loop parallel C Q", "loop parallel Q M", "layout splt C M 4",
         "split C M 4",
         "layout set C \"N M", "set propagate maybe", "set nothing on", "\"", "undo \x01",
     };

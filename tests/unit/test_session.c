@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "explorer/command.h"
@@ -674,6 +675,7 @@ static void test_texts_survive(void **state)
         "&a", "*a", "!a",
         "|", ">", "%", "@", "`", "?", ":", " leading", "trailing ", "caf\xc3\xa9 \xe2\x9c\x93", "=",
         "a, b", "null", "0x10", "2001-01-01", "y", "on", "\xf0\x9f\x98\x80",
+        "a\xe2\x80\xa8" "b", "\xe2\x80\xa9", "next\xc2\x85line",
     };
     static const char *const notes[] = {
         "one line", "two\nlines", "ends\n", "ends\n\n", "\nbegins", "  indented\n more\n", " ",
@@ -992,6 +994,57 @@ static void test_kill(void **state)
     session_free(s);
 }
 
+/* A folder whose name is longer than a session's may be: it is offered, and has to be named. */
+static void test_kill_far_away(void **state)
+{
+    (void)state;
+    char name[221];
+    struct autosave found[4];
+    struct session *s = NULL;
+    struct err e;
+    memset(name, 'd', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    pid_t child = fork();
+    if (child == 0) {
+        bool ok = chdir(state_dir) == 0;
+        for (int i = 0; i < 6; i++)
+            ok = ok && mkdir(name, 0700) == 0 && chdir(name) == 0;
+        ok = ok && session_new(GMM, &s, &e);
+        if (ok)
+            snprintf(s->path, sizeof s->path, "far.yaml");
+        _exit(ok && session_autosave(s, &e) ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 1);
+    assert_string_equal(found[0].original, "");
+    assert_true(session_recover(&found[0], &s, &e));
+    assert_string_equal(s->path, "");
+    session_autosave_drop(s);
+    session_free(s);
+}
+
+/* A file names one machine: what another one measured goes when this one measures. */
+static void test_measured_here(void **state)
+{
+    (void)state;
+    struct session *s = NULL;
+    struct rng r = rng_seed(seed);
+    struct measurement m = some_measurement(&r);
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    history_set_measured(s->history, 0, &m);
+    assert_int_equal(session_measured_here(s), 0);       /* of nobody knows where */
+    assert_true(s->machine[0] != '\0' && history_state(s->history, 0)->measured);
+    assert_int_equal(session_measured_here(s), 0);
+    snprintf(s->machine, sizeof s->machine, "another one");
+    assert_int_equal(session_measured_here(s), 1);
+    assert_null(history_state(s->history, 0)->measured);
+    assert_string_not_equal(s->machine, "another one");
+    session_free(s);
+}
+
 /* Killed while it writes: the file is the old one or the new one, never a piece. */
 static void test_kill_while_saving(void **state)
 {
@@ -1058,6 +1111,8 @@ int main(void)
         cmocka_unit_test(test_recent),
         cmocka_unit_test(test_autosave),
         cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_kill_far_away),
+        cmocka_unit_test(test_measured_here),
         cmocka_unit_test(test_kill_while_saving),
     };
     if (getenv("TS_SEED"))
