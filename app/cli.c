@@ -229,8 +229,10 @@ static int cmd_screen(const struct cli *c)
     o.session = NULL;
     if (s)
         session_remember(s);
-    if (s && args_has(c->args, OPT_STEPS))
+    if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
+        session_autosave(s, &e);                 /* the screen says so if it still cannot later */
+    }
     cli_close(&o);
     return tui_run(s, &opts);
 }

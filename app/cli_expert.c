@@ -46,8 +46,8 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
     for (int i = 0; i < x->n; i++)
         if (!history_apply(s->history, x->step[i], e))
             return false;
-    if (m && bare)
-        session_measured_here(s);
+    if (m && bare && session_measured_here(s) > 0)
+        fprintf(stderr, "note: %s has no numbers of another machine\n", path);
     if (m && bare)
         history_set_measured(s->history, history_current(s->history)->id, m);
     return session_save(s, path, e);

@@ -18,6 +18,7 @@ struct run {
     struct str machine;                 /* fingerprint of this one */
     struct str loss;                    /* what the file has and would not have any more */
     unsigned lost;                      /* METER_ bits of that */
+    bool cut;                           /* by a limit */
     bool has_model;
     struct machine_model model;         /* of this one, when it was measured before */
     int n_checked, n_bad;
@@ -208,6 +209,7 @@ static void put_result(struct run *r, const struct session *s, const struct stat
         take_over(both, old, kept);
     } else if (kept && !r->lost) {
         r->lost = kept;
+        r->cut = cut;
         add_meters(&r->loss, kept);
         str_add(&r->loss, " (");
         add_how(&r->loss, old);
@@ -312,6 +314,21 @@ static int forget_others(const struct run *r, const struct opened *o, bool forge
     return n;
 }
 
+static bool refuse_loss(const struct run *r, const char *path, struct err *e)
+{
+    struct str meters = {0};
+    err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved", path,
+            str_text(&r->loss));
+    add_meters(&meters, r->opts.meters | r->lost);
+    if (r->cut)
+        err_fix(e, "--limit SECONDS allows more; -o FILE.yaml leaves the file as it is");
+    else
+        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml leaves the file as it is",
+                str_text(&meters));
+    str_free(&meters);
+    return false;
+}
+
 /* The measurement goes to the state it is of; where the file stood is not ours to change. */
 static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
@@ -324,17 +341,10 @@ static bool save(struct run *r, struct opened *o, const struct measurement *m, s
                 " is of one machine: nothing was saved", path, others, others == 1 ? "" : "s");
         return err_fix(e, "-o FILE.yaml writes one without them and leaves this as it is");
     }
-    forget_others(r, o, true);
-    if (r->lost && streq(path, s->path)) {
-        struct str meters = {0};
-        err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved",
-                path, str_text(&r->loss));
-        add_meters(&meters, r->opts.meters | r->lost);
-        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml leaves the file as it is",
-                str_text(&meters));
-        str_free(&meters);
-        return false;
-    }
+    if (r->lost && streq(path, s->path))
+        return refuse_loss(r, path, e);
+    if (forget_others(r, o, true) > 0)
+        fprintf(stderr, "note: %s has no numbers of another machine\n", path);
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
     if (streq(path, s->path) && session_changed_on_disk(s)) {
         err_set(e, ERR_IO, "%.300s changed on disk while this ran; nothing was saved", s->path);

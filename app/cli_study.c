@@ -5,6 +5,7 @@
 
 #include "app/cli.h"
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 #include "sessions/study.h"
 #include "sessions/study_tune.h"
 
@@ -67,24 +68,45 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
 /* --- What a study keeps while it runs ---------------------------------------------------------
  *
  * After every case the report so far is written into the state folder, so that a kill costs one
- * case.  --resume without a file takes it from there; it is gone once the study is finished. */
+ * case.  --resume without a file takes it from there; it is gone once the study is finished.  Other
+ * cases, variants or options have a file of their own: their cells have other keys. */
 
-static bool kept_path(const struct study *s, struct str *out, struct err *e)
+struct kept { struct str path; bool mine; };             /* mine: made or taken over by this run */
+
+static bool says_how(enum opt o)
 {
-    if (!dir_state(out, e))
+    return o == OPT_RESUME || o == OPT_OUTPUT || o == OPT_JSON || o == OPT_NO_COLOR;
+}
+
+static bool kept_path(const struct args *a, const struct study *s, struct kept *k, struct err *e)
+{
+    uint64_t hash = 0;
+    if (!dir_state(&k->path, e))
         return false;
-    str_printf(out, "/study-%s.json", s->id);
+    for (int i = 0; i < a->given.len; i++) {
+        const struct given *g = &a->given.data[i];
+        if (!says_how(g->opt))
+            hash = hash_bytes(g->value, strlen(g->value), hash ^ (uint64_t)(g->opt + 1));
+    }
+    str_printf(&k->path, "/study-%s-%08llx.json", s->id, (unsigned long long)(hash & 0xffffffff));
     return true;
 }
 
-/* What cannot be written now is missed by --resume only. */
+/* What cannot be written now is missed by --resume only.  What a run left that this one does not go
+ * on with is put beside it. */
 static void keep(void *ctx, const struct study_report *r)
 {
-    struct str json = {0};
+    struct kept *k = ctx;
+    struct str json = {0}, before = {0};
     struct err ignored;
+    str_printf(&before, "%s.before", str_text(&k->path));
+    if (!k->mine)
+        rename(str_text(&k->path), str_text(&before));
+    k->mine = true;
     study_json(&json, r);
-    file_write_atomic(ctx, str_text(&json), json.len, &ignored);
+    file_write_atomic(str_text(&k->path), str_text(&json), json.len, &ignored);
     str_free(&json);
+    str_free(&before);
 }
 
 /* Before hours of measuring, not after. */
@@ -94,17 +116,17 @@ static bool may_write(const char *to, struct err *e)
     return !to || (file ? file_may_write(to, e) : dir_make(to, e));
 }
 
-static bool read_earlier(const struct args *a, const struct study *s, const char *kept,
+static bool read_earlier(const struct args *a, const struct study *s, struct kept *k,
                          struct study_opts *o, struct str *text, struct err *e)
 {
     const char *from = args_value(a, OPT_RESUME);
-    if (!from && file_exists(kept))
+    if (!from && file_exists(str_text(&k->path)))
         fprintf(stderr, "note: this study was stopped before its end; --resume would go on with"
                         " it\n");
     if (!from)
         return true;
     bool named = from[0] != '\0';
-    from = named ? from : kept;
+    from = named ? from : str_text(&k->path);
     if (!named && !file_exists(from)) {
         err_set(e, ERR_IO, "nothing to go on with: there is no %.300s", from);
         return err_fix(e, "without --resume the study begins; --resume REPORT.json takes another");
@@ -113,6 +135,7 @@ static bool read_earlier(const struct args *a, const struct study *s, const char
         || !study_report_check(s, from, str_text(text), e))
         return false;
     o->reuse_json = str_text(text);
+    k->mine = !named;
     return true;
 }
 
@@ -164,8 +187,15 @@ static bool write_report(const char *to, const struct study_report *r, const str
         && write_file(to, r->study->id, ".json", json, e) && write_charts(to, r, e);
 }
 
-static int end_study(const struct cli *c, const struct study_report *r,
-                     const struct study_opts *o)
+static bool measured_any(const struct study_report *r)
+{
+    bool any = false;
+    for (int i = 0; i < r->n_cases * r->study->n_variants; i++)
+        any = any || r->cell[i].state == CELL_MEASURED;
+    return any;
+}
+
+static int end_study(const struct cli *c, const struct study_report *r, struct kept *k)
 {
     struct err e = {0};
     struct str text = {0}, json = {0};
@@ -176,10 +206,10 @@ static int end_study(const struct cli *c, const struct study_report *r,
     const struct str *shown = args_has(c->args, OPT_JSON) ? &json : &text;
     fwrite(str_text(shown), 1, shown->len, stdout);
     bool ok = !to || write_report(to, r, &text, &json, &e);
-    if (stopped)
-        keep(o->keep_ctx, r);
-    else if (ok)
-        unlink(o->keep_ctx);
+    if (stopped && measured_any(r))
+        keep(k, r);
+    else if (!stopped && ok && k->mine)
+        unlink(str_text(&k->path));
     str_free(&text);
     str_free(&json);
     if (!ok)
@@ -187,7 +217,8 @@ static int end_study(const struct cli *c, const struct study_report *r,
     if (to && !args_has(c->args, OPT_JSON))
         fprintf(stderr, "%s: the report\n", to);
     if (stopped)
-        fputs("cancelled: the report is partial; the same line with --resume goes on\n", stderr);
+        fprintf(stderr, "cancelled: the report is partial%s\n",
+                file_exists(str_text(&k->path)) ? "; the same line with --resume goes on" : "");
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
 }
 
@@ -196,17 +227,18 @@ static int run_study(const struct cli *c, const struct study *s, struct study_op
     struct err e = {0};
     struct study_report *r = NULL;
     struct progress pr = cli_progress(c);
-    struct str kept = {0}, earlier = {0};
-    bool ok = kept_path(s, &kept, &e) && may_write(args_value(c->args, OPT_OUTPUT), &e)
-           && read_earlier(c->args, s, str_text(&kept), o, &earlier, &e);
+    struct kept k = {0};
+    struct str earlier = {0};
+    bool ok = kept_path(c->args, s, &k, &e) && may_write(args_value(c->args, OPT_OUTPUT), &e)
+           && read_earlier(c->args, s, &k, o, &earlier, &e);
     o->keep = keep;
-    o->keep_ctx = kept.data;
+    o->keep_ctx = &k;
     ok = ok && study_run(s, o, &pr, c->cancel, &r, &e);
     cli_progress_clear(c);
-    int code = ok ? end_study(c, r, o) : cli_fail(c, &e);
+    int code = ok ? end_study(c, r, &k) : cli_fail(c, &e);
     study_report_free(r);
     str_free(&earlier);
-    str_free(&kept);
+    str_free(&k.path);
     return code;
 }
 

@@ -388,8 +388,8 @@ static void ended_well(struct model *m, const struct tuning *t)
     struct str said = {0}, branch = {0}, *note = &m->tuner.note;
     int branches = history_n_branches(m->session->history);
     struct err e;
-    if (t->measured)
-        model_measured_here(m);
+    if (t->measured && model_measured_here(m) > 0)
+        str_add(note, "the numbers of another machine are gone; ");
     bool ok = put_result(m, t, &branch, &e);
     model_edited(m);
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"

@@ -39,7 +39,7 @@ struct records {
     sqlite3 *db;
     char path[1024];
     struct str machine;
-    bool exists, reading, other, damaged;
+    bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
     char run_id[RUN_ID];                 /* the run of the latest record, and its row */
     int64_t run_row, run_task, run_machine;

@@ -314,7 +314,8 @@ static bool check_schema(struct records *r, struct err *e)
     if (application == 0 && version == 0 && tables == 0)
         return r->reading ? connect_to(r, ":memory:", SQLITE_OPEN_READWRITE, e) && upgrade(r, e)
                           : use_log(r, e) && upgrade(r, e);
-    if (application != APPLICATION) {
+    r->foreign = application != APPLICATION;
+    if (r->foreign) {
         err_set(e, ERR_IO, "%s is a database of another program", r->path);
         return r->other ? false : err_fix(e, "TILESCOPE_RECORDS=FILE says where the records are");
     }
@@ -482,10 +483,16 @@ static bool no_records(const struct records *r, struct err *e)
 
 bool records_damaged(const char *path, struct err *e)
 {
+    static const char all_the_same[] = "tilescope records aside --yes moves it all the same";
     struct records *r = records_new(true, false);
-    if (open_file(r, path, e) && (r->exists || no_records(r, e)) && records_check(r, e)) {
+    bool opened = open_file(r, path, e);
+    if (opened && (r->exists || no_records(r, e)) && records_check(r, e)) {
         err_set(e, ERR_STEP, "%s is sound: nothing is gained by moving it away", r->path);
-        err_fix(e, "tilescope records aside --yes moves it all the same");
+        err_fix(e, "%s", all_the_same);
+    } else if (!opened && !r->damaged && !r->foreign && !is_folder(r->path)) {
+        char first[sizeof e->fix];
+        snprintf(first, sizeof first, "%s", e->fix);
+        err_fix(e, "%.300s%s%s", first, first[0] ? "; " : "", all_the_same);
     }
     bool found = r->damaged;
     records_close(r);

@@ -352,7 +352,6 @@ static void reuse_cells(struct running *run)
             continue;
         cell->reason = NULL;
         run->searches_left -= run->s->variant[v].search.n > 0;
-        run->any = true;
         study_cell_values(r, cell);
     }
 }
@@ -450,7 +449,7 @@ static bool run_case(struct running *run, int i, struct arena *pass, struct err 
             if (!measure_cell(run, &cell[v], timed[v], e) && !settle(run, &cell[v], e))
                 return false;
         }
-        run->any = run->any || cell[v].state <= CELL_REUSED;
+        run->any = run->any || cell[v].state == CELL_MEASURED;
         study_cell_values(run->r, &cell[v]);
     }
     return true;

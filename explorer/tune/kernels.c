@@ -170,13 +170,10 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
             return false;
         if (note)
             *note = arena_printf(k->keep, "layouts stay as they are: %s", e->text);
-        k->o.fixed = true;
-        return true;
     }
-    if (k->layouts->n == 0) {
+    if (k->layouts && k->layouts->n == 0)
         k->layouts = NULL;
-        k->o.fixed = k->o.n_pins == 0;   /* a seed's layouts must still give way to pins */
-    }
+    k->o.fixed = !k->layouts && k->o.n_pins == 0;        /* layouts of seeds give way to pins */
     return true;
 }
 

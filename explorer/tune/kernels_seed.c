@@ -172,11 +172,21 @@ static bool any_space(const struct kernels *k)
     return any;
 }
 
-/* Where no seed has the pins, the pins alone are one: few measurements, or a template with nothing
- * left to draw, have no other layout. */
+/* The pins and nothing else. */
+static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
+{
+    static const struct tune_lines nothing = { "pins", 0, NULL };
+    struct schedule s = over_pins(k, a, &nothing, false);
+    const struct program *p;
+    int bad;
+    return program_replay(a, k->o.spec, s.line, s.n, &p, &bad, e)
+        && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
+}
+
+/* Where no seed has the pins, they alone are a layout to search: few measurements, or a template
+ * with nothing left to draw, have no other. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
-    static const struct tune_lines bare = { "pins", 0, NULL };
     struct arena *a = arena_new();
     bool ok = true;
     for (int i = 0; ok && i < k->o.n_seeds; i++) {
@@ -184,7 +194,7 @@ bool kernels_add_seeds(struct kernels *k, struct err *e)
         ok = add_seed(k, a, &k->o.schedule[i], i == 0, e);
     }
     if (ok && !any_space(k))
-        ok = add_seed(k, a, &bare, false, e);
+        ok = add_pins(k, a, e);
     arena_free(a);
     return ok;
 }

@@ -104,12 +104,12 @@ static bool run_round(struct search *s, int arm, int round, struct err *e)
         search_show(s, "searching");
         add_usual(s, arm);
         s->strategy->propose(s, s->state, arm, round);
+        if (search_should_stop(s))
+            return false;
         if (ordered && s->pool.len == 0)
             break;                               /* the end of the space */
         if (s->pool.len < want && !ordered)
             search_add_random(s, arm, want);
-        if (search_should_stop(s))
-            return false;
         got = measure_pool(s, want, e);
     }
     if (got == 0)
@@ -190,7 +190,7 @@ static bool run_joint(struct search *s, struct err *e)
     while (stage_left(s) > 0) {
         int arm = search_next_arm(s);
         if (arm < 0)
-            return true;
+            return !search_should_stop(s);
         if (!visit(s, arm, e))
             return false;
     }
@@ -207,7 +207,7 @@ static bool run_loops(struct search *s, struct err *e)
             round = 0;
         }
         if (arm < 0)
-            return true;
+            return !search_should_stop(s);
         if (!run_round(s, arm, round, e))
             return false;
         set_reference(s, arm);

@@ -316,8 +316,8 @@ static void print_scope(struct emit *m, const struct code *c, bool alone, const 
     if (!alone) {
         m->depth--;
         emit_line(m, "}");
-        m->on_stack = on_stack;
     }
+    m->on_stack = on_stack;
     emit_leave(m, mark);
 }
 

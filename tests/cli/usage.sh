@@ -70,7 +70,8 @@ t 2 '' show "$gmm" --branch other
 
 t 2 'tune takes no --meters' tune "$gmm" --meters clock
 t 2 'fix: random' tune "$gmm" --strategy rnadom
-t 2 'nothing to go on with: there is no .*study-alt.table3.json' study alt.table3 --resume
+XDG_STATE_HOME=$dir/state t 2 'nothing to go on with: there is no .*study-alt.table3-.*json' \
+    study alt.table3 --resume
 printf '{"study": "x", "cells": []}' > "$dir/x.json"
 t 2 'x.json is a report of x, not of alt.table3' study alt.table3 --resume "$dir/x.json"
 t 2 'cannot|No such|Not a directory' study alt.table3 -o "$dir/x.json/report"
