@@ -42,13 +42,14 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
 static bool write_session(struct session *s, const struct expert_schedule *x, const char *path,
                           const struct measurement *m, struct err *e)
 {
-    bool bare = history_current(s->history)->program->n_steps == 0;
+    if (history_current(s->history)->program->n_steps > 0)
+        m = NULL;
     for (int i = 0; i < x->n; i++)
         if (!history_apply(s->history, x->step[i], e))
             return false;
-    if (m && bare && session_measured_here(s) > 0)
+    if (m && session_measured_here(s) > 0)
         fprintf(stderr, "note: %s has no numbers of another machine\n", path);
-    if (m && bare)
+    if (m)
         history_set_measured(s->history, history_current(s->history)->id, m);
     return session_save(s, path, e);
 }

@@ -174,9 +174,8 @@ static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
     struct err e = {0};
-    bool may = args_has(c->args, OPT_YES) || records_damaged(NULL, &e);
-    e = may ? (struct err){0} : e;
-    if (!may || !records_set_aside(NULL, &moved, &e))
+    if ((!args_has(c->args, OPT_YES) && !records_damaged(NULL, &e)) ||
+        !records_set_aside(NULL, &moved, &e))
         return cli_fail(c, &e);
     struct str out = {0};
     if (args_has(c->args, OPT_JSON)) {

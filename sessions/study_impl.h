@@ -1,6 +1,8 @@
 /* What the files of studies share. */
 #ifndef TS_SESSIONS_STUDY_IMPL_H
 #define TS_SESSIONS_STUDY_IMPL_H
+#include <jansson.h>
+
 #include "sessions/study.h"
 
 #define STUDY_VERSION 1
@@ -41,5 +43,5 @@ bool study_pick_cases(const struct study *s, const char *names, bool *keep, stru
 void study_cell_values(struct study_report *r, struct study_cell *cell);
 void study_findings(struct study_report *r);
 /* Takes the cell of an earlier report with the same key, when it was measured there. */
-bool study_reuse(const char *report_json, struct arena *a, struct study_cell *cell);
+bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell);
 #endif

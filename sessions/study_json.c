@@ -319,12 +319,12 @@ bool study_report_check(const struct study *s, const char *name, const char *jso
     return ok;
 }
 
-bool study_reuse(const char *report_json, struct arena *a, struct study_cell *cell)
+bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell)
 {
-    json_t *root = json_loads(report_json, JSON_REJECT_DUPLICATES, NULL), *item;
+    const json_t *item;
     size_t i;
     bool found = false;
-    json_array_foreach(json_object_get(root, "cells"), i, item) {
+    json_array_foreach(json_object_get(report, "cells"), i, item) {
         const char *key = json_string_value(json_object_get(item, "key"));
         const json_t *run = json_object_get(item, "run");
         if (found || !key || !streq(key, cell->key) || !json_is_object(run)
@@ -345,6 +345,5 @@ bool study_reuse(const char *report_json, struct arena *a, struct study_cell *ce
         free(text);
         found = true;
     }
-    json_decref(root);
     return found;
 }

@@ -341,19 +341,22 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
 /* First of all what an earlier report has, so that no partial report has less. */
 static void reuse_cells(struct running *run)
 {
+    const char *text = run->opts->reuse_json;
+    json_t *report = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
     struct study_report *r = run->r;
     struct study_code code;
     struct study_tune tune;
-    for (int i = 0; run->opts->reuse_json && i < r->n_cases * run->s->n_variants; i++) {
+    for (int i = 0; report && i < r->n_cases * run->s->n_variants; i++) {
         int v = i % run->s->n_variants;
         struct study_cell *cell = &r->cell[i];
         if (!open_cell(run, cell, r->cases[i / run->s->n_variants], v, &code, &tune)
-            || !study_reuse(run->opts->reuse_json, r->arena, cell))
+            || !study_reuse(report, r->arena, cell))
             continue;
         cell->reason = NULL;
         run->searches_left -= run->s->variant[v].search.n > 0;
         study_cell_values(r, cell);
     }
+    json_decref(report);
 }
 
 /* Up to the program that is to be measured: cell->state is CELL_READY, or the cell is finished. */

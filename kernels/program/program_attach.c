@@ -22,9 +22,9 @@ static int attached_index(const struct program *p, const char *src)
     return -1;
 }
 
-static void keep_all_but(struct program *draft, const char *src, const char *dst, int extra)
+static void keep_all_but(struct program *draft, const char *src, const char *dst)
 {
-    struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached + extra);
+    struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached);
     int n = 0;
     for (int i = 0; i < draft->n_attached; i++)
         if (!(src && streq(draft->attached[i].src, src)) &&
@@ -36,10 +36,12 @@ static void keep_all_but(struct program *draft, const char *src, const char *dst
 
 void program_detach_from(struct program *draft, const char *dst)
 {
-    keep_all_but(draft, NULL, dst, 1);
+    keep_all_but(draft, NULL, dst);
 }
 
-static bool store_at(struct program *draft, const struct step *s, int src, struct err *e)
+/* already: where src is stored now, or -1. */
+static bool store_at(struct program *draft, const struct step *s, int src, int already,
+                     struct err *e)
 {
     const struct graph *g = draft->graph;
     int dst;
@@ -56,7 +58,6 @@ static bool store_at(struct program *draft, const struct step *s, int src, struc
                 from->name, src != dst && draft->source[src] == LAYOUT_PLAIN ? to->name : "");
         return err_fix(e, "layout reset %s", from->name);
     }
-    int already = attached_index(draft, from->name);
     if (already >= 0) {
         err_set(e, ERR_ATTACH, "%s is stored inside %s already", from->name,
                 draft->attached[already].dst);
@@ -76,8 +77,9 @@ static bool store_at(struct program *draft, const struct step *s, int src, struc
     if (!layout_apply(draft->pool, l, &prims[n], &with_slice, e) ||
         !layout_store_at(draft->pool, with_slice, dim, from, &unused, e))
         return blame_word(e, &s->arg[1]);
-    keep_all_but(draft, NULL, NULL, 1);
-    struct attached *list = ARENA_DUP(draft->arena, draft->attached, draft->n_attached + 1);
+    struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached + 1);
+    for (int i = 0; i < draft->n_attached; i++)
+        list[i] = draft->attached[i];
     list[draft->n_attached++] = (struct attached){ from->name, to->name, n };
     draft->attached = list;
     program_set_choice(draft, to->name, prims, n + 1);
@@ -102,7 +104,7 @@ static bool decouple(struct program *draft, int i, struct err *e)
                 why.text);
         return err_fix(e, "undo, or layout reset %s", x.dst);
     }
-    keep_all_but(draft, x.src, NULL, 0);
+    keep_all_but(draft, x.src, NULL);
     struct attached *list = ARENA_DUP(draft->arena, draft->attached, draft->n_attached);
     for (int k = 0; k < draft->n_attached; k++)
         if (streq(list[k].dst, x.dst) && list[k].at > x.at)
@@ -121,7 +123,7 @@ bool program_attach_step(struct program *draft, const struct step *s, struct err
         return false;
     int i = attached_index(draft, draft->graph->tensor[src].name);
     if (s->kind == STEP_LAYOUT_STORE_AT)
-        return store_at(draft, s, src, e) || (!e->at.col && blame_target(e, s));
+        return store_at(draft, s, src, i, e) || (!e->at.col && blame_target(e, s));
     if (i >= 0)
         return decouple(draft, i, e) || blame_target(e, s);
     err_set(e, ERR_ATTACH, "%s is not stored inside another tensor", s->target);

@@ -317,10 +317,14 @@ static void test_reuse(void **state)
     struct arena *a = arena_new();
     struct study_cell cell = { .key = "k" };
     (void)state;
-    assert_false(study_reuse("[]", a, &cell));
-    assert_true(study_reuse("{\"cells\": [{\"key\": \"k\", \"run\": {},"
-                            " \"search\": {\"best\": {\"a\": 1234567}}}]}", a, &cell));
+    json_t *none = json_array();
+    json_t *one = json_loads("{\"cells\": [{\"key\": \"k\", \"run\": {},"
+                             " \"search\": {\"best\": {\"a\": 1234567}}}]}", 0, NULL);
+    assert_false(study_reuse(none, a, &cell));
+    assert_true(study_reuse(one, a, &cell));
     assert_string_equal(study_param_get(&cell.chosen, "a"), "1234567");
+    json_decref(none);
+    json_decref(one);
     arena_free(a);
 }
 
