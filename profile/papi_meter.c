@@ -14,7 +14,8 @@
 #define FUNCTIONS(X) \
     X(PAPI_library_init) X(PAPI_thread_init) X(PAPI_create_eventset) X(PAPI_add_named_event) \
     X(PAPI_remove_named_event) X(PAPI_cleanup_eventset) X(PAPI_destroy_eventset) \
-    X(PAPI_start) X(PAPI_stop) X(PAPI_strerror)
+    X(PAPI_start) X(PAPI_stop) X(PAPI_strerror) X(PAPI_num_components) \
+    X(PAPI_get_component_info)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -59,6 +60,18 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
+/* Why PAPI's perf_event component is disabled; "" = it is not.  libpfm4 knows CPUs by name, and
+ * disables it with all software events on one that is newer. */
+static char disabled[PAPI_HUGE_STR_LEN];
+
+static void read_component(void)
+{
+    for (int i = 0; i < api.PAPI_num_components(); i++) {
+        const PAPI_component_info_t *c = api.PAPI_get_component_info(i);
+        if (c && streq(c->name, "perf_event") && c->disabled)
+            snprintf(disabled, sizeof disabled, "%s", c->disabled_reason);
+    }
+}
 
 /* Once in a process: PAPI's state is global. */
 static void load(void)
@@ -81,6 +94,8 @@ static void load(void)
     if (code != PAPI_OK)
         counts_refuse(&load_refusal, "PAPI does not start: %s",
                       code > 0 ? "it is of another version" : api.PAPI_strerror(code));
+    else
+        read_component();
 }
 
 /* The OpenMP library that a kernel's parallel loops end up in; NULL = it has none.  By what it
@@ -257,7 +272,9 @@ static void papi_explain(void *ctx, const struct event *ev, int code, char *out,
     (void)ctx;
     const char *text = api.PAPI_strerror(code);
     bool hardware = code == PAPI_ENOEVNT && !machine_has_pmu();
-    snprintf(out, n, "PAPI cannot count %.60s: %.60s%s", ev->text, text ? text : "unknown error",
+    snprintf(out, n, "PAPI cannot count %.60s: %.60s%s%.60s%s", ev->text,
+             text ? text : "unknown error",
+             disabled[0] ? "; its perf_event component is disabled: " : "", disabled,
              hardware ? "; this VM exposes no PMU (no cpu event source)" : "");
 }
 

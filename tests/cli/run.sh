@@ -146,9 +146,15 @@ fi
 
 # Event sets: the system's counts work everywhere, a PMU's with a reason; files of the user's own.
 t 0 '^perf-sw: .*page_faults .*event set sw' run "$gmm" --meters none --events sw
-t 0 '^papi: .*task_clock_ns .*event set papi-sw' run "$gmm" --meters none --events sw,papi-sw
-t 0 '' run "$gmm" --meters none --events papi-sw \
-    --assert 'counters.papi.metrics.cpus_used.value > 0'
+if "$TILESCOPE" run "$gmm" --meters none --events papi-sw --json \
+    | grep -q 'its perf_event component is disabled: '; then
+    pass 'PAPI counts the system'\''s events # SKIP its libpfm4 does not know this CPU'
+else
+    t 0 '^papi: .*task_clock_ns .*event set papi-sw' \
+        run "$gmm" --meters none --events sw,papi-sw
+    t 0 '' run "$gmm" --meters none --events papi-sw \
+        --assert 'counters.papi.metrics.cpus_used.value > 0'
+fi
 t 0 '' run "$gmm" --meters papi --assert \
     '!counters.papi.available || counters.papi.papi_tot_ins > 0'
 t 2 'there is no event set .l9.' run "$gmm" --events l9

@@ -374,7 +374,15 @@ static struct child *loaded(const char *source, bool openmp, int threads)
     return loaded_by(NULL, source, openmp, threads);
 }
 
-static void count_faults(const char *compiler, enum meter_id meter, const struct event *ev,
+/* libpfm4 does not know this CPU: PAPI then counts nothing, the system's events neither. */
+static bool papi_is_disabled(enum meter_id meter, const struct counts *out)
+{
+    return meter == METER_ID_PAPI && !out->available
+        && strstr(out->reason, "its perf_event component is disabled: ");
+}
+
+/* False: PAPI is disabled, with its reason. */
+static bool count_faults(const char *compiler, enum meter_id meter, const struct event *ev,
                          int n, bool openmp, int threads, const char *source)
 {
     struct child *c = loaded_by(compiler, source, openmp, threads);
@@ -384,6 +392,8 @@ static void count_faults(const char *compiler, enum meter_id meter, const struct
     if (!child_count(c, (int)meter, ev, n, &out, &seconds, &e))
         fail_msg("%s", e.text);
     child_close(c);
+    if (papi_is_disabled(meter, &out))
+        return false;
     if (!out.available)
         fail_msg("%s", out.reason);
     double faults = value(&out, "page_faults"), want = PAGES * threads;
@@ -394,6 +404,7 @@ static void count_faults(const char *compiler, enum meter_id meter, const struct
     char text[32];
     snprintf(text, sizeof text, "%d thread", threads);
     assert_contains(out.source, text);
+    return true;
 }
 
 static const struct event perf_soft[] = { { "task_clock_ns", "task_clock_ns" },
@@ -430,7 +441,8 @@ static void every_compilers_threads_are_counted(void **state)
 static void papi_counts_page_faults(void **state)
 {
     (void)state;
-    count_faults(NULL, METER_ID_PAPI, papi_soft, 2, false, 1, TOUCH(""));
+    if (!count_faults(NULL, METER_ID_PAPI, papi_soft, 2, false, 1, TOUCH("")))
+        skip();
     count_faults(NULL, METER_ID_PAPI, papi_soft, 2, true, 3, TOUCH(TEAM));
 }
 
@@ -455,11 +467,15 @@ static void papi_presets_count_or_give_a_reason(void **state)
         assert_true(value(&out, "papi_tot_ins") != 0 && value(&out, "cycles") != 0);
     } else {
         assert_int_equal(out.n, 0);
-        assert_contains(out.reason, "PAPI cannot count PAPI_TOT_INS: Event does not exist");
+        assert_contains(out.reason, "PAPI cannot count PAPI_TOT_INS: ");
+        if (!papi_is_disabled(METER_ID_PAPI, &out))
+            assert_contains(out.reason, "Event does not exist");
     }
     if (!child_count(c, METER_ID_PAPI, mixed, COUNT_OF(mixed), &out, &seconds, &e))
         fail_msg("%s", e.text);
     child_close(c);
+    if (papi_is_disabled(METER_ID_PAPI, &out))
+        skip();
     assert_true(out.available && value(&out, "page_faults") >= PAGES);
     assert_true(value(&out, "nothing") == -1);
     assert_contains(out.missing, "nothing: PAPI cannot count PAPI_NO_SUCH_EVENT");
