@@ -83,11 +83,11 @@ static bool read_date(struct ask *k, const char *text, struct err *e)
 static bool read_outcome(struct ask *k, const char *text, struct err *e)
 {
     k->f.outcome = text;
-    for (int i = OUTCOME_OK; i <= OUTCOME_LIMIT; i++)
+    for (int i = OUTCOME_OK; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], text))
             return true;
     err_set(e, ERR_NAME, "--outcome %s: nothing ends like that", text);
-    const char *near = str_nearest(text, outcome_name + OUTCOME_OK, OUTCOME_LIMIT);
+    const char *near = str_nearest(text, outcome_name + OUTCOME_OK, OUTCOME_COUNT - OUTCOME_OK);
     return err_fix(e, near ? "--outcome \"%s\"" : "any of ok, crash, timeout, \"compile error\","
                              " \"wrong result\", \"too large\"", near);
 }

@@ -152,7 +152,7 @@ static void add_steps(struct ask *k, const struct record *rec)
 }
 
 /* "850 ok, 100 crash" */
-struct tally { int64_t n[OUTCOME_LIMIT + 1]; };
+struct tally { int64_t n[OUTCOME_COUNT]; };
 static bool count_outcome(void *ctx, const struct record *rec)
 {
     ((struct tally *)ctx)->n[rec->outcome]++;
@@ -165,7 +165,7 @@ static bool add_outcomes(struct ask *k, struct err *e)
     const char *comma = "";
     if (!records_each(k->r, &k->f, count_outcome, &t, e))
         return false;
-    for (int i = 0; i <= OUTCOME_LIMIT; i++) {
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
         if (t.n[i] == 0)
             continue;
         str_printf(&k->out, "%s%lld %s", comma, (long long)t.n[i], outcome_name[i]);

@@ -51,8 +51,8 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     label(out, "verified:");
     str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
               m->verified ? "true" : "false");
-    if (m->verified || m->outcome == OUTCOME_WRONG)
-        str_printf(out, "   max rel err %.1e (tolerance %.1e)", m->max_rel_err, m->tolerance);
+    if (m->verified || measurement_compared(m))
+        str_printf(out, "   max rel err %.1e, %.2g of the bound", m->max_rel_err, m->of_bound);
     str_add(out, "\n");
     if (m->outcome == OUTCOME_OK)
         return;

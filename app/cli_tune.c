@@ -112,7 +112,7 @@ static bool read_options(struct tuner *t, struct err *e)
 
 static void add_failures(struct str *out, const int *failed, const char *between)
 {
-    for (int i = 0, n = 0; i <= OUTCOME_LIMIT; i++)
+    for (int i = 0, n = 0; i < OUTCOME_COUNT; i++)
         if (failed[i] > 0)
             str_printf(out, "%s%d %s", n++ ? between : "", failed[i], outcome_name[i]);
 }

@@ -122,7 +122,7 @@ static void put_failed(struct doc *d, const struct tune_view *v, const struct tu
 {
     struct str s = {0};
     int all = 0, kinds = 0;
-    for (int i = 0; i <= OUTCOME_LIMIT; i++)
+    for (int i = 0; i < OUTCOME_COUNT; i++)
         all += v->failed[i];
     if (all + v->illegal == 0)
         return;
@@ -131,7 +131,7 @@ static void put_failed(struct doc *d, const struct tune_view *v, const struct tu
         str_printf(&s, "%d of %d", all, v->n_trials);
     else
         str_printf(&s, "none of %d", v->n_trials);
-    for (int i = 0; i <= OUTCOME_LIMIT; i++)
+    for (int i = 0; i < OUTCOME_COUNT; i++)
         if (v->failed[i] > 0)
             str_printf(&s, "%s%d %s", kinds++ ? ", " : ": ", v->failed[i], outcome_name[i]);
     if (v->illegal > 0)

@@ -62,7 +62,7 @@ struct batch_stats {
     double compile_s, measure_s;
     int compiler_calls, cached;          /* cached: candidates that needed none */
     int children;                        /* that were started */
-    int given_up, of[OUTCOME_LIMIT + 1]; /* of: by enum outcome */
+    int given_up, of[OUTCOME_COUNT]; /* of: by enum outcome */
 };
 struct batch_stats batch_stats(const struct batch *b);
 #endif

@@ -15,6 +15,7 @@ const char *const outcome_name[] = {
     [OUTCOME_NONE] = "none", [OUTCOME_OK] = "ok", [OUTCOME_COMPILE] = "compile error",
     [OUTCOME_CRASH] = "crash", [OUTCOME_TIMEOUT] = "timeout", [OUTCOME_WRONG] = "wrong result",
     [OUTCOME_CANCEL] = "cancelled", [OUTCOME_ENV] = "environment", [OUTCOME_LIMIT] = "too large",
+    [OUTCOME_ILL] = "ill-conditioned",
 };
 
 static struct machine this_machine;
@@ -90,6 +91,7 @@ static enum outcome outcome_of(enum err_code code)
     case ERR_CRASH: return OUTCOME_CRASH;
     case ERR_TIMEOUT: return OUTCOME_TIMEOUT;
     case ERR_WRONG: return OUTCOME_WRONG;
+    case ERR_ILL: return OUTCOME_ILL;
     case ERR_CANCEL: return OUTCOME_CANCEL;
     case ERR_STEP: case ERR_RANGE: case ERR_OVERFLOW: case ERR_RANK: return OUTCOME_LIMIT;
     default: return OUTCOME_ENV;

@@ -15,7 +15,9 @@
 
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
-    OUTCOME_CANCEL, OUTCOME_ENV, OUTCOME_LIMIT
+    OUTCOME_CANCEL, OUTCOME_ENV, OUTCOME_LIMIT,
+    OUTCOME_ILL,                         /* neither right nor wrong: the data does not tell */
+    OUTCOME_COUNT
 };
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
@@ -59,6 +61,8 @@ struct measurement {
     char reason[512];
     bool verified;                       /* compared with the reference and within tolerance */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
+    double of_bound;                     /* |got - ref| / what is allowed there, worst element: what
+                                          * float32 explains, and at most tolerance (oracle.h) */
     struct latency latency;              /* runs == 0: not timed; in hot caches */
     struct latency cold_latency;         /* opts.cold; runs == 0: not timed */
     char cold_method[48];                /* how the caches were emptied */
@@ -77,6 +81,12 @@ struct measurement {
     struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */
     char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
+
+/* Was a result compared with the reference?  Only then the errors say anything. */
+static inline bool measurement_compared(const struct measurement *m)
+{
+    return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
+}
 
 struct measure_opts {
     unsigned meters;                     /* METER_ bits; checking always happens */

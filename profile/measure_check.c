@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLERANCE 1e-4                    /* f32 (SPEC D) */
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MEMORY_SHARE 0.8                  /* of what is available */
 
@@ -85,21 +84,21 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
 }
 
 static bool compare_outputs(const struct job *j, const struct oracle *o, float *const *data,
-                            double *worst, struct err *e)
+                            struct deviation *worst, struct err *e)
 {
     const struct func *f = j->func;
     bool ok = true;
     for (int i = 0; i < f->n_params && ok; i++) {
         int t = f->buffer[i].tensor;
         if (j->program->graph->tensor[t].role == TENSOR_OUTPUT)
-            ok = oracle_compare(o, j->program, t, data[i], TOLERANCE, worst, e);
+            ok = oracle_compare(o, j->program, t, data[i], j->cancel, worst, e);
     }
     return ok;
 }
 
 bool measure_is_right(struct job *j, float *const *data, struct err *e)
 {
-    double worst = 0;
+    struct deviation worst = { 0 };
     const struct oracle *o;
     if (!oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
         return false;
@@ -131,8 +130,11 @@ bool measure_check(struct job *j, struct err *e)
            && child_check(j->child, j->contender, &j->first_call_s, e)
            && (o || oracle_acquire(base, j->opts.seed, j->cancel, &o, e));
     if (ok) {
-        j->m->tolerance = TOLERANCE;
-        ok = j->m->verified = compare_outputs(j, o, data, &j->m->max_rel_err, e);
+        struct deviation worst = { 0 };
+        ok = j->m->verified = compare_outputs(j, o, data, &worst, e);
+        j->m->tolerance = ORACLE_TOLERANCE;
+        j->m->max_rel_err = worst.rel_err;
+        j->m->of_bound = worst.of_bound;
     }
     oracle_release(o);
     return ok;

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLERANCE 1e-4                    /* f32, as for kernels */
-
 /* --- Who takes part --------------------------------------------------------------------------- */
 
 static void refuse(struct job *j, enum vendor_library library, const char *reason)
@@ -116,13 +114,17 @@ static bool is_right(struct job *j, int i, struct err *e)
     const struct oracle *o = NULL;
     struct baseline *b = &j->m->baseline[x->library[i]];
     int out = x->problem.n_tensors - 1;
+    struct deviation worst = { 0 };
     struct err why;
     if (!oracle_acquire(x->plain->base, j->opts.seed, j->cancel, &o, e))
         return false;
     b->verified = oracle_compare(o, x->plain, x->problem.tensor[out].tensor,
-                                 child_data(j->child, x->first[i] + out), TOLERANCE,
-                                 &b->max_rel_err, &why);
+                                 child_data(j->child, x->first[i] + out), j->cancel, &worst,
+                                 &why);
+    b->max_rel_err = worst.rel_err;
     oracle_release(o);
+    if (!b->verified && why.code != ERR_WRONG)
+        return err_set(e, why.code, "%.500s", why.text);
     if (!b->verified)
         return err_set(e, ERR_WRONG, "it computes something else: %.400s", why.text);
     return true;

@@ -1,29 +1,16 @@
-#include "profile/oracle.h"
+#include "profile/oracle_impl.h"
 
 #include "kernels/base/arena.h"
+#include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KEPT 4
 #define KEPT_BYTES ((int64_t)512 << 20)
-#define POISON 0x7fcbadadu                /* a quiet NaN */
-
-struct oracle {
-    char *spec;
-    uint64_t seed;
-    int n_tensors;
-    double **data;                        /* per tensor of the base graph; outputs only */
-    float **given;                        /* inputs and constants only */
-    double *rms;
-    int64_t bytes;
-    int users;                            /* the shelf is one */
-};
 
 /* Most recently used first. */
 static struct oracle *shelf[KEPT];
@@ -35,14 +22,16 @@ static void drop(struct oracle *o)
 {
     if (--o->users > 0)
         return;
-    for (int t = 0; t < o->n_tensors; t++) {
-        free(o->data[t]);
+    for (int t = 0; t < o->n_tensors; t++)
         free(o->given[t]);
-    }
-    free(o->data);
+    oracle_free_tensors(o->data, o->n_tensors);
+    oracle_free_tensors(o->error, o->n_tensors);
+    oracle_free_tensors(o->single, o->n_tensors);
+    oracle_free_tensors(o->moved, o->n_tensors);
     free(o->given);
     free(o->rms);
     free(o->spec);
+    pthread_mutex_destroy(&o->lock);
     free(o);
 }
 
@@ -91,57 +80,111 @@ static float *make_data(const struct tensor *t, uint64_t seed)
     return data;
 }
 
-static void give_data(struct oracle *o, const struct tensor *t, int i)
-{
-    int64_t n = tensor_elems(t);
-    o->given[i] = make_data(t, o->seed);
-    o->bytes += n * (int64_t)sizeof(float);
-    for (int64_t k = 0; k < n; k++)
-        o->data[i][k] = o->given[i][k];
-}
-
+/* Of what float32 can hold. */
 static double rms_of(const double *x, int64_t n)
 {
     double sum = 0;
+    int64_t counted = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return n > 0 ? sqrt(sum / (double)n) : 0;
+        if (fabs(x[i]) <= FLT_MAX) {
+            sum += x[i] * x[i];
+            counted++;
+        }
+    return counted > 0 ? sqrt(sum / (double)counted) : 0;
 }
 
+/* Values, and their errors or what sums of products make of them on the way. */
 int64_t oracle_bytes(const struct graph *base)
 {
     int64_t bytes = 0;
     for (int t = 0; t < base->n_tensors; t++)
-        bytes += (int64_t)sizeof(double) * tensor_elems(&base->tensor[t]);
+        bytes += 2 * (int64_t)sizeof(double) * tensor_elems(&base->tensor[t]);
     return bytes;
 }
 
-/* Keeps what is given, in single precision, and the outputs; frees everything else. */
+void oracle_free_tensors(double **of, int n)
+{
+    for (int t = 0; of && t < n; t++)
+        free(of[t]);
+    free(of);
+}
+
+/* Arrays for the tensors that nodes compute, and with given for the others too. */
+static double **new_tensors(const struct graph *g, bool given)
+{
+    double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
+    for (int t = 0; t < g->n_tensors; t++)
+        if (given || !is_given(&g->tensor[t]))
+            of[t] = xmalloc_elems((size_t)tensor_elems(&g->tensor[t]), sizeof **of);
+    return of;
+}
+
+static void keep_outputs(const struct graph *g, double **of)
+{
+    for (int t = 0; t < g->n_tensors; t++)
+        if (g->tensor[t].role != TENSOR_OUTPUT) {
+            free(of[t]);
+            of[t] = NULL;
+        }
+}
+
+/* move: by so much of each value, up or down at random. */
+static double **given_tensors(const struct oracle *o, const struct graph *g, double move,
+                              uint64_t seed)
+{
+    struct rng r = rng_seed(seed);
+    double **of = new_tensors(g, true);
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = is_given(&g->tensor[t]) ? tensor_elems(&g->tensor[t]) : 0;
+        for (int64_t i = 0; i < n; i++)
+            of[t][i] = (double)o->given[t][i]
+                     * (1 + (move > 0 ? (rng_float(&r) < 0 ? -move : move) : 0));
+    }
+    return of;
+}
+
+bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
+                     const struct cancel *c, double ***out, double ***error, struct err *e)
+{
+    double move = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN ? 0x1p-24 : 0;
+    double **of = given_tensors(o, g, move, o->seed + (uint64_t)how);
+    bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
+                                   : reference_eval(g, of, c, e);
+    if (ok && error) {
+        *error = new_tensors(g, false);
+        ok = reference_error(g, of, *error, c, e);
+        keep_outputs(g, *error);
+    }
+    keep_outputs(g, of);
+    if (ok)
+        *out = of;
+    else
+        oracle_free_tensors(of, g->n_tensors);
+    return ok;
+}
+
+/* Keeps what is given, in single precision, and the outputs. */
 static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
     struct oracle *o = xcalloc(1, sizeof *o);
     *o = (struct oracle){ .spec = xstrdup(g->spec), .seed = seed, .users = 1 };
+    pthread_mutex_init(&o->lock, NULL);
     o->n_tensors = g->n_tensors;
-    o->data = xcalloc((size_t)g->n_tensors, sizeof *o->data);
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
-    for (int t = 0; t < g->n_tensors; t++) {
-        o->data[t] = xmalloc_elems((size_t)tensor_elems(&g->tensor[t]), sizeof **o->data);
-        if (is_given(&g->tensor[t]))
-            give_data(o, &g->tensor[t], t);
-    }
-    bool ok = reference_eval(g, o->data, c, e);
-    for (int t = 0; t < g->n_tensors; t++) {
-        int64_t n = tensor_elems(&g->tensor[t]);
-        if (ok && g->tensor[t].role == TENSOR_OUTPUT) {
-            o->rms[t] = rms_of(o->data[t], n);
-            o->bytes += n * (int64_t)sizeof(double);
-        } else {
-            free(o->data[t]);
-            o->data[t] = NULL;
+    for (int t = 0; t < g->n_tensors; t++)
+        if (is_given(&g->tensor[t])) {
+            o->given[t] = make_data(&g->tensor[t], seed);
+            o->bytes += tensor_elems(&g->tensor[t]) * (int64_t)sizeof(float);
         }
-    }
+    bool ok = oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
+    for (int t = 0; ok && t < g->n_tensors; t++)
+        if (g->tensor[t].role == TENSOR_OUTPUT) {
+            int64_t n = tensor_elems(&g->tensor[t]);
+            o->rms[t] = rms_of(o->data[t], n);
+            o->bytes += 2 * n * (int64_t)sizeof(double);
+        }
     if (ok)
         *out = o;
     else
@@ -190,8 +233,7 @@ void oracle_release(const struct oracle *o)
     pthread_mutex_unlock(&shelf_lock);
 }
 
-/* --- Data and verdict --------------------------------------------------------------------------
- */
+/* --- Data ------------------------------------------------------------------------------------- */
 
 int oracle_base_tensor(const struct program *p, int tensor)
 {
@@ -219,7 +261,7 @@ static const float *logical_data(const struct oracle *o, const struct program *p
 void oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, float *physical)
 {
-    const uint32_t poison = POISON;
+    const uint32_t poison = ORACLE_POISON;
     float *own;
     if (!is_given(&p->graph->tensor[tensor])) {
         for (int64_t i = 0; i < elems; i++)
@@ -234,80 +276,4 @@ void oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
                          physical);
             free(own);
         }
-}
-
-static bool is_poison(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits == POISON;
-}
-
-/* "Conv[0][3][17][5]" */
-static void name_element(const struct tensor *t, int64_t flat, char *out, size_t n)
-{
-    int64_t index[MAX_RANK];
-    for (int d = t->rank - 1; d >= 0; d--) {
-        index[d] = flat % t->shape[d];
-        flat /= t->shape[d];
-    }
-    int len = snprintf(out, n, "%.60s", t->name);
-    for (int d = 0; d < t->rank && len < (int)n; d++)
-        len += snprintf(out + len, n - (size_t)len, "[%lld]", (long long)index[d]);
-}
-
-struct tally { int64_t n, wrong, first; double max; };
-
-static struct tally tally(const float *got, const double *ref, int64_t n, double rms,
-                          double tolerance)
-{
-    struct tally t = { .n = n, .first = -1 };
-    double floor = rms > FLT_MIN ? rms : FLT_MIN;
-    for (int64_t i = 0; i < n; i++) {
-        double size = fabs(ref[i]) > floor ? fabs(ref[i]) : floor;
-        double err = isfinite(got[i]) ? fabs((double)got[i] - ref[i]) / size : ORACLE_INFINITE;
-        if (err > t.max)
-            t.max = err;
-        if (err <= tolerance)
-            continue;
-        if (t.wrong++ == 0)
-            t.first = i;
-    }
-    return t;
-}
-
-static bool blame(const struct tensor *t, const struct tally *y, float got, double ref,
-                  struct err *e)
-{
-    char where[200], what[64], share[64], size[64] = "";
-    double percent = 100 * (double)y->wrong / (double)y->n;
-    name_element(t, y->first, where, sizeof where);
-    if (is_poison(got))
-        snprintf(what, sizeof what, "was never written");
-    else
-        snprintf(what, sizeof what, "is %.6g", got);
-    if (percent >= 1)
-        snprintf(share, sizeof share, "%.0f %% of elements", percent);
-    else
-        snprintf(share, sizeof share, "%lld of %lld elements", (long long)y->wrong,
-                 (long long)y->n);
-    if (y->max < ORACLE_INFINITE)
-        snprintf(size, sizeof size, "max rel err %.2g, ", y->max);
-    return err_set(e, ERR_WRONG, "%s %s, reference %.6g (%s%s)", where, what, ref, size, share);
-}
-
-bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
-                    const float *physical, double tolerance, double *max_rel_err, struct err *e)
-{
-    int b = oracle_base_tensor(p, tensor);
-    const struct tensor *t = &p->base->tensor[b];
-    int64_t n = tensor_elems(t);
-    float *got = xmalloc_elems((size_t)n, sizeof *got);
-    layout_unpack(p->layout[tensor], physical, got);
-    struct tally y = tally(got, o->data[b], n, o->rms[b], tolerance);
-    bool ok = y.wrong == 0 || blame(t, &y, got[y.first], o->data[b][y.first], e);
-    if (y.max > *max_rel_err)
-        *max_rel_err = y.max;
-    free(got);
-    return ok;
 }

@@ -11,6 +11,7 @@ static const struct field result_fields[] = {
     M(TEXT, reason, ZERO_LEFT_OUT),
     M(BOOL, verified, ZERO_KEPT),
     M(DOUBLE, max_rel_err, ZERO_LEFT_OUT),
+    M(DOUBLE, of_bound, ZERO_LEFT_OUT),
     M(DOUBLE, tolerance, ZERO_LEFT_OUT),
     M(DOUBLE, gflops, ZERO_LEFT_OUT),
     M(DOUBLE, executed_gflops, ZERO_LEFT_OUT),
@@ -260,13 +261,13 @@ static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outco
     const char *text;
     if (!ynode_text(d, v, "outcome", 64, false, &text, e))
         return false;
-    for (int i = 0; i <= OUTCOME_LIMIT; i++)
+    for (int i = 0; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], text)) {
             *out = (enum outcome)i;
             return true;
         }
     err_set(e, ERR_RANGE, "outcome: unknown value \"%s\"", text);
-    const char *near = str_nearest(text, outcome_name, OUTCOME_LIMIT + 1);
+    const char *near = str_nearest(text, outcome_name, OUTCOME_COUNT);
     if (near)
         err_fix(e, "did you mean \"%s\"?", near);
     return ydoc_at(d, v, e);

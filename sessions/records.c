@@ -264,8 +264,7 @@ void record_of_measurement(struct record *out, const struct measurement *m)
     bool timed = m->latency.runs > 0;
     *out = (struct record){
         .outcome = m->outcome, .reason = m->reason, .verified = m->verified,
-        .max_rel_err = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG ? m->max_rel_err
-                                                                              : (double)NAN,
+        .max_rel_err = measurement_compared(m) ? m->max_rel_err : (double)NAN,
         .median_ms = timed ? m->latency.median_ms : 0, .min_ms = timed ? m->latency.min_ms : 0,
         .spread = timed ? m->latency.spread : 0, .runs = m->latency.runs, .gflops = m->gflops,
         .seed = m->seed, .compile_s = (double)NAN, .measure_s = (double)NAN,

@@ -256,7 +256,7 @@ static const char *get_steps(struct line_reader *lr)
 static enum outcome get_outcome(struct line_reader *lr)
 {
     const char *name = get_text(lr, "outcome", 40, false);
-    for (int i = OUTCOME_OK; i <= OUTCOME_LIMIT; i++)
+    for (int i = OUTCOME_OK; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], name))
             return (enum outcome)i;
     refuse(lr, "outcome", ERR_NAME, "\"outcome\" is \"%s\", which this version does not know",

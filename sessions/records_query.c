@@ -14,7 +14,7 @@
 /* What a file says that nobody wrote is none. */
 static enum outcome outcome_of(const char *name)
 {
-    for (int i = OUTCOME_NONE; i <= OUTCOME_LIMIT; i++)
+    for (int i = OUTCOME_NONE; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], name))
             return (enum outcome)i;
     return OUTCOME_NONE;

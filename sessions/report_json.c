@@ -332,11 +332,13 @@ static json_t *notes_json(const struct program *p)
 /* How it was checked, and what the clock says. */
 static void put_clock(json_t *o, const struct measurement *m)
 {
-    bool compared = m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG;
+    bool compared = measurement_compared(m);
     put(o, "outcome", json_text(outcome_name[m->outcome]));
     put(o, "reason", json_text_or_null(m->reason));
     put(o, "verified", json_boolean(m->verified));
     put(o, "max_rel_err", real_if(compared && m->max_rel_err < ORACLE_INFINITE, m->max_rel_err));
+    put(o, "error_of_bound",
+        real_if(compared && m->of_bound < ORACLE_INFINITE, m->of_bound));
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
     put_timing(o, m);
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));

@@ -65,7 +65,7 @@ static json_t *number(double x)
 static json_t *failures(const struct tuning *t)
 {
     json_t *j = json_object();
-    for (int i = 0; i <= OUTCOME_LIMIT; i++)
+    for (int i = 0; i < OUTCOME_COUNT; i++)
         if (t->failed[i] > 0)
             json_object_set_new(j, outcome_name[i], json_integer(t->failed[i]));
     return j;

@@ -66,15 +66,27 @@ void reference_eval_slow(const struct graph *g, double *const *data)
     free(env);
 }
 
-bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
-                    struct err *e)
+static bool eval(const struct graph *g, const struct row_how *how, struct err *e)
 {
-    for (int i = 0; i < g->n_nodes && !cancelled(c); i++) {
+    for (int i = 0; i < g->n_nodes && !cancelled(how->cancel); i++) {
         struct arena *a = arena_new();
-        const struct row_plan *p = row_plan_new(a, g, &g->node[i], data, c);
-        if (!mac_eval(p))
+        const struct row_plan *p = row_plan_new(a, g, &g->node[i], how);
+        if (how->single || !mac_eval(p))
             row_eval(p);
         arena_free(a);
     }
-    return !cancelled(c) || err_set(e, ERR_CANCEL, "cancelled while computing the reference");
+    return !cancelled(how->cancel)
+        || err_set(e, ERR_CANCEL, "cancelled while computing the reference");
+}
+
+bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
+                    struct err *e)
+{
+    return eval(g, &(struct row_how){ .data = data, .cancel = c }, e);
+}
+
+bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
+                           struct err *e)
+{
+    return eval(g, &(struct row_how){ .data = data, .single = true, .cancel = c }, e);
 }

@@ -33,19 +33,29 @@ struct row_val {
     double value;                         /* CONST */
     struct row_val *a, *b;
     const double *data;                   /* LOAD: data[flat], plus stride per row element */
+    const double *error;                  /* LOAD: of that element; NULL = exact */
     struct sum flat;
     int64_t stride;
     bool bent;                            /* flat is not linear in the row variable */
+    bool shared;                          /* a and b load one tensor: their errors are not
+                                           * independent */
     int n_tests;                          /* SELECT: a where all tests hold, else b */
     struct row_test *test;
+};
+
+/* What to compute from what: arrays per tensor, in logical row-major order. */
+struct row_how {
+    double *const *data;
+    double *const *error;                 /* NULL, or of each element of data; NULL in it = exact */
+    bool single;                          /* round after every operation, as float32 does */
+    const struct cancel *cancel;
 };
 
 struct row_plan {
     struct arena *a;                      /* owns the plan */
     const struct graph *g;
     const struct node *n;
-    double *const *data;
-    const struct cancel *cancel;
+    struct row_how how;
     const struct expr *row;               /* the row variable, */
     int64_t row_len, row_stride;          /* its extent, and its stride in the output */
     int n_outer;                          /* the other spatial variables, in order */
@@ -56,16 +66,30 @@ struct row_plan {
     const struct row_val *body;
 };
 
-/* Every name is looked up once: plan of one node over data, all in a. */
+/* Every name is looked up once: plan of one node, all in a. */
 const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, const struct node *n,
-                                    double *const *data, const struct cancel *c);
+                                    const struct row_how *how);
 /* Evaluates any node. */
 void row_eval(const struct row_plan *p);
 /* Sums of products of two loads, perhaps under a test: convolutions of every kind, matrix products.
- * False: not of that form, nothing done. */
+ * False: not of that form, nothing done.  Always in double. */
 bool mac_eval(const struct row_plan *p);
+/* One segment of one output row: n elements from i0 on, the outer variables set in env; out: where
+ * its first element is in the output. */
+#define ROW_SEGMENT 256                   /* elements at most: the scratch rows stay in L1 */
+struct row_segment { const struct row_plan *p; int64_t *env, i0, n, out; };
+void row_each_segment(const struct row_plan *p, void (*f)(const struct row_segment *s));
+/* The next point of the node's reduction; false after the last, and on a cancel. */
+bool row_next(const struct row_segment *s);
+/* v at these elements, and with error how far off float32 may be there (reference_error). */
+void row_values(const struct row_segment *s, const struct row_val *v, double *out, double *error);
 /* The product of such a sum, or NULL. */
 const struct val *mac_product(const struct node *n);
+
+/* reference_error.c: the errors of an operation's results.  a, b and their errors ea, eb: of its
+ * operands (b, eb: zeros where it has one); e may be ea. */
+struct row_pair { const double *a, *ea, *b, *eb; };
+void error_row(const struct row_val *v, int64_t n, const struct row_pair *of, double *e);
 
 /* Sets the outer variables in env to point number i; returns the offset of its output row. */
 int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);

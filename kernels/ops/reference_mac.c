@@ -255,7 +255,7 @@ static void row_start(const struct mac *m, struct run *run, int64_t point, int i
             moved[k] += a->inc[k] * j;
         point /= n;
     }
-    run->y[i] = m->p->data[m->p->n->out] + out;
+    run->y[i] = m->p->how.data[m->p->n->out] + out;
     for (int k = 0; k < 2; k++)
         run->at[i][k] = m->op[k].data + sum_at(&m->op[k].outer, env) + moved[k] +
                         run->i0 * m->op[k].stride;
@@ -315,7 +315,7 @@ static void run_task(const void *ctx, int64_t task, int64_t *env)
     for (int d = 0; d <= m->n_outer; d++)
         env[m->axis[d].var->var] = run.phase[d];
     first_point(n->reduce, n->n_reduce, env);
-    for (bool more = true; more && !cancelled(m->p->cancel);) {
+    for (bool more = true; more && !cancelled(m->p->how.cancel);) {
         more = next_chunk(m, &chunk, env);
         for (int i = 0; i < run.n; i++)
             row_chunk(m, run.y[i], run.ys, run.len, run.at[i], &chunk);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#define SEGMENT 256                       /* row elements per pass: the scratch rows stay in L1 */
 #define PARALLEL_WORK 2e6                 /* operations below which starting threads costs more */
 
 /* Sums of products: what most index expressions are. */
@@ -91,7 +90,7 @@ void each_task(const struct row_plan *p, int64_t n, double work,
         int64_t *env = xcalloc(n_env, sizeof *env);
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < n; i++)
-            if (!cancelled(p->cancel))
+            if (!cancelled(p->how.cancel))
                 f(ctx, i, env);
         free(env);
     }
@@ -119,6 +118,20 @@ static void add_tests(struct arena *a, struct row_val *v, const struct expr *con
     v->test = more;
 }
 
+static bool loads(const struct row_val *v, const double *data)
+{
+    return v && ((v->kind == VAL_LOAD && v->data == data) || loads(v->a, data)
+                 || loads(v->b, data));
+}
+
+/* Is there a tensor that both load? */
+static bool share_tensor(const struct row_val *a, const struct row_val *b)
+{
+    if (a->kind == VAL_LOAD)
+        return loads(b, a->data);
+    return (a->a && share_tensor(a->a, b)) || (a->b && share_tensor(a->b, b));
+}
+
 static struct row_val *compile(struct arena *a, const struct row_plan *p, const struct val *v)
 {
     struct row_val *r = ARENA_NEW(a, struct row_val);
@@ -126,12 +139,14 @@ static struct row_val *compile(struct arena *a, const struct row_plan *p, const 
     r->value = v->value;
     r->a = v->a ? compile(a, p, v->a) : NULL;
     r->b = v->b ? compile(a, p, v->b) : NULL;
+    r->shared = r->b && share_tensor(r->a, r->b);
     if (v->kind == VAL_SELECT)
         add_tests(a, r, v->cond);
     if (v->kind == VAL_LOAD) {
         const struct tensor *t = &p->g->tensor[v->source];
         int64_t stride = 1;
-        r->data = p->data[v->source];
+        r->data = p->how.data[v->source];
+        r->error = p->how.error ? p->how.error[v->source] : NULL;
         for (int d = t->rank - 1; d >= 0; d--) {
             sum_add(a, &r->flat, v->idx[d], stride);
             stride *= t->shape[d];
@@ -213,14 +228,13 @@ static int cheapest_row(const struct row_plan *p, const struct row_val *body)
 }
 
 const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, const struct node *n,
-                                    double *const *data, const struct cancel *c)
+                                    const struct row_how *how)
 {
     struct row_plan *p = ARENA_NEW(a, struct row_plan);
     p->a = a;
     p->g = g;
     p->n = n;
-    p->data = data;
-    p->cancel = c;
+    p->how = *how;
     struct row_val *body = compile(a, p, n->body);
     take_row(p, cheapest_row(p, body));
     set_row(body, p->row);
@@ -233,18 +247,13 @@ const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, cons
 
 /* Evaluation. */
 
-struct row_ctx { const struct row_plan *p; int64_t *env; };
-
-static void val_row(const struct row_ctx *c, const struct row_val *v, int64_t i0, int64_t n,
-                    double *out);
-
 static int64_t floor_div(int64_t x, int64_t y)
 {
     return x / y - (x % y != 0 && (x < 0) != (y < 0));
 }
 
 /* Narrows [*lo, *hi) to where diff(0) + step * i < 0. */
-static void narrow(const struct row_ctx *c, const struct row_test *t, int64_t *lo, int64_t *hi)
+static void narrow(const struct row_segment *c, const struct row_test *t, int64_t *lo, int64_t *hi)
 {
     c->env[c->p->row->var] = 0;
     int64_t at0 = sum_at(&t->diff, c->env);
@@ -263,7 +272,7 @@ static void narrow(const struct row_ctx *c, const struct row_test *t, int64_t *l
 }
 
 /* Do the tests that are not intervals hold at element i? */
-static bool crooked_tests_hold(const struct row_ctx *c, const struct row_val *v, int64_t i)
+static bool crooked_tests_hold(const struct row_segment *c, const struct row_val *v, int64_t i)
 {
     c->env[c->p->row->var] = i;
     for (int t = 0; t < v->n_tests; t++)
@@ -280,43 +289,60 @@ static bool has_crooked_test(const struct row_val *v)
     return false;
 }
 
-/* The interval where the linear tests hold takes a, but run by run where other tests change along
- * the row. */
-static void select_row(const struct row_ctx *c, const struct row_val *v, int64_t i0, int64_t n,
-                       double *out)
+/* The part of a segment that begins at row element i. */
+static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_t n)
 {
-    int64_t lo = i0, hi = i0 + n, end = i0 + n;
-    for (int t = 0; t < v->n_tests; t++)
-        if (v->test[t].linear)
-            narrow(c, &v->test[t], &lo, &hi);
-    lo = lo < end ? lo : end;
-    hi = hi < lo ? lo : hi < end ? hi : end;
-    if (lo > i0)
-        val_row(c, v->b, i0, lo - i0, out);
-    bool runs = has_crooked_test(v);
-    for (int64_t i = lo; i < hi;) {
-        bool holds = crooked_tests_hold(c, v, i);
-        int64_t next = runs ? i + 1 : hi;
-        while (next < hi && crooked_tests_hold(c, v, next) == holds)
-            next++;
-        val_row(c, holds ? v->a : v->b, i, next - i, out + (i - i0));
-        i = next;
-    }
-    if (end > hi)
-        val_row(c, v->b, hi, end - hi, out + (hi - i0));
+    struct row_segment part = *s;
+    part.i0 = i;
+    part.n = n;
+    return part;
 }
 
-static void load_row(const struct row_ctx *c, const struct row_val *v, int64_t i0, int64_t n,
+/* Row elements [from, to) of v, which are part of the segment. */
+static void fill_part(const struct row_segment *s, const struct row_val *v, int64_t from,
+                      int64_t to, double *out, double *error)
+{
+    struct row_segment part = part_of(s, from, to - from);
+    if (to > from)
+        row_values(&part, v, out + (from - s->i0), error ? error + (from - s->i0) : NULL);
+}
+
+/* The interval where the linear tests hold takes a, but run by run where other tests change along
+ * the row. */
+static void select_row(const struct row_segment *s, const struct row_val *v, double *out,
+                       double *error)
+{
+    int64_t lo = s->i0, hi = s->i0 + s->n, end = s->i0 + s->n;
+    for (int t = 0; t < v->n_tests; t++)
+        if (v->test[t].linear)
+            narrow(s, &v->test[t], &lo, &hi);
+    lo = lo < end ? lo : end;
+    hi = hi < lo ? lo : hi < end ? hi : end;
+    fill_part(s, v->b, s->i0, lo, out, error);
+    bool runs = has_crooked_test(v);
+    for (int64_t i = lo; i < hi;) {
+        bool holds = crooked_tests_hold(s, v, i);
+        int64_t next = runs ? i + 1 : hi;
+        while (next < hi && crooked_tests_hold(s, v, next) == holds)
+            next++;
+        fill_part(s, holds ? v->a : v->b, i, next, out, error);
+        i = next;
+    }
+    fill_part(s, v->b, hi, end, out, error);
+}
+
+/* The elements that v loads, from the data or from their errors. */
+static void load_row(const struct row_segment *s, const struct row_val *v, const double *data,
                      double *out)
 {
-    int64_t *row = &c->env[c->p->row->var];
-    *row = i0;
-    const double *from = v->data + sum_at(&v->flat, c->env);
-    for (int64_t i = 0; i < n && !v->bent; i++)
+    int64_t *row = &s->env[s->p->row->var];
+    *row = s->i0;
+    const double *from = data + sum_at(&v->flat, s->env);
+    for (int64_t i = 0; i < s->n && !v->bent; i++)
         out[i] = from[i * v->stride];
-    for (int64_t i = 0; i < n && v->bent; i++) {
-        *row = i0 + i;
-        out[i] = v->data[sum_at(&v->flat, c->env)];
+    for (int64_t i = 0; i < s->n && v->bent; i++) {
+        *row = s->i0 + i;
+        out[i] = data[sum_at(&v->flat, s->env)];
     }
 }
 
@@ -343,50 +369,103 @@ static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const
     UNREACHABLE();
 }
 
-/* out[0..n) = v at row elements i0 .. i0 + n - 1 */
-static void val_row(const struct row_ctx *c, const struct row_val *v, int64_t i0, int64_t n,
-                    double *out)
+static void round_row(double *x, int64_t n)
 {
-    if (v->kind == VAL_LOAD) {
-        load_row(c, v, i0, n, out);
-    } else if (v->kind == VAL_SELECT) {
-        select_row(c, v, i0, n, out);
-    } else if (v->kind == VAL_CONST) {
-        for (int64_t i = 0; i < n; i++)
-            out[i] = v->value;
-    } else {
-        double right[SEGMENT];
-        val_row(c, v->a, i0, n, out);
-        if (v->b)
-            val_row(c, v->b, i0, n, right);
-        arith_row(v->kind, n, out, right);
-    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)x[i];
 }
 
-/* Task: one segment of one output row. */
+static void fill_row(double *x, int64_t n, double value)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = value;
+}
+
+/* out = a OP b, or f(a). */
+static void operate_row(const struct row_segment *s, const struct row_val *v, double *out,
+                        double *error)
+{
+    double right[ROW_SEGMENT] = { 0 }, left_error[ROW_SEGMENT], right_error[ROW_SEGMENT] = { 0 };
+    row_values(s, v->a, out, error ? left_error : NULL);
+    if (v->b)
+        row_values(s, v->b, right, error ? right_error : NULL);
+    if (error) {
+        struct row_pair pair = { out, left_error, right, right_error };
+        error_row(v, s->n, &pair, error);
+    }
+    arith_row(v->kind, s->n, out, right);
+}
+
+void row_values(const struct row_segment *s, const struct row_val *v, double *out, double *error)
+{
+    if (v->kind == VAL_LOAD) {
+        load_row(s, v, v->data, out);
+        if (error && v->error)
+            load_row(s, v, v->error, error);
+        else if (error)
+            fill_row(error, s->n, 0);
+        return;
+    }
+    if (v->kind == VAL_SELECT) {
+        select_row(s, v, out, error);
+        return;
+    }
+    if (v->kind == VAL_CONST) {
+        fill_row(out, s->n, v->value);
+        if (error)
+            fill_row(error, s->n, fabs(v->value - (float)v->value));
+    } else {
+        operate_row(s, v, out, error);
+    }
+    if (s->p->how.single)
+        round_row(out, s->n);
+}
+
+/* Task: one segment. */
+struct segments { const struct row_plan *p; void (*f)(const struct row_segment *s); };
+
 static void segment_task(const void *ctx, int64_t task, int64_t *env)
 {
-    const struct row_plan *p = ctx;
-    const struct node *n = p->n;
-    struct row_ctx c = { p, env };
-    int64_t i0 = task / p->n_points * SEGMENT, left = p->row_len - i0;
-    int64_t len = left < SEGMENT ? left : SEGMENT;
-    double *out = p->data[n->out] + row_seek(p, task % p->n_points, env) + i0 * p->row_stride;
-    double acc[SEGMENT], value[SEGMENT];
-    for (int64_t i = 0; i < len; i++)
-        acc[i] = n->init;
-    first_point(n->reduce, n->n_reduce, env);
+    const struct segments *all = ctx;
+    const struct row_plan *p = all->p;
+    struct row_segment s = { .p = p, .env = env, .i0 = task / p->n_points * ROW_SEGMENT };
+    s.n = p->row_len - s.i0 < ROW_SEGMENT ? p->row_len - s.i0 : ROW_SEGMENT;
+    s.out = row_seek(p, task % p->n_points, env) + s.i0 * p->row_stride;
+    all->f(&s);
+}
+
+void row_each_segment(const struct row_plan *p, void (*f)(const struct row_segment *s))
+{
+    struct segments all = { p, f };
+    int64_t segments = (p->row_len + ROW_SEGMENT - 1) / ROW_SEGMENT;
+    each_task(p, segments * p->n_points, p->work, segment_task, &all);
+}
+
+bool row_next(const struct row_segment *s)
+{
+    const struct node *n = s->p->n;
+    return !cancelled(s->p->how.cancel) && reference_next_point(n->reduce, n->n_reduce, s->env);
+}
+
+static void eval_segment(const struct row_segment *s)
+{
+    const struct node *n = s->p->n;
+    double *out = s->p->how.data[n->out] + s->out;
+    double acc[ROW_SEGMENT], value[ROW_SEGMENT];
+    fill_row(acc, s->n, n->init);
+    first_point(n->reduce, n->n_reduce, s->env);
     do {
-        val_row(&c, p->body, i0, len, value);
-        for (int64_t i = 0; i < len; i++)
+        row_values(s, s->p->body, value, NULL);
+        for (int64_t i = 0; i < s->n; i++)
             acc[i] = combined(n->combine, acc[i], value[i]);
-    } while (!cancelled(p->cancel) && reference_next_point(n->reduce, n->n_reduce, env));
-    for (int64_t i = 0; i < len; i++)
-        out[i * p->row_stride] = acc[i];
+        if (s->p->how.single)
+            round_row(acc, s->n);
+    } while (row_next(s));
+    for (int64_t i = 0; i < s->n; i++)
+        out[i * s->p->row_stride] = acc[i];
 }
 
 void row_eval(const struct row_plan *p)
 {
-    int64_t segments = (p->row_len + SEGMENT - 1) / SEGMENT;
-    each_task(p, segments * p->n_points, p->work, segment_task, p);
+    row_each_segment(p, eval_segment);
 }

@@ -325,7 +325,8 @@ static struct latency some_latency(struct rng *r, double disturbed)
 static struct measurement some_measurement(struct rng *r)
 {
     struct measurement m = {
-        .outcome = rng_range(r, 0, 2) ? OUTCOME_OK : (enum outcome)rng_range(r, 0, OUTCOME_LIMIT),
+        .outcome = rng_range(r, 0, 2) ? OUTCOME_OK
+                                      : (enum outcome)rng_range(r, 0, OUTCOME_COUNT - 1),
         .verified = rng_range(r, 0, 1), .max_rel_err = rng_unit(r) * 1e-6, .tolerance = 1e-5,
         .gflops = 100 * rng_unit(r), .executed_gflops = 12.5,
         .peak_gflops = 152.25, .peak_fraction = rng_unit(r),

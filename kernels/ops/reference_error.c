@@ -1,0 +1,257 @@
+/* How far float32 arithmetic may come from the reference, element by element (reference.h).
+ *
+ * With u = 2^-24, one rounding of x is off by at most u|x|; generated code and libraries may round
+ * twice where the definition does once (a / c as a * (1 / c)), so an operation is granted 2u.
+ *
+ * A sum of n terms p in any order rounds n partial sums.  Their errors are as good as independent,
+ * each has a variance of at most (u|partial sum|)^2 / 3, and the partial sums of terms in no
+ * particular order stay near |S| + SPREAD * sqrt(sum p^2).  MARGIN standard deviations of that are
+ * granted:
+ *
+ *     E^2 = sum E_p^2 + (MARGIN u)^2 * n / 3 * (S^2 + SPREAD^2 * sum p^2) */
+#include "kernels/ops/reference_impl.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#define U 0x1p-24
+#define ROUNDING (2 * U)
+#define FUNCTION (8 * U)                  /* of exp, tanh...: libraries are off by up to 4 ulp */
+#define SMALLEST 0x1p-149                 /* float32's step below its normal numbers */
+#define MARGIN 8.0
+#define SPREAD 2.0
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/* What is beyond float32, and inf - inf on the way, is unbounded. */
+static double settled(double error, double result)
+{
+    return error <= FLT_MAX && fabs(result) <= FLT_MAX ? error : INFINITY;
+}
+
+/* --- Operations ------------------------------------------------------------------------------- */
+
+static double sum_error(const struct row_val *v, double r, double ea, double eb)
+{
+    double e = v->shared || ea == 0 || eb == 0 ? ea + eb : sqrt(square(ea) + square(eb));
+    return e + ROUNDING * fabs(r);
+}
+
+static double product_error(double a, double ea, double b, double eb)
+{
+    return fabs(a) * eb + fabs(b) * ea + ea * eb + ROUNDING * fabs(a * b) + SMALLEST;
+}
+
+static double quotient_error(double a, double ea, double b, double eb)
+{
+    double q = fabs(a / b);
+    return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + ROUNDING * q + SMALLEST;
+}
+
+/* Of the larger one; where either may be it, the larger error. */
+static double larger_error(double a, double ea, double b, double eb)
+{
+    return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
+}
+
+/* f grows everywhere: its error lies at the ends of [x - e, x + e].  Where f does not take an end,
+ * nothing is known. */
+static double function_error(enum val_kind f, double x, double e)
+{
+    double y = arith(f, x, 0), own = FUNCTION * fabs(y) + SMALLEST;
+    if (e == 0)
+        return own;
+    double low = arith(f, x - e, 0), high = arith(f, x + e, 0);
+    return low <= y && y <= high ? fmax(high - y, y - low) + own : INFINITY;
+}
+
+void error_row(const struct row_val *v, int64_t n, const struct row_pair *of, double *e)
+{
+    const double *a = of->a, *ea = of->ea, *b = of->b, *eb = of->eb;
+    for (int64_t i = 0; i < n; i++) {
+        double r = arith(v->kind, a[i], b[i]), own;
+        switch (v->kind) {
+        case VAL_ADD: case VAL_SUB: own = sum_error(v, r, ea[i], eb[i]); break;
+        case VAL_MUL: own = product_error(a[i], ea[i], b[i], eb[i]); break;
+        case VAL_DIV: own = quotient_error(a[i], ea[i], b[i], eb[i]); break;
+        case VAL_MAX: own = larger_error(a[i], ea[i], b[i], eb[i]); break;
+        case VAL_MIN: own = larger_error(-a[i], ea[i], -b[i], eb[i]); break;
+        case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+            own = function_error(v->kind, a[i], ea[i]);
+            break;
+        case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: default:
+            UNREACHABLE();
+        }
+        e[i] = settled(own, r);
+    }
+}
+
+/* --- Nodes ------------------------------------------------------------------------------------ */
+
+static double reduction_size(const struct node *n)
+{
+    double size = 1;
+    for (int i = 0; i < n->n_reduce; i++)
+        size *= (double)(n->reduce[i]->hi + 1);
+    return size;
+}
+
+/* (MARGIN u)^2 * n / 3; of few terms the bound n u is smaller. */
+static double sum_factor(double n)
+{
+    return square(U) * fmin(square(n), square(MARGIN) * n / 3);
+}
+
+/* What one segment has found so far of a reduction. */
+struct found { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
+
+static void find_sum(struct found *f, int64_t n, const double *value, const double *error)
+{
+    for (int64_t i = 0; i < n; i++) {
+        f->value[i] += value[i];
+        f->error[i] += square(error[i]);
+        f->squares[i] += square(value[i]);
+    }
+}
+
+static void find_largest(struct found *f, int64_t n, const double *value, const double *error)
+{
+    for (int64_t i = 0; i < n; i++) {
+        f->error[i] = larger_error(f->value[i], f->error[i], value[i], error[i]);
+        f->value[i] = combined(COMBINE_MAX, f->value[i], value[i]);
+    }
+}
+
+static double error_of_sum(double n, double sum, double squares, double terms)
+{
+    return sqrt(terms + sum_factor(n) * (square(sum) + square(SPREAD) * squares));
+}
+
+static void error_segment(const struct row_segment *s)
+{
+    const struct node *n = s->p->n;
+    double *out = s->p->how.error[n->out] + s->out, terms = reduction_size(n);
+    double value[ROW_SEGMENT], error[ROW_SEGMENT];
+    struct found f = { 0 };
+    for (int64_t i = 0; i < s->n; i++)
+        f.value[i] = n->init;
+    first_point(n->reduce, n->n_reduce, s->env);
+    do {
+        row_values(s, s->p->body, value, error);
+        if (n->combine == COMBINE_SUM)
+            find_sum(&f, s->n, value, error);
+        else if (n->combine == COMBINE_MAX)
+            find_largest(&f, s->n, value, error);
+    } while (row_next(s));
+    for (int64_t i = 0; i < s->n; i++) {
+        double e = n->combine == COMBINE_NONE ? error[i]
+                 : n->combine == COMBINE_MAX ? f.error[i]
+                 : error_of_sum(terms, f.value[i], f.squares[i], f.error[i]);
+        double result = n->combine == COMBINE_NONE ? value[i] : f.value[i];
+        out[i * s->p->row_stride] = settled(e, result);
+    }
+}
+
+/* --- Sums of products, at the reference's speed ----------------------------------------------- */
+
+/* With s, x and their errors: sum E_p^2 = sum x^2 Es^2 + s^2 Ex^2 + Es^2 Ex^2 + (ROUNDING s x)^2,
+ * and what sum p^2 = sum s^2 x^2 adds is of the same form:
+ *
+ *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + sum_factor(n) * S^2 */
+struct products {
+    const struct graph *g;
+    struct node node;                     /* the same sum, from 0 */
+    struct row_how how;                   /* of the caller */
+    double **data;                        /* per tensor: what stands for it */
+    int s, x;
+};
+
+enum squared { OF_VALUE, OF_ERROR, OF_BOTH };
+
+/* c * value^2, error^2, or the sum of both. */
+static void put_squares(struct products *p, int t, enum squared what, double c)
+{
+    int64_t n = tensor_elems(&p->g->tensor[t]);
+    const double *value = p->how.data[t], *error = p->how.error[t];
+    for (int64_t i = 0; i < n; i++)
+        p->data[t][i] = (what == OF_ERROR ? 0 : c * square(value[i]))
+                      + (what == OF_VALUE || !error ? 0 : square(error[i]));
+}
+
+/* out = sum over r of the stand-ins of s and x. */
+static bool sum_of_products(struct products *p, double *out)
+{
+    struct arena *a = arena_new();
+    struct row_how how = { .data = p->data, .cancel = p->how.cancel };
+    p->data[p->node.out] = out;
+    bool ok = mac_eval(row_plan_new(a, p->g, &p->node, &how));
+    arena_free(a);
+    return ok;
+}
+
+/* *error += sum Es^2 * (x^2 + Ex^2) */
+static void add_error_of_s(struct products *p, double *error, int64_t n)
+{
+    double *more = xmalloc_elems((size_t)n, sizeof *more);
+    put_squares(p, p->s, OF_ERROR, 0);
+    put_squares(p, p->x, OF_BOTH, 1);
+    sum_of_products(p, more);
+    for (int64_t i = 0; i < n; i++)
+        error[i] += more[i];
+    free(more);
+}
+
+static bool products_error(struct products *p)
+{
+    int64_t n = tensor_elems(&p->g->tensor[p->node.out]);
+    const double *sum = p->how.data[p->node.out];
+    double factor = sum_factor(reduction_size(&p->node)), *error = p->how.error[p->node.out];
+    put_squares(p, p->s, OF_VALUE, 1);
+    put_squares(p, p->x, OF_BOTH, square(ROUNDING) + factor * square(SPREAD));
+    if (!sum_of_products(p, error))
+        return false;
+    if (p->how.error[p->s])
+        add_error_of_s(p, error, n);
+    for (int64_t i = 0; i < n; i++)
+        error[i] = settled(sqrt(error[i] + factor * square(sum[i])), sum[i]);
+    return true;
+}
+
+/* False: not of that form, nothing done. */
+static bool error_of_products(const struct graph *g, const struct node *node,
+                              const struct row_how *how)
+{
+    const struct val *product = mac_product(node);
+    if (!product || product->a->source == product->b->source)
+        return false;
+    struct products p = { .g = g, .node = *node, .how = *how, .s = product->a->source,
+                          .x = product->b->source };
+    const int used[] = { p.s, p.x };
+    p.node.init = 0;
+    p.data = xcalloc((size_t)g->n_tensors, sizeof *p.data);
+    for (int i = 0; i < COUNT_OF(used); i++)
+        p.data[used[i]] = xmalloc_elems((size_t)tensor_elems(&g->tensor[used[i]]),
+                                        sizeof **p.data);
+    bool ok = products_error(&p);
+    for (int i = 0; i < COUNT_OF(used); i++)
+        free(p.data[used[i]]);
+    free(p.data);
+    return ok;
+}
+
+bool reference_error(const struct graph *g, double *const *data, double *const *error,
+                     const struct cancel *c, struct err *e)
+{
+    struct row_how how = { .data = data, .error = error, .cancel = c };
+    for (int i = 0; i < g->n_nodes && !cancelled(c); i++) {
+        if (error_of_products(g, &g->node[i], &how))
+            continue;
+        struct arena *a = arena_new();
+        row_each_segment(row_plan_new(a, g, &g->node[i], &how), error_segment);
+        arena_free(a);
+    }
+    return !cancelled(c) || err_set(e, ERR_CANCEL, "cancelled while computing the reference");
+}
