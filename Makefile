@@ -8,6 +8,8 @@
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; 3 minutes)
+#   make monkey       random keys on the screen, MONKEY="KEYS SEED"; CONFIG=asan, CONFIG=tsan
+#   make trust        miscompiling compilers are refused, right kernels verified: a table
 #   make appendix1    the 46 operator configurations of alt.fig9, verified
 #   make clang      build with clang, no warnings  make layers     imports go down only
 #   make width      no line over 100 columns       make lines      lines per folder
@@ -41,6 +43,9 @@ endif
 ifeq ($(CONFIG),fuzz)
 OPT     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
            -fno-omit-frame-pointer
+endif
+ifeq ($(CONFIG),tsan)
+OPT     := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 endif
 PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c sqlite3
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
@@ -79,7 +84,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan conformance appendix1 hunt bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan monkey trust conformance appendix1 hunt bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -209,6 +214,22 @@ hunt: all
 	@TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/hunt $(HUNT)
 $(B)/hunt: $(B)/tests/hunt/hunt.o $(B)/tests/hunt/draw.o $(TEST_LIB) $(B)/libapp.a \
            $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
+# Random keys until something breaks; with sanitizers: make monkey CONFIG=asan MONKEY="20000 7".
+MONKEY ?= 2000
+monkey: all
+	@$(MAKE) --no-print-directory $(B)/tests/monkey
+	@TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1 $(B)/tests/monkey $(MONKEY)
+$(B)/tests/monkey: $(B)/tests/monkey.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
+# Wrong kernels and right ones, as a table (three minutes); TRUST=SEED of the random schedules.
+trust: all
+	@$(MAKE) --no-print-directory $(B)/tests/trust
+	@TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner BUILD_DIR=$(B) tests/conformance/trust.sh $(TRUST)
+$(B)/tests/trust: $(B)/tests/conformance/trust.o $(B)/tests/hunt/draw.o $(TEST_LIB) $(B)/libapp.a \
+                  $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 appendix1: all
