@@ -1,43 +1,9 @@
 #include "tests/unit/run_program.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/reference.h"
-
-static double *reference_of(const struct graph *g, uint64_t seed, double **data, float **logical)
-{
-    struct err e;
-    for (int t = 0; t < g->n_tensors; t++) {
-        int64_t n = tensor_elems(&g->tensor[t]);
-        data[t] = xcalloc((size_t)n, sizeof(double));
-        logical[t] = xcalloc((size_t)n, sizeof(float));
-        if (g->tensor[t].producer < 0) {
-            reference_fill(&g->tensor[t], seed, logical[t]);
-            for (int64_t i = 0; i < n; i++)
-                data[t][i] = logical[t][i];
-        }
-    }
-    if (!reference_eval(g, data, NULL, &e))
-        fail("reference: %s", e.text);
-    return data[0];
-}
-
-static double worst(const double *ref, const float *got, int64_t n)
-{
-    double rms = 0, max = 0;
-    for (int64_t i = 0; i < n; i++)
-        rms += ref[i] * ref[i];
-    rms = sqrt(rms / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        double d = fabs(got[i] - ref[i]) / fmax(fmax(fabs(ref[i]), rms), 1e-30);
-        if (isnan(d))
-            return NAN;
-        max = fmax(max, d);
-    }
-    return max;
-}
+#include "profile/oracle.h"
 
 /* Buffer b with what its tensor, and the guests of that, hold. */
 static float *fill(const struct program *p, const struct buffer *b, float *const *logical)
@@ -71,24 +37,27 @@ bool program_interpret(const struct program *p, float *const *logical, struct er
     return true;
 }
 
-double program_interpret_error(const struct program *p, uint64_t seed)
+double program_interpret_of_bound(const struct program *p, uint64_t seed)
 {
     const struct graph *g = p->graph;
+    const struct oracle *o;
+    const struct func *f;
+    struct deviation worst = { 0 };
     struct err e;
-    double **data = xcalloc((size_t)g->n_tensors, sizeof *data), max = 0;
-    float **logical = xcalloc((size_t)g->n_tensors, sizeof *logical);
-    reference_of(g, seed, data, logical);
-    if (!program_interpret(p, logical, &e))
-        fail("lower: %s", e.text);
-    for (int t = 0; t < g->n_tensors; t++) {
-        if (g->tensor[t].role == TENSOR_OUTPUT) {
-            double d = worst(data[t], logical[t], tensor_elems(&g->tensor[t]));
-            max = isnan(d) || isnan(max) ? NAN : fmax(max, d);
-        }
-        free(data[t]);
-        free(logical[t]);
+    if (!oracle_acquire(p->base, seed, NULL, &o, &e) || !program_lower(p, &f, &e))
+        fail("%s", e.text);
+    float **data = xcalloc((size_t)f->n_params, sizeof *data);
+    for (int b = 0; b < f->n_params; b++) {
+        data[b] = xmalloc_elems((size_t)f->buffer[b].elems, sizeof **data);
+        oracle_fill(o, p, f->buffer[b].tensor, seed, f->buffer[b].elems, data[b]);
     }
+    func_interpret(f, data);
+    for (int b = 0; b < f->n_params; b++)
+        if (g->tensor[f->buffer[b].tensor].role == TENSOR_OUTPUT)
+            (void)oracle_compare(o, p, f->buffer[b].tensor, data[b], NULL, &worst, &e);
+    for (int b = 0; b < f->n_params; b++)
+        free(data[b]);
     free(data);
-    free(logical);
-    return max;
+    oracle_release(o);
+    return worst.of_bound;
 }

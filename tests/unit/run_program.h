@@ -5,9 +5,9 @@
 #include "kernels/program/program.h"
 
 /* Fills inputs and constants from seed, packs them, interprets the lowered program, unpacks the
- * outputs and returns max |got - ref| / max(|ref|, rms(ref)) over all outputs; NaN when an element
- * was never written. */
-double program_interpret_error(const struct program *p, uint64_t seed);
+ * outputs and returns by how much of its bound the worst element is off (oracle.h): up to 1 is
+ * right; far above where an element was never written. */
+double program_interpret_of_bound(const struct program *p, uint64_t seed);
 
 /* The same with data: logical[t] per tensor of p->graph, row-major; inputs and constants are given,
  * outputs are written.  False when the program cannot be lowered. */

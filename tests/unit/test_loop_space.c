@@ -101,12 +101,12 @@ static const struct program *build(struct arena *a, const struct loop_space *s,
 
 static void check_runs(const struct loop_space *s, const struct program *p)
 {
-    double d = program_interpret_error(p, seed);
-    if (d < 1e-5)
+    double d = program_interpret_of_bound(p, seed);
+    if (d <= 1)
         return;
     for (int i = 0; i < p->n_steps; i++)
         print_message("%s\n", p->steps[i]);
-    fail_msg("%s: max rel err %g", s->spec, d);
+    fail_msg("%s: error %g of the bound", s->spec, d);
 }
 
 static void drawn_points(void **state)
