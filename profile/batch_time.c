@@ -43,26 +43,6 @@ static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
     return ok && measure_check(j, e);
 }
 
-/* What failed in a child that others have used fails for the same reason in a new one, or was not
- * its fault (too large: the child still held the memory of the one before).  Nobody waits twice for
- * one that hangs. */
-static bool check(struct run *r, struct candidate *x, struct err *e)
-{
-    struct batch *b = r->batch;
-    if (b->used >= MOST_USES)
-        close_child(b);
-    bool first = b->child == NULL;
-    if (open_and_check(r, x, e))
-        return true;
-    close_child(b);
-    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL)
-        return false;
-    if (open_and_check(r, x, e))
-        return true;
-    close_child(b);
-    return false;
-}
-
 /* --- The clock -------------------------------------------------------------------------------- */
 
 /* 0: never. */
@@ -73,13 +53,13 @@ static double give_up_s(const struct batch *b)
 }
 
 /* The call that was checked is the sample. */
-static void take_first_call(struct candidate *x)
+static bool take_first_call(struct candidate *x, struct err *e)
 {
     struct samples s = { .rounds = 1 };
     s.sample[SERIES_KERNEL] = &x->job.first_call_s;
     s.of[SERIES_KERNEL] = stats_summary(&x->job.first_call_s, 1);
-    measure_take(&x->job, &s);
     x->item->given_up = true;
+    return measure_take(&x->job, &s, e);
 }
 
 /* Who may be the fastest is sampled longer, and again while it is noisy. */
@@ -124,16 +104,33 @@ static bool sample(struct run *r, struct candidate *x, struct err *e)
     struct job *j = &x->job;
     struct samples s;
     double limit_s = give_up_s(b);
-    if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S) {
-        take_first_call(x);
-        return true;
-    }
+    if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S)
+        return take_first_call(x, e);
     if (!look_once(j, limit_s, &s, e)
         || (is_near(b, j, s.of[SERIES_KERNEL].min) && !look_longer(j, &s, e)))
         return false;
-    measure_take(j, &s);
     x->item->given_up = limit_s > 0 && s.of[SERIES_KERNEL].min > limit_s;
-    return true;
+    return measure_take(j, &s, e);
+}
+
+/* What failed in a child that others have used fails for the same reason in a new one, or was not
+ * its fault (too large: the child still held the memory of the one before; wrong: another one's
+ * threads are still at work).  Nobody waits twice for one that hangs. */
+static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    if (b->used >= MOST_USES)
+        close_child(b);
+    bool first = b->child == NULL;
+    if (open_and_check(r, x, e) && sample(r, x, e))
+        return true;
+    close_child(b);
+    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL)
+        return false;
+    if (open_and_check(r, x, e) && sample(r, x, e))
+        return true;
+    close_child(b);
+    return false;
 }
 
 /* The child's sentence speaks of the limit, not of where it comes from. */
@@ -149,11 +146,7 @@ bool batch_measure(struct run *r, struct candidate *x, struct err *e)
     struct batch *b = r->batch;
     double start = clock_s(), own_s = x->job.opts.limit_s;
     x->job.opts.limit_s = call_limit_s(b, own_s);
-    bool ok = check(r, x, e);
-    if (ok && !sample(r, x, e)) {
-        close_child(b);
-        ok = false;
-    }
+    bool ok = check_and_sample(r, x, e);
     x->item->measure_s = clock_s() - start;
     if (ok)
         snprintf(x->item->m.peak_reason, sizeof x->item->m.peak_reason,

@@ -32,15 +32,27 @@ static void forget(struct child *c)
     c->pid = 0;
 }
 
+static void kill_process(pid_t pid)
+{
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 static void kill_child(struct child *c)
 {
     if (!c->pid)
         return;
-    kill(-c->pid, SIGKILL);
-    kill(c->pid, SIGKILL);
-    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    kill_process(c->pid);
     forget(c);
+}
+
+static void kill_ceiling(struct child *c)
+{
+    if (c->ceiling_pid)
+        kill_process(c->ceiling_pid);
+    c->ceiling_pid = 0;
 }
 
 /* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
@@ -213,21 +225,32 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
     return err_set(e, known ? (enum err_code)out->code : ERR_BUG, "%s", out->text);
 }
 
+static bool make_pair(int *pair)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    pair[0] = child_move_up(pair[0]);
+    pair[1] = child_move_up(pair[1]);
+    return pair[0] >= 0 && pair[1] >= 0;
+}
+
 static bool start(struct child *c, struct err *e)
 {
     char path[600];
-    int pair[2];
+    int pair[2] = { -1, -1 };
     struct reply hello;
     if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !child_make_shared(c, e))
         return false;
     c->log = child_move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
-    if (c->log < 0 || fcntl(c->log, F_SETFL, O_APPEND) != 0
-        || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(errno));
-    c->socket = child_move_up(pair[0]);
-    int theirs = child_move_up(pair[1]);
-    int rc = child_spawn(c, path, theirs);
-    close(theirs);
+    bool open = c->log >= 0 && fcntl(c->log, F_SETFL, O_APPEND) == 0 && make_pair(c->ceiling)
+             && make_pair(pair);
+    int cause = errno;
+    c->socket = pair[0];
+    int rc = open ? child_spawn(c, path, pair[1]) : 0;
+    if (pair[1] >= 0)
+        close(pair[1]);
+    if (!open)
+        return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(cause));
     if (rc != 0)
         return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
     if (!await(c, START_LIMIT_S, &hello, e)) {
@@ -269,7 +292,7 @@ bool child_open(const struct child_opts *o, struct child **out, struct err *e)
         return false;
     struct child *c = xcalloc(1, sizeof *c);
     take_opts(c, o);
-    c->socket = c->memory = c->log = -1;
+    c->socket = c->memory = c->log = c->ceiling[0] = c->ceiling[1] = -1;
     if (!start(c, e)) {
         child_close(c);
         return false;
@@ -293,17 +316,24 @@ int64_t child_shared_bytes(const struct child *c)
     return (int64_t)c->shared_bytes;
 }
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 void child_close(struct child *c)
 {
     if (!c)
         return;
     kill_child(c);
+    kill_ceiling(c);
     if (c->shared)
         munmap(c->shared, c->shared_bytes);
-    int fd[] = { c->socket, c->memory, c->log };
+    int *fd[] = { &c->socket, &c->memory, &c->log, &c->ceiling[0], &c->ceiling[1] };
     for (int i = 0; i < COUNT_OF(fd); i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+        close_fd(fd[i]);
     for (int i = 0; i < SERIES_COUNT; i++)
         free(c->sample[i]);
     free(c);
@@ -327,6 +357,41 @@ bool child_load_entry(struct child *c, enum slot slot, const char *so_path, cons
     snprintf(q.path, sizeof q.path, "%s", so_path);
     snprintf(q.entry, sizeof q.entry, "%s", entry);
     return ask(c, &q, START_LIMIT_S, &reply, e);
+}
+
+/* The first answer of the ceiling's process, read at the runner's end. */
+static bool await_ceiling(struct child *c, struct err *e)
+{
+    struct pollfd p = { .fd = c->ceiling[0], .events = POLLIN };
+    struct reply hello;
+    double end = clock_s() + START_LIMIT_S;
+    int ready = 0;
+    while (ready <= 0 && clock_s() < end) {
+        if (cancelled(c->opts.cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        ready = poll(&p, 1, TICK_MS);
+    }
+    if (ready <= 0 || recv(p.fd, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello)
+        return err_set(e, ERR_ENV, "the process that samples the FMA ceiling does not start");
+    child_clean_text(hello.text, sizeof hello.text);
+    return hello.ok || err_set(e, ERR_COMPILE, "%s", hello.text);
+}
+
+bool child_load_ceiling(struct child *c, const char *so_path, struct err *e)
+{
+    char path[600];
+    if (c->ceiling_pid)
+        return err_set(e, ERR_BUG, "a ceiling is there already");
+    if (!child_find_runner(c->opts.runner, path, sizeof path, e))
+        return false;
+    int rc = child_spawn_ceiling(c, path, so_path);
+    close_fd(&c->ceiling[1]);
+    bool ok = rc == 0 ? await_ceiling(c, e)
+                      : err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
+    close_fd(&c->ceiling[0]);
+    if (!ok)
+        kill_ceiling(c);
+    return ok;
 }
 
 bool child_load_vendor(struct child *c, int contender, const char *plugin,
@@ -407,6 +472,22 @@ static bool take_samples(struct child *c, const struct sampled *what, struct sam
     return true;
 }
 
+/* Which contender left another result; only one that was asked for can have. */
+static bool take_difference(const struct child *c, const struct sampled *what,
+                            struct samples *out, struct err *e)
+{
+    int which = *(const volatile int32_t *)&c->shared->differs;
+    int64_t after = *(const volatile int64_t *)&c->shared->differs_after;
+    out->differs = -1;
+    if (!what->steady || which == -1)
+        return true;
+    if (which < 0 || which >= PROTOCOL_MAX_CONTENDERS || !(what->steady >> which & 1) || after < 0)
+        return child_overwritten("what is known of its results", e);
+    out->differs = which;
+    out->differs_after = after;
+    return true;
+}
+
 static bool any_wide(const struct samples *s)
 {
     bool wide = false;
@@ -422,15 +503,17 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
         .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
         .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
-        .append = what->append, .give_up_s = what->give_up_s,
+        .append = what->append, .give_up_s = what->give_up_s, .steady = what->steady,
+        .has_ceiling = c->ceiling_pid != 0,
     };
     double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
     bool ok;
     c->repeat = 0;
     do {
-        ok = ask(c, &q, limit, &reply, e) && take_samples(c, what, out, e);
+        ok = ask(c, &q, limit, &reply, e) && take_samples(c, what, out, e)
+          && take_difference(c, what, out, e);
         q.append = true;
-    } while (ok && !what->as_is && any_wide(out) && clock_s() - begin < c->opts.limit_s
+    } while (ok && out->differs < 0 && !what->as_is && any_wide(out) && clock_s() - begin < c->opts.limit_s
              && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     return ok;

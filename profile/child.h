@@ -6,7 +6,9 @@
 #include "profile/measure.h"
 #include "profile/sampling.h"
 
-struct child_buffer { const char *name; int64_t bytes; bool written; };
+/* written: by the kernel; 0: only read. */
+#define BUFFER_RESULT 2                   /* written, and compared with the reference */
+struct child_buffer { const char *name; int64_t bytes; int written; };
 
 struct child_opts {
     const char *runner;                   /* path of tilescope-runner; NULL = find it */
@@ -54,6 +56,10 @@ bool child_load(struct child *c, enum slot slot, const char *so_path, struct err
 bool child_load_entry(struct child *c, enum slot slot, const char *so_path, const char *entry,
                       struct err *e);
 
+/* Starts the process that samples the FMA ceiling in this object, which never loads anything else;
+ * once for a child.  ERR_COMPILE when it cannot be loaded, ERR_ENV. */
+bool child_load_ceiling(struct child *c, const char *so_path, struct err *e);
+
 /* A contender that is a library's primitive: its buffers are the problem's tensors, in their order,
  * and must have been filled before.  plugin: path of its shared object.  Implementation and layout
  * are what the library chose.  ERR_ENV with its reason. */
@@ -71,6 +77,9 @@ bool child_check(struct child *c, int contender, double *seconds, struct err *e)
  * enough when every contender is slower than that (0 = never). */
 struct sampled {
     unsigned contenders;
+    /* Of these the results in the file are right (child_check has left them there, and they were
+     * compared): other ones end the sampling. */
+    unsigned steady;
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;
     int min_runs, sittings;               /* as of struct request; sampling.h has the rules */
@@ -87,6 +96,10 @@ struct samples {
     struct summary of[SERIES_COUNT];
     int block[PROTOCOL_MAX_SITTINGS];
     bool flushed;                         /* cold: lines by address, not by a walk */
+    /* Contender whose result was another one after so many calls: child_data has it, and there are
+     * no samples.  -1: none. */
+    int differs;
+    int64_t differs_after;
     int64_t huge_bytes, room_bytes;       /* how much of the buffers' pages is in huge ones */
 };
 bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e);

@@ -16,7 +16,7 @@ void child_clean_text(char *text, size_t n)
             *text = '?';
 }
 
-static bool overwritten(const char *what, struct err *e)
+bool child_overwritten(const char *what, struct err *e)
 {
     return err_set(e, ERR_CRASH, "the kernel overwrote %s", what);
 }
@@ -30,7 +30,7 @@ bool child_samples_sound(const double *sample, int n, struct err *e)
 {
     for (int i = 0; i < n; i++)
         if (!(sample[i] >= 0 && sample[i] < 1e9))
-            return overwritten("its times", e);
+            return child_overwritten("its times", e);
     return true;
 }
 
@@ -49,7 +49,7 @@ bool child_counts_sound(struct counts *c, struct err *e)
     child_clean_text(c->missing, sizeof c->missing);
     child_clean_text(c->source, sizeof c->source);
     if (!within(c->n, COUNTS_MAX))
-        return overwritten("the counts", e);
+        return child_overwritten("the counts", e);
     for (int i = 0; i < c->n; i++) {
         struct count *one = &c->count[i];
         sound_bool(&one->scaled);
@@ -57,7 +57,7 @@ bool child_counts_sound(struct counts *c, struct err *e)
         child_clean_text(one->name, sizeof one->name);
         one->unit[0] = '\0';
         if (!isfinite(one->value) || !isfinite(one->running))
-            return overwritten("the counts", e);
+            return child_overwritten("the counts", e);
     }
     return true;
 }
@@ -88,7 +88,7 @@ bool child_simulation_sound(const struct trace_table *t, const struct simulation
     for (int k = 0; sound && k < CACHE_LEVELS; k++)
         sound = level_sound(&s->level[k]);
     return (sound && misses < MOST_SUM && accesses < MOST_SUM)
-        || overwritten("the simulator's counts", e);
+        || child_overwritten("the simulator's counts", e);
 }
 
 static bool heat_sound(const struct sim_heat *cell, int n)
@@ -152,5 +152,5 @@ bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, st
     sound = sound && tensors_sound(d) && moments_sound(d) && classes_sound(&d->classes)
          && reuse_sound(&d->reuse) && heat_sound(d->set, d->n_set_cells)
          && within(d->n_sets, MOST_COUNTED) && d->n_sets >= d->n_set_cells;
-    return sound || overwritten("the simulator's detail", e);
+    return sound || child_overwritten("the simulator's detail", e);
 }

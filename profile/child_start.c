@@ -55,7 +55,7 @@ static bool is_openmp_variable(const char *s)
  * that clang compiled has its own team on the same cores, which must not spin while another
  * works. */
 struct settings {
-    char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20];
+    char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;
 };
 
@@ -64,6 +64,7 @@ static struct settings settings_for(int threads)
     struct settings s = {
         .dynamic = "OMP_DYNAMIC=false", .bind = "OMP_PROC_BIND=close",
         .places = "OMP_PLACES=cores", .block = "KMP_BLOCKTIME=0",
+        .wait = "OMP_WAIT_POLICY=passive",
     };
     cpu_set_t cpus;
     snprintf(s.threads, sizeof s.threads, "OMP_NUM_THREADS=%d", threads);
@@ -73,14 +74,14 @@ static struct settings settings_for(int threads)
     return s;
 }
 
-/* This process's environment with our own settings for teams; env and its last strings are the
- * caller's. */
-static char **make_environment(struct settings *s)
+/* This process's environment with our own settings for teams, whose threads sleep (idle) where they
+ * have nothing to do; env and its last strings are the caller's. */
+static char **make_environment(struct settings *s, bool idle)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **env = xcalloc((size_t)n + 7, sizeof *env);
+    char **env = xcalloc((size_t)n + 8, sizeof *env);
     for (int i = 0; i < n; i++)
         if (!is_openmp_variable(environ[i]))
             env[kept++] = environ[i];
@@ -92,6 +93,8 @@ static char **make_environment(struct settings *s)
         env[kept++] = s->places;
         env[kept++] = s->block;
     }
+    if (idle)
+        env[kept++] = s->wait;
     return env;
 }
 
@@ -103,15 +106,16 @@ int child_move_up(int fd)
     return moved;
 }
 
-/* posix_spawn rather than fork: this process may have threads, and may be large. */
-int child_spawn(struct child *c, const char *path, int socket)
+/* posix_spawn rather than fork: this process may have threads, and may be large.  The descriptors
+ * become RUNNER_SOCKET_FD and those that follow it. */
+static int spawn(const struct child *c, const char *path, char **argv, const int *fd, int n,
+                 bool idle, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
-    char name[] = "tilescope-runner", *argv[] = { name, NULL };
     struct settings settings = settings_for(c->opts.threads);
-    char **env = make_environment(&settings);
+    char **env = make_environment(&settings, idle);
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -119,21 +123,37 @@ int child_spawn(struct child *c, const char *path, int socket)
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, c->log, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, c->log, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&files, socket, RUNNER_SOCKET_FD);
-    posix_spawn_file_actions_adddup2(&files, c->memory, RUNNER_MEMORY_FD);
-    posix_spawn_file_actions_addclosefrom_np(&files, RUNNER_MEMORY_FD + 1);
+    for (int i = 0; i < n; i++)
+        posix_spawn_file_actions_adddup2(&files, fd[i], RUNNER_SOCKET_FD + i);
+    posix_spawn_file_actions_addclosefrom_np(&files, RUNNER_SOCKET_FD + n);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                         | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
-    int rc = posix_spawn(&c->pid, path, &files, &attr, argv, env);
+    int rc = posix_spawn(pid, path, &files, &attr, argv, env);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     free(env);
     if (rc != 0)
-        c->pid = 0;
+        *pid = 0;
     return rc;
+}
+
+int child_spawn(struct child *c, const char *path, int socket)
+{
+    char name[] = "tilescope-runner", *argv[] = { name, NULL };
+    const int fd[] = { socket, c->memory, c->ceiling[0] };
+    return spawn(c, path, argv, fd, COUNT_OF(fd), false, &c->pid);
+}
+
+int child_spawn_ceiling(struct child *c, const char *path, const char *so_path)
+{
+    char name[] = "tilescope-runner", word[] = "--ceiling", so[512], parent[16];
+    char *argv[] = { name, word, so, parent, NULL };
+    snprintf(so, sizeof so, "%s", so_path);
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    return spawn(c, path, argv, &c->ceiling[1], 1, true, &c->ceiling_pid);
 }
 
 static int64_t page_up(int64_t n)
@@ -243,7 +263,8 @@ static void describe(struct child *c, const struct plan *p)
     for (int i = 0; i < o->n_buffers; i++) {
         sh->buffer[i].at = c->buffer_at[i] = at;
         sh->buffer[i].bytes = o->buffer[i].bytes;
-        sh->buffer[i].written = o->buffer[i].written;
+        sh->buffer[i].written = o->buffer[i].written != 0;
+        sh->buffer[i].result = o->buffer[i].written == BUFFER_RESULT;
         at += page_up(o->buffer[i].bytes);
     }
 }

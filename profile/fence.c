@@ -1,6 +1,7 @@
 #include "profile/fence_impl.h"
 
 #include "kernels/base/arena.h"
+#include "profile/oracle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CANARY 0x7fc5a5c3u                /* a quiet NaN */
+#define SPOILT 64                         /* elements of a buffer that are drawn */
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -188,6 +190,44 @@ void fence_collect(struct fence *f, int first, int n)
         if (f->yard[i].written)
             memcpy((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
                    f->yard[i].data_bytes);
+}
+
+bool fence_same(const struct fence *f, int first, int n)
+{
+    bool same = true;
+    for (int i = first; i < first + n && same; i++)
+        if (f->shared->buffer[i].result)
+            same = memcmp((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
+                          f->yard[i].data_bytes) == 0;
+    return same;
+}
+
+/* What the kernel never writes, such as a layout's padding, stays as it was: the copy says what
+ * that is. */
+static void spoil_few(uint32_t *data, const uint32_t *copy, size_t elems, struct rng *few)
+{
+    for (int k = 0; elems > 0 && k < SPOILT; k++) {
+        size_t at = (size_t)rng_range(few, 0, (int64_t)elems - 1);
+        if (copy[at] != ORACLE_POISON)
+            data[at] = ORACLE_POISON;
+    }
+}
+
+void fence_spoil(struct fence *f, int first, int n, struct rng *few)
+{
+    for (int i = first; i < first + n; i++) {
+        const struct yard *y = &f->yard[i];
+        uint32_t *data = (uint32_t *)(void *)y->data;
+        size_t elems = y->data_bytes / sizeof *data;
+        if (!y->written)
+            continue;
+        if (few)
+            spoil_few(data, (const void *)((char *)f->shared + f->shared->buffer[i].at), elems,
+                      few);
+        else
+            for (size_t k = 0; k < elems; k++)
+                data[k] = ORACLE_POISON;
+    }
 }
 
 /* An address between two buffers belongs to the nearer one. */

@@ -183,7 +183,7 @@ static bool sample(const struct bench *b, struct loop *l, struct err *e)
     struct sampled what = { .ceiling = true, .time_s = b->slice_s, .min_runs = 3 };
     struct child *c = NULL;
     struct samples s;
-    bool ok = child_open(&opts, &c, e) && child_load(c, SLOT_CEILING, l->build.so_path, e)
+    bool ok = child_open(&opts, &c, e) && child_load_ceiling(c, l->build.so_path, e)
            && child_time(c, &what, &s, e);
     if (ok && cores == 1) {
         keep(&l->one, s.sample[SERIES_CEILING], s.rounds);

@@ -148,13 +148,26 @@ bool measure_start(struct job *j, const struct program *p, const struct measure_
     return true;
 }
 
+/* A kernel that failed at last is not right, and its times mean nothing, nor do ratios to them. */
+static void take_back(struct measurement *m)
+{
+    m->verified = false;
+    m->latency = m->cold_latency = (struct latency){ 0 };
+    m->gflops = m->executed_gflops = m->peak_gflops = m->peak_fraction = 0;
+    m->cold_method[0] = m->peak_reason[0] = '\0';
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        m->baseline[i].ratio = 0;
+}
+
 void measure_end(struct job *j, bool ok, const struct err *e)
 {
     struct measurement *m = j->m;
     snprintf(m->isa, sizeof m->isa, "%s", j->target.isa);
     m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
-    if (!ok)
+    if (!ok) {
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
+        take_back(m);
+    }
     give_reasons(m, j->opts.meters, j->opts.baselines);
 }
 

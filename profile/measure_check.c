@@ -31,6 +31,11 @@ static bool fits_memory(struct job *const *j, int n, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
+static bool is_result(const struct job *j, int i)
+{
+    return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
+}
+
 /* The jobs' buffers one after the other; -1: more than can be measured. */
 static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer, int *first)
 {
@@ -43,7 +48,8 @@ static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer
             if (at == PROTOCOL_MAX_BUFFERS)
                 return -1;
             buffer[at++] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
-                                                  f->buffer[i].written };
+                                                  is_result(j[k], i) ? BUFFER_RESULT
+                                                                     : f->buffer[i].written };
         }
     }
     return at;
@@ -138,4 +144,20 @@ bool measure_check(struct job *j, struct err *e)
     }
     oracle_release(o);
     return ok;
+}
+
+bool measure_check_again(struct job *j, int64_t calls, struct err *e)
+{
+    float *data[PROTOCOL_MAX_BUFFERS];
+    const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
+    for (int i = 0; i < j->func->n_params; i++)
+        data[i] = child_data(j->child, j->first + i);
+    if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
+        return false;
+    bool ok = compare_outputs(j, o, data, &j->m->max_rel_err, e);
+    oracle_release(o);
+    if (ok)
+        return true;
+    struct err why = *e;
+    return err_set(e, why.code, "after %lld calls %s", (long long)calls, why.text);
 }

@@ -75,6 +75,15 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     }
 }
 
+/* Who was found out while being timed; -1: nobody in particular. */
+static int find_refused(const struct contest *c)
+{
+    for (int i = 0; i < c->n_alive; i++)
+        if (c->alive[i]->refused)
+            return i;
+    return -1;
+}
+
 static bool time_all(struct contest *c, struct compared *out, struct comparison *how,
                      struct err *e)
 {
@@ -84,6 +93,24 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
         return false;
     compare(c, out, how);
     return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);
+}
+
+/* Who turns out to be wrong goes, and the others start again in a new child. */
+static bool check_and_time(struct contest *c, struct compared *out, struct comparison *how,
+                           bool *checked, struct err *e)
+{
+    for (;;) {
+        *checked = check(c, e);
+        if (!*checked)
+            return false;
+        if (time_all(c, out, how, e))
+            return true;
+        int bad = e->code == ERR_WRONG ? find_refused(c) : -1;
+        if (bad < 0)
+            return false;
+        close_child(c);
+        drop(c, bad, e);
+    }
 }
 
 /* False: nothing can be measured here, or a cancel. */
@@ -121,8 +148,8 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
-    bool ok = build(&x, p, &opts, pr, c, out, e) && check(&x, e);
-    bool timed = ok && time_all(&x, out, how, e);
+    bool ok = false, timed = build(&x, p, &opts, pr, c, out, e)
+                          && check_and_time(&x, out, how, &ok, e);
     close_child(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);

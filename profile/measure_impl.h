@@ -34,6 +34,8 @@ struct job {
     const struct oracle *oracle;         /* the caller's; NULL = look for one, or make it */
     struct child *child;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* what the call took that was checked */
+    int differed;                        /* how often later results were others, and right as well */
+    bool refused;                        /* of a comparison: this one ended the timing */
     int contender, first;                /* in it: which one this is; its first buffer */
     struct entrants entrants;            /* of the first job */
     char doing[40];
@@ -56,14 +58,18 @@ bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e);
  * compared with the reference. */
 bool measure_open_child(struct job *const *j, int n, struct err *e);
 bool measure_check(struct job *j, struct err *e);
+/* Another result than that one, after so many calls, which lies in the child's buffers now. */
+bool measure_check_again(struct job *j, int64_t calls, struct err *e);
 /* measure_time.c: the clock, in hot caches and in cold ones.  s holds the samples until the next
  * use of the child. */
 bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e);
 bool measure_time_cold(struct job *const *j, int n, struct err *e);
-/* The parts of it: samples as asked for, of these jobs; what one of them says about the kernel. */
+/* The parts of it: samples as asked for, of these jobs, with their results compared again; what one
+ * of them says about the kernel, false when no kernel can be so fast.  ERR_WRONG is about the job
+ * that has `refused`. */
 bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e);
-void measure_take(struct job *j, const struct samples *s);
+bool measure_take(struct job *j, const struct samples *s, struct err *e);
 /* measure.c: a job for a program with the defaults of the options filled in; a failure as its
  * outcome. */
 bool measure_start(struct job *j, const struct program *p, const struct measure_opts *o,

@@ -5,6 +5,11 @@
 #include <stdio.h>
 
 #define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
+#define MOST_DIFFERENT 3                 /* results of a kernel that are told by their bits */
+#define UNSTEADY_CHECKS 4                /* calls of others */
+#define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
+#define MOST_GFLOPS 384.0                /* of any core of today: 2 FMAs of 16 lanes at 6 GHz */
+#define MOST_GBYTES 768.0                /* that one stores in its L1: 2 of 64 bytes at 6 GHz */
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 
@@ -14,6 +19,47 @@ static double needed_flops(const struct job *j)
 {
     double asked = j->program->base->flops, executed = func_flops(j->func);
     return executed > 0 && executed < asked ? executed : asked;
+}
+
+static double result_bytes(const struct job *j)
+{
+    const struct graph *g = j->program->graph;
+    double bytes = 0;
+    for (int t = 0; t < g->n_tensors; t++)
+        if (g->tensor[t].role == TENSOR_OUTPUT)
+            bytes += 4.0 * (double)tensor_elems(&g->tensor[t]);
+    return bytes;
+}
+
+static bool left_work_out(double seconds, double bound_s, const char *what, struct err *e)
+{
+    return err_set(e, ERR_WRONG, "a call took %.3g ms, and %s takes %.3g ms at least: the kernel"
+                   " leaves work out", 1e3 * seconds, what, 1e3 * bound_s);
+}
+
+/* No right kernel is so much faster than the sums of its main node and the stores of its results
+ * take.  No compiler may leave an addition or a maximum of a sum out, and each takes the place of a
+ * multiply-add, two FLOPs.  Element-wise FLOPs do not count, for compilers see through some of
+ * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; where it
+ * was not, or the kernel's target is not the widest, any core's is taken. */
+static bool is_possible(const struct job *j, double seconds, double peak, struct err *e)
+{
+    int cores = j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
+    double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores;
+    char what[120];
+    if (peak <= 0 || j->target.vector_floats < target_host().vector_floats)
+        peak = MOST_GFLOPS * cores;
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* seldom: counting takes time */
+        flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
+    if (TOO_FAST * seconds < 1e-9 * flops / peak) {
+        snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
+        return left_work_out(seconds, 1e-9 * flops / peak, what, e);
+    }
+    if (TOO_FAST * seconds < 1e-9 * bytes / rate) {
+        snprintf(what, sizeof what, "storing the results with %.4g GB/s", rate);
+        return left_work_out(seconds, 1e-9 * bytes / rate, what, e);
+    }
+    return true;
 }
 
 /* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
@@ -45,9 +91,16 @@ struct latency measure_latency(const struct samples *s, int series)
     };
 }
 
-void measure_take(struct job *j, const struct samples *s)
+bool measure_take(struct job *j, const struct samples *s, struct err *e)
 {
     struct measurement *m = j->m;
+    double best = s->of[SERIES_KERNEL + j->contender].min;
+    double peak = 1e-9 * j->ceiling_flops
+                * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
+                                   j->opts.threads, j->machine->cores);
+    j->refused = !is_possible(j, best, peak, e);
+    if (j->refused)
+        return false;
     m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
     m->huge_asked = j->opts.huge_pages;
     m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
@@ -56,20 +109,53 @@ void measure_take(struct job *j, const struct samples *s)
         snprintf(m->threads_note, sizeof m->threads_note,
                  "%d threads take turns on %d core%s: not pinned", j->opts.threads,
                  j->machine->cores, j->machine->cores == 1 ? "" : "s");
-    double best = s->of[SERIES_KERNEL + j->contender].min;
     m->gflops = 1e-9 * j->program->base->flops / best;
     m->executed_gflops = 1e-9 * needed_flops(j) / best;
-    take_peak(j, 1e-9 * j->ceiling_flops
-                     * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
-                                        j->opts.threads, j->machine->cores));
+    take_peak(j, peak);
+    return true;
+}
+
+/* Judges another result.  A kernel whose results differ by right (sums in another order) is checked
+ * by calls of its own, and no longer told by bits. */
+static bool judge(struct job *const *j, int n, struct sampled *what, const struct samples *s,
+                  struct err *e)
+{
+    for (int k = 0; k < n; k++) {
+        if (j[k]->contender != s->differs)
+            continue;
+        if (++j[k]->differed == MOST_DIFFERENT)
+            what->steady &= ~(1u << s->differs);
+        j[k]->refused = !measure_check_again(j[k], s->differs_after, e);
+        return !j[k]->refused;
+    }
+    UNREACHABLE();
+}
+
+static bool check_unsteady(struct job *const *j, int n, struct err *e)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = 0; j[k]->differed >= MOST_DIFFERENT && i < UNSTEADY_CHECKS; i++) {
+            j[k]->refused = !measure_check(j[k], e) && e->code == ERR_WRONG;
+            if (!j[k]->m->verified)
+                return false;
+        }
+    return true;
 }
 
 bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e)
 {
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
         what->contenders |= 1u << j[k]->contender;
-    if (!child_time(j[0]->child, what, s, e))
+        if (j[k]->differed < MOST_DIFFERENT)
+            what->steady |= 1u << j[k]->contender;
+    }
+    do {
+        if (!child_time(j[0]->child, what, s, e)
+            || (s->differs >= 0 && !judge(j, n, what, s, e)))
+            return false;
+    } while (s->differs >= 0);
+    if (!check_unsteady(j, n, e))
         return false;
     for (int k = 0; k < n; k++)
         if (s->rounds < 1 || !(s->of[SERIES_KERNEL + j[k]->contender].median > 0))
@@ -83,7 +169,7 @@ bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, 
     struct err ignored;
     measure_begin(head, "timing");
     head->has_ceiling = head->has_ceiling
-                     && child_load(head->child, SLOT_CEILING, head->ceiling.so_path, &ignored);
+                     && child_load_ceiling(head->child, head->ceiling.so_path, &ignored);
     struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
                             .min_runs = head->opts.min_runs, .sittings = sittings,
                             .contenders = measure_vendor_contenders(head) };
@@ -91,7 +177,8 @@ bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, 
     if (!measure_sample(j, n, &what, s, e))
         return false;
     for (int k = 0; k < n; k++)
-        measure_take(j[k], s);
+        if (!measure_take(j[k], s, e))
+            return false;
     measure_vendor_take(head, s);
     return true;
 }

@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 
-#define ORACLE_POISON 0x7fcbadadu         /* a quiet NaN */
-
 struct oracle {
     char *spec;
     uint64_t seed;

@@ -16,15 +16,16 @@
 
 #define RUNNER_SOCKET_FD 3
 #define RUNNER_MEMORY_FD 4
+#define RUNNER_CEILING_FD 5              /* to the process of the FMA ceiling (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384
 #define PROTOCOL_MAX_SITTINGS 128
 
-/* Kernels that are timed against each other, SLOT_KERNEL + i the i-th of them; the FMA ceiling; the
- * first kernel's tracing twin. */
-enum slot { SLOT_KERNEL, SLOT_CEILING = PROTOCOL_MAX_CONTENDERS, SLOT_TRACE, SLOT_COUNT };
+/* Kernels that are timed against each other, SLOT_KERNEL + i the i-th of them; the first kernel's
+ * tracing twin. */
+enum slot { SLOT_KERNEL, SLOT_TRACE = PROTOCOL_MAX_CONTENDERS, SLOT_COUNT };
 
 /* What is timed: the contenders, numbered like their slots, the ceiling on as many threads as they
  * have, and on one. */
@@ -45,7 +46,9 @@ struct request {
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
+    uint32_t steady;                      /* TIME: bit i = its results must stay those in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
+    bool has_ceiling;                     /* TIME: its process is there to be asked */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */
     double give_up_s;                     /* TIME: few rounds are enough for what is slower */
     int32_t min_runs, sittings;           /* TIME: how often the buffers get new pages; 0 = once */
@@ -61,6 +64,10 @@ struct reply {
     char layout[80];                      /* LOAD_VENDOR */
     double seconds;
 };
+
+/* The runner asks the process of the ceiling: each of `team` threads makes `batch` calls, on `cpu`
+ * if there is one thread (-1: anywhere).  The answer is a double, seconds a call. */
+struct ceiling_ask { int32_t team, cpu; int64_t batch; };
 
 /* Where a fault lies, as seen from the kernel's buffers. */
 enum fault_where {
@@ -83,7 +90,7 @@ struct shared {
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
     int32_t huge_pages;                   /* ask for them for the buffers */
     cpu_set_t cpus;                       /* that the parent may run on; none = unknown */
-    struct { int64_t at, bytes; int32_t written; } buffer[PROTOCOL_MAX_BUFFERS];
+    struct { int64_t at, bytes; int32_t written, result; } buffer[PROTOCOL_MAX_BUFFERS];
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];    /* whose buffers they are */
     /* Written by the runner. */
     atomic_int permille;                  /* of the command in progress */
@@ -93,6 +100,10 @@ struct shared {
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_sittings, sitting[PROTOCOL_MAX_SITTINGS];    /* the first round of each */
     int32_t flushed;                      /* cold: by address, not by walking walk_bytes */
+    /* TIME ended early: after so many calls this contender (-1: none) left another result, which
+     * lies in the file now. */
+    int32_t differs;
+    int64_t differs_after;
     int64_t huge_bytes, room_bytes;       /* of the buffers' pages, after TIME; huge: if asked */
     struct counts counts;
 };

@@ -153,7 +153,8 @@ static bool check_kernel(struct runner *r, int i, struct err *e)
         return false;
     double start = clock_s();
     r->entry[i](runner_buffers(r, i));
-    r->reply.seconds = clock_s() - start;
+    r->reply.seconds = r->first_s[i] = clock_s() - start;
+    r->calls[i]++;
     return true;
 }
 
@@ -268,6 +269,8 @@ static void unload(struct runner *r)
             dlclose(r->handle[i]);
     memset(r->handle, 0, sizeof r->handle);
     memset(r->entry, 0, sizeof r->entry);
+    memset(r->calls, 0, sizeof r->calls);
+    memset(r->first_s, 0, sizeof r->first_s);
     r->trace = NULL;
     r->count = NULL;
 }
@@ -350,6 +353,8 @@ int runner_main(int argc, char **argv)
     struct err e;
     if (argc > 1 && streq(argv[1], "--once"))
         return runner_once(argc - 2, argv + 2);
+    if (argc > 1 && streq(argv[1], "--ceiling"))
+        return runner_ceiling(argc - 2, argv + 2);
     const char *wrong = map_shared(&r);
     if (wrong) {
         fprintf(stderr, "%s\n", wrong);

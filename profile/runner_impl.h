@@ -14,6 +14,9 @@ struct runner {
     struct fence *fence;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
+    /* Of each contender: calls since it was loaded, seconds of the one that was checked. */
+    int64_t calls[PROTOCOL_MAX_CONTENDERS];
+    double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;
     count_fn *count;
     /* Of contenders that are a library's; entry is NULL then. */
@@ -43,6 +46,13 @@ bool runner_check_vendor(struct runner *r, int contender, struct err *e);
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
+/* --ceiling SO PARENT: the process that samples a ceiling.  It never loads anything else, so that no
+ * kernel can touch it.  Answers each struct ceiling_ask on its socket, after a first struct reply
+ * that says whether SO could be loaded.  Returns the exit code. */
+int runner_ceiling(int argc, char **argv);
+/* From the runner: asks that process.  False: it is gone. */
+bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *seconds);
+
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address
  * (buffers at all of them), fills a cache of CACHE_BYTES with something else, calls the kernel.
  * PADDING, OUT not "-": SO is a counting twin (instructions.c); writes the count of every block and

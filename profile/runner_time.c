@@ -24,6 +24,8 @@ static void pin(const struct shared *sh)
 struct timing {
     struct runner *r;
     const struct request *q;
+    const struct work *work;
+    bool lost;                            /* the ceiling's process */
     bool by_walking;
     struct rng rng;
     struct err *e;
@@ -80,6 +82,35 @@ static void chill(void *ctx, int contender)
         fence_flush(t->r->fence, sh->contender[contender].first, sh->contender[contender].n);
 }
 
+static void spoil(void *ctx, int contender, bool all)
+{
+    struct timing *t = ctx;
+    const struct shared *sh = t->r->shared;
+    fence_spoil(t->r->fence, sh->contender[contender].first, sh->contender[contender].n,
+                all ? NULL : &t->rng);
+}
+
+/* What is another result goes into the file, for the parent to judge. */
+static bool same(void *ctx, int contender)
+{
+    const struct timing *t = ctx;
+    struct shared *sh = t->r->shared;
+    int first = sh->contender[contender].first, n = sh->contender[contender].n;
+    if (fence_same(t->r->fence, first, n))
+        return true;
+    fence_collect(t->r->fence, first, n);
+    sh->differs = contender;
+    sh->differs_after = t->work[contender].calls;
+    return false;
+}
+
+static bool ask_ceiling(void *ctx, int team, long batch, double *seconds)
+{
+    struct timing *t = ctx;
+    t->lost = t->lost || !runner_ask_ceiling(t->r, team, batch, seconds);
+    return !t->lost;
+}
+
 static bool add_contenders(struct runner *r, const struct request *q, struct work *work,
                            struct err *e)
 {
@@ -89,7 +120,8 @@ static bool add_contenders(struct runner *r, const struct request *q, struct wor
         if (!r->entry[i] && !r->vendor[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
         work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i),
-                                 .vendor = r->vendor[i] };
+                                 .vendor = r->vendor[i], .steady = q->steady >> i & 1,
+                                 .first_s = r->first_s[i], .calls = r->calls[i] };
         if (r->vendor[i])
             work[i].run_vendor = r->plugin[i]->run;
         if (!q->append && !runner_place(r, i, false, e))
@@ -98,19 +130,19 @@ static bool add_contenders(struct runner *r, const struct request *q, struct wor
     return true;
 }
 
-static bool add_ceiling(struct runner *r, struct work *work, struct err *e)
+static void add_ceiling(const struct runner *r, struct work *work)
 {
-    static float scratch[4096];
-    static float *scratch_data[1] = { scratch };
     int threads = r->shared->threads;
-    struct work ceiling = { .run = r->entry[SLOT_CEILING], .buffers = scratch_data };
-    if (!ceiling.run)
-        return err_set(e, ERR_BUG, "no ceiling is loaded to be timed");
     if (threads > 1)
-        work[SERIES_ONE_CORE] = ceiling;
-    ceiling.team = threads;
-    work[SERIES_CEILING] = ceiling;
-    return true;
+        work[SERIES_ONE_CORE].team = 1;
+    work[SERIES_CEILING].team = threads;
+}
+
+static void count_calls(struct runner *r, const struct work *work)
+{
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        if (work[i].calls > 0)
+            r->calls[i] = work[i].calls;
 }
 
 /* A library keeps copies of its own: only walking drives those out. */
@@ -125,10 +157,14 @@ static bool must_walk(const struct runner *r, const struct request *q)
 bool runner_time(struct runner *r, const struct request *q, struct err *e)
 {
     struct work work[SERIES_COUNT] = { 0 };
-    struct timing t = { .r = r, .q = q, .e = e, .rng = rng_seed(1) };
-    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .ctx = &t };
-    if (q->ceiling && !add_ceiling(r, work, e))
-        return false;
+    struct timing t = { .r = r, .q = q, .work = work, .e = e, .rng = rng_seed(1) };
+    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .spoil = spoil, .same = same,
+                                    .ceiling = ask_ceiling, .ctx = &t };
+    r->shared->differs = -1;
+    if (q->ceiling && !q->has_ceiling)
+        return err_set(e, ERR_BUG, "no ceiling is loaded to be timed");
+    if (q->ceiling)
+        add_ceiling(r, work);
     if (!q->append)
         pin(r->shared);
     if (!add_contenders(r, q, work, e))
@@ -138,6 +174,9 @@ bool runner_time(struct runner *r, const struct request *q, struct err *e)
     double start = clock_s();
     sampling_run(work, q, &hooks, r->shared);
     r->reply.seconds = clock_s() - start;
+    count_calls(r, work);
+    if (t.lost)
+        return err_set(e, ERR_ENV, "the process that samples the FMA ceiling has ended");
     fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
     return runner_check_fence(r, e);
 }

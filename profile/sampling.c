@@ -16,39 +16,59 @@
 #define HOPELESS 2                        /* times give_up_s: not worth a warm-up */
 #define HOPELESS_CALLS 3                  /* one long call */
 #define CLOCK_READINGS 1000
+#define INSPECT_SHARE 0.04                /* of the time, for inspections between rounds */
+#define INSPECT_PARTS 32                  /* of the time: an inspection in each, if there is room */
+#define INSPECT_MOST 64                   /* calls at once */
+#define INSPECT_FIRST 8                   /* calls before the warm-up */
+#define HEAT_SWITCH_S 200e-6              /* the ceiling's process costs a longer call nothing */
 
-static void run_once(const struct work *w)
+struct sampler {
+    struct work *work;
+    const struct request *q;
+    const struct sampling_hooks *hooks;
+    struct shared *sh;
+    struct rng rng;
+    int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
+    bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
+    double clock_cost;
+    double least;                                         /* sample of any contender */
+    double inspected_s, inspected_at;                     /* what inspections took; the last one */
+    bool over;                                            /* a hook ended the sampling */
+};
+
+static void run_once(struct work *w)
 {
+    w->calls++;
     if (w->run)
         w->run(w->buffers);
     else
         w->run_vendor(w->vendor);
 }
 
-static void run_batch(const struct work *w)
+static void run_batch(struct work *w)
 {
     for (long i = 0; i < w->batch; i++)
         run_once(w);
 }
 
 /* Seconds a call. */
-static double time_batch(struct work *w)
+static double time_batch(struct sampler *s, struct work *w)
 {
     double start = clock_s();
-    if (w->team > 1) {
-#pragma omp parallel num_threads(w->team)
-        run_batch(w);
-    } else {
-        run_batch(w);
+    if (w->team > 0) {
+        w->call_s = 0;
+        s->over = s->over || !s->hooks->ceiling(s->hooks->ctx, w->team, w->batch, &w->call_s);
+        return w->call_s;
     }
+    run_batch(w);
     return w->call_s = (clock_s() - start) / (double)w->batch;
 }
 
 /* Does every one of a few batches fill a sample?  One that does may only have been interrupted. */
-static bool fills(struct work *w, double sample_s, double until)
+static bool fills(struct sampler *s, struct work *w, double sample_s, double until)
 {
-    for (int i = 0; i < WARM_UP_RUNS; i++) {
-        double call_s = time_batch(w);
+    for (int i = 0; i < WARM_UP_RUNS && !s->over; i++) {
+        double call_s = time_batch(s, w);
         if (call_s * (double)w->batch < 0.7 * sample_s)
             return false;
         if (call_s >= SAMPLING_LONG_S || clock_s() > until)
@@ -58,11 +78,11 @@ static bool fills(struct work *w, double sample_s, double until)
 }
 
 /* Doubles the batch until it fills a sample: the runs on the way are the warm-up. */
-static void calibrate(struct work *w, double sample_s)
+static void calibrate(struct sampler *s, struct work *w, double sample_s)
 {
     double until = clock_s() + WARM_UP_MOST_S;
     w->batch = 1;
-    while (!fills(w, sample_s, until) && w->batch < MAX_BATCH && clock_s() < until)
+    while (!fills(s, w, sample_s, until) && w->batch < MAX_BATCH && clock_s() < until)
         w->batch *= 2;
 }
 
@@ -77,19 +97,71 @@ static void recall(struct work *w, double sample_s, const double *sample, int n)
         w->batch *= 2;
 }
 
-/* --- Rounds ---------------------------------------------------------------------------------- */
+/* --- Inspections ------------------------------------------------------------------------------ */
 
-struct sampler {
-    struct work *work;
-    const struct request *q;
-    const struct sampling_hooks *hooks;
-    struct shared *sh;
-    struct rng rng;
-    int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
-    bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
-    double clock_cost;
-    double least;                                         /* sample of any contender */
-};
+/* A sample of one call that is cold, or so long that one more would cost too much. */
+static bool is_own_inspection(const struct sampler *s, const struct work *w)
+{
+    return s->q->cold || (w->call_s > 0 ? w->call_s : w->first_s) >= SAMPLING_LONG_S;
+}
+
+static void look(struct sampler *s, int series)
+{
+    s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
+}
+
+/* What the last call left, then so many calls over spoilt results: all spoilt for a kernel that
+ * returns at once, a few for one that looks whether they seem right. */
+static void inspect(struct sampler *s, int series, int calls)
+{
+    double start = clock_s();
+    look(s, series);
+    for (int i = 0; i < calls && !s->over; i++) {
+        s->hooks->spoil(s->hooks->ctx, series, i % 2 == 0);
+        run_once(&s->work[series]);
+        look(s, series);
+    }
+    s->inspected_at = clock_s();
+    s->inspected_s += s->inspected_at - start;
+    s->fresh[series] = true;
+}
+
+/* Calls that fit into so many seconds, about. */
+static int calls_in(const struct work *w, double seconds, int most)
+{
+    double call_s = w->call_s > 0 ? w->call_s : w->first_s;
+    return seconds >= call_s * most ? most : seconds > 0 ? (int)(seconds / call_s) : 0;
+}
+
+static void inspect_each(struct sampler *s, double seconds, int least, int most)
+{
+    for (int i = 0; i < s->n && !s->over; i++) {
+        struct work *w = &s->work[s->list[i]];
+        if (!w->steady)
+            continue;
+        int calls = is_own_inspection(s, w) ? 0 : calls_in(w, seconds, most);
+        if (calls > 0 || least >= 0)
+            inspect(s, s->list[i], is_own_inspection(s, w) || calls > least ? calls : least);
+    }
+}
+
+/* Before a sample is warm: who is lazy from the second call on need not be timed. */
+static void inspect_first(struct sampler *s)
+{
+    if (!s->q->append)
+        inspect_each(s, INSPECT_SHARE * s->q->time_s, -1, INSPECT_FIRST);
+}
+
+/* Once in every part of the time, as long as inspections stay a small share of it. */
+static void inspect_between(struct sampler *s, double start, double now)
+{
+    double part = s->q->time_s / INSPECT_PARTS, room = INSPECT_SHARE * (now - start);
+    if (now - s->inspected_at >= part && s->inspected_s < room)
+        inspect_each(s, (room - s->inspected_s) / (s->n_contenders > 0 ? s->n_contenders : 1), -1,
+                     INSPECT_MOST);
+}
+
+/* --- Rounds ---------------------------------------------------------------------------------- */
 
 /* What ran just before has taken the caches: a short call is made once untimed, so that the sample
  * is of a hot one.  A long call refills them in a small part of its time. */
@@ -97,10 +169,21 @@ static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
     double last = n > 0 ? s->sh->sample[series][n - 1] : s->work[series].call_s;
-    bool needed = s->fresh[series] || s->n_contenders > 1;
+    bool switched = s->n > s->n_contenders && last < HEAT_SWITCH_S;
+    bool needed = s->fresh[series] || s->n_contenders > 1 || switched;
     s->fresh[series] = false;
     if (series < SERIES_CEILING && needed && last < HEAT_MOST_S)
         run_once(&s->work[series]);
+}
+
+/* Its result is spoilt before, all of it the first time, and looked at after it. */
+static bool spoils(struct sampler *s, int series)
+{
+    struct work *w = &s->work[series];
+    bool it_does = w->steady && w->team == 0 && is_own_inspection(s, w);
+    if (it_does)
+        s->hooks->spoil(s->hooks->ctx, series, s->sh->n_samples[series] == 0);
+    return it_does;
 }
 
 static double time_cold(struct sampler *s, int series)
@@ -116,7 +199,10 @@ static void take_sample(struct sampler *s, int series)
 {
     if (!s->q->cold)
         heat(s, series);
-    double seconds = s->q->cold ? time_cold(s, series) : time_batch(&s->work[series]);
+    bool spoilt = spoils(s, series);
+    double seconds = s->q->cold ? time_cold(s, series) : time_batch(s, &s->work[series]);
+    if (spoilt)
+        look(s, series);
     s->sh->sample[series][s->sh->n_samples[series]++] = seconds;
     if (series < SERIES_CEILING && seconds < s->least)
         s->least = seconds;
@@ -126,7 +212,7 @@ static void list_works(struct sampler *s)
 {
     int end = s->q->cold ? SERIES_CEILING : SERIES_COUNT;
     for (int i = 0; i < end; i++) {
-        if (!s->work[i].run && !s->work[i].run_vendor)
+        if (!s->work[i].run && !s->work[i].run_vendor && s->work[i].team == 0)
             continue;
         s->list[s->n++] = i;
         s->n_contenders += i < SERIES_CEILING;
@@ -180,7 +266,7 @@ static void warm_up(struct sampler *s)
     double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
     if (sample_s < BATCH_S)
         sample_s = BATCH_S;
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; i < s->n && !s->over; i++) {
         struct work *w = &s->work[s->list[i]];
         int n = s->sh->n_samples[s->list[i]];
         if (s->q->cold)
@@ -188,7 +274,7 @@ static void warm_up(struct sampler *s)
         else if (n > 0)
             recall(w, sample_s, s->sh->sample[s->list[i]], n);
         else if (w->call_s < SAMPLING_LONG_S)
-            calibrate(w, sample_s);
+            calibrate(s, w, sample_s);
     }
 }
 
@@ -210,8 +296,11 @@ static bool is_hopeless(struct sampler *s)
     int series = s->list[0];
     s->work[series].batch = 1;
     for (int i = 0; i < HOPELESS_CALLS; i++) {
-        least = fmin(least, time_batch(&s->work[series]));
-        if (least <= limit)
+        bool spoilt = spoils(s, series);
+        least = fmin(least, time_batch(s, &s->work[series]));
+        if (spoilt)
+            look(s, series);
+        if (least <= limit || s->over)
             return false;
         if (least >= SAMPLING_LONG_S)
             break;
@@ -238,11 +327,16 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     list_works(&s);
     if (!q->append)
         clear(sh);
-    if (is_hopeless(&s))
+    if (is_hopeless(&s)) {
+        inspect_each(&s, 0, 1, 1);
         return;
+    }
+    inspect_first(&s);
     warm_up(&s);
     double start = clock_s(), now = start;
-    for (int runs = 0, sat = 0; has_room(&s); runs++) {
+    s.inspected_s = 0;
+    s.inspected_at = start;
+    for (int runs = 0, sat = 0; has_room(&s) && !s.over; runs++) {
         bool late = now - begin >= q->most_s;            /* warming up may take all the time */
         if (runs > 0 && (late || (now - start >= q->time_s && runs >= q->min_runs)))
             break;
@@ -253,12 +347,14 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
             break;
         sat += due;
         shuffle(&s);
-        for (int i = 0; i < s.n; i++)
+        for (int i = 0; i < s.n && !s.over; i++)
             take_sample(&s, s.list[i]);
         now = clock_s();
+        inspect_between(&s, start, now);
         double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
         atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
     }
+    inspect_each(&s, INSPECT_SHARE * (now - start) - s.inspected_s, 1, INSPECT_MOST);
 }
 
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,

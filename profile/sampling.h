@@ -11,8 +11,8 @@
 
 typedef void kernel_fn(float *const *buffers);
 
-/* What is sampled: a function of buffers or a library's primitive; neither = not this one.  team:
- * how many threads each run it at once (0 and 1: this one only). */
+/* What is sampled: a function of buffers, a library's primitive, or (team > 0) the ceiling in its
+ * own process, on so many threads at once; none of them = not this one. */
 struct work {
     kernel_fn *run;
     float *const *buffers;
@@ -21,13 +21,24 @@ struct work {
     int team;
     long batch;
     double call_s;                        /* in the last batch; 0 = none yet */
+    /* Its result is known to be right, and is looked at again.  first_s: what the call took that
+     * was checked. */
+    bool steady;
+    double first_s;
+    int64_t calls;                        /* that were made of it, with those before */
 };
 
 /* What the sampling asks of the buffers.  Renew: new pages, the same contents; false ends the
- * sampling.  Chill: nothing of the contender stays in a cache. */
+ * sampling.  Chill: nothing of the contender stays in a cache.  Of steady contenders: spoil writes
+ * over the results, over all of them or over a few elements; same tells whether the last call left
+ * the right ones, and ends the sampling when it did not.  Ceiling: as struct ceiling_ask; false
+ * ends the sampling. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
+    void (*spoil)(void *ctx, int contender, bool all);
+    bool (*same)(void *ctx, int contender);
+    bool (*ceiling)(void *ctx, int team, long batch, double *seconds);
     void *ctx;
 };
 
@@ -40,7 +51,11 @@ struct sampling_hooks {
  * other; for each of request->sittings equal parts of the time the buffers are renewed.  Hot: with
  * several contenders, and after a renewal, a short one is called once before its sample.  Cold: a
  * sample is one call, with the cost of reading the clock taken off; only contenders are
- * sampled. */
+ * sampled.
+ * Steady contenders are inspected: that the last call left the right result, then that a few more
+ * calls (never timed) give it again over spoilt ones.  This is done before the warm-up, after
+ * rounds for a small share of the time, and at the end.  Cold and long calls are not called once
+ * more: their results are spoilt before each sample, and looked at after it. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 

@@ -6,7 +6,8 @@
 
 #define MOST_STEPS 20000000               /* of walking; about 0.2 s */
 
-struct counter { int64_t *vals; int64_t steps; };
+/* sums_of: only what a node adds up is counted; -1: everything. */
+struct counter { int64_t *vals; int64_t steps; int sums_of; };
 
 static bool decides(const struct tree *t, const struct expr *v)
 {
@@ -18,6 +19,11 @@ static bool decides(const struct tree *t, const struct expr *v)
         if (decides(t->kid[i], v))
             return true;
     return false;
+}
+
+static bool has_select(const struct val *v)
+{
+    return v->kind == VAL_SELECT || (v->a && has_select(v->a)) || (v->b && has_select(v->b));
 }
 
 static double count(struct counter *c, const struct tree *t);
@@ -58,17 +64,30 @@ static double count(struct counter *c, const struct tree *t)
         return count_kids(c, t);
     if (t->guard && !expr_eval(t->guard, c->vals))
         return 0;
+    if (c->sums_of >= 0)
+        return t->node == c->sums_of && t->how != STORE_SET && !has_select(t->value);
     return val_flops(t->value) + (t->how != STORE_SET);
 }
 
-double func_flops(const struct func *f)
+static double count_func(const struct func *f, int sums_of)
 {
-    struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals) };
+    struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals),
+                         .sums_of = sums_of };
     double sum = 0;
     for (int i = 0; i < f->n_roots; i++)
         sum += count(&c, f->root[i]);
     free(c.vals);
     return c.steps < MOST_STEPS ? sum : 0;
+}
+
+double func_flops(const struct func *f)
+{
+    return count_func(f, -1);
+}
+
+double func_sums(const struct func *f, int node)
+{
+    return count_func(f, node);
 }
 
 static double statements(const struct tree *t, int lanes)

@@ -99,6 +99,10 @@ void tree_verify(const struct func *f);                /* fail()s on a broken re
  * be counted in reasonable time. */
 double func_flops(const struct func *f);
 
+/* Additions and maxima by which one node accumulates in one call of f, but for those of values that
+ * a condition selects: no right compilation does fewer.  0: as above. */
+double func_sums(const struct func *f, int node);
+
 /* How many stores of scalars or of vectors of so many lanes the code of f has once its loops are
  * written out as they are marked: what a compiler will have to read. */
 double func_statements(const struct func *f, int lanes);

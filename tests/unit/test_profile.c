@@ -151,7 +151,7 @@ static void sampling_gives_whole_rounds(void **state)
     (void)state;
     assert_true(flops > 0);
     assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
+    assert_true(child_load_ceiling(c, b.so_path, &e));
     assert_true(child_time(c, &what, &s, &e));
     assert_true(s.rounds >= 5);
     for (int k = 0; k < SERIES_COUNT; k++) {
@@ -394,7 +394,7 @@ static void a_busy_team_is_not_the_ceiling(void **state)
         struct build b = built(str_text(&peak), false);
         struct child *c = opened(10, NULL, threads);
         struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
-        assert_true(child_load(c, SLOT_CEILING, b.so_path, &e));
+        assert_true(child_load_ceiling(c, b.so_path, &e));
         assert_true(child_time(c, &what, &s, &e));
         assert_true((s.of[SERIES_ONE_CORE].min > 0) == (threads > 1));
         child_close(c);
