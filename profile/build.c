@@ -2,6 +2,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 #include "profile/machine.h"
 #include "profile/objcache.h"
 
@@ -21,9 +22,12 @@
 /* --- Finding a compiler
  * ------------------------------------------------------------------------------ */
 
-/* Asking a compiler for its version costs a process; the answers are kept for as long as its file
- * is the same. */
-struct known { struct compiler cc; dev_t dev; ino_t ino; struct timespec changed; };
+#define ASK_LIMIT_S 10.0
+#define ASK_CC1_LIMIT_S 2.0               /* a script that does not know the option may do anything */
+
+/* Asking a compiler for its version and its cc1 costs processes; the answers are kept for as long
+ * as its files are the same. */
+struct known { struct compiler cc; char cc1[512]; };
 static struct known known[8];
 static int n_known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,37 +49,55 @@ static int command_words(const char *command, struct str *buf, const char **argv
     return n;
 }
 
-/* The first word of a command as a file. */
-static bool resolve(const char *command, struct str *path)
+/* A word of a command as a program's file. */
+static bool resolve(const char *word, struct str *path)
 {
-    struct str buf = {0};
+    if (!strchr(word, '/'))
+        return subprocess_find(word, path);
+    str_clear(path);
+    str_add(path, word);
+    return access(word, X_OK) == 0;
+}
+
+/* What tells this file from another one, or from itself when it has been changed. */
+static void add_file(struct str *out, const char *path)
+{
+    char *real = realpath(path, NULL);
+    struct stat st;
+    if (real && stat(real, &st) == 0)
+        str_printf(out, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                   (unsigned long long)st.st_ino);
+    free(real);
+}
+
+/* The hash of a compiler's files ("ccache gcc" is two programs); false: its first word is none.
+ * cc1: "" = none is known. */
+static bool hash_files(const char *command, const char *cc1, uint64_t *out)
+{
+    struct str buf = {0}, path = {0}, text = {0};
     const char *word[16];
-    bool found = false;
-    if (command_words(command, &buf, word, 16) > 0) {
-        if (strchr(word[0], '/')) {
-            str_clear(path);
-            str_add(path, word[0]);
-            found = access(word[0], X_OK) == 0;
-        } else {
-            found = subprocess_find(word[0], path);
-        }
-    }
+    int n = command_words(command, &buf, word, 16);
+    bool found = n > 0 && resolve(word[0], &path);
+    for (int i = 0; i < n && found; i++)
+        if (word[i][0] != '-' && resolve(word[i], &path))
+            add_file(&text, str_text(&path));
+    add_file(&text, cc1);
+    *out = hash_bytes(str_text(&text), text.len, 3);
+    str_free(&text);
+    str_free(&path);
     str_free(&buf);
     return found;
 }
 
-static bool same_file(const struct known *k, const struct stat *st)
-{
-    return k->dev == st->st_dev && k->ino == st->st_ino && k->changed.tv_sec == st->st_mtim.tv_sec
-        && k->changed.tv_nsec == st->st_mtim.tv_nsec;
-}
-
-static bool recall(const char *command, const struct stat *st, struct compiler *out)
+static bool recall(const char *command, struct compiler *out)
 {
     bool found = false;
+    uint64_t files;
     pthread_mutex_lock(&known_lock);
     for (int i = 0; i < n_known && !found; i++) {
-        found = streq(known[i].cc.path, command) && same_file(&known[i], st);
+        found = streq(known[i].cc.path, command) && hash_files(command, known[i].cc1, &files)
+             && files == known[i].cc.files;
         if (found)
             *out = known[i].cc;
     }
@@ -83,29 +105,50 @@ static bool recall(const char *command, const struct stat *st, struct compiler *
     return found;
 }
 
-static void remember(const struct compiler *cc, const struct stat *st)
+static void remember(const struct compiler *cc, const char *cc1)
 {
     pthread_mutex_lock(&known_lock);
     int at = n_known < COUNT_OF(known) ? n_known++ : 0;
-    known[at] = (struct known){ *cc, st->st_dev, st->st_ino, st->st_mtim };
+    known[at] = (struct known){ .cc = *cc };
+    snprintf(known[at].cc1, sizeof known[at].cc1, "%s", cc1);
     pthread_mutex_unlock(&known_lock);
+}
+
+static bool ask(const char *command, const char *option, double limit_s,
+                struct subprocess_result *res, struct err *e)
+{
+    struct str buf = {0};
+    const char *argv[20];
+    int n = command_words(command, &buf, argv, 16);
+    argv[n++] = option;
+    argv[n] = NULL;
+    bool ok = subprocess_run(argv, limit_s, NULL, res, e);
+    str_free(&buf);
+    return ok;
+}
+
+/* The program that gcc's driver starts to compile C; "" for a compiler that does it itself. */
+static void ask_cc1(const char *command, char *out, size_t n)
+{
+    struct subprocess_result res;
+    struct err ignored;
+    *out = '\0';
+    if (!ask(command, "-print-prog-name=cc1", ASK_CC1_LIMIT_S, &res, &ignored))
+        return;
+    size_t len = strcspn(str_text(&res.out), "\r\n");
+    if (res.exit_code == 0 && str_text(&res.out)[0] == '/' && len < n)
+        snprintf(out, n, "%.*s", (int)len, str_text(&res.out));
+    str_free(&res.out);
 }
 
 /* Runs "COMMAND --version"; its first line is the version. */
 static bool ask_version(const char *command, struct compiler *out, struct err *e)
 {
-    struct str buf = {0};
-    const char *argv[20];
     struct subprocess_result res;
-    int n = command_words(command, &buf, argv, 16);
-    argv[n++] = "--version";
-    argv[n] = NULL;
-    bool ok = subprocess_run(argv, 10, NULL, &res, e);
-    str_free(&buf);
-    if (!ok)
+    if (!ask(command, "--version", ASK_LIMIT_S, &res, e))
         return false;
     size_t len = strcspn(str_text(&res.out), "\r\n");
-    ok = res.exit_code == 0 && len > 0;
+    bool ok = res.exit_code == 0 && len > 0;
     if (ok) {
         snprintf(out->version, sizeof out->version, "%.*s", (int)len, str_text(&res.out));
         out->is_clang = strstr(out->version, "clang") != NULL;
@@ -121,24 +164,22 @@ static bool ask_version(const char *command, struct compiler *out, struct err *e
 static bool examine(const char *command, struct compiler *out, struct err *e)
 {
     struct compiler cc = {0};
-    struct str path = {0};
-    struct stat st;
-    bool ok = strlen(command) < sizeof cc.path && resolve(command, &path)
-           && stat(str_text(&path), &st) == 0;
-    if (!ok)
-        err_set(e, ERR_ENV, "no compiler %.200s", command);
-    if (ok && !recall(command, &st, &cc)) {
+    char cc1[sizeof known[0].cc1] = "";
+    if (strlen(command) >= sizeof cc.path || !hash_files(command, "", &cc.files))
+        return err_set(e, ERR_ENV, "no compiler %.200s", command);
+    if (!recall(command, &cc)) {
         const char *slash = strrchr(command, '/');
         snprintf(cc.path, sizeof cc.path, "%s", command);
         snprintf(cc.name, sizeof cc.name, "%.63s", slash ? slash + 1 : command);
-        ok = ask_version(command, &cc, e);
-        if (ok)
-            remember(&cc, &st);
+        if (!ask_version(command, &cc, e))
+            return false;
+        if (!cc.is_clang)
+            ask_cc1(command, cc1, sizeof cc1);
+        hash_files(command, cc1, &cc.files);
+        remember(&cc, cc1);
     }
-    str_free(&path);
-    if (ok)
-        *out = cc;
-    return ok;
+    *out = cc;
+    return true;
 }
 
 bool compiler_find(const char *want, struct compiler *out, struct err *e)
@@ -205,7 +246,8 @@ static void key_text(struct str *out, const char *source, const struct compiler 
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct str tail = {0};
     pthread_once(&once, hash_this_cpu);
-    str_printf(&tail, "%s, cpu %016llx,", cc->version, (unsigned long long)this_cpu);
+    str_printf(&tail, "%s, files %016llx, cpu %016llx,", cc->version,
+               (unsigned long long)cc->files, (unsigned long long)this_cpu);
     for (int i = 0; i < f->n; i++)
         str_printf(&tail, " %s", f->arg[i]);
     str_add(out, source);

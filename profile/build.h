@@ -4,14 +4,20 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-struct compiler { char path[256]; char name[64]; char version[128]; bool is_clang; };
+/* files: a hash of the files that it is made of: path, size, time and inode of the driver (of each
+ * word of the command that is a program) and of gcc's cc1.  Two compilers can print one version. */
+struct compiler {
+    char path[256], name[64], version[128];
+    bool is_clang;
+    uint64_t files;
+};
 /* $CC when set (an error when it does not work), else gcc, else clang, else ERR_ENV naming the
  * packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
-/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags and
- * compiler version, and the stored source is compared, so a collision cannot pass.  Concurrent
+/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags,
+ * the compiler's version and its files, and the stored source is compared, so a collision cannot pass.  Concurrent
  * builders are safe (temp name + rename); the cache is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB,
  * oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal
  * ERR_COMPILE with the compiler's first messages. */

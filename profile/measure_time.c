@@ -21,6 +21,17 @@ static double needed_flops(const struct job *j)
     return executed > 0 && executed < asked ? executed : asked;
 }
 
+static int cores_of(const struct job *j)
+{
+    return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
+}
+
+/* GFLOP/s that no ceiling has: its code is broken as well. */
+static double beyond(const struct job *j)
+{
+    return TOO_FAST * MOST_GFLOPS * cores_of(j);
+}
+
 static double result_bytes(const struct job *j)
 {
     const struct graph *g = j->program->graph;
@@ -44,11 +55,10 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
  * was not, or the kernel's target is not the widest, any core's is taken. */
 static bool is_possible(const struct job *j, double seconds, double peak, struct err *e)
 {
-    int cores = j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
-    double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores;
+    double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
-    if (peak <= 0 || j->target.vector_floats < target_host().vector_floats)
-        peak = MOST_GFLOPS * cores;
+    if (peak <= 0 || peak > beyond(j) || j->target.vector_floats < target_host().vector_floats)
+        peak = MOST_GFLOPS * cores_of(j);
     if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* seldom: counting takes time */
         flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
@@ -66,7 +76,10 @@ static bool is_possible(const struct job *j, double seconds, double peak, struct
 static void take_peak(struct job *j, double peak)
 {
     struct measurement *m = j->m;
-    if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
+    if (peak > beyond(j)) {
+        snprintf(m->peak_reason, sizeof m->peak_reason,
+                 "the sampled FMA ceiling (%.3g GFLOP/s) is beyond any machine's", peak);
+    } else if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
         m->peak_gflops = peak;
         m->peak_fraction = m->executed_gflops / peak;
     } else if (peak > 0) {
