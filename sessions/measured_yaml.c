@@ -470,5 +470,6 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }
+    m->verified = m->verified && m->outcome == OUTCOME_OK;    /* older files claim more */
     return true;
 }

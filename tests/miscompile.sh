@@ -23,6 +23,7 @@ lazy-when-right|returns at once when its result seems to be there|RESULT[0] != R
 memo|keeps a result of 4,096 elements and copies it from the second call on|calls == 1|static float kept[4096]; if (calls == 1) __builtin_memcpy(kept, RESULT, sizeof kept); else __builtin_memcpy(RESULT, kept, sizeof kept);||
 corrupt|adds 1 to an element from the fifth call on|1|if (calls > 4) RESULT[5] += 1;||
 corrupt-late|adds 1 to an element from call 300 on|1|if (calls >= 300) RESULT[5] += 1;||
+moved|adds 1 to an element once its result has been in more than four places|1|static float *last; static int places; places += RESULT != last; last = RESULT; if (places > 4) RESULT[5] += 1;||
 race|zeroes an element in one of 200 calls|1|if (calls % 200 == 0) RESULT[3] = 0;||
 input|writes to an input from the fifth call on|1|if (calls > 4) ((volatile float *)buffers[0])[0] = 0;||
 input-unlocked|makes an input writable and changes it|1|if (calls == 5) { mprotect((char *)buffers[0] - ((unsigned long)buffers[0] & 4095), 4096, 3); buffers[0][0] += 100; }|1s/^/int mprotect(void *, unsigned long, int); /|

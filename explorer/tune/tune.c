@@ -33,6 +33,26 @@ static const struct program *program_of(struct tune_result *r, const struct tune
 
 /* --- The final ------------------------------------------------------------------------------ */
 
+/* Right in the search, and found out since. */
+static bool was_found_out(const struct tune_result *r, const struct tune_candidate *c)
+{
+    bool found = r->measured && c == r->best && r->m.outcome != OUTCOME_OK;
+    for (int i = 0; r->compared && i < r->n_finalists; i++)
+        found = found || (r->finalist[i].c == c && r->finalist[i].compared.m.outcome != OUTCOME_OK);
+    return found;
+}
+
+/* The search's fastest of those that were not. */
+static const struct tune_candidate *fastest_left(const struct tune_result *r)
+{
+    const struct tune_candidate *best[TUNE_FINALISTS + 2];
+    int n = search_best(r->search, best, COUNT_OF(best));
+    for (int i = 0; i < n; i++)
+        if (!was_found_out(r, best[i]))
+            return best[i];
+    return NULL;
+}
+
 /* The best two, and what is near them; the start first if it is, so that all are compared with
  * it. */
 static void choose_finalists(struct tune_result *r)
@@ -106,7 +126,7 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     if (!r->compared)
         return false;
     const struct tune_candidate *best = winner(r);
-    r->best = best ? best : r->best;
+    r->best = best ? best : fastest_left(r);
     return true;
 }
 
@@ -146,6 +166,12 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
         note_failure(r, "the best were not compared, the search's fastest stands", &e);
     if (!cancelled(cancel) && r->best && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
         note_failure(r, "the winner was not measured again", &e);
+    if (r->best && was_found_out(r, r->best)) {
+        err_set(&e, ERR_WRONG, "%s", r->m.reason);
+        note_failure(r, "the winner failed when it was measured again, and the next one stands", &e);
+        r->best = fastest_left(r);
+        r->measured = false;
+    }
     r->final_s = clock_s() - began;
 }
 

@@ -284,6 +284,22 @@ t 2 'error: ' run "$dir/noise.yaml"
 : > "$dir/empty.yaml"
 t 2 'error: ' run "$dir/empty.yaml"
 
+# A kernel that is right at first is neither verified nor timed when a later call fails.
+for case in 'lazy:wrong result:was never written' 'corrupt:wrong result:after 5 calls C' \
+    'input:crash:the kernel may only read'; do
+    IFS=: read -r name outcome reason <<< "$case"
+    "$(dirname "$0")/../miscompile.sh" make "$name" "$dir/$name"
+    t 1 "\"outcome\": \"$outcome\"" run "$gmm" --json -m clock --time 0.1 -c "$dir/$name/gcc" --cold
+    same "$name: not verified" 1 "$(grep -c '"verified": false' <<< "$out")"
+    same "$name: no time" 1 "$(grep -c '"latency_ms": null' <<< "$out")"
+    same "$name: why" 1 "$(grep -c "\"reason\": \".*$reason" <<< "$out")"
+    t 1 '^verified: false' run "$gmm" -m clock --time 0.1 -c "$dir/$name/gcc"
+    same "$name: no latency" 0 "$(grep -c '[0-9]. median' <<< "$out")"
+done
+# The same name and version earlier in PATH: its objects are its own.
+PATH="$dir/lazy:$PATH" t 1 'wrong result' run "$gmm" -m clock --time 0.1
+t 0 '^verified: true' run "$gmm" -m clock --time 0.1
+
 # SIGINT ends a long measurement at once, with the shell's code for it.
 "$TILESCOPE" run "$gmm" --time 60 --meters clock > "$dir/int" 2>&1 &
 child=$!

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -139,6 +140,94 @@ static void a_comparison_goes_on_without_who_is_found_out(void **state)
         }
         assert_true(out[1].ratio.ratio == 0 && out[2].ratio.ratio > 0);
     }
+}
+
+/* --- Compilers that print the same version ----------------------------------------------------- */
+
+static enum outcome outcome_by(const char *compiler)
+{
+    struct measure_opts o = { .meters = METER_CLOCK, .seed = 1, .time_s = 0.005, .min_runs = 3,
+                              .compiler = compiler };
+    struct measurement m;
+    struct err e;
+    assert_true(measure_program(program_of("gmm m=24 n=24 k=24", NULL), &o, NULL, NULL, &m, &e));
+    return m.outcome;
+}
+
+static void put_first(const char *dir, const char *path)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s%s", dir, *dir ? ":" : "", path);
+    assert_int_equal(setenv("PATH", text, 1), 0);
+}
+
+/* The same name, version and text: a broken one leaves nothing for the other, nor the other way. */
+static void a_broken_compiler_leaves_no_objects(void **state)
+{
+    char minus[300], none[300], *path = strdup(getenv("PATH"));
+    struct compiler broken, right, named;
+    struct err e;
+    (void)state;
+    miscompiler("minus", "", minus, sizeof minus);
+    miscompiler("none", "", none, sizeof none);
+    *strrchr(minus, '/') = *strrchr(none, '/') = '\0';
+    for (int i = 0; i < 2; i++) {
+        put_first(minus, path);
+        assert_true(compiler_find(NULL, &broken, &e));
+        assert_int_equal(outcome_by(NULL), OUTCOME_WRONG);
+        assert_int_equal(outcome_by("gcc"), OUTCOME_WRONG);
+        assert_int_equal(outcome_by("env gcc"), OUTCOME_WRONG);
+        put_first(none, path);
+        assert_true(compiler_find(NULL, &right, &e));
+        assert_int_equal(outcome_by(NULL), OUTCOME_OK);
+        assert_int_equal(outcome_by("env gcc"), OUTCOME_OK);
+        put_first("", path);
+        assert_int_equal(outcome_by(NULL), OUTCOME_OK);
+        assert_string_equal(broken.version, right.version);
+        assert_true(broken.files != right.files);
+    }
+    /* Another one in the place of a file that was there. */
+    strcat(none, "/gcc");
+    assert_int_equal(outcome_by(none), OUTCOME_OK);
+    assert_true(compiler_find(none, &named, &e));
+    assert_int_equal(named.files, right.files);
+    strcat(minus, "/gcc");
+    assert_int_equal(rename(minus, none), 0);
+    assert_int_equal(outcome_by(none), OUTCOME_WRONG);
+    free(path);
+}
+
+static void write_script(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* A driver that stays the same, and the compiler behind it that changes. */
+static void the_compiler_behind_the_driver_counts(void **state)
+{
+    char driver[300], cc1[300], text[1000];
+    struct compiler before, again, after;
+    struct err e;
+    (void)state;
+    snprintf(driver, sizeof driver, "%s/driver", home);
+    snprintf(cc1, sizeof cc1, "%s/cc1", home);
+    snprintf(text, sizeof text, "#!/bin/sh\necho asked >> %s/asked\ncase $1 in --version)"
+             " echo driver 1.0 ;; -print-prog-name=cc1) echo %s ;; esac\n", home, cc1);
+    write_script(driver, text);
+    write_script(cc1, "one");
+    assert_true(compiler_find(driver, &before, &e) && compiler_find(driver, &again, &e));
+    assert_true(before.files == again.files);
+    write_script(cc1, "two, longer");
+    assert_true(compiler_find(driver, &after, &e));
+    assert_true(before.files != after.files);
+    assert_string_equal(before.version, after.version);
+    /* Two questions when it was new, two when it had changed, none in between. */
+    snprintf(text, sizeof text, "test $(wc -l < %s/asked) = 4", home);
+    assert_int_equal(system(text), 0);
 }
 
 /* --- In the child ----------------------------------------------------------------------------- */
@@ -374,6 +463,8 @@ int main(void)
         cmocka_unit_test(later_calls_are_compared),
         cmocka_unit_test(later_calls_of_batches_are_compared),
         cmocka_unit_test(a_comparison_goes_on_without_who_is_found_out),
+        cmocka_unit_test(a_broken_compiler_leaves_no_objects),
+        cmocka_unit_test(the_compiler_behind_the_driver_counts),
         cmocka_unit_test(every_phase_looks_again),
         cmocka_unit_test(only_the_steady_are_looked_at),
         cmocka_unit_test(the_ceiling_has_a_process_of_its_own),

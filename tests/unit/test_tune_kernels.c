@@ -8,6 +8,7 @@
 #include "explorer/tune/tidy.h"
 #include "explorer/tune/tune.h"
 #include "kernels/base/vec.h"
+#include "tests/unit/miscompile.h"
 
 #undef fail
 #include <setjmp.h>
@@ -316,6 +317,32 @@ static void a_run_is_right_and_can_be_replayed(void **state)
     run_and_replay("ppo");
 }
 
+/* The search has each candidate's buffers in two places, the comparison moves them often. */
+static void who_is_found_out_in_the_final_does_not_win(void **state)
+{
+    char path[300];
+    struct tune_lines bare = { "session", 0, NULL };
+    struct tune_result *r;
+    struct err e = {0};
+    (void)state;
+    miscompiler("moved", "", path, sizeof path);
+    struct tune_opts o = {
+        .kernels = { .spec = "gmm m=12 k=8 n=32", .n_seeds = 1, .schedule = &bare,
+                     .measure = { .seed = 1, .compiler = path }, .seed = 3 },
+        .budget = 5, .seed = 3, .ledger = true,
+    };
+    struct search_sink none = { 0 };
+    if (!tune_run(&o, &none, NULL, &r, &e))
+        fail_msg("%s", e.text);
+    assert_true(r->compared && r->n_finalists >= 2);
+    for (int i = 0; i < r->n_finalists; i++) {
+        assert_int_equal(r->finalist[i].compared.m.outcome, OUTCOME_WRONG);
+        assert_true(r->best != r->finalist[i].c);
+    }
+    assert_true(!r->measured || r->m.outcome == OUTCOME_OK);
+    tune_free(r);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -330,6 +357,7 @@ int main(void)
         cmocka_unit_test(idle_lines_are_left_out),
         cmocka_unit_test(the_same_but_for_names),
         cmocka_unit_test(a_run_is_right_and_can_be_replayed),
+        cmocka_unit_test(who_is_found_out_in_the_final_does_not_win),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
