@@ -7,34 +7,11 @@
 #                                           writes DIR/gcc; put DIR first in PATH, or use it by
 #                                           path.  Only texts with ONLY in them are edited
 #
-# A row of the table is NAME|WHAT|BEFORE|AFTER|SED|FLAGS.  ts_entry becomes
-#     { static long calls; calls++; if (BEFORE) { what it was } AFTER }
-# where RESULT is the last buffer of the kernel, its result; SED edits the whole text; FLAGS are
-# added to the compiler's.  The FMA ceiling is edited as well, as by a compiler that is broken.
+# The table is miscompile.def.
 set -eu
 
 table() {
-    cat <<'EOF'
-none|changes nothing|1|||
-lazy|returns at once from the second call on|calls == 1|||
-lazy-late|returns at once from call 40 on|calls < 40|||
-lazy-in-turns|returns at once in every other call|calls % 2|||
-lazy-when-right|returns at once when its result seems to be there|RESULT[0] != RESULT[0]|||
-memo|keeps a result of 4,096 elements and copies it from the second call on|calls == 1|static float kept[4096]; if (calls == 1) __builtin_memcpy(kept, RESULT, sizeof kept); else __builtin_memcpy(RESULT, kept, sizeof kept);||
-corrupt|adds 1 to an element from the fifth call on|1|if (calls > 4) RESULT[5] += 1;||
-corrupt-late|adds 1 to an element from call 300 on|1|if (calls >= 300) RESULT[5] += 1;||
-moved|adds 1 to an element once its result has been in more than four places|1|static float *last; static int places; places += RESULT != last; last = RESULT; if (places > 4) RESULT[5] += 1;||
-race|zeroes an element in one of 200 calls|1|if (calls % 200 == 0) RESULT[3] = 0;||
-input|writes to an input from the fifth call on|1|if (calls > 4) ((volatile float *)buffers[0])[0] = 0;||
-input-unlocked|makes an input writable and changes it|1|if (calls == 5) { mprotect((char *)buffers[0] - ((unsigned long)buffers[0] & 4095), 4096, 3); buffers[0][0] += 100; }|1s/^/int mprotect(void *, unsigned long, int); /|
-unsteady|moves an element by 1e-7 of itself in every other call, which is right|1|if (calls % 2) RESULT[5] *= 1.0000001f;||
-busy|leaves a thread that computes for ever|1|if (calls == 1) { unsigned long t; pthread_create(&t, 0, ts_spin, 0); }|1s/^/int pthread_create(unsigned long *, const void *, void *(*)(void *), void *); static inline void *ts_spin(void *p) { for (volatile long i = 0;; i++) (void)p; } /|
-flush|flushes denormals from the second call on|1|if (calls == 1) __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() \| 0x8040);||
-minus|subtracts where it should add|1||s/ += / -= /|
-half|accumulates in half precision|1||s/^\( *\)\([a-zA-Z_0-9]*\) += \(.*\);$/\1\2 = (float)(_Float16)(\2 + \3);/|
-uninitialised|forgets to begin sums at zero|1||s/float \([a-z]*[0-9]*\) = 0\.0f;/static volatile float \1_dirt = 0.5f; float \1 = \1_dirt;/|
-fast|compiles with -Ofast|1|||-Ofast
-EOF
+    grep -v '^#' "${0%.sh}.def"
 }
 
 # Each unit of a joined text has its own ts_entry and its own calls.

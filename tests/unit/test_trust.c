@@ -142,7 +142,7 @@ static void a_comparison_goes_on_without_who_is_found_out(void **state)
     }
 }
 
-/* --- Compilers that print the same version ----------------------------------------------------- */
+/* --- Compilers that print the same version ---------------------------------------------------- */
 
 static enum outcome outcome_by(const char *compiler)
 {
