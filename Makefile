@@ -220,7 +220,7 @@ $(B)/hunt: $(B)/tests/hunt/hunt.o $(B)/tests/hunt/draw.o $(TEST_LIB) $(B)/libapp
 MONKEY ?= 2000
 monkey: all
 	@$(MAKE) --no-print-directory $(B)/tests/monkey
-	@TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1 $(B)/tests/monkey $(MONKEY)
+	@ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1 $(B)/tests/monkey $(MONKEY)
 $(B)/tests/monkey: $(B)/tests/monkey.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)

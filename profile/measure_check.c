@@ -126,6 +126,18 @@ static bool fill_buffers(struct job *j, const struct oracle *o, float **data, st
     return true;
 }
 
+/* The worst of all that was compared stays in the measurement. */
+static bool judge_outputs(struct job *j, const struct oracle *o, float *const *data,
+                          struct err *e)
+{
+    struct deviation worst = { j->m->max_rel_err, j->m->of_bound };
+    bool ok = compare_outputs(j, o, data, &worst, e);
+    j->m->tolerance = ORACLE_TOLERANCE;
+    j->m->max_rel_err = worst.rel_err;
+    j->m->of_bound = worst.of_bound;
+    return ok;
+}
+
 /* Runs the kernel first: a crash need not wait for the reference. */
 bool measure_check(struct job *j, struct err *e)
 {
@@ -135,13 +147,8 @@ bool measure_check(struct job *j, struct err *e)
     bool ok = fill_buffers(j, o, data, e)
            && child_check(j->child, j->contender, &j->first_call_s, e)
            && (o || oracle_acquire(base, j->opts.seed, j->cancel, &o, e));
-    if (ok) {
-        struct deviation worst = { 0 };
-        ok = j->m->verified = compare_outputs(j, o, data, &worst, e);
-        j->m->tolerance = ORACLE_TOLERANCE;
-        j->m->max_rel_err = worst.rel_err;
-        j->m->of_bound = worst.of_bound;
-    }
+    if (ok)
+        ok = j->m->verified = judge_outputs(j, o, data, e);
     oracle_release(o);
     return ok;
 }
@@ -154,7 +161,7 @@ bool measure_check_again(struct job *j, int64_t calls, struct err *e)
         data[i] = child_data(j->child, j->first + i);
     if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
         return false;
-    bool ok = compare_outputs(j, o, data, &j->m->max_rel_err, e);
+    bool ok = judge_outputs(j, o, data, e);
     oracle_release(o);
     if (ok)
         return true;

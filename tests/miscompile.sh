@@ -46,6 +46,7 @@ make() {
 $row
 EOF
     after=$(printf '%s' "$after" | tr '\a' '|')
+    edit=$(printf '%s' "$edit" | tr '\a' '|')
     mkdir -p "$2"
     {
         printf '#!/bin/sh\n# %s: %s\n' "$name" "$what"

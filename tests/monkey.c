@@ -31,7 +31,7 @@
 
 static const char *const operator_text[] = {
     "gmm m=64 k=32 n=48", "c2d n=1 i=8 h=14 w=14 o=32 k=3 p=1 bias=1 relu=1",
-    "dep n=1 i=16 h=9 w=9 k=3 p=1", "t2d n=1 i=4 h=5 w=5 o=8 k=4 s=2 p=1",
+    "dep n=1 c=16 h=9 w=9 k=3 p=1", "t2d n=1 i=4 h=5 w=5 o=8 k=4 s=2 p=1",
     "x = input n=6 m=40; y = softmax(x) axis=1; z = mul(y, x)",
     "x = input n=1 i=8 h=8 w=8; a = c2d(x) o=8 k=3 p=1 relu=1; b = c2d(a) o=8 k=1; y = add(b, x)",
 };
