@@ -65,51 +65,58 @@ static bool is_file(struct model *m, const char *path)
     return false;
 }
 
-/* Writing over somebody's work needs a second Enter on the same file. */
-static bool may_overwrite(struct model *m, const char *path, const char *why)
+/* Writing over somebody's work needs a second Enter on the same file: over what was there at the
+ * first one. */
+static bool ask_overwrite(struct model *m, const char *path, const char *why)
 {
-    bool again = streq(str_text(&m->overwrite), path);
     str_clear(&m->overwrite);
-    if (again)
-        return true;
     str_add(&m->overwrite, path);
+    m->overwrite_seen = file_seen(path);
     m->confirm = true;
     model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
     return false;
 }
 
-/* Is what path holds ours, as far as we know? */
-static bool may_save(struct model *m, const char *path)
+/* What may be written over: what the user was asked about, else what we know of path. */
+static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
-    struct str why = {0};
-    bool other = path[0] && !streq(path, m->session->path);
-    if (other && file_exists(path))
-        str_add(&why, "that file exists already");
-    else if (!other && session_changed_on_disk(m->session))
-        str_printf(&why, "%s changed on disk", m->session->path);
-    bool ok = why.len == 0 || may_overwrite(m, other ? path : m->session->path, str_text(&why));
-    str_free(&why);
-    return ok;
+    bool again = streq(str_text(&m->overwrite), path);
+    str_clear(&m->overwrite);
+    return again ? m->overwrite_seen : known;
 }
 
 static bool write_session(struct model *m, const char *path)
 {
+    struct session *s = m->session;
+    struct str why = {0};
     struct err e;
     if (!need_session(m))
         return false;
-    if (!path[0] && !m->session->path[0]) {
+    if (!path[0] && !s->path[0]) {
         model_save_as(m);
         return true;
     }
-    if ((path[0] && !is_file(m, path)) || !may_save(m, path))
+    if (path[0] && !is_file(m, path))
         return false;
-    if (!session_save(m->session, path[0] ? path : m->session->path, &e)) {
+    const char *to = path[0] ? path : s->path;
+    bool own = s->path[0] && file_same(to, s->path);
+    uint64_t seen = may_overwrite(m, to, own ? s->on_disk : FILE_ABSENT);
+    if (session_save_over(s, to, seen, &e)) {
+        model_info(m, "saved to %s", s->path);
+        model_after(m);
+        return true;
+    }
+    if (e.code != ERR_CHANGED) {
         model_error(m, &e);
         return false;
     }
-    model_info(m, "saved to %s", m->session->path);
-    model_after(m);
-    return true;
+    if (own)
+        str_printf(&why, "%s changed on disk", s->path);
+    else
+        str_add(&why, "that file exists already");
+    ask_overwrite(m, to, str_text(&why));
+    str_free(&why);
+    return false;
 }
 
 static bool write_text(struct model *m, const char *path, const char *usage, const struct str *text,
@@ -122,14 +129,15 @@ static bool write_text(struct model *m, const char *path, const char *usage, con
     }
     if (!is_file(m, path))
         return false;
-    if (file_exists(path) && !may_overwrite(m, path, "that file exists already"))
-        return false;
-    if (!file_write_atomic(path, str_text(text), text->len, &e)) {
-        model_error(m, &e);
-        return false;
+    uint64_t seen = may_overwrite(m, path, FILE_ABSENT);
+    if (file_replace(path, seen, str_text(text), text->len, &e)) {
+        model_info(m, "%s written to %s", what, path);
+        return true;
     }
-    model_info(m, "%s written to %s", what, path);
-    return true;
+    if (e.code == ERR_CHANGED)
+        return ask_overwrite(m, path, "that file exists already");
+    model_error(m, &e);
+    return false;
 }
 
 static bool export_kernel(struct model *m, const char *path)

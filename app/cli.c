@@ -191,6 +191,37 @@ void cli_close(struct opened *o)
     o->session = NULL;
 }
 
+bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct err *e)
+{
+    *out = (struct goal){ .path = path };
+    if (!path)
+        return true;
+    if (streq(path, "-"))
+        return err_set(e, ERR_IO, "a session is written to a file, not to standard output");
+    out->seen = session_saw(o->session, path);
+    if (out->seen == FILE_ANYTHING)
+        out->seen = file_seen(path);
+    return file_may_write(path, e);
+}
+
+/* What cannot be written at all is at least kept for the start screen. */
+bool cli_save(struct session *s, const struct goal *to, struct err *e)
+{
+    struct err ignored;
+    if (session_save_over(s, to->path, to->seen, e))
+        return true;
+    if (e->code != ERR_CHANGED) {
+        if (session_autosave(s, &ignored) && !e->fix[0])
+            err_fix(e, "nothing is lost: the start screen of tilescope has this session");
+        return false;
+    }
+    if (!session_save_beside(s, to->path, e))
+        return false;
+    err_set(e, ERR_CHANGED, "somebody else wrote %.300s while this ran: it is as they left it, and"
+            " this session is %.300s", to->path, s->path);
+    return err_fix(e, "nothing is lost; keep the one that you want");
+}
+
 /* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
 static int cmd_screen(const struct cli *c)
 {

@@ -33,6 +33,13 @@ int cli_open(const struct cli *c, struct opened *out);
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
 
+/* Where a session goes, and what was there before anything was measured; path NULL: nowhere. */
+struct goal { const char *path; uint64_t seen; };
+/* Before hours of measuring, not after: whether it can be written. */
+bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct err *e);
+/* When somebody else wrote the file meanwhile, the session goes beside it, and *e says where. */
+bool cli_save(struct session *s, const struct goal *to, struct err *e);
+
 int cli_main(int argc, char **argv);
 int cmd_run(const struct cli *c);
 int cmd_bench(const struct cli *c);

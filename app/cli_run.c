@@ -13,7 +13,7 @@ struct run {
     const struct cli *cli;
     struct measure_opts opts;
     bool json, check, save;
-    const char *output;                 /* session file to write, or NULL */
+    struct goal to;                     /* --save or -o */
     struct history *history;
     struct str machine;                 /* fingerprint of this one */
     struct str loss;                    /* what the file has and would not have any more */
@@ -87,7 +87,6 @@ static bool read_options(struct run *r, struct err *e)
     r->json = args_has(a, OPT_JSON);
     r->check = args_has(a, OPT_CHECK);
     r->save = args_has(a, OPT_SAVE);
-    r->output = args_value(a, OPT_OUTPUT);
     bool only_check = r->check && !args_has(a, OPT_ASSERT);
     r->opts.meters = only_check ? 0 : meters_default();
     if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
@@ -333,24 +332,21 @@ static bool refuse_loss(const struct run *r, const char *path, struct err *e)
 static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
-    const char *path = r->output ? r->output : s->path;
+    const char *path = r->to.path;
+    bool own = file_same(path, s->path);
     put_result(r, s, history_current(r->history), r->opts.meters, m);
     int others = forget_others(r, o, false);
-    if (others > 0 && streq(path, s->path)) {
+    if (others > 0 && own) {
         err_set(e, ERR_RANGE, "%.200s has what another machine measured of %d other step%s; a file"
                 " is of one machine: nothing was saved", path, others, others == 1 ? "" : "s");
         return err_fix(e, "-o FILE.yaml writes one without them and leaves this as it is");
     }
-    if (r->lost && streq(path, s->path))
+    if (r->lost && own)
         return refuse_loss(r, path, e);
     if (forget_others(r, o, true) > 0)
         fprintf(stderr, "note: %s has no numbers of another machine\n", path);
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
-    if (streq(path, s->path) && session_changed_on_disk(s)) {
-        err_set(e, ERR_IO, "%.300s changed on disk while this ran; nothing was saved", s->path);
-        return err_fix(e, "run it again on the file as it is now");
-    }
-    return cli_go_home(o, e) && session_save(s, path, e);
+    return cli_go_home(o, e) && cli_save(s, &r->to, e);
 }
 
 /* With no step that could be at fault, an operator that does not fit is this machine's limit. */
@@ -377,7 +373,7 @@ static int run_opened(struct run *r, struct opened *o)
     bool good = is_good(&m) && r->n_bad == 0;
     int code = cli_asserts(r->cli, &json, good);
     str_free(&json);
-    if ((r->save || r->output) && !save(r, o, &m, &e))
+    if (r->to.path && !save(r, o, &m, &e))
         return cli_fail(r->cli, &e);
     return exit_code(r, &m, code);
 }
@@ -397,10 +393,13 @@ static int run_as_told(struct run *r)
     machine_fingerprint(&r->machine, &machine);
     r->has_model = machine_file_load(&machine, &r->model, &e);
     r->opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r->opts.detail) : NULL;
-    if (r->save && !r->output && !o.session->path[0])
+    const char *to = args_value(c->args, OPT_OUTPUT);
+    if (r->save && !to)
+        to = o.session->path;
+    if (to && !to[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
     else
-        code = run_opened(r, &o);
+        code = cli_goal(&o, to, &r->to, &e) ? run_opened(r, &o) : cli_fail(c, &e);
     str_free(&r->machine);
     str_free(&r->loss);
     free(r->opts.detail);

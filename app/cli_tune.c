@@ -19,6 +19,7 @@ struct tuner {
     struct tuning_opts opts;
     VEC(const char *) pin;
     struct str weights;
+    struct goal to;                      /* -o */
     bool json, quiet;
     double last_s;                       /* when something was shown */
     int last_best;
@@ -41,7 +42,6 @@ static bool read_weights(struct tuner *t, struct err *e)
 /* What asks for two things at once, or for something that would not be done. */
 static bool agree(const struct args *a, const struct tuning_opts *o, struct err *e)
 {
-    const char *to = args_value(a, OPT_OUTPUT);
     if (o->fresh && o->resume) {
         err_set(e, ERR_SYNTAX, "--fresh begins again and --resume goes on");
         return err_fix(e, "one of the two");
@@ -50,9 +50,7 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
         err_set(e, ERR_SYNTAX, "--weights is for the agents of ppo, %s has none", o->strategy);
         return err_fix(e, "--strategy ppo, or no --weights");
     }
-    if (to && streq(to, "-"))
-        return err_set(e, ERR_IO, "-o -: a session is written to a file, not to standard output");
-    return !to || file_may_write(to, e);
+    return true;
 }
 
 /* More threads than cores take turns: what they measure is no time of theirs. */
@@ -345,7 +343,7 @@ static void say_more(const struct tuner *u, const struct tuning *t)
 static bool write_session(const struct tuner *u, const struct tuning *t, struct opened *o,
                           struct err *e)
 {
-    const char *to = args_value(u->cli->args, OPT_OUTPUT);
+    const char *to = u->to.path;
     if (!to)
         return true;
     if (isinf(t->best_ms)) {
@@ -355,7 +353,7 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
     int other = t->measured ? session_measured_here(o->session) : 0;
     if (!tuning_apply(t, o->session, true, e))
         return false;
-    if (!session_save(o->session, to, e))
+    if (!cli_save(o->session, &u->to, e))
         return false;
     if (!u->quiet && !u->json)
         fprintf(stderr, "%s: the session with these steps%s\n", to,
@@ -398,7 +396,8 @@ static int tune(struct tuner *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
-    bool ok = tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
+    bool ok = cli_goal(&o, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+           && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);
     code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);
     if (ok)

@@ -15,6 +15,7 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");            /* not the numbers: files and JSON need the dot */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: a write that fails can say so */
     signal(SIGABRT, on_abort);
     return cli_main(argc, argv);
 }

@@ -106,6 +106,7 @@ struct model {
     bool ask_stop;                       /* the question is about the tuner alone */
     struct session *next;                /* OPEN: what is opened then; NULL = the start screen */
     struct str overwrite;                /* a file that was refused once: Enter again writes it */
+    uint64_t overwrite_seen;             /* if it still holds what it held then */
     bool confirm;                        /* the last line was refused only for that */
 
     bool autosave_failed;                /* said so once already */

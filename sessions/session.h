@@ -38,7 +38,7 @@ struct session {
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;                         /* changed since load or save */
     bool numbers;                       /* measured since then, whether changed or not */
-    uint64_t on_disk;                   /* hash of the file as last loaded or saved; 0 = unknown */
+    uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
 };
 
 bool session_new(const char *spec, struct session **out, struct err *e);
@@ -53,11 +53,15 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
 /* ERR_RANGE when the loader would refuse what session_yaml wrote, because there is too much. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
-/* Atomic; sets path, dirty and numbers.  What does not fit leaves the file as it is. */
+/* Atomic; sets path, dirty and numbers.  What does not fit leaves the file as it is, and so does,
+ * with ERR_CHANGED, the session's own file when it is no longer what was loaded or saved last. */
 bool session_save(struct session *s, const char *path, struct err *e);
-/* True when the file of s is no longer what was loaded or saved last: saving would undo somebody
- * else's work.  A file that is gone has not changed. */
-bool session_changed_on_disk(const struct session *s);
+/* The same where path holds what was seen there (file_seen). */
+bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
+/* What s knows of path, under any name of its own file; of other files nothing. */
+uint64_t session_saw(const struct session *s, const char *path);
+/* Under the first free name beside path, for what cannot go there: s->path says where it is. */
+bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* What is measured from now on is of this machine.  A file names one machine, so what another one
  * measured is forgotten; returns of how many states. */
 int session_measured_here(struct session *s);

@@ -7,9 +7,6 @@
 /* Every step of the longest session may be measured, with everything that can be counted. */
 #define SESSION_MAX_BYTES (16u << 20)
 
-/* Names the content of a session file; never 0. */
-uint64_t file_hash(const struct str *text);
-
 /* state_key of the state behind step n of a path. */
 void history_key(char out[20], const struct history *h, const int *path, int n);
 /* Puts a session file on top of the recent ones; when that fails, nothing is lost but the

@@ -341,7 +341,7 @@ bool session_load(const char *path, struct session **out, struct err *e)
     }
     bool ok = file_read(path, SESSION_MAX_BYTES, &text, e)
            && session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s, e);
-    uint64_t hash = file_hash(&text);
+    uint64_t hash = file_content(str_text(&text), text.len);
     str_free(&text);
     if (!ok)
         return false;

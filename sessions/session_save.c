@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/file.h"
-#include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "sessions/measured_yaml.h"
 #include "sessions/session.h"
@@ -166,25 +165,12 @@ void session_yaml(const struct session *s, struct str *out)
     free(paths);
 }
 
-uint64_t file_hash(const struct str *text)
+uint64_t session_saw(const struct session *s, const char *path)
 {
-    uint64_t hash = hash_bytes(str_text(text), text->len, 1);
-    return hash ? hash : 1;
+    return s->path[0] && file_same(path, s->path) ? s->on_disk : FILE_ANYTHING;
 }
 
-bool session_changed_on_disk(const struct session *s)
-{
-    struct str text = {0};
-    struct err ignored;
-    if (!s->path[0] || s->on_disk == 0 || !file_exists(s->path))
-        return false;
-    bool readable = file_read(s->path, SESSION_MAX_BYTES, &text, &ignored);
-    bool same = readable && file_hash(&text) == s->on_disk;
-    str_free(&text);
-    return !same;
-}
-
-bool session_save(struct session *s, const char *path, struct err *e)
+bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e)
 {
     struct str text = {0};
     if (streq(path, "-") || strlen(path) >= sizeof s->path) {
@@ -193,8 +179,8 @@ bool session_save(struct session *s, const char *path, struct err *e)
     }
     session_yaml(s, &text);
     bool ok = session_fits(s, &text, e)
-           && file_write_atomic(path, str_text(&text), text.len, e);
-    uint64_t hash = file_hash(&text);
+           && file_replace(path, seen, str_text(&text), text.len, e);
+    uint64_t hash = file_content(str_text(&text), text.len);
     str_free(&text);
     if (!ok)
         return false;
@@ -204,4 +190,24 @@ bool session_save(struct session *s, const char *path, struct err *e)
     s->dirty = s->numbers = false;
     recent_remember(path);
     return true;
+}
+
+bool session_save(struct session *s, const char *path, struct err *e)
+{
+    return session_save_over(s, path, session_saw(s, path), e);
+}
+
+/* Names beside path that are taken are somebody's work as well. */
+bool session_save_beside(struct session *s, const char *path, struct err *e)
+{
+    struct str name = {0};
+    bool ok = false;
+    for (int i = 2; !ok && i < 1000; i++) {
+        file_beside(path, i, &name);
+        ok = session_save_over(s, str_text(&name), FILE_ABSENT, e);
+        if (!ok && e->code != ERR_CHANGED)
+            break;
+    }
+    str_free(&name);
+    return ok;
 }

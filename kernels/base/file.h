@@ -1,19 +1,37 @@
-/* Files and places: whole-file reads, atomic writes, the XDG folders. */
+/* Files and places: whole-file reads, atomic writes (file_write.c), the XDG folders. */
 #ifndef TS_BASE_FILE_H
 #define TS_BASE_FILE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
 /* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input). ERR_IO says why
  * not. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
+/* The same for a name that nobody typed: of a file and nothing else, so that it never waits. */
+bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
+
+/* What a writer saw of a file: a hash of its content, or one of these. */
+enum { FILE_ANYTHING = 0, FILE_ABSENT = 1 };
+uint64_t file_content(const char *data, size_t n);
+/* Of what is there now; FILE_ANYTHING for what cannot be read. */
+uint64_t file_seen(const char *path);
+
 /* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or
- * the new.  A pipe or a device ("/dev/stdout") is written to as it is. */
+ * the new.  Owner, group and mode of the old file stay, links are followed.  A pipe or a device
+ * ("/dev/stdout") is written to as it is.  One process at a time (FILE.tilescope-lock), and only
+ * when the file is still as it was seen, or gone: else ERR_CHANGED, and it stays as it is. */
+bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
+/* Whatever is there. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
 /* Would it, as things are now?  Writes nothing; the same errors. */
 bool file_may_write(const char *path, struct err *e);
+/* Two names of one file. */
+bool file_same(const char *a, const char *b);
+/* "dir/a-2.yaml" for dir/a.yaml and 2: where to put what cannot go there. */
+void file_beside(const char *path, int i, struct str *out);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 

@@ -310,13 +310,44 @@ wait $child
 same 'SIGINT: exit 130' 130 $?
 [ $((SECONDS - began)) -le 3 ] && pass 'SIGINT: at once' || flunk 'SIGINT: at once'
 
-# Somebody edits the file while the kernel is being built: --save leaves that alone.
-cp "$dir/s.yaml" "$dir/shared.yaml"
+# Somebody edits the file while the kernel is being built: the edit and the numbers both stay, under
+# any name of the file.
 printf '#!/bin/sh\necho "# edited" >> "%s/shared.yaml"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
 chmod +x "$dir/slow-cc"
-t 2 'changed on disk while this ran; nothing was saved' \
-    run "$dir/shared.yaml" --meters none --compiler "$dir/slow-cc" --save
-same 'the edit is still there' '# edited' "$(tail -n 1 "$dir/shared.yaml")"
+ln -s shared.yaml "$dir/link.yaml"
+for to in --save "-o $dir/./shared.yaml" "-o $dir/link.yaml"; do
+    cp "$dir/s.yaml" "$dir/shared.yaml"
+    rm -f "$dir"/*-2.yaml
+    # shellcheck disable=SC2086
+    t 2 'somebody else wrote .*, and this session is .*-2.yaml \[E_CHANGED\]' \
+        run "$dir/shared.yaml" --meters none --compiler "$dir/slow-cc" $to
+    same 'the edit is still there' '# edited' "$(tail -n 1 "$dir/shared.yaml")"
+    t 0 '^measured:' show "$dir"/*-2.yaml --what yaml
+done
+# What another file held when it began counts as well.
+cp "$dir/s.yaml" "$dir/shared.yaml"
+t 2 'and this session is .*/shared-2.yaml' \
+    run "$gmm" --meters none --compiler "$dir/slow-cc" -o "$dir/shared.yaml"
+t 0 '' run "$gmm" --meters none -o "$dir/shared.yaml"
+same 'it is written over else' '' "$(grep edited "$dir/shared.yaml")"
+
+# What cannot be written is found before anything is compiled.
+printf '#!/bin/sh\ntouch "%s/compiled"\nexec gcc "$@"\n' "$dir" > "$dir/noting-cc"
+chmod +x "$dir/noting-cc"
+for to in "$dir/none/s.yaml" "$dir" -; do
+    t 2 'E_IO' run "$gmm" --meters none --compiler "$dir/noting-cc" -o "$to"
+done
+same 'nothing was compiled' no "$([ -e "$dir/compiled" ] && echo yes || echo no)"
+
+# A limit on the size of files is an error like any other; what was there stays.
+for i in $(seq 500); do echo "# a long comment of a session, line $i"; done >> "$dir/s.yaml"
+cp "$dir/s.yaml" "$dir/big.yaml"
+"$TILESCOPE" show "$dir/big.yaml" --what yaml > "$dir/big.txt"
+got=$(ulimit -f 0; "$TILESCOPE" show "$dir/big.yaml" --what yaml -o "$dir/big.yaml" 2>&1)
+same 'a file that may not grow: exit 2' 2 $?
+same 'and it says so' 1 "$(grep -c 'cannot write .*: File too large' <<< "$got")"
+same 'the file is as it was' "$(cat "$dir/s.yaml")" "$(cat "$dir/big.yaml")"
+same 'nothing is left beside it' '' "$(ls "$dir" | grep tilescope-lock)"
 
 # The memory that is free is what the control group has left, not what it may have.
 limited() {                               # MIB_IN_USE ARGS...: tilescope in a group of 400 MiB

@@ -1,12 +1,15 @@
 /* kernels/base: arenas, strings, errors, random numbers, files. (subprocess: test_subprocess.c.) */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -440,6 +443,139 @@ static void writes_follow_links_to_files_only(void **state)
     assert_int_equal(n_entries(), before);
 }
 
+/* Only over what was seen, or over nothing. */
+static void replaces_what_was_seen(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct str out = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_dir("seen"));
+    assert_int_equal(file_seen(path), FILE_ABSENT);
+    assert_true(file_replace(path, FILE_ABSENT, "one", 3, &e));
+    assert_false(file_replace(path, FILE_ABSENT, "two", 3, &e));
+    assert_int_equal(e.code, ERR_CHANGED);
+    assert_int_equal(file_seen(path), file_content("one", 3));
+    assert_true(file_replace(path, file_content("one", 3), "", 0, &e));
+    assert_false(file_replace(path, file_content("one", 3), "two", 3, &e));
+    assert_non_null(strstr(e.text, "changed since it was read"));
+    assert_true(file_replace(path, file_seen(path), "two", 3, &e));
+    assert_true(file_read(path, 9, &out, &e));
+    assert_string_equal(str_text(&out), "two");
+    assert_int_equal(unlink(path), 0);
+    assert_true(file_replace(path, file_content("two", 3), "new", 3, &e));
+    file_beside("a.b/c", 2, &out);
+    assert_string_equal(str_text(&out), "a.b/c-2");
+    file_beside("a.b/c.d.yaml", 3, &out);
+    assert_string_equal(str_text(&out), "a.b/c.d-3.yaml");
+    file_beside("a/.yaml", 3, &out);
+    assert_string_equal(str_text(&out), "a/.yaml-3");
+    str_free(&out);
+}
+
+/* A process that holds the lock of a file for ms, as a writer does; it is gone when it is killed. */
+static pid_t hold_lock(const char *lock, int ms)
+{
+    int ready[2];
+    char c;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(lock, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (fd < 0 || flock(fd, LOCK_EX) != 0 || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        usleep((useconds_t)ms * 1000);
+        unlink(lock);
+        _exit(0);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return child;
+}
+
+static void writers_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    char path[512], lock[600];
+    int status;
+    snprintf(path, sizeof path, "%s", in_dir("locked"));
+    snprintf(lock, sizeof lock, "%s.tilescope-lock", path);
+    pid_t child = hold_lock(lock, 200);
+    assert_true(file_write_atomic(path, "x", 1, &e));
+    assert_int_equal(waitpid(child, &status, WNOHANG), child);
+    assert_int_equal(status, 0);
+    child = hold_lock(lock, 60000);
+    int before = n_entries();
+    assert_false(file_write_atomic(path, "y", 1, &e));
+    assert_non_null(strstr(e.text, "another process is writing it"));
+    assert_non_null(strstr(e.fix, lock));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(n_entries(), before);
+    assert_true(file_write_atomic(path, "z", 1, &e));        /* left over from the kill */
+    assert_int_equal(n_entries(), before - 1);
+    assert_true(file_write_atomic(in_dir("a.lock"), "mine", 4, &e));
+    assert_true(file_write_atomic(in_dir("a"), "x", 1, &e));
+    assert_int_equal(file_seen(in_dir("a.lock")), file_content("mine", 4));
+    char longest[NAME_MAX + 1] = "";
+    memset(longest, 'n', NAME_MAX);
+    assert_true(file_write_atomic(in_dir(longest), "x", 1, &e));
+}
+
+/* For another owner there is no set-id bit; as root, owner and group stay. */
+static void writes_keep_the_owner(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct stat st;
+    char path[512];
+    if (getuid() != 0)
+        skip();
+    snprintf(path, sizeof path, "%s", in_dir("owned"));
+    assert_true(file_write_atomic(path, "x", 1, &e));
+    assert_int_equal(chown(path, 1234, 2345), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_true(file_write_atomic(path, "y", 1, &e));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_uid, 1234);
+    assert_int_equal(st.st_gid, 2345);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(chmod(path, 04664), 0);
+    assert_int_equal(chmod(dir, 0777), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(setgid(4321) != 0 || setuid(4321) != 0 || !file_write_atomic(path, "z", 1, &e));
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_uid, 4321);
+    assert_int_equal(st.st_mode & 07777, 0644);
+}
+
+/* A name that nobody typed is of a file; a pipe at whose other end is nobody is not waited for. */
+static void reads_of_files_only(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct str out = {0};
+    assert_int_equal(mkfifo(in_dir("nobody"), 0600), 0);
+    alarm(10);
+    assert_false(file_read_regular(in_dir("nobody"), 9, &out, &e));
+    alarm(0);
+    assert_non_null(strstr(e.text, "is a pipe or a device"));
+    assert_false(file_read_regular("/dev/zero", 9, &out, &e));
+    assert_false(file_read_regular("-", 9, &out, &e));
+    assert_non_null(strstr(e.text, "No such file"));
+    assert_true(file_write_atomic(in_dir("some"), "some", 4, &e));
+    assert_true(file_read_regular(in_dir("some"), 9, &out, &e));
+    assert_string_equal(str_text(&out), "some");
+    str_free(&out);
+    assert_int_equal(unlink(in_dir("nobody")), 0);
+}
+
 static void dirs(void **state)
 {
     (void)state;
@@ -475,6 +611,9 @@ int main(void)
         cmocka_unit_test(rng_matches_its_papers), cmocka_unit_test(files_round_trip),
         cmocka_unit_test(reads_say_why_not), cmocka_unit_test(streams_are_files),
         cmocka_unit_test(writes_keep_the_mode),
+        cmocka_unit_test(replaces_what_was_seen),
+        cmocka_unit_test(writers_wait_for_each_other),
+        cmocka_unit_test(writes_keep_the_owner), cmocka_unit_test(reads_of_files_only),
         cmocka_unit_test(writes_follow_links_to_files_only), cmocka_unit_test(dirs),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -828,24 +828,35 @@ static void test_changed_on_disk(void **state)
 {
     (void)state;
     struct session *s = NULL, *t = NULL;
-    struct str path = {0};
+    struct str path = {0}, other = {0}, link_name = {0};
     struct err e;
     str_printf(&path, "%s/shared.yaml", state_dir);
+    str_printf(&other, "%s/./shared.yaml", state_dir);
+    str_printf(&link_name, "%s/link.yaml", state_dir);
     assert_true(session_new(GMM, &s, &e));
-    assert_false(session_changed_on_disk(s));
     assert_true(session_save(s, str_text(&path), &e));
+    assert_int_equal(symlink("shared.yaml", str_text(&link_name)), 0);
     assert_true(session_load(str_text(&path), &t, &e));
     assert_true(session_save(s, str_text(&path), &e));
-    assert_false(session_changed_on_disk(t));
+    assert_true(session_save(t, str_text(&path), &e));
     assert_true(history_apply(s->history, "loop parallel C M", &e));
     assert_true(session_save(s, str_text(&path), &e));
-    assert_false(session_changed_on_disk(s));
-    assert_true(session_changed_on_disk(t));
-    assert_true(session_save(t, str_text(&path), &e));
-    assert_false(session_changed_on_disk(t));
-    assert_true(session_changed_on_disk(s));
+    const char *const name[] = { str_text(&path), str_text(&other), str_text(&link_name) };
+    for (int i = 0; i < COUNT_OF(name); i++) {
+        assert_false(session_save(t, name[i], &e));
+        assert_int_equal(e.code, ERR_CHANGED);
+        assert_non_null(strstr(e.text, "changed since it was read"));
+    }
+    assert_true(session_save_beside(t, str_text(&path), &e));
+    assert_true(str_ends(t->path, "/shared-2.yaml"));
+    assert_true(session_save_beside(s, str_text(&path), &e));
+    assert_true(str_ends(s->path, "/shared-3.yaml"));
+    assert_true(session_save_over(t, str_text(&path), FILE_ANYTHING, &e));
+    assert_true(session_save(t, str_text(&other), &e));
     unlink(str_text(&path));
-    assert_false(session_changed_on_disk(s));
+    assert_true(session_save(t, t->path, &e));
+    str_free(&link_name);
+    str_free(&other);
     session_free(s);
     session_free(t);
     str_free(&path);
@@ -1046,6 +1057,45 @@ static void test_measured_here(void **state)
     session_free(s);
 }
 
+/* Two processes that read the same file save it at the same moment: one of them is told. */
+static void test_savers_at_once(void **state)
+{
+    (void)state;
+    struct str path = {0};
+    struct session *s = NULL;
+    struct err e;
+    str_printf(&path, "%s/pair.yaml", state_dir);
+    for (int i = 0; i < 64; i++) {
+        pid_t child[2];
+        int start[2], status, told = 0, saved = -1;
+        assert_int_equal(pipe(start), 0);
+        assert_true(session_new(GMM, &s, &e));
+        assert_true(session_save_over(s, str_text(&path), FILE_ANYTHING, &e));
+        for (int k = 0; k < 2; k++)
+            if ((child[k] = fork()) == 0) {
+                char c;
+                snprintf(s->title, sizeof s->title, "saver %d", k);
+                close(start[1]);
+                (void)!read(start[0], &c, 1);            /* until both are there */
+                _exit(session_save(s, str_text(&path), &e) ? 0 : e.code == ERR_CHANGED ? 1 : 2);
+            }
+        close(start[0]);
+        close(start[1]);
+        session_free(s);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(waitpid(child[k], &status, 0), child[k]);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+            told += WEXITSTATUS(status);
+            saved = WEXITSTATUS(status) ? saved : k;
+        }
+        assert_int_equal(told, 1);
+        assert_true(session_load(str_text(&path), &s, &e));
+        assert_int_equal(s->title[6] - '0', saved);
+        session_free(s);
+    }
+    str_free(&path);
+}
+
 /* Killed while it writes: the file is the old one or the new one, never a piece. */
 static void test_kill_while_saving(void **state)
 {
@@ -1063,7 +1113,7 @@ static void test_kill_while_saving(void **state)
                 enum command_effect effect;
                 command_run(s->history, "loop parallel C M", &effect, &e);
                 command_run(s->history, "undo", &effect, &e);
-                if (!session_save(s, str_text(&path), &e))
+                if (!session_save_over(s, str_text(&path), FILE_ANYTHING, &e))
                     _exit(1);
             }
         usleep((useconds_t)(3000 + 1000 * i));
@@ -1108,6 +1158,7 @@ int main(void)
         cmocka_unit_test(test_format),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_changed_on_disk),
+        cmocka_unit_test(test_savers_at_once),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_recent),
         cmocka_unit_test(test_autosave),

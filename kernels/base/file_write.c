@@ -1,0 +1,297 @@
+/* Files that others may read and write at the same time.
+ *
+ * As git does it: whoever replaces FILE makes FILE.tilescope-lock first, writes the new content
+ * into it and renames it to FILE.  Under the lock FILE is compared with what the writer saw of it,
+ * so no two of them can both believe that nothing changed.  The maker of a lock file also locks it
+ * in the kernel, which lets go of it when the process ends, however it ends: a lock file that can
+ * be locked is left over from a kill, and is removed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+
+#define LOCK_ENDING ".tilescope-lock"
+#define LOCK_WAIT_MS 5000
+#define LOCK_NAP_MS 5
+#define COMPARED_MAX_BYTES ((size_t)1 << 30)
+
+/* --- What a file holds ------------------------------------------------------------------------ */
+
+uint64_t file_content(const char *data, size_t n)
+{
+    uint64_t hash = hash_bytes(n > 0 ? data : "", n, 1);
+    return hash > FILE_ABSENT ? hash : FILE_ABSENT + 1;
+}
+
+uint64_t file_seen(const char *path)
+{
+    struct str text = {0};
+    struct err ignored;
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? FILE_ABSENT : FILE_ANYTHING;
+    bool read = file_read_regular(path, COMPARED_MAX_BYTES, &text, &ignored);
+    uint64_t seen = read ? file_content(str_text(&text), text.len) : FILE_ANYTHING;
+    str_free(&text);
+    return seen;
+}
+
+/* What was deleted meanwhile holds nothing that could be lost. */
+static bool is_as_seen(const char *target, uint64_t seen)
+{
+    uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
+    return now == seen || now == FILE_ABSENT;
+}
+
+static bool changed(const char *path, uint64_t seen, struct err *e)
+{
+    err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s exists: nothing was written"
+            : "%s changed since it was read, by somebody else: nothing was written", path);
+    return err_fix(e, "another name keeps both (-o FILE); or begin again with the file as it is now");
+}
+
+/* --- Where the data goes ---------------------------------------------------------------------- */
+
+/* path itself, or what it links to when that is a regular file, so that a link stays a link.
+ * Directories and dangling links are refused. */
+static bool find_target(const char *path, struct str *target, struct err *e)
+{
+    struct stat st;
+    str_add(target, path);
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    if (S_ISLNK(st.st_mode)) {
+        char *real = realpath(path, NULL);
+        if (!real || stat(real, &st) != 0) {
+            free(real);
+            return err_set(e, ERR_IO, "cannot write %s: it is a link to nowhere", path);
+        }
+        str_clear(target);
+        str_add(target, real);
+        free(real);
+    }
+    return S_ISREG(st.st_mode)
+        || err_set(e, ERR_IO, "cannot write %s: it is not a regular file", path);
+}
+
+/* "a/b/" for "a/b/c", "" for "c". */
+static void add_folder(struct str *out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        str_add_n(out, path, (size_t)(slash - path) + 1);
+}
+
+/* --- The lock --------------------------------------------------------------------------------- */
+
+/* A name that is too long for an ending is cut: then some files share a lock. */
+static void add_lock_name(struct str *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    add_folder(out, path);
+    str_printf(out, "%.*s%s", (int)(NAME_MAX - strlen(LOCK_ENDING)), base, LOCK_ENDING);
+}
+
+/* Not when somebody renamed or removed it meanwhile. */
+static bool is_named(int fd, const char *path)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev
+        && a.st_ino == b.st_ino;
+}
+
+static void remove_left_over(const char *lock)
+{
+    int fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock))
+        unlink(lock);
+    close(fd);
+}
+
+/* Somebody may take the new file for one that was left over, before it is locked.  On a file system
+ * without locks, making it is all there is.  -1 with errno; EEXIST: another process has it. */
+static int take_lock(const char *lock)
+{
+    for (int ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_NAP_MS) {
+        int fd = open(lock, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+        if (fd < 0) {
+            remove_left_over(lock);
+        } else {
+            bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+            if (locked && is_named(fd, lock))
+                return fd;
+            close(fd);
+        }
+        nanosleep(&(struct timespec){ .tv_nsec = LOCK_NAP_MS * 1000000 }, NULL);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+static bool no_lock(const char *path, const char *lock, struct err *e)
+{
+    if (errno != EEXIST)
+        return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    err_set(e, ERR_IO, "cannot write %s: another process is writing it", path);
+    return err_fix(e, "try again; when there is no such process, delete %.300s", lock);
+}
+
+/* --- Writing ---------------------------------------------------------------------------------- */
+
+static bool write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return false;
+        data += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+/* Makes the rename itself durable; a file system that cannot is no reason to fail. */
+static void sync_folder(const char *path)
+{
+    struct str dir = {0};
+    add_folder(&dir, path);
+    int fd = open(dir.len > 0 ? str_text(&dir) : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    str_free(&dir);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+/* Owner, group and permissions of the file that is replaced, as far as we may.  For another owner
+ * there are no set-id bits, and another group gets no more than everybody. */
+static bool keep_owner(int fd, const struct stat *old)
+{
+    struct stat st;
+    mode_t mode = old->st_mode & 07777;
+    if (fstat(fd, &st) != 0)
+        return false;
+    bool same = st.st_uid == old->st_uid && st.st_gid == old->st_gid;
+    if (!same && fchown(fd, old->st_uid, old->st_gid) != 0) {
+        mode &= 0777;
+        if (st.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) != 0)
+            mode &= 0707 | (mode & 07) << 3;
+    }
+    return fchmod(fd, mode) == 0;
+}
+
+static bool write_locked(int fd, const char *target, const char *lock, const char *data, size_t n,
+                         struct err *e)
+{
+    struct stat old;
+    bool ok = (stat(target, &old) != 0 || keep_owner(fd, &old)) && write_all(fd, data, n)
+           && fsync(fd) == 0 && rename(lock, target) == 0;
+    if (!ok)
+        return err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
+    sync_folder(target);
+    return true;
+}
+
+static bool replace(const char *target, uint64_t seen, const char *data, size_t n, struct err *e)
+{
+    struct str lock = {0};
+    add_lock_name(&lock, target);
+    int fd = take_lock(str_text(&lock));
+    bool ok = fd >= 0 || no_lock(target, str_text(&lock), e);
+    ok = ok && (is_as_seen(target, seen) || changed(target, seen, e))
+      && write_locked(fd, target, str_text(&lock), data, n, e);
+    if (fd >= 0 && !ok)
+        unlink(str_text(&lock));
+    if (fd >= 0)
+        close(fd);
+    str_free(&lock);
+    return ok;
+}
+
+/* What can only be written to as it is. */
+static bool is_stream(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode));
+}
+
+static bool write_stream(const char *path, const char *data, size_t n, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    bool ok = fd >= 0 && write_all(fd, data, n);
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(why));
+}
+
+bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e)
+{
+    struct str target = {0};
+    if (is_stream(path))
+        return write_stream(path, data, n, e);
+    bool ok = find_target(path, &target, e) && replace(str_text(&target), seen, data, n, e);
+    str_free(&target);
+    return ok;
+}
+
+bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e)
+{
+    return file_replace(path, FILE_ANYTHING, data, n, e);
+}
+
+static bool may_write_beside(const char *target, struct err *e)
+{
+    struct str dir = {0};
+    add_folder(&dir, target);
+    bool ok = access(dir.len > 0 ? str_text(&dir) : ".", W_OK | X_OK) == 0;
+    if (!ok)
+        err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
+    str_free(&dir);
+    return ok;
+}
+
+bool file_may_write(const char *path, struct err *e)
+{
+    struct str target = {0};
+    if (is_stream(path))
+        return access(path, W_OK) == 0 ||
+               err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    bool ok = find_target(path, &target, e) && may_write_beside(str_text(&target), e);
+    str_free(&target);
+    return ok;
+}
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+bool file_same(const char *a, const char *b)
+{
+    struct stat s, t;
+    return streq(a, b) || (stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev
+                           && s.st_ino == t.st_ino);
+}
+
+void file_beside(const char *path, int i, struct str *out)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t n = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+    str_clear(out);
+    str_printf(out, "%.*s-%d%s", (int)n, path, i, path + n);
+}
