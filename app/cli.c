@@ -204,6 +204,13 @@ bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct
     return file_may_write(path, e);
 }
 
+bool cli_says_beside(const char *path, const char *where, struct err *e)
+{
+    err_set(e, ERR_CHANGED, "somebody else wrote %.300s while this ran: it is as they left it, and"
+            " this is in %.300s", path, where);
+    return err_fix(e, "nothing is lost; keep the one that you want");
+}
+
 /* What cannot be written at all is at least kept for the start screen. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
@@ -217,9 +224,7 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
     }
     if (!session_save_beside(s, to->path, e))
         return false;
-    err_set(e, ERR_CHANGED, "somebody else wrote %.300s while this ran: it is as they left it, and"
-            " this session is %.300s", to->path, s->path);
-    return err_fix(e, "nothing is lost; keep the one that you want");
+    return cli_says_beside(to->path, s->path, e);
 }
 
 /* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */

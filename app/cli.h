@@ -39,6 +39,7 @@ struct goal { const char *path; uint64_t seen; };
 bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct err *e);
 /* When somebody else wrote the file meanwhile, the session goes beside it, and *e says where. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
+bool cli_says_beside(const char *path, const char *where, struct err *e);
 
 int cli_main(int argc, char **argv);
 int cmd_run(const struct cli *c);

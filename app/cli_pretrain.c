@@ -67,6 +67,21 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         number(v->agents.loop_entropy), "seconds", v->seconds));
 }
 
+/* "entropy 1.31, 0.98" of layouts and loops; where there is one layout, nothing is chosen. */
+static void add_entropy(struct str *out, const struct tune_agents *a)
+{
+    const double of[] = { a->layout_entropy, a->loop_entropy };
+    const char *before = "  entropy ";
+    for (int i = 0; a->known && i < COUNT_OF(of); i++) {
+        str_add(out, before);
+        if (isfinite(of[i]))
+            str_printf(out, "%.2f", of[i]);
+        else
+            str_add(out, "none");
+        before = ", ";
+    }
+}
+
 /* " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s" */
 static void visited(void *ctx, const struct pretrain_visit *v)
 {
@@ -85,9 +100,7 @@ static void visited(void *ctx, const struct pretrain_visit *v)
     str_add(&out, " -> ");
     if (isfinite(v->best_ms))
         str_ms(&out, v->best_ms);
-    if (v->agents.known)
-        str_printf(&out, "  entropy %.2f, %.2f", v->agents.layout_entropy,
-                   v->agents.loop_entropy);
+    add_entropy(&out, &v->agents);
     str_printf(&out, "  %.0f s\n", v->seconds);
     cli_put(&out);
     fflush(stdout);

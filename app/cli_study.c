@@ -109,10 +109,12 @@ static void keep(void *ctx, const struct study_report *r)
     str_free(&before);
 }
 
-/* Before hours of measuring, not after. */
-static bool may_write(const char *to, struct err *e)
+/* Before hours of measuring, not after; and what was there then.  -o FILE.json and FILE.txt are one
+ * file; anything else is a folder for all of them. */
+static bool may_write(const char *to, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
+    *out = (struct goal){ .path = to, .seen = file ? file_seen(to) : FILE_ANYTHING };
     return !to || (file ? file_may_write(to, e) : dir_make(to, e));
 }
 
@@ -175,14 +177,25 @@ static bool write_charts(const char *dir, const struct study_report *r, struct e
     return ok;
 }
 
-/* -o FILE.json and FILE.txt are one file; anything else is a folder for all of them. */
-static bool write_report(const char *to, const struct study_report *r, const struct str *text,
-                         const struct str *json, struct err *e)
+static bool write_one(const struct goal *to, const struct str *text, struct err *e)
 {
+    struct str where = {0};
+    bool ok = file_replace(to->path, to->seen, str_text(text), text->len, e);
+    if (!ok && e->code == ERR_CHANGED
+        && file_write_beside(to->path, str_text(text), text->len, &where, e))
+        cli_says_beside(to->path, str_text(&where), e);
+    str_free(&where);
+    return ok;
+}
+
+static bool write_report(const struct goal *goal, const struct study_report *r,
+                         const struct str *text, const struct str *json, struct err *e)
+{
+    const char *to = goal->path;
     if (str_ends(to, ".json"))
-        return file_write_atomic(to, str_text(json), json->len, e);
+        return write_one(goal, json, e);
     if (str_ends(to, ".txt"))
-        return file_write_atomic(to, str_text(text), text->len, e);
+        return write_one(goal, text, e);
     return dir_make(to, e) && write_file(to, r->study->id, ".txt", text, e)
         && write_file(to, r->study->id, ".json", json, e) && write_charts(to, r, e);
 }
@@ -195,17 +208,18 @@ static bool measured_any(const struct study_report *r)
     return any;
 }
 
-static int end_study(const struct cli *c, const struct study_report *r, struct kept *k)
+static int end_study(const struct cli *c, const struct study_report *r, const struct goal *goal,
+                     struct kept *k)
 {
     struct err e = {0};
     struct str text = {0}, json = {0};
-    const char *to = args_value(c->args, OPT_OUTPUT);
+    const char *to = goal->path;
     study_text(&text, r);
     study_json(&json, r);
     bool stopped = r->partial && cancelled(c->cancel);
     const struct str *shown = args_has(c->args, OPT_JSON) ? &json : &text;
     fwrite(str_text(shown), 1, shown->len, stdout);
-    bool ok = !to || write_report(to, r, &text, &json, &e);
+    bool ok = !to || write_report(goal, r, &text, &json, &e);
     if (stopped && measured_any(r))
         keep(k, r);
     else if (!stopped && ok && k->mine)
@@ -228,14 +242,15 @@ static int run_study(const struct cli *c, const struct study *s, struct study_op
     struct study_report *r = NULL;
     struct progress pr = cli_progress(c);
     struct kept k = {0};
+    struct goal to;
     struct str earlier = {0};
-    bool ok = kept_path(c->args, s, &k, &e) && may_write(args_value(c->args, OPT_OUTPUT), &e)
+    bool ok = kept_path(c->args, s, &k, &e) && may_write(args_value(c->args, OPT_OUTPUT), &to, &e)
            && read_earlier(c->args, s, &k, o, &earlier, &e);
     o->keep = keep;
     o->keep_ctx = &k;
     ok = ok && study_run(s, o, &pr, c->cancel, &r, &e);
     cli_progress_clear(c);
-    int code = ok ? end_study(c, r, &k) : cli_fail(c, &e);
+    int code = ok ? end_study(c, r, &to, &k) : cli_fail(c, &e);
     study_report_free(r);
     str_free(&earlier);
     str_free(&k.path);

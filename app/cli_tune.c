@@ -30,7 +30,7 @@ static bool read_weights(struct tuner *t, struct err *e)
 {
     const char *file = args_value(t->cli->args, OPT_WEIGHTS);
     struct arena *a = arena_new();
-    bool ok = !file || weights_bytes(a, file, &t->weights, NULL, e);
+    bool ok = !file || weights_bytes(a, file, true, &t->weights, NULL, e);
     if (ok && file) {
         t->opts.weights = t->weights.data;
         t->opts.weights_bytes = t->weights.len;
@@ -285,8 +285,10 @@ static void add_search(struct str *out, const struct tuning *t)
     }
     if (r->view->agents.known) {
         label(out, "agents:");
-        str_printf(out, "%d episodes, entropy %.2f of loops\n", r->view->agents.episodes,
-                   r->view->agents.loop_entropy);
+        str_printf(out, "%d episodes", r->view->agents.episodes);
+        if (isfinite(r->view->agents.loop_entropy))
+            str_printf(out, ", entropy %.2f of loops", r->view->agents.loop_entropy);
+        str_add(out, "\n");
     }
     add_times(out, r);
 }

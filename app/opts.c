@@ -229,10 +229,8 @@ bool args_double(const struct args *a, enum opt o, double lo, double hi, double 
     const char *text = args_value(a, o);
     if (!text)
         return true;
-    char *end;
-    errno = 0;
-    double v = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(v) || v < lo || v > hi)
+    double v;
+    if (!str_to_double(text, &v) || !isfinite(v) || v < lo || v > hi)
         return err_set(e, ERR_RANGE, "--%s %s: expected a number from %g to %g",
                        opt_info[o].name, text, lo, hi);
     *out = v;

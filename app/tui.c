@@ -183,7 +183,8 @@ static void load_prompt(struct prompt *p)
     struct str path = {0}, text = {0};
     struct err ignored;
     char *rest = NULL;
-    if (history_path_of(&path) && file_read(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
+    if (history_path_of(&path)
+        && file_read_regular(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
         char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
         for (; line; line = strtok_r(NULL, "\n", &rest))
             prompt_remember(p, line);

@@ -46,7 +46,7 @@ static void read_title(struct start_entry *e)
     struct str text = {0};
     struct err ignored;
     char operator[256] = "";
-    if (file_read(e->path, 1u << 20, &text, &ignored))
+    if (file_read_regular(e->path, 1u << 20, &text, &ignored))
         for (const char *p = str_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n') {
             int n = (int)strcspn(p, "\n");
             if (str_starts(p, "title: "))
@@ -195,7 +195,7 @@ static void describe_file(struct doc *d, const char *path, int width)
     struct err e;
     doc_wrap(d, STYLE_DIM, path, width - 2, 2);
     doc_line(d, STYLE_PLAIN, "");
-    if (file_read(path, 1u << 20, &text, &e))
+    if (file_read_regular(path, 1u << 20, &text, &e))
         doc_source(d, str_text(&text), NULL, width - 2);
     else
         doc_wrap(d, STYLE_BAD, e.text, width - 2, 0);
@@ -250,7 +250,7 @@ static void open_example(struct model *m, const char *path)
     struct session *s = NULL;
     struct str text = {0};
     struct err e;
-    bool ok = file_read(path, 1u << 20, &text, &e)
+    bool ok = file_read_regular(path, 1u << 20, &text, &e)
            && session_parse(path, str_text(&text), text.len, &s, &e);
     str_free(&text);
     if (!ok) {

@@ -165,11 +165,13 @@ static void put_agents(struct doc *d, const struct tune_view *v, const struct tu
     if (!v->agents.known)
         return;
     put_label(d, "agents");
-    str_add(&s, "entropy ");
-    if (isfinite(v->agents.layout_entropy))
-        str_printf(&s, "%.2f of layouts, ", v->agents.layout_entropy);
-    str_printf(&s, "%.2f of loops; %d episode%s", v->agents.loop_entropy, v->agents.episodes,
-               v->agents.episodes == 1 ? "" : "s");
+    bool layouts = isfinite(v->agents.layout_entropy), loops = isfinite(v->agents.loop_entropy);
+    str_add(&s, layouts || loops ? "entropy " : "");
+    if (layouts)
+        str_printf(&s, "%.2f of layouts%s", v->agents.layout_entropy, loops ? ", " : "; ");
+    if (loops)
+        str_printf(&s, "%.2f of loops; ", v->agents.loop_entropy);
+    str_printf(&s, "%d episode%s", v->agents.episodes, v->agents.episodes == 1 ? "" : "s");
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 

@@ -59,7 +59,8 @@ static bool number(struct parser *p, double *v)
 {
     char *end;
     *v = strtod(p->at, &end);
-    if (name_length(end) > 0 || (p->at[0] == '0' && tolower((unsigned char)p->at[1]) == 'x'))
+    bool hex = p->at[0] == '0' && tolower((unsigned char)p->at[1]) == 'x';
+    if (name_length(end) > 0 || !isfinite(*v) || hex)
         return wrong(p, "not a number", (int)name_length(p->at));
     p->at = end;
     return true;

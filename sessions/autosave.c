@@ -209,7 +209,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
 {
     struct session *s;
     struct str text = {0};
-    bool ok = file_read(from->path, SESSION_MAX_BYTES, &text, e)
+    bool ok = file_read_regular(from->path, SESSION_MAX_BYTES, &text, e)
            && session_parse(from->path, str_text(&text), text.len, &s, e);
     str_free(&text);
     if (!ok)
@@ -241,7 +241,8 @@ static void read_recent(struct str *out)
 {
     struct str path = {0};
     struct err ignored;
-    if (!recent_file(&path, &ignored) || !file_read(str_text(&path), 1u << 20, out, &ignored))
+    if (!recent_file(&path, &ignored)
+        || !file_read_regular(str_text(&path), 1u << 20, out, &ignored))
         str_clear(out);
     str_free(&path);
 }

@@ -132,7 +132,7 @@ bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
     struct study_loader l = { .a = a, .e = e };
     struct expert *x = ARENA_NEW(a, struct expert);
     *x = (struct expert){ .id = id_of(a, name), .path = arena_strdup(a, name), .title = "" };
-    if (!yaml_read(a, x->path, arena_strdup(a, text), n, &l.doc, e) || !read_root(&l, x))
+    if (!yaml_read(a, x->path, arena_bytes(a, text, n), n, &l.doc, e) || !read_root(&l, x))
         return false;
     *out = x;
     return true;
@@ -162,7 +162,7 @@ bool experts_read(struct arena *a, struct experts *out, struct err *e)
     bool ok = true;
     for (int i = 0; i < path.len && ok; i++) {
         struct str text = {0};
-        ok = file_read(path.data[i], STUDY_MAX_BYTES, &text, e)
+        ok = file_read_regular(path.data[i], STUDY_MAX_BYTES, &text, e)
           && expert_parse(a, path.data[i], str_text(&text), text.len, &item[i], e);
         str_free(&text);
     }

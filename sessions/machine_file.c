@@ -229,7 +229,7 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
     struct machine_model found;
     struct err e;
     bool read = machine_file_path(&path, &e) && file_exists(str_text(&path))
-             && file_read(str_text(&path), MOST_BYTES, &text, &e);
+             && file_read_regular(str_text(&path), MOST_BYTES, &text, &e);
     bool sound = read && machine_file_parse(str_text(&text), &found, &e);
     machine_model_fingerprint(&print, m);
     bool ours = sound && streq(found.fingerprint, str_text(&print));

@@ -127,7 +127,7 @@ bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t 
     struct pretrain *p = ARENA_NEW(a, struct pretrain);
     p->path = arena_strdup(a, name);
     p->title = p->note = "";
-    if (!yaml_read(a, p->path, arena_strndup(a, text, n), n, &l.doc, e) || !read_root(&l, p))
+    if (!yaml_read(a, p->path, arena_bytes(a, text, n), n, &l.doc, e) || !read_root(&l, p))
         return false;
     *out = p;
     return true;
@@ -186,27 +186,30 @@ bool weights_read(struct agents *g, const char *path, const char **trained, stru
     return ok || (read ? err_where(e, path, 0, 0, "") : false);
 }
 
-bool weights_write(const struct agents *g, const char *path, const char *trained, struct err *e)
+bool weights_write(const struct agents *g, const char *path, uint64_t *seen, const char *trained,
+                   struct err *e)
 {
     struct str data = {0};
     agents_save(g, trained, &data);
-    bool ok = file_write_atomic(path, data.data, data.len, e);
+    bool ok = file_replace(path, *seen, str_text(&data), data.len, e);
+    if (ok)
+        *seen = file_content(str_text(&data), data.len);
     str_free(&data);
     return ok;
 }
 
-bool weights_bytes(struct arena *a, const char *path, struct str *out, const char **trained,
-                   struct err *e)
+bool weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
+                   const char **trained, struct err *e)
 {
     char place[1024];
     if (!path && !shipped("agents.weights", place, sizeof place, e))
         return false;
     path = path ? path : place;
-    if (!file_read(path, MOST_WEIGHT_BYTES, out, e))
+    if (!(typed ? file_read : file_read_regular)(path, MOST_WEIGHT_BYTES, out, e))
         return false;
     struct agents *g = agents_new(1, NULL);
     const char *by;
-    bool ok = agents_load(g, out->data, out->len, &by, e) || err_where(e, path, 0, 0, "");
+    bool ok = agents_load(g, str_text(out), out->len, &by, e) || err_where(e, path, 0, 0, "");
     if (ok && trained)
         *trained = arena_strdup(a, by);
     agents_free(g);

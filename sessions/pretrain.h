@@ -43,12 +43,14 @@ bool pretrain_read(struct arena *a, const char *path, const struct pretrain **ou
 const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 
 /* Weights of agents; path NULL: the shipped ones, ERR_ENV when there are none.  *trained (may be
- * NULL) lives as long as g.  Writing is atomic. */
+ * NULL) lives as long as g.  Written as by file_replace; *seen becomes what is there then. */
 bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
-bool weights_write(const struct agents *g, const char *path, const char *trained, struct err *e);
-/* The bytes of such a file, found to be sound; *trained (may be NULL) lives in a. */
-bool weights_bytes(struct arena *a, const char *path, struct str *out, const char **trained,
+bool weights_write(const struct agents *g, const char *path, uint64_t *seen, const char *trained,
                    struct err *e);
+/* The bytes of such a file, found to be sound; *trained (may be NULL) lives in a.  typed: by the
+ * user, so that a pipe is fine. */
+bool weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
+                   const char **trained, struct err *e);
 
 /* --- Training ------------------------------------------------------------------------------- */
 
@@ -82,7 +84,8 @@ struct pretrain_done { int visits, of, resumed; bool finished; };
  * every workload starts from the file's bytes with a seed of its own, so that a run that was
  * stopped goes on to the same end.  Every measurement goes into the records, and what is there is
  * not measured again: the same file and seed with the same records give the same bytes.
- * A cancel is no failure.  ERR_NAME: with resume, the file was trained on something else. */
+ * A cancel is no failure.  ERR_NAME: with resume, the file was trained on something else.
+ * ERR_CHANGED: somebody else wrote it meanwhile. */
 bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
                   struct pretrain_done *out, struct err *e);
 #endif

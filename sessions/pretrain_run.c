@@ -20,6 +20,7 @@ struct training {
     struct records *records;             /* NULL: measured by o->measure */
     const char *isa, *summary;
     struct str weights;                  /* as the last workload left them; none yet: empty */
+    uint64_t seen;                       /* what their file held then */
     int done;                            /* visits */
     /* Of the visit at hand. */
     struct pretrain_visit v;
@@ -215,9 +216,11 @@ static bool write_weights(struct training *t, struct err *e)
     int of = t->p->n * t->p->passes;
     const char *trained = t->done == of ? t->summary
                         : arena_printf(t->mem, "%s" SO_FAR, t->summary, t->done, of);
-    bool ok = agents_load(g, t->weights.data, t->weights.len, NULL, e)
-           && weights_write(g, t->o->weights, trained, e);
+    bool ok = agents_load(g, str_text(&t->weights), t->weights.len, NULL, e)
+           && weights_write(g, t->o->weights, &t->seen, trained, e);
     agents_free(g);
+    if (!ok && e->code == ERR_CHANGED)
+        err_fix(e, "with -o FILE the same line takes what was measured from the records");
     return ok;
 }
 
@@ -238,7 +241,7 @@ static bool go_on(struct training *t, struct err *e)
     const char *trained;
     if (!t->o->resume || !file_exists(t->o->weights))
         return true;
-    if (!weights_bytes(t->mem, t->o->weights, &t->weights, &trained, e))
+    if (!weights_bytes(t->mem, t->o->weights, true, &t->weights, &trained, e))
         return false;
     t->done = visits_of(t, trained);
     if (t->done >= 0)
@@ -255,7 +258,9 @@ static bool train(struct training *t, struct pretrain_done *out, struct err *e)
         return false;
     t->isa = arena_strdup(t->mem, target.isa);
     t->summary = pretrain_summary(t->mem, t->p);
-    if (!go_on(t, e) || (!t->o->measure && !records_open(t->o->records, &t->records, e)))
+    t->seen = file_seen(t->o->weights);
+    if (!file_may_write(t->o->weights, e) || !go_on(t, e)
+        || (!t->o->measure && !records_open(t->o->records, &t->records, e)))
         return false;
     out->resumed = t->done;
     out->of = t->p->n * t->p->passes;

@@ -146,7 +146,7 @@ static bool import_lines(struct importer *im, const char *name, const char *text
         if (len > LINE_MAX_BYTES) {
             ok = too_long(name, number, e);
         } else {
-            const char *line = arena_strndup(a, text + at, len);
+            const char *line = arena_bytes(a, text + at, len);
             bool empty = strspn(line, " \t\r") == len;
             ok = empty || import_line(im, lr, a, name, number, line, len, e);
         }

@@ -60,7 +60,7 @@ bool session_save(struct session *s, const char *path, struct err *e);
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
 /* What s knows of path, under any name of its own file; of other files nothing. */
 uint64_t session_saw(const struct session *s, const char *path);
-/* Under the first free name beside path, for what cannot go there: s->path says where it is. */
+/* As file_write_beside; s->path says where it is. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* What is measured from now on is of this machine.  A file names one machine, so what another one
  * measured is forgotten; returns of how many states. */

@@ -170,44 +170,42 @@ uint64_t session_saw(const struct session *s, const char *path)
     return s->path[0] && file_same(path, s->path) ? s->on_disk : FILE_ANYTHING;
 }
 
-bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e)
+static bool save(struct session *s, const char *path, uint64_t seen, bool beside, struct err *e)
 {
-    struct str text = {0};
-    if (streq(path, "-") || strlen(path) >= sizeof s->path) {
+    struct str text = {0}, where = {0};
+    const size_t longest = sizeof s->path - sizeof "-999";
+    if (streq(path, "-") || strlen(path) > longest) {
         err_set(e, ERR_IO, "a session cannot be saved as \"%.200s\"", path);
-        return err_fix(e, "a file name of at most %zu bytes", sizeof s->path - 1);
+        return err_fix(e, "a file name of at most %zu bytes", longest);
     }
     session_yaml(s, &text);
+    str_add(&where, path);
     bool ok = session_fits(s, &text, e)
-           && file_replace(path, seen, str_text(&text), text.len, e);
-    uint64_t hash = file_content(str_text(&text), text.len);
+           && (beside ? file_write_beside(path, str_text(&text), text.len, &where, e)
+                      : file_replace(path, seen, str_text(&text), text.len, e));
+    if (ok) {
+        session_autosave_drop(s);
+        s->on_disk = file_content(str_text(&text), text.len);
+        snprintf(s->path, sizeof s->path, "%s", str_text(&where));
+        s->dirty = s->numbers = false;
+        recent_remember(s->path);
+    }
     str_free(&text);
-    if (!ok)
-        return false;
-    s->on_disk = hash;
-    session_autosave_drop(s);
-    memmove(s->path, path, strlen(path) + 1);
-    s->dirty = s->numbers = false;
-    recent_remember(path);
-    return true;
+    str_free(&where);
+    return ok;
+}
+
+bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e)
+{
+    return save(s, path, seen, false, e);
 }
 
 bool session_save(struct session *s, const char *path, struct err *e)
 {
-    return session_save_over(s, path, session_saw(s, path), e);
+    return save(s, path, session_saw(s, path), false, e);
 }
 
-/* Names beside path that are taken are somebody's work as well. */
 bool session_save_beside(struct session *s, const char *path, struct err *e)
 {
-    struct str name = {0};
-    bool ok = false;
-    for (int i = 2; !ok && i < 1000; i++) {
-        file_beside(path, i, &name);
-        ok = session_save_over(s, str_text(&name), FILE_ABSENT, e);
-        if (!ok && e->code != ERR_CHANGED)
-            break;
-    }
-    str_free(&name);
-    return ok;
+    return save(s, path, FILE_ABSENT, true, e);
 }

@@ -56,10 +56,8 @@ const char *study_set_text(struct arena *a, const struct study_set *s)
 
 static bool is_number(const char *text, double *value)
 {
-    char *end;
     bool digit = isdigit((unsigned char)text[text[0] == '-']);
-    *value = strtod(text, &end);
-    return digit && *end == '\0' && isfinite(*value);
+    return digit && str_to_double(text, value) && isfinite(*value);
 }
 
 void study_set_json(struct str *out, const struct study_set *s)

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "sessions/session_impl.h"
 #include "sessions/study_loader.h"
 
 bool study_at(struct study_loader *l, const struct ynode *node)
@@ -216,16 +217,33 @@ static const char *session_path(struct study_loader *l, const char *path)
     return arena_printf(l->a, "%.*s/%s", (int)(slash - l->doc.name), l->doc.name, path);
 }
 
+/* A study may be a stranger's and name any file: what stands in one that is no session is not
+ * shown.  Who may read it can ask. */
+static bool no_session(struct study_loader *l, const struct ynode *node,
+                       const struct study_variant *v, bool read, const struct err *why)
+{
+    if (read) {
+        err_set(l->e, why->code, "session: %.300s is no session for this tilescope, from line %d,"
+                " column %d on", v->session, why->at.line, why->at.col);
+        err_fix(l->e, "`tilescope show FILE` says what is wrong with it");
+    } else {
+        err_set(l->e, why->code, "session: %.300s: %.300s", v->session, why->text);
+        err_fix(l->e, "%s", why->fix);
+    }
+    return study_at(l, node);
+}
+
 static bool take_session(struct study_loader *l, const struct ynode *node, struct study_variant *v)
 {
+    const char *path = session_path(l, v->session);
     struct session *s;
+    struct str text = {0};
     struct err why = {0};
-    if (!session_load(session_path(l, v->session), &s, &why)) {
-        *l->e = (struct err){0};
-        err_set(l->e, why.code, "session: %.300s: %.300s", v->session, why.text);
-        err_fix(l->e, "%s", why.fix);
-        return study_at(l, node);
-    }
+    bool read = file_read_regular(path, SESSION_MAX_BYTES, &text, &why);
+    bool ok = read && session_parse(path, str_text(&text), text.len, &s, &why);
+    str_free(&text);
+    if (!ok)
+        return no_session(l, node, v, read, &why);
     const struct program *p = history_current(s->history)->program;
     const char **step = ARENA_ARRAY(l->a, const char *, p->n_steps + 1);
     for (int i = 0; i < p->n_steps; i++)

@@ -257,6 +257,33 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 /* how to measure */
 
+/* About what the command line takes; 0 is the usual one. */
+struct amount { const char *key; double value, lo, hi; };
+
+static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct ynode *node = ymap_get(map, a[i].key);
+        if (!node || a[i].value == 0 || (a[i].value >= a[i].lo && a[i].value <= a[i].hi))
+            continue;
+        err_set(l->e, ERR_RANGE, "%s: %.40s is out of range", a[i].key, node->text);
+        err_fix(l->e, "%g to %g", a[i].lo, a[i].hi);
+        return study_at(l, node);
+    }
+    return true;
+}
+
+static bool amounts_fit(struct study_loader *l, const struct ynode *map)
+{
+    const struct study *s = l->s;
+    const struct amount a[] = {
+        { "time", s->time_s, 0.001, 600 }, { "search_time", s->search_time_s, 0.001, 600 },
+        { "limit", s->limit_s, 0.01, 86400 }, { "budget", s->budget_s, 1e-9, 1e7 },
+        { "threads", s->threads, 1, 1024 },
+    };
+    return in_range(l, map, a, COUNT_OF(a));
+}
+
 static bool read_measure(struct study_loader *l, const struct ynode *root)
 {
     static const char *const more[] = { "meters", "cache", "isa", "baselines", NULL };
@@ -276,7 +303,7 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
         return true;
     meters = ynode_is(&l->doc, map, YNODE_MAP, "measure", l->e) ? ymap_get(map, "meters") : NULL;
     if (!ymap_check(&l->doc, map, "measure", fields, COUNT_OF(fields), more, l->e)
-        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), s, l->e)
+        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), s, l->e) || !amounts_fit(l, map)
         || !study_get_text(l, map, "cache", 200, false, &s->cache)
         || !study_get_text(l, map, "isa", 20, false, &s->isa)
         || !study_get_text(l, map, "meters", 200, false, &text))
@@ -303,8 +330,12 @@ static bool read_scale(struct study_loader *l, const struct ynode *root)
         { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study_scale, time_s), sizeof(double) },
     };
     const struct ynode *map = ymap_get(root, "scale");
-    return !map || (ymap_check(&l->doc, map, "scale", fields, COUNT_OF(fields), NULL, l->e)
-                    && fields_read(&l->doc, map, fields, COUNT_OF(fields), &l->s->scale, l->e));
+    if (!map)
+        return true;
+    if (!ymap_check(&l->doc, map, "scale", fields, COUNT_OF(fields), NULL, l->e)
+        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), &l->s->scale, l->e))
+        return false;
+    return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
 }
 
 bool study_read_numbers(struct study_loader *l, const struct ynode *root)

@@ -205,32 +205,12 @@ bool ynode_bool(const struct ydoc *d, const struct ynode *v, const char *key, bo
     return true;
 }
 
-/* [-] digits [. digits] [e [+-] digits] */
-static bool number_form(const struct ynode *v)
-{
-    const char *c = v->text + (v->text[0] == '-');
-    size_t whole = strspn(c, "0123456789"), part = 0;
-    c += whole;
-    if (*c == '.') {
-        part = strspn(c + 1, "0123456789");
-        c += 1 + part;
-    }
-    if (whole + part > 0 && (*c == 'e' || *c == 'E')) {
-        c += 1 + (c[1] == '+' || c[1] == '-');
-        size_t power = strspn(c, "0123456789");
-        if (power == 0)
-            return false;
-        c += power;
-    }
-    return v->plain && whole + part > 0 && *c == '\0';
-}
-
 bool ynode_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
                   struct err *e)
 {
-    if (v->kind != YNODE_SCALAR || !number_form(v))
+    double value;
+    if (v->kind != YNODE_SCALAR || !v->plain || !str_to_double(v->text, &value))
         return wrong_type(d, v, key, "a number", e);
-    double value = strtod(v->text, NULL);
     if (!isfinite(value)) {
         err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
         return ydoc_at(d, v, e);

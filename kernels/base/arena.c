@@ -115,12 +115,17 @@ void *arena_copy(struct arena *a, const void *from, size_t size_bytes)
     return p;
 }
 
+char *arena_bytes(struct arena *a, const char *data, size_t n)
+{
+    char *p = arena_alloc(a, n + 1);
+    if (n > 0)
+        memcpy(p, data, n);
+    return p;
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    n = strnlen(s, n);
-    char *p = arena_alloc(a, n + 1);
-    memcpy(p, s, n);
-    return p;
+    return arena_bytes(a, s, n > 0 ? strnlen(s, n) : 0);
 }
 
 char *arena_strdup(struct arena *a, const char *s)

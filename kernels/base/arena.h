@@ -17,7 +17,8 @@ size_t arena_used_bytes(const struct arena *a);
 void *arena_alloc(struct arena *a, size_t size_bytes);
 void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
-char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n);    /* up to a NUL in it */
+char *arena_bytes(struct arena *a, const char *data, size_t n);   /* NULs and all, one behind */
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));

@@ -30,8 +30,9 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 bool file_may_write(const char *path, struct err *e);
 /* Two names of one file. */
 bool file_same(const char *a, const char *b);
-/* "dir/a-2.yaml" for dir/a.yaml and 2: where to put what cannot go there. */
-void file_beside(const char *path, int i, struct str *out);
+/* What cannot go to path, under the first free name beside it ("dir/a-2.yaml"), which is *where. */
+bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
+                       struct err *e);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 

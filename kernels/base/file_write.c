@@ -56,7 +56,7 @@ static bool changed(const char *path, uint64_t seen, struct err *e)
 {
     err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s exists: nothing was written"
             : "%s changed since it was read, by somebody else: nothing was written", path);
-    return err_fix(e, "another name keeps both (-o FILE); or begin again with the file as it is now");
+    return err_fix(e, "another name (-o FILE) keeps both; or begin again with the file as it is");
 }
 
 /* --- Where the data goes ---------------------------------------------------------------------- */
@@ -288,10 +288,24 @@ bool file_same(const char *a, const char *b)
                            && s.st_ino == t.st_ino);
 }
 
-void file_beside(const char *path, int i, struct str *out)
+/* "dir/a-2.yaml" for dir/a.yaml and 2. */
+static void add_numbered(struct str *out, const char *path, int i)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     size_t n = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
-    str_clear(out);
     str_printf(out, "%.*s-%d%s", (int)n, path, i, path + n);
+}
+
+bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
+                       struct err *e)
+{
+    bool ok = false;
+    for (int i = 2; !ok && i < 1000; i++) {
+        str_clear(where);
+        add_numbered(where, path, i);
+        ok = file_replace(str_text(where), FILE_ABSENT, data, n, e);
+        if (!ok && e->code != ERR_CHANGED)
+            break;
+    }
+    return ok;
 }

@@ -215,6 +215,29 @@ static size_t sequence_len(const unsigned char *s, size_t n)
     return len;
 }
 
+bool str_to_double(const char *s, double *out)
+{
+    static const char digits[] = "0123456789";
+    const char *c = s + (s[0] == '-');
+    size_t whole = strspn(c, digits), part = 0;
+    c += whole;
+    if (*c == '.') {
+        part = strspn(c + 1, digits);
+        c += 1 + part;
+    }
+    if (whole + part > 0 && (*c == 'e' || *c == 'E')) {
+        c += 1 + (c[1] == '+' || c[1] == '-');
+        size_t power = strspn(c, digits);
+        if (power == 0)
+            return false;
+        c += power;
+    }
+    if (whole + part == 0 || *c != '\0')
+        return false;
+    *out = strtod(s, NULL);
+    return true;
+}
+
 bool utf8_valid(const char *s, size_t n, size_t *bad)
 {
     size_t i = 0;

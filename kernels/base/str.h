@@ -32,6 +32,9 @@ const char *str_nearest(const char *word, const char *const *candidates, int n);
 /* Strict integer parsing: the whole of s, in [lo, hi], no leading blanks.  False leaves *out
  * alone. */
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
+/* Strict numbers, the whole of s: [-] digits [. digits] [e [+-] digits], no blanks, hexadecimals or
+ * nan.  What is too large is INFINITY. */
+bool str_to_double(const char *s, double *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
 #endif

@@ -128,9 +128,10 @@ static bool check_list(const struct call *c, const struct param *p)
 
 static bool check_float(const struct call *c, const struct param *p)
 {
-    char *end;
-    double v = strtod(p->value, &end);
-    if (!*end && !isnan(v))
+    double v;
+    const char *text = p->value + (p->value[0] == '+');
+    bool endless = streq(p->value, "inf") || streq(p->value, "-inf");
+    if (endless || (str_to_double(text, &v) && isfinite(v)))
         return true;
     err_set(c->e, ERR_TYPE, "%.*s is not a number", (int)p->len, p->word);
     return blame(c, p);

@@ -41,6 +41,9 @@ t 2 '--threads 2x: expected a whole number' run "$gmm" --threads=2x
 t 2 '--seed -1: expected a whole number' run "$gmm" --seed -1
 t 2 '--time soon: expected a number' run "$gmm" --time soon
 t 2 '--time nan: expected a number' run "$gmm" --time nan
+for v in inf -inf 0x1 1e999 1e-999 ' 1'; do
+    t 2 "--time $v: expected a number" run "$gmm" --time "$v"
+done
 t 2 "no meter named 'clok'" run "$gmm" --meters clok
 t 2 'fix: --meters clock' run "$gmm" --meters clok
 t 2 'fix: any of clock,sim,perf,.*instructions.* or none' run "$gmm" --meters quartz

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -304,6 +305,21 @@ static void rng_matches_its_papers(void **state)
     assert_true(rng_u64(&known) == 1509978240u);
 }
 
+static void decimal_numbers_only(void **state)
+{
+    static const char *const good[] = { "0", "-1.5", ".5", "5.", "1e3", "2E-3", "1e+2" };
+    static const char *const bad[] = { "", "-", ".", "nan", "inf", "0x10", "1e", " 1", "1 ", "+1",
+                                       "1e999x", "--1", "1.2.3", "e5" };
+    double v = 7;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(good); i++)
+        assert_true(str_to_double(good[i], &v) && v == strtod(good[i], NULL));
+    v = 7;
+    for (int i = 0; i < COUNT_OF(bad); i++)
+        assert_true(!str_to_double(bad[i], &v) && v == 7);
+    assert_true(str_to_double("1e999", &v) && isinf(v));
+}
+
 /* ---- files ---- */
 
 static char dir[] = "/tmp/test_base_XXXXXX";
@@ -464,16 +480,24 @@ static void replaces_what_was_seen(void **state)
     assert_string_equal(str_text(&out), "two");
     assert_int_equal(unlink(path), 0);
     assert_true(file_replace(path, file_content("two", 3), "new", 3, &e));
-    file_beside("a.b/c", 2, &out);
-    assert_string_equal(str_text(&out), "a.b/c-2");
-    file_beside("a.b/c.d.yaml", 3, &out);
-    assert_string_equal(str_text(&out), "a.b/c.d-3.yaml");
-    file_beside("a/.yaml", 3, &out);
-    assert_string_equal(str_text(&out), "a/.yaml-3");
+    static const char *const beside[][2] = {
+        { "a", "a-2" }, { "a", "a-3" }, { "c.d.yaml", "c.d-2.yaml" }, { ".yaml", ".yaml-2" },
+    };
+    assert_true(dir_make(in_dir("be.side"), &e));
+    for (int i = 0; i < COUNT_OF(beside); i++) {
+        struct str to = {0}, want = {0};
+        str_printf(&to, "%s/%s", in_dir("be.side"), beside[i][0]);
+        str_printf(&want, "%s/%s", in_dir("be.side"), beside[i][1]);
+        assert_true(file_write_beside(str_text(&to), "x", 1, &out, &e));
+        assert_string_equal(str_text(&out), str_text(&want));
+        str_free(&to);
+        str_free(&want);
+    }
+    assert_false(file_write_beside(in_dir("none/a"), "x", 1, &out, &e));
     str_free(&out);
 }
 
-/* A process that holds the lock of a file for ms, as a writer does; it is gone when it is killed. */
+/* A process that holds the lock of a file for ms, as a writer does. */
 static pid_t hold_lock(const char *lock, int ms)
 {
     int ready[2];
@@ -608,7 +632,8 @@ int main(void)
         cmocka_unit_test(integers), cmocka_unit_test(utf8), cmocka_unit_test(errors_are_values),
         cmocka_unit_test(err_prints_a_caret), cmocka_unit_test(err_survives_long_texts),
         cmocka_unit_test(rng_is_deterministic_and_in_range),
-        cmocka_unit_test(rng_matches_its_papers), cmocka_unit_test(files_round_trip),
+        cmocka_unit_test(rng_matches_its_papers), cmocka_unit_test(decimal_numbers_only),
+        cmocka_unit_test(files_round_trip),
         cmocka_unit_test(reads_say_why_not), cmocka_unit_test(streams_are_files),
         cmocka_unit_test(writes_keep_the_mode),
         cmocka_unit_test(replaces_what_was_seen),

@@ -78,6 +78,7 @@ static void formulas_follow_arithmetic(void **state)
         { "a b", FORMULA_WRONG, 0, 3 },            { "(a", FORMULA_WRONG, 0, 3 },
         { "a)", FORMULA_WRONG, 0, 2 },             { "a ^ b", FORMULA_WRONG, 0, 3 },
         { "2x", FORMULA_WRONG, 0, 1 },             { "0x10", FORMULA_WRONG, 0, 1 },
+        { "1e999", FORMULA_WRONG, 0, 1 },
         { "a + name", FORMULA_WRONG, 0, 5 },       { "z / 0 +", FORMULA_WRONG, 0, 8 },
         { "((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))", FORMULA_WRONG, 0,
           33 },

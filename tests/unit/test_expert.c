@@ -167,6 +167,21 @@ static void nonsense_is_refused(void **state)
     }
 }
 
+/* All of the file is read, and no more than it. */
+static void nul_bytes_are_refused(void **state)
+{
+    static const char text[] = HEAD "note: a\0\xff\n";
+    struct arena *a = arena_new();
+    const struct expert *x;
+    struct err e = {0};
+    (void)state;
+    assert_false(expert_parse(a, "t.yaml", text, sizeof text - 1, &x, &e));
+    assert_non_null(strstr(e.text, "not UTF-8 text (byte 0xff)"));
+    assert_false(expert_parse(a, "t.yaml", text, sizeof text - 3, &x, &e));
+    assert_non_null(strstr(e.text, "control characters are not allowed"));
+    arena_free(a);
+}
+
 /* What goes wrong with an operator names the expert. */
 static const struct { const char *rest, *says; } at_use[] = {
     { "only: nosuch > 1\nsteps: [loop vectorize C N]\n", "expert t, only" },
@@ -202,7 +217,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_ones_are_right), cmocka_unit_test(large_operands),
         cmocka_unit_test(others_have_none),
-        cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(faults_name_the_expert),
+        cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(nul_bytes_are_refused),
+        cmocka_unit_test(faults_name_the_expert),
     };
     setenv("TILESCOPE_HOME", ".", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

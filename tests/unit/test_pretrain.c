@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernels/base/file.h"
@@ -98,9 +99,22 @@ static void nonsense_is_refused_at_its_place(void **state)
     }
 }
 
+static void all_bytes_are_read(void **state)
+{
+    static const char text[] = HEAD "note: a\0\xff\n";
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct err e = {0};
+    (void)state;
+    assert_false(pretrain_parse(a, "t.yaml", text, sizeof text - 1, &p, &e));
+    assert_non_null(strstr(e.text, "not UTF-8 text (byte 0xff)"));
+    arena_free(a);
+}
+
 static void weights_go_through_a_file(void **state)
 {
     char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL), *h = agents_new(2, NULL);
     struct str x = {0}, y = {0};
     const char *trained;
@@ -108,13 +122,34 @@ static void weights_go_through_a_file(void **state)
     (void)state;
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
-    if (!weights_write(g, path, "nothing", &e) || !weights_read(h, path, &trained, &e))
+    if (!weights_write(g, path, &seen, "nothing", &e) || !weights_read(h, path, &trained, &e))
         fail_msg("%s", e.text);
     assert_string_equal(trained, "nothing");
     agents_save(g, "", &x);
     agents_save(h, "", &y);
     assert_int_equal(x.len, y.len);
     assert_memory_equal(x.data, y.data, x.len);
+    assert_int_equal(truncate(path, 0), 0);
+    struct arena *a = arena_new();
+    struct str bytes = {0};
+    assert_false(weights_bytes(a, path, true, &bytes, NULL, &e));
+    assert_int_equal(e.code, ERR_SYNTAX);
+    seen = file_seen(path);
+    assert_true(file_write_atomic(path, "somebody else", 13, &e));
+    assert_false(weights_write(g, path, &seen, "nothing", &e));
+    assert_int_equal(e.code, ERR_CHANGED);
+    seen = FILE_ANYTHING;
+    assert_true(weights_write(g, path, &seen, "nothing", &e));
+    assert_true(weights_write(g, path, &seen, "something", &e));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    assert_false(weights_bytes(a, path, false, &bytes, NULL, &e));
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+    assert_true(weights_write(g, path, &seen, "nothing", &e));
+    str_free(&bytes);
+    arena_free(a);
     assert_int_equal(truncate(path, 5000), 0);
     assert_false(weights_read(h, path, NULL, &e));
     assert_int_equal(e.code, ERR_SYNTAX);
@@ -223,6 +258,7 @@ static void a_stopped_training_goes_on_to_the_same_weights(void **state)
 static void another_training_is_not_resumed(void **state)
 {
     char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL);
     struct arena *a = arena_new();
     const struct pretrain *p;
@@ -233,7 +269,7 @@ static void another_training_is_not_resumed(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
     struct pretrain_opts o = { .weights = path, .resume = true, .measure = made_up };
-    assert_true(weights_write(g, path, "something else", &e));
+    assert_true(weights_write(g, path, &seen, "something else", &e));
     assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
     assert_false(pretrain_run(p, &o, &cancel, &done, &e));
     assert_int_equal(e.code, ERR_NAME);
@@ -251,6 +287,7 @@ int main(void)
         cmocka_unit_test(the_shipped_file_is_sound),
         cmocka_unit_test(keys_are_read),
         cmocka_unit_test(nonsense_is_refused_at_its_place),
+        cmocka_unit_test(all_bytes_are_read),
         cmocka_unit_test(weights_go_through_a_file),
         cmocka_unit_test(a_stopped_training_goes_on_to_the_same_weights),
         cmocka_unit_test(another_training_is_not_resumed),

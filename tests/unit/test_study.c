@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "kernels/base/file.h"
 #include "sessions/report.h"
 #include "sessions/study_impl.h"
@@ -132,6 +134,13 @@ static void test_refused(void **state)
         { "findings:", "measure: {meters: clock, sim: 1}\nfindings:" },
         { "findings:", "measure: {meters: clok}\nfindings:" },
         { "findings:", "measure: {time: fast}\nfindings:" },
+        { "findings:", "measure: {time: 1e300}\nfindings:" },
+        { "findings:", "measure: {time: nan}\nfindings:" },
+        { "findings:", "measure: {search_time: 601}\nfindings:" },
+        { "findings:", "measure: {limit: 1e300}\nfindings:" },
+        { "findings:", "measure: {budget: 1e300}\nfindings:" },
+        { "findings:", "measure: {threads: 2000000}\nfindings:" },
+        { "findings:", "scale: {time: 1e300}\nfindings:" },
         { "findings:", "scale: {casse: 1}\nfindings:" },
     };
     struct str out = {0};
@@ -190,6 +199,41 @@ static void test_grid(void **state)
     assert_string_equal(study_set_text(a, &s), "x=1, y=a");
     assert_string_equal(study_set_text(a, &t), "x=2, y=b");
     arena_free(a);
+}
+
+/* A stranger's study names files of ours: it neither waits for a pipe nor shows what is in them. */
+static void test_files_of_a_stranger(void **state)
+{
+    (void)state;
+    static const char secret[] = "root:$6$secret:20000:0:99999:7:::\n";
+    char dir[] = "/tmp/tilescope-study-XXXXXX", path[64], edit[128];
+    struct str out = {0};
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/x", dir);
+    snprintf(edit, sizeof edit, "- {id: plain, session: %s}", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    try_edit(&out, "- {id: plain}", edit);
+    alarm(0);
+    assert_non_null(strstr(str_text(&out), "is a pipe or a device, not a file"));
+    assert_int_equal(unlink(path), 0);
+    static const char *const before[] = { "", "tilescope: 1\noperator: ", "tilescope: ", "- ",
+                                          "tilescope: 1\noperator: gmm m=1 k=1 n=1\nsteps:\n- " };
+    for (int i = 0; i < COUNT_OF(before); i++) {
+        struct str text = {0};
+        str_printf(&text, "%s%s", before[i], secret);
+        assert_true(file_write_atomic(path, str_text(&text), text.len, &e));
+        str_clear(&out);
+        try_edit(&out, "- {id: plain}", edit);
+        assert_non_null(strstr(str_text(&out), "is no session for this tilescope, from line"));
+        assert_null(strstr(str_text(&out), "secret"));
+        assert_null(strstr(str_text(&out), "root"));
+        str_free(&text);
+    }
+    unlink(path);
+    rmdir(dir);
+    str_free(&out);
 }
 
 /* SPEC I's rule. */
@@ -710,6 +754,7 @@ static void test_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_of_a_stranger),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),

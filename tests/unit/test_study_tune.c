@@ -309,6 +309,7 @@ static void what_has_no_result_says_why(void **state)
 static void weights_reach_the_search(void **state)
 {
     char dir[] = "/tmp/tilescope-study-XXXXXX", path[64];
+    uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL);
     struct str text = {0};
     struct err e;
@@ -326,7 +327,7 @@ static void weights_reach_the_search(void **state)
 
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
-    assert_true(weights_write(g, path, "some operators", &e));
+    assert_true(weights_write(g, path, &seen, "some operators", &e));
     struct study_opts o = { .scale = 0.1, .ctx = &x, .measure = measured_so, .tune = searched_so,
                             .weights = path };
     assert_true(study_run(s, &o, NULL, &x.cancel, &r, &e));
