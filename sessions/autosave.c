@@ -9,6 +9,7 @@
  * it. */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,10 @@
 #define TITLE "# title: "
 #define ON_DISK "# file: "
 #define RECENT_MAX 20
+#define AUTOSAVES_EACH 5                 /* of one work, besides the one that is being written */
+#define AUTOSAVES_S (90 * 86400.0)
+
+typedef VEC(struct autosave) autosave_list;
 
 /* the files */
 
@@ -91,23 +96,6 @@ static void add_absolute(struct str *out, const char *path)
     free(cwd);
 }
 
-bool session_autosave(struct session *s, struct err *e)
-{
-    struct str path = {0}, text = {0}, original = {0};
-    add_absolute(&original, s->path);
-    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
-    add_head(&text, ORIGINAL, str_text(&original));
-    add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
-    str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
-    session_yaml(s, &text);
-    bool ok = session_fits(s, &text, e) && autosave_path(s, &path, e)
-           && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
-    str_free(&original);
-    str_free(&text);
-    str_free(&path);
-    return ok;
-}
-
 void session_autosave_drop(struct session *s)
 {
     struct str path = {0};
@@ -153,14 +141,18 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
 /* Reads the head; false when this is no autosave, or its process is still there. */
 static bool read_head(const char *path, struct autosave *out)
 {
-    FILE *f = fopen(path, "r");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     long pid = 0;
     unsigned long long started = 0;
     struct stat st;
-    if (!f)
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
         return false;
+    }
     *out = (struct autosave){0};
-    bool ok = take_head(f, out, &pid, &started) && fstat(fileno(f), &st) == 0;
+    bool ok = take_head(f, out, &pid, &started);
     fclose(f);
     if (!ok || process_alive(pid, started))
         return false;
@@ -178,31 +170,87 @@ static int younger_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int session_autosaves(struct autosave *out, int max)
+/* All that outlived their process, newest first. */
+static void find_all(const char *dir, autosave_list *found)
 {
-    VEC(struct autosave) found = {0};
-    struct str dir = {0}, path = {0};
-    struct err ignored;
-    DIR *d = autosave_dir(&dir, &ignored) ? opendir(str_text(&dir)) : NULL;
+    struct str path = {0};
+    DIR *d = opendir(dir);
     for (struct dirent *entry; d && (entry = readdir(d)) != NULL;) {
         struct autosave one;
         str_clear(&path);
-        str_printf(&path, "%s/%s", str_text(&dir), entry->d_name);
+        str_printf(&path, "%s/%s", dir, entry->d_name);
         if (str_ends(entry->d_name, ".yaml") && path.len < sizeof one.path
             && read_head(str_text(&path), &one))
-            vec_push(&found, one);
+            vec_push(found, one);
     }
     if (d)
         closedir(d);
-    if (found.len > 0)
-        qsort(found.data, (size_t)found.len, sizeof *found.data, younger_first);
+    if (found->len > 0)
+        qsort(found->data, (size_t)found->len, sizeof *found->data, younger_first);
+    str_free(&path);
+}
+
+int session_autosaves(struct autosave *out, int max)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    if (autosave_dir(&dir, &ignored))
+        find_all(str_text(&dir), &found);
     int n = found.len < max ? found.len : max;
     for (int i = 0; i < n; i++)
         out[i] = found.data[i];
     vec_free(&found);
     str_free(&dir);
-    str_free(&path);
     return n;
+}
+
+/* writing */
+
+/* Of one file; without a file, of one title. */
+static bool same_work(const struct autosave *a, const struct autosave *b)
+{
+    return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
+}
+
+/* Kills leave one each: the newest few of one work stay, and all but the newest for some months. */
+static void prune(void)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    if (autosave_dir(&dir, &ignored)) {
+        file_tidy(str_text(&dir));
+        find_all(str_text(&dir), &found);
+    }
+    for (int i = 0; i < found.len; i++) {
+        int newer = 0;
+        for (int k = 0; k < i; k++)
+            newer += same_work(&found.data[i], &found.data[k]);
+        if (newer >= AUTOSAVES_EACH || (newer > 0 && found.data[i].age_s > AUTOSAVES_S))
+            unlink(found.data[i].path);
+    }
+    vec_free(&found);
+    str_free(&dir);
+}
+
+bool session_autosave(struct session *s, struct err *e)
+{
+    struct str path = {0}, text = {0}, original = {0};
+    add_absolute(&original, s->path);
+    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
+    add_head(&text, ORIGINAL, str_text(&original));
+    add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
+    str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
+    session_yaml(s, &text);
+    bool ok = session_fits(s, &text, e) && autosave_path(s, &path, e);
+    if (ok && !file_exists(str_text(&path)))
+        prune();
+    ok = ok && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
+    str_free(&original);
+    str_free(&text);
+    str_free(&path);
+    return ok;
 }
 
 bool session_recover(const struct autosave *from, struct session **out, struct err *e)

@@ -243,12 +243,12 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
     return true;
 }
 
-bool machine_file_save(const struct machine_model *m, struct err *e)
+bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e)
 {
     struct str path = {0}, text = {0};
     machine_file_print(&text, m);
     bool ok = machine_file_path(&path, e)
-           && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
+           && file_replace(str_text(&path), seen, str_text(&text), text.len, e);
     str_free(&path);
     str_free(&text);
     return ok;
@@ -266,6 +266,25 @@ static int doubts(const struct machine_model *m, const struct machine_model *bef
     return found;
 }
 
+/* Unless what is there is better: it may have come while this was measured. */
+static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
+{
+    struct str path = {0};
+    char ignored[512];
+    struct err why;
+    bool done = false;
+    for (int i = 0; !done && i < 10; i++) {
+        uint64_t seen = machine_file_path(&path, &why) ? file_seen(str_text(&path)) : FILE_ANYTHING;
+        out->kept = machine_file_load(m, &out->before, &why)
+                 && of_this > doubts(&out->before, NULL, ignored, sizeof ignored);
+        done = out->kept || machine_file_save(&out->model, seen, e);
+        if (!done && e->code != ERR_CHANGED)
+            break;
+    }
+    str_free(&path);
+    return done;
+}
+
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
                           int tries, struct machine_fresh *out, struct err *e)
 {
@@ -273,8 +292,9 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
     struct err why;
     *out = (struct machine_fresh){ .tries = 0 };
     bool stored = machine_file_load(m, &out->before, &why);
-    int of_before = stored ? doubts(&out->before, NULL, ignored, sizeof ignored) : 0, of_this = 1;
-    const struct machine_model *good = stored && of_before == 0 ? &out->before : NULL;
+    bool sound = stored && doubts(&out->before, NULL, ignored, sizeof ignored) == 0;
+    const struct machine_model *good = sound ? &out->before : NULL;
+    int of_this = 1;
     for (int i = 0; i < tries && of_this > 0; i++) {
         struct machine_model again;
         if (!measure(ctx, &again, e)) {
@@ -287,6 +307,5 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
             machine_model_merge(&out->model, &again);
         of_this = doubts(&out->model, good, out->doubts, sizeof out->doubts);
     }
-    out->kept = stored && of_this > of_before;
-    return out->kept || machine_file_save(&out->model, e);
+    return store(m, of_this, out, e);
 }

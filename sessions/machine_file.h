@@ -25,7 +25,8 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
                           int tries, struct machine_fresh *out, struct err *e);
 /* Where it is stored. */
 bool machine_file_path(struct str *path, struct err *e);
-bool machine_file_save(const struct machine_model *m, struct err *e);
+/* Over what was seen there (file_seen). */
+bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e);
 /* The text of the file; and back: ERR_SYNTAX or ERR_TYPE names the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);
 bool machine_file_parse(const char *text, struct machine_model *out, struct err *e);

@@ -71,7 +71,8 @@ void session_yaml(const struct session *s, struct str *out);
 bool session_open(const char *arg, struct session **out, struct err *e);
 
 /* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change and measurement,
- * removed on a clean save or discard. */
+ * removed on a clean save or discard.  Of what kills leave, the newest few of a file stay (without
+ * a file: of a title), and for 90 days but for the newest. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Autosaves that outlived their process, newest first: crash recovery on the start screen. */

@@ -26,6 +26,8 @@ uint64_t file_seen(const char *path);
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Whatever is there. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
+/* Removes what killed writers left in a folder. */
+void file_tidy(const char *dir);
 /* Would it, as things are now?  Writes nothing; the same errors. */
 bool file_may_write(const char *path, struct err *e);
 /* Two names of one file. */

@@ -5,6 +5,7 @@
  * so no two of them can both believe that nothing changed.  The maker of a lock file also locks it
  * in the kernel, which lets go of it when the process ends, however it ends: a lock file that can
  * be locked is left over from a kill, and is removed. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -117,6 +118,21 @@ static void remove_left_over(const char *lock)
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock))
         unlink(lock);
     close(fd);
+}
+
+void file_tidy(const char *dir)
+{
+    struct str path = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *entry; d && (entry = readdir(d)) != NULL;)
+        if (str_ends(entry->d_name, LOCK_ENDING)) {
+            str_clear(&path);
+            str_printf(&path, "%s/%s", dir, entry->d_name);
+            remove_left_over(str_text(&path));
+        }
+    if (d)
+        closedir(d);
+    str_free(&path);
 }
 
 /* Somebody may take the new file for one that was left over, before it is locked.  On a file system

@@ -162,7 +162,7 @@ static void kept(void **state)
     assert_string_equal(e.text, "no machine model: it was not measured yet");
     assert_string_equal(e.fix, "tilescope machine measures it");
     model = some_model(&here);
-    assert_true(machine_file_save(&model, &e));
+    assert_true(machine_file_save(&model, FILE_ANYTHING, &e));
     assert_true(machine_file_load(&here, &found, &e));
     assert_same(&model, &found);
     other = here;
@@ -277,7 +277,7 @@ static void a_better_one_stays(void **state)
         put_file("{}\n");
         if (row[i].stored) {
             row[i].stored(&stored);
-            assert_true(machine_file_save(&stored, &e));
+            assert_true(machine_file_save(&stored, FILE_ANYTHING, &e));
         }
         bool ok = machine_file_measure(&here, scripted, &tries, 3, &fresh, &e);
         assert_true(machine_file_load(&here, &found, &e));
@@ -287,6 +287,33 @@ static void a_better_one_stays(void **state)
         if (ok && row[i].kept)
             assert_true(fresh.doubts[0] && strcmp(fresh.before.date, found.date) == 0);
     }
+}
+
+/* Another process measures as well, and is done first. */
+static bool overtaken(void *ctx, struct machine_model *out, struct err *e)
+{
+    const struct machine *here = ctx;
+    struct machine_model better = some_model(here);
+    *out = better;
+    slow_wide(out);
+    return machine_file_save(&better, FILE_ANYTHING, e);
+}
+
+static void one_that_came_meanwhile_stays(void **state)
+{
+    (void)state;
+    static struct machine_fresh fresh;
+    struct machine_model found;
+    struct machine here;
+    struct str doubts = {0};
+    struct err e;
+    machine_read(&here);
+    put_file("{}\n");
+    assert_true(machine_file_measure(&here, overtaken, &here, 1, &fresh, &e));
+    assert_true(fresh.kept);
+    assert_true(machine_file_load(&here, &found, &e));
+    assert_int_equal(machine_model_doubts(&found, NULL, &doubts), 0);
+    str_free(&doubts);
 }
 
 /* Whatever byte is lost or changed: the model is the same, or it is refused; never half of one. */
@@ -343,6 +370,7 @@ int main(void)
         cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(measured_here),
         cmocka_unit_test(kept),    cmocka_unit_test(damaged),
         cmocka_unit_test(doubts_are_told), cmocka_unit_test(a_better_one_stays),
+        cmocka_unit_test(one_that_came_meanwhile_stays),
     };
     return cmocka_run_group_tests_name("machine", tests, set_up, tear_down);
 }

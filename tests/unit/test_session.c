@@ -1,5 +1,6 @@
 /* Session files: every way to be malformed, round trips, autosave under kill -9, recent files. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "explorer/command.h"
 #include "kernels/base/file.h"
@@ -1006,6 +1008,64 @@ static void test_kill(void **state)
     session_free(s);
 }
 
+/* Kills leave one each: the newest of every work stays, of the others a few, and not forever. */
+static void test_kills_do_not_pile_up(void **state)
+{
+    (void)state;
+    static const struct { const char *path; int kills; long days; } work[] = {
+        { "/tmp/a.yaml", 20, 0 }, { "/tmp/b.yaml", 1, 400 }, { "", 9, 0 },
+        { "/tmp/c.yaml", 3, 100 },
+    };
+    static struct autosave found[64];
+    struct session *s = NULL;
+    struct err e;
+    assert_int_equal(session_autosaves(found, COUNT_OF(found)), 0);
+    for (int i = 0; i < COUNT_OF(work); i++)
+        for (int k = 0; k < work[i].kills; k++) {
+            pid_t child = fork();
+            if (child == 0) {
+                bool ok = session_new(GMM, &s, &e);
+                snprintf(s->path, sizeof s->path, "%s", work[i].path);
+                _exit(ok && session_autosave(s, &e) ? 0 : 1);
+            }
+            int status;
+            waitpid(child, &status, 0);
+            assert_int_equal(status, 0);
+            for (int n = session_autosaves(found, COUNT_OF(found)); work[i].days && n > 0; n--)
+                if (streq(found[n - 1].original, work[i].path)) {
+                    struct timespec then = { .tv_sec = time(NULL) - work[i].days * 86400 + k };
+                    utimensat(AT_FDCWD, found[n - 1].path, (struct timespec[]){ then, then }, 0);
+                }
+        }
+    struct str stray = {0};
+    str_printf(&stray, "%s/tilescope/autosave/x.yaml.tilescope-lock", state_dir);
+    assert_true(file_write_atomic(str_text(&stray), "half", 4, &e));
+    str_clear(&stray);
+    str_printf(&stray, "%s/tilescope/autosave/pipe.yaml", state_dir);
+    assert_int_equal(mkfifo(str_text(&stray), 0600), 0);
+    assert_true(session_new("gmm m=2 k=2 n=2", &s, &e));
+    alarm(20);
+    assert_true(session_autosave(s, &e));
+    int n = session_autosaves(found, COUNT_OF(found)), left[COUNT_OF(work)] = {0};
+    alarm(0);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < COUNT_OF(work); k++)
+            left[k] += streq(found[i].original, work[k].path);
+        unlink(found[i].path);
+    }
+    assert_int_equal(left[0], 5);
+    assert_int_equal(left[1], 1);
+    assert_int_equal(left[2], 5);
+    assert_int_equal(left[3], 1);
+    assert_int_equal(unlink(str_text(&stray)), 0);
+    str_clear(&stray);
+    str_printf(&stray, "%s/tilescope/autosave/x.yaml.tilescope-lock", state_dir);
+    assert_false(file_exists(str_text(&stray)));
+    session_autosave_drop(s);
+    session_free(s);
+    str_free(&stray);
+}
+
 /* A folder whose name is longer than a session's may be: it is offered, and has to be named. */
 static void test_kill_far_away(void **state)
 {
@@ -1162,6 +1222,7 @@ int main(void)
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_recent),
         cmocka_unit_test(test_autosave),
+        cmocka_unit_test(test_kills_do_not_pile_up),
         cmocka_unit_test(test_kill),
         cmocka_unit_test(test_kill_far_away),
         cmocka_unit_test(test_measured_here),
