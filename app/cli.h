@@ -72,8 +72,9 @@ int cli_columns(int otherwise);
 /* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the
  * terminal, or 80 columns; what follows is indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Writes to stdout and empties out. */
+/* Writes to stdout, or stderr, and empties out.  Of escapes only those of str_paint are printed. */
 void cli_put(struct str *out);
+void cli_note(struct str *out);
 
 /* Every --assert: its syntax, since a typing mistake must not cost a measurement; and whether it
  * holds for the JSON, with what does not on stderr.  good false: exit 1 already, so that numbers

@@ -27,8 +27,10 @@ int cli_asserts(const struct cli *c, const struct str *json, bool good)
         const char *expr = a->given.data[i].value;
         bool ok = report_assert(str_text(json), expr, &holds, &values, &e);
         if (ok && !holds) {
-            fprintf(stderr, values.len ? "assertion failed: %s (%s)\n" : "assertion failed: %s%s\n",
-                    expr, str_text(&values));
+            struct str said = {0};
+            str_printf(&said, "assertion failed: %s", expr);
+            str_printf(&said, values.len ? " (%s)\n" : "%s\n", str_text(&values));
+            cli_note(&said);
             code = EXIT_CHECK;
         }
         str_free(&values);

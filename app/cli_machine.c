@@ -183,7 +183,7 @@ int cmd_machine(const struct cli *c)
     struct str doubts = {0};
     add_doubts(&doubts, &fresh);
     if (args_has(c->args, OPT_JSON))
-        fputs(str_text(&doubts), stderr);
+        cli_note(&doubts);
     else
         str_add(&out, str_text(&doubts));
     str_free(&doubts);

@@ -75,8 +75,7 @@ static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets 
         return event_set_find(a, name, out->set, e);
     }
     *out = event_sets_load(a, &broken);
-    fputs(str_text(&broken), stderr);
-    str_free(&broken);
+    cli_note(&broken);
     return true;
 }
 

@@ -6,7 +6,70 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+/* --- What reaches a terminal ------------------------------------------------------------------ */
+
+#define PAINT "\033["
+
+/* A colour is "\033[KEY;31m" until it is printed.  Texts come from files, models, compilers and
+ * records, perhaps a stranger's: none of them knows the key, so none is taken for a colour. */
+static const char *paint_key(void)
+{
+    static char key[24];
+    unsigned long long random;
+    if (key[0])
+        return key;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+        random = (unsigned long long)(clock_s() * 1e9) ^ (uintptr_t)&random;
+    snprintf(key, sizeof key, "%llu;", random);
+    return key;
+}
+
+/* Control characters and malformed UTF-8 become '?'. */
+static void put_shown(FILE *to, const char *text, size_t n)
+{
+    const char *key = paint_key(), *end = text + n;
+    struct str out = {0}, mark = {0};
+    str_printf(&mark, PAINT "%s", key);
+    for (const char *paint; text < end; text = paint) {
+        paint = memmem(text, (size_t)(end - text), mark.data, mark.len);
+        str_add_shown(&out, text, (size_t)((paint ? paint : end) - text), "\n\t");
+        if (!paint)
+            break;
+        str_add(&out, PAINT);
+        text = paint + mark.len;
+        paint = memchr(text, 'm', (size_t)(end - text));
+        paint = paint ? paint + 1 : end;
+        str_add_n(&out, text, (size_t)(paint - text));
+    }
+    fwrite(str_text(&out), 1, out.len, to);
+    str_free(&mark);
+    str_free(&out);
+}
+
+void cli_put(struct str *out)
+{
+    put_shown(stdout, str_text(out), out->len);
+    str_free(out);
+}
+
+void cli_note(struct str *out)
+{
+    put_shown(stderr, str_text(out), out->len);
+    str_free(out);
+}
+
+void str_paint(struct str *out, bool on, const char *sgr, const char *text)
+{
+    if (on)
+        str_printf(out, PAINT "%s%sm%s" PAINT "%s0m", paint_key(), sgr, text, paint_key());
+    else
+        str_add(out, text);
+}
+
+/* --- Errors ----------------------------------------------------------------------------------- */
 
 /* Everything else is something the user wrote: usage. */
 static enum exit_code exit_of(enum err_code code)
@@ -40,9 +103,8 @@ int cli_fail(const struct cli *c, const struct err *e)
     } else {
         str_add(&out, str_text(&text));
     }
-    fputs(str_text(&out), stderr);
+    cli_note(&out);
     str_free(&text);
-    str_free(&out);
     return exit_of(e->code);
 }
 
@@ -112,20 +174,6 @@ void cli_wrap(struct str *out, size_t from, int hang)
         line += *line == '\n';
     }
     free(text);
-}
-
-void cli_put(struct str *out)
-{
-    fwrite(str_text(out), 1, out->len, stdout);
-    str_free(out);
-}
-
-void str_paint(struct str *out, bool on, const char *sgr, const char *text)
-{
-    if (on)
-        str_printf(out, "\033[%sm%s\033[0m", sgr, text);
-    else
-        str_add(out, text);
 }
 
 enum { PROGRESS_WIDTH = 32 };

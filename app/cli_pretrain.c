@@ -118,7 +118,9 @@ static void print_json(const struct pretrainer *x, const struct pretrain *p,
                           "resumed", done->resumed, "visits", done->visits, "of", done->of,
                           "finished", done->finished, "searches", x->visits);
     char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    puts(text);
+    struct str out = {0};
+    str_printf(&out, "%s\n", text);
+    cli_put(&out);
     free(text);
     json_decref(j);
 }

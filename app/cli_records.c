@@ -76,7 +76,7 @@ static bool do_import(struct ask *k, struct err *e)
     const char *from = ok ? k->args->word.data[1] : NULL;
     ok = ok && file_read(from, IMPORT_MAX_BYTES, &text, e)
       && records_import(k->r, streq(from, "-") ? "<stdin>" : from, str_text(&text), text.len,
-                        &added, e);
+                        k->c->cancel, &added, e);
     if (ok)
         add_added(k, &added);
     str_free(&text);
@@ -86,7 +86,8 @@ static bool do_import(struct ask *k, struct err *e)
 static bool do_merge(struct ask *k, struct err *e)
 {
     struct records_added added;
-    if (!one_file(k, "OTHER.db", e) || !records_merge(k->r, k->args->word.data[1], &added, e))
+    if (!one_file(k, "OTHER.db", e)
+        || !records_merge(k->r, k->args->word.data[1], k->c->cancel, &added, e))
         return false;
     add_added(k, &added);
     return true;

@@ -227,8 +227,7 @@ static void say(const struct run *r, struct str *line)
     if (!r->json)
         cli_put(line);
     else
-        fputs(str_text(line), stderr);
-    str_free(line);
+        cli_note(line);
     fflush(r->json ? stderr : stdout);
 }
 

@@ -217,13 +217,12 @@ static int end_study(const struct cli *c, const struct study_report *r, const st
     study_text(&text, r);
     study_json(&json, r);
     bool stopped = r->partial && cancelled(c->cancel);
-    const struct str *shown = args_has(c->args, OPT_JSON) ? &json : &text;
-    fwrite(str_text(shown), 1, shown->len, stdout);
     bool ok = !to || write_report(goal, r, &text, &json, &e);
     if (stopped && measured_any(r))
         keep(k, r);
     else if (!stopped && ok && k->mine)
         unlink(str_text(&k->path));
+    cli_put(args_has(c->args, OPT_JSON) ? &json : &text);
     str_free(&text);
     str_free(&json);
     if (!ok)

@@ -168,11 +168,13 @@ void records_list_json(struct str *out, const struct records *r, const struct re
 
 struct records_added { int64_t runs, records, known; };  /* known: were there already */
 /* All lines or none: the first one that is wrong is an error with line and column, and nothing
- * has changed.  name: for errors.  ERR_SYNTAX, ERR_TYPE, ERR_RANGE, ERR_NAME. */
+ * has changed; the same after a cancel.  name: for errors.  ERR_SYNTAX, ERR_TYPE, ERR_RANGE,
+ * ERR_NAME, ERR_CANCEL. */
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
-                    struct records_added *out, struct err *e);
-/* Everything of another records file, which stays as it is. */
-bool records_merge(struct records *r, const char *path, struct records_added *out, struct err *e);
+                    const struct cancel *c, struct records_added *out, struct err *e);
+/* Everything of another records file, which stays as it is, or with ERR_CANCEL nothing. */
+bool records_merge(struct records *r, const char *path, const struct cancel *c,
+                   struct records_added *out, struct err *e);
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 

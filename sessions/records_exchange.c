@@ -6,6 +6,11 @@
 
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 
+static bool goes_on(const struct cancel *c, struct err *e)
+{
+    return !cancelled(c) || err_set(e, ERR_CANCEL, "cancelled");
+}
+
 /* --- Out -------------------------------------------------------------------------------------- */
 
 struct exporter {
@@ -86,7 +91,12 @@ static bool agrees(struct records *r, const struct record *rec, struct err *e)
     return ok;
 }
 
-struct importer { struct records *r; struct records_added added; struct str agreed; };
+struct importer {
+    struct records *r;
+    const struct cancel *cancel;
+    struct records_added added;
+    struct str agreed;
+};
 
 static bool put_line(struct importer *im, bool is_run, const struct record *rec,
                      const struct record_run *run, struct err *e)
@@ -143,7 +153,9 @@ static bool import_lines(struct importer *im, const char *name, const char *text
         const char *end = memchr(text + at, '\n', n - at);
         size_t len = end ? (size_t)(end - text) - at : n - at;
         arena_reset(a);
-        if (len > LINE_MAX_BYTES) {
+        if (!goes_on(im->cancel, e)) {
+            ok = false;
+        } else if (len > LINE_MAX_BYTES) {
             ok = too_long(name, number, e);
         } else {
             const char *line = arena_bytes(a, text + at, len);
@@ -158,9 +170,9 @@ static bool import_lines(struct importer *im, const char *name, const char *text
 }
 
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
-                    struct records_added *out, struct err *e)
+                    const struct cancel *c, struct records_added *out, struct err *e)
 {
-    struct importer im = { .r = r };
+    struct importer im = { .r = r, .cancel = c };
     if (!records_begin(r, e))
         return false;
     bool ok = records_end(r, import_lines(&im, name, text, n, e), e);
@@ -173,13 +185,19 @@ bool records_import(struct records *r, const char *name, const char *text, size_
 /* --- Merge ------------------------------------------------------------------------------------ */
 
 /* A record of the other file with its run, which comes in when it is first met. */
-struct merger { struct records *to; struct records_added added; struct err *e; bool ok; };
+struct merger {
+    struct records *to;
+    const struct cancel *cancel;
+    struct records_added added;
+    struct err *e;
+    bool ok;
+};
 
 static bool merge_record(void *ctx, const struct record *rec)
 {
     struct merger *m = ctx;
     bool added = false;
-    m->ok = records_put(m->to, rec, &added, m->e);
+    m->ok = goes_on(m->cancel, m->e) && records_put(m->to, rec, &added, m->e);
     m->added.records += m->ok && added;
     m->added.known += m->ok && !added;
     return m->ok;
@@ -196,7 +214,7 @@ static bool merge_all(struct merger *m, struct records *from)
     m->ok = records_exec(from, "BEGIN", m->e) && records_runs(from, &all, a, &run, &n, m->e);
     for (int i = n - 1; m->ok && i >= 0; i--) {
         bool added = false;
-        m->ok = records_put_run(m->to, &run[i], &added, m->e);
+        m->ok = goes_on(m->cancel, m->e) && records_put_run(m->to, &run[i], &added, m->e);
         m->added.runs += m->ok && added;
     }
     if (m->ok && !records_each(from, &all, merge_record, m, &reading) && m->ok) {
@@ -208,10 +226,11 @@ static bool merge_all(struct merger *m, struct records *from)
     return m->ok;
 }
 
-bool records_merge(struct records *r, const char *path, struct records_added *out, struct err *e)
+bool records_merge(struct records *r, const char *path, const struct cancel *c,
+                   struct records_added *out, struct err *e)
 {
     struct records *from;
-    struct merger m = { .to = r, .e = e };
+    struct merger m = { .to = r, .cancel = c, .e = e };
     if (!records_open_other(path, &from, e))
         return false;
     bool ok = records_exists(from);

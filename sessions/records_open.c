@@ -208,7 +208,10 @@ static bool connect_to(struct records *r, const char *path, int flags, struct er
         return records_fail(r, e, "open the records");
     sqlite3_busy_timeout(r->db, BUSY_MS);
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_create_function(r->db, "is_alive", 1, SQLITE_UTF8, NULL, sql_is_alive, NULL, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_create_function(r->db, "is_alive", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+                            sql_is_alive, NULL, NULL);
     return records_exec(r, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL", e);
 }
@@ -305,6 +308,27 @@ static bool read_head(struct records *r, int64_t *application, int64_t *version,
     return ok;
 }
 
+/* Views, triggers and virtual tables are programs that run when a file is read or written: a
+ * stranger's file may have some, ours has none. */
+static bool plain_schema(struct records *r, struct err *e)
+{
+    sqlite3_stmt *s = NULL;
+    bool ok = sqlite3_prepare_v2(r->db, "SELECT name FROM sqlite_schema WHERE type NOT IN ('table',"
+                                        " 'index') OR sql NOT GLOB 'CREATE TABLE *' AND sql NOT"
+                                        " GLOB 'CREATE INDEX *' AND sql NOT GLOB 'CREATE UNIQUE"
+                                        " INDEX *' LIMIT 1", -1, &s, NULL) == SQLITE_OK;
+    int rc = ok ? sqlite3_step(s) : SQLITE_ERROR;
+    if (rc == SQLITE_ROW) {
+        ok = err_set(e, ERR_IO, "%s has views or triggers (%.100s), which no records have: nothing"
+                     " is read from it", r->path, column_text(s, 0));
+        err_fix(e, "its maker can export them: `tilescope records export`; import takes that");
+    } else if (rc != SQLITE_DONE) {
+        ok = records_fail(r, e, "read the records");
+    }
+    sqlite3_finalize(s);
+    return ok;
+}
+
 /* Whose file it is, by the numbers in its head; an empty one gets the schema. */
 static bool check_schema(struct records *r, struct err *e)
 {
@@ -321,6 +345,8 @@ static bool check_schema(struct records *r, struct err *e)
     }
     if (version > NEWEST)
         return newer(r, version, e);
+    if (!plain_schema(r, e))
+        return false;
     if (!r->reading && sqlite3_db_readonly(r->db, "main") == 1)
         return not_writable(r, e, "write the records");
     return (r->reading || use_log(r, e)) && (version == NEWEST || upgrade(r, e));

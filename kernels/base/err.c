@@ -62,34 +62,10 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* Length of the character at s: its UTF-8 sequence, or 1 with *ok false for a byte that must
- * not reach a terminal (controls other than tab, malformed UTF-8: a cut buffer may end in half
- * of one). */
-static size_t char_len(const char *s, bool *ok)
-{
-    unsigned char c = (unsigned char)*s;
-    *ok = c == '\t' || (c >= 0x20 && c != 0x7f);
-    if (c < 0x80)
-        return 1;
-    size_t left = strnlen(s, 4);
-    for (size_t n = 2; n <= left; n++)
-        if (utf8_valid(s, n, NULL))
-            return n;
-    *ok = false;
-    return 1;
-}
-
+/* A cut buffer may end in half of a character. */
 static void add_clean(struct str *out, const char *s)
 {
-    while (*s) {
-        bool ok;
-        size_t n = char_len(s, &ok);
-        if (ok)
-            str_add_n(out, s, n);
-        else
-            str_add_char(out, '?');
-        s += n;
-    }
+    str_add_shown(out, s, strlen(s), "\t");
 }
 
 /* Under the source line: tabs stay tabs and a character of several bytes counts once, so that the
@@ -101,15 +77,14 @@ static void add_caret(struct str *out, const struct err *e)
         return;
     size_t end = start + (size_t)(e->at.len > 1 ? e->at.len : 1);
     str_add(out, "  ");
+    bool ignored;
     for (size_t i = 0; i < start;) {
-        bool ok;
         str_add_char(out, e->source[i] == '\t' ? '\t' : ' ');
-        i += char_len(e->source + i, &ok);
+        i += i < size ? utf8_char(e->source + i, size - i, &ignored) : 1;
     }
     str_add_char(out, '^');
     for (size_t i = start; i < size && i < end;) {
-        bool ok;
-        i += char_len(e->source + i, &ok);
+        i += utf8_char(e->source + i, size - i, &ignored);
         if (i < size && i < end)
             str_add_char(out, '~');
     }

@@ -193,28 +193,6 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out)
     return true;
 }
 
-/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 when there is none: the table
- * of Unicode 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
-static size_t sequence_len(const unsigned char *s, size_t n)
-{
-    unsigned char c = s[0];
-    if (c < 0x80)
-        return 1;
-    size_t len = c >= 0xc2 && c <= 0xdf ? 2
-               : (c & 0xf0) == 0xe0 ? 3
-               : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (len == 0 || len > n)
-        return 0;
-    unsigned char lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-    unsigned char hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-    if (s[1] < lo || s[1] > hi)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
 bool str_to_double(const char *s, double *out)
 {
     static const char digits[] = "0123456789";
@@ -238,6 +216,28 @@ bool str_to_double(const char *s, double *out)
     return true;
 }
 
+/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 when there is none: the table
+ * of Unicode 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
+static size_t sequence_len(const unsigned char *s, size_t n)
+{
+    unsigned char c = s[0];
+    if (c < 0x80)
+        return 1;
+    size_t len = c >= 0xc2 && c <= 0xdf ? 2
+               : (c & 0xf0) == 0xe0 ? 3
+               : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (len == 0 || len > n)
+        return 0;
+    unsigned char lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    unsigned char hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    if (s[1] < lo || s[1] > hi)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
 bool utf8_valid(const char *s, size_t n, size_t *bad)
 {
     size_t i = 0;
@@ -251,4 +251,24 @@ bool utf8_valid(const char *s, size_t n, size_t *bad)
         i += len;
     }
     return true;
+}
+
+size_t utf8_char(const char *s, size_t n, bool *shown)
+{
+    const unsigned char *c = (const unsigned char *)s;
+    size_t len = sequence_len(c, n);
+    *shown = len > 0 && c[0] >= 0x20 && c[0] != 0x7f && !(c[0] == 0xc2 && c[1] < 0xa0);
+    return len > 0 ? len : 1;
+}
+
+void str_add_shown(struct str *out, const char *text, size_t n, const char *keep)
+{
+    for (size_t at = 0, len; at < n; at += len) {
+        bool shown;
+        len = utf8_char(text + at, n - at, &shown);
+        if (shown || (text[at] && strchr(keep, text[at])))
+            str_add_n(out, text + at, len);
+        else
+            str_add_char(out, '?');
+    }
 }

@@ -37,4 +37,9 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 bool str_to_double(const char *s, double *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
+/* Bytes of the character at s, n > 0 bytes before the end; *shown: a terminal may have it.  False
+ * for control characters (C0, DEL, C1) and malformed UTF-8, of which it is one byte. */
+size_t utf8_char(const char *s, size_t n, bool *shown);
+/* For a terminal: what it must not have becomes '?', but for the characters of keep. */
+void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
 #endif

@@ -52,6 +52,26 @@ t 0 '1 thread, avx2: 30 records, 24 right, best 0.333 ms \(30.0 GFLOP' records
 t 0 'another machine: Some CPU' records
 t 0 '"records": 30, "right": 24, "runs": 1' records --json
 
+# Texts of a stranger: no escape reaches a terminal, not from the records nor from a file's name.
+evil='\\u001b]0;owned\\u0007\\u009b31m\\u001b[1mx\\u007f'
+bad=$(lines eeee456789abcdef 5 "$here" 1 stopped |
+    sed "s/no end after 2 s/$evil/; s/0\\.1\\.0/$evil/; s/ppo/$evil/")
+TILESCOPE_RECORDS=$dir/evil.db t 0 'added 5 records' records import - <<< "$bad"
+for what in "show 1 -n 5" runs list "list --json" "show 1 --json" "best 1" export "runs --json"; do
+    # shellcheck disable=SC2086
+    TILESCOPE_RECORDS=$dir/evil.db t 0 '' records $what
+    same "no control characters: records $what" 0 \
+        "$(LC_ALL=C grep -c -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' <<< "$out")"
+done
+TILESCOPE_RECORDS=$dir/evil.db t 0 ']0;owned' records show 1 -n 5
+if command -v script > /dev/null; then
+    out=$(TILESCOPE_RECORDS=$dir/evil.db TERM=xterm NO_COLOR='' \
+        script -qc "'$TILESCOPE' records show 1 -n 5" /dev/null < /dev/null)
+    same 'nor with colours' 0 \
+        "$(LC_ALL=C grep -c -P '\x1b\]|\x1b\[1mx|\xc2[\x80-\x9f]' <<< "$out")"
+fi
+t 2 '^error: .*a\?\[31mb\.yaml' run "$dir/"$'a\e[31mb.yaml'
+
 # show and best: this machine's only, unless asked.
 t 0 '24 ok, 6 timeout' records show $gmm
 t 0 'the last 4 of 30' records show 1 -n 4

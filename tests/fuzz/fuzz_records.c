@@ -26,7 +26,7 @@ static void check_taken(struct records *r, int64_t records)
     FUZZ_CHECK(count(r) == records, "%lld were added, %lld are there", (long long)records,
                (long long)count(r));
     FUZZ_CHECK(records_export(r, &all, &out, &n, &e), "%s", e.text);
-    if (!records_import(r, "again", str_text(&out), out.len, &again, &e))
+    if (!records_import(r, "again", str_text(&out), out.len, NULL, &again, &e))
         fail("an export is refused: %s", e.text);
     FUZZ_CHECK(again.records == 0 && again.known == records, "%lld are new in the same export",
                (long long)again.records);
@@ -41,7 +41,7 @@ int fuzz_records(const uint8_t *data, size_t n)
     char *text = fuzz_text(data, n);
     if (!r && !records_open(":memory:", &r, &e))
         fail("%s", e.text);
-    if (records_import(r, "fuzz", text, n, &added, &e)) {
+    if (records_import(r, "fuzz", text, n, NULL, &added, &e)) {
         check_taken(r, added.records);
         records_close(r);                /* runs without records would stay */
         r = NULL;

@@ -572,6 +572,21 @@ static void refused_files(void **state)
     records_close(records_must_open(path));
     run_sql("PRAGMA user_version = 99");
     check_refused("of a newer tilescope (format 99", "update tilescope");
+    run_sql("PRAGMA user_version = 1; CREATE INDEX mine ON record(date); ANALYZE");
+    records_close(records_must_open(path));
+    static const char *const program[][2] = {
+        { "CREATE VIEW mine2 AS SELECT 1", "DROP VIEW mine2" },
+        { "CREATE TRIGGER mine2 AFTER INSERT ON record BEGIN DELETE FROM record; END",
+          "DROP TRIGGER mine2" },
+        { "CREATE VIRTUAL TABLE mine2 USING fts5(x)", "DROP TABLE mine2" },
+    };
+    bool fts = sqlite3_compileoption_used("ENABLE_FTS5");
+    for (int i = 0; i < COUNT_OF(program) - !fts; i++) {
+        run_sql(program[i][0]);
+        check_refused("has views or triggers (mine2), which no records have", "records export");
+        run_sql(program[i][1]);
+        records_close(records_must_open(path));
+    }
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     check_refused("is a folder", "records.db");

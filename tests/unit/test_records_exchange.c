@@ -11,6 +11,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "sessions/records_impl.h"
 #include "tests/unit/records_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -61,7 +62,7 @@ static struct records *filled(const char *file, int n)
 static void import_all(struct records *r, const struct str *text, struct records_added *added)
 {
     struct err e = {0};
-    if (!records_import(r, "x.jsonl", str_text(text), text->len, added, &e))
+    if (!records_import(r, "x.jsonl", str_text(text), text->len, NULL, added, &e))
         fail_msg("line %d, column %d: %s", e.at.line, e.at.col, e.text);
 }
 
@@ -96,7 +97,7 @@ static void merging(void **state)
     records_must_export(from, &before);
     records_close(from);
     for (int i = 0; i < 2; i++) {
-        assert_true(records_merge(r, other, &added, &e));
+        assert_true(records_merge(r, other, NULL, &added, &e));
         assert_int_equal(added.runs, i ? 0 : 2);
         assert_int_equal(added.records, i ? 0 : 40);
         assert_int_equal(added.known, i ? 40 : 0);
@@ -106,17 +107,57 @@ static void merging(void **state)
     records_must_export(from, &after);
     assert_string_equal(str_text(&before), str_text(&after));
     records_close(from);
-    assert_true(records_merge(r, path, &added, &e));          /* itself */
+    assert_true(records_merge(r, path, NULL, &added, &e));          /* itself */
     assert_int_equal(added.known, 56);
-    assert_false(records_merge(r, "/none/at/all.db", &added, &e));
+    assert_false(records_merge(r, "/none/at/all.db", NULL, &added, &e));
     assert_true(file_write_atomic(other, "garbage in a file", 17, &e));
-    assert_false(records_merge(r, other, &added, &e));
+    assert_false(records_merge(r, other, NULL, &added, &e));
     assert_non_null(strstr(e.text, "damaged"));
     assert_null(strstr(e.fix, "aside"));                       /* it would move the wrong file */
     assert_int_equal(records_count(r), 56);
     records_close(r);
     str_free(&before);
     str_free(&after);
+}
+
+/* A cancel comes with the tenth record that is written. */
+struct stop { struct cancel cancel; int left; };
+
+static int stop_later(unsigned what, void *ctx, void *statement, void *sql)
+{
+    struct stop *stop = ctx;
+    (void)what, (void)statement;
+    if (strstr(sql, "INTO record(") && --stop->left == 0)
+        atomic_store(&stop->cancel.raised, 1);
+    return 0;
+}
+
+/* Stopped half-way, nothing has come in; once more, all of it does. */
+static void stopped_half_way(void **state)
+{
+    (void)state;
+    struct records *from = filled(other, 20), *r = filled(path, 8);
+    struct records_added added = { .records = 7 };
+    struct str text = {0};
+    struct err e;
+    records_must_export(from, &text);
+    records_close(from);
+    for (int i = 0; i < 2; i++) {
+        struct stop stop = { .left = 10 };
+        assert_int_equal(sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT, stop_later, &stop), SQLITE_OK);
+        assert_false(i == 0 ? records_merge(r, other, &stop.cancel, &added, &e)
+                            : records_import(r, "x", str_text(&text), text.len, &stop.cancel,
+                                             &added, &e));
+        assert_int_equal(e.code, ERR_CANCEL);
+        assert_int_equal(stop.left, 0);
+        assert_int_equal(added.records, 7);
+        assert_int_equal(records_count(r), 16);
+    }
+    sqlite3_trace_v2(r->db, 0, NULL, NULL);
+    assert_true(records_merge(r, other, NULL, &added, &e));
+    assert_int_equal(records_count(r), 56);
+    records_close(r);
+    str_free(&text);
 }
 
 /* When records are asked for, a tuner starts a run in the file that they come from. */
@@ -151,13 +192,13 @@ static void merged_while_it_grows(void **state)
     struct err e;
     records_close(from);
     sqlite3_auto_extension((void (*)(void))watch);
-    bool ok = records_merge(r, other, &added, &e);
+    bool ok = records_merge(r, other, NULL, &added, &e);
     sqlite3_reset_auto_extension();
     if (!ok)
         fail_msg("%s", e.text);
     assert_true(late_runs > 0);
     assert_int_equal(added.records, 40);
-    assert_true(records_merge(r, other, &added, &e));
+    assert_true(records_merge(r, other, NULL, &added, &e));
     assert_int_equal(added.runs, 1);
     assert_int_equal(added.records, 1);
     records_close(r);
@@ -187,7 +228,7 @@ static void two_accounts(void **state)
     char *at = strstr(str_text(&out), "\"seed\": 5");
     assert_non_null(at);
     at[8] = '6';
-    assert_false(records_import(to, "x", str_text(&out), out.len, &added, &e));
+    assert_false(records_import(to, "x", str_text(&out), out.len, NULL, &added, &e));
     assert_int_equal(e.code, ERR_NAME);
     assert_non_null(strstr(e.text, "is another run here"));
     records_close(r);
@@ -292,7 +333,7 @@ static void wrong_lines(void **state)
         replace(&fresh_record, REC, "0123456789abcdef", "fedcba9876543210");
         str_printf(&text, "%s\n%s%s", str_text(&fresh), str_text(&fresh_record),
                    str_text(&line));
-        if (records_import(r, "x.jsonl", str_text(&text), text.len, &added, &e))
+        if (records_import(r, "x.jsonl", str_text(&text), text.len, NULL, &added, &e))
             fail_msg("row %d: %s was taken", i, wrong[i].to);
         const char *at = wrong[i].at ? strstr(str_text(&line), wrong[i].at) : NULL;
         if (!strstr(e.text, wrong[i].says) || e.at.line != 4 || !streq(e.at.file, "x.jsonl")
@@ -361,7 +402,7 @@ static void corrupted_exports(void **state)
             default: memmove(bad.data + at, bad.data + at + n, bad.len - at - n); bad.len -= n;
             }
         }
-        bool ok = records_import(to, "x", str_text(&bad), bad.len, &added, &e);
+        bool ok = records_import(to, "x", str_text(&bad), bad.len, NULL, &added, &e);
         int now = records_count(to);
         if (now != count + (int)added.records || (!ok && (added.records || !e.text[0])))
             fail_msg("round %d: %d records before, %d after, %s", round, count, now, e.text);
@@ -413,8 +454,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(there_and_back), T(merging), T(merged_while_it_grows), T(two_accounts),
-        T(wrong_lines), T(task_of_a_graph), T(corrupted_exports), T(documented),
+        T(there_and_back), T(merging), T(stopped_half_way), T(merged_while_it_grows),
+        T(two_accounts), T(wrong_lines), T(task_of_a_graph), T(corrupted_exports), T(documented),
     };
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);
