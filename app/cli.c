@@ -191,14 +191,14 @@ void cli_close(struct opened *o)
     o->session = NULL;
 }
 
-bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct err *e)
+bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e)
 {
     *out = (struct goal){ .path = path };
     if (!path)
         return true;
     if (streq(path, "-"))
         return err_set(e, ERR_IO, "a session is written to a file, not to standard output");
-    out->seen = session_saw(o->session, path);
+    out->seen = session_saw(s, path);
     if (out->seen == FILE_ANYTHING)
         out->seen = file_seen(path);
     return file_may_write(path, e);

@@ -36,7 +36,7 @@ void cli_close(struct opened *o);
 /* Where a session goes, and what was there before anything was measured; path NULL: nowhere. */
 struct goal { const char *path; uint64_t seen; };
 /* Before hours of measuring, not after: whether it can be written. */
-bool cli_goal(const struct opened *o, const char *path, struct goal *out, struct err *e);
+bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
 /* When somebody else wrote the file meanwhile, the session goes beside it, and *e says where. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
 bool cli_says_beside(const char *path, const char *where, struct err *e);

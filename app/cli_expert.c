@@ -39,7 +39,7 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
 
 /* The session as it was opened, with the steps of the schedule behind its own.  m is of these
  * alone: behind other steps they are another program. */
-static bool write_session(struct session *s, const struct expert_schedule *x, const char *path,
+static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {
     if (history_current(s->history)->program->n_steps > 0)
@@ -48,10 +48,10 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
         if (!history_apply(s->history, x->step[i], e))
             return false;
     if (m && session_measured_here(s) > 0)
-        fprintf(stderr, "note: %s has no numbers of another machine\n", path);
+        fprintf(stderr, "note: %s has no numbers of another machine\n", to->path);
     if (m)
         history_set_measured(s->history, history_current(s->history)->id, m);
-    return session_save(s, path, e);
+    return cli_save(s, to, e);
 }
 
 static bool choose(const struct cli *c, struct session *s, const struct asked *o, struct err *e)
@@ -60,17 +60,18 @@ static bool choose(const struct cli *c, struct session *s, const struct asked *o
     struct experts all;
     struct expert_schedule list[MOST_SCHEDULES];
     struct measurement *m = calloc(1, sizeof *m);
-    const char *spec = history_spec(s->history), *to = args_value(c->args, OPT_OUTPUT);
+    const char *spec = history_spec(s->history);
+    struct goal to;
     struct progress pr = cli_progress(c);
     struct measure_opts mo = { .meters = METER_CLOCK, .threads = (int)o->threads, .seed = 1,
                                .time_s = o->time_s };
     int n, best = 0, most = o->measured ? (int)o->measured : 1;
-    bool ok = experts_read(a, &all, e)
+    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && experts_read(a, &all, e)
            && expert_schedules(a, &all, spec, NULL, (int)o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);
-    if (ok && to)
-        ok = write_session(s, &list[best], to, o->measured ? m : NULL, e);
+    if (ok && to.path)
+        ok = write_session(s, &list[best], &to, o->measured ? m : NULL, e);
     else if (ok)
         print_schedule(a, spec, &list[best], o->measured ? m : NULL);
     free(m);

@@ -398,7 +398,7 @@ static int run_as_told(struct run *r)
     if (to && !to[0])
         code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
     else
-        code = cli_goal(&o, to, &r->to, &e) ? run_opened(r, &o) : cli_fail(c, &e);
+        code = cli_goal(o.session, to, &r->to, &e) ? run_opened(r, &o) : cli_fail(c, &e);
     str_free(&r->machine);
     str_free(&r->loss);
     free(r->opts.detail);

@@ -398,7 +398,7 @@ static int tune(struct tuner *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
-    bool ok = cli_goal(&o, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+    bool ok = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
            && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);
     code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);

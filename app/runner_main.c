@@ -1,6 +1,9 @@
+#include <signal.h>
+
 #include "profile/measure.h"
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN);           /* as tilescope itself */
     return runner_main(argc, argv);
 }

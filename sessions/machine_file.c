@@ -266,6 +266,15 @@ static int doubts(const struct machine_model *m, const struct machine_model *bef
     return found;
 }
 
+/* Before a minute of measuring, not after. */
+static bool may_store(struct err *e)
+{
+    struct str path = {0};
+    bool ok = machine_file_path(&path, e) && file_may_write(str_text(&path), e);
+    str_free(&path);
+    return ok;
+}
+
 /* Unless what is there is better: it may have come while this was measured. */
 static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
 {
@@ -291,6 +300,8 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
     char ignored[512];
     struct err why;
     *out = (struct machine_fresh){ .tries = 0 };
+    if (!may_store(e))
+        return false;
     bool stored = machine_file_load(m, &out->before, &why);
     bool sound = stored && doubts(&out->before, NULL, ignored, sizeof ignored) == 0;
     const struct machine_model *good = sound ? &out->before : NULL;

@@ -84,7 +84,11 @@ bool records_fail(struct records *r, struct err *e, const char *doing)
         err_set(e, ERR_IO, "cannot %s: no space is left for %s", doing, r->path);
         return err_fix(e, "make room, or TILESCOPE_RECORDS=FILE; nothing recorded is lost");
     default:
-        return err_set(e, ERR_IO, "cannot %s in %s: %s", doing, r->path, said);
+        err_set(e, ERR_IO, "cannot %s in %s: %s", doing, r->path, said);
+        if (r->db && sqlite3_system_errno(r->db) != 0)
+            err_set(e, ERR_IO, "cannot %s in %s: %s (%s)", doing, r->path, said,
+                    strerror(sqlite3_system_errno(r->db)));
+        return false;
     }
 }
 

@@ -50,6 +50,17 @@ cmp -s <(echo "$out") "$dir/report/rows.json" \
 grep -q '<svg' "$dir/report/rows.loads.svg" && pass 'a chart' || flunk 'a chart'
 same 'no chart of what was not measured' '' "$(find "$dir/report" -name 'rows.latency.svg')"
 t 0 'reused +8 cells' study "$rows" --resume "$dir/report/rows.json"
+# Somebody else writes the report meanwhile: both stay.
+echo mine > "$dir/r.json"
+printf '#!/bin/sh\necho edited >> "%s/r.json"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
+chmod +x "$dir/slow-cc"
+t 2 'somebody else wrote .*r.json while this ran: .* in .*/r-2.json' \
+    study "$rows" --scale 0.5 --compiler "$dir/slow-cc" -o "$dir/r.json"
+same 'the edit is there' edited "$(tail -n 1 "$dir/r.json")"
+t 0 'reused +4 cells' study "$rows" --scale 0.5 --compiler "$dir/slow-cc" \
+    --resume "$dir/r-2.json" -o "$dir/r.json"
+same 'it is written over else' 0 "$(grep -c edited "$dir/r.json")"
+
 out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" study alt.fig1.c2d 2> "$dir/err")
 same 'Ctrl-C: exit 130' 130 $?
 grep -q '^PARTIAL' <<< "$out" && grep -q 'left out: cancelled' <<< "$out" \

@@ -17,6 +17,9 @@ t 2 'tune takes no --save' tune "$op" --save
 t 2 'only layout steps can be pinned' tune "$op" --pin 'loop parallel C M'
 t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
 
+t 2 'E_IO' tune "$op" --budget 24 -o "$dir/none/out.yaml"
+same 'nothing was measured' 0 "$(records)"
+
 t 0 '^trials: +24 of 24, budget spent \(evo, seed 7\)' tune "$op" --budget 24 "${quick[@]}" \
     -o "$dir/out.yaml"
 grep -q '^verified: true' <<< "$out" && pass 'verified' || flunk 'verified' "$out"
@@ -188,4 +191,14 @@ t 0 'layout set B "N/16 K 16n"' tune "$op" --steps "$dir/s.steps" --budget 16 "$
     --loop-only
 grep -q '^layout set [AC]' <<< "$out" && flunk 'only loops' "$out" || pass 'only loops'
 t 0 'layout set A "K M"' tune "$op" --budget 16 "${quick[@]}" --pin 'layout set A "K M"'
+# Somebody edits the file while it is tuned, under whatever name: the edit and the result both stay.
+printf '#!/bin/sh\necho "# edited" >> "%s/own.yaml"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
+chmod +x "$dir/slow-cc"
+cp "$dir/out.yaml" "$dir/own.yaml"
+t 2 'somebody else wrote .*own.yaml while this ran: .* in .*/own-2.yaml' \
+    tune "$dir/own.yaml" --fresh --budget 8 "${quick[@]}" --compiler "$dir/slow-cc" \
+    -o "$dir/./own.yaml"
+same 'the edit is there' '# edited' "$(tail -n 1 "$dir/own.yaml")"
+t 0 '^operator: gmm' show "$dir/own-2.yaml" --what yaml
+
 finish
