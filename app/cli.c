@@ -215,6 +215,8 @@ bool cli_says_beside(const char *path, const char *where, struct err *e)
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
     struct err ignored;
+    char path[sizeof s->path];           /* to->path may be s->path, which is about to change */
+    snprintf(path, sizeof path, "%s", to->path);
     if (session_save_over(s, to->path, to->seen, e))
         return true;
     if (e->code != ERR_CHANGED) {
@@ -222,9 +224,9 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
             err_fix(e, "nothing is lost: the start screen of tilescope has this session");
         return false;
     }
-    if (!session_save_beside(s, to->path, e))
+    if (!session_save_beside(s, path, e))
         return false;
-    return cli_says_beside(to->path, s->path, e);
+    return cli_says_beside(path, s->path, e);
 }
 
 /* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
