@@ -186,11 +186,12 @@ static void show_progress(void *ctx, const char *what, double fraction)
     if (!c->progress || (now - last < 0.05 && fraction < 1))
         return;
     last = now;
-    char text[96];
-    int n = snprintf(text, sizeof text, "%.60s", what);
+    struct str text = {0};
+    str_add_shown(&text, what, strnlen(what, 60), "");
     if (fraction >= 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, " %3.0f %%", 100 * fmin(fraction, 1));
-    fprintf(stderr, "\r%-*s\r%.*s", PROGRESS_WIDTH, "", n < (int)sizeof text ? n : 0, text);
+        str_printf(&text, " %3.0f %%", 100 * fmin(fraction, 1));
+    fprintf(stderr, "\r%-*s\r%s", PROGRESS_WIDTH, "", str_text(&text));
+    str_free(&text);
 }
 
 struct progress cli_progress(const struct cli *c)
