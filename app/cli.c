@@ -198,6 +198,9 @@ bool cli_goal(const struct session *s, const char *path, struct goal *out, struc
         return true;
     if (streq(path, "-"))
         return err_set(e, ERR_IO, "a session is written to a file, not to standard output");
+    if (strlen(path) >= sizeof s->path)
+        return err_set(e, ERR_IO, "-o: a name of %zu bytes; at most %zu are allowed", strlen(path),
+                       sizeof s->path - 1);
     out->seen = session_saw(s, path);
     if (out->seen == FILE_ANYTHING)
         out->seen = file_seen(path);

@@ -111,11 +111,17 @@ static void keep(void *ctx, const struct study_report *r)
 
 /* Before hours of measuring, not after; and what was there then.  -o FILE.json and FILE.txt are one
  * file; anything else is a folder for all of them. */
-static bool may_write(const char *to, struct goal *out, struct err *e)
+static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
     *out = (struct goal){ .path = to, .seen = file ? file_seen(to) : FILE_ANYTHING };
-    return !to || (file ? file_may_write(to, e) : dir_make(to, e));
+    if (!to || file)
+        return !to || file_may_write(to, e);
+    struct str first = {0};
+    str_printf(&first, "%s/%s.txt", to, id);
+    bool ok = dir_make(to, e) && file_may_write(str_text(&first), e);
+    str_free(&first);
+    return ok;
 }
 
 static bool read_earlier(const struct args *a, const struct study *s, struct kept *k,
@@ -243,7 +249,8 @@ static int run_study(const struct cli *c, const struct study *s, struct study_op
     struct kept k = {0};
     struct goal to;
     struct str earlier = {0};
-    bool ok = kept_path(c->args, s, &k, &e) && may_write(args_value(c->args, OPT_OUTPUT), &to, &e)
+    bool ok = kept_path(c->args, s, &k, &e)
+           && may_write(args_value(c->args, OPT_OUTPUT), s->id, &to, &e)
            && read_earlier(c->args, s, &k, o, &earlier, &e);
     o->keep = keep;
     o->keep_ctx = &k;

@@ -173,7 +173,7 @@ uint64_t session_saw(const struct session *s, const char *path)
 static bool save(struct session *s, const char *path, uint64_t seen, bool beside, struct err *e)
 {
     struct str text = {0}, where = {0};
-    const size_t longest = sizeof s->path - sizeof "-999";
+    const size_t longest = sizeof s->path - (beside ? sizeof "-999" : 1);
     if (streq(path, "-") || strlen(path) > longest) {
         err_set(e, ERR_IO, "a session cannot be saved as \"%.200s\"", path);
         return err_fix(e, "a file name of at most %zu bytes", longest);

@@ -1,5 +1,6 @@
 /* YAML -> study: cases and variants. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include "kernels/base/file.h"
 #include "sessions/session_impl.h"
@@ -223,8 +224,11 @@ static bool no_session(struct study_loader *l, const struct ynode *node,
                        const struct study_variant *v, bool read, const struct err *why)
 {
     if (read) {
-        err_set(l->e, why->code, "session: %.300s is no session for this tilescope, from line %d,"
-                " column %d on", v->session, why->at.line, why->at.col);
+        char from[64] = "";
+        if (why->at.line > 0)
+            snprintf(from, sizeof from, ", from line %d, column %d on", why->at.line, why->at.col);
+        err_set(l->e, why->code, "session: %.300s is no session for this tilescope%s", v->session,
+                from);
         err_fix(l->e, "`tilescope show FILE` says what is wrong with it");
     } else {
         err_set(l->e, why->code, "session: %.300s: %.300s", v->session, why->text);

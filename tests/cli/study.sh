@@ -50,6 +50,10 @@ cmp -s <(echo "$out") "$dir/report/rows.json" \
 grep -q '<svg' "$dir/report/rows.loads.svg" && pass 'a chart' || flunk 'a chart'
 same 'no chart of what was not measured' '' "$(find "$dir/report" -name 'rows.latency.svg')"
 t 0 'reused +8 cells' study "$rows" --resume "$dir/report/rows.json"
+mkdir -p "$dir/taken/rows.txt"
+t 2 'rows.txt: it is not a regular file' study "$rows" -o "$dir/taken"
+same 'nothing was measured' 0 "$(grep -c 'lanes or not' <<< "$out")"
+
 # Somebody else writes the report meanwhile: both stay.
 echo mine > "$dir/r.json"
 printf '#!/bin/sh\necho edited >> "%s/r.json"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <jansson.h>
 #include "app/cli.h"
 #include "app/help.h"
@@ -259,13 +260,46 @@ static void test_list_json(void **state)
         json_decref(run_json(list[i]));
 }
 
+/* What cli_put prints, with the output of this process put aside. */
+static void printed(struct str *out, char *to, size_t size)
+{
+    FILE *aside = tmpfile();
+    assert_non_null(aside);
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    assert_true(old >= 0 && dup2(fileno(aside), STDOUT_FILENO) >= 0);
+    cli_put(out);
+    fflush(stdout);
+    assert_true(dup2(old, STDOUT_FILENO) >= 0);
+    close(old);
+    rewind(aside);
+    to[fread(to, 1, size - 1, aside)] = '\0';
+    fclose(aside);
+}
+
+/* Also where a text, or what is painted, has an escape of its own that looks like ours. */
+static void test_escapes(void **state)
+{
+    (void)state;
+    struct str out = {0};
+    char got[200];
+    str_paint(&out, true, PAINT_GOOD, "good");
+    str_add(&out, " \033[32mbad\033[0m \xc2\x9b" "1m\xff\x7f\a\r\tok \xc2\xb5\n");
+    str_paint(&out, true, PAINT_BAD, "a\033]0;b\a");
+    str_paint(&out, false, PAINT_BAD, "plain");
+    printed(&out, got, sizeof got);
+    assert_string_equal(got, "\033[32mgood\033[0m ?[32mbad?[0m ?1m????\tok \xc2\xb5\n"
+                             "\033[1;31ma?]0;b?\033[0mplain");
+    assert_int_equal(out.len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),    cmocka_unit_test(test_random_words),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_help),     cmocka_unit_test(test_run_json),
-        cmocka_unit_test(test_list_json),
+        cmocka_unit_test(test_list_json), cmocka_unit_test(test_escapes),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
 }

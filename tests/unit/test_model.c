@@ -716,6 +716,13 @@ static void test_changed_on_disk(void **state)
     assert_shows(m, "Enter again overwrites it, Esc keeps it");
     press(m, "Esc");
     assert_true(m->session->dirty);
+    press(m, ": w Space . / g m m . y a m l Enter");          /* the same file */
+    assert_shows(m, "gmm.yaml changed on disk");
+    assert_true(file_write_atomic("gmm.yaml", "newer", 5, &e));
+    press(m, "Enter");                                        /* not what was asked about */
+    assert_shows(m, "gmm.yaml changed on disk");
+    assert_int_equal(file_seen("gmm.yaml"), file_content("newer", 5));
+    press(m, "Esc");
     press(m, "q y");
     assert_shows(m, "gmm.yaml changed on disk");
     press(m, "Esc");

@@ -218,6 +218,10 @@ static void test_files_of_a_stranger(void **state)
     alarm(0);
     assert_non_null(strstr(str_text(&out), "is a pipe or a device, not a file"));
     assert_int_equal(unlink(path), 0);
+    assert_true(file_write_atomic(path, "", 0, &e));
+    str_clear(&out);
+    try_edit(&out, "- {id: plain}", edit);
+    assert_non_null(strstr(str_text(&out), "is no session for this tilescope ["));
     static const char *const before[] = { "", "tilescope: 1\noperator: ", "tilescope: ", "- ",
                                           "tilescope: 1\noperator: gmm m=1 k=1 n=1\nsteps:\n- " };
     for (int i = 0; i < COUNT_OF(before); i++) {
