@@ -295,29 +295,39 @@ static void read_recent(struct str *out)
     str_free(&path);
 }
 
-void recent_remember(const char *path)
+/* first, and those of old that are another one. */
+static void put_first(struct str *out, const char *first, struct str *old)
 {
-    struct str old = {0}, text = {0}, file = {0};
-    struct err ignored;
     char *rest = NULL;
     int n = 1;
-    add_absolute(&text, path);
-    if (strchr(str_text(&text), '\n') || !recent_file(&file, &ignored))
-        goto done;
-    size_t first = text.len;
-    str_add_char(&text, '\n');
-    read_recent(&old);
-    for (char *line = old.data ? strtok_r(old.data, "\n", &rest) : NULL; line && n < RECENT_MAX;
+    str_clear(out);
+    str_printf(out, "%s\n", first);
+    for (char *line = old->data ? strtok_r(old->data, "\n", &rest) : NULL; line && n < RECENT_MAX;
          line = strtok_r(NULL, "\n", &rest))
-        if (strlen(line) != first || strncmp(line, text.data, first) != 0) {
-            str_printf(&text, "%s\n", line);
+        if (!streq(line, first)) {
+            str_printf(out, "%s\n", line);
             n++;
         }
-    file_write_atomic(str_text(&file), str_text(&text), text.len, &ignored);
-done:
+}
+
+/* Several processes may save at once: who comes late begins again with what is there then. */
+void recent_remember(const char *path)
+{
+    struct str first = {0}, old = {0}, text = {0}, file = {0};
+    struct err e;
+    add_absolute(&first, path);
+    bool done = strchr(str_text(&first), '\n') || !recent_file(&file, &e);
+    for (int i = 0; !done && i < 100; i++) {
+        uint64_t seen = file_seen(str_text(&file));
+        read_recent(&old);
+        put_first(&text, str_text(&first), &old);
+        done = file_replace(str_text(&file), seen, str_text(&text), text.len, &e)
+            || e.code != ERR_CHANGED;
+    }
     str_free(&file);
     str_free(&text);
     str_free(&old);
+    str_free(&first);
 }
 
 void session_remember(const struct session *s)

@@ -181,6 +181,13 @@ static void made_up(void *ctx, const char *workload, struct tune_candidate *c)
     w->measured++;
 }
 
+static void counted(void *ctx, const char *workload, struct tune_candidate *c)
+{
+    struct watched w = {0};
+    (void)ctx;
+    made_up(&w, workload, c);
+}
+
 static void visited(void *ctx, const struct pretrain_visit *v)
 {
     struct watched *w = ctx;
@@ -255,6 +262,36 @@ static void a_stopped_training_goes_on_to_the_same_weights(void **state)
     str_free(&again);
 }
 
+/* Somebody else writes the file while the second workload is trained on. */
+static void written_over(void *ctx, const struct pretrain_visit *v)
+{
+    struct err e;
+    (void)v;
+    assert_true(file_write_atomic(ctx, "somebody else's", 15, &e));
+}
+
+static void weights_of_others_stay(void **state)
+{
+    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    struct watched w = {0};
+    struct arena *a = arena_new();
+    const struct pretrain *p;
+    struct pretrain_done done;
+    struct err e;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/w", dir);
+    struct pretrain_opts o = { .weights = path, .measure = counted, .visited = written_over,
+                               .ctx = path };
+    assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
+    assert_false(pretrain_run(p, &o, &w.cancel, &done, &e));
+    assert_int_equal(e.code, ERR_CHANGED);
+    assert_int_equal(file_seen(path), file_content("somebody else's", 15));
+    unlink(path);
+    rmdir(dir);
+    arena_free(a);
+}
+
 static void another_training_is_not_resumed(void **state)
 {
     char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
@@ -290,6 +327,7 @@ int main(void)
         cmocka_unit_test(all_bytes_are_read),
         cmocka_unit_test(weights_go_through_a_file),
         cmocka_unit_test(a_stopped_training_goes_on_to_the_same_weights),
+        cmocka_unit_test(weights_of_others_stay),
         cmocka_unit_test(another_training_is_not_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1156,6 +1156,39 @@ static void test_savers_at_once(void **state)
     str_free(&path);
 }
 
+/* Each of many processes that save at once is among the recent ones. */
+static void test_recent_of_many(void **state)
+{
+    (void)state;
+    enum { MANY = 16 };
+    static char recent[32][512];
+    pid_t child[MANY];
+    struct session *s = NULL;
+    struct err e;
+    int start[2], status, found = 0;
+    assert_int_equal(pipe(start), 0);
+    for (int i = 0; i < MANY; i++)
+        if ((child[i] = fork()) == 0) {
+            struct str path = {0};
+            char c;
+            str_printf(&path, "%s/many-%d.yaml", state_dir, i);
+            close(start[1]);
+            bool ok = session_new(GMM, &s, &e);
+            (void)!read(start[0], &c, 1);
+            _exit(ok && session_save(s, str_text(&path), &e) ? 0 : 1);
+        }
+    close(start[0]);
+    close(start[1]);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    int n = session_recent(recent, COUNT_OF(recent));
+    for (int i = 0; i < n; i++)
+        found += strstr(recent[i], "/many-") != NULL;
+    assert_int_equal(found, MANY);
+}
+
 /* Killed while it writes: the file is the old one or the new one, never a piece. */
 static void test_kill_while_saving(void **state)
 {
@@ -1219,6 +1252,7 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_changed_on_disk),
         cmocka_unit_test(test_savers_at_once),
+        cmocka_unit_test(test_recent_of_many),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_recent),
         cmocka_unit_test(test_autosave),
