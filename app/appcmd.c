@@ -7,7 +7,7 @@
 #include "app/view.h"
 #include "kernels/base/file.h"
 #include "sessions/export.h"
-#include "sessions/onnx.h"
+#include "sessions/onnx_session.h"
 
 static const struct app_info infos[] = {
 #define APP_COMMAND(id, name, syntax, help) {name, syntax, help},

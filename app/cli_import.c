@@ -3,7 +3,8 @@
 
 #include "app/cli.h"
 #include "kernels/base/file.h"
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
+#include "sessions/onnx_session.h"
 
 static bool list_nodes(const char *path, struct str *out, int *missing, struct err *e)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "profile/machine.h"
-#include "sessions/onnx.h"
+#include "sessions/onnx_session.h"
 
 bool session_new(const char *spec, struct session **out, struct err *e)
 {

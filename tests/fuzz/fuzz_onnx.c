@@ -1,6 +1,6 @@
 #include <stdlib.h>
 #include "kernels/ops/graph.h"
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SMALL_ELEMS 20000

@@ -7,7 +7,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/run_program.h"
 

@@ -12,7 +12,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
 #include "tests/unit/onnx_case.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 /* Constants of the model: what shapes and integers are computed from is known now. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Element-wise operators, products, normalisation and reductions. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <float.h>
 #include <math.h>

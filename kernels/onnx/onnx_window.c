@@ -1,5 +1,5 @@
 /* Convolutions, transposed convolutions and pools. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <float.h>
 #include <stdio.h>

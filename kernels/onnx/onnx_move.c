@@ -1,5 +1,5 @@
 /* Operators that move data: shapes, slices, joins, padding. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
 

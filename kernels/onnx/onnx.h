@@ -4,10 +4,14 @@
  * Reading is strict: whatever is wrong with a file is an error that names the node or tensor and
  * the field.  An operator that has no statement is no error: its node carries the reason, and so do
  * the nodes that read its results. */
-#ifndef TS_SESSIONS_ONNX_H
-#define TS_SESSIONS_ONNX_H
+#ifndef TS_ONNX_H
+#define TS_ONNX_H
+#include <stdint.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
 #include "kernels/base/vec.h"
-#include "sessions/session.h"
 
 enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
 
@@ -85,6 +89,4 @@ bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *gi
 void onnx_graph_free(struct onnx_graph *g);
 /* Every node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
-/* The file as a session; ERR_ENV names the nodes that are not supported. */
-bool onnx_session(const char *path, struct session **out, struct err *e);
 #endif

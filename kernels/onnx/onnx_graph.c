@@ -1,5 +1,5 @@
 /* ONNX model -> statements of a composed graph: values, names, the order of things. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <ctype.h>
 #include <stdarg.h>

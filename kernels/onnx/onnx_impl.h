@@ -1,12 +1,12 @@
-/* What the parts of the ONNX importer share.  Only sessions/onnx_*.c include this.
+/* What the parts of the ONNX importer share.  Only the files of kernels/onnx include this.
  *
  * Handlers turn a node into statements.  A statement is known by its index until the end, when
  * those that no output needs are dropped and the others get their names.  A tensor of rank 0 is a
  * statement of shape 1: values keep the rank of the model. */
-#ifndef TS_SESSIONS_ONNX_IMPL_H
-#define TS_SESSIONS_ONNX_IMPL_H
+#ifndef TS_ONNX_IMPL_H
+#define TS_ONNX_IMPL_H
 #include "kernels/ops/graph.h"
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
 
 enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
 enum {

@@ -1,5 +1,5 @@
 /* Statements of the imported graph, with the shapes of what they compute. */
-#include "sessions/onnx_impl.h"
+#include "kernels/onnx/onnx_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "kernels/base/file.h"
 #include <onnx.pb-c.h>
-#include "sessions/onnx.h"
+#include "kernels/onnx/onnx.h"
 
 enum {
     MAX_DEPTH = 32,                       /* of messages in messages */

@@ -1,0 +1,35 @@
+/* An imported model as a list of nodes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/onnx/onnx.h"
+
+static void put_row(struct str *out, int width, const char *text)
+{
+    str_add(out, text);
+    str_repeat(out, ' ', width - (int)strlen(text) > 1 ? width - (int)strlen(text) : 1);
+}
+
+void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g)
+{
+    char head[64];
+    int blocked = 0;
+    for (int i = 0; i < m->n_nodes; i++)
+        blocked += g->reason[i] != NULL;
+    str_add(out, str_text(&g->notes));
+    str_printf(out, "%d nodes, %d not supported", m->n_nodes, g->n_unsupported);
+    if (blocked > g->n_unsupported)
+        str_printf(out, ", %d behind them", blocked - g->n_unsupported);
+    str_add(out, "\n\n");
+    for (int i = 0; i < m->n_nodes; i++) {
+        const struct onnx_node *n = &m->node[i];
+        snprintf(head, sizeof head, "%c %4d", g->reason[i] ? '!' : ' ', i);
+        put_row(out, 8, head);
+        put_row(out, 22, n->op);
+        put_row(out, 28, n->name);
+        str_add(out, g->reason[i] ? g->reason[i] : g->shape[i] ? g->shape[i] : "");
+        while (out->len > 0 && out->data[out->len - 1] == ' ')
+            out->data[--out->len] = '\0';
+        str_add(out, "\n");
+    }
+}
