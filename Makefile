@@ -128,8 +128,10 @@ $(ONNX_C): $(ONNX_PROTO)
 $(ONNX_C:.c=.o): $(ONNX_C) $(B)/flags
 	$(call say,cc)
 	$(Q)$(CC) -std=gnu17 -w $(OPT) -I$(@D) $(UI_CFLAGS) -c $< -o $@
-$(B)/kernels/onnx/onnx_read.o $(B)/tests/unit/test_onnx.o: $(ONNX_C)
-$(B)/kernels/onnx/onnx_read.o $(B)/tests/unit/test_onnx.o: UI_CFLAGS += -I$(B)/onnx
+ONNX_USERS := $(B)/kernels/onnx/onnx_read.o $(B)/tests/unit/test_onnx.o \
+              $(B)/tests/unit/onnx_build.o
+$(ONNX_USERS): $(ONNX_C)
+$(ONNX_USERS): UI_CFLAGS += -I$(B)/onnx
 $(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a \
                   $(B)/libtilescope.a
 	$(call say,link)

@@ -53,7 +53,7 @@ int cmd_import(const struct cli *c)
     if (!onnx_session(c->args->word.data[0], &s, &e))
         return cli_fail(c, &e);
     struct str out = {0};
-    session_yaml(s, &out);
+    session_yaml_in(s, to && !streq(to, "-") ? to : NULL, &out);
     if (!to || streq(to, "-"))
         cli_put(&out);
     else if (!file_write_atomic(to, str_text(&out), out.len, &e))

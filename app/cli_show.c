@@ -10,6 +10,7 @@
 #include "app/cli.h"
 #include "app/roofline_plot.h"
 #include "kernels/base/file.h"
+#include "kernels/ops/source.h"
 #include "sessions/export.h"
 #include "sessions/machine_file.h"
 #include "sessions/space_report.h"
@@ -81,8 +82,8 @@ static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, st
 
 static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    (void)c;
-    session_yaml(o->session, out);
+    const char *to = args_value(c->args, OPT_OUTPUT);
+    session_yaml_in(o->session, to && !streq(to, "-") ? to : NULL, out);
     return session_fits(o->session, out, e);
 }
 
@@ -123,7 +124,8 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
 {
     struct history *h = o->session->history;
     int here = history_branch_index(h);
-    str_printf(out, "%s\n", history_spec(h));
+    spec_print_brief(out, history_spec(h));
+    str_add_char(out, '\n');
     for (int b = 0; b < history_n_branches(h); b++) {
         if (args_has(c->args, OPT_BRANCH) && b != here)
             continue;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/roofline_plot.h"
+#include "kernels/ops/source.h"
 #include "profile/machine.h"
 
 enum { LABEL_WIDTH = 10 };
@@ -22,7 +23,10 @@ static void add_heading(struct str *out, const struct cli *c, const struct sessi
     const struct history *h = s->history;
     int b = history_branch_index(h), n, at;
     history_path(h, b, &n, &at);
-    str_paint(out, c->color_out, PAINT_BOLD, history_spec(h));
+    struct str spec = {0};
+    spec_print_brief(&spec, history_spec(h));
+    str_paint(out, c->color_out, PAINT_BOLD, str_text(&spec));
+    str_free(&spec);
     str_add(out, "\n");
     label(out, "session:");
     const char *slash = strrchr(s->path, '/');

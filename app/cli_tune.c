@@ -6,6 +6,7 @@
 #include "app/cli.h"
 #include "explorer/tune/strategy.h"
 #include "kernels/base/file.h"
+#include "kernels/ops/source.h"
 #include "profile/machine.h"
 #include "sessions/pretrain.h"
 #include "sessions/tuning.h"
@@ -295,7 +296,10 @@ static void add_search(struct str *out, const struct tuning *t)
 
 static void add_text(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
 {
-    str_paint(out, u->cli->color_out, PAINT_BOLD, t->spec);
+    struct str spec = {0};
+    spec_print_brief(&spec, t->spec);
+    str_paint(out, u->cli->color_out, PAINT_BOLD, str_text(&spec));
+    str_free(&spec);
     str_printf(out, "\n");
     label(out, "trials:");
     str_printf(out, "%d of %d, %s (%s, seed %llu)", t->trials, t->budget, search_end_name[t->end],

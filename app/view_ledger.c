@@ -3,6 +3,7 @@
 #include <string.h>
 #include "app/text.h"
 #include "app/view.h"
+#include "kernels/ops/source.h"
 
 #define NOISE 0.03                       /* changes below this are not coloured */
 
@@ -235,7 +236,11 @@ static void describe_time(const struct ledger_row *r, struct str *out)
 
 static void describe_row(const struct model *m, const struct ledger_row *r, int i, struct str *out)
 {
-    str_printf(out, "%d: %s", i, i == 0 ? history_spec(m->session->history) : r->step);
+    str_printf(out, "%d: ", i);
+    if (i == 0)
+        spec_print_brief(out, history_spec(m->session->history));
+    else
+        str_add(out, r->step);
     if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])

@@ -119,7 +119,8 @@ static bool fill_buffers(struct job *j, const struct oracle *o, float **data, st
     for (int i = 0; i < j->func->n_params; i++) {
         const struct buffer *b = &j->func->buffer[i];
         data[i] = child_data(j->child, j->first + i);
-        oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems, data[i]);
+        if (!oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems, data[i], e))
+            return false;
         if (cancelled(j->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");
     }

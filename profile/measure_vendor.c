@@ -95,16 +95,18 @@ int64_t measure_vendor_bytes(const struct job *j)
     return x->n > 0 ? x->n * vendor_bytes(&x->problem, j->opts.threads) : 0;
 }
 
-static void fill(struct job *j, int i)
+static bool fill(struct job *j, int i, struct err *e)
 {
     const struct entrants *x = &j->entrants;
     const struct oracle *o = oracle_kept(x->plain->base, j->opts.seed);
-    for (int k = 0; k < x->problem.n_tensors; k++) {
+    bool ok = true;
+    for (int k = 0; k < x->problem.n_tensors && ok; k++) {
         const struct vendor_tensor *t = &x->problem.tensor[k];
-        oracle_fill(o, x->plain, t->tensor, j->opts.seed, t->elems,
-                    child_data(j->child, x->first[i] + k));
+        ok = oracle_fill(o, x->plain, t->tensor, j->opts.seed, t->elems,
+                         child_data(j->child, x->first[i] + k), e);
     }
     oracle_release(o);
+    return ok;
 }
 
 /* Is its result, the last of its tensors, the reference's? */
@@ -137,8 +139,9 @@ static bool enter(struct job *j, int i, bool *lives, struct err *e)
     struct baseline *b = &j->m->baseline[x->library[i]];
     struct vendor_choice choice;
     double seconds;
-    fill(j, i);
     *lives = true;
+    if (!fill(j, i, e))
+        return false;
     if (!child_load_vendor(j->child, x->contender + i, x->plugin[i], x->library[i], &x->problem,
                            &choice, e)) {
         *lives = e->code == ERR_ENV;

@@ -49,7 +49,8 @@ bool once_open(struct once *o, struct job *j, unsigned long long last_address, s
     for (int i = 0; i < f->n_params; i++) {
         const struct buffer *b = &f->buffer[i];
         o->data[i] = (float *)(void *)(o->map + (o->base[i] - o->base[0]));
-        oracle_fill(NULL, j->program, b->tensor, j->opts.seed, b->elems, o->data[i]);
+        if (!oracle_fill(NULL, j->program, b->tensor, j->opts.seed, b->elems, o->data[i], e))
+            return false;
     }
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
+#include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 
 #include <float.h>
@@ -73,11 +74,14 @@ static bool is_given(const struct tensor *t)
     return t->role == TENSOR_INPUT || t->role == TENSOR_CONST;
 }
 
-static float *make_data(const struct tensor *t, uint64_t seed)
+/* NULL with an error. */
+static float *make_data(const struct tensor *t, uint64_t seed, struct err *e)
 {
     float *data = xmalloc_elems((size_t)tensor_elems(t), sizeof *data);
-    reference_fill(t, seed, data);
-    return data;
+    if (tensor_data(t, seed, data, e))
+        return data;
+    free(data);
+    return NULL;
 }
 
 /* Of what float32 can hold. */
@@ -173,12 +177,13 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     o->n_tensors = g->n_tensors;
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
-    for (int t = 0; t < g->n_tensors; t++)
+    bool ok = true;
+    for (int t = 0; t < g->n_tensors && ok; t++)
         if (is_given(&g->tensor[t])) {
-            o->given[t] = make_data(&g->tensor[t], seed);
+            ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
             o->bytes += tensor_elems(&g->tensor[t]) * (int64_t)sizeof(float);
         }
-    bool ok = oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
+    ok = ok && oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
     for (int t = 0; ok && t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT) {
             int64_t n = tensor_elems(&g->tensor[t]);
@@ -249,31 +254,36 @@ int oracle_base_tensor(const struct program *p, int tensor)
     UNREACHABLE();
 }
 
-/* *own is to be freed; what is not the caller's own is the oracle's. */
+/* The caller frees *own.  Everything else belongs to the oracle.  NULL with an error. */
 static const float *logical_data(const struct oracle *o, const struct program *p, int tensor,
-                                 uint64_t seed, float **own)
+                                 uint64_t seed, float **own, struct err *e)
 {
     int b = oracle_base_tensor(p, tensor);
-    *own = o ? NULL : make_data(&p->base->tensor[b], seed);
+    *own = o ? NULL : make_data(&p->base->tensor[b], seed, e);
     return o ? o->given[b] : *own;
 }
 
-void oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
-                 int64_t elems, float *physical)
+bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
+                 int64_t elems, float *physical, struct err *e)
 {
     const uint32_t poison = ORACLE_POISON;
+    const float *logical;
     float *own;
     if (!is_given(&p->graph->tensor[tensor])) {
         for (int64_t i = 0; i < elems; i++)
             memcpy(&physical[i], &poison, sizeof poison);
-        return;
+        return true;
     }
-    layout_pack(p->layout[tensor], logical_data(o, p, tensor, seed, &own), physical);
+    if (!(logical = logical_data(o, p, tensor, seed, &own, e)))
+        return false;
+    layout_pack(p->layout[tensor], logical, physical);
     free(own);
     for (int guest = 0; guest < p->graph->n_tensors; guest++)
         if (p->host[guest] == tensor) {               /* store_at: kept in the same buffer */
-            layout_place(p->pool, p->layout[guest], logical_data(o, p, guest, seed, &own),
-                         physical);
+            if (!(logical = logical_data(o, p, guest, seed, &own, e)))
+                return false;
+            layout_place(p->pool, p->layout[guest], logical, physical);
             free(own);
         }
+    return true;
 }

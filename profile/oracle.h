@@ -9,6 +9,7 @@
  * do not matter to it, so the last few are kept for whoever measures the same operator next; every
  * function here may be called by any thread. */
 struct oracle;
+/* False: cancelled, or the data of a constant cannot be read. */
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);   /* NULL: it is not */
@@ -22,10 +23,10 @@ int oracle_base_tensor(const struct program *p, int tensor);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the seed's data in their
  * layout, everything else with ORACLE_POISON, a NaN that no kernel computes.  o: has the data; NULL =
- * they are made for this once. */
+ * they are made for this once, which fails when they are in a file that is gone (tensor_data). */
 #define ORACLE_POISON 0x7fcbadadu
-void oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
-                 int64_t elems, float *physical);
+bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
+                 int64_t elems, float *physical, struct err *e);
 
 /* How far an output is from the reference at its worst element. */
 struct deviation {

@@ -242,8 +242,10 @@ bool session_autosave(struct session *s, struct err *e)
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
-    session_yaml(s, &text);
-    bool ok = session_fits(s, &text, e) && autosave_path(s, &path, e);
+    bool ok = autosave_path(s, &path, e);
+    if (ok)
+        session_yaml_in(s, str_text(&path), &text);
+    ok = ok && session_fits(s, &text, e);
     if (ok && !file_exists(str_text(&path)))
         prune();
     ok = ok && file_write_atomic(str_text(&path), str_text(&text), text.len, e);

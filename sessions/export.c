@@ -3,12 +3,15 @@
 #include "sessions/export.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "kernels/base/rng.h"
+#include "kernels/onnx/weights.h"
 #include "profile/oracle.h"
 #include "sessions/export_data.h"
 
 #define TOLERANCE 1e-4                    /* of f32, as in profile/measure.c */
+#define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of files that are written out: 7 MB of text */
 
 struct export {
     const struct session *session;
@@ -18,6 +21,9 @@ struct export {
     uint64_t seed;                        /* of the data */
     int threads;
     bool parallel;
+    bool stand_ins;                       /* random numbers instead of the weights in files */
+    struct err why;                       /* then */
+    float **weights;                      /* per tensor that has its data in a file, else NULL */
 };
 
 static const char includes_text[] =
@@ -36,8 +42,7 @@ static const char includes_text[] =
     "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
     "\n";
 
-/* xoshiro256** and splitmix64 as in kernels/base/rng.c: the same data as in tilescope. */
-static const char data_text[] =
+static const char allocate_text[] =
     "static void *allocate(long n, long size)\n"
     "{\n"
     "    size_t bytes = ((size_t)n * (size_t)size + 63) / 64 * 64;\n"
@@ -49,7 +54,19 @@ static const char data_text[] =
     "    memset(p, 0xff, bytes);             /* NaN: what is never written shows */\n"
     "    return p;\n"
     "}\n"
-    "\n"
+    "\n";
+
+static const char give_text[] =
+    "/* n floats: the values of a constant, count of them or the same for all. */\n"
+    "static void give(double *to, long n, const double *value, long count)\n"
+    "{\n"
+    "    for (long i = 0; i < n; i++)\n"
+    "        to[i] = (float)value[count == 1 ? 0 : i];\n"
+    "}\n"
+    "\n";
+
+/* xoshiro256** and splitmix64 as in kernels/base/rng.c: the same data as in tilescope. */
+static const char fill_text[] =
     "/* n floats, uniform in [-1, 1) (xoshiro256**, Blackman and Vigna 2018). */\n"
     "static void fill(double *to, long n, uint64_t seed)\n"
     "{\n"
@@ -72,7 +89,9 @@ static const char data_text[] =
     "        to[i] = (float)(x >> 40) * 0x1p-23f - 1.0f;\n"
     "    }\n"
     "}\n"
-    "\n"
+    "\n";
+
+static const char check_text[] =
     "/* The largest |got - want| / max(|want|, rms(want)). */\n"
     "static double relative_error(const double *got, const double *want, long n)\n"
     "{\n"
@@ -138,6 +157,11 @@ static void add_head(struct str *out, const struct export *x, const char *comman
         str_add_char(out, '\n');
     }
     str_add(out, p->n_steps ? "" : " *     none\n");
+    if (x->stand_ins) {
+        str_add(out, " *\n * Random numbers stand in for the weights: ");
+        add_commented(out, x->why.text);
+        str_add(out, ".\n");
+    }
     str_add(out, " *\n * Compile and run:\n *     ");
     add_commented(out, command);
     str_add(out, "\n *\n"
@@ -211,6 +235,54 @@ static void add_layout_functions(struct str *out, const struct export *x)
     str_free(&text);
 }
 
+/* The tensor of the operator as it was written. */
+static const struct tensor *original(const struct export *x, int tensor)
+{
+    return &x->program->base->tensor[oracle_base_tensor(x->program, tensor)];
+}
+
+/* How many values the file has for a tensor; 0: none, it is filled with random numbers. */
+static int64_t n_values(const struct export *x, int tensor)
+{
+    const struct tensor_source *s = original(x, tensor)->source;
+    return !s ? 0 : s->n > 0 ? s->n : x->weights[tensor] ? tensor_elems(original(x, tensor)) : 0;
+}
+
+static void add_values(struct str *out, const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    bool any = false;
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = is_given(&g->tensor[t]) ? n_values(x, t) : 0;
+        const float *own = n > 0 ? original(x, t)->source->value : NULL;
+        if (n > 0)
+            export_values(out, g->tensor[t].name, own ? own : x->weights[t], n);
+        any = any || n > 0;
+    }
+    str_add(out, any ? "\n" : "");
+    str_add(out, any ? give_text : "");
+}
+
+static bool has_random(const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    bool any = false;
+    for (int t = 0; t < g->n_tensors; t++)
+        any = any || (is_given(&g->tensor[t]) && n_values(x, t) == 0);
+    return any;
+}
+
+static void add_data(struct str *out, const struct export *x, int t)
+{
+    const char *name = x->program->graph->tensor[t].name, *first = original(x, t)->name;
+    long long n = tensor_elems(original(x, t)), values = n_values(x, t);
+    if (values > 0)
+        str_printf(out, "    give(%s_exact, %lld, values_%s, %lld);\n", name, n, name, values);
+    else
+        str_printf(out, "    fill(%s_exact, %lld, 0x%016llxu);\n", name, n,
+                   (unsigned long long)hash_bytes(first, strlen(first), x->seed));
+}
+
 static void add_tensors(struct str *out, const struct export *x)
 {
     const struct graph *g = x->program->graph;
@@ -223,11 +295,7 @@ static void add_tensors(struct str *out, const struct export *x)
             str_printf(out, "    float *%s_stored = allocate(%lld, sizeof(float));\n", name,
                        (long long)b->elems);
         if (is_given(&g->tensor[t])) {
-            int base = oracle_base_tensor(x->program, t);
-            const char *original = x->program->base->tensor[base].name;
-            uint64_t seed = hash_bytes(original, strlen(original), x->seed);
-            str_printf(out, "    fill(%s_exact, %lld, 0x%016llxu);\n", name, n,
-                       (unsigned long long)seed);
+            add_data(out, x, t);
             if (b)
                 str_printf(out, "    pack_%s(%s_exact, %s_stored);\n", name, name, name);
         }
@@ -366,6 +434,32 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     return true;
 }
 
+/* Weights of files, when they are few enough and can be read. */
+static void read_weights(struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    int64_t elems = 0;
+    x->weights = xcalloc((size_t)g->n_tensors, sizeof *x->weights);
+    for (int t = 0; t < g->n_tensors && !x->stand_ins; t++) {
+        const struct tensor *from = is_given(&g->tensor[t]) ? original(x, t) : NULL;
+        if (!from || !from->source || !from->source->file)
+            continue;
+        elems += tensor_elems(from);
+        if (elems > MAX_WEIGHTS) {
+            err_set(&x->why, ERR_RANGE, "there are more than %lld, in %.200s",
+                    (long long)MAX_WEIGHTS, from->source->file);
+            x->stand_ins = true;
+            break;
+        }
+        x->weights[t] = xmalloc_elems((size_t)tensor_elems(from), sizeof **x->weights);
+        x->stand_ins = !tensor_data(from, x->seed, x->weights[t], &x->why);
+    }
+    for (int t = 0; t < g->n_tensors && x->stand_ins; t++) {
+        free(x->weights[t]);
+        x->weights[t] = NULL;
+    }
+}
+
 /* What is exported, and its kernel's code. */
 static bool prepare(const struct session *s, struct export *x, struct str *kernel, struct err *e)
 {
@@ -406,7 +500,10 @@ static void add_file(struct str *out, const struct export *x, const char *comman
     str_add_char(out, '\n');
     add_title(out, "data: how each tensor is stored for the kernel");
     add_layout_functions(out, x);
-    str_add(out, data_text);
+    add_values(out, x);
+    str_add(out, allocate_text);
+    str_add(out, has_random(x) ? fill_text : "");
+    str_add(out, check_text);
     add_main(out, x);
 }
 
@@ -415,8 +512,13 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
     struct export x;
     struct str kernel = {0}, command = {0};
     bool ok = prepare(s, &x, &kernel, e) && add_command(&command, &x, o, e);
-    if (ok)
+    if (ok) {
+        read_weights(&x);
         add_file(out, &x, str_text(&command), str_text(&kernel));
+        for (int t = 0; t < x.program->graph->n_tensors; t++)
+            free(x.weights[t]);
+        free(x.weights);
+    }
     str_free(&kernel);
     str_free(&command);
     return ok;

@@ -1,5 +1,6 @@
 #include "sessions/export_data.h"
 
+#include <math.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/tree.h"
@@ -108,6 +109,26 @@ static const struct expr *stored_offset(struct exprs *p, const struct layout *l)
     struct buffer b = { .rank = l->rank };
     memcpy(b.shape, l->shape, sizeof l->shape);
     return buffer_offset(p, &b, l->rho);
+}
+
+static void print_float(struct str *out, float v)
+{
+    if (isnan(v))
+        str_add(out, "NAN");
+    else if (isinf(v))
+        str_add(out, v < 0 ? "-INFINITY" : "INFINITY");
+    else
+        str_printf(out, "%.9g", (double)v);
+}
+
+void export_values(struct str *out, const char *name, const float *data, int64_t n)
+{
+    str_printf(out, "static const double values_%s[%lld] = {", name, (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        str_add(out, i % 6 ? ", " : i ? ",\n    " : n > 6 ? "\n    " : "");
+        print_float(out, data[i]);
+    }
+    str_add(out, n > 6 ? "\n};\n" : "};\n");
 }
 
 void export_pack(struct str *out, struct exprs *p, const struct layout *l)

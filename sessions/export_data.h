@@ -11,6 +11,8 @@ void export_pack(struct str *out, struct exprs *p, const struct layout *l);
 void export_place(struct str *out, struct exprs *p, const struct layout *l);
 /* "static void unpack_Conv(const float *stored, double *logical) {...}" */
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l);
+/* "static const double values_Eps[1] = {1e-12};": one for all elements, or one each; floats. */
+void export_values(struct str *out, const char *name, const float *data, int64_t n);
 /* Helpers that the index expressions of the functions in text call. */
 void export_index_helpers(struct str *out, const char *text);
 #endif

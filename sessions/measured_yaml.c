@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/rng.h"
+#include "kernels/ops/source.h"
 
 #define M(type, member, zero) FIELD(type, measurement, member, zero)
 
@@ -120,9 +121,17 @@ static const struct field count_fields[] = {
 
 #define WITH_COUNT(fields) fields, COUNT_OF(fields)
 
+static void no_path(void *ctx, const char *path, struct str *out)
+{
+    (void)ctx, (void)path, (void)out;
+}
+
 void state_key(char out[20], const char *spec, const char *const *steps, int n)
 {
-    uint64_t hash = hash_text(spec);
+    struct str nameless = {0};
+    spec_map_files(&nameless, spec, no_path, NULL);
+    uint64_t hash = hash_text(str_text(&nameless));
+    str_free(&nameless);
     for (int i = 0; i < n; i++)
         hash = hash_bytes(steps[i], strlen(steps[i]) + 1, hash);
     snprintf(out, 20, "%016llx", (unsigned long long)hash);

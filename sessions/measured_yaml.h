@@ -8,7 +8,8 @@
  * the steps were edited by hand it does not match any more and the measurement is stale. */
 struct measured_at { const char *branch; int64_t step; char key[20]; };
 
-/* The operator and the steps up to a state, as one number in hex. */
+/* The operator and the steps up to a state, as one number in hex.  It depends on the hashes of
+ * weights and not on where their file is. */
 void state_key(char out[20], const char *spec, const char *const *steps, int n);
 
 void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m);

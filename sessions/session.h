@@ -66,6 +66,8 @@ bool session_save_beside(struct session *s, const char *path, struct err *e);
  * measured is forgotten; returns of how many states. */
 int session_measured_here(struct session *s);
 void session_yaml(const struct session *s, struct str *out);
+/* As it stands in the file `path`: models beside it are named as from there (model_path.h). */
+void session_yaml_in(const struct session *s, const char *path, struct str *out);
 /* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
  * nodes are all supported), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);

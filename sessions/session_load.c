@@ -8,6 +8,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/measured_yaml.h"
+#include "sessions/model_path.h"
 #include "sessions/session.h"
 #include "sessions/session_impl.h"
 
@@ -258,11 +259,21 @@ static bool copy_text(struct loader *l, const struct ynode *root, const char *ke
 static bool load_operator(struct loader *l, const struct ynode *op, struct session **out)
 {
     const char *spec;
+    struct str mapped = {0};
+    struct err with_paths;
     bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
     if (!ynode_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
         return false;
-    if (session_new(spec, out, l->e))
+    model_paths_from_file(&mapped, spec, l->doc.name);
+    bool ok = session_new(str_text(&mapped), out, &with_paths);
+    str_free(&mapped);
+    if (ok)
         return true;
+    if (session_new(spec, out, l->e)) {               /* for the columns of the file as it is */
+        session_free(*out);
+        *l->e = with_paths;
+        return fails_at(l, op);
+    }
     if (op->line == op->end_line)
         return ydoc_at_text(&l->doc, op, l->e);
     int line = op->line + 1 + l->e->at.line, len = l->e->at.len;     /* the block starts below */

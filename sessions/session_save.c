@@ -5,6 +5,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/measured_yaml.h"
+#include "sessions/model_path.h"
 #include "sessions/session.h"
 #include "sessions/session_impl.h"
 
@@ -120,15 +121,17 @@ static void write_line(struct ywriter *w, const char *key, const char *text)
     free(line);
 }
 
-/* The statements of a graph, a line each. */
-static void write_operator(struct ywriter *w, const char *spec)
+/* The statements of a graph, a line each, as they stand in the file `path`. */
+static void write_operator(struct ywriter *w, const char *spec, const char *path)
 {
-    struct str lines = {0};
+    struct str lines = {0}, mapped = {0};
     if (!graph_is_composition(spec)) {
         write_line(w, "operator", spec);
         return;
     }
-    for (const char *s = spec; *s; s++) {
+    if (path)
+        model_paths_to_file(&mapped, spec, path);
+    for (const char *s = path ? str_text(&mapped) : spec; *s; s++) {
         bool ends = s[0] == ';' && s[1] == ' ';
         str_add_char(&lines, ends ? '\n' : *s);
         s += ends;
@@ -136,9 +139,15 @@ static void write_operator(struct ywriter *w, const char *spec)
     str_add_char(&lines, '\n');
     write_lines(w, "operator", str_text(&lines));
     str_free(&lines);
+    str_free(&mapped);
 }
 
 void session_yaml(const struct session *s, struct str *out)
+{
+    session_yaml_in(s, NULL, out);
+}
+
+void session_yaml_in(const struct session *s, const char *path, struct str *out)
 {
     const struct history *h = s->history;
     int n = history_n_branches(h);
@@ -151,7 +160,7 @@ void session_yaml(const struct session *s, struct str *out)
     ywrite_int(w, SESSION_VERSION);
     write_line(w, "title", s->title);
     write_lines(w, "note", str_text(&s->note));
-    write_operator(w, history_spec(h));
+    write_operator(w, history_spec(h), path);
     if (n == 1 && streq(history_branch(h, 0)->name, "main"))
         write_steps(w, h, &paths[0], 0);
     else
@@ -178,7 +187,7 @@ static bool save(struct session *s, const char *path, uint64_t seen, bool beside
         err_set(e, ERR_IO, "a session cannot be saved as \"%.200s\"", path);
         return err_fix(e, "a file name of at most %zu bytes", longest);
     }
-    session_yaml(s, &text);
+    session_yaml_in(s, path, &text);
     str_add(&where, path);
     bool ok = session_fits(s, &text, e)
            && (beside ? file_write_beside(path, str_text(&text), text.len, &where, e)

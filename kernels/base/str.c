@@ -272,3 +272,13 @@ void str_add_shown(struct str *out, const char *text, size_t n, const char *keep
             str_add_char(out, '?');
     }
 }
+
+size_t utf8_fit(const char *s, size_t max)
+{
+    size_t n = strnlen(s, max + 1);
+    if (n <= max)
+        return n;
+    for (n = max; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80; n--)
+        ;
+    return n;
+}

@@ -42,4 +42,6 @@ bool utf8_valid(const char *s, size_t n, size_t *bad);
 size_t utf8_char(const char *s, size_t n, bool *shown);
 /* For a terminal: what it must not have becomes '?', but for the characters of keep. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
+/* How many of the first max bytes of a valid s are whole characters: where it may be cut. */
+size_t utf8_fit(const char *s, size_t max);
 #endif

@@ -50,6 +50,7 @@ struct onnx_port { const char *name; int type, rank; int64_t dims[ONNX_MAX_RANK]
 
 struct onnx_model {
     struct arena *arena;
+    const char *file;                     /* its path; NULL: read from memory */
     const char *name, *producer;          /* of the graph; "pytorch 1.2", "" when there is none */
     int64_t opset, ir;
     int n_nodes, n_init, n_in, n_out;
@@ -87,6 +88,9 @@ struct onnx_graph {
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
+/* The floats of an initializer, or of what nodes compute from constants; NULL: there are none of
+ * this name.  They live as long as the model. */
+const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name);
 /* Every node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
 #endif

@@ -1,7 +1,6 @@
 /* ONNX model -> statements of a composed graph: values, names, the order of things. */
 #include "kernels/onnx/onnx_impl.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ bool refuse(struct imp *im, const char *fmt, ...)
 
 /* Values by name. */
 
-static struct value *find_value(struct imp *im, const char *name)
+struct value *find_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
     for (int i = *head; i >= 0; i = im->next[i])
@@ -79,7 +78,7 @@ static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *gi
     for (int d = 0; d < p->rank; d++)
         if (p->dims[d] < 0 && d == 0) {
             v->shape.dim[d] = 1;
-            str_printf(&im->out->notes, "The first dimension of %s is open: taken as 1.\n",
+            str_printf(&im->out->notes, "The first dimension of %.200s is open: taken as 1.\n",
                        p->name);
         } else if (p->dims[d] < 0) {
             v->shape.rank = -1;
@@ -340,7 +339,8 @@ static void run_node(struct imp *im, int blocked)
     im->reason = NULL;
     if (blocked >= 0) {
         block_outputs(im, blocked);
-        g->reason[im->node] = arena_printf(im->a, "waits for node %s", im->m->node[blocked].name);
+        g->reason[im->node] = arena_printf(im->a, "waits for node %.200s",
+                                             im->m->node[blocked].name);
         return;
     }
     bool ok = im->stmt.len > MAX_STATEMENTS
@@ -362,90 +362,11 @@ static void run_node(struct imp *im, int blocked)
     block_outputs(im, im->node);
 }
 
-/* Names: identifiers, unique without regard to case, and no operator's. */
-
-static bool name_taken(const struct imp *im, const char *name, int before)
-{
-    static const char *const words[] = { "input", "const", "output" };
-    for (int i = 0; i < COUNT_OF(words); i++)
-        if (strcaseeq(words[i], name))
-            return true;
-    char lower[64];
-    snprintf(lower, sizeof lower, "%s", name);
-    for (char *c = lower; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    if (ops_find(lower))
-        return true;
-    for (int i = 0; i < before; i++)
-        if (im->stmt.data[i].live && strcaseeq(im->stmt.data[i].name, name))
-            return true;
-    return false;
-}
-
-static const char *pretty(struct imp *im, int i)
-{
-    const struct stmt *s = &im->stmt.data[i];
-    char stem[40], name[64];
-    int n = 0;
-    const char *from = s->want ? s->want : s->op;
-    if (strlen(from) > sizeof stem - 2)          /* long names differ at the end */
-        from += strlen(from) - (sizeof stem - 2);
-    if (!isalpha((unsigned char)*from))
-        stem[n++] = 'v';
-    for (; *from && n < COUNT_OF(stem) - 1; from++)
-        stem[n++] = (char)(isalnum((unsigned char)*from) ? *from : '_');
-    stem[n] = '\0';
-    snprintf(name, sizeof name, "%s", stem);
-    for (int k = 2; name_taken(im, name, i); k = k == 9 && i > 9 ? i : k + 1)
-        snprintf(name, sizeof name, "%s_%d", stem, k);
-    return arena_strdup(im->a, name);
-}
-
 static void mark_live(struct imp *im)
 {
     for (int i = im->stmt.len - 1; i >= 0; i--)
         for (int k = 0; im->stmt.data[i].live && k < im->stmt.data[i].n_in; k++)
             im->stmt.data[im->stmt.data[i].in[k]].live = true;
-}
-
-static void print_stmt(struct imp *im, const struct stmt *s)
-{
-    struct str *out = &im->out->text;
-    str_printf(out, "%s = %s", s->name, s->op);
-    for (int k = 0; k < s->n_in; k++)
-        str_printf(out, "%s%s", k ? ", " : "(", im->stmt.data[s->in[k]].name);
-    if (s->n_in)
-        str_add(out, ")");
-    if (s->params[0])
-        str_printf(out, " %s", s->params);
-    for (int d = 0; d < s->shape.rank && !s->n_in; d++)
-        str_printf(out, " d%d=%lld", d, (long long)s->shape.dim[d]);
-    str_add(out, "\n");
-}
-
-static void print_text(struct imp *im, bool plain)
-{
-    str_clear(&im->out->text);
-    vec_clear(&im->out->input);
-    vec_clear(&im->out->output);
-    for (int i = 0; i < im->stmt.len; i++) {
-        struct stmt *s = &im->stmt.data[i];
-        if (!s->live)
-            continue;
-        s->name = plain ? arena_printf(im->a, "t%d", i) : pretty(im, i);
-        print_stmt(im, s);
-        if (!s->n_in)
-            vec_push(&im->out->input,
-                     (struct onnx_binding){ s->name, s->value, s->data });
-    }
-    for (int k = 0; k < im->m->n_out; k++) {
-        const struct value *v = find_value(im, im->m->out[k].name);
-        const char *name = im->stmt.data[v->stmt].name;
-        str_printf(&im->out->text, "%s%s", k ? ", " : "output ", name);
-        vec_push(&im->out->output,
-                 (struct onnx_binding){ name, v->name, NULL });
-    }
-    str_add(&im->out->text, "\n");
 }
 
 /* The statements make a graph, of the shapes that the importer expects? */
@@ -556,28 +477,69 @@ static bool run_nodes(struct imp *im, struct err *e)
     return true;
 }
 
+static bool run_all(struct imp *im, const struct onnx_tensor *const *given, int n_given,
+                    struct err *e)
+{
+    bool ok = true;
+    index_values(im);
+    for (int i = 0; ok && i < im->m->n_init; i++)
+        ok = add_constant(im, &im->m->init[i], e);
+    for (int i = 0; ok && i < im->m->n_in; i++)
+        ok = add_input(im, i, given, n_given, e);
+    return ok && run_nodes(im, e);
+}
+
+static struct imp begin(const struct onnx_model *m, struct onnx_graph *out)
+{
+    *out = (struct onnx_graph){ .arena = arena_new(), .n_nodes = m->n_nodes };
+    out->reason = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
+    out->shape = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
+    return (struct imp){ .m = m, .a = out->arena, .out = out };
+}
+
+static void end(struct imp *im)
+{
+    vec_free(&im->stmt);
+    vec_free(&im->value);
+}
+
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e)
 {
-    *out = (struct onnx_graph){ .arena = arena_new(), .n_nodes = m->n_nodes };
-    struct imp im = { .m = m, .a = out->arena, .out = out };
-    out->reason = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
-    out->shape = ARENA_ARRAY(out->arena, const char *, m->n_nodes);
-    str_printf(&out->notes, "ONNX model %s, opset %lld%s%s.\n",
+    struct imp im = begin(m, out);
+    str_printf(&out->notes, "ONNX model %.200s, opset %lld%s%.200s.\n",
                m->name[0] ? m->name : "without name", (long long)m->opset,
                m->producer[0] ? ", made by " : "", m->producer);
-    index_values(&im);
-    bool ok = true;
-    for (int i = 0; ok && i < m->n_init; i++)
-        ok = add_constant(&im, &m->init[i], e);
-    for (int i = 0; ok && i < m->n_in; i++)
-        ok = add_input(&im, i, given, n_given, e);
-    ok = ok && run_nodes(&im, e) && finish(&im, e);
-    vec_free(&im.stmt);
-    vec_free(&im.value);
+    bool ok = run_all(&im, given, n_given, e) && finish(&im, e);
+    end(&im);
     if (!ok)
         onnx_graph_free(out);
     return ok;
+}
+
+static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_tensor *t)
+{
+    struct onnx_tensor *copy = arena_copy(a, t, sizeof *t);
+    copy->f = arena_copy(a, t->f, sizeof *t->f * (size_t)t->elems);
+    return copy;
+}
+
+/* What nodes compute from constants is computed again. */
+const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
+{
+    struct onnx_graph g;
+    struct err e;
+    for (int i = 0; i < m->n_init; i++)
+        if (streq(m->init[i].name, name))
+            return m->init[i].f ? &m->init[i] : NULL;
+    struct imp im = begin(m, &g);
+    const struct value *v = run_all(&im, NULL, 0, &e) ? find_value(&im, name) : NULL;
+    const struct onnx_tensor *t = NULL;
+    if (v && v->data && v->data->f)
+        t = copy_floats(m->arena, v->data);
+    end(&im);
+    onnx_graph_free(&g);
+    return t;
 }
 
 void onnx_graph_free(struct onnx_graph *g)

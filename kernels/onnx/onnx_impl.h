@@ -55,6 +55,8 @@ struct imp {
 /* False, so that `return refuse(...)` is one line. */
 bool refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+struct value *find_value(struct imp *im, const char *name);       /* NULL: there is none */
+
 /* The node's inputs: NULL with a reason when input i is missing. */
 bool has_in(const struct imp *im, int i);
 struct value *in_value(struct imp *im, int i);
@@ -104,6 +106,9 @@ bool wants_out(const struct imp *im, int k);
 /* Constants: true when the node was computed; false with a reason when it was its own and wrong,
  * without when there is nothing to compute. */
 bool fold(struct imp *im);
+
+/* The live statements into im->out->text, with their bindings; plain: called t0, t1, ... */
+void print_text(struct imp *im, bool plain);
 
 struct handler { const char *op; bool (*run)(struct imp *im); };
 extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[];  /* NULL ends */

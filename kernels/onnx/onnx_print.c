@@ -4,10 +4,13 @@
 
 #include "kernels/onnx/onnx.h"
 
+/* Names may have any length; a long one is cut. */
 static void put_row(struct str *out, int width, const char *text)
 {
-    str_add(out, text);
-    str_repeat(out, ' ', width - (int)strlen(text) > 1 ? width - (int)strlen(text) : 1);
+    enum { MOST = 200 };
+    int n = (int)utf8_fit(text, MOST);
+    str_printf(out, "%.*s%s", n, text, text[n] ? "..." : "");
+    str_repeat(out, ' ', width - n > 1 ? width - n : 1);
 }
 
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g)

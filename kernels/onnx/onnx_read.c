@@ -7,12 +7,11 @@
 #include "kernels/base/file.h"
 #include <onnx.pb-c.h>
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/onnx_wire.h"
 
 enum {
-    MAX_DEPTH = 32,                       /* of messages in messages */
     MAX_NODES = 4000,
-    MAX_LIST = 1 << 20,                   /* entries of an attribute */
-    MAX_NAME = 512
+    MAX_LIST = 1 << 20                    /* entries of an attribute */
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
@@ -28,89 +27,43 @@ const char *onnx_type_name(int type)
     return type >= 0 && type < COUNT_OF(type_names) ? type_names[type] : "unknown";
 }
 
-/* The unpacker recurses, so nesting is checked on the bytes first. */
-
-static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+/* Texts of the file may have any bytes.  What no terminal should see is written as \xNN (and a
+ * backslash as two), here once: two names that differ stay different. */
+static const char *text_n(struct reader *r, const char *s, size_t n)
 {
-    *v = 0;
-    for (int shift = 0; shift < 64 && *p < end; shift += 7) {
-        uint8_t byte = *(*p)++;
-        *v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
+    struct str out = { 0 };
+    size_t plain = 0, bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (i == plain)                   /* up to here it is UTF-8 */
+            plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
+        bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
+        if (i >= plain || c < ' ' || c == 0x7f || c1) {
+            str_printf(&out, "\\x%02x", (unsigned)c);
+            plain = i >= plain ? i + 1 : plain;
+            if (c1)
+                str_printf(&out, "\\x%02x", (unsigned)(unsigned char)s[++i]);
+        } else {
+            str_add_n(&out, "\\", c == '\\');
+            str_add_char(&out, s[i]);
+        }
     }
-    return false;
-}
-
-static const ProtobufCMessageDescriptor *submessage(const ProtobufCMessageDescriptor *d,
-                                                    uint64_t tag)
-{
-    const ProtobufCFieldDescriptor *f =
-        tag > UINT32_MAX ? NULL
-                         : protobuf_c_message_descriptor_get_field(d, (unsigned)tag);
-    return f && f->type == PROTOBUF_C_TYPE_MESSAGE ? f->descriptor : NULL;
-}
-
-static bool shallow(const ProtobufCMessageDescriptor *d, const uint8_t *p, const uint8_t *end,
-                    int depth)
-{
-    if (depth > MAX_DEPTH)
-        return false;
-    while (p < end) {
-        uint64_t key, len;
-        if (!varint(&p, end, &key))
-            return false;
-        int wire = (int)(key & 7);
-        if (wire == 0 && !varint(&p, end, &len))
-            return false;
-        if (wire == 3 || wire == 4 || wire > 5)
-            return false;
-        if (wire == 0)
-            continue;
-        if (wire == 1 || wire == 5)
-            len = wire == 1 ? 8 : 4;
-        else if (!varint(&p, end, &len))
-            return false;
-        if (len > (uint64_t)(end - p))
-            return false;
-        const ProtobufCMessageDescriptor *sub = wire == 2 ? submessage(d, key >> 3) : NULL;
-        if (sub && !shallow(sub, p, p + len, depth + 1))
-            return false;
-        p += len;
-    }
-    return true;
-}
-
-/* Text of the file: short, printable, valid. */
-
-static bool good_name(const char *s)
-{
-    size_t bad, n = strlen(s);
-    if (n > MAX_NAME || !utf8_valid(s, n, &bad))
-        return false;
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return false;
-    return true;
+    const char *text = arena_strndup(r->a, str_text(&out), out.len);
+    str_free(&out);
+    return text;
 }
 
 static const char *text_of(struct reader *r, const char *s)
 {
-    return s && good_name(s) ? arena_strdup(r->a, s) : "";
+    return s ? text_n(r, s, strlen(s)) : "";
 }
 
-static bool names_of(struct reader *r, const char *node, const char *field, char *const *from,
-                     size_t n, const char *const **out)
+static const char *const *names_of(struct reader *r, char *const *from, size_t n)
 {
     const char **name = ARENA_ARRAY(r->a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++) {
-        if (!good_name(from[i]))
-            return err_set(r->e, ERR_SYNTAX, "%s: node %.80s: %s %zu has no proper name", r->what,
-                           node, field, i);
-        name[i] = arena_strdup(r->a, from[i]);
-    }
-    *out = name;
-    return true;
+    for (size_t i = 0; i < n; i++)
+        name[i] = text_of(r, from[i]);
+    return name;
 }
 
 /* Tensors. */
@@ -258,10 +211,8 @@ static bool read_attr(struct reader *r, const struct onnx_node *n, const Onnx__A
     a->f = p->has_f ? (double)p->f : 0;
     if (!a->name[0])
         return wrong_attr(r, n, "?", "has no name");
-    if (p->has_s && a->kind == ATTR_TEXT) {
-        char *s = arena_strndup(r->a, (const char *)p->s.data, p->s.len > MAX_NAME ? 0 : p->s.len);
-        a->text = good_name(s) ? s : "";
-    }
+    if (p->has_s && a->kind == ATTR_TEXT)
+        a->text = text_n(r, (const char *)p->s.data, p->s.len);
     if (a->kind == ATTR_FLOAT && !isfinite(a->f))
         return wrong_attr(r, n, a->name, "not a finite number");
     if (a->kind == ATTR_INTS) {
@@ -284,16 +235,15 @@ static bool read_node(struct reader *r, const Onnx__NodeProto *p, int index, str
     *n = (struct onnx_node){ .name = text_of(r, p->name), .op = text_of(r, p->op_type),
                              .domain = text_of(r, p->domain) };
     if (!n->name[0])
-        n->name = p->n_output && good_name(p->output[0]) && p->output[0][0]
-                      ? arena_strdup(r->a, p->output[0]) : arena_printf(r->a, "#%d", index);
+        n->name = p->n_output && p->output[0][0] ? text_of(r, p->output[0])
+                                                 : arena_printf(r->a, "#%d", index);
     if (!n->op[0])
         return err_set(r->e, ERR_SYNTAX, "%s: node %.80s: op_type is missing", r->what, n->name);
     if (p->n_input > MAX_LIST || p->n_output > MAX_LIST || p->n_attribute > 1000)
         return err_set(r->e, ERR_RANGE, "%s: node %.80s (%.40s): too many inputs, outputs or "
                        "attributes", r->what, n->name, n->op);
-    if (!names_of(r, n->name, "input", p->input, p->n_input, &n->in) ||
-        !names_of(r, n->name, "output", p->output, p->n_output, &n->out))
-        return false;
+    n->in = names_of(r, p->input, p->n_input);
+    n->out = names_of(r, p->output, p->n_output);
     struct onnx_attr *attr = ARENA_ARRAY(r->a, struct onnx_attr, p->n_attribute + 1);
     for (size_t k = 0; k < p->n_attribute; k++)
         if (!read_attr(r, n, p->attribute[k], &attr[k]))
@@ -418,27 +368,20 @@ static bool read_model(struct reader *r, const Onnx__ModelProto *p, struct onnx_
     return true;
 }
 
-static bool not_onnx(const char *what, struct err *e)
-{
-    err_set(e, ERR_SYNTAX, "%s is no ONNX model", what);
-    return err_fix(e, "the file is damaged, cut off, or of another kind");
-}
-
 bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
                struct err *e)
 {
-    const uint8_t *p = data;
-    if (n == 0 || n > ONNX_MAX_BYTES || !shallow(&onnx__model_proto__descriptor, p, p + n, 0))
-        return not_onnx(what, e);
-    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, n, p);
+    struct wire_memory memory;
+    Onnx__ModelProto *proto =
+        wire_unpack(&onnx__model_proto__descriptor, what, data, n, &memory, e);
     if (!proto)
-        return not_onnx(what, e);
+        return false;
     struct arena *a = arena_new();
     struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
     struct reader r = { a, what, e };
     m->arena = a;
     bool ok = read_model(&r, proto, m);
-    onnx__model_proto__free_unpacked(proto, NULL);
+    wire_free(proto, &memory);
     if (ok)
         *out = m;
     else
@@ -452,6 +395,8 @@ bool onnx_load(const char *path, struct onnx_model **out, struct err *e)
     bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) &&
               onnx_read(path, str_text(&data), data.len, out, e);
     str_free(&data);
+    if (ok)
+        (*out)->file = arena_strdup((*out)->arena, path);
     return ok;
 }
 
@@ -463,15 +408,14 @@ void onnx_free(struct onnx_model *m)
 
 static bool tensor_from(struct reader *r, const struct str *data, const struct onnx_tensor **out)
 {
-    const uint8_t *p = (const uint8_t *)str_text(data);
-    Onnx__TensorProto *proto =
-        shallow(&onnx__tensor_proto__descriptor, p, p + data->len, 0)
-            ? onnx__tensor_proto__unpack(NULL, data->len, p) : NULL;
-    struct onnx_tensor *t = ARENA_NEW(r->a, struct onnx_tensor);
+    struct wire_memory memory;
+    Onnx__TensorProto *proto = wire_unpack(&onnx__tensor_proto__descriptor, r->what, str_text(data),
+                                           data->len, &memory, r->e);
     if (!proto)
-        return err_set(r->e, ERR_SYNTAX, "%s is no ONNX tensor", r->what);
+        return false;
+    struct onnx_tensor *t = ARENA_NEW(r->a, struct onnx_tensor);
     bool ok = read_tensor(r, proto, t);
-    onnx__tensor_proto__free_unpacked(proto, NULL);
+    wire_free(proto, &memory);
     if (ok)
         *out = t;
     return ok;

@@ -7,6 +7,7 @@
 
 #include "kernels/ir/simplify.h"
 #include "kernels/ops/compose_ops.h"
+#include "kernels/ops/source.h"
 
 #define MAX_STATEMENT 4096
 #define MAX_ARGS 64
@@ -28,6 +29,13 @@ struct statement {
     const char *name, *op, *params;
     int name_col, op_col, params_col;
     int n_args, arg[MAX_ARGS]; /* tensors of the graph */
+};
+
+/* NAME=VALUE of a declaration */
+struct word {
+    const char *name, *value;
+    size_t n; /* of the value */
+    int col;
 };
 
 bool graph_is_composition(const char *text)
@@ -148,44 +156,72 @@ static bool is_stored(struct compose *c, const struct statement *st, const char 
     return tensor_check_elems(t, name, ':', c->e) || at(c, st->name_col, (int)strlen(st->name));
 }
 
-/* `input n=1 i=64` and `const o=64`: a tensor with these dims. */
+/* One dimension of a declaration, DIM=SIZE. */
+static bool declare_dim(struct compose *c, const struct statement *st, struct tensor_def *def,
+                        const char **dims, int64_t *shape, const struct word *w)
+{
+    char number[32];
+    long long v = 0;
+    char *dim = (char *)(uintptr_t)w->name;
+    snprintf(number, sizeof number, "%.*s", (int)w->n, w->value);
+    if (strlen(dim) > MAX_DIM_NAME) {
+        err_set(c->e, ERR_NAME, "the name of a dimension has more than %d characters",
+                MAX_DIM_NAME);
+        return at(c, w->col, (int)strlen(dim));
+    }
+    if (!*dim || def->rank == MAX_RANK || !str_to_int64(number, 1, TENSOR_MAX_ELEMS, &v)) {
+        err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
+        err_fix(c->e, "for example n=1 i=64 h=56 w=56");
+        return at(c, w->col, (int)strlen(dim));
+    }
+    for (char *ch = dim; *ch; ch++)
+        *ch = (char)toupper((unsigned char)*ch);
+    for (int d = 0; d < def->rank; d++)
+        if (streq(dims[d], dim)) {
+            err_set(c->e, ERR_NAME, "%s has two dimensions %s", st->name, dim);
+            return at(c, w->col, (int)strlen(dim));
+        }
+    dims[def->rank] = dim;
+    shape[def->rank++] = v;
+    return true;
+}
+
+/* NAME=VALUE from *s on, and the blanks behind it. */
+static struct word take_word(struct compose *c, const char **s)
+{
+    struct word w = { 0 };
+    w.name = take_name(c, s, &w.col);
+    w.value = *s + (**s == '=');
+    w.n = **s == '=' ? strcspn(w.value, " \t") : 0;
+    *s = w.value + w.n + strspn(w.value + w.n, " \t");
+    return w;
+}
+
+/* `input n=1 i=64` and `const o=64`: a tensor with these dims; a constant may say its data. */
 static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
 {
     const char *dims[MAX_RANK];
     int64_t shape[MAX_RANK];
-    int rank = 0;
+    struct tensor_def def = { st->name, 0, dims, shape, role };
+    struct source_words data = { 0 };
+    struct word last = { 0 };             /* that says data */
     for (const char *s = st->params; *s;) {
-        int col;
-        char number[32];
-        long long v = 0;
-        char *dim = (char *)(uintptr_t)take_name(c, &s, &col);
-        size_t n = *s == '=' ? strcspn(s + 1, " \t") : 0;
-        snprintf(number, sizeof number, "%.*s", (int)n, n ? s + 1 : "");
-        if (strlen(dim) > MAX_DIM_NAME) {
-            err_set(c->e, ERR_NAME, "the name of a dimension has more than %d characters",
-                    MAX_DIM_NAME);
-            return at(c, col, (int)strlen(dim));
+        struct word w = take_word(c, &s);
+        if (role != TENSOR_CONST || !source_is_word(w.name)) {
+            if (!declare_dim(c, st, &def, dims, shape, &w))
+                return false;
+            continue;
         }
-        if (!*dim || rank == MAX_RANK || !str_to_int64(number, 1, TENSOR_MAX_ELEMS, &v)) {
-            err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
-            err_fix(c->e, "for example n=1 i=64 h=56 w=56");
-            return at(c, col, (int)strlen(dim));
-        }
-        for (char *ch = dim; *ch; ch++)
-            *ch = (char)toupper((unsigned char)*ch);
-        for (int d = 0; d < rank; d++)
-            if (streq(dims[d], dim)) {
-                err_set(c->e, ERR_NAME, "%s has two dimensions %s", st->name, dim);
-                return at(c, col, (int)strlen(dim));
-            }
-        dims[rank] = dim;
-        shape[rank++] = v;
-        s += 1 + n;
-        s += strspn(s, " \t");
+        last = w;
+        if (!source_take(c->a, &data, w.name, w.value, w.n, c->e))
+            return at(c, w.col, (int)(w.value - c->text) + 1 - w.col + (int)w.n);
     }
-    struct tensor_def def = { st->name, rank, dims, shape, role };
     int t = graph_add_tensor(c->g, &def);
-    return is_stored(c, st, st->name, &c->g->tensor[t]);
+    if (!is_stored(c, st, st->name, &c->g->tensor[t]))
+        return false;
+    if (!source_finish(c->a, &data, &c->g->tensor[t], c->e))
+        return at(c, last.col, (int)(last.value - c->text) + 1 - last.col + (int)last.n);
+    return true;
 }
 
 /* Words for the shape parameters that were left out, from the first tensor. */

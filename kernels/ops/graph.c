@@ -6,6 +6,7 @@
 #include <string.h>
 #include "kernels/ir/simplify.h"
 #include "kernels/ops/build.h"
+#include "kernels/ops/source.h"
 
 #define ELEM_BYTES 4.0                    /* f32 */
 
@@ -208,7 +209,8 @@ static const struct val *move_load(void *ctx, const struct val *load)
 static void copy_tensor(struct graph *to, const struct tensor *t, const char *name,
                         enum tensor_role role)
 {
-    graph_add_tensor(to, &(struct tensor_def){ name, t->rank, t->dim, t->shape, role });
+    int i = graph_add_tensor(to, &(struct tensor_def){ name, t->rank, t->dim, t->shape, role });
+    to->tensor[i].source = t->source;
 }
 
 static void copy_node(struct remap *m, const struct node *from)
@@ -440,6 +442,8 @@ static void tensor_print(struct str *out, const struct tensor *t, int width)
     str_printf(out, "  %-*s %-6s", width, t->name, role_name[t->role]);
     for (int d = 0; d < t->rank; d++)
         str_printf(out, " %s(%lld)", t->dim[d], (long long)t->shape[d]);
+    if (t->source)
+        source_print(out, t->source);
     str_add_char(out, '\n');
 }
 

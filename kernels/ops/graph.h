@@ -9,6 +9,15 @@
 
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
+/* The data of a constant that has its own: n values (one stands for all elements), or a tensor of a
+ * file. */
+struct tensor_source {
+    int64_t n;                            /* 0: it is in the file */
+    const float *value;
+    const char *file, *tensor;            /* the path works from the current directory */
+    uint64_t hash;                        /* tensor_hash of the data in the file */
+};
+
 struct tensor {
     const char *name;                     /* "Inp", "Ker", "ReLU", "A"; unique, a C identifier */
     int rank;
@@ -16,6 +25,7 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;                         /* node index, -1 for inputs and constants */
+    const struct tensor_source *source;   /* NULL: random data stand in (reference_fill) */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
@@ -110,7 +120,8 @@ const struct op_family *ops_find(const char *name);
  * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., what it computes on the way
  * NAME_Conv, ..., and its result NAME.  Parameters that say the shape of the first tensor may be
  * left out.  compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y),
- * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own.
+ * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own;
+ * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h).
  * Without `output`, what nobody reads is the output. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Does the text start like a statement, NAME = ...? */

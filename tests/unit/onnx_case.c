@@ -8,6 +8,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/weights.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/run_program.h"
 
@@ -73,8 +74,14 @@ static bool fill_inputs(const struct test *t, const struct program *p, float **l
 {
     for (int i = 0; i < t->g.input.len; i++) {
         const struct onnx_binding *b = &t->g.input.data[i];
-        const struct onnx_tensor *x = b->data ? b->data : given(t, b->value);
+        const struct onnx_tensor *x = given(t, b->value);
         int to = outer_tensor(p, b->tensor, false);
+        struct err e;
+        if (b->data) {
+            if (!tensor_data(&p->graph->tensor[to], 1, logical[to], &e))
+                fail("%s", e.text);
+            continue;
+        }
         if (!x || !x->f || x->elems != tensor_elems(&p->graph->tensor[to]))
             return false;
         memcpy(logical[to], x->f, sizeof(float) * (size_t)x->elems);

@@ -49,7 +49,8 @@ double program_interpret_of_bound(const struct program *p, uint64_t seed)
     float **data = xcalloc((size_t)f->n_params, sizeof *data);
     for (int b = 0; b < f->n_params; b++) {
         data[b] = xmalloc_elems((size_t)f->buffer[b].elems, sizeof **data);
-        oracle_fill(o, p, f->buffer[b].tensor, seed, f->buffer[b].elems, data[b]);
+        if (!oracle_fill(o, p, f->buffer[b].tensor, seed, f->buffer[b].elems, data[b], &e))
+            fail("%s", e.text);
     }
     func_interpret(f, data);
     for (int b = 0; b < f->n_params; b++)

@@ -309,7 +309,7 @@ static void first_wrong_element_is_named(void **state)
             assert_contains(e.text, "1 of 512 elements");
         }
     }
-    oracle_fill(NULL, p, c, seed, 512, (float *)data[0]);
+    assert_true(oracle_fill(NULL, p, c, seed, 512, (float *)data[0], &e));
     assert_false(oracle_compare(o, p, c, (float *)data[0], NULL, &worst, &e));
     assert_contains(e.text, "C[0][0] was never written");
     assert_contains(e.text, "100 % of elements");

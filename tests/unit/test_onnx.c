@@ -9,199 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/onnx/onnx.h"
+#include "tests/unit/onnx_build.h"
 #include "tests/unit/onnx_case.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-/* A model from text: "in x:2,3", "const w:4,3", "ints s:1,6", "node Relu x > y axis=1 pads=1,1",
- * "out y"; separated by ;.  A text attribute is mode~edge; an open dim is 0. */
-
-struct builder { struct arena *a; Onnx__GraphProto g; };
-
-#define PUSH(b, list, n, type, value) \
-    do { \
-        type *more_ = ARENA_ARRAY((b)->a, type, (n) + 1); \
-        for (size_t i_ = 0; i_ < (n); i_++) \
-            more_[i_] = (list)[i_]; \
-        more_[(n)++] = (value); \
-        (list) = more_; \
-    } while (0)
-
-static size_t numbers(struct arena *a, const char *text, int64_t **out)
-{
-    size_t n = 0;
-    *out = ARENA_ARRAY(a, int64_t, strlen(text) + 1);
-    while (*text) {
-        char *end;
-        (*out)[n++] = strtoll(text, &end, 10);
-        text = *end ? end + 1 : end;
-    }
-    return n;
-}
-
-static Onnx__ValueInfoProto *port(struct builder *b, char *spec)
-{
-    char *dims = strchr(spec, ':');
-    Onnx__ValueInfoProto *v = ARENA_NEW(b->a, Onnx__ValueInfoProto);
-    onnx__value_info_proto__init(v);
-    v->name = spec;
-    if (!dims)
-        return v;
-    *dims++ = '\0';
-    int64_t *dim;
-    size_t n = numbers(b->a, dims, &dim);
-    Onnx__TypeProto *type = v->type = ARENA_NEW(b->a, Onnx__TypeProto);
-    onnx__type_proto__init(type);
-    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    type->tensor_type = ARENA_NEW(b->a, Onnx__TypeProto__Tensor);
-    onnx__type_proto__tensor__init(type->tensor_type);
-    type->tensor_type->has_elem_type = true;
-    type->tensor_type->elem_type = 1;
-    Onnx__TensorShapeProto *shape = type->tensor_type->shape =
-        ARENA_NEW(b->a, Onnx__TensorShapeProto);
-    onnx__tensor_shape_proto__init(shape);
-    for (size_t d = 0; d < n; d++) {
-        Onnx__TensorShapeProto__Dimension *x = ARENA_NEW(b->a, Onnx__TensorShapeProto__Dimension);
-        onnx__tensor_shape_proto__dimension__init(x);
-        x->value_case = dim[d] == 0 ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-                                    : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (dim[d] == 0)
-            x->dim_param = arena_strdup(b->a, "N");
-        else
-            x->dim_value = dim[d];
-        PUSH(b, shape->dim, shape->n_dim, Onnx__TensorShapeProto__Dimension *, x);
-    }
-    return v;
-}
-
-/* floats: dims; integers: the values of a vector */
-static Onnx__TensorProto *tensor(struct builder *b, char *spec, bool ints)
-{
-    char *list = strchr(spec, ':');
-    *list++ = '\0';
-    Onnx__TensorProto *t = ARENA_NEW(b->a, Onnx__TensorProto);
-    onnx__tensor_proto__init(t);
-    t->name = spec;
-    t->has_data_type = true;
-    t->data_type = ints ? 7 : 1;
-    int64_t *v, elems = 1;
-    size_t n = numbers(b->a, list, &v);
-    if (ints) {
-        t->int64_data = v;
-        t->n_int64_data = n;
-        PUSH(b, t->dims, t->n_dims, int64_t, (int64_t)n);
-        return t;
-    }
-    t->dims = v;
-    t->n_dims = n;
-    for (size_t d = 0; d < n; d++)
-        elems *= v[d];
-    t->n_float_data = (size_t)elems;
-    t->float_data = ARENA_ARRAY(b->a, float, elems);
-    for (int64_t i = 0; i < elems; i++)
-        t->float_data[i] = (float)i / 4;
-    return t;
-}
-
-static Onnx__AttributeProto *attribute(struct builder *b, char *word)
-{
-    Onnx__AttributeProto *x = ARENA_NEW(b->a, Onnx__AttributeProto);
-    onnx__attribute_proto__init(x);
-    char *value = strpbrk(word, "=~");
-    bool text = *value == '~';
-    *value++ = '\0';
-    x->name = word;
-    x->has_type = true;
-    if (text) {
-        x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
-        x->has_s = true;
-        x->s = (ProtobufCBinaryData){ strlen(value), (uint8_t *)value };
-    } else if (strchr(value, '.')) {
-        x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
-        x->has_f = true;
-        x->f = strtof(value, NULL);
-    } else if (strchr(value, ',')) {
-        x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
-        x->n_ints = numbers(b->a, value, &x->ints);
-    } else {
-        x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-        x->has_i = true;
-        x->i = strtoll(value, NULL, 10);
-    }
-    return x;
-}
-
-static void add_node(struct builder *b, char *rest)
-{
-    Onnx__NodeProto *n = ARENA_NEW(b->a, Onnx__NodeProto);
-    onnx__node_proto__init(n);
-    char *save, *word = strtok_r(rest, " ", &save);
-    bool out = false;
-    n->op_type = word;
-    while ((word = strtok_r(NULL, " ", &save)))
-        if (streq(word, ">"))
-            out = true;
-        else if (strpbrk(word, "=~"))
-            PUSH(b, n->attribute, n->n_attribute, Onnx__AttributeProto *, attribute(b, word));
-        else if (out)
-            PUSH(b, n->output, n->n_output, char *, word);
-        else
-            PUSH(b, n->input, n->n_input, char *, streq(word, "_") ? word + 1 : word);
-    PUSH(b, b->g.node, b->g.n_node, Onnx__NodeProto *, n);
-}
-
-static void add_statement(struct builder *b, char *s)
-{
-    s += strspn(s, " ");
-    char *rest = s + strcspn(s, " ");
-    if (!*s)
-        return;
-    *rest++ = '\0';
-    if (streq(s, "in"))
-        PUSH(b, b->g.input, b->g.n_input, Onnx__ValueInfoProto *, port(b, rest));
-    else if (streq(s, "out"))
-        PUSH(b, b->g.output, b->g.n_output, Onnx__ValueInfoProto *, port(b, rest));
-    else if (streq(s, "node"))
-        add_node(b, rest);
-    else
-        PUSH(b, b->g.initializer, b->g.n_initializer, Onnx__TensorProto *,
-             tensor(b, rest, streq(s, "ints")));
-}
-
-static size_t build(struct arena *a, int opset, const char *text, uint8_t **out)
-{
-    struct builder b = { .a = a };
-    onnx__graph_proto__init(&b.g);
-    b.g.name = arena_strdup(a, "small");
-    char *copy = arena_strdup(a, text), *save;
-    for (char *s = strtok_r(copy, ";", &save); s; s = strtok_r(NULL, ";", &save))
-        add_statement(&b, s);
-    Onnx__OperatorSetIdProto set, *sets[] = { &set };
-    Onnx__ModelProto m;
-    onnx__operator_set_id_proto__init(&set);
-    onnx__model_proto__init(&m);
-    set.has_version = true;
-    set.version = opset;
-    m.has_ir_version = true;
-    m.ir_version = 7;
-    m.n_opset_import = 1;
-    m.opset_import = sets;
-    m.producer_name = arena_strdup(a, "test");
-    m.graph = &b.g;
-    size_t n = onnx__model_proto__get_packed_size(&m);
-    *out = arena_alloc(a, n);
-    return onnx__model_proto__pack(&m, *out);
-}
 
 /* The statements of a model, the reason of its first unsupported node, or the error. */
 static const char *imported(struct arena *a, int opset, const char *text)
 {
     uint8_t *data;
-    size_t n = build(a, opset, text, &data);
+    size_t n = onnx_build(a, opset, text, &data);
     struct onnx_model *m;
     struct onnx_graph g;
     struct err e;
@@ -246,6 +68,21 @@ static const struct { int opset; const char *model, *expect; } models[] = {
       " = c2d(" },
     { 11, "in x:2,2; ints p:0,1,0,1; node Pad x p > y; out y:2,4",
       "y = pad(x) before=0,1 after=0,1 value=0\n" },
+    { 13, "in x:2,3; const s:1; node Div x s > y; out y", "\ns = const d0=1 value=0\n" },
+    { 13, "in x:2,2; const w:2,2; node Add x w > y; out y", "d0=2 d1=2 value=0,0.25,0.5,0.75\n" },
+    { 13, "in x:4; const w:2,2; ints s:4,; node Reshape w s > v; node Add x v > y; out y",
+      "w = const d0=4 value=0,0.25,0.5,0.75\n" },
+    { 13, "in x:17; const w:17; node Add x w > y; out y", "w = const d0=17\n" },
+    { 13, "in x:20; ints n:20; node ConstantOfShape n > w; node Add x w > y; out y",
+      "w = const d0=20 value=0\n" },
+    { 13, "in x:3; node Constant > c value_float=0.5; node Mul x c > y; out y",
+      "c = const d0=1 value=0.5\n" },
+    /* names of any bytes */
+    { 13, "in x\x1b[2J\xff:2; node Relu x\x1b[2J\xff > y; out y", "x_x1b_2J_xff = input d0=2" },
+    { 13, "in \n:2; node Relu \n > \t; out \t", "v_x09 = relu(v_x0a)" },
+    { 13, "in \\x0a:2; in \n:2; node Add \n \\x0a > y; out y", "= add(v_x0a, " },
+    { 13, "in \xc2\x9b:2; node Frob \xc2\x9b > y mode~\x07; out y", "no statement for" },
+    { 13, "in x:2; node Relu z\x1b > y; out y", "input z\\x1b is nothing that" },
     /* refused, by name */
     { 13, "in x:2,3; node Frob x > y; out y", "no statement for this operator" },
     { 13, "in x:2,3; in s:2; node Reshape x s > y; out y", "its input s has to be a constant" },
@@ -282,7 +119,7 @@ static void tensors_have_as_many_elements_as_they_say(void **state)
     (void)state;
     struct arena *a = arena_new();
     uint8_t *data;
-    size_t n = build(a, 13, "in x:2; const w:2; node Add x w > y; out y", &data);
+    size_t n = onnx_build(a, 13, "in x:2; const w:2; node Add x w > y; out y", &data);
     Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, data);
     m->graph->initializer[0]->dims[0] = (int64_t)1 << 40;
     uint8_t *bad = arena_alloc(a, onnx__model_proto__get_packed_size(m));
@@ -293,6 +130,89 @@ static void tensors_have_as_many_elements_as_they_say(void **state)
     assert_false(onnx_read("m.onnx", bad, n, &out, &e));
     assert_non_null(strstr(e.text, "tensor w: dims: more than 2^31 elements"));
     arena_free(a);
+}
+
+/* Names longer than any buffer here. */
+static void names_have_any_length(void **state)
+{
+    (void)state;
+    enum { LONG = 100000 };
+    struct arena *a = arena_new();
+    char *name = memset(arena_alloc(a, LONG + 1), 'n', LONG);
+    name[LONG] = '\0';
+    const char *text = arena_printf(a, "in %s:2; node Frob %s > q%s; node Relu q%s > y; out y",
+                                    name, name, name, name);
+    uint8_t *data;
+    size_t n = onnx_build(a, 13, text, &data);
+    struct onnx_model *m;
+    struct onnx_graph g;
+    struct str out = { 0 };
+    struct err e;
+    assert_true(onnx_read("m.onnx", data, n, &m, &e));
+    assert_string_equal(m->in[0].name, name);
+    assert_true(onnx_import(m, NULL, 0, &g, &e));
+    assert_true(strlen(g.reason[1]) < 1000);
+    onnx_print(&out, m, &g);
+    assert_true(out.len < 2000);
+    str_free(&out);
+    onnx_graph_free(&g);
+    onnx_free(m);
+    text = arena_printf(a, "in %s:2; node Relu %s > y; out y", name, name);
+    assert_non_null(strstr(imported(a, 13, text), "y = relu(nnnn"));
+    arena_free(a);
+}
+
+/* count fields `tag` of n bytes each in a graph in a model. */
+static uint8_t *many_fields(const char *tag, size_t tag_len, size_t count, size_t *size)
+{
+    size_t len = count * tag_len, n = 0;
+    uint8_t *data = malloc(len + 16);
+    data[n++] = 7 << 3 | 2;               /* ModelProto.graph */
+    for (size_t v = len; n == 1 || v; v >>= 7)
+        data[n++] = (uint8_t)((v & 0x7f) | (v >> 7 ? 0x80 : 0));
+    for (size_t i = 0; i < count; i++, n += tag_len)
+        memcpy(data + n, tag, tag_len);
+    *size = n;
+    return data;
+}
+
+static long peak_mib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss >> 10;
+}
+
+/* A small file must not take much memory: as it was, the first one took 5.1 GB. */
+static void small_files_take_little_memory(void **state)
+{
+    (void)state;
+    static const struct { const char *what, *tag; size_t len, count; const char *expect; } files[] = {
+        { "empty initializers", "\x2a\0", 2, 20000000, "more than 1048576 nodes, tensors" },
+        { "empty nodes", "\x0a\0", 2, 20000000, "more than 1048576 nodes, tensors" },
+        { "value_info", "\x6a\0", 2, 20000000, "more than 1048576 nodes, tensors" },
+        { "doc_string", "\x52\0", 2, 20000000, "more than 1048576 nodes, tensors" },
+        { "unknown fields", "\xf8\x07\0", 3, 10000000, "more than 1048576 nodes, tensors" },
+        /* initializer { int32_data: 0 ... }, not packed */
+        { "numbers, each by itself", "\x2a\x40" /* 32 of */
+          "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0"
+          "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0"
+          "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0"
+          "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0", 66, 300000,
+          "expected 1 to 4000 nodes" },
+        { "a million empty nodes", "\x0a\0", 2, 1000000, "MiB of memory to unpack" },
+    };
+    for (int i = 0; i < COUNT_OF(files); i++) {
+        struct onnx_model *m;
+        struct err e;
+        size_t n;
+        uint8_t *data = many_fields(files[i].tag, files[i].len, files[i].count, &n);
+        long before = peak_mib(), most = (long)(16 * n >> 20) + 80;
+        assert_false(onnx_read("many.onnx", data, n, &m, &e));
+        if (!strstr(e.text, files[i].expect) || peak_mib() - before > most)
+            fail_msg("%s: %ld MiB, %s", files[i].what, peak_mib() - before, e.text);
+        free(data);
+    }
 }
 
 /* Messages in messages, deeper than the stack. */
@@ -354,7 +274,7 @@ static void damaged_files_are_errors_or_models(void **state)
         "node Reshape p s > z; node Gemm z k > y transB=0; out c; out m; out q";
     struct arena *a = arena_new();
     uint8_t *data;
-    size_t n = build(a, 13, model, &data);
+    size_t n = onnx_build(a, 13, model, &data);
     struct rng r = rng_seed(7);
     const char *rounds = getenv("TS_ROUNDS");
     int fine = 0, all = rounds ? atoi(rounds) : 1500;
@@ -408,6 +328,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_become_statements),
         cmocka_unit_test(tensors_have_as_many_elements_as_they_say),
+        cmocka_unit_test(names_have_any_length),
+        cmocka_unit_test(small_files_take_little_memory),
         cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(damaged_files_are_errors_or_models),
         cmocka_unit_test(cases_that_come_with_onnx),

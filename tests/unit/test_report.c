@@ -489,6 +489,10 @@ static const struct exported exports[] = {
     { "c2d", "c2d n=1 i=4 h=18 w=18 o=32 k=3 s=1 p=1 bias=1 relu=1",
       { "layout set Conv \"N H/6 W 6h O\"", "layout set Inp \"N H/6 W I 8h\"",
         "layout set Ker \"KH KW I O\"", "loop vectorize ReLU O", "loop parallel Conv H.0" } },
+    { "constants", "x = input m=6 k=4; s = const d0=1 value=8; eps = const d0=1 value=1e-12;"
+                   "mask = const k=4 value=0,0.5,-inf,-1.25; d = div(x, s); e = add(d, eps);"
+                   "f = add(e, mask); y = softmax(f) axis=1", { "layout pad mask K after=1" } },
+    { "nothing-random", "x = const m=2 value=3,4; y = mul(x, x)", { NULL } },
 };
 
 /* Compiles path without a single warning; false when the compiler is not there. */

@@ -43,7 +43,8 @@ static void must_compute(const struct program *p, const struct vendor_problem *v
     int out = v->n_tensors - 1;
     for (int i = 0; i < v->n_tensors; i++) {
         buffer[i] = xmalloc((size_t)v->tensor[i].elems * sizeof **buffer);
-        oracle_fill(NULL, p, v->tensor[i].tensor, seed, v->tensor[i].elems, buffer[i]);
+        assert_true(oracle_fill(NULL, p, v->tensor[i].tensor, seed, v->tensor[i].elems, buffer[i],
+                                &e));
     }
     assert_int_equal(v->tensor[out].role, ROLE_OUT);
     struct vendor_handle *h = plugin[library]->open(v, library, 1, buffer, why, sizeof why);

@@ -1,0 +1,20 @@
+/* Unpacking messages of the protobuf format from files that anybody may have made.  What unpacking
+ * would take is bounded by the file's size: an empty message of two bytes becomes a struct of two
+ * hundred. */
+#ifndef TS_ONNX_WIRE_H
+#define TS_ONNX_WIRE_H
+#include <protobuf-c/protobuf-c.h>
+
+#include "kernels/base/err.h"
+
+struct wire_memory {
+    ProtobufCAllocator allocator;
+    size_t used, limit;
+    bool refused;                         /* more was asked for */
+};
+
+/* NULL with an error about `what`; else free it with wire_free and the same *m. */
+void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const void *data, size_t n,
+                  struct wire_memory *m, struct err *e);
+void wire_free(void *message, struct wire_memory *m);
+#endif

@@ -1,0 +1,162 @@
+/* Data of tensors; the ONNX files that have some are kept, so that a search reads them once. */
+#include "kernels/onnx/weights.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kernels/onnx/onnx.h"
+#include "kernels/ops/reference.h"
+#include "kernels/ops/source.h"
+
+#define KEPT 4
+#define KEPT_BYTES ((int64_t)1 << 30)
+
+/* A tensor that was asked for: its data, and their hash. */
+struct found { const char *name; const struct onnx_tensor *tensor; uint64_t hash; };
+
+struct weights {
+    char *path;
+    struct stat st;                       /* of the file when it was read */
+    struct onnx_model *m;
+    VEC(struct found) found;
+};
+
+/* Most recently used first; the lock is held by whoever looks at any of it. */
+static struct weights *kept[KEPT];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void drop(int i)
+{
+    struct weights *w = kept[i];
+    kept[i] = NULL;
+    if (!w)
+        return;
+    onnx_free(w->m);
+    vec_free(&w->found);
+    free(w->path);
+    free(w);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Puts w first, and drops what is more than may be kept. */
+static void keep(struct weights *w)
+{
+    int64_t bytes = w->st.st_size;
+    drop(KEPT - 1);
+    memmove(kept + 1, kept, (KEPT - 1) * sizeof *kept);
+    kept[0] = w;
+    for (int i = 1; i < KEPT; i++) {
+        bytes += kept[i] ? kept[i]->st.st_size : 0;
+        if (bytes > KEPT_BYTES)
+            drop(i);
+    }
+}
+
+/* The kept file at this path when it is still the same; what has changed is dropped. */
+static struct weights *take(const char *path, const struct stat *st)
+{
+    for (int i = 0; i < KEPT; i++) {
+        struct weights *w = kept[i];
+        if (!w || !streq(w->path, path))
+            continue;
+        if (!same_file(&w->st, st)) {
+            drop(i);
+            continue;
+        }
+        memmove(kept + 1, kept, (size_t)i * sizeof *kept);
+        kept[0] = w;
+        return w;
+    }
+    return NULL;
+}
+
+static bool lacks_file(const struct tensor *t, const char *why, struct err *e)
+{
+    err_set(e, ERR_IO, "the data of %s are in %.300s: %.200s", t->name, t->source->file, why);
+    return err_fix(e, "put the model back, write where it is now behind file=, or import it again");
+}
+
+static struct weights *open_file(const struct tensor *t, struct err *e)
+{
+    const char *path = t->source->file;
+    struct onnx_model *m;
+    struct stat st;
+    struct err why;
+    bool found = stat(path, &st) == 0;
+    if (!found || !S_ISREG(st.st_mode)) {
+        lacks_file(t, found ? "it is no regular file" : strerror(errno), e);
+        return NULL;
+    }
+    struct weights *w = take(path, &st);
+    if (w)
+        return w;
+    if (!onnx_load(path, &m, &why)) {
+        lacks_file(t, why.text, e);
+        return NULL;
+    }
+    w = xcalloc(1, sizeof *w);
+    *w = (struct weights){ .path = xstrdup(path), .st = st, .m = m };
+    keep(w);
+    return w;
+}
+
+static struct found find(struct weights *w, const char *name)
+{
+    for (int i = 0; i < w->found.len; i++)
+        if (streq(w->found.data[i].name, name))
+            return w->found.data[i];
+    const struct onnx_tensor *t = onnx_constant(w->m, name);
+    struct found f = { arena_strdup(w->m->arena, name), t, t ? tensor_hash(t->f, t->elems) : 0 };
+    vec_push(&w->found, f);
+    return f;
+}
+
+static bool from_file(const struct tensor *t, float *data, struct err *e)
+{
+    const struct tensor_source *s = t->source;
+    struct weights *w = open_file(t, e);
+    if (!w)
+        return false;
+    struct found f = find(w, s->tensor);
+    if (!f.tensor)
+        return err_set(e, ERR_IO, "the data of %s: %.300s has no float constant %.200s", t->name,
+                       s->file, s->tensor);
+    if (f.tensor->elems != tensor_elems(t))
+        return err_set(e, ERR_IO, "%s has %lld elements, and %.200s of %.300s has %lld", t->name,
+                       (long long)tensor_elems(t), s->tensor, s->file,
+                       (long long)f.tensor->elems);
+    if (f.hash != s->hash) {
+        err_set(e, ERR_IO, "the data of %s: %.200s of %.300s has changed, its hash is %016llx, not "
+                "%016llx", t->name, s->tensor, s->file, (unsigned long long)f.hash,
+                (unsigned long long)s->hash);
+        return err_fix(e, "put the old model back, or import the new one: tilescope import");
+    }
+    memcpy(data, f.tensor->f, sizeof *data * (size_t)f.tensor->elems);
+    return true;
+}
+
+bool tensor_data(const struct tensor *t, uint64_t seed, float *data, struct err *e)
+{
+    const struct tensor_source *s = t->source;
+    if (!s) {
+        reference_fill(t, seed, data);
+        return true;
+    }
+    int64_t n = tensor_elems(t);
+    for (int64_t i = 0; s->n > 0 && i < n; i++)
+        data[i] = s->value[s->n == 1 ? 0 : i];
+    if (s->n > 0)
+        return true;
+    pthread_mutex_lock(&lock);
+    bool ok = from_file(t, data, e);
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
