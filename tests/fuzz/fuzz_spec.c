@@ -9,13 +9,20 @@
 #define TINY_ELEMS 2000
 #define TINY_FLOPS 40000
 
+/* Data in files are none of the text; sums of huge values depend on their order. */
+static bool tame(const struct tensor_source *s)
+{
+    for (int64_t i = 0; s && i < s->n; i++)
+        if (!(fabsf(s->value[i]) < 1e3f))
+            return false;
+    return !s || s->n > 0;
+}
+
 static bool tiny(const struct graph *g)
 {
-    for (int t = 0; t < g->n_tensors; t++) {
-        const struct tensor_source *s = g->tensor[t].source;
-        if (tensor_elems(&g->tensor[t]) > TINY_ELEMS || (s && s->file))
+    for (int t = 0; t < g->n_tensors; t++)
+        if (tensor_elems(&g->tensor[t]) > TINY_ELEMS || !tame(g->tensor[t].source))
             return false;
-    }
     return g->flops <= TINY_FLOPS && g->n_tensors <= 40;
 }
 

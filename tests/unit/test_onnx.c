@@ -187,7 +187,11 @@ static long peak_mib(void)
 static void small_files_take_little_memory(void **state)
 {
     (void)state;
-    static const struct { const char *what, *tag; size_t len, count; const char *expect; } files[] = {
+    static const struct {
+        const char *what, *tag;
+        size_t len, count;
+        const char *expect;
+    } files[] = {
         { "empty initializers", "\x2a\0", 2, 20000000, "more than 1048576 nodes, tensors" },
         { "empty nodes", "\x0a\0", 2, 20000000, "more than 1048576 nodes, tensors" },
         { "value_info", "\x6a\0", 2, 20000000, "more than 1048576 nodes, tensors" },

@@ -1,4 +1,5 @@
-/* The data of constants: in the text of a graph, in the file of its model, in what is made of it. */
+/* The data of constants: in the text of a graph, in the file of its model, in what is made of
+ * them. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -29,9 +30,10 @@
 #include <cmocka.h>
 
 /* The weights w (20 elements) and an odd name; k becomes floats by a Cast. */
-#define MODEL "in x:20; const w:20; const w%s:4,5; ints k:1,2,3,4,5,6,7,8,9,8,7,6,5,4,3,2,1,2,3,4; " \
-              "ints s:20,; node Cast k > f to=1; node Mul x w > a; node Reshape w%s s > v; " \
-              "node Add a v > b; node Mul b f > y; out y"
+#define MODEL \
+    "in x:20; const w:20; const w%s:4,5; ints k:1,2,3,4,5,6,7,8,9,8,7,6,5,4,3,2,1,2,3,4; " \
+    "ints s:20,; node Cast k > f to=1; node Mul x w > a; node Reshape w%s s > v; " \
+    "node Add a v > b; node Mul b f > y; out y"
 #define ODD "\x1b ;#\"'%\xe2\x82\xac"
 
 static char folder[] = "/tmp/ts-weights-XXXXXX";
@@ -457,7 +459,8 @@ static void headings_are_brief(void **state)
     assert_string_equal(str_text(&out), "c2d n=1 i=4 h=8 w=8 o=4 k=3");
     str_clear(&out);
     spec_print_brief(&out, spec_in("m.onnx", "w", 1, 20));
-    assert_string_equal(str_text(&out), "x = input n=20; w = const n=20 file=m.onnx; y = mul(x, w)");
+    assert_string_equal(str_text(&out),
+                        "x = input n=20; w = const n=20 file=m.onnx; y = mul(x, w)");
     str_add(&spec, "t0 = input n=2");
     for (int i = 1; i < 100; i++)
         str_printf(&spec, "; t%d = relu(t%d)", i, i - 1);

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# ONNX models and what becomes of their constants.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+exec < /dev/null
+model=tests/fuzz/corpus/onnx/odd-names.onnx          # y = x / 8 + 20 weights
+
+t 0 '^  eight = const d0=1 value=8$' import "$model"
+t 0 "file=$model tensor=back%5c%5cslash hash=[0-9a-f]{16}$" import "$model"
+t 0 'verified: +true' run "$model" -m none
+t 0 'verified: +true' run "$model" -m none --seed 2
+
+# The session has the path from its own folder, works from any other one, and moves with the model.
+mkdir -p "$dir/a/models"
+cp "$model" "$dir/a/models/m.onnx"
+t 0 '' import "$dir/a/models/m.onnx" -o "$dir/a/s.yaml"
+same 'a relative path' 1 "$(grep -c ' file=models/m.onnx ' "$dir/a/s.yaml")"
+mv "$dir/a" "$dir/b"
+t 0 'verified: +true' run "$dir/b/s.yaml" -m clock --time 0.01 --save
+same 'saved as it was' 1 "$(grep -c ' file=models/m.onnx ' "$dir/b/s.yaml")"
+t 0 '0  \(the bare operator\) .*[nu]s$' show "$dir/b/s.yaml" --what steps
+t 0 " file=$dir/b/models/m.onnx " show "$dir/b/s.yaml" --what yaml
+t 0 '' show "$dir/b/s.yaml" --what yaml -o "$dir/c.yaml"
+same 'and relative in a file' 1 "$(grep -c ' file=b/models/m.onnx ' "$dir/c.yaml")"
+
+# Headings are for people: no hashes.
+"$TILESCOPE" run "$dir/b/s.yaml" -m none > "$dir/heading"
+same 'no hash in a heading' 0 "$(grep -c 'hash=' "$dir/heading")"
+
+# Without the model everything goes but measuring.
+"$TILESCOPE" export "$dir/b/s.yaml" -o - > "$dir/with.c"
+mv "$dir/b/models/m.onnx" "$dir/kept.onnx"
+t 0 'for ' show "$dir/b/s.yaml"
+t 0 'void ' show "$dir/b/s.yaml" --what c
+t 0 'Random numbers stand in for the weights' export "$dir/b/s.yaml" -o -
+t 2 'm.onnx: No such file' run "$dir/b/s.yaml" -m none
+cp tests/fuzz/corpus/onnx/softmax.onnx "$dir/b/models/m.onnx"
+t 2 'has no float constant' run "$dir/b/s.yaml" -m none
+same 'weights are written out' 1 \
+    "$(grep -c '^static const double values_.*\[20\] = {' "$dir/with.c")"
+if command -v gcc > /dev/null; then
+    gcc -O1 -Wall -Wextra -Werror "$dir/with.c" -o "$dir/with" -lm
+    same 'and right' ok "$("$dir/with" | sed -n 's/^max rel err .*: //p')"
+fi
+
+finish
