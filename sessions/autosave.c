@@ -260,7 +260,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     struct session *s;
     struct str text = {0};
     bool ok = file_read_regular(from->path, SESSION_MAX_BYTES, &text, e)
-           && session_parse(from->path, str_text(&text), text.len, &s, e);
+           && session_parse_file(from->path, &text, &s, e);
     str_free(&text);
     if (!ok)
         return false;

@@ -14,6 +14,7 @@
 
 struct loader {
     struct arena *a;
+    const char *file;                     /* the session file; NULL: paths are not its own */
     struct ydoc doc;
     struct history *h;
     int n_steps;
@@ -264,7 +265,10 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
     if (!ynode_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
         return false;
-    model_paths_from_file(&mapped, spec, l->doc.name);
+    if (l->file)
+        model_paths_from_file(&mapped, spec, l->file);
+    else
+        str_add(&mapped, spec);
     bool ok = session_new(str_text(&mapped), out, &with_paths);
     str_free(&mapped);
     if (ok)
@@ -307,10 +311,10 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     return true;
 }
 
-static bool parse(struct arena *a, const char *name, const char *text, size_t n,
+static bool parse(struct arena *a, const char *name, const char *file, const char *text, size_t n,
                   struct session **out, struct err *e)
 {
-    struct loader l = { .a = a, .e = e };
+    struct loader l = { .a = a, .file = file, .e = e };
     if (n > SESSION_MAX_BYTES) {
         err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, SESSION_MAX_BYTES);
         return err_where(e, name, 0, 0, "");
@@ -333,7 +337,16 @@ bool session_parse(const char *name, const char *text, size_t n, struct session 
                    struct err *e)
 {
     struct arena *a = arena_new();
-    bool ok = parse(a, name, text, n, out, e);
+    bool ok = parse(a, name, NULL, text, n, out, e);
+    arena_free(a);
+    return ok;
+}
+
+bool session_parse_file(const char *path, const struct str *text, struct session **out,
+                        struct err *e)
+{
+    struct arena *a = arena_new();
+    bool ok = parse(a, path, path, str_text(text), text->len, out, e);
     arena_free(a);
     return ok;
 }
@@ -351,7 +364,9 @@ bool session_load(const char *path, struct session **out, struct err *e)
         return false;
     }
     bool ok = file_read(path, SESSION_MAX_BYTES, &text, e)
-           && session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s, e);
+           && (is_file ? session_parse_file(path, &text, &s, e)
+                       : session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s,
+                                       e));
     uint64_t hash = file_content(str_text(&text), text.len);
     str_free(&text);
     if (!ok)

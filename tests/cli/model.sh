@@ -23,6 +23,10 @@ t 0 " file=$dir/b/models/m.onnx " show "$dir/b/s.yaml" --what yaml
 t 0 '' show "$dir/b/s.yaml" --what yaml -o "$dir/c.yaml"
 same 'and relative in a file' 1 "$(grep -c ' file=b/models/m.onnx ' "$dir/c.yaml")"
 
+# What comes by a pipe has its paths from here.
+t 0 'verified: +true' run - -m none < <("$TILESCOPE" import "$model")
+t 0 'verified: +true' run <("$TILESCOPE" import "$model") -m none
+
 # Headings are for people: no hashes.
 "$TILESCOPE" run "$dir/b/s.yaml" -m none > "$dir/heading"
 same 'no hash in a heading' 0 "$(grep -c 'hash=' "$dir/heading")"
