@@ -248,17 +248,13 @@ void view_detail_build(struct model *m, struct pane_doc *p, int width)
 static void open_example(struct model *m, const char *path)
 {
     struct session *s = NULL;
-    struct str text = {0};
     struct err e;
-    bool ok = file_read_regular(path, 1u << 20, &text, &e)
-           && session_parse(path, str_text(&text), text.len, &s, &e);
-    str_free(&text);
-    if (!ok) {
+    if (!session_load(path, &s, &e)) {
         model_error(m, &e);
         return;
     }
     s->path[0] = 0;
-    s->dirty = false;
+    s->on_disk = 0;
     model_set_session(m, s);
     model_info(m, "a copy of the example %s; s saves it under a name of yours", base_name(path));
 }

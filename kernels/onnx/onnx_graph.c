@@ -340,7 +340,7 @@ static void run_node(struct imp *im, int blocked)
     if (blocked >= 0) {
         block_outputs(im, blocked);
         g->reason[im->node] = arena_printf(im->a, "waits for node %.200s",
-                                             im->m->node[blocked].name);
+                                           im->m->node[blocked].name);
         return;
     }
     bool ok = im->stmt.len > MAX_STATEMENTS

@@ -184,6 +184,8 @@ static void utf8(void **state)
     }
     assert_true(utf8_valid("a\0b", 3, NULL));
     assert_false(utf8_valid("\xe2\x82\xac", 2, NULL));
+    for (size_t max = 0; max < 6; max++)                      /* whole characters only */
+        assert_int_equal(utf8_fit("a\xe2\x82\xac", max), max > 3 ? 4 : max > 0);
 }
 
 /* ---- errors ---- */
