@@ -273,8 +273,9 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     str_free(&mapped);
     if (ok)
         return true;
-    if (session_new(spec, out, l->e)) {               /* for the columns of the file as it is */
-        session_free(*out);
+    struct session *unmapped;                         /* for the columns of the file as it is */
+    if (session_new(spec, &unmapped, l->e)) {
+        session_free(unmapped);
         *l->e = with_paths;
         return fails_at(l, op);
     }
