@@ -23,7 +23,7 @@
  * ------------------------------------------------------------------------------ */
 
 #define ASK_LIMIT_S 10.0
-#define ASK_CC1_LIMIT_S 2.0               /* a script that does not know the option may do anything */
+#define ASK_CC1_LIMIT_S 2.0               /* a script may do anything with the option */
 
 /* Asking a compiler for its version and its cc1 costs processes; the answers are kept for as long
  * as its files are the same. */

@@ -16,11 +16,11 @@ struct compiler {
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
-/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags,
- * the compiler's version and its files, and the stored source is compared, so a collision cannot pass.  Concurrent
- * builders are safe (temp name + rename); the cache is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB,
- * oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal
- * ERR_COMPILE with the compiler's first messages. */
+/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags, the
+ * compiler's version and its files, and the stored source is compared, so a collision cannot pass.
+ * Concurrent builders are safe (temp name + rename); the cache is trimmed to 512 MiB or
+ * $TILESCOPE_CACHE_MIB, oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are
+ * added too.  On refusal ERR_COMPILE with the compiler's first messages. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
 /* The same with flags of the caller's behind the others (NULL-terminated; NULL = none). */

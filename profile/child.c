@@ -513,8 +513,8 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
         ok = ask(c, &q, limit, &reply, e) && take_samples(c, what, out, e)
           && take_difference(c, what, out, e);
         q.append = true;
-    } while (ok && out->differs < 0 && !what->as_is && any_wide(out) && clock_s() - begin < c->opts.limit_s
-             && c->repeat++ < MOST_REPEATS);
+    } while (ok && out->differs < 0 && !what->as_is && any_wide(out)
+             && clock_s() - begin < c->opts.limit_s && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     return ok;
 }

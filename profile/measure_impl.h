@@ -34,7 +34,7 @@ struct job {
     const struct oracle *oracle;         /* the caller's; NULL = look for one, or make it */
     struct child *child;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* what the call took that was checked */
-    int differed;                        /* how often later results were others, and right as well */
+    int differed;                        /* how often a later result was another right one */
     bool refused;                        /* of a comparison: this one ended the timing */
     int contender, first;                /* in it: which one this is; its first buffer */
     struct entrants entrants;            /* of the first job */

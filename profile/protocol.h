@@ -16,7 +16,7 @@
 
 #define RUNNER_SOCKET_FD 3
 #define RUNNER_MEMORY_FD 4
-#define RUNNER_CEILING_FD 5              /* to the process of the FMA ceiling (struct ceiling_ask) */
+#define RUNNER_CEILING_FD 5               /* to the FMA ceiling's process (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
@@ -46,7 +46,7 @@ struct request {
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
-    uint32_t steady;                      /* TIME: bit i = its results must stay those in the file */
+    uint32_t steady;                      /* TIME: bit i = its results stay those in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling; keep what is there */
     bool has_ceiling;                     /* TIME: its process is there to be asked */
     double time_s, most_s;                /* TIME: for time_s, and never beyond most_s */

@@ -46,7 +46,7 @@ bool runner_check_vendor(struct runner *r, int contender, struct err *e);
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
-/* --ceiling SO PARENT: the process that samples a ceiling.  It never loads anything else, so that no
+/* --ceiling SO PARENT: the process that samples a ceiling.  It never loads anything else, so no
  * kernel can touch it.  Answers each struct ceiling_ask on its socket, after a first struct reply
  * that says whether SO could be loaded.  Returns the exit code. */
 int runner_ceiling(int argc, char **argv);

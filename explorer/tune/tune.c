@@ -168,7 +168,7 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
         note_failure(r, "the winner was not measured again", &e);
     if (r->best && was_found_out(r, r->best)) {
         err_set(&e, ERR_WRONG, "%s", r->m.reason);
-        note_failure(r, "the winner failed when it was measured again, and the next one stands", &e);
+        note_failure(r, "the winner failed when measured again, and the next one stands", &e);
         r->best = fastest_left(r);
         r->measured = false;
     }

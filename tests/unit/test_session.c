@@ -361,8 +361,10 @@ static struct measurement some_measurement(struct rng *r)
         snprintf(m.baseline[VENDOR_OPENBLAS].reason, sizeof m.baseline[0].reason,
                  "OpenBLAS has no operator for convolution 3x3");
     }
-    else
+    else {
         snprintf(m.reason, sizeof m.reason, "crashed: SIGSEGV\n\ta second line, {[#&*!|>'\"%%@`");
+        m.verified = false;
+    }
     if (m.outcome == OUTCOME_OK && rng_range(r, 0, 1)) {
         m.cold_latency = some_latency(r, NAN);
         snprintf(m.cold_method, sizeof m.cold_method, "the buffers' lines flushed");
@@ -400,7 +402,7 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_string_equal(a->reason, b->reason);
     assert_string_equal(a->compiler, b->compiler);
     assert_string_equal(a->isa, b->isa);
-    assert_int_equal(a->verified && a->outcome == OUTCOME_OK, b->verified);
+    assert_int_equal(a->verified, b->verified);
     assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
     assert_same_latency(&a->latency, &b->latency);
     assert_same_latency(&a->cold_latency, &b->cold_latency);
@@ -498,6 +500,33 @@ static void check_round_trip(const struct session *s)
     session_free(again);
     str_free(&once);
     str_free(&twice);
+}
+
+/* Older versions wrote "verified: true" of a kernel that crashed when it was timed. */
+static void test_failures_are_not_verified(void **state)
+{
+    static const struct { const char *outcome; bool verified; } table[] = {
+        { "ok", true }, { "crash", false }, { "timeout", false }, { "wrong result", false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct str text = {0};
+        struct session *s = must_parse("tilescope: 1\noperator: gmm m=4 k=4 n=4\n");
+        struct measurement m = { .outcome = OUTCOME_OK, .verified = true, .tolerance = 1e-5 };
+        history_set_measured(s->history, 0, &m);
+        session_yaml(s, &text);
+        session_free(s);
+        char *at = strstr(str_text(&text), "outcome: ok");
+        assert_non_null(at);
+        struct str edited = {0};
+        str_add_n(&edited, str_text(&text), (size_t)(at - str_text(&text)));
+        str_printf(&edited, "outcome: %s%s", table[i].outcome, at + strlen("outcome: ok"));
+        s = must_parse(str_text(&edited));
+        assert_int_equal(history_state(s->history, 0)->measured->verified, table[i].verified);
+        session_free(s);
+        str_free(&edited);
+        str_free(&text);
+    }
 }
 
 /* room: whatever can be made can be saved and opened again */
@@ -1245,6 +1274,7 @@ int main(void)
         cmocka_unit_test(test_much_that_was_measured),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_failures_are_not_verified),
         cmocka_unit_test(test_texts_survive),
         cmocka_unit_test(test_unprintable),
         cmocka_unit_test(test_stale_measurements),
