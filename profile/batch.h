@@ -7,6 +7,7 @@
  *   buffers, in the same pages when they are as large, and is replaced after whatever failed;
  * - a candidate is checked before it is timed.  One whose first call is far slower than the fastest
  *   so far is not called again; one that is near it is sampled longer;
+ * - what later calls leave is compared as well, in less time than measure_program takes for it;
  * - no ceiling, no baselines, no meter but the clock: who wins is measured again by
  *   measure_compare.
  * A batch belongs to one thread. */

@@ -2,8 +2,9 @@
  *
  * The kernel runs in a child process (tilescope-runner) with time and memory limits on buffers
  * fenced by guard pages.  It is compared with the float64 reference on random data before it is
- * timed; a wrong kernel is never timed.  Kernel and FMA ceiling are sampled alternately in one
- * process, so peak_fraction is a ratio of one run (PERF.md, noise). */
+ * timed, and so is what later calls leave: a wrong kernel has no time.  Kernel and FMA ceiling are
+ * sampled alternately, the ceiling in a process of its own, so peak_fraction is a ratio of one run
+ * (PERF.md, noise). */
 #ifndef TS_PROFILE_MEASURE_H
 #define TS_PROFILE_MEASURE_H
 #include "kernels/program/program.h"
@@ -59,7 +60,7 @@ struct measurement {
     enum outcome outcome;
     /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
     char reason[512];
-    bool verified;                       /* compared with the reference and within tolerance */
+    bool verified;                       /* OK, and within tolerance of the reference */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
     double of_bound;                     /* |got - ref| / what is allowed there, worst element: what
                                           * float32 explains, and at most tolerance (oracle.h) */

@@ -6,6 +6,7 @@
 #define DEFAULT_TIME_S 1.0
 #define SITTINGS 20
 #define BOOTSTRAP_SEED 1
+#define ALONE_S 0.05
 
 _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a contender");
 
@@ -61,6 +62,12 @@ static bool check(struct contest *c, struct err *e)
     return true;
 }
 
+static void take_back(struct compared *out)
+{
+    out->ratio = (struct ratio){ 0 };
+    out->verdict = VERDICT_NONE;
+}
+
 static void compare(const struct contest *c, struct compared *out, struct comparison *how)
 {
     const struct samples *s = &c->samples;
@@ -95,17 +102,42 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);
 }
 
+/* Nobody knows who of several ended the child: each is timed for a moment alone.  -1: none of them
+ * fails, *e stays as it was. */
+static int find_failing(struct contest *c, struct err *e)
+{
+    for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
+        struct job *j = c->alive[i];
+        struct sampled what = { .time_s = ALONE_S, .min_runs = j->opts.min_runs, .as_is = true };
+        struct samples s;
+        struct err why;
+        close_child(c);
+        bool ok = measure_open_child(&j, 1, &why) && measure_check(j, &why)
+               && measure_sample(&j, 1, &what, &s, &why);
+        c->child = j->child;
+        if (!ok && measure_is_result(&why)) {
+            *e = why;
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* Who turns out to be wrong goes, and the others start again in a new child. */
 static bool check_and_time(struct contest *c, struct compared *out, struct comparison *how,
                            bool *checked, struct err *e)
 {
     for (;;) {
+        for (int i = 0; i < c->n; i++)
+            take_back(&out[i]);
         *checked = check(c, e);
         if (!*checked)
             return false;
         if (time_all(c, out, how, e))
             return true;
         int bad = e->code == ERR_WRONG ? find_refused(c) : -1;
+        if (bad < 0 && e->code != ERR_TIMEOUT && measure_is_result(e))
+            bad = find_failing(c, e);
         if (bad < 0)
             return false;
         close_child(c);
@@ -153,7 +185,10 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     close_child(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         out[i].m.total_s = clock_s() - start;
+        if (out[i].m.outcome != OUTCOME_OK)
+            take_back(&out[i]);
+    }
     return timed || (ok && measure_is_result(e));
 }

@@ -7,6 +7,7 @@
 #define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
 #define MOST_DIFFERENT 3                 /* results of a kernel that are told by their bits */
 #define UNSTEADY_CHECKS 4                /* calls of others */
+#define TRUSTED_ROUNDS 10                /* the best of fewer ceilings may have been disturbed */
 #define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
 #define MOST_GFLOPS 384.0                /* of any core of today: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0                /* that one stores in its L1: 2 of 64 bytes at 6 GHz */
@@ -51,8 +52,8 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
 /* No right kernel is so much faster than the sums of its main node and the stores of its results
  * take.  No compiler may leave an addition or a maximum of a sum out, and each takes the place of a
  * multiply-add, two FLOPs.  Element-wise FLOPs do not count, for compilers see through some of
- * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; where it
- * was not, or the kernel's target is not the widest, any core's is taken. */
+ * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; 0, or
+ * where the kernel's target is not the widest (compilers may find wider vectors): any core's. */
 static bool is_possible(const struct job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
@@ -111,7 +112,7 @@ bool measure_take(struct job *j, const struct samples *s, struct err *e)
     double peak = 1e-9 * j->ceiling_flops
                 * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
                                    j->opts.threads, j->machine->cores);
-    j->refused = !is_possible(j, best, peak, e);
+    j->refused = !is_possible(j, best, s->rounds >= TRUSTED_ROUNDS ? peak : 0, e);
     if (j->refused)
         return false;
     m->latency = measure_latency(s, SERIES_KERNEL + j->contender);

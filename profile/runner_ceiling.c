@@ -22,8 +22,8 @@
 static float scratch[4096];
 static float *const buffers[1] = { scratch };
 
-/* Threads begin together as far as the machine lets them. */
-static void meet(atomic_int *here, int team)
+/* Threads begin together.  False: the machine does not let them. */
+static bool meet(atomic_int *here, int team)
 {
     double start = clock_s(), waited = 0;
     atomic_fetch_add(here, 1);
@@ -32,18 +32,19 @@ static void meet(atomic_int *here, int team)
             sched_yield();
         waited = clock_s() - start;
     }
+    return atomic_load(here) >= team;
 }
 
-/* Seconds a call, of the slowest thread by its own clock: what it waited for a core before is not
- * its calls' time. */
+/* Seconds a call, of the slowest thread from when all were there: what it waited for a core before
+ * is not its calls' time.  Threads that did not meet may have run one after the other; then it is
+ * the time of all of it. */
 static double time_team(kernel_fn *run, int team, int64_t batch)
 {
     atomic_int here = 0;
-    double slowest = 0;
+    double slowest = 0, begin = clock_s();
 #pragma omp parallel num_threads(team) reduction(max : slowest)
     {
-        meet(&here, team);
-        double start = clock_s();
+        double start = meet(&here, team) ? clock_s() : begin;
         for (int64_t i = 0; i < batch; i++)
             run(buffers);
         slowest = clock_s() - start;

@@ -35,6 +35,7 @@ struct sampler {
     double least;                                         /* sample of any contender */
     double inspected_s, inspected_at;                     /* what inspections took; the last one */
     double timed_s, glanced_s;                            /* samples of one call; looks at them */
+    int spoilt;                                           /* so often; by turns all, and a few */
     bool over;                                            /* a hook ended the sampling */
 };
 
@@ -112,14 +113,14 @@ static void look(struct sampler *s, int series)
     s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
 }
 
-/* What the last call left, then so many calls over spoilt results: all spoilt for a kernel that
- * returns at once, a few for one that looks whether they seem right. */
+/* What the last call left, then so many calls over spoilt results: all elements for a kernel that
+ * returns at once, and in turns a few for one that looks whether the result seems to be there. */
 static void inspect(struct sampler *s, int series, int calls)
 {
     double start = clock_s();
     look(s, series);
     for (int i = 0; i < calls && !s->over; i++) {
-        s->hooks->spoil(s->hooks->ctx, series, i % 2 == 0);
+        s->hooks->spoil(s->hooks->ctx, series, s->spoilt++ % 2 == 0);
         run_once(&s->work[series]);
         look(s, series);
     }
@@ -358,8 +359,10 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
         if (gives_up(&s, runs))
             break;
         bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
-        if (due && !begin_sitting(&s, runs > 0))
+        if (due && !begin_sitting(&s, runs > 0)) {
+            s.over = true;                                /* the buffers may be gone */
             break;
+        }
         sat += due;
         shuffle(&s);
         for (int i = 0; i < s.n && !s.over; i++)
