@@ -422,6 +422,34 @@ static void check_flops(const struct program *p)
         fail_msg("%s: %g operations, counted %g", p->base->spec, sum, func_flops(f));
 }
 
+/* What no compiler may leave out: sums and maxima of the main node, but for selected values. */
+static void sums_are_counted(void **state)
+{
+    static const struct { const char *spec, *step; double sums; } table[] = {
+        { "gmm m=8 n=6 k=5", NULL, 240 },
+        { "gmm m=8 n=6 k=5", "loop split C K 2 3", 240 },
+        { "c2d n=1 i=2 h=4 w=4 o=2 k=3 p=1 bias=1 relu=1", NULL, 576 },
+        { "c2d n=1 i=2 h=4 w=4 o=2 k=3 p=1", "loop inline Inp", 400 },
+        { "maxpool n=1 c=2 h=4 w=4 k=2 s=2", NULL, 32 },
+        { "act n=1 c=2 h=4 w=4 f=relu", NULL, 0 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        const struct program *p;
+        const struct func *f;
+        struct err e;
+        int bad;
+        if (!program_replay(a, table[i].spec, &table[i].step, table[i].step != NULL, &p, &bad, &e)
+            || !program_lower(p, &f, &e))
+            fail_msg("%s: %s", table[i].spec, e.text);
+        double sums = func_sums(f, f->graph->main_node);
+        if (sums != table[i].sums)
+            fail_msg("%s: %g sums, not %g", table[i].spec, sums, table[i].sums);
+        arena_free(a);
+    }
+}
+
 /* Random programs of every family: random layout steps, then random loop steps; illegal draws are
  * refused and must leave the program as it was. */
 
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test(stored_at_the_end_of_each_column),
         cmocka_unit_test(odd_schedules_equal_the_reference),
         cmocka_unit_test(refused_steps_leave_no_trace),
+        cmocka_unit_test(sums_are_counted),
         cmocka_unit_test(random_schedules_equal_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
