@@ -61,6 +61,10 @@ static const char liar[] =
     "            d->detail.tensor[1].n_cells = SIM_CELLS + 1;\n"
     "        } else if (!strcmp(lie, \"runs\")) {\n"
     "            sim->fraction = 1;\n            sim_blocks(sim)[0].runs = 1ll << 62;\n"
+    "        } else if (!strcmp(lie, \"differs\")) {\n"
+    "            sh->differs = PROTOCOL_MAX_CONTENDERS;\n"
+    "        } else if (!strcmp(lie, \"differs before\")) {\n"
+    "            sh->differs_after = -1;\n"
     "        } else if (!strcmp(lie, \"true\")) {\n"
     "            sim->fraction = 1;\n            sim_blocks(sim)[0].runs = 5;\n"
     "        }\n"
@@ -92,10 +96,12 @@ static void touch_buffers(struct child *c)
 
 static bool timed(struct child *c, struct err *e)
 {
-    struct sampled what = { .contenders = 1, .ceiling = true, .time_s = 0.01, .min_runs = 3 };
+    struct sampled what = { .contenders = 1, .steady = 1, .ceiling = true, .time_s = 0.01,
+                            .min_runs = 3 };
     struct samples s;
     if (!child_time(c, &what, &s, e))
         return false;
+    assert_true(s.differs == -1 || s.differs == 0);
     assert_in_range(s.rounds, 0, PROTOCOL_MAX_SAMPLES);
     assert_in_range(s.n_blocks, 0, PROTOCOL_MAX_SITTINGS);
     for (int i = 0; i < s.n_blocks; i++)
@@ -190,6 +196,8 @@ static void lies_are_survived(void **state)
     (void)state;
     survive("true", "tcs");
     survive("shrink", "tcs");
+    survive("differs", "cs");
+    survive("differs before", "cs");
     survive("nan", "");
     survive("moment", "tc");
     survive("cells", "tc");

@@ -239,7 +239,7 @@ static struct build built(const char *source)
 {
     struct compiler cc;
     struct target host = target_host();
-    struct build b;
+    struct build b = {0};
     struct err e;
     if (!compiler_find(NULL, &cc, &e) || !build_shared(&cc, source, &host, false, NULL, &b, &e))
         fail_msg("%s", e.text);
