@@ -78,8 +78,9 @@ static bool run(struct job *j, struct err *e)
     struct samples s;
     if (!measure_build(j, e) || !measure_vendor_match(j, e) || !open_checked(j, e))
         return false;
-    if ((j->opts.meters & METER_CLOCK)
-        && (!measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))))
+    if (j->opts.meters & METER_CLOCK
+            ? !measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))
+            : !measure_again(j, e))
         return false;
     return measure_count(j, e) && (!j->has_twin || measure_sim(j, e));
 }

@@ -64,6 +64,8 @@ bool measure_check_again(struct job *j, int64_t calls, struct err *e);
  * use of the child. */
 bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e);
 bool measure_time_cold(struct job *const *j, int n, struct err *e);
+/* Instead of it, where nobody asked for the clock: a few more calls of a short kernel, compared. */
+bool measure_again(struct job *j, struct err *e);
 /* The parts of it: samples as asked for, of these jobs, with their results compared again; what one
  * of them says about the kernel, false when no kernel can be so fast.  ERR_WRONG is about the job
  * that has `refused`. */

@@ -6,6 +6,7 @@
 
 #define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
 #define MOST_DIFFERENT 3                 /* results of a kernel that are told by their bits */
+#define AGAIN_S 1e-3
 #define UNSTEADY_CHECKS 4                /* calls of others */
 #define TRUSTED_ROUNDS 10                /* the best of fewer ceilings may have been disturbed */
 #define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
@@ -175,6 +176,13 @@ bool measure_sample(struct job *const *j, int n, struct sampled *what, struct sa
         if (s->rounds < 1 || !(s->of[SERIES_KERNEL + j[k]->contender].median > 0))
             return err_set(e, ERR_CRASH, "the samples were overwritten");
     return true;
+}
+
+bool measure_again(struct job *j, struct err *e)
+{
+    struct samples s;
+    struct sampled what = { .time_s = AGAIN_S, .min_runs = 1, .as_is = true };
+    return j->first_call_s >= SAMPLING_LONG_S || measure_sample(&j, 1, &what, &s, e);
 }
 
 bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e)

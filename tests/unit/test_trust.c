@@ -94,6 +94,28 @@ static void later_calls_are_compared(void **state)
     }
 }
 
+/* Nobody asked for a time. */
+static void later_calls_without_the_clock_are_compared(void **state)
+{
+    static const struct { const char *name; enum outcome outcome; } table[] = {
+        { "none", OUTCOME_OK }, { "lazy", OUTCOME_WRONG }, { "corrupt", OUTCOME_WRONG },
+        { "input", OUTCOME_CRASH }, { "unsteady", OUTCOME_OK },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        char path[300];
+        struct measurement m;
+        struct err e;
+        miscompiler(table[i].name, "", path, sizeof path);
+        struct measure_opts o = { .seed = 1, .compiler = path };
+        assert_true(measure_program(program_of(SMALL, NULL), &o, NULL, NULL, &m, &e));
+        if (m.outcome != table[i].outcome)
+            fail_msg("%s: %s: %s", table[i].name, outcome_name[m.outcome], m.reason);
+        assert_int_equal(m.verified, m.outcome == OUTCOME_OK);
+        assert_int_equal(m.latency.runs, 0);
+    }
+}
+
 /* Less time and no ceiling: what is rare may pass, to be found by the final. */
 static void later_calls_of_batches_are_compared(void **state)
 {
@@ -462,6 +484,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(later_calls_are_compared),
+        cmocka_unit_test(later_calls_without_the_clock_are_compared),
         cmocka_unit_test(later_calls_of_batches_are_compared),
         cmocka_unit_test(a_comparison_goes_on_without_who_is_found_out),
         cmocka_unit_test(a_broken_compiler_leaves_no_objects),
