@@ -24,35 +24,23 @@
 
 /* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it if
  * the process ends by itself.  Ours is killed. */
-static void forget(struct child *c)
+static void forget(pid_t *pid)
 {
     char name[64];
-    snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%d_%d", (int)c->pid, (int)getuid());
+    snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%d_%d", (int)*pid, (int)getuid());
     shm_unlink(name);
-    c->pid = 0;
+    *pid = 0;
 }
 
-static void kill_process(pid_t pid)
+static void kill_process(pid_t *pid)
 {
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
-static void kill_child(struct child *c)
-{
-    if (!c->pid)
+    if (!*pid)
         return;
-    kill_process(c->pid);
-    forget(c);
-}
-
-static void kill_ceiling(struct child *c)
-{
-    if (c->ceiling_pid)
-        kill_process(c->ceiling_pid);
-    c->ceiling_pid = 0;
+    kill(-*pid, SIGKILL);
+    kill(*pid, SIGKILL);
+    while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    forget(pid);
 }
 
 /* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
@@ -126,13 +114,13 @@ static bool reap(struct child *c, int *status)
     for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {
         pid_t got = waitpid(c->pid, status, WNOHANG);
         if (got == c->pid) {
-            forget(c);
+            forget(&c->pid);
             return true;
         }
         if (got < 0 && errno != EINTR)
             break;
     }
-    kill_child(c);
+    kill_process(&c->pid);
     return false;
 }
 
@@ -176,7 +164,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
         struct pollfd p = { .fd = c->socket, .events = POLLIN };
         int ready = poll(&p, 1, TICK_MS);
         if (cancelled(c->opts.cancel)) {
-            kill_child(c);
+            kill_process(&c->pid);
             return err_set(e, ERR_CANCEL, "cancelled");
         }
         if (ready > 0) {
@@ -187,7 +175,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
                 return explain_death(c, e);
         }
         if (clock_s() > end) {
-            kill_child(c);
+            kill_process(&c->pid);
             return too_long(c, e);
         }
         int permille = atomic_load(&c->shared->permille);
@@ -327,8 +315,8 @@ void child_close(struct child *c)
 {
     if (!c)
         return;
-    kill_child(c);
-    kill_ceiling(c);
+    kill_process(&c->pid);
+    kill_process(&c->ceiling_pid);
     if (c->shared)
         munmap(c->shared, c->shared_bytes);
     int *fd[] = { &c->socket, &c->memory, &c->log, &c->ceiling[0], &c->ceiling[1] };
@@ -390,7 +378,7 @@ bool child_load_ceiling(struct child *c, const char *so_path, struct err *e)
                       : err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
     close_fd(&c->ceiling[0]);
     if (!ok)
-        kill_ceiling(c);
+        kill_process(&c->ceiling_pid);
     return ok;
 }
 

@@ -83,6 +83,8 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
         return false;
     for (int k = 0; k < n; k++) {
         j[k]->child = head->child;
+        j[k]->differed = 0;
+        j[k]->refused = false;
         if (!child_load_entry(head->child, SLOT_KERNEL + k, j[k]->kernel.so_path, j[k]->entry, e))
             return false;
     }
