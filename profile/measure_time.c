@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
-#define MOST_DIFFERENT 3                 /* results of a kernel that are told by their bits */
-#define AGAIN_S 1e-3
-#define UNSTEADY_CHECKS 4                /* calls of others */
+#define MOST_DIFFERENT 3                 /* right results of other bits: bits say nothing then */
+#define UNSTEADY_CHECKS 4                /* whole checks instead */
+#define AGAIN_S 1e-3                     /* of calls, where nobody asked for a time */
 #define TRUSTED_ROUNDS 10                /* the best of fewer ceilings may have been disturbed */
 #define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
 #define MOST_GFLOPS 384.0                /* of any core of today: 2 FMAs of 16 lanes at 6 GHz */
@@ -150,8 +150,9 @@ static bool check_unsteady(struct job *const *j, int n, struct err *e)
 {
     for (int k = 0; k < n; k++)
         for (int i = 0; j[k]->differed >= MOST_DIFFERENT && i < UNSTEADY_CHECKS; i++) {
-            j[k]->refused = !measure_check(j[k], e) && e->code == ERR_WRONG;
-            if (!j[k]->m->verified)
+            bool right = measure_check(j[k], e);
+            j[k]->refused = !right && e->code == ERR_WRONG;
+            if (!right)
                 return false;
         }
     return true;
