@@ -47,7 +47,7 @@ static const char *const command_text[] = {
     "switch main", "delete b%d", "goto %d", "measure", "tune budget=%d", "tune stop", "tune pause", "threads %d", "auto on", "auto off",
     "measure_all", "baselines", "new gmm m=%d n=%d k=8", "start", "expert", "expert %d",
     "w monkey%d.yaml", "e monkey%d.yaml", "export monkey%d.c", "help layouts", "help", "title b%d",
-    "view C", "view asm", "view profile", "view roofline", "view tune", "view next", "zoom",
+    "view C", "view asm", "view profile", "view roofline", "view tune", "zoom",
     "branches", "copy", "redraw", "dump monkey%d.txt",
     "", "nonsense %d", "loop", "layout set", "\"", "loop split C M \xc3\xa9 \xf0\x9f\x90\x92",
 };
