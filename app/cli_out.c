@@ -75,7 +75,8 @@ void str_paint(struct str *out, bool on, const char *sgr, const char *text)
 static enum exit_code exit_of(enum err_code code)
 {
     static const struct { enum err_code code; enum exit_code exit; } other[] = {
-        {ERR_NONE, EXIT_FINE}, {ERR_ENV, EXIT_LACKS}, {ERR_CANCEL, EXIT_CANCELLED},
+        {ERR_NONE, EXIT_FINE}, {ERR_ENV, EXIT_LACKS}, {ERR_KILLED, EXIT_LACKS},
+        {ERR_CANCEL, EXIT_CANCELLED},
         {ERR_BUG, EXIT_BUG}, {ERR_COMPILE, EXIT_CHECK}, {ERR_CRASH, EXIT_CHECK},
         {ERR_TIMEOUT, EXIT_CHECK}, {ERR_WRONG, EXIT_CHECK},
     };

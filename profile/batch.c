@@ -11,6 +11,7 @@
 #define DEFAULT_PER_CALL 8
 #define DEFAULT_COMPILE_CPU_S 5
 #define DEFAULT_GIVE_UP_RATIO 3
+#define MOST_PART 1024
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -107,7 +108,7 @@ static bool measure_all(struct run *r, struct err *e)
     const struct job reporter = { .progress = r->progress };
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
-        measure_report(&reporter, "measuring", (double)i / r->n);
+        measure_report(&reporter, "measuring", (double)(r->before + i) / r->all);
         if (x->refused)
             batch_end(r, x, false, &x->why);
         else if (!batch_measure(r, x, e))
@@ -116,11 +117,11 @@ static bool measure_all(struct run *r, struct err *e)
     return true;
 }
 
-static bool run(struct run *r, struct batch_item *item, struct err *e)
+static bool run_part(struct run *r, struct err *e)
 {
     struct batch_stats *s = &r->batch->stats;
     double start = clock_s();
-    bool ok = open_jobs(r, item, e) && batch_build(r, e);
+    bool ok = batch_build(r, e);
     double built = clock_s();
     s->compile_s += built - start;
     ok = ok && measure_all(r, e);
@@ -128,10 +129,34 @@ static bool run(struct run *r, struct batch_item *item, struct err *e)
     return ok;
 }
 
+/* How many candidates the next part has, of those that are left. */
+static int next_part(const struct run *r, int left)
+{
+    struct batch *b = r->batch;
+    if (!b->opts.soon)
+        return left;
+    b->part = b->part == 0 ? batch_jobs(r) : b->part < MOST_PART ? 2 * b->part : MOST_PART;
+    return left < b->part ? left : b->part;
+}
+
+static bool run(struct run *r, struct batch_item *item, struct err *e)
+{
+    bool ok = open_jobs(r, item, e);
+    for (int at = 0; ok && at < r->n;) {
+        struct run part = *r;
+        part.before = at;
+        part.candidate += at;
+        part.n = next_part(r, r->n - at);
+        at += part.n;
+        ok = run_part(&part, e);
+    }
+    return ok;
+}
+
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e)
 {
-    struct run r = { .batch = b, .n = n, .progress = pr, .cancel = c,
+    struct run r = { .batch = b, .n = n, .all = n, .progress = pr, .cancel = c,
                      .candidate = xcalloc((size_t)n + 1, sizeof *r.candidate) };
     bool ok = run(&r, item, e);
     for (int i = 0; i < n; i++) {

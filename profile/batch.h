@@ -31,6 +31,10 @@ struct batch_opts {
      * 20 ms and more is sampled once then. */
     struct measure_opts measure;
     int jobs;                            /* compilers at a time; 0 = as many as cores */
+    /* A run is done in parts: of the first one of the batch every compiler has one candidate, each
+     * later part has at most twice as many as the one before.  A search that is killed again and
+     * again then has something to show each time. */
+    bool soon;
     int per_call;                        /* kernels a compiler call at most; 0 = 8 */
     int compile_cpu_s;                   /* that the compiler may use for a kernel; 0 = 5 */
     double give_up_ratio;                /* 0 = 3; < 0: nothing is given up, or sampled only once */

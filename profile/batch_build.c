@@ -30,7 +30,7 @@ struct shop {
     pthread_cond_t changed;
     units todo;
     int next, working;                   /* todo[next...] are not begun */
-    int n_final, n_all;                  /* candidates */
+    int n_final;                         /* candidates */
     bool stopped;                        /* nothing can be built here, or cancelled: why */
     struct err why;
 };
@@ -138,6 +138,7 @@ static bool call_compiler(const struct run *r, const struct unit *u, struct buil
         gen_join(source, u->n, &joined);
     struct build_job job = { .cc = &head->cc, .target = &head->target, .openmp = u->openmp,
                              .source = u->n > 1 ? str_text(&joined) : source[0],
+                             .n_kernels = u->n,
                              .cpu_s = r->batch->opts.compile_cpu_s + u->n / 2 };
     bool ok = build_object(&job, r->cancel, out, e);
     str_free(&joined);
@@ -232,7 +233,7 @@ static void watch(struct shop *s)
         int n = s->n_final;
         if (n != shown) {
             pthread_mutex_unlock(&s->lock);
-            measure_report(&reporter, "compiling", (double)n / s->n_all);
+            measure_report(&reporter, "compiling", (double)(s->run->before + n) / s->run->all);
             pthread_mutex_lock(&s->lock);
             shown = n;
             continue;
@@ -260,14 +261,18 @@ static void compile_all(struct shop *s, int jobs)
         pthread_join(thread[i], NULL);
 }
 
+int batch_jobs(const struct run *r)
+{
+    int cores = r->n > 0 ? r->candidate[0].job.machine->cores : 1;
+    int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : cores;
+    return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
+}
+
 bool batch_build(struct run *r, struct err *e)
 {
     struct shop s = { .run = r, .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .changed = PTHREAD_COND_INITIALIZER, .n_all = r->n };
-    int cores = r->n > 0 ? r->candidate[0].job.machine->cores : 1;
-    int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : cores;
-    if (jobs > MOST_JOBS)
-        jobs = MOST_JOBS;
+                      .changed = PTHREAD_COND_INITIALIZER };
+    int jobs = batch_jobs(r);
     if (!write_code(r, e))
         return false;
     plan_calls(r, jobs, &s.todo);

@@ -10,6 +10,7 @@ struct batch {
     const struct oracle *oracle;
     struct child *child;                 /* idle, or NULL */
     int used;                            /* candidates that it has had */
+    int part;                            /* opts.soon: candidates of the last part; 0 = none yet */
     double best_s;                       /* INFINITY = none yet */
     struct batch_stats stats;
 };
@@ -24,18 +25,20 @@ struct candidate {
     struct err why;
 };
 
+/* A whole run, or a part of one: before: candidates of the parts that are done, all: of the run. */
 struct run {
     struct batch *batch;
     struct candidate *candidate;
-    int n;
+    int n, before, all;
     const struct progress *progress;
     const struct cancel *cancel;
 };
 
 /* Ends a candidate with what became of it. */
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
-/* batch_build.c: the kernels of all, or why they are refused.  False: cancelled, no compiler, no
+/* batch_build.c: how many compilers at a time; the kernels of all, or why they are refused.  False: cancelled, no compiler, no
  * disk. */
+int batch_jobs(const struct run *r);
 bool batch_build(struct run *r, struct err *e);
 /* batch_time.c: one that was built, checked and timed; false as above. */
 bool batch_measure(struct run *r, struct candidate *x, struct err *e);

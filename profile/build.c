@@ -289,11 +289,10 @@ static int add_diagnostics(struct str *out, const char *log, const char *c_path)
     return n;
 }
 
-/* Code so large that it kills the compiler is the code's fault. */
-static bool compiler_died(const char *log)
+/* Code so large that the compiler crashes is the code's fault. */
+static bool compiler_crashed(const char *log)
 {
-    return strstr(log, "terminated program") || strstr(log, "frontend command failed")
-        || strstr(log, "virtual memory exhausted");
+    return strstr(log, "terminated program") || strstr(log, "frontend command failed");
 }
 
 /* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a
@@ -310,29 +309,87 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     if (!*from)
         from = "it ended without a message";
     int len = (int)strcspn(from, "\n");
-    err_set(e, compiler_died(log) ? ERR_COMPILE : ERR_ENV, "%s cannot build this kernel: %.*s",
+    err_set(e, compiler_crashed(log) ? ERR_COMPILE : ERR_ENV, "%s cannot build this kernel: %.*s",
             cc->name, len > 400 ? 400 : len, from);
     if (strstr(log, "-lomp") || strstr(log, "-lgomp") || strstr(log, "libgomp.spec"))
         return err_fix(e, "apt install %s", cc->is_clang ? "libomp-dev" : "gcc");
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-/* The words that start a command so that each of its processes has only so much CPU time; what
- * other processes take of the cores does not count. */
-static int limit_cpu(const char **argv, char *cpu, size_t size, int cpu_s)
+/* The words in front of a compiler's own: each of its processes has only so much CPU time (0: any
+ * amount; what others take of the cores does not count), its messages are English, and whoever has
+ * the slot's lock next can see that it did all of it. */
+static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
-    static const char *const words[] = { "sh", "-c", "ulimit -S -t \"$0\" && exec \"$@\"" };
+    static const char *const words[] = {
+        "/bin/sh", "-c", "LC_ALL=C; export LC_ALL; [ $0 = 0 ] || ulimit -S -t $0 2> /dev/null;"
+        " \"$@\" 3>&- && { echo built >&3 || :; } 2> /dev/null",
+    };
     snprintf(cpu, size, "%d", cpu_s);
     memcpy(argv, words, sizeof words);
     argv[COUNT_OF(words)] = cpu;
     return COUNT_OF(words) + 1;
 }
 
-/* A compiler in one process ends by the signal, a driver of others says so. */
-static bool out_of_time(const struct subprocess_result *res)
+/* The signal that ended the compiler, or one of the programs that it starts, which it tells. */
+static bool ended_by(const struct subprocess_result *res, int sig, const char *name)
 {
-    return res->signal == SIGXCPU
-        || (res->exit_code != 0 && strstr(str_text(&res->out), "CPU time limit exceeded"));
+    char gcc[64], clang[64], collect2[64];
+    const char *log = str_text(&res->out);
+    if (res->signal == sig || res->exit_code == 128 + sig)
+        return true;
+    snprintf(gcc, sizeof gcc, "%s signal terminated program", name);
+    snprintf(clang, sizeof clang, "unable to execute command: %s", name);
+    snprintf(collect2, sizeof collect2, "terminated with signal %d [%s", sig, name);
+    return res->exit_code != 0 && (strstr(log, gcc) || strstr(log, clang) || strstr(log, collect2));
+}
+
+/* What was done to it from outside: false with ERR_KILLED. */
+static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
+                       struct err *e)
+{
+    static const struct { int sig; const char *name, *why; } outside[] = {
+        { SIGKILL, "Killed", ": out of memory?" }, { SIGTERM, "Terminated", "" },
+        { SIGHUP, "Hangup", "" }, { SIGINT, "Interrupt", "" },
+    };
+    const char *log = str_text(&res->out);
+    if (res->exit_code != 0 && (strstr(log, "memory exhausted") || strstr(log, "out of memory"))) {
+        err_set(e, ERR_KILLED, "the compiler %s got no memory", cc->name);
+        return err_fix(e, "free some memory, or raise `ulimit -v`");
+    }
+    for (int i = 0; i < COUNT_OF(outside); i++) {
+        if (!ended_by(res, outside[i].sig, outside[i].name))
+            continue;
+        err_set(e, ERR_KILLED, "the compiler %s was killed (signal %d%s)", cc->name,
+                outside[i].sig, outside[i].why);
+        return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+    }
+    return true;
+}
+
+static bool explain(const struct compiler *cc, int cpu_s, const struct objcache_slot *slot,
+                    const struct subprocess_result *res, struct err *e)
+{
+    if (res->timed_out) {
+        err_set(e, ERR_COMPILE, "%s did not finish within %.0f s", cc->name, COMPILE_LIMIT_S);
+        return err_fix(e, "unroll less");
+    }
+    if (cpu_s > 0 && ended_by(res, SIGXCPU, "CPU time limit exceeded")) {
+        err_set(e, ERR_COMPILE, "%s did not finish within %d s of CPU time", cc->name, cpu_s);
+        return err_fix(e, "unroll less");
+    }
+    if (ended_by(res, SIGXFSZ, "File size limit exceeded")) {
+        err_set(e, ERR_ENV, "%s may not write a file as large as this kernel's", cc->name);
+        return err_fix(e, "raise `ulimit -f`");
+    }
+    if (!was_spared(cc, res, e))
+        return false;
+    if (res->exit_code != 0)
+        return refuse(cc, slot->temp_c, str_text(&res->out), e);
+    if (file_exists(slot->temp_so))
+        return true;
+    err_set(e, ERR_ENV, "the compiler wrote no object: \"%.200s\" only ended well", cc->path);
+    return err_fix(e, "--compiler gcc or --compiler clang");
 }
 
 static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
@@ -342,7 +399,7 @@ static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
     struct subprocess_result res;
     const char *argv[MAX_ARGS + 40];
     char cpu[16];
-    int n = cpu_s > 0 ? limit_cpu(argv, cpu, sizeof cpu, cpu_s) : 0;
+    int n = start_words(argv, cpu, sizeof cpu, cpu_s);
     n += command_words(cc->path, &words, argv + n, 16);
     for (int i = 0; i < f->n; i++)
         argv[n++] = f->arg[i];
@@ -353,23 +410,11 @@ static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
         argv[n++] = f->math;
     argv[n++] = f->link;
     argv[n] = NULL;
-    bool ok = subprocess_run(argv, COMPILE_LIMIT_S, c, &res, e);
+    bool ok = subprocess_run_keeping(slot->lock, argv, COMPILE_LIMIT_S, c, &res, e);
     str_free(&words);
     if (!ok)
         return false;
-    if (res.timed_out) {
-        err_set(e, ERR_COMPILE, "%s did not finish within %.0f s", cc->name, COMPILE_LIMIT_S);
-        ok = err_fix(e, "unroll less");
-    } else if (cpu_s > 0 && out_of_time(&res)) {
-        err_set(e, ERR_COMPILE, "%s did not finish within %d s of CPU time", cc->name, cpu_s);
-        ok = err_fix(e, "unroll less");
-    } else if (res.exit_code != 0) {
-        ok = refuse(cc, slot->temp_c, str_text(&res.out), e);
-    } else if (!file_exists(slot->temp_so)) {
-        err_set(e, ERR_ENV, "the compiler wrote no object: \"%.200s\" only ended well",
-                cc->path);
-        ok = err_fix(e, "--compiler gcc or --compiler clang");
-    }
+    ok = explain(cc, cpu_s, slot, &res, e);
     str_free(&res.out);
     return ok;
 }
@@ -403,25 +448,44 @@ bool build_cached(const struct build_job *b, struct build *out)
     return hit;
 }
 
+/* Made now, or by somebody else meanwhile, or by the compiler of a tilescope that was killed. */
+static bool make_object(const struct build_job *b, const struct flags *flags,
+                        const struct str *text, struct objcache_slot *slot, bool *hit,
+                        const struct cancel *c, struct err *e)
+{
+    if (!objcache_slot(text, slot, e))
+        return false;
+    *hit = objcache_hit(slot, text);
+    if (*hit)
+        return true;
+    if (!objcache_lock(slot, c, e))
+        return false;
+    *hit = objcache_hit(slot, text);
+    if (*hit)
+        return true;
+    *hit = objcache_left(slot, text);
+    return (*hit || (objcache_write(slot, text, e)
+                     && compile(b->cc, flags, b->cpu_s, slot, c, e)))
+        && objcache_store(slot, e);
+}
+
+/* Tried once more when the compiler was killed, or the folder was removed meanwhile. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {
     double start = clock_s();
     struct str text = {0};
     struct flags flags;
-    struct objcache_slot slot;
-    bool hit = false;
+    bool hit = false, ok = false, again = true;
     open_job(b, &flags, &text);
-    bool ok = objcache_slot(&text, &slot, e);
-    if (ok) {
-        hit = objcache_hit(&slot, &text);
-        ok = hit || (objcache_write(&slot, &text, e)
-                     && compile(b->cc, &flags, b->cpu_s, &slot, c, e) && objcache_store(&slot, e));
-        if (!ok)
-            objcache_drop(&slot);
+    for (int tries = b->n_kernels > 1 ? 1 : 2; again && tries > 0; tries--) {
+        struct objcache_slot slot = { .lock = OBJCACHE_NO_LOCK };
+        ok = make_object(b, &flags, &text, &slot, &hit, c, e);
+        again = !ok && (e->code == ERR_KILLED || !file_exists(slot.temp_c));
+        if (ok)
+            took(&slot, hit, start, out);
+        objcache_drop(&slot);
     }
-    if (ok)
-        took(&slot, hit, start, out);
     str_free(&text);
     str_free(&flags.extra);
     return ok;
@@ -431,7 +495,8 @@ bool build_shared_with(const struct compiler *cc, const char *source, const stru
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e)
 {
-    struct build_job b = { cc, source, t, openmp, more, 0 };
+    struct build_job b = { .cc = cc, .source = source, .target = t, .openmp = openmp,
+                           .more = more };
     return build_object(&b, c, out, e);
 }
 

@@ -28,7 +28,8 @@ bool build_shared_with(const struct compiler *cc, const char *source, const stru
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
 /* What both of them do; cpu_s: of CPU time for the compiler, besides 120 s by the clock (0 = any).
- * Beyond either, ERR_COMPILE. */
+ * Beyond either, ERR_COMPILE.  ERR_KILLED when somebody else killed the compiler, or it got no
+ * memory: twice, or once with several kernels, which the caller may then try alone. */
 struct build_job {
     const struct compiler *cc;
     const char *source;
@@ -36,6 +37,7 @@ struct build_job {
     bool openmp;
     const char *const *more;
     int cpu_s;
+    int n_kernels;                       /* in the source; 0 = 1 */
 };
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e);

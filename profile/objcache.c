@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_OBJECT_BYTES ((size_t)64 << 20)
 #define STALE_TEMP_S 3600
+#define WAIT_MS 10
+#define MOST_WAIT_S 150.0                 /* more than a compiler may take */
 
 /* What stands behind the ELF image. */
 struct seal { char magic[8]; uint64_t bytes, hash; };
@@ -93,13 +96,16 @@ static void read_folder(int dir_fd, DIR *dir, entries *out)
     struct dirent *d;
     while ((d = readdir(dir)) != NULL) {
         struct stat st;
-        if (!is_ours(d->d_name) || fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
-            || !S_ISREG(st.st_mode))
+        bool lock = str_ends(d->d_name, ".lock");
+        if ((!lock && !is_ours(d->d_name))
+            || fstatat(dir_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
         if (str_starts(d->d_name, "tmp-") && time(NULL) - st.st_mtime > STALE_TEMP_S) {
             unlinkat(dir_fd, d->d_name, 0);
             continue;
         }
+        if (lock)
+            continue;
         struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtim };
         vec_push(out, x);
     }
@@ -149,13 +155,11 @@ int64_t objcache_max_bytes(void)
 
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e)
 {
-    static atomic_uint counter;
     struct str dir = {0};
     if (!find_folder(&dir, e)) {
         str_free(&dir);
         return false;
     }
-    unsigned n = atomic_fetch_add(&counter, 1u);
     unsigned long long key[2] = { hash_bytes(text->data, text->len, 1),
                                   hash_bytes(text->data, text->len, 2) };
     const char *d = str_text(&dir);
@@ -164,8 +168,9 @@ bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err
     if (fits) {
         snprintf(s.c_path, sizeof s.c_path, "%.440s/%016llx%016llx.c", d, key[0], key[1]);
         snprintf(s.so_path, sizeof s.so_path, "%.440s/%016llx%016llx.so", d, key[0], key[1]);
-        snprintf(s.temp_c, sizeof s.temp_c, "%.440s/tmp-%ld-%u.c", d, (long)getpid(), n);
-        snprintf(s.temp_so, sizeof s.temp_so, "%.440s/tmp-%ld-%u.so", d, (long)getpid(), n);
+        snprintf(s.temp_c, sizeof s.temp_c, "%.440s/tmp-%016llx%016llx.c", d, key[0], key[1]);
+        snprintf(s.temp_so, sizeof s.temp_so, "%.440s/tmp-%016llx%016llx.so", d, key[0], key[1]);
+        s.lock = OBJCACHE_NO_LOCK;
         *out = s;
     } else {
         err_set(e, ERR_ENV, "the path of the cache folder is too long: %.200s...", d);
@@ -174,15 +179,20 @@ bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err
     return fits;
 }
 
-/* A hit is touched, so that trimming takes what nobody uses. */
-bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
+static bool is_text(const char *path, const struct str *text)
 {
     struct str stored = {0};
     struct err ignored;
-    bool hit = file_read(slot->c_path, MAX_OBJECT_BYTES, &stored, &ignored)
-            && stored.len == text->len && memcmp(stored.data, text->data, text->len) == 0
-            && is_sealed(slot->so_path);
+    bool same = file_read(path, MAX_OBJECT_BYTES, &stored, &ignored) && stored.len == text->len
+             && memcmp(stored.data, text->data, text->len) == 0;
     str_free(&stored);
+    return same;
+}
+
+/* A hit is touched, so that trimming takes what nobody uses. */
+bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
+{
+    bool hit = is_text(slot->c_path, text) && is_sealed(slot->so_path);
     if (hit) {
         utimensat(AT_FDCWD, slot->c_path, NULL, 0);
         utimensat(AT_FDCWD, slot->so_path, NULL, 0);
@@ -190,12 +200,105 @@ bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
     return hit;
 }
 
+/* --- Who makes an object ----------------------------------------------------------------------- */
+
+static void lock_path(const struct objcache_slot *slot, char out[520])
+{
+    snprintf(out, 520, "%.*s.lock", (int)strlen(slot->temp_c) - 2, slot->temp_c);
+}
+
+/* Names that nobody else has, for file systems without locks. */
+static void own_names(struct objcache_slot *slot)
+{
+    static atomic_uint counter;
+    unsigned n = atomic_fetch_add(&counter, 1u);
+    int folder = (int)(strrchr(slot->temp_c, '/') - slot->temp_c);
+    snprintf(slot->temp_so, sizeof slot->temp_so, "%.*s/tmp-%ld-%u.so", folder, slot->temp_c,
+             (long)getpid(), n);
+    snprintf(slot->temp_c, sizeof slot->temp_c, "%.*s.c", (int)strlen(slot->temp_so) - 3,
+             slot->temp_so);
+    slot->lock = OBJCACHE_OWN_NAMES;
+}
+
+/* Waits for the lock; false with errno = ECANCELED, ETIMEDOUT, or why there are no locks. */
+static bool wait_for(int fd, const struct cancel *c)
+{
+    const struct timespec nap = { .tv_nsec = WAIT_MS * 1000000L };
+    double end = clock_s() + MOST_WAIT_S;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return false;
+        errno = cancelled(c) ? ECANCELED : clock_s() > end ? ETIMEDOUT : 0;
+        if (errno)
+            return false;
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+/* Is it still the file of that name?  Who had the lock before takes the name away. */
+static bool is_named(int fd, const char *path)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev
+        && a.st_ino == b.st_ino;
+}
+
+bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e)
+{
+    char path[520];
+    lock_path(slot, path);
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        bool locked = fd >= 0 && wait_for(fd, c);
+        int why = errno;
+        if (locked && is_named(fd, path)) {
+            slot->lock = fd;
+            return true;
+        }
+        if (fd >= 0)
+            close(fd);
+        if (!locked && why == ECANCELED)
+            return err_set(e, ERR_CANCEL, "cancelled");
+        if (!locked && why == ETIMEDOUT)
+            unlink(path);
+        else if (!locked)
+            break;
+    }
+    own_names(slot);                     /* a folder that is not there is told when it is written */
+    return true;
+}
+
+static void unlock(struct objcache_slot *slot)
+{
+    char path[520];
+    if (slot->lock >= 0) {
+        lock_path(slot, path);
+        unlink(path);
+        close(slot->lock);
+    }
+    slot->lock = OBJCACHE_NO_LOCK;
+}
+
+bool objcache_left(const struct objcache_slot *slot, const struct str *text)
+{
+    struct stat st;
+    return slot->lock >= 0 && fstat(slot->lock, &st) == 0 && st.st_size > 0
+        && is_text(slot->temp_c, text) && file_exists(slot->temp_so);
+}
+
+/* --- Writing ----------------------------------------------------------------------------------- */
+
 /* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a
  * compile. */
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e)
 {
+    unlink(slot->temp_so);
     FILE *f = fopen(slot->temp_c, "we");
-    bool ok = f && fwrite(str_text(text), 1, text->len, f) == text->len;
+    bool ok = f && fwrite(str_text(text), 1, text->len, f) == text->len
+           && (slot->lock < 0 || ftruncate(slot->lock, 0) == 0);
     int why = errno;
     if (f && fclose(f) != 0) {
         ok = false;
@@ -227,18 +330,22 @@ static void count_stored(const struct objcache_slot *slot)
     str_free(&folder);
 }
 
-bool objcache_store(const struct objcache_slot *slot, struct err *e)
+bool objcache_store(struct objcache_slot *slot, struct err *e)
 {
-    if (!add_seal(slot->temp_so, e))
+    if (!is_sealed(slot->temp_so) && !add_seal(slot->temp_so, e))
         return false;
     if (rename(slot->temp_c, slot->c_path) != 0 || rename(slot->temp_so, slot->so_path) != 0)
         return err_set(e, ERR_ENV, "cannot write %s: %s", slot->so_path, strerror(errno));
+    unlock(slot);
     count_stored(slot);
     return true;
 }
 
-void objcache_drop(const struct objcache_slot *slot)
+void objcache_drop(struct objcache_slot *slot)
 {
+    if (slot->lock == OBJCACHE_NO_LOCK)
+        return;
     unlink(slot->temp_c);
     unlink(slot->temp_so);
+    unlock(slot);
 }

@@ -158,8 +158,8 @@ static void item_measured(void *ctx, struct batch_item *item)
 
 static bool open_batch(struct kernels *k, const struct cancel *cancel, struct err *e)
 {
-    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .measured = item_measured,
-                            .ctx = k };
+    struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .soon = true,
+                            .measured = item_measured, .ctx = k };
     const struct program *bare;
     int bad;
     if (k->batch)

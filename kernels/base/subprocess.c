@@ -81,7 +81,7 @@ static bool open_pipe(int fd[2])
 
 /* Starts argv in a process group of its own, with default signals; 0 or the errno of the failure.
  * posix_spawn rather than fork: safe with threads, and quick however large this process is. */
-static int spawn(const char *const *argv, int output, pid_t *pid)
+static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -93,7 +93,9 @@ static int spawn(const char *const *argv, int output, pid_t *pid)
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    if (keep >= 0)
+        posix_spawn_file_actions_adddup2(&files, keep, SUBPROCESS_KEPT);
+    posix_spawn_file_actions_addclosefrom_np(&files, SUBPROCESS_KEPT + (keep >= 0));
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                         | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attr, 0);
@@ -204,6 +206,12 @@ static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e)
 {
+    return subprocess_run_keeping(-1, argv, limit_s, c, res, e);
+}
+
+bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
+                            const struct cancel *c, struct subprocess_result *res, struct err *e)
+{
     int fd[2];
     pid_t pid;
     *res = (struct subprocess_result){ .exit_code = -1 };
@@ -213,7 +221,7 @@ bool subprocess_run(const char *const *argv, double limit_s, const struct cancel
     }
     if (!open_pipe(fd))
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
-    int rc = spawn(argv, fd[1], &pid);
+    int rc = spawn(argv, fd[1], keep, &pid);
     close(fd[1]);
     if (rc != 0) {
         close(fd[0]);

@@ -26,6 +26,11 @@ struct subprocess_result {
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
+/* The same; the program has a copy of this descriptor as its number SUBPROCESS_KEPT (-1: none). */
+#define SUBPROCESS_KEPT 3
+bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
+                            const struct cancel *c, struct subprocess_result *res, struct err *e);
+
 /* True when NAME (a plain name) is found in PATH and is executable. */
 bool subprocess_find(const char *name, struct str *path);
 double clock_s(void);                                      /* monotonic seconds */
