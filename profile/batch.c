@@ -12,6 +12,7 @@
 #define DEFAULT_COMPILE_CPU_S 5
 #define DEFAULT_GIVE_UP_RATIO 3
 #define MOST_PART 1024
+#define MOST_KILLED 3
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -64,6 +65,16 @@ struct batch_stats batch_stats(const struct batch *b)
 
 /* --- A run ------------------------------------------------------------------------------------ */
 
+bool batch_killed(struct batch *b, bool killed, struct err *e)
+{
+    b->killed = killed ? b->killed + 1 : 0;
+    if (b->killed < MOST_KILLED)
+        return true;
+    struct err last = *e;
+    err_set(e, ERR_ENV, "%d candidates in a row: %s", b->killed, last.text);
+    return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+}
+
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
 {
     struct batch *b = r->batch;
@@ -76,7 +87,7 @@ void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
     b->stats.given_up += x->item->given_up;
     if (ok)
         batch_expect(b, m->latency.min_ms);
-    if (b->opts.measured && m->outcome != OUTCOME_CANCEL && m->outcome != OUTCOME_ENV)
+    if (b->opts.measured && m->outcome != OUTCOME_CANCEL)
         b->opts.measured(b->opts.ctx, x->item);
 }
 

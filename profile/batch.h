@@ -41,7 +41,8 @@ struct batch_opts {
     /* A call may take so many times the fastest, or 0.5 s when that is more; then it is killed, a
      * timeout.  0 = 100, or 10 and a second when that is less; never more than measure.limit_s. */
     double kill_ratio;
-    /* Called as soon as an item is final, in their order; may be NULL. */
+    /* Called as soon as an item is final, in their order, not for those that were cancelled; may be
+     * NULL. */
     void (*measured)(void *ctx, struct batch_item *item);
     void *ctx;
 };
@@ -52,9 +53,11 @@ bool batch_new(const struct program *p, const struct batch_opts *o, const struct
                struct batch **out, struct err *e);
 void batch_free(struct batch *b);        /* NULL is fine */
 
-/* Fills in n items, whose programs are of the batch's operator.  Bad candidates are results.  False
- * only on a cancel, or when the environment lacks something; what was final before stays, the
- * others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */
+/* Fills in n items, whose programs are of the batch's operator.  Bad candidates are results, and so
+ * is OUTCOME_ENV for one whose compiler somebody killed twice: of three in a row that were killed,
+ * the environment is to blame.  A process that is killed is tried again; that of the same candidate
+ * twice is its crash.  False only on a cancel, or when the environment lacks something; what was
+ * final before stays, the others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 

@@ -155,6 +155,7 @@ static void take_object(struct shop *s, const struct unit *u, const struct build
             snprintf(x->job.entry, sizeof x->job.entry, "ts_entry_%d", i);
     }
     s->n_final += u->n;
+    s->run->batch->killed = 0;
 }
 
 /* Shares of the text are shares of the time. */
@@ -166,17 +167,25 @@ static void charge(struct shop *s, const struct unit *u, double seconds)
     }
 }
 
-static void take_refusal(struct shop *s, const struct unit *u, const struct err *e)
+static void stop(struct shop *s, const struct err *why)
 {
-    if (!measure_is_result(e)) {
-        if (!s->stopped)
-            s->why = *e;
-        s->stopped = true;
+    if (!s->stopped)
+        s->why = *why;
+    s->stopped = true;
+}
+
+static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
+{
+    bool killed = e->code == ERR_KILLED;
+    if (!killed && !measure_is_result(e)) {
+        stop(s, e);
     } else if (u->n == 1) {
         struct candidate *x = &s->run->candidate[u->member[0]];
         x->refused = true;
         x->why = *e;
         s->n_final++;
+        if (!batch_killed(s->run->batch, killed, e))
+            stop(s, e);
     } else {
         for (int i = 0; i < u->n; i++) {
             struct unit alone = {0};

@@ -125,7 +125,7 @@ static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
     if (open_and_check(r, x, e) && sample(r, x, e))
         return true;
     close_child(b);
-    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL)
+    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL || e->code == ERR_KILLED)
         return false;
     if (open_and_check(r, x, e) && sample(r, x, e))
         return true;
@@ -146,7 +146,11 @@ bool batch_measure(struct run *r, struct candidate *x, struct err *e)
     struct batch *b = r->batch;
     double start = clock_s(), own_s = x->job.opts.limit_s;
     x->job.opts.limit_s = call_limit_s(b, own_s);
-    bool ok = check_and_sample(r, x, e);
+    bool ok = check_and_sample(r, x, e) || (e->code == ERR_KILLED && check_and_sample(r, x, e));
+    if (!batch_killed(b, !ok && e->code == ERR_KILLED, e))
+        return false;
+    if (!ok)
+        measure_blame(e);
     x->item->measure_s = clock_s() - start;
     if (ok)
         snprintf(x->item->m.peak_reason, sizeof x->item->m.peak_reason,

@@ -102,9 +102,14 @@ static const char *signal_text(int sig)
     case SIGBUS: return "SIGBUS";
     case SIGSEGV: return "SIGSEGV";
     case SIGSYS: return "SIGSYS";
-    case SIGKILL: return "SIGKILL (out of memory?)";
     default: return "a signal";
     }
+}
+
+/* Signals that a fault does not raise and that no limit of ours sends. */
+static bool is_from_outside(int sig)
+{
+    return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
 }
 
 /* False when it had to be killed: what closes its end of the connection, or answers in another
@@ -142,6 +147,10 @@ static bool explain_death(struct child *c, struct err *e)
         return err_set(e, ERR_CRASH, "the kernel's process lives and no longer answers%s", words);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
+    if (WIFSIGNALED(status) && is_from_outside(WTERMSIG(status)))
+        return err_set(e, ERR_KILLED, "the kernel's process was killed (signal %d%s)%s",
+                       WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": out of memory?" : "",
+                       words);
     if (WIFSIGNALED(status))
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
     return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
@@ -171,8 +180,12 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
             ssize_t n = recv(c->socket, out, sizeof *out, MSG_DONTWAIT);
             if (n == (ssize_t)sizeof *out)
                 return true;
-            if (n >= 0 || (errno != EINTR && errno != EAGAIN))
-                return explain_death(c, e);
+            if (n >= 0 || (errno != EINTR && errno != EAGAIN)) {
+                explain_death(c, e);
+                if (e->code == ERR_KILLED)
+                    c->death = *e;
+                return false;
+            }
         }
         if (clock_s() > end) {
             kill_process(&c->pid);
@@ -191,6 +204,10 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
     char place[200];
     if (cancelled(c->opts.cancel))
         return err_set(e, ERR_CANCEL, "cancelled");
+    if (!c->pid && c->death.code) {
+        *e = c->death;
+        return false;
+    }
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
     atomic_store(&c->shared->permille, 0);
@@ -242,7 +259,7 @@ static bool start(struct child *c, struct err *e)
     if (rc != 0)
         return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
     if (!await(c, START_LIMIT_S, &hello, e)) {
-        if (e->code == ERR_CANCEL)
+        if (e->code == ERR_CANCEL || e->code == ERR_KILLED)
             return false;
         char why[260];
         last_words(c, why, sizeof why);

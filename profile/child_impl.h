@@ -9,6 +9,7 @@ struct child {
     struct child_opts opts;
     struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
     pid_t pid;                                            /* 0 = not started or reaped */
+    struct err death;                                     /* that it was killed, and by what */
     int socket, memory, log;                              /* -1 = closed */
     /* Between runner [0] and the process of the ceiling [1]; this process's ends are closed when
      * that runs. */

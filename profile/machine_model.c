@@ -175,7 +175,7 @@ static void keep(struct samples_of *to, const double *sample, int n)
 }
 
 /* A child of its own for every loop and round: its memory goes with it. */
-static bool sample(const struct bench *b, struct loop *l, struct err *e)
+static bool sample_once(const struct bench *b, struct loop *l, struct err *e)
 {
     int cores = l->alone ? 1 : b->machine->cores;
     struct child_opts opts = { .threads = cores, .limit_s = CALL_LIMIT_S, .cancel = b->cancel,
@@ -193,6 +193,11 @@ static bool sample(const struct bench *b, struct loop *l, struct err *e)
     }
     child_close(c);
     return ok;
+}
+
+static bool sample(const struct bench *b, struct loop *l, struct err *e)
+{
+    return sample_once(b, l, e) || (e->code == ERR_KILLED && sample_once(b, l, e));
 }
 
 static bool sample_all(struct bench *b, struct err *e)

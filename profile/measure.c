@@ -73,16 +73,40 @@ static bool open_checked(struct job *j, struct err *e)
 
 /* Order: what disturbs least and matters most comes first; the simulator may end by killing the
  * child. */
-static bool run(struct job *j, struct err *e)
+static bool run_in_child(struct job *j, struct err *e)
 {
     struct samples s;
-    if (!measure_build(j, e) || !measure_vendor_match(j, e) || !open_checked(j, e))
+    if (!open_checked(j, e))
         return false;
     if (j->opts.meters & METER_CLOCK
             ? !measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))
             : !measure_again(j, e))
         return false;
     return measure_count(j, e) && (!j->has_twin || measure_sim(j, e));
+}
+
+void measure_blame(struct err *e)
+{
+    struct err killed = *e;
+    if (e->code == ERR_KILLED)
+        err_set(e, ERR_CRASH, "crashed: %s, and so was another one", killed.text);
+}
+
+/* Once more in a new child when somebody killed the first. */
+static bool run(struct job *j, struct err *e)
+{
+    if (!measure_build(j, e) || !measure_vendor_match(j, e))
+        return false;
+    if (run_in_child(j, e))
+        return true;
+    if (e->code != ERR_KILLED)
+        return false;
+    child_close(j->child);
+    j->child = NULL;
+    if (run_in_child(j, e))
+        return true;
+    measure_blame(e);
+    return false;
 }
 
 static enum outcome outcome_of(enum err_code code)
@@ -102,7 +126,7 @@ static enum outcome outcome_of(enum err_code code)
 bool measure_is_result(const struct err *e)
 {
     switch ((int)e->code) {
-    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: return false;
+    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: case ERR_KILLED: return false;
     default: return true;
     }
 }

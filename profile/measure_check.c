@@ -1,6 +1,7 @@
 /* The child, and the check against the reference. */
 #include "profile/measure_impl.h"
 
+#include "kernels/base/file.h"
 #include "profile/oracle.h"
 
 #include <math.h>
@@ -55,6 +56,15 @@ static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer
     return at;
 }
 
+/* An object that is gone was taken by who emptied the cache folder, and is made again. */
+static bool load_kernel(struct job *j, int slot, struct err *e)
+{
+    if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
+        return true;
+    return e->code == ERR_COMPILE && !file_exists(j->kernel.so_path) && measure_build_kernel(j, e)
+        && child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e);
+}
+
 /* The first job has the options, and the twin if there is one. */
 bool measure_open_child(struct job *const *j, int n, struct err *e)
 {
@@ -85,7 +95,7 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
         j[k]->child = head->child;
         j[k]->differed = 0;
         j[k]->refused = false;
-        if (!child_load_entry(head->child, SLOT_KERNEL + k, j[k]->kernel.so_path, j[k]->entry, e))
+        if (!load_kernel(j[k], SLOT_KERNEL + k, e))
             return false;
     }
     return true;

@@ -50,10 +50,11 @@ bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e)
     return gen_c(j->func, &o, text, e);
 }
 
-static bool build_kernel(struct job *j, struct err *e)
+bool measure_build_kernel(struct job *j, struct err *e)
 {
     struct str text = {0};
     bool openmp;
+    j->entry[0] = '\0';
     bool ok = measure_code(j, &text, &openmp, e)
            && build_shared(&j->cc, str_text(&text), &j->target, openmp, j->cancel, &j->kernel, e);
     str_free(&text);
@@ -86,7 +87,7 @@ static bool build_twin(struct job *j, struct err *e)
 bool measure_build(struct job *j, struct err *e)
 {
     measure_begin(j, "compiling");
-    if (!program_lower(j->program, &j->func, e) || !build_kernel(j, e))
+    if (!program_lower(j->program, &j->func, e) || !measure_build_kernel(j, e))
         return false;
     j->m->build_s = j->kernel.seconds;
     if ((j->opts.meters & METER_CLOCK) && !build_ceiling(j, e))

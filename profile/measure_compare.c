@@ -15,6 +15,7 @@ struct contest {
     struct job *alive[MEASURE_MAX_COMPARED];              /* built, and not known to be wrong */
     int n, n_alive;
     struct child *child;
+    bool died;                                            /* it was killed from outside, once */
     struct samples samples;                               /* hot; the child's */
 };
 
@@ -47,14 +48,23 @@ static int check_all(struct contest *c, struct err *e)
     return -1;
 }
 
-/* What failed may have hurt the child: the others start again in a new one. */
+/* What failed may have hurt the child: the others start again in a new one.  So do all when
+ * somebody killed it, unless that happens twice to one of them. */
 static bool check(struct contest *c, struct err *e)
 {
+    const struct job *killed = NULL;
     while (c->n_alive > 0) {
         int bad = check_all(c, e);
         if (bad == -1)
             return true;
         close_child(c);
+        if (e->code == ERR_KILLED && !c->died) {
+            killed = bad < 0 ? NULL : c->alive[bad];
+            c->died = true;
+            continue;
+        }
+        if (bad >= 0 && c->alive[bad] == killed)
+            measure_blame(e);
         if (bad < 0 || !measure_is_result(e))
             return false;
         drop(c, bad, e);
@@ -96,7 +106,15 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
 {
     if (c->n_alive == 0)
         return true;
-    if (!measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e))
+    bool ok = measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e);
+    if (!ok && e->code == ERR_KILLED && !c->died) {
+        c->died = true;
+        close_child(c);
+        if (!check(c, e) || c->n_alive == 0)
+            return c->n_alive == 0;
+        ok = measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e);
+    }
+    if (!ok)
         return false;
     compare(c, out, how);
     return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);

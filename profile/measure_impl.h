@@ -53,6 +53,7 @@ void measure_tick(void *ctx, double done);            /* of struct child_opts; c
 bool measure_build(struct job *j, struct err *e);
 /* The parts of it: the kernel's C and whether it wants OpenMP; program_lower has been done. */
 bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e);
+bool measure_build_kernel(struct job *j, struct err *e);
 /* measure_check.c: a child with room for the buffers of these jobs (the first one's, if it has one:
  * a child that is idle), and their kernels in it as its contenders; the result of one of them
  * compared with the reference. */
@@ -79,6 +80,8 @@ bool measure_start(struct job *j, const struct program *p, const struct measure_
 void measure_end(struct job *j, bool ok, const struct err *e);
 /* A program's own fault, which ends only itself. */
 bool measure_is_result(const struct err *e);
+/* When its process was killed a second time, the kernel is the one who does it: ERR_CRASH. */
+void measure_blame(struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
 /* measure_vendor.c: who of the baselines that were asked for can take part (else m->baseline says
  * why not); their buffers, behind the *n of `contenders` kernels; in the child, compared with the

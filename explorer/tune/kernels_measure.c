@@ -151,8 +151,7 @@ static void item_measured(void *ctx, struct batch_item *item)
     c->reason = item->m.reason;
     c->compile_s = item->compile_s;
     c->measure_s = item->measure_s;
-    if (c->outcome != OUTCOME_CANCEL && c->outcome != OUTCOME_ENV)
-        k->done(k->done_ctx, c);
+    k->done(k->done_ctx, c);
     c->m = NULL;
 }
 

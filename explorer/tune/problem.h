@@ -44,7 +44,7 @@ struct tune_candidate {
  * right order, and recall at 8.  known false: no number yet. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
-/* Called for each candidate as soon as it has been measured. */
+/* Called for each candidate as soon as it has been measured, or could not be (OUTCOME_ENV). */
 typedef void (*tune_measured_fn)(void *ctx, struct tune_candidate *c);
 
 struct tune_problem {

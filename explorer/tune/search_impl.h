@@ -41,6 +41,7 @@ struct search {
     double l_ref;                        /* latency of reward 0; 0: not known yet */
     bool usual_done;                     /* the templates' usual layout was tried */
     int layouts_tried, replayed;
+    int missing;                         /* of this batch, not measured for no fault of theirs */
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;

@@ -24,28 +24,32 @@ static struct tune_candidate *keep(struct search *s, const struct tune_candidate
     return c;
 }
 
-static void note_measured(void *ctx, struct tune_candidate *c)
-{
-    struct search *s = ctx;
-    if (c->outcome != OUTCOME_OK)
-        c->ms = INFINITY;
-    c->reason = c->reason && c->reason[0] ? arena_strdup(s->keep, c->reason) : "";
-    if (s->sink.measured)
-        s->sink.measured(s->sink.ctx, c);
-}
-
-/* A cancelled one was not measured. */
+/* A cancelled one was not measured, nor one whose compiler somebody killed. */
 static bool is_done(const struct tune_candidate *c)
 {
     return c->outcome != OUTCOME_NONE && c->outcome != OUTCOME_CANCEL &&
            c->outcome != OUTCOME_ENV;
 }
 
+/* What was not measured is no trial: those behind it move up. */
+static void note_measured(void *ctx, struct tune_candidate *c)
+{
+    struct search *s = ctx;
+    if (c->outcome != OUTCOME_OK)
+        c->ms = INFINITY;
+    c->reason = c->reason && c->reason[0] ? arena_strdup(s->keep, c->reason) : "";
+    c->trial -= s->missing;
+    if (!is_done(c))
+        s->missing++;
+    else if (s->sink.measured)
+        s->sink.measured(s->sink.ctx, c);
+}
+
 static void count(struct search *s, struct tune_candidate *c)
 {
     struct arm_state *arm = &s->arm.data[c->arm];
     struct tune_arm *shown = &s->arm_view.data[c->arm];
-    int index = s->trial.len;
+    int index = c->trial = s->trial.len;
     vec_push(&s->trial, c);
     vec_push(&arm->tried, c);
     text_set_add(&s->measured, c);
@@ -100,6 +104,7 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
 {
     struct tune_candidate *kept[TUNE_TOP], *done[TUNE_TOP];
     int n_done = 0;
+    s->missing = 0;
     search_show(s, "measuring");
     for (int i = 0; i < n; i++) {
         kept[i] = keep(s, c[i]);
@@ -107,7 +112,10 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
         kept[i]->stage = s->stage;
     }
     bool ok = measure_unknown(s, kept, n, e);
+    if (ok && s->missing > 0 && s->trial.len == 0 && kept[0]->outcome == OUTCOME_ENV)
+        ok = err_set(e, ERR_ENV, "%s", kept[0]->reason);  /* nothing to compare others with */
     s->stop_env = !ok && !cancelled(s->cancel);
+    s->failed[OUTCOME_ENV] += ok ? s->missing : 0;
     for (int i = 0; i < n; i++)
         if (is_done(kept[i])) {
             count(s, kept[i]);
