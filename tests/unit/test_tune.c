@@ -170,6 +170,45 @@ static void nothing_is_measured_twice(void **state)
     }
 }
 
+static void check_number(void *ctx, const struct tune_candidate *c)
+{
+    int *next = ctx;
+    assert_int_equal(c->trial, (*next)++);
+    assert_int_not_equal(c->outcome, OUTCOME_ENV);
+}
+
+/* They are no trials: numbers have no holes, the budget is for the others. */
+static void what_was_not_measured_costs_no_budget(void **state)
+{
+    (void)state;
+    for (int each = 1; each < 6; each += 4) {
+        struct landscape *l = land(true, false);
+        struct search_opts o = { .budget = 100, .seed = seed, .strategy = "evo" };
+        int next = 0;
+        struct search_sink sink = { &next, check_number, NULL, NULL };
+        struct search *s;
+        struct err e = {0};
+        const char *line[] = { "start" };
+        struct tune_seed start = { .arm = 0, .line = line, .n_lines = 1 };
+        for (int k = 0; k < LAND_LAYOUT; k++)
+            l->arm[0].factor[k] = 4;
+        l->n_arms = 1;
+        l->killed_each = each;
+        landscape_open(l);
+        assert_true(search_new(&l->problem, &o, &start, 1, &sink, &l->cancel, &s, &e));
+        enum search_end end = search_run(s, &e);
+        assert_int_equal(end, each > 1 ? SEARCH_BUDGET : SEARCH_FAILED);
+        assert_int_equal(search_view(s)->n_trials, each > 1 ? 100 : 0);
+        assert_int_equal(next, each > 1 ? 100 : 0);
+        if (each > 1)
+            assert_int_equal(search_view(s)->failed[OUTCOME_ENV], l->n_measured - 100);
+        else
+            assert_string_equal(e.text, "its compiler was killed");
+        search_free(s);
+        free(l);
+    }
+}
+
 static void failures_cost_budget_and_never_win(void **state)
 {
     struct landscape *l = land(true, true);
@@ -529,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_thousand_is_a_thousand),
         cmocka_unit_test(nothing_is_measured_twice),
         cmocka_unit_test(failures_cost_budget_and_never_win),
+        cmocka_unit_test(what_was_not_measured_costs_no_budget),
         cmocka_unit_test(the_seed_decides_everything),
         cmocka_unit_test(a_stopped_run_resumes),
         cmocka_unit_test(seeds_come_first_and_bound_the_result),

@@ -251,6 +251,12 @@ static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_f
         if (cancelled(cancel))
             return err_set(e, ERR_CANCEL, "cancelled");
         l->n_measured++;
+        if (l->killed_each > 0 && l->n_measured % l->killed_each == 0) {
+            c[i]->outcome = OUTCOME_ENV;
+            c[i]->reason = "its compiler was killed";
+            done(done_ctx, c[i]);
+            continue;
+        }
         bool bad = fails(l, c[i]->hash);
         c[i]->outcome = !bad ? OUTCOME_OK : c[i]->hash & 1 ? OUTCOME_WRONG : OUTCOME_CRASH;
         c[i]->reason = bad ? "made to fail" : "";

@@ -20,6 +20,7 @@ struct landscape {
     struct tune_problem problem;
     struct { int64_t factor[LAND_LAYOUT]; } arm[4096];
     int n_arms;
+    int killed_each;                     /* each so-many-th is not measured; 0: all are */
     int n_learned, n_measured, n_batches;
     int n_alike;                         /* so many factors do nothing: layouts with equal others
                                           * are one arm */
