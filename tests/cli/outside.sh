@@ -48,16 +48,15 @@ same 'every trial is there, once' "$(seq 13)" "$("$TILESCOPE" records export |
 export TILESCOPE_RECORDS=$dir/killed.db
 compiler killer <<'END'
 n=$(grep -c '^void ts_entry' "$c")
-for i in $(seq "$n"); do echo >> compiled; done
-[ "$(wc -l < compiled)" -gt 3 ] && { kill -9 "$(cat pid)"; kill -9 $$; }
+for i in $(seq "$n"); do echo >> "compiled.$START"; done
+[ "$(wc -l < "compiled.$START")" -gt 3 ] && { kill -9 "$(cat "pid.$START")"; kill -9 $$; }
 END
 before=0 starts=0 rc=137 stuck=0
 while [ $rc = 137 ] && [ $starts -lt 60 ]; do
     starts=$((starts + 1))
-    : > "$dir/compiled"
-    { CC=$dir/killer bash -c 'echo $$ > "$0"; exec "$@"' "$dir/pid" "$TILESCOPE" tune "$op" \
-        --budget 24 --seed 5 --strategy evo --baselines none --quiet --resume > "$dir/out"; } \
-        2> /dev/null
+    { CC=$dir/killer START=$starts bash -c 'echo $$ > "$0"; exec "$@"' "$dir/pid.$starts" \
+        "$TILESCOPE" tune "$op" --budget 24 --seed 5 --strategy evo --baselines none --quiet \
+        --resume > "$dir/out"; } 2> /dev/null
     rc=$?
     now=$(records)
     [ "$now" -lt 24 ] && [ "$now" -le "$before" ] && stuck=$((stuck + 1))
