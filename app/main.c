@@ -1,8 +1,16 @@
 #include <locale.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/cli.h"
+
+#define STACK_BYTES ((rlim_t)8 << 20)             /* of every thread, and of compilers */
+#define LEAST_STACK_BYTES ((rlim_t)2 << 20)       /* kernels have up to 1 MiB of local buffers */
+#define FILES 256
+#define LEAST_FILES 20
 
 /* A broken invariant ends in abort(): for scripts that is exit code 70, a bug in tilescope. */
 static void on_abort(int sig)
@@ -11,8 +19,48 @@ static void on_abort(int sig)
     _exit(EXIT_BUG);
 }
 
+/* A limit of this process, raised to `want` where that is allowed; false: below `least`. */
+static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const char *needed)
+{
+    struct rlimit l;
+    if (getrlimit(what, &l) != 0 || l.rlim_cur >= want)
+        return true;
+    rlim_t had = l.rlim_cur;
+    l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
+    if (setrlimit(what, &l) != 0)
+        l.rlim_cur = had;
+    if (l.rlim_cur >= least)
+        return true;
+    struct err e;
+    struct str text = {0};
+    err_set(&e, ERR_ENV, "%s", needed);
+    err_fix(&e, "raise `ulimit %s`", what == RLIMIT_STACK ? "-s" : "-n");
+    err_print(&text, &e);
+    fputs(str_text(&text), stderr);
+    str_free(&text);
+    return false;
+}
+
+/* The stack of new threads is chosen when a program starts, by the limit then. */
+static void enlarge_threads(void)
+{
+    pthread_attr_t attr;
+    size_t bytes = STACK_BYTES;
+    if (pthread_getattr_default_np(&attr) != 0)
+        return;
+    pthread_attr_getstacksize(&attr, &bytes);
+    if (bytes < LEAST_STACK_BYTES && pthread_attr_setstacksize(&attr, STACK_BYTES) == 0)
+        pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+}
+
 int main(int argc, char **argv)
 {
+    /* Less is a crash, or a strange message, here or in a compiler. */
+    if (!allow(RLIMIT_STACK, STACK_BYTES, LEAST_STACK_BYTES, "the stack may not have 2 MiB")
+        || !allow(RLIMIT_NOFILE, FILES, LEAST_FILES, "a process may not have 20 open files"))
+        return EXIT_LACKS;
+    enlarge_threads();
     setlocale(LC_CTYPE, "");            /* not the numbers: files and JSON need the dot */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: a write that fails can say so */

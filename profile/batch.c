@@ -72,7 +72,7 @@ bool batch_killed(struct batch *b, bool killed, struct err *e)
         return true;
     struct err last = *e;
     err_set(e, ERR_ENV, "%d candidates in a row: %s", b->killed, last.text);
-    return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+    return err_fix(e, "%s", last.fix);
 }
 
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)

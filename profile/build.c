@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define COMPILE_LIMIT_S 120.0
+#define LITTLE_BYTES ((rlim_t)1 << 30)
 #define MAX_ARGS 96
 #define MAX_DIAGNOSTICS 3
 
@@ -195,9 +197,19 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
             return true;
         return err_fix(e, "the variable CC asks for it: unset it or name a compiler that works");
     }
-    if (examine("gcc", out, e) || examine("clang", out, e))
-        return true;
-    err_set(e, ERR_ENV, "no C compiler: neither gcc nor clang is installed");
+    static const char *const usual[] = { "gcc", "clang" };
+    struct err why = {0};
+    for (int i = 0; i < COUNT_OF(usual); i++) {
+        if (examine(usual[i], out, e))
+            return true;
+        if (!why.code && subprocess_find(usual[i], NULL))
+            why = *e;                                    /* it is there and does not work */
+    }
+    if (why.code) {
+        *e = why;
+        return e->fix[0] ? false : err_fix(e, "mend it, or set CC to one that works");
+    }
+    err_set(e, ERR_ENV, "no C compiler: neither gcc nor clang is in PATH");
     return err_fix(e, "apt install gcc libc6-dev");
 }
 
@@ -295,6 +307,15 @@ static bool compiler_crashed(const char *log)
     return strstr(log, "terminated program") || strstr(log, "frontend command failed");
 }
 
+/* The line that says what the system lacks, else the first error, else all of it. */
+static const char *telling_part(const char *log)
+{
+    const char *lack = err_lack(log), *error = strstr(log, "error: ");
+    while (lack && lack > log && lack[-1] != '\n')
+        lack--;
+    return lack ? lack : error ? error + 7 : log;
+}
+
 /* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a
  * bad extra flag, a full disk) is the environment's. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
@@ -305,7 +326,7 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
         str_free(&text);
         return false;
     }
-    const char *error = strstr(log, "error: "), *from = error ? error + 7 : log;
+    const char *from = telling_part(log);
     if (!*from)
         from = "it ended without a message";
     int len = (int)strcspn(from, "\n");
@@ -313,7 +334,7 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
             cc->name, len > 400 ? 400 : len, from);
     if (strstr(log, "-lomp") || strstr(log, "-lgomp") || strstr(log, "libgomp.spec"))
         return err_fix(e, "apt install %s", cc->is_clang ? "libomp-dev" : "gcc");
-    return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
+    return e->fix[0] ? false : err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
 /* The words in front of a compiler's own: each of its processes has only so much CPU time (0: any
@@ -344,6 +365,15 @@ static bool ended_by(const struct subprocess_result *res, int sig, const char *n
     return res->exit_code != 0 && (strstr(log, gcc) || strstr(log, clang) || strstr(log, collect2));
 }
 
+/* Compilers say it, or their loader does, or they crash. */
+static bool lacks_memory(const char *log)
+{
+    struct rlimit l;
+    bool little = getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur < LITTLE_BYTES;
+    return strstr(log, "memory exhausted") || strstr(log, "out of memory")
+        || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
+}
+
 /* What was done to it from outside: false with ERR_KILLED. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
@@ -353,7 +383,7 @@ static bool was_spared(const struct compiler *cc, const struct subprocess_result
         { SIGHUP, "Hangup", "" }, { SIGINT, "Interrupt", "" },
     };
     const char *log = str_text(&res->out);
-    if (res->exit_code != 0 && (strstr(log, "memory exhausted") || strstr(log, "out of memory"))) {
+    if (res->exit_code != 0 && lacks_memory(log)) {
         err_set(e, ERR_KILLED, "the compiler %s got no memory", cc->name);
         return err_fix(e, "free some memory, or raise `ulimit -v`");
     }

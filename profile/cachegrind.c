@@ -25,17 +25,22 @@
 /* --- Probe ------------------------------------------------------------------------------------ */
 
 /* "valgrind-3.19.0" */
-static bool find_version(char *out, size_t n)
+static bool find_version(char *out, size_t n, struct err *e)
 {
     const char *argv[] = { "valgrind", "--version", NULL };
     struct subprocess_result res;
-    struct err ignored;
-    if (!subprocess_find("valgrind", NULL) || !subprocess_run(argv, 10, NULL, &res, &ignored))
+    if (!subprocess_find("valgrind", NULL))
+        return err_set(e, ERR_ENV, "valgrind is not installed: apt-get install valgrind");
+    if (!subprocess_run(argv, 10, NULL, &res, e))
         return false;
     const char *text = str_text(&res.out);
+    int line = (int)strcspn(text, "\r\n");
     bool ok = res.exit_code == 0 && str_starts(text, "valgrind-");
     if (ok)
-        snprintf(out, n, "%.*s", (int)strcspn(text, "\r\n"), text);
+        snprintf(out, n, "%.*s", line, text);
+    else
+        err_set(e, ERR_ENV, "valgrind does not work: signal %d, exit code %d: %.*s", res.signal,
+                res.exit_code, line < 120 ? line : 120, text);
     str_free(&res.out);
     return ok;
 }
@@ -43,9 +48,10 @@ static bool find_version(char *out, size_t n)
 void cachegrind_probe(struct counts *out)
 {
     char version[40];
-    out->available = find_version(version, sizeof version);
+    struct err e;
+    out->available = find_version(version, sizeof version, &e);
     if (!out->available)
-        counts_refuse(out, "valgrind is not installed: apt-get install valgrind");
+        counts_refuse(out, "%.255s", e.text);
     else if (SANITIZED)
         counts_refuse(out, "valgrind cannot run what was built with address sanitizer");
 }
@@ -263,7 +269,8 @@ static void say_source(const struct cg_run *r, struct counts *out)
 {
     char version[40] = "valgrind";
     struct str d1 = {0}, ll = {0};
-    find_version(version, sizeof version);
+    struct err ignored;
+    find_version(version, sizeof version, &ignored);
     cache_geometry_print(&d1, &r->d1);
     cache_geometry_print(&ll, &r->ll);
     snprintf(out->source, sizeof out->source, "%s, %s twin, 1 thread, D1 %s, LL %s", version,

@@ -129,6 +129,12 @@ static bool reap(struct child *c, int *status)
     return false;
 }
 
+/* What OpenMP libraries say when they end the process for the want of a thread. */
+static bool lacks_threads(const char *words)
+{
+    return strstr(words, "Thread creation failed") || strstr(words, "OMP: Error #34");
+}
+
 /* The connection ended by itself: reaps the runner and says why. */
 static bool explain_death(struct child *c, struct err *e)
 {
@@ -147,12 +153,17 @@ static bool explain_death(struct child *c, struct err *e)
         return err_set(e, ERR_CRASH, "the kernel's process lives and no longer answers%s", words);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
-    if (WIFSIGNALED(status) && is_from_outside(WTERMSIG(status)))
-        return err_set(e, ERR_KILLED, "the kernel's process was killed (signal %d%s)%s",
-                       WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": out of memory?" : "",
-                       words);
+    if (WIFSIGNALED(status) && is_from_outside(WTERMSIG(status))) {
+        err_set(e, ERR_KILLED, "the kernel's process was killed (signal %d%s)%s",
+                WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": out of memory?" : "", words);
+        return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+    }
     if (WIFSIGNALED(status))
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
+    if (c->opts.threads > 1 && lacks_threads(words)) {
+        err_set(e, ERR_ENV, "a team of %d threads cannot be had%s", c->opts.threads, words);
+        return err_fix(e, "too many processes: end others, raise `ulimit -u`, or --threads 1");
+    }
     return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
                    WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
 }

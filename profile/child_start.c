@@ -2,6 +2,7 @@
 #include "profile/child_impl.h"
 
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +31,10 @@ bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
         return access(path, X_OK) == 0
             || err_set(e, ERR_ENV, "%.300s cannot be run: %s", named, strerror(errno));
     }
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[len > 0 ? len : 0] = '\0';
+    if (!file_self(self, sizeof self)) {
+        err_set(e, ERR_ENV, "where tilescope-runner lies is not known: /proc is not mounted");
+        return err_fix(e, "mount /proc, or set TILESCOPE_RUNNER to its path");
+    }
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(self, '/');
         if (!slash)
@@ -100,9 +103,10 @@ static char **make_environment(struct settings *s, bool idle)
 
 int child_move_up(int fd)
 {
-    int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16);
+    int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16), why = errno;
     if (fd >= 0)
         close(fd);
+    errno = why == EINVAL ? EMFILE : why;        /* no number as large is allowed */
     return moved;
 }
 
@@ -229,7 +233,7 @@ static bool map_file(struct child *c, int64_t bytes, struct err *e)
     if (c->shared)
         munmap(c->shared, c->shared_bytes);
     c->shared = NULL;
-    int rc = c->memory < 0 ? errno : reserve(c->memory, bytes);
+    int rc = reserve(c->memory, bytes);
     /* Made shorter by a kernel, every look into it would be a SIGBUS here. */
     if (rc == 0 && fcntl(c->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         rc = errno;
@@ -273,6 +277,8 @@ bool child_make_shared(struct child *c, struct err *e)
 {
     struct plan p = plan_file(&c->opts);
     c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (c->memory < 0)
+        return err_set(e, ERR_ENV, "cannot share buffers with the runner: %s", strerror(errno));
     if (!map_file(c, p.bytes, e))
         return false;
     c->shared->magic = PROTOCOL_MAGIC;

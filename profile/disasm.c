@@ -218,7 +218,10 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
         str_add_n(out, str_text(&text), text.len);
     } else if (res.exit_code != 0) {
         const char *log = str_text(&res.out);
-        err_set(e, ERR_ENV, "objdump failed: %.*s", (int)strcspn(log, "\n"), log);
+        if (res.signal)
+            err_set(e, ERR_ENV, "objdump was ended by signal %d", res.signal);
+        else
+            err_set(e, ERR_ENV, "objdump failed: %.*s", (int)strcspn(log, "\n"), log);
     } else {
         err_set(e, ERR_NAME, "no function %s in the compiled code", symbol);
     }

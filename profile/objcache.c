@@ -307,7 +307,8 @@ bool objcache_write(const struct objcache_slot *slot, const struct str *text, st
     if (ok)
         return true;
     unlink(slot->temp_c);
-    return err_set(e, ERR_ENV, "cannot write %s: %s", slot->temp_c, strerror(why));
+    err_set(e, ERR_ENV, "cannot write %s: %s", slot->temp_c, strerror(why));
+    return e->fix[0] ? false : err_fix(e, "set XDG_CACHE_HOME to a folder that can be written");
 }
 
 static int64_t file_bytes(const char *path)

@@ -104,8 +104,10 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
     int n = 0;
     if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
         return false;
-    struct arena *a = arena_new();
     once_out_path(o, out, sizeof out);
+    if (access(out, F_OK) != 0)
+        return err_set(e, ERR_ENV, "its files are in /proc, which is not mounted");
+    struct arena *a = arena_new();
     for (; tool && tool[n] && n < ONCE_TOOL_ARGS; n++)
         argv[n] = tool[n];
     argv[n++] = runner;

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 
 bool shipped_dir(const char *name, char *out, size_t size)
 {
     char exe[512] = "";
     const char *home = getenv("TILESCOPE_HOME"), *prefix = getenv("PREFIX");
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *slash = n > 0 ? strrchr(exe, '/') : NULL;
+    char *slash = file_self(exe, sizeof exe) ? strrchr(exe, '/') : NULL;
     if (slash)
         *slash = 0;
     const struct { const char *root, *rest; } place[] = {

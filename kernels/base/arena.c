@@ -26,6 +26,7 @@
 #define MAX_BLOCK_BYTES ((size_t)4 * 1024 * 1024)
 #define HUGE_BYTES ((size_t)2 << 20)
 #define MANY_BYTES ((size_t)8 << 20)
+#define NO_MEMORY "out of memory: free some, or raise `ulimit -v` "
 
 /* The newest block is the head of the list; the first one made is its tail. */
 struct block {
@@ -159,7 +160,7 @@ void *xmalloc(size_t size_bytes)
 {
     void *p = malloc(size_bytes ? size_bytes : 1);
     if (!p)
-        fail("out of memory (%zu bytes)", size_bytes);
+        fail(NO_MEMORY "(%zu bytes)", size_bytes);
     return p;
 }
 
@@ -167,7 +168,7 @@ void *xmalloc(size_t size_bytes)
 void *xmalloc_elems(size_t n, size_t size_bytes)
 {
     if (n > SIZE_MAX / 2 / size_bytes)
-        fail("out of memory (%zu times %zu bytes)", n, size_bytes);
+        fail(NO_MEMORY "(%zu times %zu bytes)", n, size_bytes);
     const size_t bytes = n * size_bytes, room = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     void *p = bytes < MANY_BYTES || GAP ? NULL : aligned_alloc(HUGE_BYTES, room);
     if (!p)
@@ -180,7 +181,7 @@ void *xcalloc(size_t n, size_t size_bytes)
 {
     void *p = calloc(n ? n : 1, size_bytes ? size_bytes : 1);
     if (!p)
-        fail("out of memory (%zu times %zu bytes)", n, size_bytes);
+        fail(NO_MEMORY "(%zu times %zu bytes)", n, size_bytes);
     return p;
 }
 
@@ -188,7 +189,7 @@ void *xrealloc(void *p, size_t size_bytes)
 {
     void *q = realloc(p, size_bytes ? size_bytes : 1);
     if (!q)
-        fail("out of memory (%zu bytes)", size_bytes);
+        fail(NO_MEMORY "(%zu bytes)", size_bytes);
     return q;
 }
 

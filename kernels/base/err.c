@@ -21,6 +21,34 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
+/* What the system lacks has the same cure wherever it is met. */
+static const struct { const char *said, *fix; } lacks[] = {
+    { "Too many open files in system", "end other programs, or raise fs.file-max" },
+    { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },
+    { "Resource temporarily unavailable", "too many processes: end others, or raise `ulimit -u`" },
+    { "Cannot fork", "too many processes: end others, or raise `ulimit -u`" },
+    { "Cannot allocate memory", "free some memory, or raise `ulimit -v`" },
+    { "No space left on device", "free some space there" },
+    { "Disk quota exceeded", "free some space there" },
+    { "File too large", "raise `ulimit -f`" },
+};
+
+static const char *find_lack(const char *text, const char **fix)
+{
+    const char *at = NULL;
+    for (int i = 0; i < COUNT_OF(lacks) && !at; i++) {
+        at = strstr(text, lacks[i].said);
+        *fix = lacks[i].fix;
+    }
+    return at;
+}
+
+const char *err_lack(const char *text)
+{
+    const char *fix;
+    return find_lack(text, &fix);
+}
+
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
     struct err fresh = { .code = code };
@@ -29,6 +57,9 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
     vsnprintf(fresh.text, sizeof fresh.text, fmt, ap);
     va_end(ap);
     *e = fresh;
+    const char *lack;
+    if ((code == ERR_ENV || code == ERR_IO) && find_lack(e->text, &lack))
+        err_fix(e, "%s", lack);
     return false;
 }
 

@@ -26,9 +26,12 @@ struct err {
 };
 
 /* Each returns false, so that `return err_set(...)` is one line.  err_set clears fix, at and
- * source. */
+ * source; ERR_ENV and ERR_IO that say "Too many open files", or what else a limit of the system
+ * says, get their fix. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Where a text says that of a limit; NULL: nowhere. */
+const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Column and width, in bytes from 1, of the offending word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);

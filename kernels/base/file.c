@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +81,18 @@ bool file_read_regular(const char *path, size_t max_bytes, struct str *out, stru
     return read_path(path, true, max_bytes, out, e);
 }
 
+bool file_self(char *path, size_t n)
+{
+    ssize_t len = readlink("/proc/self/exe", path, n - 1);
+    path[len > 0 ? len : 0] = '\0';
+    const char *started = len > 0 ? NULL : (const char *)getauxval(AT_EXECFN);
+    char *found = started && *started ? realpath(started, NULL) : NULL;
+    if (found && strlen(found) < n)
+        strcpy(path, found);
+    free(found);
+    return path[0] != '\0';
+}
+
 bool file_exists(const char *path)
 {
     struct stat st;
@@ -139,7 +152,8 @@ static bool dir_xdg(const char *variable, const char *in_home, struct str *out, 
     str_clear(out);
     if (base && base[0] == '/') {
         str_printf(out, "%s/tilescope", base);
-        return dir_make(str_text(out), e);
+        return dir_make(str_text(out), e)
+            || (!e->fix[0] && err_fix(e, "set %s to a folder that can be written", variable));
     }
     if (home && home[0] == '/') {
         str_printf(out, "%s/%s/tilescope", home, in_home);

@@ -36,6 +36,8 @@ bool file_same(const char *a, const char *b);
 bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
                        struct err *e);
 bool file_exists(const char *path);
+/* Where this program lies; without /proc, as it was started.  False: nobody knows. */
+bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 
 /* $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope, $XDG_DATA_HOME/tilescope (with the usual

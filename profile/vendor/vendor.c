@@ -66,10 +66,11 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
                  struct err *e)
 {
     const char *file = plugin_file[library];
-    char folder[400];
-    ssize_t len = runner ? snprintf(folder, sizeof folder, "%s", runner)
-                         : readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[len > 0 && len < (ssize_t)sizeof folder ? len : 0] = '\0';
+    char folder[400] = "";
+    if (!runner)
+        file_self(folder, sizeof folder);
+    else if (strlen(runner) < sizeof folder)
+        strcpy(folder, runner);
     for (int up = 0; up < 2; up++) {           /* tests live in a folder of their own */
         char *slash = strrchr(folder, '/');
         if (!slash)
