@@ -57,7 +57,8 @@ void batch_free(struct batch *b);        /* NULL is fine */
  * is OUTCOME_ENV for one whose compiler somebody killed twice: of three in a row that were killed,
  * the environment is to blame.  A process that is killed is tried again; that of the same candidate
  * twice is its crash.  False only on a cancel, or when the environment lacks something; what was
- * final before stays, the others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */
+ * final before stays, the others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and
+ * "measuring". */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 

@@ -40,8 +40,8 @@ struct run {
 bool batch_killed(struct batch *b, bool killed, struct err *e);
 /* Ends a candidate with what became of it. */
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
-/* batch_build.c: how many compilers at a time; the kernels of all, or why they are refused.  False: cancelled, no compiler, no
- * disk. */
+/* batch_build.c: how many compilers at a time; the kernels of all, or why they are refused.  False:
+ * cancelled, no compiler, no disk. */
 int batch_jobs(const struct run *r);
 bool batch_build(struct run *r, struct err *e);
 /* batch_time.c: one that was built, checked and timed; false as above. */

@@ -334,7 +334,9 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
             cc->name, len > 400 ? 400 : len, from);
     if (strstr(log, "-lomp") || strstr(log, "-lgomp") || strstr(log, "libgomp.spec"))
         return err_fix(e, "apt install %s", cc->is_clang ? "libomp-dev" : "gcc");
-    return e->fix[0] ? false : err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
+    if (e->fix[0])
+        return false;
+    return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
 /* The words in front of a compiler's own: each of its processes has only so much CPU time (0: any

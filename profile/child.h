@@ -36,8 +36,8 @@ struct child_opts {
 bool child_find_runner(const char *want, char *path, size_t n, struct err *e);
 
 struct child;
-/* ERR_ENV: no runner, no memory. ERR_CANCEL.  Here and below ERR_KILLED: its process was killed, not
- * by us and not for a fault of its own, or it did that to itself. */
+/* ERR_ENV: no runner, no memory.  ERR_CANCEL.  Here and below ERR_KILLED: its process was killed,
+ * and not by us; a kernel can have done that as well. */
 bool child_open(const struct child_opts *o, struct child **out, struct err *e);
 void child_close(struct child *c);        /* kills it; NULL is fine */
 /* The idle child has these buffers and limits from now on, and no kernel: cheaper than a new one,

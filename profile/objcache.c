@@ -200,7 +200,7 @@ bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
     return hit;
 }
 
-/* --- Who makes an object ----------------------------------------------------------------------- */
+/* --- Who makes an object ---------------------------------------------------------------------- */
 
 static void lock_path(const struct objcache_slot *slot, char out[520])
 {
@@ -289,7 +289,7 @@ bool objcache_left(const struct objcache_slot *slot, const struct str *text)
         && is_text(slot->temp_c, text) && file_exists(slot->temp_so);
 }
 
-/* --- Writing ----------------------------------------------------------------------------------- */
+/* --- Writing ---------------------------------------------------------------------------------- */
 
 /* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a
  * compile. */

@@ -23,12 +23,12 @@ bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* What the compiler wrote to so_path, without the checksum. */
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
-/* A miss: take the lock, write temp_c, compile it to temp_so, then store (or drop) both, which gives
- * the lock back.  Nobody else has temp_c and temp_so meanwhile: who wants the same object waits in
- * objcache_lock, and then finds a hit.  A compiler holds the lock as well, and writes to it when
- * the object is whole: it outlives a tilescope that is killed, and the next one takes over what it
- * left (objcache_left) rather than to begin again beside it.  ERR_CANCEL; where files cannot be
- * locked, the names are the caller's own. */
+/* A miss: take the lock, write temp_c, compile it to temp_so, then store (or drop) both, which
+ * gives the lock back.  Nobody else has temp_c and temp_so meanwhile: who wants the same object
+ * waits in objcache_lock, and then finds a hit.  The compiler holds the lock as well, and writes to
+ * it when the object is whole: it outlives a tilescope that is killed, and the next one takes over
+ * what it left (objcache_left) instead of beginning again beside it.  ERR_CANCEL; where files
+ * cannot be locked, the names are the caller's own. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e);
 bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);

@@ -37,8 +37,8 @@ echo >> alone
     && echo "$sum" > victim
 [ "$sum" = "$(cat victim 2> /dev/null)" ] && kill -9 $$
 END
-CC=$dir/picky t 0 '^trials: +12 of 12, budget spent' tune "$op" --budget 12 --seed 7 --strategy evo \
-    --baselines none
+CC=$dir/picky t 0 '^trials: +12 of 12, budget spent' tune "$op" --budget 12 --seed 7 \
+    --strategy evo --baselines none
 grep -qE '[0-9]+ environment' <<< "$out" && pass 'it is told' || flunk 'it is told' "$out"
 same 'nobody crashed' 0 "$("$TILESCOPE" records export | grep -c '"outcome": "crash"')"
 same 'every trial is there, once' "$(seq 13)" "$("$TILESCOPE" records export |

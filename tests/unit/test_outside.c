@@ -69,7 +69,7 @@ static bool build_with(const char *cc_path, const char *source, struct build *b,
     return build_shared(&cc, source, &host, false, NULL, b, e);
 }
 
-/* --- Compilers --------------------------------------------------------------------------------- */
+/* --- Compilers -------------------------------------------------------------------------------- */
 
 static void killed_compiler_is_tried_again(void **state)
 {
@@ -133,7 +133,7 @@ static void so_is_what_a_compiler_starts(void **state)
     assert_int_equal(e.code, ERR_KILLED);
 }
 
-/* --- The cache folder -------------------------------------------------------------------------- */
+/* --- The cache folder ------------------------------------------------------------------------- */
 
 static void removed_folder_is_made_again(void **state)
 {
@@ -226,7 +226,7 @@ static void waiting_can_be_cancelled(void **state)
     assert_true(file_write_atomic(in_home("go"), "", 0, &e));
 }
 
-/* --- Kernels' processes ------------------------------------------------------------------------ */
+/* --- Kernels' processes ----------------------------------------------------------------------- */
 
 /* "PID (NAME) STATE PPID" of a process that is our runner. */
 static bool is_our_runner(const char *pid)
@@ -321,7 +321,7 @@ static void so_are_those_that_are_compared(void **state)
     }
 }
 
-/* --- Candidates -------------------------------------------------------------------------------- */
+/* --- Candidates ------------------------------------------------------------------------------- */
 
 static const char *const step[] = { NULL, "loop split C M 2 4", "loop split C N 2 4",
                                     "loop split C K 4 2", "loop reorder C N M K" };
