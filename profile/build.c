@@ -339,16 +339,16 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-/* The words in front of a compiler's own: each of its processes has only so much CPU time (0: any
- * amount; what others take of the cores does not count), its messages are English, and whoever has
- * the slot's lock next can see that it did all of it. */
+/* The words in front of a compiler's own: each of its processes has only so much CPU time (what
+ * others take of the cores does not count; one whose tilescope was killed ends as well), its
+ * messages are English, and whoever has the slot's lock next can see that it did all of it. */
 static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
     static const char *const words[] = {
-        "/bin/sh", "-c", "LC_ALL=C; export LC_ALL; [ $0 = 0 ] || ulimit -S -t $0 2> /dev/null;"
-        " \"$@\" 3>&- && { echo built >&3 || :; } 2> /dev/null",
+        "/bin/sh", "-c", "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null; \"$@\" 3>&- &&"
+        " { echo built >&3 || :; } 2> /dev/null",
     };
-    snprintf(cpu, size, "%d", cpu_s);
+    snprintf(cpu, size, "%d", cpu_s > 0 ? cpu_s : (int)(2 * COMPILE_LIMIT_S));
     memcpy(argv, words, sizeof words);
     argv[COUNT_OF(words)] = cpu;
     return COUNT_OF(words) + 1;
@@ -513,7 +513,8 @@ bool build_object(const struct build_job *b, const struct cancel *c, struct buil
     for (int tries = b->n_kernels > 1 ? 1 : 2; again && tries > 0; tries--) {
         struct objcache_slot slot = { .lock = OBJCACHE_NO_LOCK };
         ok = make_object(b, &flags, &text, &slot, &hit, c, e);
-        again = !ok && (e->code == ERR_KILLED || !file_exists(slot.temp_c));
+        again = !ok && e->code != ERR_CANCEL
+             && (e->code == ERR_KILLED || !file_exists(slot.temp_c));
         if (ok)
             took(&slot, hit, start, out);
         objcache_drop(&slot);

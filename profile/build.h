@@ -18,16 +18,17 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e);
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
 /* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags, the
  * compiler's version and its files, and the stored source is compared, so a collision cannot pass.
- * Concurrent builders are safe (temp name + rename); the cache is trimmed to 512 MiB or
- * $TILESCOPE_CACHE_MIB, oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are
- * added too.  On refusal ERR_COMPILE with the compiler's first messages. */
+ * An object has one builder at a time, and others wait for it; what a compiler ends after its
+ * tilescope was killed is taken over.  The cache is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB,
+ * oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal
+ * ERR_COMPILE with the compiler's first messages. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
 /* The same with flags of the caller's behind the others (NULL-terminated; NULL = none). */
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* What both of them do; cpu_s: of CPU time for the compiler, besides 120 s by the clock (0 = any).
+/* What both of them do; cpu_s: of CPU time for the compiler, besides 120 s by the clock (0 = 240).
  * Beyond either, ERR_COMPILE.  ERR_KILLED when somebody else killed the compiler, or it got no
  * memory: twice, or once with several kernels, which the caller may then try alone. */
 struct build_job {

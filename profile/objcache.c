@@ -207,7 +207,7 @@ static void lock_path(const struct objcache_slot *slot, char out[520])
     snprintf(out, 520, "%.*s.lock", (int)strlen(slot->temp_c) - 2, slot->temp_c);
 }
 
-/* Names that nobody else has, for file systems without locks. */
+/* Names that nobody else has, where files cannot be locked or a lock is never given back. */
 static void own_names(struct objcache_slot *slot)
 {
     static atomic_uint counter;
@@ -262,9 +262,7 @@ bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct er
             close(fd);
         if (!locked && why == ECANCELED)
             return err_set(e, ERR_CANCEL, "cancelled");
-        if (!locked && why == ETIMEDOUT)
-            unlink(path);
-        else if (!locked)
+        if (!locked)
             break;
     }
     own_names(slot);                     /* a folder that is not there is told when it is written */

@@ -342,6 +342,8 @@ static void killed_runs(void **state)
     assert_int_equal(e.code, ERR_STEP);
     assert_non_null(strstr(e.fix, "without --resume"));
     kill(pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+    assert_int_equal(one_run(r, id).state, RUN_KILLED);  /* before and after it is buried */
     waitpid(pid, &status, 0);
     assert_int_equal(one_run(r, id).state, RUN_KILLED);
     assert_true(records_run_resume(r, id, &e));
