@@ -65,13 +65,13 @@ struct batch_stats batch_stats(const struct batch *b)
 
 /* --- A run ------------------------------------------------------------------------------------ */
 
-bool batch_killed(struct batch *b, bool killed, struct err *e)
+bool batch_killed(int *in_a_row, bool killed, struct err *e)
 {
-    b->killed = killed ? b->killed + 1 : 0;
-    if (b->killed < MOST_KILLED)
+    *in_a_row = killed ? *in_a_row + 1 : 0;
+    if (*in_a_row < MOST_KILLED)
         return true;
     struct err last = *e;
-    err_set(e, ERR_ENV, "%d candidates in a row: %s", b->killed, last.text);
+    err_set(e, ERR_ENV, "%d candidates in a row: %s", *in_a_row, last.text);
     return err_fix(e, "%s", last.fix);
 }
 

@@ -155,7 +155,7 @@ static void take_object(struct shop *s, const struct unit *u, const struct build
             snprintf(x->job.entry, sizeof x->job.entry, "ts_entry_%d", i);
     }
     s->n_final += u->n;
-    s->run->batch->killed = 0;
+    s->run->batch->compilers_killed = 0;
 }
 
 /* Shares of the text are shares of the time. */
@@ -184,7 +184,7 @@ static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
         x->refused = true;
         x->why = *e;
         s->n_final++;
-        if (!batch_killed(s->run->batch, killed, e))
+        if (!batch_killed(&s->run->batch->compilers_killed, killed, e))
             stop(s, e);
     } else {
         for (int i = 0; i < u->n; i++) {

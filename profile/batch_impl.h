@@ -10,7 +10,7 @@ struct batch {
     const struct oracle *oracle;
     struct child *child;                 /* idle, or NULL */
     int used;                            /* candidates that it has had */
-    int killed;                          /* in a row, of the compilers or kernels of candidates */
+    int compilers_killed, children_killed;               /* of candidates in a row */
     int part;                            /* opts.soon: candidates of the last part; 0 = none yet */
     double best_s;                       /* INFINITY = none yet */
     struct batch_stats stats;
@@ -35,9 +35,9 @@ struct run {
     const struct cancel *cancel;
 };
 
-/* Another one whose compiler or process was killed, or none; false: too many in a row to be an
- * accident. */
-bool batch_killed(struct batch *b, bool killed, struct err *e);
+/* Counts one whose compiler (whose child) was killed, or ends their row; false: too many in a row
+ * to be an accident. */
+bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Ends a candidate with what became of it. */
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
 /* batch_build.c: how many compilers at a time; the kernels of all, or why they are refused.  False:

@@ -147,7 +147,7 @@ bool batch_measure(struct run *r, struct candidate *x, struct err *e)
     double start = clock_s(), own_s = x->job.opts.limit_s;
     x->job.opts.limit_s = call_limit_s(b, own_s);
     bool ok = check_and_sample(r, x, e) || (e->code == ERR_KILLED && check_and_sample(r, x, e));
-    if (!batch_killed(b, !ok && e->code == ERR_KILLED, e))
+    if (!batch_killed(&b->children_killed, !ok && e->code == ERR_KILLED, e))
         return false;
     if (!ok)
         measure_blame(e);

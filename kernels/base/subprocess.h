@@ -26,7 +26,7 @@ struct subprocess_result {
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
-/* The same; the program has a copy of this descriptor as its number SUBPROCESS_KEPT (-1: none). */
+/* The same for a program that inherits fd, as its descriptor SUBPROCESS_KEPT.  -1: nothing. */
 #define SUBPROCESS_KEPT 3
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
