@@ -344,10 +344,9 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
  * messages are English, and whoever has the slot's lock next can see that it did all of it. */
 static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
-    static const char *const words[] = {
-        "/bin/sh", "-c", "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null; \"$@\" 3>&- &&"
-        " { echo built >&3 || :; } 2> /dev/null",
-    };
+    static const char script[] = "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null;"
+                                 " \"$@\" 3>&- && { echo built >&3 || :; } 2> /dev/null";
+    static const char *const words[] = { "/bin/sh", "-c", script };
     snprintf(cpu, size, "%d", cpu_s > 0 ? cpu_s : (int)(2 * COMPILE_LIMIT_S));
     memcpy(argv, words, sizeof words);
     argv[COUNT_OF(words)] = cpu;

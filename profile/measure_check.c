@@ -57,7 +57,7 @@ static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer
 }
 
 /* An object that is gone was taken by who emptied the cache folder, and is made again. */
-static bool load_kernel(struct job *j, int slot, struct err *e)
+static bool load_kernel(struct job *j, enum slot slot, struct err *e)
 {
     if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
         return true;
