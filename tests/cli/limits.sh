@@ -73,6 +73,15 @@ mkdir "$dir/bin"
 printf '#!/bin/sh\necho out of order >&2\nexit 1\n' > "$dir/bin/gcc"
 chmod +x "$dir/bin/gcc"
 says 3 'gcc does not work: out of order' 'a broken gcc' env PATH="$dir/bin" "$TILESCOPE" "${run[@]}"
+for tool in objdump valgrind; do
+    printf '#!/bin/sh\nkill -9 $$\n' > "$dir/bin/$tool"
+    chmod +x "$dir/bin/$tool"
+done
+rm "$dir/bin/gcc"
+says 3 'objdump was ended by signal 9' 'objdump is killed' \
+    env PATH="$dir/bin:$PATH" "$TILESCOPE" show "$op" --what asm
+says 0 'valgrind does not work: signal 9' 'valgrind is killed' \
+    env PATH="$dir/bin:$PATH" "$TILESCOPE" meters
 says 0 'GFLOP/s' 'no TMPDIR' env TMPDIR=/nonexistent "$TILESCOPE" "${run[@]}"
 says 2 'cannot make the folder /dev/null' 'no cache' \
     env XDG_CACHE_HOME=/dev/null "$TILESCOPE" "${run[@]}"

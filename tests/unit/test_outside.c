@@ -302,6 +302,26 @@ static void killed_runner_is_tried_again(void **state)
     }
 }
 
+/* What OpenMP does where there may be no more threads. */
+static void no_threads_are_no_crash(void **state)
+{
+    struct measure_opts o = brief;
+    struct measurement m;
+    struct err e;
+    (void)state;
+    o.compiler = compiler("single", "sed -i 's/^\\( *\\)for (long m .*/int dprintf(int,"
+                                    " const char *, ...); void _exit(int); dprintf(2, \"libgomp: Thread creation"
+                                    " failed: no more\"); _exit(1);\\n&/' \"$c\"");
+    o.threads = 2;
+    assert_false(measure_program(program_of(NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_ENV);
+    assert_contains(m.reason, "a team of 2 threads cannot be had: libgomp: Thread creation");
+    assert_contains(e.fix, "ulimit -u");
+    o.threads = 1;
+    assert_true(measure_program(program_of(NULL), &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_CRASH);
+}
+
 static void so_are_those_that_are_compared(void **state)
 {
     static const char *const when[] = { "checking", "timing" };
@@ -501,6 +521,7 @@ int main(void)
         cmocka_unit_test(what_it_did_not_end_is_made_again),
         cmocka_unit_test(waiting_can_be_cancelled),
         cmocka_unit_test(killed_runner_is_tried_again),
+        cmocka_unit_test(no_threads_are_no_crash),
         cmocka_unit_test(so_are_those_that_are_compared),
         cmocka_unit_test(candidates_are_compiled_alone),
         cmocka_unit_test(one_that_cannot_be_compiled_is_not_measured),
