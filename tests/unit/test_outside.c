@@ -310,8 +310,9 @@ static void no_threads_are_no_crash(void **state)
     struct err e;
     (void)state;
     o.compiler = compiler("single", "sed -i 's/^\\( *\\)for (long m .*/int dprintf(int,"
-                                    " const char *, ...); void _exit(int); dprintf(2, \"libgomp: Thread creation"
-                                    " failed: no more\"); _exit(1);\\n&/' \"$c\"");
+                                    " const char *, ...); void _exit(int); dprintf(2,"
+                                    " \"libgomp: Thread creation failed: no more\");"
+                                    " _exit(1);\\n&/' \"$c\"");
     o.threads = 2;
     assert_false(measure_program(program_of(NULL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_ENV);
