@@ -28,7 +28,6 @@ under() { eval "ulimit $1" && shift && exec "$@"; }
 # limited EXIT REGEX LIMIT ARGS...: tilescope under `ulimit LIMIT`.
 limited() { says "$1" "$2" "ulimit $3: $4" under "$3" "$TILESCOPE" "${@:4}"; }
 
-# Built for other things than little memory.
 grep -q __asan_init "$TILESCOPE" && asan=yes || asan=no
 
 # Soft limits are raised; where that is not allowed, they are told.
@@ -87,6 +86,9 @@ says 2 'cannot make the folder /dev/null' 'no cache' \
     env XDG_CACHE_HOME=/dev/null "$TILESCOPE" "${run[@]}"
 mended 'set XDG_CACHE_HOME'
 says 0 'GFLOP/s' 'no home' env -u XDG_CACHE_HOME HOME=/dev/null "$TILESCOPE" "${run[@]}"
+
+# The leak checker needs a process and /proc.
+[ $asan = yes ] && export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
 # nobody COMMAND...: as a user whom limits and permissions bind, when that can be had here.
 open=$(mktemp -d /tmp/tilescope-test-XXXXXX)
