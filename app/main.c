@@ -1,3 +1,4 @@
+#include <langinfo.h>
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "kernels/base/str.h"
 
 #define STACK_BYTES ((rlim_t)8 << 20)             /* of every thread, and of compilers */
 #define LEAST_STACK_BYTES ((rlim_t)2 << 20)       /* kernels have up to 1 MiB of local buffers */
@@ -54,6 +56,18 @@ static void enlarge_threads(void)
     pthread_attr_destroy(&attr);
 }
 
+/* The terminal's encoding, and nothing else of the user's language: letters and their case are
+ * ASCII in names of tensors and dims (in Turkish, the small letter of I is not i), and files and
+ * JSON need the decimal point. */
+static void set_locale(void)
+{
+    setlocale(LC_CTYPE, "");
+    if (!streq(nl_langinfo(CODESET), "UTF-8"))
+        setlocale(LC_CTYPE, "C");
+    else
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
     /* Less is a crash, or a strange message, here or in a compiler. */
@@ -61,7 +75,7 @@ int main(int argc, char **argv)
         || !allow(RLIMIT_NOFILE, FILES, LEAST_FILES, "a process may not have 20 open files"))
         return EXIT_LACKS;
     enlarge_threads();
-    setlocale(LC_CTYPE, "");            /* not the numbers: files and JSON need the dot */
+    set_locale();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: a write that fails can say so */
     signal(SIGABRT, on_abort);

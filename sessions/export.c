@@ -26,10 +26,17 @@ struct export {
     float **weights;                      /* per tensor that has its data in a file, else NULL */
 };
 
-static const char includes_text[] =
+static const char language_text[] =
     "#if !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
     "#error \"this is C99: compile with -std=c99 or later\"\n"
     "#endif\n"
+    "\n"
+    "/* Vectors wider than the machine's are lowered by the compiler; they never cross a call. */\n"
+    "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
+    "\n";
+
+/* Behind the kernel, whose names are the user's: no macro of a header can meet one of them. */
+static const char includes_text[] =
     "#define _POSIX_C_SOURCE 200112L\n"
     "#include <math.h>\n"
     "#include <stdint.h>\n"
@@ -37,9 +44,6 @@ static const char includes_text[] =
     "#include <stdlib.h>\n"
     "#include <string.h>\n"
     "#include <time.h>\n"
-    "\n"
-    "/* Vectors wider than the machine's are lowered by the compiler; they never cross a call. */\n"
-    "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
     "\n";
 
 static const char allocate_text[] =
@@ -221,16 +225,17 @@ static void add_layout_functions(struct str *out, const struct export *x)
 {
     const struct program *p = x->program;
     struct str text = {0};
+    unsigned helpers = 0;
     for (int t = 0; t < p->graph->n_tensors; t++) {
         const struct tensor *tensor = &p->graph->tensor[t];
         if (is_given(tensor) && param_of(x, t))
-            export_pack(&text, p->pool, p->layout[t]);
+            export_pack(&text, p->pool, p->layout[t], &helpers);
         if (p->host[t] >= 0)
-            export_place(&text, p->pool, p->layout[t]);
+            export_place(&text, p->pool, p->layout[t], &helpers);
         if (tensor->role == TENSOR_OUTPUT)
-            export_unpack(&text, p->pool, p->layout[t]);
+            export_unpack(&text, p->pool, p->layout[t], &helpers);
     }
-    export_index_helpers(out, str_text(&text));
+    export_index_helpers(out, helpers);
     str_add(out, str_text(&text));
     str_free(&text);
 }
@@ -277,9 +282,9 @@ static void add_data(struct str *out, const struct export *x, int t)
     const char *name = x->program->graph->tensor[t].name, *first = original(x, t)->name;
     long long n = tensor_elems(original(x, t)), values = n_values(x, t);
     if (values > 0)
-        str_printf(out, "    give(%s_exact, %lld, values_%s, %lld);\n", name, n, name, values);
+        str_printf(out, "    give(exact_%s, %lld, values_%s, %lld);\n", name, n, name, values);
     else
-        str_printf(out, "    fill(%s_exact, %lld, 0x%016llxu);\n", name, n,
+        str_printf(out, "    fill(exact_%s, %lld, 0x%016llxu);\n", name, n,
                    (unsigned long long)hash_bytes(first, strlen(first), x->seed));
 }
 
@@ -290,19 +295,19 @@ static void add_tensors(struct str *out, const struct export *x)
         const char *name = g->tensor[t].name;
         long long n = tensor_elems(&g->tensor[t]);
         const struct buffer *b = param_of(x, t);
-        str_printf(out, "    double *%s_exact = allocate(%lld, sizeof(double));\n", name, n);
+        str_printf(out, "    double *exact_%s = allocate(%lld, sizeof(double));\n", name, n);
         if (b)
-            str_printf(out, "    float *%s_stored = allocate(%lld, sizeof(float));\n", name,
+            str_printf(out, "    float *stored_%s = allocate(%lld, sizeof(float));\n", name,
                        (long long)b->elems);
         if (is_given(&g->tensor[t])) {
             add_data(out, x, t);
             if (b)
-                str_printf(out, "    pack_%s(%s_exact, %s_stored);\n", name, name, name);
+                str_printf(out, "    pack_%s(exact_%s, stored_%s);\n", name, name, name);
         }
     }
     for (int t = 0; t < g->n_tensors; t++)
         if (x->program->host[t] >= 0)
-            str_printf(out, "    place_%s(%s_exact, %s_stored);\n", g->tensor[t].name,
+            str_printf(out, "    place_%s(exact_%s, stored_%s);\n", g->tensor[t].name,
                        g->tensor[t].name, g->tensor[x->program->host[t]].name);
 }
 
@@ -310,7 +315,7 @@ static void add_call(struct str *out, const struct export *x, const char *indent
 {
     str_printf(out, "%skernel(", indent);
     for (int i = 0; i < x->func->n_params; i++)
-        str_printf(out, "%s%s_stored", i ? ", " : "",
+        str_printf(out, "%sstored_%s", i ? ", " : "",
                    x->program->graph->tensor[x->func->buffer[i].tensor].name);
     str_add(out, ");\n");
 }
@@ -320,7 +325,7 @@ static void add_check(struct str *out, const struct export *x)
     const struct graph *g = x->program->graph;
     str_add(out, "    reference(");
     for (int t = 0; t < g->n_tensors; t++)
-        str_printf(out, "%s%s_exact", t ? ", " : "", g->tensor[t].name);
+        str_printf(out, "%sexact_%s", t ? ", " : "", g->tensor[t].name);
     str_add(out, ");\n");
     add_call(out, x, "    ");
     str_add(out, "    double worst = 0;\n");
@@ -329,9 +334,9 @@ static void add_check(struct str *out, const struct export *x)
         long long n = tensor_elems(&g->tensor[t]);
         if (g->tensor[t].role != TENSOR_OUTPUT)
             continue;
-        str_printf(out, "    double *%s_got = allocate(%lld, sizeof(double));\n", name, n);
-        str_printf(out, "    unpack_%s(%s_stored, %s_got);\n", name, name, name);
-        str_printf(out, "    worst = fmax(worst, relative_error(%s_got, %s_exact, %lld));\n", name,
+        str_printf(out, "    double *got_%s = allocate(%lld, sizeof(double));\n", name, n);
+        str_printf(out, "    unpack_%s(stored_%s, got_%s);\n", name, name, name);
+        str_printf(out, "    worst = fmax(worst, relative_error(got_%s, exact_%s, %lld));\n", name,
                    name, n);
     }
     str_printf(out, "    int wrong = !(worst <= %g);\n", TOLERANCE);
@@ -368,11 +373,11 @@ static void add_frees(struct str *out, const struct export *x)
 {
     const struct graph *g = x->program->graph;
     for (int t = 0; t < g->n_tensors; t++) {
-        str_printf(out, "    free(%s_exact);\n", g->tensor[t].name);
+        str_printf(out, "    free(exact_%s);\n", g->tensor[t].name);
         if (param_of(x, t))
-            str_printf(out, "    free(%s_stored);\n", g->tensor[t].name);
+            str_printf(out, "    free(stored_%s);\n", g->tensor[t].name);
         if (g->tensor[t].role == TENSOR_OUTPUT)
-            str_printf(out, "    free(%s_got);\n", g->tensor[t].name);
+            str_printf(out, "    free(got_%s);\n", g->tensor[t].name);
     }
 }
 
@@ -491,7 +496,7 @@ static void add_file(struct str *out, const struct export *x, const char *comman
                      const char *kernel)
 {
     add_head(out, x, command);
-    str_add(out, includes_text);
+    str_add(out, language_text);
     add_title(out, "the kernel");
     add_optimize(out, x);
     add_kernel(out, kernel);
@@ -500,6 +505,8 @@ static void add_file(struct str *out, const struct export *x, const char *comman
     str_add_char(out, '\n');
     add_title(out, "data: how each tensor is stored for the kernel");
     add_layout_functions(out, x);
+    add_title(out, "the check and the clock");
+    str_add(out, includes_text);
     add_values(out, x);
     str_add(out, allocate_text);
     str_add(out, has_random(x) ? fill_text : "");

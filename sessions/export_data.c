@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "kernels/gen/names.h"
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/tree.h"
 
@@ -23,13 +24,6 @@ static const struct op ops[EXPR_KIND_COUNT] = {
     [EXPR_AND] = { " && ", NULL, PREC_AND },
 };
 
-/* "o.1" -> "o_1" */
-static void print_name(struct str *out, const char *name)
-{
-    for (const char *c = name; *c; c++)
-        str_add_char(out, *c == '.' ? '_' : *c);
-}
-
 /* C's / and % are the floor ones only where the dividend cannot be negative. */
 static bool needs_helper(const struct expr *e)
 {
@@ -37,63 +31,91 @@ static bool needs_helper(const struct expr *e)
     return op->helper && (!op->text || e->a->lo < 0);
 }
 
-static void print_expr(struct str *out, const struct expr *e, int prec)
+/* A function that is being written. */
+struct writer {
+    struct str *out;
+    struct arena *arena;
+    struct names *names;
+    unsigned *helpers;                    /* a bit for each expr_kind whose helper is called */
+};
+
+static void print_expr(struct writer *w, const struct expr *e, int prec)
 {
     const struct op *op = &ops[e->kind];
     if (e->kind == EXPR_VAR) {
-        print_name(out, e->name);
+        str_add(w->out, names_var(w->names, e));
         return;
     }
     if (e->kind == EXPR_CONST) {
-        str_printf(out, e->value < 0 && prec > PREC_SUM ? "(%lld)" : "%lld", (long long)e->value);
+        str_printf(w->out, e->value < 0 && prec > PREC_SUM ? "(%lld)" : "%lld",
+                   (long long)e->value);
         return;
     }
     if (needs_helper(e)) {
-        str_printf(out, "%s(", op->helper);
-        print_expr(out, e->a, PREC_AND);
-        str_add(out, ", ");
-        print_expr(out, e->b, PREC_AND);
-        str_add_char(out, ')');
+        *w->helpers |= 1u << e->kind;
+        str_printf(w->out, "%s(", op->helper);
+        print_expr(w, e->a, PREC_AND);
+        str_add(w->out, ", ");
+        print_expr(w, e->b, PREC_AND);
+        str_add_char(w->out, ')');
         return;
     }
     bool minus = e->kind == EXPR_ADD && e->b->kind == EXPR_CONST && e->b->value < 0;
-    str_add(out, op->prec < prec ? "(" : "");
-    print_expr(out, e->a, op->prec);
+    str_add(w->out, op->prec < prec ? "(" : "");
+    print_expr(w, e->a, op->prec);
     if (minus)
-        str_printf(out, " - %lld", -(long long)e->b->value);
+        str_printf(w->out, " - %lld", -(long long)e->b->value);
     else {
-        str_add(out, op->text);
-        print_expr(out, e->b, op->prec + 1);
+        str_add(w->out, op->text);
+        print_expr(w, e->b, op->prec + 1);
     }
-    str_add(out, op->prec < prec ? ")" : "");
+    str_add(w->out, op->prec < prec ? ")" : "");
 }
 
-void export_index_helpers(struct str *out, const char *text)
+void export_index_helpers(struct str *out, unsigned helpers)
 {
-    static const struct { const char *name, *value; } helpers[] = {
-        { "floor_quotient", "(a >= 0 ? a : a - b + 1) / b" },
-        { "floor_remainder", "(a % b + b) % b" },
-        { "smaller", "a < b ? a : b" },
-        { "larger", "a > b ? a : b" },
+    static const char *const value[EXPR_KIND_COUNT] = {
+        [EXPR_DIV] = "(a >= 0 ? a : a - b + 1) / b",
+        [EXPR_MOD] = "(a % b + b) % b",
+        [EXPR_MIN] = "a < b ? a : b",
+        [EXPR_MAX] = "a > b ? a : b",
     };
-    for (int i = 0; i < COUNT_OF(helpers); i++)
-        if (strstr(text, helpers[i].name))
-            str_printf(out, "static long %s(long a, long b) { return %s; }\n", helpers[i].name,
-                       helpers[i].value);
+    for (int k = 0; k < EXPR_KIND_COUNT; k++)
+        if (helpers >> k & 1)
+            str_printf(out, "static long %s(long a, long b) { return %s; }\n", ops[k].helper,
+                       value[k]);
 }
 
 /* the functions */
 
-static void open_loop(struct str *out, int depth, const struct expr *var)
+static void open_function(struct writer *w, struct str *out, unsigned *helpers)
 {
-    str_repeat(out, ' ', 4 * depth);
-    str_add(out, "for (long ");
-    print_name(out, var->name);
-    str_add(out, " = 0; ");
-    print_name(out, var->name);
-    str_printf(out, " < %lld; ", (long long)var->hi + 1);
-    print_name(out, var->name);
-    str_add(out, "++)\n");
+    static const char *const words[] = { "logical", "stored", "at" };
+    struct arena *a = arena_new();
+    *w = (struct writer){ out, a, names_new(a), helpers };
+    for (int i = 0; i < COUNT_OF(words); i++)
+        names_claim(w->names, words[i]);
+    for (int k = 0; k < EXPR_KIND_COUNT; k++)
+        if (ops[k].helper)
+            names_claim(w->names, ops[k].helper);
+}
+
+static void open_loops(struct writer *w, const struct expr *const *var, int rank)
+{
+    for (int d = 0; d < rank; d++) {
+        names_claim_var(w->names, var[d]);
+        const char *v = names_var(w->names, var[d]);
+        str_repeat(w->out, ' ', 4 * (d + 1));
+        str_printf(w->out, "for (long %s = 0; %s < %lld; %s++)\n", v, v,
+                   (long long)var[d]->hi + 1, v);
+    }
+    str_repeat(w->out, ' ', 4 * (rank + 1));
+}
+
+static void close_function(struct writer *w)
+{
+    names_free(w->names);
+    arena_free(w->arena);
 }
 
 /* Row-major over the tensor as it is without a layout. */
@@ -131,45 +153,46 @@ void export_values(struct str *out, const char *name, const float *data, int64_t
     str_add(out, n > 6 ? "\n};\n" : "};\n");
 }
 
-void export_pack(struct str *out, struct exprs *p, const struct layout *l)
+void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
+    struct writer w;
+    open_function(&w, out, helpers);
     str_printf(out, "static void pack_%s(const double *logical, float *stored)\n{\n"
                     "    long at = 0;\n", l->tensor->name);
-    for (int d = 0; d < l->rank; d++)
-        open_loop(out, d + 1, l->phys[d]);
-    str_repeat(out, ' ', 4 * (l->rank + 1));
+    open_loops(&w, l->phys, l->rank);
     str_add(out, "stored[at++] = ");
     if (l->guard) {
-        print_expr(out, l->guard, PREC_EQ);
+        print_expr(&w, l->guard, PREC_EQ);
         str_add(out, " ? ");
     }
     str_add(out, "(float)logical[");
-    print_expr(out, logical_offset(p, l), PREC_AND);
+    print_expr(&w, logical_offset(p, l), PREC_AND);
     str_add(out, l->guard ? "] : 0;\n}\n\n" : "];\n}\n\n");
+    close_function(&w);
 }
 
-void export_place(struct str *out, struct exprs *p, const struct layout *l)
+void export_place(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
-    int rank = l->tensor->rank;
+    struct writer w;
+    open_function(&w, out, helpers);
     str_printf(out, "static void place_%s(const double *logical, float *stored)\n{\n"
                     "    long at = 0;\n", l->tensor->name);
-    for (int d = 0; d < rank; d++)
-        open_loop(out, d + 1, l->logical[d]);
-    str_repeat(out, ' ', 4 * (rank + 1));
+    open_loops(&w, l->logical, l->tensor->rank);
     str_add(out, "stored[");
-    print_expr(out, stored_offset(p, l), PREC_AND);
+    print_expr(&w, stored_offset(p, l), PREC_AND);
     str_add(out, "] = (float)logical[at++];\n}\n\n");
+    close_function(&w);
 }
 
-void export_unpack(struct str *out, struct exprs *p, const struct layout *l)
+void export_unpack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
-    int rank = l->tensor->rank;
+    struct writer w;
+    open_function(&w, out, helpers);
     str_printf(out, "static void unpack_%s(const float *stored, double *logical)\n{\n"
                     "    long at = 0;\n", l->tensor->name);
-    for (int d = 0; d < rank; d++)
-        open_loop(out, d + 1, l->logical[d]);
-    str_repeat(out, ' ', 4 * (rank + 1));
+    open_loops(&w, l->logical, l->tensor->rank);
     str_add(out, "logical[at++] = stored[");
-    print_expr(out, stored_offset(p, l), PREC_AND);
+    print_expr(&w, stored_offset(p, l), PREC_AND);
     str_add(out, "];\n}\n\n");
+    close_function(&w);
 }

@@ -11,6 +11,7 @@
 #define TS_GEN_CODE_H
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
+#include "kernels/gen/names.h"
 
 #define GEN_MAX_LANES 64
 #define GEN_MAX_STATEMENTS 4096           /* of one unrolled body (SPEC D.5) */
@@ -160,15 +161,4 @@ const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
  * in the lane. */
 bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
                int64_t *step);
-
-/* Names in scope (names.c): what is claimed in a scope is free again after it. */
-struct names *names_new(struct arena *a);
-void names_free(struct names *n);
-int names_mark(const struct names *n);
-void names_reset(struct names *n, int mark);
-/* want, or want_2, ... (dots become _); stem0, or stem1, ...: the first that is free. */
-const char *names_claim(struct names *n, const char *want);
-const char *names_claim_numbered(struct names *n, const char *stem);
-void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */
-const char *names_var(const struct names *n, const struct expr *var);     /* its name */
 #endif

@@ -13,6 +13,7 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
     m->buffer = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->touched = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->of_thread = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
+    m->has_memory = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->again = ARENA_ARRAY(u->arena, const char *, u->n_again + 1);
     for (int i = 0; i < f->n_params; i++)
         m->buffer[i] = names_claim(m->names, f->buffer[i].name);

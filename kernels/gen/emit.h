@@ -36,7 +36,8 @@ struct emit {
     const char *prefix;                   /* of the names of index helpers */
     struct str statics;                   /* functions of the unit's own arrays */
     struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
-    const char **of_thread;               /* their names, by buffer; NULL: none yet */
+    const char **of_thread;               /* their names, by buffer */
+    bool *has_memory;                     /* its function is among the statics */
     VEC(const struct term *) shuffles;    /* one of each pattern: shuffle0, shuffle1, ... */
     int depth;                            /* of indentation */
     bool in_parallel;

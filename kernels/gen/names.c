@@ -1,26 +1,34 @@
 /* Names of the C text: unique among all that are visible at a place.  A claim lasts until
- * names_reset to a mark taken before it, so neighbouring blocks can use the same short names. */
-#include "kernels/gen/code.h"
+ * names_reset to a mark taken before it, so neighbouring blocks can use the same short names.
+ *
+ * Looking for a free name ends: the names that are taken are finitely many, but for the family
+ * shuffle0, shuffle1, ..., and a number behind an underscore is outside of that family. */
+#include "kernels/gen/names.h"
 
-#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 #include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "kernels/gen/code.h"
 
 #define N_BUCKETS 512
 
-struct name { const char *text; int bucket; struct name *next; };
+/* A stem and the smallest number from 2 on that may be free behind it. */
+struct number { const char *stem; int next; struct number *chain; };
+/* "acc_12" has the number 12 behind "acc_"; of: NULL when a name ends in no number. */
+struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
 struct var_name { const struct expr *var; const char *text; int at; };
-struct number { const char *stem; int next; };
 
 struct names {
     struct arena *arena;
     struct name *bucket[N_BUCKETS];
+    struct number *numbers[N_BUCKETS];
     VEC(struct name *) stack;
     VEC(struct var_name) vars;            /* at: their position in the stack */
-    VEC(struct number) numbers;           /* all smaller numbers of the stem are taken */
 };
 
 /* Not only C's own words: the helpers and types of the generated unit, and what the entry and
- * the trace use. */
+ * the trace use, and those of the reference. */
 static const char *const reserved[] = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
@@ -31,33 +39,32 @@ static const char *const reserved[] = {
     "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
     "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
-    "store_over", "times", "prefetch", "stream_done",
+    "store_over", "times", "prefetch", "stream_done", "ref_max", "ref_min", "ref_floor_div",
+    "ref_floor_mod", "ref_min_index", "ref_max_index",
 };
 
-/* An exported file includes math.h, stdint.h, stdio.h, stdlib.h, string.h and time.h: their macros
- * that are no functions, as glibc defines them (is_limit has the rest). */
-static const char *const macros[] = {
-    "BIG_ENDIAN", "BUFSIZ", "BYTE_ORDER", "EOF", "EXIT_FAILURE", "EXIT_SUCCESS", "FD_SETSIZE",
-    "FILENAME_MAX", "FOPEN_MAX", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "INFINITY", "LITTLE_ENDIAN",
-    "L_ctermid", "L_tmpnam", "MATH_ERREXCEPT", "MATH_ERRNO", "MB_CUR_MAX", "M_1_PI", "M_2_PI",
-    "M_2_SQRTPI", "M_E", "M_LN10", "M_LN2", "M_LOG10E", "M_LOG2E", "M_PI", "M_PI_2", "M_PI_4",
-    "M_SQRT1_2", "M_SQRT2", "NAN", "NFDBITS", "NULL", "PDP_ENDIAN", "P_tmpdir", "RAND_MAX",
-    "SEEK_CUR", "SEEK_END", "SEEK_SET", "TIMER_ABSTIME", "TIME_UTC", "TMP_MAX", "WCONTINUED",
-    "WEXITED", "WNOHANG", "WNOWAIT", "WSTOPPED", "WUNTRACED", "math_errhandling", "stderr", "stdin",
-    "stdout",
-};
-
-/* INT8_MAX, UINT_FAST16_WIDTH, SIZE_MAX, FP_NAN, CLOCK_REALTIME...: families of macros. */
-static bool is_limit(const char *text)
+static bool is_digit(char c)
 {
-    static const char *const kind[] = { "INT", "UINT", "PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR",
-                                        "WINT" };
-    if (str_starts(text, "FP_") || str_starts(text, "CLOCK_") || str_starts(text, "CLOCKS_"))
-        return true;
-    for (int i = 0; i < COUNT_OF(kind); i++)
-        if (str_starts(text, kind[i]))
-            return str_ends(text, "_MAX") || str_ends(text, "_MIN") || str_ends(text, "_WIDTH");
-    return false;
+    return c >= '0' && c <= '9';
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_letter(char c)
+{
+    return is_upper(c) || (c >= 'a' && c <= 'z');
+}
+
+/* The helpers of shuffles: as many as there are patterns, which is known only at the end. */
+static bool is_shuffle(const char *text)
+{
+    static const char stem[] = "shuffle";
+    size_t n = strlen(stem);
+    return str_starts(text, stem) && is_digit(text[n])
+        && strspn(text + n, "0123456789") == strlen(text + n);
 }
 
 static struct name **bucket_of(struct names *n, const char *text)
@@ -67,9 +74,7 @@ static struct name **bucket_of(struct names *n, const char *text)
 
 static bool taken(struct names *n, const char *text)
 {
-    if (str_starts(text, "shuffle") && isdigit((unsigned char)text[strlen("shuffle")]))
-        return true;                      /* helpers, as many as there are patterns */
-    if (is_limit(text))
+    if (is_shuffle(text))
         return true;
     for (const struct name *x = *bucket_of(n, text); x; x = x->next)
         if (streq(x->text, text))
@@ -77,13 +82,33 @@ static bool taken(struct names *n, const char *text)
     return false;
 }
 
-static struct name *add(struct names *n, const char *text)
+static struct number *number_of(struct names *n, const char *stem)
+{
+    struct number **slot = &n->numbers[hash_text(stem) % N_BUCKETS], *k = *slot;
+    while (k && !streq(k->stem, stem))
+        k = k->chain;
+    if (!k) {
+        k = ARENA_NEW(n->arena, struct number);
+        *k = (struct number){ stem, 2, *slot };
+        *slot = k;
+    }
+    return k;
+}
+
+static const char *add(struct names *n, const char *text)
 {
     struct name **slot = bucket_of(n, text), *x = ARENA_NEW(n->arena, struct name);
-    *x = (struct name){ text, (int)(slot - n->bucket), *slot };
+    size_t digits = strlen(text);
+    *x = (struct name){ .text = text, .bucket = (int)(slot - n->bucket), .next = *slot };
+    while (digits > 0 && is_digit(text[digits - 1]))
+        digits--;
+    if (text[digits] && strlen(text + digits) < 9) {
+        x->of = number_of(n, arena_strndup(n->arena, text, digits));
+        x->value = atoi(text + digits);
+    }
     *slot = x;
     vec_push(&n->stack, x);
-    return x;
+    return text;
 }
 
 struct names *names_new(struct arena *a)
@@ -92,8 +117,6 @@ struct names *names_new(struct arena *a)
     n->arena = a;
     for (int i = 0; i < COUNT_OF(reserved); i++)
         add(n, reserved[i]);
-    for (int i = 0; i < COUNT_OF(macros); i++)
-        add(n, macros[i]);
     for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2) {
         add(n, arena_printf(a, "v%d", lanes));
         add(n, arena_printf(a, "u%d", lanes));
@@ -115,7 +138,6 @@ void names_free(struct names *n)
 {
     vec_free(&n->stack);
     vec_free(&n->vars);
-    vec_free(&n->numbers);
 }
 
 int names_mark(const struct names *n)
@@ -128,44 +150,55 @@ void names_reset(struct names *n, int mark)
     while (n->stack.len > mark) {
         struct name *x = vec_pop(&n->stack);
         n->bucket[x->bucket] = x->next;
+        if (x->of && x->value >= 2 && x->value < x->of->next)
+            x->of->next = x->value;
     }
     while (n->vars.len > 0 && n->vars.data[n->vars.len - 1].at >= mark)
         (void)vec_pop(&n->vars);
-    vec_clear(&n->numbers);
 }
 
-/* Letters, digits and underscores, not starting with a digit. */
+/* Letters, digits and underscores, not starting with a digit.  What starts with an underscore may
+ * be the compiler's (__asm__, _Bool). */
 static const char *identifier(struct arena *a, const char *want)
 {
-    bool bare = isalpha((unsigned char)want[0]) || want[0] == '_';
-    char *s = arena_printf(a, "%s%s", bare ? "" : "_", want);
+    const char *before = is_letter(want[0]) ? "" : want[0] == '_' ? "x" : "_";
+    char *s = arena_printf(a, "%s%s", before, want);
     for (char *c = s; *c; c++)
-        if (!isalnum((unsigned char)*c))
+        if (!is_letter(*c) && !is_digit(*c))
             *c = '_';
     return s;
+}
+
+/* stem and the first number from `first` on that makes a free name of it. */
+static const char *add_numbered(struct names *n, const char *stem, int first)
+{
+    struct number *number = number_of(n, stem);
+    for (int k = first; k < 2; k++) {
+        const char *text = arena_printf(n->arena, "%s%d", stem, k);
+        if (!taken(n, text))
+            return add(n, text);
+    }
+    const char *text;
+    do
+        text = arena_printf(n->arena, "%s%d", stem, number->next++);
+    while (taken(n, text));
+    return add(n, text);
 }
 
 const char *names_claim(struct names *n, const char *want)
 {
     const char *text = identifier(n->arena, want);
-    for (int i = 2; taken(n, text); i++)
-        text = identifier(n->arena, arena_printf(n->arena, "%s_%d", want, i));
-    return add(n, text)->text;
+    if (taken(n, text))
+        return add_numbered(n, arena_printf(n->arena, "%s_", text), 2);
+    return add(n, text);
 }
 
 const char *names_claim_numbered(struct names *n, const char *stem)
 {
-    int i = 0;
-    while (i < n->numbers.len && !streq(n->numbers.data[i].stem, stem))
-        i++;
-    if (i == n->numbers.len)
-        vec_push(&n->numbers, (struct number){ stem, 0 });
-    struct number *number = &n->numbers.data[i];
-    const char *text;
-    do
-        text = identifier(n->arena, arena_printf(n->arena, "%s%d", stem, number->next++));
-    while (taken(n, text));
-    return add(n, text)->text;
+    const char *text = identifier(n->arena, stem);
+    if (is_shuffle(arena_printf(n->arena, "%s0", text)))
+        text = arena_printf(n->arena, "%s_", text);
+    return add_numbered(n, text, 0);
 }
 
 void names_claim_var(struct names *n, const struct expr *var)

@@ -239,16 +239,6 @@ static bool holds_parallel(const struct block *b)
     return false;
 }
 
-/* Its text stays, other than the names of the scope that it is called in. */
-static const char *thread_function(struct emit *m, int buffer)
-{
-    const char *name = arena_printf(m->u->arena, "%s_of_thread", m->buffer[buffer]);
-    for (int i = 0; i < m->u->func->n_buffers; i++)
-        if (m->of_thread[i] && streq(m->of_thread[i], name))
-            name = arena_printf(m->u->arena, "%s_of_thread_%d", m->buffer[buffer], buffer);
-    return names_claim(m->names, name);
-}
-
 /* Where a thread's own large array lives; copies of a loop, for borders, have it one after the
  * other.  A function that no compiler looks through: no loop may have the call for thread-local
  * storage in it, because clang 14 keeps vectors in registers across such a call that the callee may
@@ -256,17 +246,15 @@ static const char *thread_function(struct emit *m, int buffer)
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
-    const char *name = m->buffer[buffer], *of_thread = m->of_thread[buffer];
-    if (of_thread) {
-        str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
+    const char *of_thread = m->of_thread[buffer];
+    str_printf(m->out, "float *%s = %s();    /* ", m->buffer[buffer], of_thread);
+    if (m->has_memory[buffer])
         return;
-    }
-    of_thread = m->of_thread[buffer] = thread_function(m, buffer);
+    m->has_memory[buffer] = true;
     str_printf(&m->statics, "static __attribute__((noinline)) float *%s(void)\n{\n", of_thread);
     str_printf(&m->statics, "    static _Thread_local float memory[%lld] ", (long long)b->elems);
     str_add(&m->statics, "__attribute__((aligned(64)));\n    float *p = memory;\n"
                          "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n");
-    str_printf(m->out, "float *%s = %s();    /* ", name, of_thread);
 }
 
 /* A large array that threads share is one for all calls; copies of a loop each have one of it. */
@@ -462,12 +450,22 @@ static void print_entry(struct emit *m, const char *name)
     str_add(m->out, m->u->func->n_params ? ");\n}\n" : ");\n    (void)buffers;\n}\n");
 }
 
+/* The functions of large local arrays: no name inside of the kernel may hide them. */
+static void claim_functions(struct emit *m)
+{
+    const struct func *f = m->u->func;
+    for (int i = f->n_params; i < f->n_buffers; i++)
+        m->of_thread[i] = names_claim(m->names, arena_printf(m->u->arena, "%s_of_thread",
+                                                             f->buffer[i].name));
+}
+
 void code_print_c(struct unit *u, struct str *out)
 {
     struct emit m;
     struct str body = { 0 };
     const char *name = u->opts->name ? u->opts->name : "kernel";
     emit_open(&m, u, &body);
+    claim_functions(&m);
     m.depth = 1;
     print_block(&m, &u->body);
     m.out = out;

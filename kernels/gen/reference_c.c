@@ -9,6 +9,7 @@
 struct reference {
     struct emit m;
     const struct graph *g;
+    const char *sum;                      /* the accumulator */
     bool max, min;
 };
 
@@ -114,12 +115,15 @@ static void print_body(struct reference *r, const struct node *n)
     struct emit *m = &r->m;
     if (n->combine != COMBINE_NONE) {
         emit_indent(m);
-        str_add(m->out, "double sum = ");
+        str_printf(m->out, "double %s = ", r->sum);
         print_number(m->out, n->init);
         str_add(m->out, ";\n");
         open_loops(r, n->reduce, n->n_reduce);
         emit_indent(m);
-        str_add(m->out, n->combine == COMBINE_SUM ? "sum += " : "sum = ref_max(sum, ");
+        if (n->combine == COMBINE_SUM)
+            str_printf(m->out, "%s += ", r->sum);
+        else
+            str_printf(m->out, "%s = ref_max(%s, ", r->sum, r->sum);
         r->max |= n->combine == COMBINE_MAX;
         print_value(r, n->body, false);
         str_add(m->out, n->combine == COMBINE_SUM ? ";\n" : ");\n");
@@ -129,7 +133,7 @@ static void print_body(struct reference *r, const struct node *n)
     print_load(r, n->out, n->spatial);
     str_add(m->out, " = ");
     if (n->combine != COMBINE_NONE)
-        str_add(m->out, "sum");
+        str_add(m->out, r->sum);
     else
         print_value(r, n->body, false);
     str_add(m->out, ";\n");
@@ -169,7 +173,7 @@ static void print_all(struct reference *r, const char *name, struct str *out)
     r->m.out = &body;
     r->m.depth = 1;
     r->m.prefix = "ref_";
-    names_claim(r->m.names, "sum");
+    r->sum = names_claim(r->m.names, "sum");
     for (int i = 0; i < r->g->n_nodes; i++)
         print_node(r, i);
     emit_helpers(&r->m, out);

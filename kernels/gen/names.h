@@ -1,0 +1,17 @@
+/* Names of generated C text: identifiers that are no words of C, of the compiler or of the
+ * generated helpers, each free again after the scope that claimed it. */
+#ifndef TS_GEN_NAMES_H
+#define TS_GEN_NAMES_H
+#include "kernels/ir/expr.h"
+
+struct names *names_new(struct arena *a);
+void names_free(struct names *n);
+/* Names that were claimed after the mark are free after names_reset to it. */
+int names_mark(const struct names *n);
+void names_reset(struct names *n, int mark);
+/* want, or want_2, ... (dots become _); stem0, or stem1, ...: the first that is free. */
+const char *names_claim(struct names *n, const char *want);
+const char *names_claim_numbered(struct names *n, const char *stem);
+void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */
+const char *names_var(const struct names *n, const struct expr *var);     /* its name */
+#endif
