@@ -1,7 +1,6 @@
 #include "app/cli.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "app/appcmd.h"
 #include "app/help.h"
+#include "app/signals.h"
 #include "app/tui.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/graph.h"
@@ -18,22 +18,24 @@ enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
 static struct cancel interrupted;
 
-/* The first signal asks the running command to stop, the second ends the process. */
-static void on_interrupt(int sig)
+static void on_signal(int sig)
 {
-    if (atomic_exchange(&interrupted.raised, 1) && sig != SIGHUP)
-        _exit(128 + sig);
+    (void)sig;
+    atomic_store(&interrupted.raised, 1);
+}
+
+static void say_cancelled(void)
+{
+    static const char text[] = "cancelled\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        return;
 }
 
 /* A terminal that goes away takes nothing with it, unless nohup says that this is no reason. */
 static void catch_interrupts(void)
 {
-    struct sigaction act = {.sa_handler = on_interrupt}, old;
-    sigemptyset(&act.sa_mask);
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &act, NULL);
+    signals_catch(&(struct signals){ .told = on_signal, .last = say_cancelled,
+                                     .late = EXIT_CANCELLED, .keep_hup = true });
 }
 
 /* The name of the session operand: an operator may stand unquoted, in several words. */

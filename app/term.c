@@ -2,7 +2,6 @@
 
 #include <curses.h>
 #include <langinfo.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +77,7 @@ static void prepare_rescue(const struct terminal *t)
     rescue.armed = 1;
 }
 
-/* Safe in a signal handler; only the first call does anything. */
-static void restore(void)
+void term_rescue(void)
 {
     if (!rescue.armed)
         return;
@@ -104,7 +102,7 @@ static void on_crash(int sig)
     static const char text[] =
         "tilescope crashed.  Unsaved changes are offered at the next start.\n";
     bool first = rescue.armed;
-    restore();
+    term_rescue();
     if (first && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         first = false;
     for (int i = 0; i < COUNT_OF(crashes); i++)
@@ -198,6 +196,17 @@ static void private_modes(const struct terminal *t, bool on)
         send(on ? "\033[?1000h\033[?1006h" : "\033[?1006l\033[?1000l");
 }
 
+void term_interrupts(bool yes)
+{
+    struct termios t;
+    if (tcgetattr(STDIN_FILENO, &t) != 0)
+        return;
+    t.c_lflag = yes ? t.c_lflag | ISIG : t.c_lflag & ~(tcflag_t)ISIG;
+    t.c_cc[VINTR] = 'C' & 0x1f;
+    t.c_cc[VQUIT] = t.c_cc[VSUSP] = _POSIX_VDISABLE;
+    tcsetattr(STDIN_FILENO, TCSANOW, &t);
+}
+
 static void set_modes(void)
 {
     raw();
@@ -220,7 +229,6 @@ static bool can_address(void)
 bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
 {
     const char *name = getenv("TERM");
-    setlocale(LC_CTYPE, "");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         err_set(e, ERR_ENV, "the screen needs a terminal on standard input and output");
         return err_fix(e, "without one, `tilescope run` and `tilescope show` do the same work");
@@ -247,7 +255,7 @@ bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
     private_modes(t, true);
     prepare_rescue(t);
     catch_crashes();
-    fail_set_hook(restore);
+    fail_set_hook(term_rescue);
     *out = t;
     return true;
 }

@@ -18,6 +18,12 @@ struct terminal;
 /* ERR_ENV when there is no terminal, or one that cannot move its cursor. */
 /* From here to term_close a crash, or fail(), gives the terminal back before the process ends. */
 bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e);
+/* The terminal as it was before, for a process that ends at once.  Safe in a signal handler; only
+ * the first call does anything. */
+void term_rescue(void);
+/* Ctrl-C is a signal (and takes back what was typed before it) instead of a key.  Safe in a signal
+ * handler. */
+void term_interrupts(bool yes);
 void term_close(struct terminal *t);
 bool term_unicode(const struct terminal *t);         /* it shows more than ASCII */
 bool term_colours(const struct terminal *t);

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 #include "app/job.h"
 #include "app/model.h"
+#include "app/signals.h"
 #include "app/term.h"
 #include "kernels/base/file.h"
 
@@ -19,12 +21,36 @@
 #define TICK_MS 100
 #define PROMPT_FILE_MAX 100000           /* bytes */
 
-static volatile sig_atomic_t told_to_stop;
+static volatile sig_atomic_t told_to_stop;       /* the signal, or 0 */
+static int wake_fd = -1;                         /* written to then: the loop may be about to wait */
 
 static void on_signal(int sig)
 {
+    const uint64_t one = 1;
+    int before = errno;
+    told_to_stop = sig;
+    if (write(wake_fd, &one, sizeof one) < 0)
+        told_to_stop = sig;
+    errno = before;
+}
+
+/* While a key is worked on for long nobody reads keys: then Ctrl-C is a signal.  The first one is
+ * the key all the same, afterwards; the second one ends the program. */
+#define LONG_WORK_MS 300
+static volatile sig_atomic_t long_work, typed_interrupt;
+
+static void on_long_work(int sig)
+{
     (void)sig;
-    told_to_stop = 1;
+    long_work = 1;
+    term_interrupts(true);
+}
+
+static bool on_typed_interrupt(void)
+{
+    bool first = !typed_interrupt;
+    typed_interrupt = 1;
+    return first;
 }
 
 struct tui {
@@ -35,6 +61,8 @@ struct tui {
     struct term_event event;
     int idle_fd;                         /* -1: nobody wants to know */
     sigset_t waiting;                    /* the signal mask while waiting */
+    bool watched;
+    timer_t patience;                    /* if watched: tells of long work */
 };
 
 /* Starts what the model wishes for, cancels what it does not. True while anything runs. */
@@ -66,6 +94,28 @@ static void take_results(struct tui *t)
     }
 }
 
+static void begin_work(struct tui *t)
+{
+    struct itimerspec at = {.it_value = {.tv_nsec = LONG_WORK_MS * 1000000L}};
+    if (t->watched)
+        timer_settime(t->patience, 0, &at, NULL);
+}
+
+/* True: Ctrl-C came meanwhile, and was done. */
+static bool end_work(struct tui *t)
+{
+    struct itimerspec never = {{0}, {0}};
+    if (t->watched)
+        timer_settime(t->patience, 0, &never, NULL);
+    if (long_work)
+        term_interrupts(false);
+    bool key = typed_interrupt;
+    long_work = typed_interrupt = 0;
+    if (key)
+        model_key(t->model, K_CTRL('c'));
+    return key;
+}
+
 static void resize(struct tui *t)
 {
     int w, h;
@@ -93,7 +143,9 @@ static void empty_outbox(struct tui *t)
 {
     struct outbox *out = &t->model->out;
     if (out->suspend) {
+        end_work(t);
         term_suspend(t->term);
+        begin_work(t);
         resize(t);
     }
     if (out->repaint)
@@ -114,13 +166,14 @@ static bool input_waits(void)
 /* Waits for keys, results, or the next tick; false when the terminal is gone. */
 static bool wait_for_events(struct tui *t, bool busy)
 {
-    struct pollfd p[2] = {
+    struct pollfd p[3] = {
         {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN},
+        {.fd = wake_fd, .events = POLLIN},
     };
     if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
         t->idle_fd = -1;
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    int n = ppoll(p, 2, busy ? &tick : NULL, &t->waiting);
+    int n = ppoll(p, COUNT_OF(p), busy ? &tick : NULL, &t->waiting);
     if (n < 0 && errno != EINTR)
         return false;
     if (n == 0)
@@ -130,17 +183,20 @@ static bool wait_for_events(struct tui *t, bool busy)
 
 static void loop(struct tui *t)
 {
+    begin_work(t);
     while (!t->model->out.quit && !told_to_stop) {
         model_tune_look(t->model);
         bool busy = reconcile(t);
         model_draw(t->model, &t->grid);
         term_draw(t->term, &t->grid);
-        if (!wait_for_events(t, busy))
-            break;
+        if (!end_work(t) && !wait_for_events(t, busy))
+            return;
+        begin_work(t);
         handle_input(t);
         take_results(t);
         empty_outbox(t);
     }
+    end_work(t);
 }
 
 static int idle_descriptor(void)
@@ -151,20 +207,23 @@ static int idle_descriptor(void)
     return valid ? (int)fd : -1;
 }
 
-/* Signals arrive only while the loop waits: one that came just before would be noticed at the next
- * key. */
+static void watch_work(struct tui *t)
+{
+    struct sigaction act = {.sa_handler = on_long_work, .sa_flags = SA_RESTART};
+    struct sigevent tell = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGVTALRM, &act, NULL);
+    t->watched = timer_create(CLOCK_MONOTONIC, &tell, &t->patience) == 0;
+}
+
+/* A resized window is noticed only while the loop waits: curses is not asked in between. */
 static void catch_signals(sigset_t *waiting)
 {
-    struct sigaction act = {.sa_handler = on_signal};
     sigset_t ours;
-    sigemptyset(&act.sa_mask);
-    sigaction(SIGTERM, &act, NULL);
-    sigaction(SIGHUP, &act, NULL);
-    sigaction(SIGINT, &act, NULL);
+    wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    signals_catch(&(struct signals){.told = on_signal, .last = term_rescue,
+                                    .key = on_typed_interrupt});
     sigemptyset(&ours);
-    sigaddset(&ours, SIGTERM);
-    sigaddset(&ours, SIGHUP);
-    sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGWINCH);
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
@@ -224,7 +283,10 @@ int tui_run(struct session *s, const struct tui_opts *o)
     catch_signals(&t.waiting);
     if (!term_open(o, &t.term, &e))
         return refuse(&t, s, &e);
-    if (!jobs_open(&t.jobs, &e)) {
+    signals_block(true);                 /* the jobs' threads are not to be disturbed */
+    bool open = jobs_open(&t.jobs, &e);
+    signals_block(false);
+    if (!open) {
         term_close(t.term);
         return refuse(&t, s, &e);
     }
@@ -233,6 +295,7 @@ int tui_run(struct session *s, const struct tui_opts *o)
     t.model->letters = !term_colours(t.term);
     grid_open(&t.grid, 80, 24, unicode);
     resize(&t);
+    watch_work(&t);
     load_prompt(&t.model->prompt);
     loop(&t);
     term_close(t.term);
@@ -244,6 +307,8 @@ int tui_run(struct session *s, const struct tui_opts *o)
     if (t.model->tuner.out)
         fprintf(stderr, "The tuner was stopped; t goes on with it the next time.\n");
     jobs_close(t.jobs);
+    if (t.watched)
+        timer_delete(t.patience);
     model_free(t.model);
     grid_close(&t.grid);
     str_free(&t.event.text);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernels/base/cleanup.h"
+
 /* Reads fd to its end into buf. */
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
 {
@@ -16,7 +18,7 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
-            continue;
+            return err_set(e, ERR_CANCEL, "a signal came while %s was read", path);
         if (n < 0)
             return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(errno));
         if (n == 0)

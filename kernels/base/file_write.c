@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "kernels/base/cleanup.h"
 #include "kernels/base/rng.h"
 
 #define LOCK_ENDING ".tilescope-lock"
@@ -228,11 +229,13 @@ static bool replace(const char *target, uint64_t seen, const char *data, size_t 
     struct str lock = {0};
     add_lock_name(&lock, target);
     int fd = take_lock(str_text(&lock));
+    int slot = fd >= 0 ? cleanup_note_file(str_text(&lock)) : -1;
     bool ok = fd >= 0 || no_lock(target, str_text(&lock), e);
     ok = ok && (is_as_seen(target, seen) || changed(target, seen, e))
       && write_locked(fd, target, str_text(&lock), data, n, e);
     if (fd >= 0 && !ok)
         unlink(str_text(&lock));
+    cleanup_forget(slot);
     if (fd >= 0)
         close(fd);
     str_free(&lock);

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernels/base/cleanup.h"
+
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
 #define TICK_MS 20
 #define GRACE_S 0.2
@@ -228,7 +230,9 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
                        rc == ENOENT ? "no such program" : strerror(rc));
     }
+    int slot = cleanup_note_group(pid);
     int status = follow(pid, fd[0], limit_s, c, res);
+    cleanup_forget(slot);
     close(fd[0]);
     if (res->cancelled) {
         str_free(&res->out);

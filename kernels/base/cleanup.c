@@ -1,0 +1,76 @@
+#include "kernels/base/cleanup.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N_SLOTS 64
+#define GRACE_MS 20                       /* for compilers to take their temporary files along */
+
+enum { FREE, FILLING, A_FILE, A_GROUP };
+
+/* A handler reads a slot only once state says what is in it. */
+static struct slot { atomic_int state; pid_t leader; char path[PATH_MAX]; } slots[N_SLOTS];
+
+static int take(void)
+{
+    for (int i = 0; i < N_SLOTS; i++) {
+        int unused = FREE;
+        if (atomic_compare_exchange_strong(&slots[i].state, &unused, FILLING))
+            return i;
+    }
+    return -1;
+}
+
+int cleanup_note_file(const char *path)
+{
+    size_t n = strlen(path) + 1;
+    int i = n <= PATH_MAX ? take() : -1;
+    if (i >= 0) {
+        memcpy(slots[i].path, path, n);
+        atomic_store(&slots[i].state, A_FILE);
+    }
+    return i;
+}
+
+int cleanup_note_group(pid_t leader)
+{
+    int i = take();
+    if (i >= 0) {
+        slots[i].leader = leader;
+        atomic_store(&slots[i].state, A_GROUP);
+    }
+    return i;
+}
+
+void cleanup_forget(int slot)
+{
+    if (slot >= 0)
+        atomic_store(&slots[slot].state, FREE);
+}
+
+static int kill_groups(int sig)
+{
+    int n = 0;
+    for (int i = 0; i < N_SLOTS; i++)
+        if (atomic_load(&slots[i].state) == A_GROUP) {
+            kill(-slots[i].leader, sig);
+            n++;
+        }
+    return n;
+}
+
+void cleanup_now(void)
+{
+    int programs = kill_groups(SIGTERM);
+    for (int i = 0; i < N_SLOTS; i++)
+        if (atomic_load(&slots[i].state) == A_FILE)
+            unlink(slots[i].path);
+    if (programs > 0) {
+        poll(NULL, 0, GRACE_MS);
+        kill_groups(SIGKILL);
+    }
+}
