@@ -32,12 +32,26 @@ static bool fits_memory(struct job *const *j, int n, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
+bool measure_check_tensors(struct job *const *j, int n, struct err *e)
+{
+    int64_t tensors = 0;
+    for (int k = 0; k < n; k++)
+        tensors += j[k]->func->n_params;
+    if (tensors <= PROTOCOL_MAX_BUFFERS)
+        return true;
+    err_set(e, ERR_RANGE, "%s %lld tensors in memory; more than %d cannot be measured%s",
+            n == 1 ? "the program has" : "together the programs have", (long long)tensors,
+            PROTOCOL_MAX_BUFFERS, n == 1 ? "" : " at once");
+    return err_fix(e, n == 1 ? "inline and compute_at leave fewer tensors in memory"
+                             : "compare fewer programs at a time");
+}
+
 static bool is_result(const struct job *j, int i)
 {
     return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
 }
 
-/* The jobs' buffers one after the other; -1: more than can be measured. */
+/* The jobs' buffers one after the other; how many. */
 static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer, int *first)
 {
     int at = 0;
@@ -45,13 +59,10 @@ static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer
         const struct func *f = j[k]->func;
         j[k]->contender = k;
         j[k]->first = first[k] = at;
-        for (int i = 0; i < f->n_params; i++) {
-            if (at == PROTOCOL_MAX_BUFFERS)
-                return -1;
+        for (int i = 0; i < f->n_params; i++)
             buffer[at++] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
                                                   is_result(j[k], i) ? BUFFER_RESULT
                                                                      : f->buffer[i].written };
-        }
     }
     return at;
 }
@@ -71,12 +82,9 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
     struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
     int first[PROTOCOL_MAX_CONTENDERS];
     struct job *head = j[0];
-    if (!fits_memory(j, n, e))
+    if (!measure_check_tensors(j, n, e) || !fits_memory(j, n, e))
         return false;
     int n_buffers = list_buffers(j, n, buffer, first);
-    if (n_buffers < 0)
-        return err_set(e, ERR_RANGE, "more than %d tensors cannot be measured",
-                       PROTOCOL_MAX_BUFFERS);
     measure_vendor_buffers(head, n, buffer, &n_buffers);
     memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
     int64_t memory = head->opts.memory_bytes > 0 ? head->opts.memory_bytes : DEFAULT_MEMORY_BYTES;

@@ -163,8 +163,9 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
     }
 }
 
-/* False: nothing can be measured here, or a cancel. */
-static bool build(struct contest *c, const struct program *const *p, const struct measure_opts *o,
+/* What cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or all together
+ * are too much. */
+static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *cancel, struct compared *out,
                   struct err *e)
 {
@@ -174,11 +175,25 @@ static bool build(struct contest *c, const struct program *const *p, const struc
         j->progress = pr;
         j->cancel = cancel;
         c->alive[c->n_alive++] = j;
-        if (ok && measure_build(j, e))
+        if (ok && measure_lower(j, e))
             continue;
         if (!measure_is_result(e))
             return false;
         drop(c, c->n_alive - 1, e);
+    }
+    return measure_check_tensors(c->alive, c->n_alive, e);
+}
+
+static bool build(struct contest *c, struct err *e)
+{
+    for (int i = 0; i < c->n_alive;) {
+        if (measure_build(c->alive[i], e)) {
+            i++;
+            continue;
+        }
+        if (!measure_is_result(e))
+            return false;
+        drop(c, i, e);
     }
     return true;
 }
@@ -187,7 +202,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e)
 {
-    double start = clock_s();
+    double began = clock_s();
     struct contest x = { .n = n };
     struct measure_opts opts = *o;
     if (n < 1 || n > MEASURE_MAX_COMPARED)
@@ -198,13 +213,13 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
-    bool ok = false, timed = build(&x, p, &opts, pr, c, out, e)
+    bool ok = false, timed = start(&x, p, &opts, pr, c, out, e) && build(&x, e)
                           && check_and_time(&x, out, how, &ok, e);
     close_child(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);
     for (int i = 0; i < n; i++) {
-        out[i].m.total_s = clock_s() - start;
+        out[i].m.total_s = clock_s() - began;
         if (out[i].m.outcome != OUTCOME_OK)
             take_back(&out[i]);
     }

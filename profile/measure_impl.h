@@ -51,6 +51,10 @@ void measure_tick(void *ctx, double done);            /* of struct child_opts; c
 /* measure_code.c: lower, generate, compile.  The ceiling and the twin can be missing (has_...),
  * with the reason in m->sim. */
 bool measure_build(struct job *j, struct err *e);
+/* The part of it that takes no compiler.  measure_check_tensors: no more of all together than a
+ * child can have. */
+bool measure_lower(struct job *j, struct err *e);
+bool measure_check_tensors(struct job *const *j, int n, struct err *e);
 /* The parts of it: the kernel's C and whether it wants OpenMP; program_lower has been done. */
 bool measure_code(struct job *j, struct str *text, bool *openmp, struct err *e);
 bool measure_build_kernel(struct job *j, struct err *e);

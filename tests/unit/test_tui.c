@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <vterm.h>
 #include "kernels/base/file.h"
+#include "kernels/base/subprocess.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -268,6 +269,50 @@ static void test_cancels(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* A session whose opening keeps the thread of the screen busy for a minute. */
+static void write_slow_session(const char *path)
+{
+    struct str text = {0};
+    struct err e;
+    str_add(&text, "tilescope: 1\noperator: |\n  x0 = input n=1 i=8\n");
+    for (int i = 1; i < 3000; i++)
+        str_printf(&text, "  x%d = relu(x%d)\n", i, i - 1);
+    str_add(&text, "steps:\n");
+    for (int i = 0; i < 250; i++)
+        str_printf(&text, "  - set propagate %s\n", i % 2 ? "on" : "off");
+    assert_true(file_write_atomic(path, text.data, text.len, &e));
+    str_free(&text);
+}
+
+/* A signal, and Ctrl-C twice, end the program within a second while it works on a key. */
+static void test_signals_while_busy(void **state)
+{
+    (void)state;
+    static const int sig[] = {SIGTERM, SIGHUP, SIGINT, 0};          /* 0: two Ctrl-C */
+    char path[300], keys[400];
+    snprintf(path, sizeof path, "%s/slow.yaml", getenv("XDG_STATE_HOME"));
+    write_slow_session(path);
+    snprintf(keys, sizeof keys, ": e Space %s Enter", path);
+    for (int i = 0; i < 4; i++) {
+        struct tty *t = start(on_gmm, 80, 24);
+        tty_send(t, keys);
+        usleep(700000);
+        double began = clock_s();
+        for (int k = 0; !sig[i] && k < 2; k++) {
+            assert_int_equal(write(t->master, "\003", 1), 1);
+            usleep(100000);
+        }
+        if (sig[i])
+            tty_kill(t, sig[i]);
+        int status = tty_wait_end(t);
+        double took = clock_s() - began;
+        if (status != 128 + (sig[i] ? sig[i] : SIGINT) || took > 1.5)
+            fail_msg("signal %d: status %d after %g s", sig[i], status, took);
+        assert_true(tty_is_cooked(t));
+        tty_free(t);
+    }
+}
+
 /* A terminal that cannot move its cursor: our message, exit code 3. */
 static void test_no_terminal(void **state)
 {
@@ -339,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_cancels),
+        cmocka_unit_test(test_signals_while_busy),
         cmocka_unit_test(test_no_terminal),
         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_leaves_an_empty_line),
