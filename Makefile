@@ -78,7 +78,7 @@ TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
               $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
 # The bodies of the fuzz targets are replayed by a unit test as well.
-FUZZ    := yaml command spec notation onnx records
+FUZZ    := yaml command spec notation onnx records study expert weights machine cgen
 FUZZ_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o

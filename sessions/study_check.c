@@ -91,6 +91,17 @@ static bool check_search(struct study_loader *l, struct arena *pass, int c, int 
     return false;
 }
 
+bool study_check_operators(struct study_loader *l)
+{
+    for (int v = 0; v < l->s->n_variants; v++)
+        for (int c = 0; c < l->s->n_cases; c++)
+            if (!l->s->variant[v].spec && !l->s->cases[c].spec) {
+                err_set(l->e, ERR_SYNTAX, "the key \"operator\" is missing");
+                return study_at(l, l->case_at.data[c]);
+            }
+    return true;
+}
+
 bool study_check_cells(struct study_loader *l)
 {
     struct arena *pass = arena_new();
@@ -99,14 +110,10 @@ bool study_check_cells(struct study_loader *l)
         for (int c = 0; ok && c < l->s->n_cases; c++) {
             const struct study_variant *var = &l->s->variant[v];
             arena_reset(pass);
-            if (!var->spec && !l->s->cases[c].spec) {
-                err_set(l->e, ERR_SYNTAX, "the key \"operator\" is missing");
-                ok = study_at(l, l->case_at.data[c]);
-            } else if (var->search.n) {
+            if (var->search.n)
                 ok = c > 0 || check_search(l, pass, c, v);
-            } else {
+            else
                 ok = same_operator(l, pass, c, v) && check_cell(l, pass, c, v, 0);
-            }
         }
     arena_free(pass);
     return ok;

@@ -379,8 +379,8 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
         || !study_get_text(l, root, "prose", 20000, true, &s->prose)
         || !study_read_tune(l, root, &s->tune))
         return false;
-    return read_cases(l, root) && read_variants(l, root) && study_read_numbers(l, root)
-        && study_check_cells(l);
+    return read_cases(l, root) && read_variants(l, root) && study_check_operators(l)
+        && study_read_numbers(l, root) && study_check_cells(l);
 }
 
 static bool parse(struct study_loader *l, const char *name, const char *text, size_t n)

@@ -35,6 +35,8 @@ bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struc
 
 /* Metrics, findings, how to measure, what --scale leaves: after cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
+/* Every cell has an operator: what reads numbers relies on it. */
+bool study_check_operators(struct study_loader *l);
 /* Every cell is filled in, built and stepped through. */
 bool study_check_cells(struct study_loader *l);
 #endif

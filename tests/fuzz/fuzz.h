@@ -30,6 +30,18 @@ int fuzz_onnx(const uint8_t *data, size_t n);
 /* Exported records: taken whole or refused whole; what was taken goes out and in again. */
 int fuzz_records(const uint8_t *data, size_t n);
 
+/* A study: what it lists, and where it is small its reports, with numbers that nothing measured; it
+ * takes its own report. */
+int fuzz_study(const uint8_t *data, size_t n);
+/* An expert, and its schedules of an operator. */
+int fuzz_expert(const uint8_t *data, size_t n);
+/* Weights of agents: these bytes, and a sound file with changes that the bytes say. */
+int fuzz_weights(const uint8_t *data, size_t n);
+/* A machine model: read, written, read again. */
+int fuzz_machine(const uint8_t *data, size_t n);
+/* A graph and step lines, all the way to text: the kernel, its twin, the exported file. */
+int fuzz_cgen(const uint8_t *data, size_t n);
+
 /* A line in memory of its own, so that reading past its end is noticed.  free() it. */
 char *fuzz_text(const uint8_t *data, size_t n);
 /* The next line of *data (up to a newline or its end), likewise; NULL after the last one. */

@@ -11,7 +11,10 @@ work=$build/fuzz/work
 export XDG_STATE_HOME=$PWD/$work/state XDG_CACHE_HOME=$PWD/$work/cache LC_ALL=C.UTF-8
 export OMP_NUM_THREADS=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
-declare -A longest=([yaml]=3000 [command]=900 [spec]=400 [notation]=400 [onnx]=1500 [records]=4000)
+declare -A longest=([yaml]=3000 [command]=900 [spec]=400 [notation]=400 [onnx]=1500 [records]=4000
+                    [study]=2500 [expert]=2500 [weights]=400 [machine]=4000 [cgen]=500)
+# What one allocation may take, in MiB: inputs are small, and so is what is made of them.
+most_mib=256
 
 # The number behind WORD in the last line of the log that has one.
 number() {
@@ -25,6 +28,7 @@ fuzz() {
     find tests/regress sessions/examples -name "*.$target" -exec cp {} "$work/seeds-$target" \;
     rm -f "$work/crash-$target"-*
     "$build/fuzz/$target" -runs="$runs" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+        -malloc_limit_mb="$most_mib" \
         -max_len="${longest[$target]}" -dict=tests/fuzz/dict/"$target".dict -print_final_stats=1 \
         -artifact_prefix="$work/crash-$target-" "$work/$target" "$work/seeds-$target" \
         > "$log" 2>&1

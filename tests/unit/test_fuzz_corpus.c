@@ -95,12 +95,50 @@ static void records(void **state)
     replay("tests/regress", ".records", fuzz_records);
 }
 
+static void study(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/study", "", fuzz_study) > 0);
+    assert_true(replay("sessions/studies", ".yaml", fuzz_study) > 0);
+    replay("tests/regress", ".study", fuzz_study);
+}
+
+static void expert(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/expert", "", fuzz_expert) > 0);
+    assert_true(replay("sessions/experts", ".yaml", fuzz_expert) > 0);
+    replay("tests/regress", ".expert", fuzz_expert);
+}
+
+static void weights(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/weights", "", fuzz_weights) > 0);
+    replay("tests/regress", ".weights", fuzz_weights);
+}
+
+static void machine(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/machine", "", fuzz_machine) > 0);
+    replay("tests/regress", ".machine", fuzz_machine);
+}
+
+static void cgen(void **state)
+{
+    (void)state;
+    assert_true(replay("tests/fuzz/corpus/cgen", "", fuzz_cgen) > 0);
+    replay("tests/regress", ".cgen", fuzz_cgen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml), cmocka_unit_test(command), cmocka_unit_test(spec),
         cmocka_unit_test(notation), cmocka_unit_test(onnx),
-        cmocka_unit_test(records),
+        cmocka_unit_test(records), cmocka_unit_test(study), cmocka_unit_test(expert),
+        cmocka_unit_test(weights), cmocka_unit_test(machine), cmocka_unit_test(cgen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

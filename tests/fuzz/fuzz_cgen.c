@@ -1,0 +1,105 @@
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/gen/gen.h"
+#include "sessions/export.h"
+#include "tests/fuzz/fuzz.h"
+
+#define LINES_MAX 24
+#define NODES_MAX 24
+#define MOST_BYTES ((size_t)16 << 20)    /* of a program, or of a text, and ... */
+#define BYTES_PER_BYTE 40000             /* ... for each byte of the input */
+
+/* The first lines, up to an empty one, are a graph, the others steps. */
+static struct session *open_input(const uint8_t **data, size_t *n)
+{
+    struct session *s = NULL;
+    struct str graph = {0};
+    struct err e = {0};
+    char *line;
+    bool more = true;
+    while (more && (line = fuzz_line(data, n)) != NULL) {
+        more = line[0] != '\0';
+        if (more)
+            str_printf(&graph, "%s\n", line);
+        free(line);
+    }
+    if (!session_new(str_text(&graph), &s, &e)) {
+        fuzz_error(&e);
+        s = NULL;
+    }
+    str_free(&graph);
+    return s;
+}
+
+static void apply_steps(struct session *s, const uint8_t *data, size_t n)
+{
+    char *line;
+    for (int i = 0; i < LINES_MAX && (line = fuzz_line(&data, &n)) != NULL; i++) {
+        struct err e = {0};
+        if (!history_apply(s->history, line, &e))
+            fuzz_error(&e);
+        free(line);
+    }
+}
+
+/* Its brackets match outside of comments and literals, and it is not longer than its input
+ * warrants. */
+static void check_text(const char *what, const struct str *text, size_t n)
+{
+    const char *c = str_text(text);
+    int depth = 0;
+    FUZZ_CHECK(text->len <= MOST_BYTES + BYTES_PER_BYTE * n, "%s of %zu bytes from %zu", what,
+               text->len, n);
+    while (*c) {
+        if (str_starts(c, "/*")) {
+            c = strstr(c + 2, "*/");
+            FUZZ_CHECK(c != NULL, "%s: a comment does not end", what);
+            c += 2;
+        } else if (*c == '"') {
+            for (c++; *c && *c != '"'; c++)
+                c += *c == '\\' && c[1];
+            c += *c == '"';
+        } else {
+            depth += (*c == '{' || *c == '(' || *c == '[') - (*c == '}' || *c == ')' || *c == ']');
+            FUZZ_CHECK(depth >= 0, "%s: a bracket too many", what);
+            c++;
+        }
+    }
+    FUZZ_CHECK(depth == 0, "%s: a bracket too few", what);
+}
+
+static void generate(const struct session *s, const char *isa, size_t n)
+{
+    const struct func *f;
+    struct trace_table table;
+    struct gen_opts o = { .target = target_named(isa), .openmp = n & 1 };
+    struct str kernel = {0}, twin = {0}, exported = {0};
+    struct err e = {0};
+    if (!program_lower(history_current(s->history)->program, &f, &e)
+        || !gen_c(f, &o, &kernel, &e) || !gen_trace(f, &o, 64, &twin, &table, &e)
+        || !export_c(s, &(struct export_opts){ .file = "x.c", .compiler = NULL }, &exported, &e))
+        fuzz_error(&e);
+    check_text("the kernel", &kernel, n);
+    check_text("its twin", &twin, n);
+    check_text("the exported file", &exported, n);
+    size_t used = arena_used_bytes(exprs_arena(history_current(s->history)->program->pool));
+    FUZZ_CHECK(used <= MOST_BYTES + BYTES_PER_BYTE * n, "%zu bytes of input took %zu", n, used);
+    str_free(&kernel);
+    str_free(&twin);
+    str_free(&exported);
+}
+
+int fuzz_cgen(const uint8_t *data, size_t n)
+{
+    static const char *const isas[] = { "plain", "sse", "avx2", "avx512" };
+    size_t left = n;
+    struct session *s = open_input(&data, &left);
+    if (!s)
+        return 0;
+    if (history_current(s->history)->program->graph->n_nodes <= NODES_MAX) {
+        apply_steps(s, data, left);
+        generate(s, isas[n % COUNT_OF(isas)], n);
+    }
+    session_free(s);
+    return 0;
+}
