@@ -173,7 +173,8 @@ $(B)/fuzz/%.o: tests/fuzz/main.c $(B)/flags
 	$(call say,cc)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -DFUZZ_TARGET=fuzz_$* -c $< -o $@
-$(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o
+$(B)/fuzz/command: $(B)/tests/fuzz/mutate_command.o $(B)/tests/fuzz/mutate_lines.o
+$(B)/fuzz/cgen: $(B)/tests/fuzz/mutate_cgen.o $(B)/tests/fuzz/mutate_lines.o
 $(B)/fuzz/onnx: $(B)/tests/fuzz/mutate_onnx.o
 $(B)/fuzz/%: $(B)/fuzz/%.o $(FUZZ_LIB) $(B)/libtilescope.a
 	$(call say,link)

@@ -16,11 +16,13 @@
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
-static struct cancel interrupted;
+static struct cancel interrupted;        /* searches raise it as well, to end themselves */
+static struct cancel signalled;
 
 static void on_signal(int sig)
 {
     (void)sig;
+    atomic_store(&signalled.raised, 1);
     atomic_store(&interrupted.raised, 1);
 }
 
@@ -399,6 +401,7 @@ int cli_main(int argc, char **argv)
         .color_err = color && isatty(STDERR_FILENO),
         .progress = isatty(STDERR_FILENO),
         .cancel = &interrupted,
+        .signalled = &signalled,
     };
     int code = finish(start(&c, parsed, &e));
     args_free(&args);

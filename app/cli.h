@@ -18,6 +18,7 @@ struct cli {
     bool color_out, color_err;          /* a terminal, and nobody said no */
     bool progress;                      /* stderr is a terminal */
     struct cancel *cancel;              /* raised by SIGINT */
+    const struct cancel *signalled;     /* raised by signals alone */
 };
 
 /* A session as a command sees it: after --branch, --steps and --step. */

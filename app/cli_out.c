@@ -90,7 +90,7 @@ int cli_fail(const struct cli *c, const struct err *e)
 {
     cli_progress_clear(c);
     fflush(stdout);
-    if (e->code == ERR_CANCEL || cancelled(c->cancel)) {      /* a signal makes calls fail */
+    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {   /* a signal makes calls fail */
         fputs("cancelled\n", stderr);
         return EXIT_CANCELLED;
     }

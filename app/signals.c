@@ -26,8 +26,8 @@ _Noreturn static void end_now(int status)
 
 static void on_limit(int sig)
 {
-    (void)sig;
-    end_now(ours.late ? ours.late : 128 + atomic_load(&first));
+    int asked = atomic_load(&first);
+    end_now(ours.late ? ours.late : 128 + (asked ? asked : sig));
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)

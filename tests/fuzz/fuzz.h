@@ -39,7 +39,8 @@ int fuzz_expert(const uint8_t *data, size_t n);
 int fuzz_weights(const uint8_t *data, size_t n);
 /* A machine model: read, written, read again. */
 int fuzz_machine(const uint8_t *data, size_t n);
-/* A graph and step lines, all the way to text: the kernel, its twin, the exported file. */
+/* A graph and step lines, all the way to text: by the length of the input the kernel and its twin,
+ * or the exported file. */
 int fuzz_cgen(const uint8_t *data, size_t n);
 
 /* A line in memory of its own, so that reading past its end is noticed.  free() it. */
