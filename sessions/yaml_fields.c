@@ -72,6 +72,8 @@ bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
 
 const struct ynode *ymap_get(const struct ynode *map, const char *key)
 {
+    if (map->kind != YNODE_MAP)
+        return NULL;
     for (int i = 0; i < map->n; i++)
         if (streq(map->item[2 * i]->text, key))
             return map->item[2 * i + 1];

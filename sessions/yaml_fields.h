@@ -22,7 +22,7 @@ bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
 /* For mappings with keys of any name: pair i's key has not been there before. */
 bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
                    struct err *e);
-/* The value of a key, or NULL. */
+/* The value of a key; NULL: there is none, or map is no mapping. */
 const struct ynode *ymap_get(const struct ynode *map, const char *key);
 /* ERR_SYNTAX at the map when the key is missing. */
 bool ymap_need(const struct ydoc *d, const struct ynode *map, const char *key,

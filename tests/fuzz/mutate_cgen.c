@@ -24,7 +24,7 @@ static bool word_at(const uint8_t *data, size_t n, size_t at, size_t *from, size
         --*from;
     for (*end = at; *end < n && is_word(data[*end]);)
         ++*end;
-    return *end > *from;
+    return is_word(data[at]);
 }
 
 static size_t rename_word(uint8_t *data, size_t n, size_t max, struct rng *r)
