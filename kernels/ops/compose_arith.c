@@ -182,12 +182,17 @@ int compose_matmul(struct call *c)
 {
     struct exprs *p = c->g->pool;
     const struct tensor x = *arg(c, 0), y = *arg(c, 1);
+    if (x.rank < 1 || y.rank < 1) {
+        err_set(c->e, ERR_DIM, "%s has no dimensions: matmul multiplies vectors and matrices",
+                x.rank < 1 ? x.name : y.name);
+        return -1;
+    }
     bool row = x.rank == 1, column = y.rank == 1;
     int bx = row ? 0 : x.rank - 2, by = column ? 0 : y.rank - 2, batch = bx > by ? bx : by,
         rank = batch;
     int64_t k = x.shape[x.rank - 1], ky = y.shape[column ? 0 : y.rank - 2], shape[MAX_RANK];
     const char *dim[MAX_RANK];
-    if (k != ky || x.rank < 1 || y.rank < 1) {
+    if (k != ky) {
         err_set(c->e, ERR_RANGE, "%s has %lld columns, %s %lld rows", x.name, (long long)k, y.name,
                 (long long)ky);
         return -1;
