@@ -7,8 +7,9 @@
  * program has most of a second to end by itself.  A second INT or TERM, or that time, calls last
  * (to say so, or to give the terminal back), takes along what is half done (kernels/base/cleanup.h)
  * and ends the process: at the time limit with exit status late, or 128 + the signal when that is
- * 0.  keep_hup: a HUP that is ignored (nohup) stays so.  key (NULL: none) is asked about an INT that the
- * terminal made of Ctrl-C: true makes it a key, that is all; false ends the process. */
+ * 0.  keep_hup: a HUP that is ignored (nohup) stays so.  key (NULL: none) is asked about an INT
+ * that the terminal made of Ctrl-C: true makes it a key and nothing else, false ends the
+ * process. */
 struct signals {
     bool (*key)(void);
     void (*told)(int sig);

@@ -22,7 +22,7 @@
 #define PROMPT_FILE_MAX 100000           /* bytes */
 
 static volatile sig_atomic_t told_to_stop;       /* the signal, or 0 */
-static int wake_fd = -1;                         /* written to then: the loop may be about to wait */
+static int wake_fd = -1;                 /* written to then: the loop may be about to wait */
 
 static void on_signal(int sig)
 {

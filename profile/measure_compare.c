@@ -163,8 +163,8 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
     }
 }
 
-/* What cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or all together
- * are too much. */
+/* What cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or all
+ * together are too much. */
 static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *cancel, struct compared *out,
                   struct err *e)

@@ -13,8 +13,11 @@ graph() {
 }
 graph 300 > "$dir/300.yaml"
 graph 3900 > "$dir/3900.yaml"
-printf '#!/bin/sh\ncase "$*" in *-shared*|*-c*) echo "$*" >> "%s/compiled" ;; esac\nexec gcc "$@"\n' \
-    "$dir" > "$dir/cc"
+cat > "$dir/cc" <<END
+#!/bin/sh
+case "\$*" in *-shared*|*-c*) echo "\$*" >> "$dir/compiled" ;; esac
+exec gcc "\$@"
+END
 chmod +x "$dir/cc"
 cat > "$dir/study.yaml" <<END
 study: 1
