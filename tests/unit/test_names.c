@@ -58,9 +58,9 @@ static const char *const families[][N_NAMES] = {
 
 static const char *const pieces[] = {
     "FP_", "CLOCK_", "CLOCKS_", "shuffle", "INT", "_MAX", "exp", "_v4", "v8", "load", "store",
-    "ts_", "ref_", "max", "min", "sum", "_", "__", "_of_thread", "_acc", "_tile", "_again", "_rf", "_in",
-    "kernel", "buffers", "long", "asm", "EOF", "M_PI", "at", "smaller", "pack_", "exact_", "x", "Y",
-    "0", "1", "2", "8", "16", "_2", "_3", "acc", "inp", "_Bool", "linux", "begin", "_end",
+    "ts_", "ref_", "max", "min", "sum", "_", "__", "_of_thread", "_acc", "_tile", "_again", "_rf",
+    "_in", "kernel", "buffers", "long", "asm", "EOF", "M_PI", "at", "smaller", "pack_", "exact_",
+    "x", "Y", "0", "1", "2", "8", "16", "_2", "_3", "acc", "inp", "_Bool", "linux", "begin", "_end",
 };
 
 static const char *draw_name(struct arena *a, struct rng *r)
