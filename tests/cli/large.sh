@@ -11,6 +11,7 @@ graph() {
     echo '  x0 = c2d(x) o=8 k=3'
     for i in $(seq "$1"); do echo "  x$i = relu(x$((i - 1)))"; done
 }
+graph 200 > "$dir/200.yaml"
 graph 300 > "$dir/300.yaml"
 graph 3900 > "$dir/3900.yaml"
 cat > "$dir/cc" <<END
@@ -55,5 +56,6 @@ printf 'int main(void) { return 0; }\n' > "$dir/probe.c"
 refused 3 run "$dir/300.yaml"
 refused 3 run "$dir/3900.yaml"
 refused 1 bench "$dir/300.yaml" "$dir/3900.yaml"
+refused 2 bench "$dir/200.yaml" "$dir/200.yaml"      # each alone is not too large
 refused 0 study "$dir/study.yaml"
 finish
