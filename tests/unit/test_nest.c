@@ -436,8 +436,8 @@ static void sums_are_counted(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct arena *a = arena_new();
-        const struct program *p;
-        const struct func *f;
+        const struct program *p = NULL;
+        const struct func *f = NULL;
         struct err e;
         int bad;
         if (!program_replay(a, table[i].spec, &table[i].step, table[i].step != NULL, &p, &bad, &e)
