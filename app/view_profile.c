@@ -151,8 +151,8 @@ static void put_check(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "result");
     doc_put(d, r->verified ? STYLE_GOOD : STYLE_BAD, r->verified ? "correct" : "not correct");
-    doc_printf(d, STYLE_DIM, width >= 64 ? ", largest error %.1e" : ", error %.1e",
-               r->max_rel_err);
+    if (width >= 64 || !(r->of_bound > 0))
+        doc_printf(d, STYLE_DIM, ", largest error %.1e", r->max_rel_err);
     if (r->of_bound > 0)
         doc_printf(d, STYLE_DIM, ", %.2g of the bound", r->of_bound);
     doc_end(d);

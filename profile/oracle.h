@@ -23,7 +23,8 @@ int oracle_base_tensor(const struct program *p, int tensor);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the seed's data in their
  * layout, everything else with ORACLE_POISON, a NaN that no kernel computes.  o: has the data;
- * NULL = they are made for this once, which fails when they are in a file that is gone (tensor_data). */
+ * NULL = they are made for this once, which fails when they are in a file that is gone
+ * (tensor_data). */
 #define ORACLE_POISON 0x7fcbadadu
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, float *physical, struct err *e);

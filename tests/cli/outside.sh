@@ -10,7 +10,7 @@ records() { "$TILESCOPE" records export 2> /dev/null | grep -c '"kind": "record"
 
 # compiler NAME: a compiler that runs standard input before the real one; $c is what it compiles.
 compiler() {
-    { printf '#!/bin/sh\ncase "$1" in --version) echo %s 1.0; exit;; esac\n' "$1"
+    { printf '#!/bin/sh\ncase "$1" in --version) echo %s 1.0; exit;; -print-*) exit 1;; esac\n' "$1"
       printf 'cd %q || exit\nfor a; do case "$a" in *.c) c=$a;; esac; done\n' "$dir"
       cat
       echo 'exec cc "$@"'; } > "$dir/$1"

@@ -45,7 +45,8 @@ static const char *compiler(const char *name, const char *before)
     const char *path = in_home(name);
     struct str s = {0};
     struct err e;
-    str_printf(&s, "#!/bin/sh\ncase \"$1\" in --version) echo %s 1.0; exit;; esac\n"
+    str_printf(&s, "#!/bin/sh\n"
+                   "case \"$1\" in --version) echo %s 1.0; exit;; -print-*) exit 1;; esac\n"
                    "cd %s\necho >> calls\nfor a; do case \"$a\" in *.c) c=$a;; esac; done\n%s\n"
                    "exec cc \"$@\"\n", name, home, before);
     unlink(in_home("calls"));
