@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every suite and adds up: `tests/run.sh [BUILD_DIR [WORD]]`, only names with WORD in them.
+# Runs every suite and adds up: `tests/run.sh [BUILD_DIR [WORD]]`, only names with WORD in them;
+# =NAME runs the one of that name.
 #
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
 # Two run at a time, except those with "tests/run.sh: alone" in their source (they measure time).
@@ -93,7 +94,10 @@ report() {
     [ "$rc" = 0 ] || echo "    (exit status $rc)"
 }
 
-suites=$(list_suites | grep -F -e "$word")
+case $word in
+=*) suites=$(list_suites | awk -F '\t' -v name="${word#=}" '$1 == name') ;;
+*)  suites=$(list_suites | grep -F -e "$word") ;;
+esac
 alone=()
 running=0
 while IFS=$'\t' read -r name command source; do

@@ -156,6 +156,23 @@ static void one_kernel_twice_is_exactly_one(void **state)
     assert_true(x.low == y.low && x.high == y.high && x.low < x.high);
 }
 
+/* What is twice as fast is half as slow: the bounds of a / b are those of b / a, turned over, but for
+ * what lies between two of the thousand resamples. */
+static void bounds_turn_over_with_the_ratio(void **state)
+{
+    static struct runs runs;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        play(&scripts[COUNT(scripts) - 1], 1.3, seed, &runs);
+        struct ratio r = stats_ratio(runs.a, runs.b, ALL, runs.block, BLOCKS, 1);
+        struct ratio turned = stats_ratio(runs.b, runs.a, ALL, runs.block, BLOCKS, 1);
+        double low = r.low / (1 - STATS_PLACE), high = r.high / (1 + STATS_PLACE);
+        assert_true(low < r.ratio && r.ratio < high);
+        assert_true(fabs(low * turned.high / (1 + STATS_PLACE) - 1) < 1e-4);
+        assert_true(fabs(high * turned.low / (1 - STATS_PLACE) - 1) < 1e-4);
+    }
+}
+
 /* However sure the samples are, half a percent may be the place of the buffers. */
 static void less_than_the_place_of_buffers_is_no_difference(void **state)
 {
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test(equal_kernels_show_no_difference),
         cmocka_unit_test(differences_are_seen),
         cmocka_unit_test(one_kernel_twice_is_exactly_one),
+        cmocka_unit_test(bounds_turn_over_with_the_ratio),
         cmocka_unit_test(less_than_the_place_of_buffers_is_no_difference),
         cmocka_unit_test(few_blocks_give_wide_intervals_or_none),
     };

@@ -1,0 +1,109 @@
+/* Sampling in turns, on works and hooks that write down when they are called: what is hot was called
+ * just before, what is cold was chilled just before. */
+#include "profile/sampling.h"
+#include "kernels/base/arena.h"
+#include "kernels/base/str.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* What happened, in order: 'a' and 'b' ran, 'A' and 'B' were chilled, '|' renewed. */
+static struct str happened;
+
+static void run_a(float *const *buffers)
+{
+    (void)buffers;
+    str_add_char(&happened, 'a');
+}
+
+static void run_b(float *const *buffers)
+{
+    (void)buffers;
+    str_add_char(&happened, 'b');
+}
+
+static bool renew(void *ctx)
+{
+    (void)ctx;
+    str_add_char(&happened, '|');
+    return true;
+}
+
+static void chill(void *ctx, int contender)
+{
+    (void)ctx;
+    str_add_char(&happened, (char)('A' + contender));
+}
+
+/* Samples n contenders; the batches of hot ones are of one call, as these had samples of 1 ms. */
+static struct shared *sampled(const struct request *q, int n)
+{
+    static struct shared sh;
+    struct work work[SERIES_COUNT] = { { .run = run_a }, { .run = n > 1 ? run_b : NULL } };
+    for (int i = 0; i < n; i++) {
+        sh.n_samples[i] = 1;
+        sh.sample[i][0] = 1e-3;
+    }
+    sh.n_sittings = 0;
+    str_clear(&happened);
+    sampling_run(work, q, &(struct sampling_hooks){ renew, chill, NULL }, &sh);
+    return &sh;
+}
+
+static void each_cold_sample_is_chilled(void **state)
+{
+    struct request q = { .cold = true, .min_runs = 6, .most_s = 10 };
+    (void)state;
+    struct shared *sh = sampled(&q, 1);
+    assert_int_equal(sh->n_samples[0], 6);
+    assert_string_equal(str_text(&happened), "aAaAaAaAaAaAa");
+    sampled(&q, 2);
+    assert_int_equal(happened.len, 2 + 2 * 2 * 6);
+    for (size_t i = 2; i < happened.len; i += 2)         /* one is chilled, and that one runs */
+        assert_int_equal(happened.data[i] - 'A', happened.data[i + 1] - 'a');
+}
+
+/* Alone it has the caches for itself: one call after its pages are new, none between samples. */
+static void one_alone_is_heated_once_a_sitting(void **state)
+{
+    struct request q = { .append = true, .min_runs = 5, .most_s = 10 };
+    (void)state;
+    struct shared *sh = sampled(&q, 1);
+    assert_int_equal(sh->n_samples[0], 1 + 5);
+    assert_string_equal(str_text(&happened), "aaaaaa");
+    q.sittings = 3;
+    sh = sampled(&q, 1);
+    assert_int_equal(sh->n_sittings, 5);                 /* no time at all: each is due at once */
+    assert_string_equal(str_text(&happened), "aa|aa|aa|aa|aa");
+}
+
+/* Each drives out what the other had. */
+static void several_are_heated_before_each_sample(void **state)
+{
+    struct request q = { .append = true, .min_runs = 20, .most_s = 10 };
+    int first[2] = {0};
+    (void)state;
+    sampled(&q, 2);
+    assert_int_equal(happened.len, 2 * 2 * 20);
+    for (size_t i = 0; i < happened.len; i += 4) {
+        const char *round = happened.data + i;
+        assert_true(round[0] == round[1] && round[2] == round[3] && round[0] != round[2]);
+        first[round[0] - 'a']++;
+    }
+    assert_true(first[0] > 0 && first[1] > 0);           /* no one always follows the other */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_cold_sample_is_chilled),
+        cmocka_unit_test(one_alone_is_heated_once_a_sitting),
+        cmocka_unit_test(several_are_heated_before_each_sample),
+    };
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    str_free(&happened);
+    return rc;
+}
