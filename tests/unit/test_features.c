@@ -274,6 +274,25 @@ static void div_and_mod_show(void **state)
     arena_free(a);
 }
 
+/* A buffer that is read at two places: what is touched is the box around both. */
+static void both_halves_are_touched(void **state)
+{
+    (void)state;
+    static const char *const line[] = { "loop inline Lo", "loop inline Hi" };
+    struct arena *a = arena_new();
+    struct features x = of_lines(a, "x = input n=64 m=8; lo = slice(x) axis=0 from=0 to=32; "
+                                    "hi = slice(x) axis=0 from=32 to=64; y = add(lo, hi)",
+                                 line, COUNT_OF(line), NULL);
+    assert_int_equal(x.rows, 1);
+    for (int b = 0; b < 2; b++) {
+        const float *column = x.x + b * FEATURES_PER_BUFFER;
+        double elems = column[FEATURE_B0_READ] > 0 ? 64 * 8 : 32 * 8;
+        assert_true(column[FEATURE_B0_READ] > 0 || column[FEATURE_B0_WRITE] > 0);
+        assert_float_equal(column[FEATURE_B0_UNIQUE_BYTES], log2(4 * elems + 1), 1e-4);
+    }
+    arena_free(a);
+}
+
 /* --- Random programs ------------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -490,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_convolution_column_by_column),
         cmocka_unit_test(annotations_change_their_columns),
         cmocka_unit_test(div_and_mod_show),
+        cmocka_unit_test(both_halves_are_touched),
         cmocka_unit_test(borders_have_mean_trips),
         cmocka_unit_test(random_programs),
         cmocka_unit_test(experts_of_all_classes),
