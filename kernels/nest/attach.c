@@ -397,7 +397,7 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
                        g->tensor[t].name);
     if (!r.found)
         return refuse_unread(in, node, tensor, e);
-    if (!low_lives_in_memory(in, t) || (p >= 0 && in->stage[p]->attach == node)) {
+    if (!low_lives_in_memory(in, t)) {
         err_set(e, ERR_STEP, "%s is not fetched from memory: it is computed inside these loops",
                 g->tensor[t].name);
         return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);

@@ -160,6 +160,8 @@ static const struct refusal refusals[] = {
       "at loop H of Conv already", "" },
     { CONV, "loop prefetch Conv Inp at=H", "loop fuse Conv H W", "a prefetch looks ahead", "" },
     { CONV, "loop inline BiasAdd", "loop prefetch ReLU BiasAdd at=H", "it is inlined", "" },
+    { CONV, "loop inline BiasAdd", "loop prefetch Conv BiasAdd at=H", "does not read BiasAdd",
+      "it reads Inp, Ker" },
     { CONV, "loop cache_read Conv Inp at=N", "loop prefetch Conv Inp at=H",
       "reads a tile of Inp that was copied before", "prefetch it at N" },
     { CONV, "loop prefetch Conv Ker at=I", "loop cache_read Conv Ker at=O",

@@ -166,6 +166,11 @@ static void steps_after_it(void **state)
           "    for m.0, m.1 in range(2, 3):  # prefetch A of m.1 + 1" },
         { "loop prefetch C A at=M;loop parallel C M",
           "for m in parallel(8):  # prefetch A of m + 1" },
+        /* What a tile is copied from, at its loop or outside of it. */
+        { "loop cache_read C A at=M;loop prefetch C A at=M",
+          "for m in range(8):  # prefetch A of m + 1" },
+        { "loop cache_read C A at=N;loop prefetch C A at=M",
+          "for m, n in range(8, 8):  # prefetch A of m + 1" },
     };
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct arena *a = arena_new();
