@@ -259,7 +259,7 @@ bool gen_calls_libm(const char *source)
 
 void emit_comment(struct str *out, const char *text)
 {
-    if (str_starts(text, "/*") && strstr(text, "*/") == text + strlen(text) - 2) {
+    if (str_starts(text, "/*") && strstr(text + 2, "*/") == text + strlen(text) - 2) {
         str_printf(out, "%s\n", text);
         return;
     }

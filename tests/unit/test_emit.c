@@ -1,0 +1,104 @@
+/* What stands around the statements of generated C: comments, notes of loops that are written out, and
+ * whether the mathematical library is needed.  Nothing is compiled here (test_gen.c does). */
+#include <string.h>
+
+#include "kernels/gen/emit.h"
+#include "tests/unit/tree_text.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static void comments_end_where_they_should(void **state)
+{
+    static const struct { const char *text, *want; } table[] = {
+        { "plain", "/* plain */\n" },
+        { "two\nlines\n", "/* two\n * lines */\n" },
+        { "/* one already */", "/* one already */\n" },
+        { "/**/", "/**/\n" },
+        { "/* only begins", "/* /* only begins */\n" },
+        { "only ends */", "/* only ends * / */\n" },
+        { "/* two */ x = 1; /* of them */", "/* /* two * / x = 1; /* of them * / */\n" },
+        { "/*/", "/* /* / */\n" },
+        { "*/", "/* * / */\n" },
+        { "", "/*  */\n" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct str out = {0};
+        emit_comment(&out, table[i].text);
+        assert_string_equal(str_text(&out), table[i].want);
+        assert_ptr_equal(strstr(out.data + 2, "*/"), out.data + out.len - 3);
+        str_free(&out);
+    }
+}
+
+/* The C of a tree; the texts live in a. */
+static const char *c_of(struct arena *a, const char *tree)
+{
+    struct gen_opts o = { .target = target_named("avx512") };
+    struct str out = {0};
+    struct err e;
+    if (!gen_c(tree_from_text(a, tree), &o, &out, &e))
+        fail_msg("%s", e.text);
+    const char *copy = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return copy;
+}
+
+/* A loop of one iteration is none; what is left of one that was cut says of which. */
+static void one_iteration_is_no_loop(void **state)
+{
+    static const struct { const char *loops, *has, *has_not; } table[] = {
+        { "for w 8 from 6 to 7\n  C[w] = A[w]\n", "/* W = 6 */", "for (" },
+        { "for w 8 from 6 to 8\n  C[w] = A[w]\n", "for (long w = 6; w < 8; w++)", "/* W = 6" },
+        { "for w 8 unroll from 6 to 7\n  C[w] = A[w]\n", "C[6] = A[6]", "/*" },
+        { "for w 8 unroll from 5 to 7\n  C[w] = A[w]\n", "/* unrolled W(5..6) */", "for (" },
+        { "for w 1\n  C[w] = A[w]\n", "C[0] = A[0]", "/*" },
+        { "for m 2 unroll\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n",
+          "/* unrolled M(2) */", "/* W = 3" },
+        { "for m 2\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n", "/* W = 3 */", "for (long w" },
+        { "for w 8 from 3 to 3\n  C[w] = A[w]\nC[0] = A[1]\n", "C[0] = A[1]", "w" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        const char *c = c_of(a, arena_printf(a, "in A[8]\nout C[8]\n%s", table[i].loops));
+        const char *body = strchr(c, '{');
+        if (!strstr(body, table[i].has) || strstr(body, table[i].has_not))
+            fail_msg("row %d: not \"%s\", or \"%s\", in\n%s", i, table[i].has, table[i].has_not, c);
+        arena_free(a);
+    }
+}
+
+/* Linking against a library that is not needed takes a quarter of a build's time. */
+static void libm_is_linked_for_its_functions_only(void **state)
+{
+    static const struct { const char *value; bool calls; } table[] = {
+        { "A[w] + 1", false }, { "max(A[w], 0)", false }, { "select(w < 3, A[w], 0)", false },
+        { "exp(A[w])", true }, { "tanh(A[w])", true }, { "sqrt(A[w])", true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++)
+        for (int lanes = 0; lanes < 2; lanes++) {
+            struct arena *a = arena_new();
+            const char *c = c_of(a, arena_printf(a, "in A[16]\nout C[16]\nfor w 16%s\n"
+                                                    "  C[w] = %s\n", lanes ? " vectorize" : "",
+                                                 table[i].value));
+            if (gen_calls_libm(c) != table[i].calls)
+                fail_msg("%s: %d\n%s", table[i].value, !table[i].calls, c);
+            arena_free(a);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comments_end_where_they_should),
+        cmocka_unit_test(one_iteration_is_no_loop),
+        cmocka_unit_test(libm_is_linked_for_its_functions_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
