@@ -207,14 +207,6 @@ static uint32_t sat_sum(uint32_t a, uint32_t b, uint32_t c)
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-/* Is it one of the nodes that count as a leaf of a linear form? */
-static bool counts(const struct expr *e)
-{
-    if (e->kind == EXPR_CONST || e->kind == EXPR_ADD)
-        return false;
-    return e->kind != EXPR_MUL || (e->a->kind != EXPR_CONST && e->b->kind != EXPR_CONST);
-}
-
 static void measure(struct node *n)
 {
     const struct expr *e = &n->e;
@@ -222,7 +214,6 @@ static void measure(struct node *n)
     const struct node *a = e->a ? node_of(e->a) : &none, *b = e->b ? node_of(e->b) : &none;
     uint32_t is_divmod = e->kind == EXPR_DIV || e->kind == EXPR_MOD;
     n->n_divmod = sat_sum(a->n_divmod, b->n_divmod, is_divmod);
-    n->n_leaves = sat_sum(a->n_leaves, b->n_leaves, counts(e));
     n->var_mask = a->var_mask | b->var_mask;
     if (e->kind == EXPR_VAR)
         n->var_mask = (uint64_t)1 << (e->var % 64);

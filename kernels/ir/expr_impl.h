@@ -13,8 +13,6 @@ struct node {
     struct expr e;                    /* first: a struct expr * is a struct node * */
     uint32_t hash;
     uint32_t n_divmod;                /* DIV and MOD nodes, every occurrence (saturating) */
-    uint32_t n_leaves;                /* variables and non-linear operators, likewise: constants and
-                                       * the + and * that join a linear form are free */
     uint64_t var_mask;                /* bit (var % 64) of every variable in it */
     const struct expr *simple;        /* its simplified form, NULL = not known yet */
     uint32_t stamp;                   /* epoch in which `with` was set (expr_subst's memo) */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/ir/linear.h"
 #include "kernels/ir/val.h"
 #include "tests/unit/expr_help.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -182,6 +183,62 @@ static void linear_forms(void **state)
     assert_string_equal(expr_text(&s, expr_from_linear(s.p, &l)), "4*x - 3*(y / 2) + 16");
     struct expr_linear zero = expr_linear(s.p, space_expr(&s, "x - x"));
     assert_ptr_equal(expr_from_linear(s.p, &zero), expr_const(s.p, 0));
+}
+
+/* More terms than there is room for at first, of which every other one goes again. */
+static void long_linear_forms(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    struct exprs *p = exprs_new(arena);
+    const struct expr *var[N], *sum = expr_const(p, 7), *odd = sum;
+    int64_t vals[N], coef, want = 7;
+    for (int i = 0; i < N; i++) {
+        var[i] = expr_var(p, arena_printf(arena, "v%d", i), 0, 99);
+        vals[i] = i * i % 97;
+        want += (3 * i + 1) * vals[i];
+    }
+    for (int i = N - 1; i >= 0; i--)
+        sum = expr_add(p, sum, expr_mulc(p, var[i * 7 % N], 3 * (i * 7 % N) + 1));
+    struct expr_linear l = expr_linear(p, sum);
+    assert_int_equal(l.n, N);
+    assert_int_equal(l.rest, 7);
+    for (int i = 0; i < N; i++) {
+        assert_ptr_equal(l.term[i], var[i]);
+        assert_int_equal(l.coef[i], 3 * i + 1);
+    }
+    const struct expr *again = expr_from_linear(p, &l);
+    assert_int_equal(expr_eval(again, vals), want);
+    assert_ptr_equal(expr_simplify(p, sum), again);
+    for (int i = 0; i < N; i += 2)
+        sum = expr_sub(p, sum, expr_mulc(p, var[i], 3 * i + 1));
+    for (int i = 1; i < N; i += 2)
+        odd = expr_add(p, odd, expr_mulc(p, var[i], 3 * i + 1));
+    assert_ptr_equal(expr_simplify(p, sum), expr_simplify(p, odd));
+    for (int i = 0; i < N; i++) {
+        assert_true(expr_coef(p, sum, var[i], &coef));
+        assert_int_equal(coef, i % 2 ? 3 * i + 1 : 0);
+    }
+}
+
+/* Two that grow in turns have memory of their own. */
+static void forms_grow_apart(void **state)
+{
+    (void)state;
+    struct exprs *p = exprs_new(arena);
+    struct scratch_mark mark = scratch_mark(p);
+    struct lin up = lin_new(p), down = lin_new(p);
+    for (int i = 0; i < 100; i++) {
+        const struct expr *v = expr_var(p, arena_printf(arena, "v%d", i), 0, 9);
+        lin_add_term(&up, v, i + 1);
+        lin_add_term(&down, v, -2 * (i + 1));
+    }
+    assert_true(up.n == 100 && down.n == 100 && up.cap >= 100 && down.cap >= 100);
+    for (int i = 0; i < 100; i++)
+        assert_true(up.t[i].coef == i + 1 && down.t[i].coef == -2 * (i + 1));
+    lin_add_lin(&down, &up, 2);
+    assert_int_equal(down.n, 0);
+    scratch_release(p, mark);
 }
 
 static void coefficients(void **state)
@@ -397,7 +454,9 @@ int main(void)
         cmocka_unit_test(a_name_is_copied), cmocka_unit_test(bounds),
         cmocka_unit_test(bounds_saturate), cmocka_unit_test(eval_floors),
         cmocka_unit_test(substitution_is_simultaneous), cmocka_unit_test(shared_parts_are_cheap),
-        cmocka_unit_test(uses), cmocka_unit_test(linear_forms), cmocka_unit_test(coefficients),
+        cmocka_unit_test(uses), cmocka_unit_test(linear_forms),
+        cmocka_unit_test(long_linear_forms), cmocka_unit_test(forms_grow_apart),
+        cmocka_unit_test(coefficients),
         cmocka_unit_test(printed_as_read), cmocka_unit_test(read_generously),
         cmocka_unit_test(errors_point_at_the_word), cmocka_unit_test(errors_suggest),
         cmocka_unit_test(hostile_text_is_refused), cmocka_unit_test(values),
