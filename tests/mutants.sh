@@ -27,11 +27,12 @@ mkdir -p "$src" "$work/survivors"
 
 # What make runs for the two builds: one that counts, one that is changed.
 build_counting() {
-    cat > "$work/count_exit.h" <<< '#include <unistd.h>
-void __gcov_dump(void);
-#define _exit(status) (__gcov_dump(), _exit(status))'
-    make -s -j"$(nproc)" CC=gcc CONFIG=coverage OPT="-O0 --coverage" \
-         EXTRA="-w -include $work/count_exit.h" "$@" > "$work/build.log" 2>&1
+    local head=$work/count_exit.h
+    printf '%s\n' '#include <unistd.h>' 'void __gcov_dump(void);' \
+           '#define _exit(status) (__gcov_dump(), _exit(status))' > "$head.new"
+    cmp -s "$head.new" "$head" || mv "$head.new" "$head"
+    make -s -j"$(nproc)" CC=gcc CONFIG=coverage OPT="-O1 --coverage" EXTRA="-w -include $head" \
+         "$@" > "$work/build.log" 2>&1
 }
 build_changed() {
     make -s CC=gcc CONFIG=mutants OPT=-O2 \
@@ -49,9 +50,13 @@ sources() { find "${folders[@]}" -name '*.c' | sort; }
 
 # --- Which suites execute a line -----------------------------------------------------------------
 
-# One suite in the counting build; its counts go to a folder of its own.
+# One suite in the counting build, unless the programs are those that it was counted with.
 count_suite() {
-    local name=$1 at=$work/counts/${1//\//_} began=$EPOCHREALTIME
+    local name=$1 at=$work/counts/${1//\//_} own=tests/$1 key began=$EPOCHREALTIME
+    [[ $name = test_* ]] && own=build/coverage/tests/$name
+    key=$(cat "$own" build/coverage/tilescope build/coverage/tilescope-runner | cksum)
+    [ "$key" = "$(cat "$at/key" 2> /dev/null)" ] && return
+    rm -rf "$at"
     mkdir -p "$at"
     GCOV_PREFIX=$at GCOV_PREFIX_STRIP=$(tr -cd / <<< "$src" | wc -c) \
         TEST_TIMEOUT=600 tests/run.sh build/coverage "=$name" > "$at/out" 2>&1
@@ -64,19 +69,22 @@ count_suite() {
             $3 == "Source" { file = $4; room = file ~ /^(kernels|profile|explorer|sessions|app)\// }
             room && $1 !~ /[-#=]/ && $2 > 0 { print file, $2 + 0, name }
             room && $1 ~ /#|=/ { print file, $2 + 0 }' > "$at/lines"
-    find "$at" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
-    echo "$(cat "$at/time")  $(wc -l < "$at/lines") lines  $(tail -n 1 "$at/out")"
+    rm -rf "$at/build"
+    echo "$key" > "$at/key"
+    echo "$(cat "$at/time")  $(tail -n 1 "$at/out")"
 }
 
 count_all() {
-    local suites
+    local suites at
     build_counting all tests || { tail "$work/build.log"; exit 1; }
-    rm -rf "$work/counts"
     suites=$(basename -s .c tests/unit/test_*.c
              find tests/cli -name '*.sh' -perm -u+x -printf 'cli/%f\n')
     export -f count_suite
     export work src
     xargs -P "$(nproc)" -I{} bash -c 'count_suite "$1"' - {} <<< "$suites"
+    for at in "$work"/counts/*; do
+        grep -qxF "${at##*/}" <<< "${suites//\//_}" || rm -rf "$at"       # a suite that is gone
+    done
     sort -k 2n "$work"/counts/*/time > "$times"
     awk '{ line = $1 " " $2; suites[line] = suites[line] ($3 == "" ? "" : " " $3)
            if ($3 != "" && !seen[$1, $3]++) whole[$1] = whole[$1] " " $3 }
@@ -100,7 +108,7 @@ run_suite() {
     case $1 in
     test_*) build_changed "build/mutants/tests/$1" || return 1 ;;
     esac
-    TEST_TIMEOUT=$(awk -v s="$2" 'BEGIN { print int(20 + 4 * s) }') \
+    TEST_TIMEOUT=$(awk -v s="$2" 'BEGIN { t = 20 + 4 * s; print int(t < 180 ? t : 180) }') \
         tests/run.sh build/mutants "=$1" > "$work/out.txt" 2>&1 && return 0
     grep -q 'no end after' "$work/out.txt" && return 2
     return 1

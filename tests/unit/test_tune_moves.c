@@ -1,0 +1,189 @@
+/* Where strategies start from, on made-up landscapes that watch them: no layout twice in a batch of
+ * drawn ones, and walks that begin at points that were measured in the same layout. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/tune/strategy.h"
+#include "tests/unit/tune_landscape.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { ARMS = 64, TRIALS = 512 };
+
+/* What is known of an arm: whether it is open, what was measured in it, and the best of that. */
+struct watched {
+    bool closed;
+    int n, best;
+    struct land_point point[TRIALS];
+    double ms[TRIALS];
+};
+
+static struct watched watched[ARMS];
+static struct tune_problem plain;        /* what the landscape does itself */
+static struct land_point moved;          /* what the last move led to */
+
+/* Of the walks of some searches: how many there were; began at a point not measured in their layout;
+ * were the first ones of a layout, with one batch measured or less; began where a layout was left; and
+ * how much slower than the mean of their layout those began that did not begin at its best. */
+static struct { int arm, measured, walks, strange, first, at_once, early, again, again_at_best, others;
+                double slower; } seen;
+
+static void use(int arm)
+{
+    assert_in_range(arm, 0, ARMS - 1);
+    if (watched[arm].closed)
+        fail_msg("layout %d is used after it was closed", arm);
+}
+
+static int watch_open(void *ctx, const int64_t *factor)
+{
+    int arm = plain.arm_open(ctx, factor);
+    watched[arm].closed = false;
+    return arm;
+}
+
+static void watch_close(void *ctx, int arm)
+{
+    use(arm);
+    watched[arm].closed = true;
+    plain.arm_close(ctx, arm);
+}
+
+static void watch_draw(void *ctx, int arm, struct rng *r, void *point)
+{
+    use(arm);
+    plain.point_draw(ctx, arm, r, point);
+}
+
+/* A step of a walk from `point`: its first one, unless the point is what the last step led to. */
+static void note_step(int arm, const struct land_point *point)
+{
+    const struct watched *w = &watched[arm];
+    int at = -1;
+    double sum = 0;
+    use(arm);
+    if (arm == seen.arm && memcmp(point, &moved, sizeof moved) == 0)
+        return;
+    for (int i = 0, n = 0; i < w->n; i++) {
+        if (memcmp(point, &w->point[i], sizeof *point) == 0 && isfinite(w->ms[i]))
+            at = i;
+        sum += isfinite(w->ms[i]) ? (log(w->ms[i]) - sum) / ++n : 0;
+    }
+    seen.walks++;
+    seen.strange += at < 0;
+    if (at >= 0 && at != w->best) {
+        seen.others++;
+        seen.slower += log(w->ms[at]) - sum;
+    }
+    if (arm != seen.arm) {
+        seen.first++;
+        seen.at_once += w->n == TUNE_TOP;
+        seen.early += w->n < TUNE_TOP;
+        seen.again += arm != seen.measured && w->n >= TUNE_TOP;
+        seen.again_at_best += arm != seen.measured && at == w->best;
+    }
+    seen.arm = arm;
+}
+
+static void watch_mutate(void *ctx, int arm, struct rng *r, void *point)
+{
+    note_step(arm, point);
+    plain.point_mutate(ctx, arm, r, point);
+    moved = *(struct land_point *)point;
+}
+
+static void watch_move(void *ctx, int arm, void *point, int knob, int direction)
+{
+    note_step(arm, point);
+    plain.point_move(ctx, arm, point, knob, direction);
+}
+
+static void watch_measured(void *ctx, const struct tune_candidate *c)
+{
+    struct watched *w = &watched[c->arm];
+    (void)ctx;
+    use(c->arm);
+    if (!c->point)
+        return;
+    assert_in_range(w->n, 0, TRIALS - 1);
+    w->point[w->n] = *(const struct land_point *)c->point;
+    w->ms[w->n] = c->ms;
+    if (c->ms < w->ms[w->best])
+        w->best = w->n;
+    w->n++;
+    seen.measured = c->arm;
+}
+
+/* A search over eight layouts, or one, whose model ranks after the first batch. */
+static void search(const char *strategy, bool fixed, bool failures, int budget, uint64_t seed)
+{
+    struct landscape *l = xcalloc(1, sizeof *l);
+    *l = (struct landscape){ .seed = seed, .values = 8, .extent = 2, .model = true, .fixed = fixed,
+                             .failures = failures, .learn_after = 8, .noise = 0.3 };
+    struct search_opts o = { .budget = budget, .seed = seed, .strategy = strategy };
+    struct search_sink sink = { .measured = watch_measured };
+    struct search *s;
+    struct err e = {0};
+    memset(watched, 0, sizeof watched);
+    seen.arm = seen.measured = -1;
+    landscape_open(l);
+    plain = l->problem;
+    l->problem.arm_open = watch_open;
+    l->problem.arm_close = watch_close;
+    l->problem.point_draw = watch_draw;
+    l->problem.point_mutate = watch_mutate;
+    l->problem.point_move = watch_move;
+    assert_true(search_new(&l->problem, &o, NULL, 0, &sink, &l->cancel, &s, &e));
+    assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
+    search_free(s);
+    free(l);
+}
+
+/* Of a layout that was drawn twice, one would be closed while the other is searched. */
+static void no_layout_twice_in_a_batch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < strategy_count(); i++)
+        for (uint64_t seed = 1; seed <= 2 && !strategy_get(i)->ordered; seed++)
+            search(strategy_get(i)->name, false, false, 120, seed);
+}
+
+/* Random points until there is a batch to walk from; then from a measured one; and from the best when
+ * the search comes back to a layout. */
+static void walks_begin_at_measured_points(void **state)
+{
+    static const char *const walkers[] = { "sa", "q" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(walkers); i++)
+        for (int fixed = 0; fixed < 2; fixed++) {
+            memset(&seen, 0, sizeof seen);
+            for (uint64_t seed = 1; seed <= 3; seed++)
+                search(walkers[i], fixed, true, i ? 120 : 300, seed);
+            print_message("# %s: %d walks, %d first ones, %d where it was before\n", walkers[i],
+                          seen.walks, seen.first, seen.again);
+            assert_true(seen.walks > 100 && seen.first >= 3);
+            assert_int_equal(seen.strange, 0);
+            assert_int_equal(seen.early, 0);
+            assert_true(!fixed || seen.at_once == seen.first);
+            assert_true(fixed || i || seen.again > 0);
+            if (i == 0)
+                assert_int_equal(seen.again_at_best, seen.again);
+            else
+                assert_true(seen.slower < 0 && seen.others > 100);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_layout_twice_in_a_batch),
+        cmocka_unit_test(walks_begin_at_measured_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
