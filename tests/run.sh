@@ -5,6 +5,7 @@
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
 # Two run at a time, except those with "tests/run.sh: alone" in their source (they measure time).
 # A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
+# Suites end with this script, however it ends (setpriv: with their parent).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/release}
@@ -14,7 +15,7 @@ jobs=2
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+trap 'kill $(jobs -p) 2> /dev/null; exit 130' INT TERM
 mkdir -p "$work/home"
 export HOME=$work/home TMPDIR=$work TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
 export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
@@ -65,7 +66,8 @@ run_suite() {
     began=$(date +%s%N)
     # The leak checker cannot stop the threads of an OpenMP runtime that came with a kernel.
     [ "$name" = test_gen ] && local -x ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-    timeout -k 5 "$limit" "$command" > "$base.out" 2>&1 < /dev/null
+    setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL "$command" \
+        > "$base.out" 2>&1 < /dev/null
     rc=$?
     [ $rc = 124 ] && echo "# no end after $limit s" >> "$base.out"
     local counts
@@ -115,7 +117,8 @@ while IFS=$'\t' read -r name command source; do
 done <<< "$suites"
 wait
 for ((i = 0; i < ${#alone[@]}; i += 2)); do
-    run_suite "${alone[i]}" "${alone[i + 1]}"
+    run_suite "${alone[i]}" "${alone[i + 1]}" &
+    wait $!                                # a trap does not wait for it
 done
 
 cat "$work"/*.count 2> /dev/null | awk '

@@ -20,6 +20,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
+#include "tests/unit/fork_child.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -392,7 +393,7 @@ static void streams_are_files(void **state)
     char fifo[512];
     snprintf(fifo, sizeof fifo, "%s", in_dir("fifo"));
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0)
         _exit(file_write_atomic(fifo, "through", 7, &e) ? 0 : 1);
     assert_true(file_read(fifo, 9, &out, &e));

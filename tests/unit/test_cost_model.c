@@ -15,6 +15,7 @@
 #include "explorer/model/rank.h"
 #include "explorer/model/xgb.h"
 #include "kernels/base/rng.h"
+#include "tests/unit/fork_child.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -410,7 +411,7 @@ static void a_forked_child_trains(void **state)
     struct cost_model *m = fresh(1);
     int status;
     teach(a, &r, m, 40);
-    pid_t child = fork();
+    pid_t child = fork_child();
     assert_true(child >= 0);
     if (child == 0) {
         struct err e;
@@ -458,7 +459,7 @@ static void a_machine_without_the_library(void **state)
     assert_non_null(f);
     fputs("this is no library\n", f);
     fclose(f);
-    pid_t child = fork();
+    pid_t child = fork_child();
     assert_true(child >= 0);
     if (child == 0) {
         setenv("LD_LIBRARY_PATH", dir, 1);

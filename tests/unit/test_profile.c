@@ -18,6 +18,7 @@
 #include "profile/child_impl.h"
 #include "profile/objcache.h"
 #include "profile/perfevent.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail
@@ -724,7 +725,7 @@ static void child_dies_with_its_parent(void **state)
     float child = 0;
     (void)state;
     assert_int_equal(pipe(fd), 0);
-    pid_t parent = fork();
+    pid_t parent = fork_child();
     if (parent == 0)
         parent_to_be_killed(b.so_path, fd[1]);
     assert_int_equal(read(fd[0], &child, sizeof child), sizeof child);

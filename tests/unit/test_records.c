@@ -19,6 +19,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
 #include "sessions/records_impl.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/records_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -303,7 +304,7 @@ static void runs_and_states(void **state)
 /* Runs body in a child, with the records open there; its pid. */
 static pid_t in_child(void (*body)(struct records *r, int fd), int fd)
 {
-    pid_t pid = fork();
+    pid_t pid = fork_child();
     if (pid == 0) {
         struct records *r = NULL;
         struct err e;
@@ -436,7 +437,7 @@ static void made_while_it_is_opened(void **state)
     struct records *r;
     struct err e;
     assert_int_equal(pipe(go) + pipe(made), 0);
-    pid_t pid = fork();
+    pid_t pid = fork_child();
     if (pid == 0) {
         close(go[1]);
         bool ok = read(go[0], &byte, 1) == 1 && records_open(path, &r, &e);
@@ -707,7 +708,7 @@ static void read_only_folder(void **state)
             write_text(log, "a log that was left", 19);
         chmod(path, 0444);
         chmod(dir, 0555);
-        pid_t pid = fork();
+        pid_t pid = fork_child();
         if (pid == 0)
             _exit(look_around(log_left));
         waitpid(pid, &status, 0);

@@ -19,6 +19,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "sessions/session.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -1007,7 +1008,7 @@ static void test_kill(void **state)
     struct rng r = rng_seed(seed);
     struct err e;
     assert_int_equal(pipe(end), 0);
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0)
         child_works(end[1]);
     close(end[1]);
@@ -1105,7 +1106,7 @@ static void test_kill_far_away(void **state)
     struct err e;
     memset(name, 'd', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         bool ok = chdir(state_dir) == 0;
         for (int i = 0; i < 6; i++)
@@ -1229,7 +1230,7 @@ static void test_kill_while_saving(void **state)
     assert_true(session_new(GMM, &s, &e));
     assert_true(session_save(s, str_text(&path), &e));
     for (int i = 0; i < 10; i++) {
-        pid_t child = fork();
+        pid_t child = fork_child();
         if (child == 0)
             for (;;) {
                 enum command_effect effect;

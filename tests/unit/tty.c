@@ -20,6 +20,7 @@
 #include "app/text.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -79,8 +80,10 @@ struct tty *tty_start(const struct tty_opts *o)
         fail_msg("no pipe");
     t->w = o->w;
     t->h = o->h;
+    pid_t parent = getpid();
     t->pid = forkpty(&t->master, NULL, NULL, &ws);
     if (t->pid == 0) {
+        end_with_parent(parent);
         close(idle[0]);
         run_program(o, idle[1]);
     }

@@ -1,0 +1,20 @@
+#include "tests/unit/fork_child.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+void end_with_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)              /* it ended before */
+        _exit(1);
+}
+
+pid_t fork_child(void)
+{
+    pid_t parent = getpid(), child = fork();
+    if (child == 0)
+        end_with_parent(parent);
+    return child;
+}
