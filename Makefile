@@ -6,6 +6,7 @@
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
+#   make mutants      random changes of the sources: do the suites see them?  MUTANTS="N SEED FOLDER..."
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; 3 minutes)
 #   make monkey       random keys on the screen, MONKEY="KEYS SEED"; CONFIG=asan, CONFIG=tsan
@@ -84,7 +85,7 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan monkey trust conformance appendix1 hunt bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -237,6 +238,10 @@ $(B)/tests/trust: $(B)/tests/conformance/trust.o $(B)/tests/hunt/draw.o $(TEST_L
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 appendix1: all
 	@tests/conformance/appendix1.sh
+# Each in a copy of the sources in build/mutants; what survives lies in build/mutants/survivors.
+MUTANTS ?= 20 1
+mutants: deps
+	@tests/mutants.sh $(MUTANTS)
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance

@@ -16,7 +16,10 @@ count=${1:-20} seed=${2:-1}
 shift $(($# < 2 ? $# : 2))
 rooms=(kernels profile explorer sessions app)
 folders=("${@:-${rooms[@]}}")
-[[ "$count $seed" =~ ^[1-9][0-9]*\ [0-9]+$ ]] || { echo "usage: $0 [N [SEED [FOLDER...]]]"; exit 2; }
+if ! [[ "$count $seed" =~ ^[1-9][0-9]*\ [0-9]+$ ]]; then
+    echo "usage: $0 [N [SEED [FOLDER...]]]"
+    exit 2
+fi
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
 work=$PWD/build/mutants
@@ -59,7 +62,8 @@ count_suite() {
     rm -rf "$at"
     mkdir -p "$at"
     GCOV_PREFIX=$at GCOV_PREFIX_STRIP=$(tr -cd / <<< "$src" | wc -c) \
-        TEST_TIMEOUT=600 tests/run.sh build/coverage "=$name" > "$at/out" 2>&1
+        TEST_TIMEOUT=600 setpriv --pdeathsig TERM \
+        tests/run.sh build/coverage "=$name" > "$at/out" 2>&1
     awk -v name="$name" -v took="$EPOCHREALTIME $began" \
         'BEGIN { split(took, t, " "); printf "%s %.1f\n", name, t[1] - t[2] }' > "$at/time"
     cp -rs "$src/build/coverage/." "$at/build/coverage" 2> /dev/null
@@ -81,7 +85,7 @@ count_all() {
              find tests/cli -name '*.sh' -perm -u+x -printf 'cli/%f\n')
     export -f count_suite
     export work src
-    xargs -P "$(nproc)" -I{} bash -c 'count_suite "$1"' - {} <<< "$suites"
+    xargs -P "$(nproc)" -I{} setpriv --pdeathsig TERM bash -c 'count_suite "$1"' - {} <<< "$suites"
     for at in "$work"/counts/*; do
         grep -qxF "${at##*/}" <<< "${suites//\//_}" || rm -rf "$at"       # a suite that is gone
     done
@@ -109,7 +113,7 @@ run_suite() {
     test_*) build_changed "build/mutants/tests/$1" || return 1 ;;
     esac
     TEST_TIMEOUT=$(awk -v s="$2" 'BEGIN { t = 20 + 4 * s; print int(t < 180 ? t : 180) }') \
-        tests/run.sh build/mutants "=$1" > "$work/out.txt" 2>&1 && return 0
+        setpriv --pdeathsig TERM tests/run.sh build/mutants "=$1" > "$work/out.txt" 2>&1 && return 0
     grep -q 'no end after' "$work/out.txt" && return 2
     return 1
 }

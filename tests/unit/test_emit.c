@@ -1,5 +1,5 @@
-/* What stands around the statements of generated C: comments, notes of loops that are written out, and
- * whether the mathematical library is needed.  Nothing is compiled here (test_gen.c does). */
+/* What stands around the statements of generated C: comments, notes of loops that are written out,
+ * and whether the mathematical library is needed.  Nothing is compiled here (test_gen.c does). */
 #include <string.h>
 
 #include "kernels/gen/emit.h"
@@ -59,7 +59,8 @@ static void one_iteration_is_no_loop(void **state)
         { "for w 1\n  C[w] = A[w]\n", "C[0] = A[0]", "/*" },
         { "for m 2 unroll\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n",
           "/* unrolled M(2) */", "/* W = 3" },
-        { "for m 2\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n", "/* W = 3 */", "for (long w" },
+        { "for m 2\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n", "/* W = 3 */",
+          "for (long w" },
         { "for w 8 from 3 to 3\n  C[w] = A[w]\nC[0] = A[1]\n", "C[0] = A[1]", "w" },
     };
     (void)state;

@@ -1,5 +1,5 @@
-/* What tests start ends with them, also when they are killed: nothing is left that takes a core from
- * the next suite. */
+/* What tests start ends with them, also when they are killed: nothing is left that takes a core
+ * from the next suite. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

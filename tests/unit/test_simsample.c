@@ -1,5 +1,5 @@
-/* Which iterations of marked loops are simulated, without a kernel: samples at random places, what is
- * said of a budget that does not suffice, more loops than can be sampled. */
+/* Which iterations of marked loops are simulated, without a kernel: samples at random places, what
+ * is said of a budget that does not suffice, more loops than can be sampled. */
 #include <math.h>
 #include <stdio.h>
 
@@ -49,7 +49,7 @@ static int places(uint64_t seed, int at[PLACES])
     return n;
 }
 
-/* A kernel that repeats itself every so many iterations must not meet a sample that does so, too. */
+/* A kernel that repeats itself every so many iterations must not meet samples that do as well. */
 static void samples_begin_at_random_places(void **state)
 {
     int one[PLACES], same[PLACES], other[PLACES];
@@ -67,7 +67,7 @@ static void samples_begin_at_random_places(void **state)
     assert_true(distances > n / 2);
 }
 
-/* Two loops, of which the second is small and simulated whole; "" exactly when the budget is kept. */
+/* Two loops, of which the second is small and simulated whole. */
 static void a_word_when_the_budget_is_not_kept(void **state)
 {
     struct sample_loop loop[] = { { 20000, 50 }, { 100, 20 } };

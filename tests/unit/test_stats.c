@@ -156,8 +156,8 @@ static void one_kernel_twice_is_exactly_one(void **state)
     assert_true(x.low == y.low && x.high == y.high && x.low < x.high);
 }
 
-/* What is twice as fast is half as slow: the bounds of a / b are those of b / a, turned over, but for
- * what lies between two of the thousand resamples. */
+/* What is twice as fast is half as slow: the bounds of a / b are those of b / a, turned over, but
+ * for what lies between two of the thousand resamples. */
 static void bounds_turn_over_with_the_ratio(void **state)
 {
     static struct runs runs;

@@ -28,11 +28,14 @@ static struct watched watched[ARMS];
 static struct tune_problem plain;        /* what the landscape does itself */
 static struct land_point moved;          /* what the last move led to */
 
-/* Of the walks of some searches: how many there were; began at a point not measured in their layout;
- * were the first ones of a layout, with one batch measured or less; began where a layout was left; and
- * how much slower than the mean of their layout those began that did not begin at its best. */
-static struct { int arm, measured, walks, strange, first, at_once, early, again, again_at_best, others;
-                double slower; } seen;
+/* Walks, counted: those that began at a point not measured in their layout; the first ones of a
+ * layout, with one batch measured or less; those that came back to a layout, and from its best;
+ * those that did not begin at the best, and how much slower they began than the mean of their
+ * layout (a logarithm). */
+static struct {
+    int arm, measured, walks, strange, first, at_once, early, again, again_at_best, others;
+    double slower;
+} seen;
 
 static void use(int arm)
 {
@@ -154,8 +157,8 @@ static void no_layout_twice_in_a_batch(void **state)
             search(strategy_get(i)->name, false, false, 120, seed);
 }
 
-/* Random points until there is a batch to walk from; then from a measured one; and from the best when
- * the search comes back to a layout. */
+/* Random points until there is a batch to walk from; then from a measured one; annealing from the
+ * best when the search comes back to a layout. */
 static void walks_begin_at_measured_points(void **state)
 {
     static const char *const walkers[] = { "sa", "q" };
