@@ -28,11 +28,19 @@ map=$work/coverage.txt                    # FILE LINE SUITE...; LINE 0: of all o
 times=$work/times.txt                     # SUITE SECONDS, ascending
 mkdir -p "$src" "$work/survivors"
 
-# What make runs for the two builds: one that counts, one that is changed.
+# What make runs for the two builds: one that counts, one that is changed.  A process that ends by
+# _exit has counts as well, and so has a runner, which is killed: up to its last reply (send).
 build_counting() {
-    local head=$work/count_exit.h
-    printf '%s\n' '#include <unistd.h>' 'void __gcov_dump(void);' \
-           '#define _exit(status) (__gcov_dump(), _exit(status))' > "$head.new"
+    local head=$work/count.h
+    cat > "$head.new" << 'END'
+#include <sys/socket.h>
+#include <unistd.h>
+void __gcov_dump(void);
+void __gcov_reset(void);
+#define _exit(status) (__gcov_dump(), _exit(status))
+#undef MSG_NOSIGNAL
+#define MSG_NOSIGNAL (__gcov_dump(), __gcov_reset(), 0x4000)
+END
     cmp -s "$head.new" "$head" || mv "$head.new" "$head"
     make -s -j"$(nproc)" CC=gcc CONFIG=coverage OPT="-O1 --coverage" EXTRA="-w -include $head" \
          "$@" > "$work/build.log" 2>&1
