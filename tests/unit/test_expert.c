@@ -149,6 +149,8 @@ static const struct { const char *what, *text, *says; } wrong[] = {
     { "unknown operator", "expert: 1\nfor: [gmmm]\nsteps: [x]\n", "gmmm" },
     { "unknown loop", HEAD "steps:\n- {for: ever, step: x}\n", "ever" },
     { "two names in one let", HEAD "let: [{a: 1, b: 2}]\nsteps: [x]\n", "let" },
+    { "a step that is a list", HEAD "steps:\n- {step: [x]}\n", "step" },
+    { "a step without its line", HEAD "steps:\n- {if: padded}\n", "step" },
     { "version", "expert: 2\nfor: [gmm]\nsteps: [x]\n", "expert" },
 };
 

@@ -84,6 +84,10 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in \xc2\x9b:2; node Frob \xc2\x9b > y mode~\x07; out y", "no statement for" },
     { 13, "in x:2; node Relu z\x1b > y; out y", "input z\\x1b is nothing that" },
     /* refused, by name */
+    { 13, "in a:2; in b:2; in c:2; in d:2; node Mean a b c d > y; out y",
+      "y = affine(add_4) mul=0.25 " },
+    { 13, "in a:2; in b:2; in c:2; node Sum a b c > y; out y", "y = add(add_2, c)\n" },
+    { 13, "in a:2; in b:2; in c:2; node Min a b c > y; out y", "y = min(min, c)\n" },
     { 13, "in x:2,3; node Frob x > y; out y", "no statement for this operator" },
     { 13, "in x:2,3; in s:2; node Reshape x s > y; out y", "its input s has to be a constant" },
     { 13, "in x:2,3; node Relu z > y; out y", "node y (Relu): input z is nothing that" },
