@@ -21,6 +21,8 @@ if ! [[ "$count $seed" =~ ^[1-9][0-9]*\ [0-9]+$ ]]; then
     exit 2
 fi
 unset MAKEFLAGS MAKELEVEL MFLAGS
+# Asked once: an answer that changes would build everything anew.
+isl=$(pkg-config --exists isl && echo -lisl)
 
 work=$PWD/build/mutants
 src=$work/src
@@ -42,11 +44,11 @@ void __gcov_reset(void);
 #define MSG_NOSIGNAL (__gcov_dump(), __gcov_reset(), 0x4000)
 END
     cmp -s "$head.new" "$head" || mv "$head.new" "$head"
-    make -s -j"$(nproc)" CC=gcc CONFIG=coverage OPT="-O1 --coverage" EXTRA="-w -include $head" \
-         "$@" > "$work/build.log" 2>&1
+    make -s -j"$(nproc)" CC=gcc CONFIG=coverage ISL="$isl" OPT="-O1 --coverage" \
+         EXTRA="-w -include $head" "$@" > "$work/build.log" 2>&1
 }
 build_changed() {
-    make -s CC=gcc CONFIG=mutants OPT=-O2 \
+    make -s CC=gcc CONFIG=mutants ISL="$isl" OPT=-O2 \
          EXTRA="-Werror=incompatible-pointer-types -Werror=int-conversion" "$@" \
          > "$work/build.log" 2>&1
 }

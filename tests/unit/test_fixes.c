@@ -16,7 +16,7 @@ static void axes_by_name_are_told_as_numbers(void **state)
         { "a = input n=4; x = input p=3 q=5; y = slice(x) axis=q from=0 to=2",
           "axis=1 is dimension Q" },
         { "a = input n=4; x = input p=3 q=5; y = softmax(x) axis=r", "0 for P, 1 for Q" },
-        { "a = input n=4; b = input p=2 q=3; c = input p=2 q=5; y = concat(b, c) axis=q",
+        { "a = input n=4; b = input p=2 q=3; c = input r=2 s=5; y = concat(b, c) axis=q",
           "axis=1 is dimension Q" },
     };
     (void)state;
