@@ -53,8 +53,10 @@ build_changed() {
          > "$work/build.log" 2>&1
 }
 
-# The sources as they are, with their times, so that make builds only what differs.
+# The sources as they are, with their times, so that make builds only what differs.  The object of a
+# change that a run left behind when it was ended is newer than its source.
 copy_sources() {
+    [ -f "$work/changed" ] && rm -f "$src/$(cat "$work/changed")" "$work/changed"
     find "$src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     tar cf - --exclude=./build --exclude=./.git . | tar xf - -C "$src"
 }
@@ -150,11 +152,12 @@ restore() {
     cp "$work/old.o" "$object"
 }
 
-# Sets by: the suite that failed, or nothing.
+# Sets by: the suite that failed, or nothing; asked: how many there were.
 find_killer() {
     local suite seconds rc
-    by=
+    by= asked=0
     while read -r suite seconds; do
+        asked=$((asked + 1))
         run_suite "$suite" "$seconds"
         rc=$?
         if [ $rc = 0 ]; then
@@ -179,6 +182,7 @@ try() {
     cp "$object" "$work/old.o"
     old=$(sed -n "${line}p" "$file")
     printf '%s\n' "$new" > "$work/new.txt"
+    echo "$object" > "$work/changed"
     change
     if ! build_changed "$object" || cmp -s "$object" "$work/old.o"; then
         restore
@@ -187,7 +191,7 @@ try() {
     n=$((n + 1))
     if build_changed all; then find_killer; else by="the linker"; fi
     printf '%3d  %s:%d  %s  ->  %s  %s\n' "$n" "$file" "$line" "$(trim "$old")" "$(trim "$new")" \
-        "${by:+killed by }${by:-SURVIVED}"
+        "${by:+killed by }${by:-SURVIVED $asked suites}"
     echo "${file%%/*} ${by:+killed}" >> "$work/verdicts.txt"
     [ -n "$by" ] || diff -u --label "a/$file" --label "b/$file" "$work/old.c" "$file" \
         > "$work/survivors/$(printf %03d "$n").diff"
