@@ -36,12 +36,14 @@ static bool decode(const char *s, struct str *out)
 /* Of lengths that leave 0, 1 and 2 bytes behind the last three. */
 static void a_nest_is_copied(void **state)
 {
-    static const char *const spec[] = { "gmm m=6 k=7 n=8", "gmm m=16 k=7 n=8", "gmm m=100 k=7 n=8" };
+    static const int rows[] = { 6, 16, 100 };
     struct str text = {0};
     bool left[3] = {false};
     (void)state;
     for (int i = 0; i < 3; i++) {
-        const char *const argv[] = { "--no-auto", spec[i], NULL };
+        char spec[40], range[80];
+        snprintf(spec, sizeof spec, "gmm m=%d k=7 n=8", rows[i]);
+        const char *const argv[] = { "--no-auto", spec, NULL };
         struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
         str_clear(&t->bytes);
         tty_press(t, "y");
@@ -49,8 +51,7 @@ static void a_nest_is_copied(void **state)
         const char *at = strstr(str_text(&t->bytes), "\033]52;c;");
         assert_non_null(at);
         assert_true(decode(at + 7, &text));
-        char range[80];
-        snprintf(range, sizeof range, "for m, n in range(%d, 8):\n", i == 0 ? 6 : i == 1 ? 16 : 100);
+        snprintf(range, sizeof range, "for m, n in range(%d, 8):\n", rows[i]);
         if (!strstr(str_text(&text), range) || !strstr(str_text(&text), "C[m][n] += A[m][k]"))
             fail_msg("%s", str_text(&text));
         assert_int_equal(strlen(str_text(&text)), text.len);

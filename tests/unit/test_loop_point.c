@@ -1,4 +1,4 @@
-/* Points of loop spaces: what a random change of one changes, and what a child has of its parents. */
+/* Points of loop spaces: what a random change changes, and what a child has of its parents. */
 #include <string.h>
 
 #include "explorer/space/loop_space.h"

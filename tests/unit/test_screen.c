@@ -1,0 +1,86 @@
+/* The list of branches with what was measured on them, and steps that the screen is opened with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "app/view.h"
+#include "tests/unit/model_help.h"
+#include "tests/unit/tty.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=64 k=32 n=48"
+
+static void measured(struct model *m, double ms, bool verified)
+{
+    struct history *h = m->session->history;
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = verified };
+    r.latency.runs = 9;
+    r.latency.median_ms = r.latency.min_ms = r.latency.max_ms = ms;
+    history_set_measured(h, history_current(h)->id, &r);
+}
+
+/* The best time of each branch: of what is right, wherever on the branch it was measured. */
+static void branches_show_their_best_times(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "B");
+    assert_shows(m, "main                             0           -");
+    press(m, "Esc");
+    measured(m, 7, true);
+    press(m, "p");
+    measured(m, 3, true);
+    press(m, ": l o o p Space u n r o l l Space C Space K Enter");
+    measured(m, 5, true);
+    press(m, "b tiled Enter");
+    press(m, ": l o o p Space s p l i t Space C Space N Space 4 Enter");
+    measured(m, 1, false);
+    press(m, "B");
+    assert_shows(m, "main                             2     3.00 ms");
+    assert_shows(m, "tiled                            3     3.00 ms");
+    press(m, "Esc");
+    measured(m, 2, true);
+    press(m, "B");
+    assert_shows(m, "main                             2     3.00 ms");
+    assert_shows(m, "tiled                            3     2.00 ms");
+    model_free(m);
+}
+
+/* They are work that no file has: an autosave has them before the first key. */
+static void steps_of_the_command_line_are_safe_at_once(void **state)
+{
+    (void)state;
+    char file[] = "/tmp/ts-steps-XXXXXX";
+    const char *const argv[] = { "--no-auto", GMM, "--steps", file, NULL };
+    static const char line[] = "loop parallel C M\n";
+    struct autosave found[4];
+    int fd = mkstemp(file);
+    assert_true(fd >= 0 && write(fd, line, sizeof line - 1) == sizeof line - 1);
+    close(fd);
+    int before = session_autosaves(found, 4);
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    tty_assert_shows(t, "parallel");
+    tty_kill(t, 9);
+    assert_int_equal(tty_end(t), -1);
+    unlink(file);
+    assert_int_equal(session_autosaves(found, 4), before + 1);
+    struct session *s = NULL;
+    struct err e;
+    assert_true(session_recover(&found[0], &s, &e));
+    assert_string_equal(history_current(s->history)->step, "loop parallel C M");
+    session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_show_their_best_times),
+        cmocka_unit_test(steps_of_the_command_line_are_safe_at_once),
+    };
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
