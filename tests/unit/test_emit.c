@@ -35,10 +35,11 @@ static void comments_end_where_they_should(void **state)
     }
 }
 
-/* The C of a tree; the texts live in a. */
-static const char *c_of(struct arena *a, const char *tree)
+/* The C of a tree with vectors of so many floats; the texts live in a. */
+static const char *c_of(struct arena *a, const char *tree, int lanes)
 {
     struct gen_opts o = { .target = target_named("avx512") };
+    o.target.vector_floats = lanes;
     struct str out = {0};
     struct err e;
     if (!gen_c(tree_from_text(a, tree), &o, &out, &e))
@@ -66,12 +67,27 @@ static void one_iteration_is_no_loop(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct arena *a = arena_new();
-        const char *c = c_of(a, arena_printf(a, "in A[8]\nout C[8]\n%s", table[i].loops));
+        const char *c = c_of(a, arena_printf(a, "in A[8]\nout C[8]\n%s", table[i].loops), 16);
         const char *body = strchr(c, '{');
         if (!strstr(body, table[i].has) || strstr(body, table[i].has_not))
             fail_msg("row %d: not \"%s\", or \"%s\", in\n%s", i, table[i].has, table[i].has_not, c);
         arena_free(a);
     }
+}
+
+/* Lanes are told of where there are vectors, and loops of one float each where there are none. */
+static void notes_tell_of_lanes(void **state)
+{
+    static const char tree[] = "in A[4][16]\nout C[4][16]\nfor m 4 unroll\n  for n 16 vectorize\n"
+                               "    C[m][n] = A[m][n]\n";
+    struct arena *a = arena_new();
+    (void)state;
+    const char *vectors = c_of(a, tree, 16), *floats = c_of(a, tree, 1);
+    assert_non_null(strstr(vectors, "/* unrolled M(4), lanes N(16) */"));
+    assert_null(strstr(vectors, "for ("));
+    assert_non_null(strstr(floats, "/* unrolled M(4) */"));
+    assert_non_null(strstr(floats, "for (long n = 0; n < 16; n++)"));
+    arena_free(a);
 }
 
 /* Linking against a library that is not needed takes a quarter of a build's time. */
@@ -87,7 +103,7 @@ static void libm_is_linked_for_its_functions_only(void **state)
             struct arena *a = arena_new();
             const char *c = c_of(a, arena_printf(a, "in A[16]\nout C[16]\nfor w 16%s\n"
                                                     "  C[w] = %s\n", lanes ? " vectorize" : "",
-                                                 table[i].value));
+                                                 table[i].value), 16);
             if (gen_calls_libm(c) != table[i].calls)
                 fail_msg("%s: %d\n%s", table[i].value, !table[i].calls, c);
             arena_free(a);
@@ -99,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comments_end_where_they_should),
         cmocka_unit_test(one_iteration_is_no_loop),
+        cmocka_unit_test(notes_tell_of_lanes),
         cmocka_unit_test(libm_is_linked_for_its_functions_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
