@@ -59,8 +59,8 @@ void search_pool_reset(struct search *s);
 struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 /* Points of an arm at random until the pool has n, or no new ones turn up. */
 void search_add_random(struct search *s, int arm, int n);
-/* Scores those that have none yet.  False: the model ranks nothing yet. */
-bool search_score(struct search *s, struct tune_candidate *const *c, int n);
+/* Scores those that have none yet. */
+void search_score(struct search *s, struct tune_candidate *const *c, int n);
 /* The best of the pool by score, with some at random; in order for an ordered strategy. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 

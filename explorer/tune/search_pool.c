@@ -55,10 +55,10 @@ void search_add_random(struct search *s, int arm, int n)
     free(point);
 }
 
-bool search_score(struct search *s, struct tune_candidate *const *c, int n)
+void search_score(struct search *s, struct tune_candidate *const *c, int n)
 {
     if (!s->p->score)
-        return false;
+        return;
     struct tune_candidate **todo = ARENA_ARRAY(s->round, struct tune_candidate *, n);
     int n_todo = 0;
     for (int i = 0; i < n; i++)
@@ -72,7 +72,6 @@ bool search_score(struct search *s, struct tune_candidate *const *c, int n)
         todo[i]->scored = true;
         s->illegal += todo[i]->illegal;
     }
-    return s->p->ranks(s->p->ctx);
 }
 
 /* What is measured whatever its score goes first, then higher scores; what was added earlier first
