@@ -550,6 +550,38 @@ static void test_scale(void **state)
     free(text);
 }
 
+/* Told of any cell, the first and the last, whose samples differ more than it does from the base. */
+static void test_within_spread(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    struct script script = {0};
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    struct str out = {0};
+    int n = r->n_cases * s->n_variants;
+    for (int i = -1; i < n; i++) {
+        double spread = i < 0 ? 0 : r->cell[i].spread[0];
+        bool base = i >= 0 && i % s->n_variants == 0;
+        if (i >= 0)
+            r->cell[i].spread[0] = 20;
+        str_clear(&out);
+        study_text(&out, r);
+        if ((strstr(str_text(&out), "~ the ratio is within the spread") != NULL) != (i >= 0))
+            fail_msg("cell %d:\n%s", i, str_text(&out));
+        int marks = 0;
+        for (const char *at = str_text(&out); (at = strstr(at, " ~\n")); at++)
+            marks++;
+        assert_int_equal(marks, i < 0 ? 0 : base ? s->n_variants - 1 : 1);
+        if (i >= 0)
+            r->cell[i].spread[0] = spread;
+    }
+    str_free(&out);
+    study_report_free(r);
+    study_free(s);
+    free(text);
+}
+
 /* A search that runs out of time has tried one, and says so: the best may be another. */
 static void test_budget(void **state)
 {
@@ -765,6 +797,7 @@ int main(void)
         cmocka_unit_test(test_keys), cmocka_unit_test(test_variants), cmocka_unit_test(test_cases),
         cmocka_unit_test(test_keys_of_searched_variants),
         cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_within_spread),
         cmocka_unit_test(test_budget),    cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_environment), cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_schema),   cmocka_unit_test(test_names),
