@@ -95,11 +95,37 @@ static void a_child_has_knobs_of_both(void **state)
     }
 }
 
+/* Results of half the last cache and more; of a quarter they may be, when that turns out faster. */
+static void a_large_result_is_streamed_from_the_start(void **state)
+{
+    static const struct { int64_t last_cache; bool from_start; } table[] = {
+        { 2 * 16384, true }, { 2 * 16384 + 2, false }, { 4 * 16384, false }, { 64, true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        struct loop_opts o = { .lanes = 8, .registers = 16, .last_cache = table[i].last_cache };
+        const struct loop_space *s;
+        struct loop_point p;
+        struct err e;
+        int stream = -1;
+        assert_true(loop_space_new(a, "gmm m=64 k=16 n=64", NULL, 0, &o, &s, &e));
+        for (int k = 0; k < s->n; k++)
+            stream = s->knob[k].kind == KNOB_STREAM ? k : stream;
+        assert_true(stream > 0);
+        loop_point_start(s, &p);
+        assert_int_equal(p.v[stream][0], table[i].from_start);
+        assert_true(loop_point_sound(s, &p, NULL));
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_neighbour_differs_in_a_few_knobs),
         cmocka_unit_test(a_child_has_knobs_of_both),
+        cmocka_unit_test(a_large_result_is_streamed_from_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
