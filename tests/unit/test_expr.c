@@ -158,6 +158,27 @@ static void shared_parts_are_cheap(void **state)
     assert_ptr_equal(expr_simplify(s.p, f), s.var[1]);
 }
 
+/* What the simplifier weighs: every / and %, as often as it occurs, up to the largest number. */
+static void divisions_are_counted(void **state)
+{
+    (void)state;
+    struct space s = space_parse(arena, "x:0..99 y:0..99");
+    static const struct { const char *text; uint32_t n; } table[] = {
+        { "3*x + min(x, y)", 0 }, { "x / 4", 1 }, { "x / 4 % 3", 2 }, { "x / 4 + (y % 3) / 2", 3 },
+        { "x / 4 + 2*(x / 4)", 2 }, { "max(x % 7, y % 5) < x", 2 },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        const struct expr *e = space_expr(&s, table[i].text);
+        assert_int_equal(node_of(e)->n_divmod, table[i].n);
+        assert_int_equal(e->has_divmod, table[i].n > 0);
+    }
+    const struct expr *e = space_expr(&s, "x / 4");
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(node_of(e)->n_divmod, i < 32 ? 1u << i : UINT32_MAX);
+        e = expr_min(s.p, e, e);
+    }
+}
+
 static void uses(void **state)
 {
     (void)state;
@@ -454,7 +475,8 @@ int main(void)
         cmocka_unit_test(a_name_is_copied), cmocka_unit_test(bounds),
         cmocka_unit_test(bounds_saturate), cmocka_unit_test(eval_floors),
         cmocka_unit_test(substitution_is_simultaneous), cmocka_unit_test(shared_parts_are_cheap),
-        cmocka_unit_test(uses), cmocka_unit_test(linear_forms),
+        cmocka_unit_test(divisions_are_counted), cmocka_unit_test(uses),
+        cmocka_unit_test(linear_forms),
         cmocka_unit_test(long_linear_forms), cmocka_unit_test(forms_grow_apart),
         cmocka_unit_test(coefficients),
         cmocka_unit_test(printed_as_read), cmocka_unit_test(read_generously),
