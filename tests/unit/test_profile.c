@@ -254,6 +254,8 @@ static void sittings_begin_at_rounds(void **state)
     assert_true(s.n_blocks >= 1 && s.n_blocks <= 24 && s.block[0] == 0);
     for (int i = 1; i < s.n_blocks; i++)
         assert_true(s.block[i] > s.block[i - 1] && s.block[i] < s.rounds);
+    assert_int_equal(s.room_bytes, 2 * sysconf(_SC_PAGESIZE));     /* too little for a huge page */
+    assert_int_equal(s.huge_bytes, 0);
     child_close(c);
     c = loaded(ENTRY("b[1001] = 1;"), 10);
     assert_false(child_time(c, &what, &s, &e));

@@ -550,7 +550,7 @@ static void test_scale(void **state)
     free(text);
 }
 
-/* Told of any cell, the first and the last, whose samples differ more than it does from the base. */
+/* Told of any cell, the first and the last, whose samples differ by more than its ratio. */
 static void test_within_spread(void **state)
 {
     (void)state;
