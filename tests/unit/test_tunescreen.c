@@ -357,6 +357,29 @@ static void results_leave_other_branches_alone(void **state)
     model_free(m);
 }
 
+/* In a session with as many branches as there may be: the error is told, not a success. */
+static void a_result_without_room_is_told(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct history *h = m->session->history;
+    struct err e;
+    char name[16];
+    press(m, ": loop Space split Space C Space K Space 2 Enter");
+    for (int i = 1; i < SESSION_MAX_BRANCHES; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        assert_true(history_branch_new(h, name, &e));
+    }
+    model_refresh(m);
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C N 8", 2);
+    assert_int_equal(history_n_branches(h), SESSION_MAX_BRANCHES);
+    assert_string_equal(step_of(m), "loop split C K 2");
+    assert_shows(m, "a session has at most 256 branches");
+    assert_hides(m, "tuned: 2.00 ms");
+    model_free(m);
+}
+
 /* A job that came back twice, or late, is taken once. */
 static void results_are_taken_once(void **state)
 {
@@ -686,6 +709,7 @@ int main(void)
         cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
+        cmocka_unit_test(a_result_without_room_is_told),
         cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(results_leave_other_branches_alone),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
