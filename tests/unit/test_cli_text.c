@@ -1,0 +1,58 @@
+/* What `run` prints of a measurement, where a run of a test would not always give it: doubts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "app/cli_run.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+/* Runs of blanks and line ends become one blank. */
+static const char *printed(const struct measurement *m)
+{
+    static char words[4096];
+    struct session *s = NULL;
+    struct err e;
+    struct cli c = {0};
+    struct str out = {0};
+    size_t n = 0;
+    assert_true(session_new("gmm m=8 k=8 n=8", &s, &e));
+    text_measurement(&out, &c, s, m, METER_CLOCK, NULL);
+    for (const char *p = str_text(&out); *p && n + 1 < sizeof words; p++)
+        if ((*p != ' ' && *p != '\n') || (n > 0 && words[n - 1] != ' '))
+            words[n++] = *p == '\n' ? ' ' : *p;
+    words[n] = '\0';
+    str_free(&out);
+    session_free(s);
+    return words;
+}
+
+static void doubts_are_told(void **state)
+{
+    struct measurement m = { .outcome = OUTCOME_OK, .verified = true, .threads = 1, .gflops = 1 };
+    (void)state;
+    m.latency.runs = 9;
+    m.latency.median_ms = m.latency.min_ms = m.latency.max_ms = 0.5;
+    assert_null(strstr(printed(&m), "noisy:"));
+    assert_null(strstr(printed(&m), "threads:"));
+    m.latency.noisy = true;
+    assert_non_null(strstr(printed(&m), "noisy: the middle half spreads over more than 10 %, "
+                                        "however often it was sampled "));
+    assert_null(strstr(printed(&m), "the ceiling was slow"));
+    m.latency.disturbed = 0.25;
+    assert_non_null(strstr(printed(&m), "; the ceiling was slow beside 25 % of the samples "));
+    snprintf(m.threads_note, sizeof m.threads_note, "two of them on one core");
+    assert_non_null(strstr(printed(&m), "threads: two of them on one core "));
+    m.latency.runs = 0;
+    assert_non_null(strstr(printed(&m), "latency: not timed "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(doubts_are_told) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
