@@ -35,17 +35,20 @@ mkdir -p "$src" "$work/survivors"
 build_counting() {
     local head=$work/count.h
     cat > "$head.new" << 'END'
-#include <sys/socket.h>
 #include <unistd.h>
 void __gcov_dump(void);
 void __gcov_reset(void);
 #define _exit(status) (__gcov_dump(), _exit(status))
+#ifdef COUNT_REPLIES
+#include <sys/socket.h>
 #undef MSG_NOSIGNAL
 #define MSG_NOSIGNAL (__gcov_dump(), __gcov_reset(), 0x4000)
+#endif
 END
     cmp -s "$head.new" "$head" || mv "$head.new" "$head"
     make -s -j"$(nproc)" CC=gcc CONFIG=coverage ISL="$isl" OPT="-O1 --coverage" \
-         EXTRA="-w -include $head" "$@" > "$work/build.log" 2>&1
+         EXTRA="-w -include $head \$(if \$(filter %/runner.o,\$@),-DCOUNT_REPLIES)" "$@" \
+         > "$work/build.log" 2>&1
 }
 build_changed() {
     make -s CC=gcc CONFIG=mutants ISL="$isl" OPT=-O2 \
