@@ -1,5 +1,6 @@
 /* What stands around the statements of generated C: comments, notes of loops that are written out,
  * and whether the mathematical library is needed.  Nothing is compiled here (test_gen.c does). */
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/gen/emit.h"
@@ -90,6 +91,43 @@ static void notes_tell_of_lanes(void **state)
     arena_free(a);
 }
 
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        n++;
+    return n;
+}
+
+/* The instrumented kernel says where each marked loop begins an iteration, and where it ends; the
+ * first one, mark 0, as well. */
+static void marks_have_their_ends(void **state)
+{
+    static const char loop[] = "for %c 5000\n  C[%c] = A[%c] * 2\n";
+    (void)state;
+    for (int n = 1; n <= 3; n++) {
+        struct arena *a = arena_new();
+        struct gen_opts o = { .target = target_named("avx512") };
+        struct trace_table table;
+        struct str tree = {0}, out = {0};
+        struct err e;
+        str_add(&tree, "in A[5000]\nout C[5000]\n");
+        for (int i = 0; i < n; i++)
+            str_printf(&tree, loop, 'm' + i, 'm' + i, 'm' + i);
+        assert_true(gen_trace(tree_from_text(a, str_text(&tree)), &o, 64, &out, &table, &e));
+        assert_int_equal(table.n_marks, n);
+        assert_int_equal(count_of(str_text(&out), "ts->mark(ts, -1);"), n);
+        for (int i = 0; i < n; i++) {
+            char call[32];
+            snprintf(call, sizeof call, "ts->mark(ts, %d)", i);
+            assert_int_equal(count_of(str_text(&out), call), 1);
+        }
+        str_free(&tree);
+        str_free(&out);
+        arena_free(a);
+    }
+}
+
 /* Linking against a library that is not needed takes a quarter of a build's time. */
 static void libm_is_linked_for_its_functions_only(void **state)
 {
@@ -116,6 +154,7 @@ int main(void)
         cmocka_unit_test(comments_end_where_they_should),
         cmocka_unit_test(one_iteration_is_no_loop),
         cmocka_unit_test(notes_tell_of_lanes),
+        cmocka_unit_test(marks_have_their_ends),
         cmocka_unit_test(libm_is_linked_for_its_functions_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
