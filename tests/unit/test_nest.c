@@ -120,6 +120,8 @@ static const struct refusal refusals[] = {
     { CONV, "loop parallel Conv N", "loop parallel Conv H", "not adjacent", "fuse or reorder" },
     { CONV, "loop vectorize ReLU W", "loop split ReLU W 2", "marked vectorize",
       "loop serial ReLU W" },
+    { CONV, "", "loop fuse Conv N Q", "no loop Q", "its loops are" },
+    { CONV, "", "loop reorder Conv N Q", "no loop Q", "its loops are" },
     { CONV, "", "loop fuse Conv N H", "not adjacent", "loop reorder Conv N H O W I KH KW" },
     { CONV, "", "loop fuse Conv W O", "not adjacent", "loop reorder Conv N H W O I KH KW" },
     { CONV, "", "loop serial Conv N", "already a plain loop", "" },
