@@ -5,7 +5,7 @@
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
 # Two run at a time, except those with "tests/run.sh: alone" in their source (they measure time).
 # A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
-# Suites end with this script, however it ends (setpriv: with their parent).
+# What a suite started ends with it, and suites end with this script at INT and TERM.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/release}
