@@ -85,7 +85,8 @@ TEST_LIB += $(FUZZ_LIB)
 FUZZ_LIB += $(B)/tests/unit/run_program.o
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
+        bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

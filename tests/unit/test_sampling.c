@@ -49,7 +49,7 @@ static struct shared *sampled(const struct request *q, int n)
     }
     sh.n_sittings = 0;
     str_clear(&happened);
-    sampling_run(work, q, &(struct sampling_hooks){ renew, chill, NULL }, &sh);
+    sampling_run(work, q, &(struct sampling_hooks){ .renew = renew, .chill = chill }, &sh);
     return &sh;
 }
 
