@@ -77,7 +77,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return false;
 }
 
-/* What may be written over: what the user was asked about, else what we know of path. */
+/* The content of path that may be replaced: the one that the user was asked about, else the one
+ * that the session was loaded from. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);

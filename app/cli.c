@@ -218,7 +218,8 @@ bool cli_says_beside(const char *path, const char *where, struct err *e)
     return err_fix(e, "nothing is lost; keep the one that you want");
 }
 
-/* What cannot be written at all is at least kept for the start screen. */
+/* Saves the session.  When it cannot be written at all, an autosave keeps it for the start
+ * screen. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
     struct err ignored;

@@ -113,9 +113,9 @@ static bool sample(struct run *r, struct candidate *x, struct err *e)
     return measure_take(j, &s, e);
 }
 
-/* What failed in a child that others have used fails for the same reason in a new one, or was not
- * its fault (too large: the child still held the memory of the one before; wrong: another one's
- * threads are still at work).  Nobody waits twice for one that hangs. */
+/* A candidate that fails in a used child is tried once more in a new one: the failure may be the
+ * child's (it still held the memory of the candidate before, or that one's threads are at work).
+ * One that hangs is not tried again. */
 static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;

@@ -61,7 +61,8 @@ static bool resolve(const char *word, struct str *path)
     return access(word, X_OK) == 0;
 }
 
-/* What tells this file from another one, or from itself when it has been changed. */
+/* The identity of a file: it differs from that of another file, and from that of this one before
+ * a change. */
 static void add_file(struct str *out, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -375,7 +376,7 @@ static bool lacks_memory(const char *log)
         || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
 }
 
-/* What was done to it from outside: false with ERR_KILLED. */
+/* False with ERR_KILLED when somebody else ended the compiler, or it got no memory. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
 {

@@ -28,7 +28,7 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* What both of them do; cpu_s: of CPU time for the compiler, besides 120 s by the clock (0 = 240).
+/* The work of both; cpu_s: CPU time of the compiler, besides 120 s by the clock (0 = 240).
  * Beyond either, ERR_COMPILE.  ERR_KILLED when somebody else killed the compiler, or it got no
  * memory: twice, or once with several kernels, which the caller may then try alone. */
 struct build_job {

@@ -78,8 +78,8 @@ bool child_check(struct child *c, int contender, double *seconds, struct err *e)
  * enough when every contender is slower than that (0 = never). */
 struct sampled {
     unsigned contenders;
-    /* Of these the results in the file are right (child_check has left them there, and they were
-     * compared): other ones end the sampling. */
+    /* Contenders whose right results are in the file: child_check left them there, and they were
+     * compared.  Other results end the sampling. */
     unsigned steady;
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;

@@ -202,8 +202,8 @@ bool fence_same(const struct fence *f, int first, int n)
     return same;
 }
 
-/* What the kernel never writes, such as a layout's padding, stays as it was: the copy says what
- * that is. */
+/* Elements that the kernel never writes, such as a layout's padding, stay as they were: they are
+ * poison in the copy. */
 static void spoil_few(uint32_t *data, const uint32_t *copy, size_t elems, struct rng *few)
 {
     for (int k = 0; elems > 0 && k < SPOILT; k++) {

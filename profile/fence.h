@@ -34,7 +34,7 @@ bool fence_flush(const struct fence *f, int first, int n);
 void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge);
 /* Of these buffers, the written ones -> their copies. */
 void fence_collect(struct fence *f, int first, int n);
-/* Of these buffers, the results are what their copies hold, to the bit. */
+/* Are the results among these buffers the same as their copies, to the bit? */
 bool fence_same(const struct fence *f, int first, int n);
 /* Writes poison over these buffers' written elements: over all, or with an rng over a few that are
  * drawn, so that the rest looks right. */

@@ -48,8 +48,8 @@ static int check_all(struct contest *c, struct err *e)
     return -1;
 }
 
-/* What failed may have hurt the child: the others start again in a new one.  So do all when
- * somebody killed it, unless that happens twice to one of them. */
+/* A program that failed may have hurt the child: the others start again in a new one.  So do all
+ * when somebody killed it, unless that happens twice to one of them. */
 static bool check(struct contest *c, struct err *e)
 {
     const struct job *killed = NULL;
@@ -92,7 +92,7 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     }
 }
 
-/* Who was found out while being timed; -1: nobody in particular. */
+/* The program whose later results were refused while it was timed; -1: none. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -141,7 +141,7 @@ static int find_failing(struct contest *c, struct err *e)
     return -1;
 }
 
-/* Who turns out to be wrong goes, and the others start again in a new child. */
+/* A program that turns out to be wrong goes, and the others start again in a new child. */
 static bool check_and_time(struct contest *c, struct compared *out, struct comparison *how,
                            bool *checked, struct err *e)
 {
@@ -163,8 +163,8 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
     }
 }
 
-/* What cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or all
- * together are too much. */
+/* A program that cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or
+ * all together are too much. */
 static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *cancel, struct compared *out,
                   struct err *e)

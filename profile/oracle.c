@@ -84,7 +84,7 @@ static float *make_data(const struct tensor *t, uint64_t seed, struct err *e)
     return NULL;
 }
 
-/* Of what float32 can hold. */
+/* The root mean square of the elements that float32 can hold. */
 static double rms_of(const double *x, int64_t n)
 {
     double sum = 0;

@@ -1,4 +1,5 @@
-/* What is kept of one operator and seed: oracle.c makes it, oracle_judge.c compares with it. */
+/* The data and references of one operator and seed: oracle.c makes them, oracle_judge.c compares
+ * with them. */
 #ifndef TS_PROFILE_ORACLE_IMPL_H
 #define TS_PROFILE_ORACLE_IMPL_H
 #include "profile/oracle.h"
@@ -10,7 +11,7 @@ struct oracle {
     uint64_t seed;
     int n_tensors;
     float **given;                        /* inputs and constants */
-    /* Of the outputs of the base graph, NULL for other tensors. */
+    /* Per tensor of the base graph; NULL but for outputs. */
     double **data, **error;               /* reference_eval, reference_error */
     double *rms;                          /* of what float32 can hold */
     int64_t bytes;

@@ -14,7 +14,7 @@ struct runner {
     struct fence *fence;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    /* Of each contender: calls since it was loaded, seconds of the one that was checked. */
+    /* Per contender: its calls since it was loaded, seconds of the call that was checked. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;

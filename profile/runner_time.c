@@ -90,7 +90,7 @@ static void spoil(void *ctx, int contender, bool all)
                 all ? NULL : &t->rng);
 }
 
-/* What is another result goes into the file, for the parent to judge. */
+/* A result that differs goes into the file: the parent judges it. */
 static bool same(void *ctx, int contender)
 {
     const struct timing *t = ctx;

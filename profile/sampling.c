@@ -113,8 +113,9 @@ static void look(struct sampler *s, int series)
     s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
 }
 
-/* What the last call left, then so many calls over spoilt results: all elements for a kernel that
- * returns at once, and in turns a few for one that looks whether the result seems to be there. */
+/* Looks at the result of the last call, then makes so many calls over spoilt results.  All elements
+ * are spoilt for a kernel that returns at once; in turns only a few are, for one that looks whether
+ * its result seems to be there. */
 static void inspect(struct sampler *s, int series, int calls)
 {
     double start = clock_s();

@@ -11,7 +11,7 @@
 
 typedef void kernel_fn(float *const *buffers);
 
-/* What is sampled: a function of buffers, a library's primitive, or (team > 0) the ceiling in its
+/* A thing to sample: a function of buffers, a library's primitive, or (team > 0) the ceiling in its
  * own process, on so many threads at once; none of them = not this one. */
 struct work {
     kernel_fn *run;

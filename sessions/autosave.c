@@ -207,7 +207,7 @@ int session_autosaves(struct autosave *out, int max)
 
 /* writing */
 
-/* Of one file; without a file, of one title. */
+/* Are both of one file, or without a file of one title? */
 static bool same_work(const struct autosave *a, const struct autosave *b)
 {
     return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));

@@ -58,7 +58,7 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
 bool session_save(struct session *s, const char *path, struct err *e);
 /* The same where path holds what was seen there (file_seen). */
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
-/* What s knows of path, under any name of its own file; of other files nothing. */
+/* The state in which s saw path, when that is its own file under any name; else FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
 /* As file_write_beside; s->path says where it is. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);

@@ -31,7 +31,7 @@ static bool is_done(const struct tune_candidate *c)
            c->outcome != OUTCOME_ENV;
 }
 
-/* What was not measured is no trial: those behind it move up. */
+/* A candidate that was not measured is no trial: later ones move up. */
 static void note_measured(void *ctx, struct tune_candidate *c)
 {
     struct search *s = ctx;

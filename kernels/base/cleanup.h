@@ -1,5 +1,5 @@
-/* What a process that must end at once takes with it: files that are half written and programs
- * that it started.  Who makes one notes it here until it is complete, or gone. */
+/* A process that must end at once takes its half-written files and the programs that it started
+ * with it.  The code that makes one notes it here until it is complete, or gone. */
 #ifndef TS_BASE_CLEANUP_H
 #define TS_BASE_CLEANUP_H
 #include <sys/types.h>

@@ -21,7 +21,7 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
-/* What the system lacks has the same cure wherever it is met. */
+/* A limit of the system has the same cure wherever the program meets it. */
 static const struct { const char *said, *fix; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max" },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },

@@ -13,10 +13,10 @@ bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *
 /* The same for a name that nobody typed: of a file and nothing else, so that it never waits. */
 bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
 
-/* What a writer saw of a file: a hash of its content, or one of these. */
+/* The state in which a writer saw a file: a hash of its content, or one of these. */
 enum { FILE_ANYTHING = 0, FILE_ABSENT = 1 };
 uint64_t file_content(const char *data, size_t n);
-/* Of what is there now; FILE_ANYTHING for what cannot be read. */
+/* The state of the file now; FILE_ANYTHING when it cannot be read. */
 uint64_t file_seen(const char *path);
 
 /* Writes beside the target, fsyncs, renames over it: a reader, or a kill, sees the old file or
@@ -24,7 +24,7 @@ uint64_t file_seen(const char *path);
  * ("/dev/stdout") is written to as it is.  One process at a time (FILE.tilescope-lock), and only
  * when the file is still as it was seen, or gone: else ERR_CHANGED, and it stays as it is. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
-/* Whatever is there. */
+/* file_replace of any content. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
 /* Removes what killed writers left in a folder. */
 void file_tidy(const char *dir);
@@ -32,7 +32,7 @@ void file_tidy(const char *dir);
 bool file_may_write(const char *path, struct err *e);
 /* Two names of one file. */
 bool file_same(const char *a, const char *b);
-/* What cannot go to path, under the first free name beside it ("dir/a-2.yaml"), which is *where. */
+/* Writes under the first free name beside path ("dir/a-2.yaml"), which goes into *where. */
 bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
                        struct err *e);
 bool file_exists(const char *path);

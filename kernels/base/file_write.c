@@ -47,7 +47,7 @@ uint64_t file_seen(const char *path)
     return seen;
 }
 
-/* What was deleted meanwhile holds nothing that could be lost. */
+/* A file that was deleted meanwhile holds nothing that could be lost. */
 static bool is_as_seen(const char *target, uint64_t seen)
 {
     uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
@@ -242,7 +242,7 @@ static bool replace(const char *target, uint64_t seen, const char *data, size_t 
     return ok;
 }
 
-/* What can only be written to as it is. */
+/* Is it a pipe or a device?  Those are written to as they are. */
 static bool is_stream(const char *path)
 {
     struct stat st;

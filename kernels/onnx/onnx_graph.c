@@ -524,7 +524,7 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* What nodes compute from constants is computed again. */
+/* Results that nodes compute from constants are computed again. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
 {
     struct onnx_graph g;

@@ -1,4 +1,4 @@
-/* What the parts of the ONNX importer share.  Only the files of kernels/onnx include this.
+/* Declarations that the parts of the ONNX importer share.  Only files of kernels/onnx include this.
  *
  * Handlers turn a node into statements.  A statement is known by its index until the end, when
  * those that no output needs are dropped and the others get their names.  A tensor of rank 0 is a

@@ -7,7 +7,7 @@ enum {
     MAX_DEPTH = 32,                       /* of messages in messages */
     MAX_PARTS = 1 << 20                   /* messages, texts and unknown fields of a file */
 };
-/* Of memory: for a file of n bytes 16 n and this. */
+/* Unpacking a file of n bytes may take 16 n bytes of memory and these. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
 /* The unpacker recurses and allocates for each part, so both are checked on the bytes first. */

@@ -26,7 +26,7 @@ static double square(double x)
     return x * x;
 }
 
-/* What is beyond float32, and inf - inf on the way, is unbounded. */
+/* The bound of a result: INFINITY where it is beyond float32, or the bound itself is no number. */
 static double settled(double error, double result)
 {
     return error <= FLT_MAX && fabs(result) <= FLT_MAX ? error : INFINITY;
@@ -51,7 +51,7 @@ static double quotient_error(double a, double ea, double b, double eb)
     return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + ROUNDING * q + SMALLEST;
 }
 
-/* Of the larger one; where either may be it, the larger error. */
+/* The error of max(a, b): that of the larger operand; where either may be it, the larger error. */
 static double larger_error(double a, double ea, double b, double eb)
 {
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
@@ -105,7 +105,7 @@ static double sum_factor(double n)
     return square(U) * fmin(square(n), square(MARGIN) * n / 3);
 }
 
-/* What one segment has found so far of a reduction. */
+/* The reduction of one segment so far. */
 struct found { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
 
 static void find_sum(struct found *f, int64_t n, const double *value, const double *error)

@@ -43,7 +43,7 @@ struct row_val {
     struct row_test *test;
 };
 
-/* What to compute from what: arrays per tensor, in logical row-major order. */
+/* The operands and the mode of an evaluation.  Arrays are per tensor, logical and row-major. */
 struct row_how {
     double *const *data;
     double *const *error;                 /* NULL, or of each element of data; NULL in it = exact */

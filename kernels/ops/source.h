@@ -14,7 +14,7 @@
 /* Constants of at most so many elements stand in the text, and those that are all alike. */
 enum { SOURCE_MAX_SHORT = 16 };
 
-/* What the words of one statement have said so far. */
+/* The words of one statement that were read so far. */
 struct source_words { struct tensor_source s; bool has_hash; };
 
 bool source_is_word(const char *name);    /* value, file, tensor, hash */

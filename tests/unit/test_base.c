@@ -530,8 +530,10 @@ static void writers_wait_for_each_other(void **state)
     snprintf(path, sizeof path, "%s", in_dir("locked"));
     snprintf(lock, sizeof lock, "%s.tilescope-lock", path);
     pid_t child = hold_lock(lock, 200);
+    double start = clock_s();
     assert_true(file_write_atomic(path, "x", 1, &e));
-    assert_int_equal(waitpid(child, &status, WNOHANG), child);
+    assert_true(clock_s() - start > 0.1);                /* it waited for the child to let go */
+    assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     child = hold_lock(lock, 60000);
     int before = n_entries();
