@@ -19,6 +19,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/str.h"
+#include "kernels/base/subprocess.h"
 #include "kernels/base/vec.h"
 #include "tests/unit/fork_child.h"
 #undef fail                               /* ours; cmocka has its own */
