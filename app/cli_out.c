@@ -78,7 +78,7 @@ static enum exit_code exit_of(enum err_code code)
         {ERR_NONE, EXIT_FINE}, {ERR_ENV, EXIT_LACKS}, {ERR_KILLED, EXIT_LACKS},
         {ERR_CANCEL, EXIT_CANCELLED},
         {ERR_BUG, EXIT_BUG}, {ERR_COMPILE, EXIT_CHECK}, {ERR_CRASH, EXIT_CHECK},
-        {ERR_TIMEOUT, EXIT_CHECK}, {ERR_WRONG, EXIT_CHECK},
+        {ERR_TIMEOUT, EXIT_CHECK}, {ERR_WRONG, EXIT_CHECK}, {ERR_ILL, EXIT_CHECK},
     };
     for (int i = 0; i < COUNT_OF(other); i++)
         if (other[i].code == code)

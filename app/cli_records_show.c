@@ -134,7 +134,7 @@ static void add_records(struct ask *k, const struct record *rec, int n)
             text_table_addf(&t, "%.1f", x->gflops);
         else
             text_table_add(&t, "-");
-        add_cut(&why, outcome_name[x->outcome], 13);
+        add_cut(&why, outcome_name[x->outcome], 15);
         text_table_add(&t, str_text(&why));
         str_free(&why);
     }

@@ -9,6 +9,7 @@
 #include "app/roofline_plot.h"
 #include "kernels/ops/source.h"
 #include "profile/machine.h"
+#include "profile/oracle.h"
 
 enum { LABEL_WIDTH = 10 };
 #define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
@@ -55,7 +56,7 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     label(out, "verified:");
     str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
               m->verified ? "true" : "false");
-    if (m->verified || measurement_compared(m))
+    if (measurement_compared(m) && m->max_rel_err < ORACLE_INFINITE)
         str_printf(out, "   max rel err %.1e, %.2g of the bound", m->max_rel_err, m->of_bound);
     str_add(out, "\n");
     if (m->outcome == OUTCOME_OK)

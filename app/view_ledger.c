@@ -57,10 +57,18 @@ static void put_right(struct doc *d, enum style s, const char *text, int width)
     str_free(&out);
 }
 
-/* What fits into the time column. */
+/* At most 8 letters, as wide as the time column. */
 static const char *short_outcome(enum outcome o)
 {
-    return o == OUTCOME_WRONG ? "wrong" : o == OUTCOME_COMPILE ? "no build" : outcome_name[o];
+    switch ((int)o) {
+    case OUTCOME_WRONG: return "wrong";
+    case OUTCOME_COMPILE: return "no build";
+    case OUTCOME_LIMIT: return "too big";
+    case OUTCOME_ENV: return "no env.";
+    case OUTCOME_CANCEL: return "stopped";
+    case OUTCOME_ILL: return "unclear";
+    default: return outcome_name[o];
+    }
 }
 
 static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r, int width)

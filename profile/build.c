@@ -235,6 +235,7 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
     for (const char *const *p = gen_cflags(t, cc->is_clang); *p; p++)
         add_flag(f, *p);
     add_flag(f, "-shared");
+    add_flag(f, "-Wl,-Bsymbolic");        /* a kernel calls its own functions, however named */
     add_flag(f, "-fPIC");
     add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
     str_add(&f->extra, extra ? extra : "");

@@ -60,10 +60,11 @@ struct measurement {
     enum outcome outcome;
     /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
     char reason[512];
-    bool verified;                       /* OK, and within tolerance of the reference */
+    bool verified;                       /* OK, and as near to the reference as float32 can be */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
     double of_bound;                     /* |got - ref| / what is allowed there, worst element: what
-                                          * float32 explains, and at most tolerance (oracle.h) */
+                                          * float32 explains, and at most tolerance (oracle.h);
+                                          * above 1 only where plain float32 is off as well */
     struct latency latency;              /* runs == 0: not timed; in hot caches */
     struct latency cold_latency;         /* opts.cold; runs == 0: not timed */
     char cold_method[48];                /* how the caches were emptied */

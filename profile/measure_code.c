@@ -16,12 +16,13 @@ static bool has_parallel(int n, const struct tree *const *t)
 }
 
 /* After the operator: the complex node or the only one, else the family (a softmax begins with a
- * maximum).  Not after functions of C: those the compiler knows. */
+ * maximum).  Not after functions of C: the compiler knows those, or the C library, or the file that
+ * the text is pasted into. */
 static const char *kernel_name(const struct graph *g)
 {
     const struct node *main = &g->node[g->main_node];
     const char *op = main->complex || g->n_nodes == 1 ? main->op : g->op;
-    bool of_c = streq(op, "abs");
+    bool of_c = streq(op, "abs") || streq(op, "div");
     for (int k = 0; k < VAL_KIND_COUNT; k++)
         of_c = of_c || (val_is_function((enum val_kind)k) && streq(op, val_name((enum val_kind)k)));
     return of_c ? "kernel" : op;

@@ -101,23 +101,25 @@ static int find_refused(const struct contest *c)
     return -1;
 }
 
-static bool time_all(struct contest *c, struct compared *out, struct comparison *how,
-                     struct err *e)
+static bool time_once(struct contest *c, struct compared *out, struct comparison *how,
+                      struct err *e)
 {
-    if (c->n_alive == 0)
-        return true;
-    bool ok = measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e);
-    if (!ok && e->code == ERR_KILLED && !c->died) {
-        c->died = true;
-        close_child(c);
-        if (!check(c, e) || c->n_alive == 0)
-            return c->n_alive == 0;
-        ok = measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e);
-    }
-    if (!ok)
+    if (!measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e))
         return false;
     compare(c, out, how);
     return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);
+}
+
+static bool time_all(struct contest *c, struct compared *out, struct comparison *how,
+                     struct err *e)
+{
+    if (c->n_alive == 0 || time_once(c, out, how, e))
+        return true;
+    if (e->code != ERR_KILLED || c->died)
+        return false;
+    c->died = true;
+    close_child(c);
+    return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
 /* Nobody knows who of several ended the child: each is timed for a moment alone.  -1: none of them
@@ -133,6 +135,10 @@ static int find_failing(struct contest *c, struct err *e)
         bool ok = measure_open_child(&j, 1, &why) && measure_check(j, &why)
                && measure_sample(&j, 1, &what, &s, &why);
         c->child = j->child;
+        if (!ok && why.code == ERR_CANCEL) {
+            *e = why;
+            return -1;
+        }
         if (!ok && measure_is_result(&why)) {
             *e = why;
             return i;
@@ -153,7 +159,7 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
             return false;
         if (time_all(c, out, how, e))
             return true;
-        int bad = e->code == ERR_WRONG ? find_refused(c) : -1;
+        int bad = measure_is_result(e) ? find_refused(c) : -1;
         if (bad < 0 && e->code != ERR_TIMEOUT && measure_is_result(e))
             bad = find_failing(c, e);
         if (bad < 0)

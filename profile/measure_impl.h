@@ -14,6 +14,7 @@ struct entrants {
     int n, contender, first[VENDOR_COUNT];
     enum vendor_library library[VENDOR_COUNT];
     char plugin[VENDOR_COUNT][600];
+    int killed;                          /* children that somebody else killed */
 };
 
 /* Everything one measurement needs; arrays are the program's arena's or freed in finish(). */
@@ -72,8 +73,8 @@ bool measure_time_cold(struct job *const *j, int n, struct err *e);
 /* Instead of it, where nobody asked for the clock: a few more calls of a short kernel, compared. */
 bool measure_again(struct job *j, struct err *e);
 /* The parts of it: samples as asked for, of these jobs, with their results compared again; what one
- * of them says about the kernel, false when no kernel can be so fast.  ERR_WRONG is about the job
- * that has `refused`. */
+ * of them says about the kernel, false when no kernel can be so fast.  An error about one job's
+ * results has `refused` set in that job. */
 bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e);
 bool measure_take(struct job *j, const struct samples *s, struct err *e);

@@ -151,7 +151,7 @@ static bool check_unsteady(struct job *const *j, int n, struct err *e)
     for (int k = 0; k < n; k++)
         for (int i = 0; j[k]->differed >= MOST_DIFFERENT && i < UNSTEADY_CHECKS; i++) {
             bool right = measure_check(j[k], e);
-            j[k]->refused = !right && e->code == ERR_WRONG;
+            j[k]->refused = !right && measure_is_result(e);
             if (!right)
                 return false;
         }

@@ -172,7 +172,8 @@ bool measure_vendor_load(struct job *j, struct err *e)
         if (e->code == ERR_CANCEL)
             return false;
         if (!lives) {
-            drop(j, i, e->text);
+            if (e->code != ERR_KILLED || x->killed++)
+                drop(j, i, e->text);
             return false;
         }
         refuse(j, x->library[i], e->text);

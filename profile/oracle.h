@@ -35,13 +35,14 @@ struct deviation {
     double of_bound;                      /* |got - ref| / what is allowed there */
 };
 #define ORACLE_INFINITE 1e30              /* where got is not finite */
-#define ORACLE_TOLERANCE 1e-4             /* of rel_err: no element is allowed more than that */
+#define ORACLE_TOLERANCE 1e-4             /* of rel_err, unless plain float32 is off by more */
 
 /* Compares an output, element by element, and takes what it finds into *worst.
  *
  * Each element may be off by what float32 arithmetic explains there (reference_error), and by no
- * more than ORACLE_TOLERANCE.  Who is off by more gets a second opinion, as SPEC L.2 has it: where
- * the plain float32 evaluation is off by r times its bound, 8r times is allowed.
+ * more than ORACLE_TOLERANCE.  An element that is off by more gets a second opinion, as SPEC L.2
+ * has it: where the worst element of the plain float32 evaluation of this output is off by r times
+ * its bound, 8r times the bound is allowed, up to a rel_err of 0.1.
  *
  * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when only such elements are off
  * of which this data says nothing: a reference beyond float32, one that float32 may miss as far by

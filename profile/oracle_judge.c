@@ -82,11 +82,8 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < j->n; i++) {
-        if (beyond_float(j->ref[i])) {
-            n++;
-            continue;
-        }
-        double off = off_by((double)j->got[i], j->ref[i]);
+        bool beyond = beyond_float(j->ref[i]);
+        double off = beyond ? INFINITY : off_by((double)j->got[i], j->ref[i]);
         double rel = part_of(off, scale_at(j, i)), of_bound = part_of(off, bound_at(j, i));
         worst->rel_err = rel > worst->rel_err ? rel : worst->rel_err;
         worst->of_bound = of_bound > worst->of_bound ? of_bound : worst->of_bound;
@@ -110,6 +107,8 @@ static bool is_hopeless(const struct judged *j, int64_t i)
 static enum opinion judge(const struct judged *j, int64_t i)
 {
     double off = off_by((double)j->got[i], j->ref[i]);
+    if (is_poison(j->got[i]))
+        return WRONG;
     if (beyond_float(j->ref[i]))
         return ILL;
     if (off <= bound_at(j, i))

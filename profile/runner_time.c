@@ -176,7 +176,7 @@ bool runner_time(struct runner *r, const struct request *q, struct err *e)
     r->reply.seconds = clock_s() - start;
     count_calls(r, work);
     if (t.lost)
-        return err_set(e, ERR_ENV, "the process that samples the FMA ceiling has ended");
+        return err_set(e, ERR_KILLED, "the process that samples the FMA ceiling was killed");
     fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
     return runner_check_fence(r, e);
 }

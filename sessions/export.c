@@ -10,7 +10,7 @@
 #include "profile/oracle.h"
 #include "sessions/export_data.h"
 
-#define TOLERANCE 1e-4                    /* of f32, as in profile/measure.c */
+#define TOLERANCE 1e-4                    /* of max(|want|, rms): coarser than run's check */
 #define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of files that are written out: 7 MB of text */
 
 struct export {

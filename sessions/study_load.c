@@ -244,7 +244,7 @@ static bool take_session(struct study_loader *l, const struct ynode *node, struc
     struct str text = {0};
     struct err why = {0};
     bool read = file_read_regular(path, SESSION_MAX_BYTES, &text, &why);
-    bool ok = read && session_parse(path, str_text(&text), text.len, &s, &why);
+    bool ok = read && session_parse_file(path, &text, &s, &why);
     str_free(&text);
     if (!ok)
         return no_session(l, node, v, read, &why);

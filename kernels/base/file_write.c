@@ -212,12 +212,22 @@ static bool keep_owner(int fd, const struct stat *old)
     return fchmod(fd, mode) == 0;
 }
 
-static bool write_locked(int fd, const char *target, const char *lock, const char *data, size_t n,
-                         struct err *e)
+/* Once the lock file is renamed or removed, its name is somebody else's: from then on a signal must
+ * not delete it. */
+static void forget(int *slot)
+{
+    cleanup_forget(*slot);
+    *slot = -1;
+}
+
+static bool write_locked(int fd, const char *target, const char *lock, int *slot, const char *data,
+                         size_t n, struct err *e)
 {
     struct stat old;
     bool ok = (stat(target, &old) != 0 || keep_owner(fd, &old)) && write_all(fd, data, n)
-           && fsync(fd) == 0 && rename(lock, target) == 0;
+           && fsync(fd) == 0;
+    forget(slot);
+    ok = ok && rename(lock, target) == 0;
     if (!ok)
         return err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
     sync_folder(target);
@@ -232,10 +242,10 @@ static bool replace(const char *target, uint64_t seen, const char *data, size_t 
     int slot = fd >= 0 ? cleanup_note_file(str_text(&lock)) : -1;
     bool ok = fd >= 0 || no_lock(target, str_text(&lock), e);
     ok = ok && (is_as_seen(target, seen) || changed(target, seen, e))
-      && write_locked(fd, target, str_text(&lock), data, n, e);
+      && write_locked(fd, target, str_text(&lock), &slot, data, n, e);
+    forget(&slot);
     if (fd >= 0 && !ok)
         unlink(str_text(&lock));
-    cleanup_forget(slot);
     if (fd >= 0)
         close(fd);
     str_free(&lock);

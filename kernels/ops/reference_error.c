@@ -208,7 +208,8 @@ static bool products_error(struct products *p)
 {
     int64_t n = tensor_elems(&p->g->tensor[p->node.out]);
     const double *sum = p->how.data[p->node.out];
-    double factor = sum_factor(reduction_size(&p->node)), *error = p->how.error[p->node.out];
+    double terms = reduction_size(&p->node), factor = sum_factor(terms);
+    double *error = p->how.error[p->node.out];
     put_squares(p, p->s, OF_VALUE, 1);
     put_squares(p, p->x, OF_BOTH, square(ROUNDING) + factor * square(SPREAD));
     if (!sum_of_products(p, error))
@@ -216,7 +217,8 @@ static bool products_error(struct products *p)
     if (p->how.error[p->s])
         add_error_of_s(p, error, n);
     for (int64_t i = 0; i < n; i++)
-        error[i] = settled(sqrt(error[i] + factor * square(sum[i])), sum[i]);
+        error[i] = settled(sqrt(error[i] + factor * square(sum[i]) + terms * square(SMALLEST)),
+                           sum[i]);
     return true;
 }
 

@@ -187,13 +187,27 @@ static double val_cost(const struct row_val *v, const struct expr *row, double b
     return cost;
 }
 
+/* A row of one element, for an output without dimensions: env has room for one variable more than
+ * the pool has. */
+static const struct expr *no_variable(const struct row_plan *p)
+{
+    struct expr *e = ARENA_NEW(p->a, struct expr);
+    *e = (struct expr){ .kind = EXPR_VAR, .name = "", .var = exprs_n_vars(p->g->pool) };
+    return e;
+}
+
 /* Makes spatial variable d the row and the others outer. */
 static void take_row(struct row_plan *p, int row)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
     int64_t stride = 1;
-    p->n_outer = p->n->n_spatial - 1;
     p->n_points = 1;
+    if (p->n->n_spatial == 0) {
+        p->row = no_variable(p);
+        p->row_len = p->row_stride = 1;
+        return;
+    }
+    p->n_outer = p->n->n_spatial - 1;
     for (int d = p->n->n_spatial - 1, k = p->n_outer - 1; d >= 0; d--) {
         if (d == row) {
             p->row = p->n->spatial[d];

@@ -144,6 +144,19 @@ if [ "$(uname -m)" = x86_64 ]; then
     t 3 'this CPU has no neon' run "$gmm" --meters none --isa neon
 fi
 
+# Every operator alone, where its name is the kernel's, and on tensors without dimensions.
+for op in relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp erf neg abs \
+    identity; do
+    for dims in 'n=9' ''; do
+        t 0 '^verified: true' run "x = input $dims; y = $op(x)" --meters none
+    done
+done
+for op in add sub mul div max min; do
+    t 0 '^verified: true' run "x = input n=9; z = input n=9; y = $op(x, z)" --meters none
+    t 0 '^verified: true' run "x = input; z = const value=3; y = $op(x, z)" --meters none --seed 2
+done
+t 0 '^verified: true' run 'x = input n=9; y = reduce_sum(x) axes=0 keep=0' --meters none
+
 # Event sets: the system's counts work everywhere, a PMU's with a reason; files of the user's own.
 t 0 '^perf-sw: .*page_faults .*event set sw' run "$gmm" --meters none --events sw
 if "$TILESCOPE" run "$gmm" --meters none --events papi-sw --json \

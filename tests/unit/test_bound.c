@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
+#include "kernels/onnx/weights.h"
 #include "kernels/ops/reference_impl.h"
 #include "profile/oracle.h"
 #include "tests/unit/random_ops.h"
@@ -41,7 +42,8 @@ static double **new_arrays(const struct graph *g, uint64_t data_seed)
         if (g->tensor[t].producer >= 0)
             continue;
         float *f = xcalloc((size_t)n, sizeof *f);
-        reference_fill(&g->tensor[t], data_seed, f);
+        struct err e;
+        assert_true(tensor_data(&g->tensor[t], data_seed, f, &e));
         for (int64_t i = 0; i < n; i++)
             of[t][i] = (double)f[i];
         free(f);
@@ -135,6 +137,7 @@ static void graphs_stay_within_their_bounds(void **state)
         "x = input n=4 m=20000; y = reduce_sum(x) axes=1; z = relu(x); w = reduce_mean(z) axes=1",
         "x = input n=1 i=8 h=20 w=20; c = c2d(x) o=16 k=3 p=1 relu=1; d = c2d(c) o=16 k=3 p=1;"
         " e = add(c, d); f = silu(e); g = c2d(f) o=8 k=1; h = sigmoid(g); i = tanh(h)",
+        "x = input; y = exp(x); z = mul(y, x)",
         "x = input n=400; y = hardswish(x); z = softplus(y); w = elu(z) alpha=0.3; v = erf(w);"
         " u = affine(v) add=1.5; t = sqrt(u); s = reciprocal(t); q = max(s, x); p = min(q, t)",
     };
@@ -441,6 +444,48 @@ static void ill_conditioned_is_not_wrong(void **state)
     }
 }
 
+/* Products below float32's normal numbers are rounded by whole steps. */
+static void denormal_products_are_right(void **state)
+{
+    static const char *const value[] = { "3e-41", "3e-43", "1e-44" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(value); i++) {
+        char text[200];
+        snprintf(text, sizeof text, "x = input n=4 k=8; w = const k=8 m=2 value=%s; "
+                 "y = matmul(x, w)", value[i]);
+        struct trial t = trial_open(text, seed);
+        struct arena *a = arena_new();
+        const struct graph *g = must_build(a, text);
+        struct err e;
+        double **data = new_arrays(g, seed);
+        assert_true(reference_eval_single(g, data, NULL, &e));
+        for (int64_t j = 0; j < t.n; j++)
+            t.got[j] = (float)data[t.out][j];
+        assert_int_equal(verdict(&t), ERR_NONE);
+        free_arrays(g, data);
+        arena_free(a);
+        trial_close(&t);
+    }
+}
+
+/* Even where nothing can be said of a value, it has to be written. */
+static void unwritten_elements_are_wrong(void **state)
+{
+    static const char *const spec[] = {
+        "x = input n=9; z = mul(x, x); v = sub(z, z); y = sqrt(v)",
+        "x = input n=9; y = affine(x) mul=1e30; z = mul(y, y)",
+    };
+    const uint32_t poison = ORACLE_POISON;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(spec); i++) {
+        struct trial t = trial_open(spec[i], seed);
+        for (int64_t k = 0; k < t.n; k++)
+            memcpy(&t.got[k], &poison, sizeof poison);
+        assert_int_equal(verdict(&t), ERR_WRONG);
+        trial_close(&t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +500,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_dropped_term_is_wrong),
         cmocka_unit_test(sums_in_any_order_are_right),
         cmocka_unit_test(ill_conditioned_is_not_wrong),
+        cmocka_unit_test(denormal_products_are_right),
+        cmocka_unit_test(unwritten_elements_are_wrong),
     };
     if (argc > 1)
         seed = strtoull(argv[1], NULL, 0);
