@@ -89,7 +89,7 @@ static bool read_outcome(struct ask *k, const char *text, struct err *e)
     err_set(e, ERR_NAME, "--outcome %s: nothing ends like that", text);
     const char *near = str_nearest(text, outcome_name + OUTCOME_OK, OUTCOME_COUNT - OUTCOME_OK);
     return err_fix(e, near ? "--outcome \"%s\"" : "any of ok, crash, timeout, \"compile error\","
-                             " \"wrong result\", \"too large\"", near);
+                             " \"wrong result\", \"too large\", ill-conditioned", near);
 }
 
 bool ask_options(struct ask *k, struct err *e)

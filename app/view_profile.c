@@ -151,10 +151,10 @@ static void put_check(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "result");
     doc_put(d, r->verified ? STYLE_GOOD : STYLE_BAD, r->verified ? "correct" : "not correct");
-    if (width >= 64 || !(r->of_bound > 0))
+    if (width >= 64 || !(r->error_of_bound > 0))
         doc_printf(d, STYLE_DIM, ", largest error %.1e", r->max_rel_err);
-    if (r->of_bound > 0)
-        doc_printf(d, STYLE_DIM, ", %.2g of the bound", r->of_bound);
+    if (r->error_of_bound > 0)
+        doc_printf(d, STYLE_DIM, ", %.2g of the bound", r->error_of_bound);
     doc_end(d);
     put_label(d, "built by");
     put_compiler(d, r->compiler);

@@ -62,7 +62,7 @@ struct measurement {
     char reason[512];
     bool verified;                       /* OK, and as near to the reference as float32 can be */
     double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
-    double of_bound;                     /* |got - ref| / what is allowed there, worst element: what
+    double error_of_bound;               /* |got - ref| / what is allowed there, worst element: what
                                           * float32 explains, and at most tolerance (oracle.h);
                                           * above 1 only where plain float32 is off as well */
     struct latency latency;              /* runs == 0: not timed; in hot caches */

@@ -151,11 +151,11 @@ static bool fill_buffers(struct job *j, const struct oracle *o, float **data, st
 static bool judge_outputs(struct job *j, const struct oracle *o, float *const *data,
                           struct err *e)
 {
-    struct deviation worst = { j->m->max_rel_err, j->m->of_bound };
+    struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
     bool ok = compare_outputs(j, o, data, &worst, e);
     j->m->tolerance = ORACLE_TOLERANCE;
     j->m->max_rel_err = worst.rel_err;
-    j->m->of_bound = worst.of_bound;
+    j->m->error_of_bound = worst.of_bound;
     return ok;
 }
 

@@ -12,7 +12,7 @@ static const struct field result_fields[] = {
     M(TEXT, reason, ZERO_LEFT_OUT),
     M(BOOL, verified, ZERO_KEPT),
     M(DOUBLE, max_rel_err, ZERO_LEFT_OUT),
-    M(DOUBLE, of_bound, ZERO_LEFT_OUT),
+    M(DOUBLE, error_of_bound, ZERO_LEFT_OUT),
     M(DOUBLE, tolerance, ZERO_LEFT_OUT),
     M(DOUBLE, gflops, ZERO_LEFT_OUT),
     M(DOUBLE, executed_gflops, ZERO_LEFT_OUT),

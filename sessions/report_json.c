@@ -338,7 +338,7 @@ static void put_clock(json_t *o, const struct measurement *m)
     put(o, "verified", json_boolean(m->verified));
     put(o, "max_rel_err", real_if(compared && m->max_rel_err < ORACLE_INFINITE, m->max_rel_err));
     put(o, "error_of_bound",
-        real_if(compared && m->of_bound < ORACLE_INFINITE, m->of_bound));
+        real_if(compared && m->error_of_bound < ORACLE_INFINITE, m->error_of_bound));
     put(o, "tolerance", real_if(m->tolerance > 0, m->tolerance));
     put_timing(o, m);
     put(o, "gflops", real_if(m->gflops > 0, m->gflops));

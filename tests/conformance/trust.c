@@ -32,7 +32,7 @@ static void print_row(const char *good, const struct program *p, const struct me
     snprintf(steps, sizeof steps, "%d steps", p->n_steps);
     printf("%-4s %-16s %-34.34s %-13s ", good, steps, p->base->spec, outcome_name[m->outcome]);
     if (m->verified)
-        printf("%.3g of the bound\n", m->of_bound);
+        printf("%.3g of the bound\n", m->error_of_bound);
     else
         printf("%.70s\n", m->reason);
 }

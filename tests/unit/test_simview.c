@@ -75,7 +75,7 @@ static struct model *profile(const struct sim_result *s, int w, int h)
     struct measurement r = {
         .outcome = OUTCOME_OK, .verified = true, .threads = 1, .gflops = 34.8,
         .peak_gflops = 118, .peak_fraction = 0.295, .max_rel_err = 1e-6,
-        .tolerance = 1e-4, .of_bound = 0.2,
+        .tolerance = 1e-4, .error_of_bound = 0.2,
         .latency = { .min_ms = 0.48, .median_ms = 0.485, .max_ms = 0.65, .spread = 0.03,
                      .runs = 365 }, .compiler = "gcc 12.2.0", .isa = "avx512", .sim = *s,
     };
