@@ -57,7 +57,8 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
               m->verified ? "true" : "false");
     if (measurement_compared(m) && m->max_rel_err < ORACLE_INFINITE)
-        str_printf(out, "   max rel err %.1e, %.2g of the bound", m->max_rel_err, m->error_of_bound);
+        str_printf(out, "   max rel err %.1e, %.2g of the bound", m->max_rel_err,
+                   m->error_of_bound);
     str_add(out, "\n");
     if (m->outcome == OUTCOME_OK)
         return;
