@@ -18,7 +18,8 @@ static void put_memory(struct str *out, int lanes, int64_t vectors)
                     "enum { VECTORS = %lld };\n"
                     "static _Thread_local vec *mine;\n\n"
                     "static void take_memory(void)\n{\n"
-                    "    mine = aligned_alloc(4096, VECTORS * sizeof(vec));\n"
+                    "    unsigned long pages = (VECTORS * sizeof(vec) + 4095) / 4096;\n"
+                    "    mine = aligned_alloc(4096, 4096 * pages);\n"
                     "    if (!mine)\n        __builtin_trap();\n"
                     "    for (long i = 0; i < VECTORS; i++)\n"
                     "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
