@@ -175,6 +175,14 @@ void model_note(struct model *m, struct str *out)
                    out->len ? "; " : "");
 }
 
+/* The step is to blame, unless there is none or the data is. */
+static const char *fix_of(const struct model *m, const struct measurement *r)
+{
+    if (r->outcome == OUTCOME_ILL)
+        return "keep values within what float32 and the functions take: a const value=, abs(x)";
+    return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
+}
+
 /* Tells the result of measuring the current state, in one line. */
 static void say_measured(struct model *m, const struct measurement *r)
 {
@@ -183,7 +191,7 @@ static void say_measured(struct model *m, const struct measurement *r)
     if (r->outcome != OUTCOME_OK) {
         str_clear(&m->message.echo);
         model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome],
-                        "u undoes the step");
+                        fix_of(m, r));
         return;
     }
     int n;
