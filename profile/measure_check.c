@@ -103,6 +103,7 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
         j[k]->child = head->child;
         j[k]->differed = 0;
         j[k]->refused = false;
+        j[k]->m->max_rel_err = j[k]->m->error_of_bound = 0;
         if (!load_kernel(j[k], SLOT_KERNEL + k, e))
             return false;
     }
@@ -147,7 +148,7 @@ static bool fill_buffers(struct job *j, const struct oracle *o, float **data, st
     return true;
 }
 
-/* The worst of all that was compared stays in the measurement. */
+/* The worst of all results that were compared in this child stays in the measurement. */
 static bool judge_outputs(struct job *j, const struct oracle *o, float *const *data,
                           struct err *e)
 {
