@@ -173,7 +173,7 @@ bool measure_start(struct job *j, const struct program *p, const struct measure_
     return true;
 }
 
-/* A kernel that failed at last is not right, and its times mean nothing, nor do ratios to them. */
+/* The kernel failed in a later phase: it is not right, and its times and ratios mean nothing. */
 static void take_back(struct measurement *m)
 {
     m->verified = false;

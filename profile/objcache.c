@@ -238,23 +238,16 @@ static bool wait_for(int fd, const struct cancel *c)
     return true;
 }
 
-/* Is it still the file of that name?  Who had the lock before takes the name away. */
-static bool is_named(int fd, const char *path)
-{
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev
-        && a.st_ino == b.st_ino;
-}
-
+/* The holder of the lock before this one may have taken the name away. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     char path[520];
     lock_path(slot, path);
     for (;;) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         bool locked = fd >= 0 && wait_for(fd, c);
         int why = errno;
-        if (locked && is_named(fd, path)) {
+        if (locked && file_is_named(fd, path)) {
             slot->lock = fd;
             return true;
         }

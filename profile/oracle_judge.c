@@ -94,8 +94,7 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
 
 /* --- The second one --------------------------------------------------------------------------- */
 
-/* Can it still turn out to be more than wrong?  Where the propagated error is far smaller and the
- * inputs don't matter as much, float32 has nothing to do with it. */
+/* Is it wrong for certain?  Neither the propagated error nor a change of the inputs explains it. */
 static bool is_hopeless(const struct judged *j, int64_t i)
 {
     double off = off_by((double)j->got[i], j->ref[i]);

@@ -320,21 +320,27 @@ static bool obey(struct runner *r, const struct request *q, struct err *e)
 
 /* --- Life ------------------------------------------------------------------------------------ */
 
-static bool send_reply(const struct reply *reply)
+bool runner_say(const void *what, size_t n)
 {
-    return send(RUNNER_SOCKET_FD, reply, sizeof *reply, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
+    return send(RUNNER_SOCKET_FD, what, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+bool runner_hear(void *what, size_t n, int *code)
+{
+    ssize_t got;
+    do
+        got = recv(RUNNER_SOCKET_FD, what, n, 0);
+    while (got < 0 && errno == EINTR);
+    *code = got == 0 ? 0 : 1;
+    return got == (ssize_t)n;
 }
 
 static int serve(struct runner *r)
 {
     struct request q;
     struct err e;
-    for (;;) {
-        ssize_t n = recv(RUNNER_SOCKET_FD, &q, sizeof q, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n != (ssize_t)sizeof q)
-            return n == 0 ? 0 : 1;
+    int code;
+    while (runner_hear(&q, sizeof q, &code)) {
         atomic_store(&r->shared->permille, 0);
         r->reply = (struct reply){ .ok = true };
         if (!obey(r, &q, &e)) {
@@ -342,9 +348,10 @@ static int serve(struct runner *r)
             r->reply.code = (int32_t)e.code;
             snprintf(r->reply.text, sizeof r->reply.text, "%.479s", e.text);
         }
-        if (!send_reply(&r->reply))
+        if (!runner_say(&r->reply, sizeof r->reply))
             return 1;
     }
+    return code;
 }
 
 int runner_main(int argc, char **argv)
@@ -367,12 +374,12 @@ int runner_main(int argc, char **argv)
     if (!open_fence(&r, &e)) {
         r.reply = (struct reply){ .code = (int32_t)e.code };
         snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
-        send_reply(&r.reply);
+        runner_say(&r.reply, sizeof r.reply);
         return 1;
     }
     catch_faults();
     set_limits();
     set_allowances(r.shared);
     r.reply = (struct reply){ .ok = true };
-    return send_reply(&r.reply) ? serve(&r) : 1;
+    return runner_say(&r.reply, sizeof r.reply) ? serve(&r) : 1;
 }

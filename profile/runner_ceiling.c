@@ -66,24 +66,16 @@ static double answer(kernel_fn *run, const struct ceiling_ask *q)
     return time_team(run, q->team, q->batch);
 }
 
-static bool say(const void *what, size_t n)
-{
-    return send(RUNNER_SOCKET_FD, what, n, MSG_NOSIGNAL) == (ssize_t)n;
-}
-
 static int serve(kernel_fn *run)
 {
     struct ceiling_ask q;
-    for (;;) {
-        ssize_t n = recv(RUNNER_SOCKET_FD, &q, sizeof q, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n != (ssize_t)sizeof q)
-            return n == 0 ? 0 : 1;
+    int code;
+    while (runner_hear(&q, sizeof q, &code)) {
         double seconds = q.team > 0 && q.batch > 0 ? answer(run, &q) : 0;
-        if (!say(&seconds, sizeof seconds))
+        if (!runner_say(&seconds, sizeof seconds))
             return 1;
     }
+    return code;
 }
 
 int runner_ceiling(int argc, char **argv)
@@ -107,7 +99,7 @@ int runner_ceiling(int argc, char **argv)
         snprintf(hello.text, sizeof hello.text, "the FMA ceiling cannot be loaded: %.400s",
                  dlerror());
     }
-    return say(&hello, sizeof hello) && run ? serve(run) : 1;
+    return runner_say(&hello, sizeof hello) && run ? serve(run) : 1;
 }
 
 /* --- In the runner ---------------------------------------------------------------------------- */

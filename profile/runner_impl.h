@@ -31,6 +31,11 @@ struct runner {
  * asked would take that one for all there are. */
 void *runner_open_library(const struct runner *r, const char *path);
 
+/* Messages of n bytes on RUNNER_SOCKET_FD.  runner_hear is false when none will come: *code is then
+ * the exit code, 0 when the parent has closed its end. */
+bool runner_say(const void *what, size_t n);
+bool runner_hear(void *what, size_t n, int *code);
+
 /* The buffers of a contender, as its kernel takes them. */
 float *const *runner_buffers(const struct runner *r, int contender);
 /* Fills them as fence_place does. */

@@ -4,21 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/base/file.h"
 #include "kernels/ops/source.h"
-
-/* The folder of a file, with a / at its end; "" for a bare name. */
-static void add_folder(struct str *out, const char *file)
-{
-    const char *slash = strrchr(file, '/');
-    str_add_n(out, file, slash ? (size_t)(slash - file) + 1 : 0);
-}
 
 /* The path from the root, with the symbolic links of its folders resolved where these exist. */
 static void add_absolute(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
     struct str folder = { 0 };
-    add_folder(&folder, path);
+    file_add_folder(&folder, path);
     char *real = realpath(folder.len ? str_text(&folder) : ".", NULL);
     char *cwd = real || *path == '/' ? NULL : getcwd(NULL, 0);
     if (real)
@@ -35,7 +29,7 @@ static void to_file(void *ctx, const char *path, struct str *out)
     struct str model = { 0 }, session = { 0 }, folder = { 0 };
     add_absolute(&model, path);
     add_absolute(&session, ctx);
-    add_folder(&folder, str_text(&session));
+    file_add_folder(&folder, str_text(&session));
     bool below = str_starts(str_text(&model), str_text(&folder));
     str_add(out, str_text(&model) + (below ? folder.len : 0));
     str_free(&model);
@@ -46,7 +40,7 @@ static void to_file(void *ctx, const char *path, struct str *out)
 static void from_file(void *ctx, const char *path, struct str *out)
 {
     if (*path != '/')
-        add_folder(out, ctx);
+        file_add_folder(out, ctx);
     str_add(out, path);
 }
 

@@ -51,7 +51,7 @@ bool session_parse(const char *name, const char *text, size_t n, struct session 
 bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
 /* ERR_RANGE unless so many more steps, and one more branch, fit into a file. */
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
-/* ERR_RANGE when the loader would refuse what session_yaml wrote, because there is too much. */
+/* ERR_RANGE when the loader would refuse what session_yaml_in wrote, because there is too much. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
 /* Atomic; sets path, dirty and numbers.  What does not fit leaves the file as it is, and so does,
  * with ERR_CHANGED, the session's own file when it is no longer what was loaded or saved last. */
@@ -65,8 +65,8 @@ bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* What is measured from now on is of this machine.  A file names one machine, so what another one
  * measured is forgotten; returns of how many states. */
 int session_measured_here(struct session *s);
-void session_yaml(const struct session *s, struct str *out);
-/* As it stands in the file `path`: models beside it are named as from there (model_path.h). */
+/* The text of s as it stands in the file `path`: models beside it are named as from there
+ * (model_path.h).  NULL: as from the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
 /* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
  * nodes are all supported), or an operator ("c2d n=1 ..."). */

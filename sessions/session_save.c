@@ -142,11 +142,6 @@ static void write_operator(struct ywriter *w, const char *spec, const char *path
     str_free(&mapped);
 }
 
-void session_yaml(const struct session *s, struct str *out)
-{
-    session_yaml_in(s, NULL, out);
-}
-
 void session_yaml_in(const struct session *s, const char *path, struct str *out)
 {
     const struct history *h = s->history;

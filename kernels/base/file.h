@@ -30,6 +30,10 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 void file_tidy(const char *dir);
 /* Would it, as things are now?  Writes nothing; the same errors. */
 bool file_may_write(const char *path, struct err *e);
+/* Is path still the name of the open file?  Not when somebody renamed or removed it. */
+bool file_is_named(int fd, const char *path);
+/* Appends the folder of path with a / at its end: "a/b/" for "a/b/c", nothing for "c". */
+void file_add_folder(struct str *out, const char *path);
 /* Two names of one file. */
 bool file_same(const char *a, const char *b);
 /* Writes under the first free name beside path ("dir/a-2.yaml"), which goes into *where. */

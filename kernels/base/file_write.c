@@ -85,8 +85,7 @@ static bool find_target(const char *path, struct str *target, struct err *e)
         || err_set(e, ERR_IO, "cannot write %s: it is not a regular file", path);
 }
 
-/* "a/b/" for "a/b/c", "" for "c". */
-static void add_folder(struct str *out, const char *path)
+void file_add_folder(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash)
@@ -99,12 +98,11 @@ static void add_folder(struct str *out, const char *path)
 static void add_lock_name(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    add_folder(out, path);
+    file_add_folder(out, path);
     str_printf(out, "%.*s%s", (int)(NAME_MAX - strlen(LOCK_ENDING)), base, LOCK_ENDING);
 }
 
-/* Not when somebody renamed or removed it meanwhile. */
-static bool is_named(int fd, const char *path)
+bool file_is_named(int fd, const char *path)
 {
     struct stat a, b;
     return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev
@@ -116,7 +114,7 @@ static void remove_left_over(const char *lock)
     int fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, lock))
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && file_is_named(fd, lock))
         unlink(lock);
     close(fd);
 }
@@ -148,7 +146,7 @@ static int take_lock(const char *lock)
             remove_left_over(lock);
         } else {
             bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-            if (locked && is_named(fd, lock))
+            if (locked && file_is_named(fd, lock))
                 return fd;
             close(fd);
         }
@@ -186,7 +184,7 @@ static bool write_all(int fd, const char *data, size_t n)
 static void sync_folder(const char *path)
 {
     struct str dir = {0};
-    add_folder(&dir, path);
+    file_add_folder(&dir, path);
     int fd = open(dir.len > 0 ? str_text(&dir) : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     str_free(&dir);
     if (fd < 0)
@@ -289,7 +287,7 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 static bool may_write_beside(const char *target, struct err *e)
 {
     struct str dir = {0};
-    add_folder(&dir, target);
+    file_add_folder(&dir, target);
     bool ok = access(dir.len > 0 ? str_text(&dir) : ".", W_OK | X_OK) == 0;
     if (!ok)
         err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));

@@ -52,15 +52,19 @@ static void index_values(struct imp *im)
         im->bucket[i] = -1;
 }
 
-static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
+static void take_constant(struct value *v, const struct onnx_tensor *t)
 {
-    if (find_value(im, t->name))
-        return err_set(e, ERR_NAME, "initializer %.80s is there twice", t->name);
-    struct value *v = add_value(im, t->name);
     v->data = t;
     v->type = t->type;
     v->shape.rank = t->rank;
     memcpy(v->shape.dim, t->dims, sizeof t->dims);
+}
+
+static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
+{
+    if (find_value(im, t->name))
+        return err_set(e, ERR_NAME, "initializer %.80s is there twice", t->name);
+    take_constant(add_value(im, t->name), t);
     return true;
 }
 
@@ -273,12 +277,8 @@ bool done(struct imp *im, int s)
 void set_const(struct imp *im, int k, const struct onnx_tensor *t)
 {
     struct value *v = out_value(im, k);
-    if (!v)
-        return;
-    v->data = t;
-    v->type = t->type;
-    v->shape.rank = t->rank;
-    memcpy(v->shape.dim, t->dims, sizeof t->dims);
+    if (v)
+        take_constant(v, t);
 }
 
 /* Nodes. */

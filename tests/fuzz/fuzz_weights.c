@@ -42,7 +42,7 @@ static void edit(struct str *file, const uint8_t *data, size_t n)
         set_checksum(file);
 }
 
-/* What is taken is what is saved, and that is taken again. */
+/* Weights that are accepted are saved unchanged, and accepted again. */
 static void load(struct agents *g, const char *data, size_t n)
 {
     struct str saved = {0}, twice = {0};

@@ -1,4 +1,4 @@
-/* What mutations of step lines share. */
+/* Mutations of step lines, shared by the targets command and cgen. */
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/command.h"

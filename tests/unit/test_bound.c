@@ -1,4 +1,4 @@
-/* What float32 may be off by (reference_error), and the verdict on an output (oracle_compare):
+/* The bound of float32 errors (reference_error), and the verdict on an output (oracle_compare):
  * right results in any order are right, wrong elements are wrong however small they are. */
 #include <float.h>
 #include <math.h>
@@ -377,8 +377,8 @@ static float ordered_sum(const float *x, int64_t n, int order, struct rng *r, in
     return sum;
 }
 
-/* Of a million terms; of both signs, of one, all alike (rounding then always errs to one side), and
- * sorted by sign. */
+/* Sums of up to a million terms: of both signs, of one, and all alike, so that rounding always errs
+ * to one side. */
 static void sums_in_any_order_are_right(void **state)
 {
     static const char *const spec[] = {

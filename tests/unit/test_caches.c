@@ -23,7 +23,7 @@ static bool word_of(int i, const char *name, char out[32])
     return ok;
 }
 
-/* What data goes through: an instruction cache is none of them. */
+/* Only caches of data count: an instruction cache is left out. */
 static void data_caches_are_those_of_the_kernel(void **state)
 {
     struct machine m;

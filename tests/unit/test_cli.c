@@ -260,7 +260,7 @@ static void test_list_json(void **state)
         json_decref(run_json(list[i]));
 }
 
-/* What cli_put prints, with the output of this process put aside. */
+/* The bytes that cli_put prints; the output of this process is redirected meanwhile. */
 static void printed(struct str *out, char *to, size_t size)
 {
     FILE *aside = tmpfile();

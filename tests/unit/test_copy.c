@@ -33,7 +33,7 @@ static bool decode(const char *s, struct str *out)
     return true;
 }
 
-/* Of lengths that leave 0, 1 and 2 bytes behind the last three. */
+/* The lengths leave 0, 1 and 2 bytes behind the last three. */
 static void a_nest_is_copied(void **state)
 {
     static const int rows[] = { 6, 16, 100 };

@@ -211,7 +211,7 @@ static void test_regress(void **state)
         str_printf(&path, "tests/regress/%s", names.data[i]);
         str_printf(&out, "--- %s\n", names.data[i]);
         if (session_load(str_text(&path), &s, &e))
-            session_yaml(s, &out);
+            session_yaml_in(s, NULL, &out);
         else
             err_print(&out, &e);
         session_free(s);
@@ -493,10 +493,10 @@ static void assert_same_session(const struct session *a, const struct session *b
 static void check_round_trip(const struct session *s)
 {
     struct str once = {0}, twice = {0};
-    session_yaml(s, &once);
+    session_yaml_in(s, NULL, &once);
     struct session *again = must_parse(str_text(&once));
     assert_same_session(s, again);
-    session_yaml(again, &twice);
+    session_yaml_in(again, NULL, &twice);
     assert_string_equal(str_text(&once), str_text(&twice));
     session_free(again);
     str_free(&once);
@@ -515,7 +515,7 @@ static void test_failures_are_not_verified(void **state)
         struct session *s = must_parse("tilescope: 1\noperator: gmm m=4 k=4 n=4\n");
         struct measurement m = { .outcome = OUTCOME_OK, .verified = true, .tolerance = 1e-5 };
         history_set_measured(s->history, 0, &m);
-        session_yaml(s, &text);
+        session_yaml_in(s, NULL, &text);
         session_free(s);
         char *at = strstr(str_text(&text), "outcome: ok");
         assert_non_null(at);
@@ -568,7 +568,7 @@ static void assert_loads(const struct session *s)
 {
     struct str yaml = {0};
     struct err e;
-    session_yaml(s, &yaml);
+    session_yaml_in(s, NULL, &yaml);
     if (!session_fits(s, &yaml, &e))
         fail_msg("%s", e.text);
     session_free(must_parse(str_text(&yaml)));
@@ -665,7 +665,7 @@ static void test_much_that_was_measured(void **state)
         struct measurement m = some_measurement(&r);
         history_set_measured(s->history, i, &m);
     }
-    session_yaml(s, &yaml);
+    session_yaml_in(s, NULL, &yaml);
     assert_true(session_fits(s, &yaml, &e));
     if (!parse_text(yaml.data, yaml.len, &t, &e))
         fail_msg("%s", e.text);
@@ -742,7 +742,7 @@ static void test_unprintable(void **state)
     assert_true(session_new(GMM, &s, &e));
     snprintf(s->title, sizeof s->title, "a\x1b\nb\xff\xfe");
     str_add(&s->note, "x\x07\xc3");
-    session_yaml(s, &out);
+    session_yaml_in(s, NULL, &out);
     session_free(s);
     s = must_parse(str_text(&out));
     assert_string_equal(s->title, "a? b??");
@@ -775,7 +775,7 @@ static void test_stale_measurements(void **state)
             if (k < 2)
                 run_lines(s, &lines[k], 1);
         }
-        session_yaml(s, &text);
+        session_yaml_in(s, NULL, &text);
         session_free(s);
         const char *at = strstr(text.data, table[i].from);
         assert_non_null(at);
@@ -812,7 +812,7 @@ static void test_format(void **state)
         "  all: {from: main}\n"
         "machine: AMD EPYC | avx512\n");
     struct str out = {0};
-    session_yaml(s, &out);
+    session_yaml_in(s, NULL, &out);
     golden_check("tests/golden/session.yaml", str_text(&out));
     assert_string_equal(history_current(s->history)->step, "loop unroll Conv KW");
     check_round_trip(s);

@@ -165,7 +165,7 @@ static void a_comparison_goes_on_without_who_is_found_out(void **state)
     }
 }
 
-static void review_ill_culprit(void **state)
+static void an_ill_conditioned_contender_goes_alone(void **state)
 {
     static const char *const name[] = { "tired-ill" };
     const char *spec = "x = input m=4096; c = const m=4096 value=1000000; z = add(x, c);"
@@ -503,7 +503,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(review_ill_culprit),
+        cmocka_unit_test(an_ill_conditioned_contender_goes_alone),
         cmocka_unit_test(later_calls_are_compared),
         cmocka_unit_test(later_calls_without_the_clock_are_compared),
         cmocka_unit_test(later_calls_of_batches_are_compared),
