@@ -68,11 +68,11 @@ LIB_SRC := $(shell find $(ROOMS) -name '*.c' -not -path '*/plugins/*' 2>/dev/nul
 # Vendor baselines: a shared object per library that is there.
 PLUGINS := $(if $(wildcard /usr/include/oneapi/dnnl/dnnl.h),$(B)/tilescope-onednn.so) \
            $(if $(shell pkg-config --exists openblas 2> /dev/null && echo yes),$(B)/tilescope-openblas.so)
-APP_SRC := $(filter-out app/main.c app/runner_main.c,$(wildcard app/*.c))
+APP_SRC := $(filter-out app/main.c app/runner_main.c,$(shell find app -name "*.c"))
 ONNX_PROTO := /usr/include/onnx/onnx.proto
 ONNX_C  := $(B)/onnx/onnx.pb-c.c
-EVENTS  := $(sort $(wildcard profile/events/*.txt))
-EVENTS_C := $(B)/profile/events/builtin.c
+EVENTS  := $(sort $(wildcard profile/counters/events/*.txt))
+EVENTS_C := $(B)/profile/counters/events/builtin.c
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o) $(EVENTS_C:.c=.o)
 APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
@@ -139,11 +139,11 @@ $(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 # The event sets that ship, as a table of texts.
-$(EVENTS_C): $(EVENTS) profile/events/embed.awk
+$(EVENTS_C): $(EVENTS) profile/counters/events/embed.awk
 	$(call say,sets)
 	@mkdir -p $(@D)
-	$(Q)awk -f profile/events/embed.awk $(EVENTS) > $@
-$(EVENTS_C:.c=.o): $(EVENTS_C) profile/eventset.h $(B)/flags
+	$(Q)awk -f profile/counters/events/embed.awk $(EVENTS) > $@
+$(EVENTS_C:.c=.o): $(EVENTS_C) profile/counters/eventset.h $(B)/flags
 	$(call say,cc)
 	$(Q)$(CC) $(CFLAGS) -c $< -o $@
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.

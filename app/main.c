@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "app/cli.h"
+#include "app/cli/cli.h"
 #include "kernels/base/str.h"
 
 #define STACK_BYTES ((rlim_t)8 << 20)             /* of every thread, and of compilers */

@@ -1,6 +1,6 @@
 #include <signal.h>
 
-#include "profile/measure.h"
+#include "profile/measure/measure.h"
 
 int main(int argc, char **argv)
 {

@@ -1,33 +1,95 @@
 #!/usr/bin/env bash
-# Imports go down only: app > sessions > explorer > profile > kernels, and inside kernels
-# base < ir < ops < onnx < layout < nest < { program, gen }.  Each outside library has one door.
+# Imports go down only, between rooms and between the folders of a room, and no files import each
+# other in a circle.  Each outside library has one door.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
+# Lower folders first.  A folder may import from itself and from those before it.
+order="kernels/base kernels/ir kernels/ops kernels/onnx kernels/layout kernels/nest
+       kernels/program+kernels/gen
+       profile/sim profile/host profile/build profile/counters profile/vendor profile/child
+       profile/measure profile/machine
+       explorer/history explorer/space explorer/model explorer/agent explorer/tune
+       sessions/file sessions/records sessions/report sessions/expert sessions/tuning sessions/study
+       sessions/export
+       app/ui app/model app/views app/cli app"
+
 sources() { find app sessions explorer profile kernels -name '*.[ch]' -o -name '*.def' | sort; }
 
-# "FILE:LINE: includes PATH" for every import that goes up or sideways.
+# "FILE IMPORTED" for every import of a file of ours.
+imports() {
+    sources | xargs awk '/^#[ ]*include[ ]+"/ { split($0, quoted, "\""); print FILENAME, quoted[2] }'
+}
+
+# Every import that goes up or sideways.  kernels/program and kernels/gen do not see each other.
 upward() {
-    sources | xargs awk '
+    imports | awk -v order="$order" '
         BEGIN {
-            n = split("base ir ops onnx layout nest", low, " ")
-            for (i = 1; i <= n; i++) rank["kernels/" low[i]] = i
-            rank["kernels/program"] = rank["kernels/gen"] = n + 1
-            split("profile explorer sessions app", high, " ")
-            for (i = 1; i <= 4; i++) rank[high[i]] = 10 + i
+            n = split(order, level)
+            for (i = 1; i <= n; i++) {
+                m = split(level[i], folder, "+")
+                for (k = 1; k <= m; k++) rank[folder[k]] = i
+            }
         }
-        function room(path,    part) {
-            split(path, part, "/")
-            return part[1] == "kernels" ? "kernels/" part[2] : part[1]
+        # a/b/c/d.h -> a/b: plugins and event sets belong to the folder that they lie in.
+        function room(path,    part, n) {
+            n = split(path, part, "/")
+            return n > 2 ? part[1] "/" part[2] : part[1]
         }
-        /^#[ ]*include[ ]+"/ {
-            split($0, quoted, "\"")
-            from = room(FILENAME)
-            to = room(quoted[2])
-            if (!(to in rank))
-                print FILENAME ":" FNR ": " quoted[2] " does not start with a room"
+        {
+            from = room($1)
+            to = room($2)
+            if (!(from in rank) || !(to in rank))
+                print $1 ": " $2 ": not in a folder that tests/layers.sh knows"
             else if (from != to && rank[from] <= rank[to])
-                print FILENAME ":" FNR ": includes " quoted[2]
+                print $1 ": includes " $2
+        }'
+}
+
+# A unit is a header with the files that implement it: x.h, x.c, x_impl.h, x_part.c, or for a file
+# without a header of its name the first header of its folder that it includes.  What is left when
+# units that import nothing of what is left, or are imported by nothing of it, are taken away, are
+# circles.
+circles() {
+    imports | awk '
+        function stem(path) { sub(/\.[a-z]+$/, "", path); return path }
+        { from[NR] = $1; to[NR] = $2; if ($2 ~ /\.h$/) header[stem($2)] = 1
+          if (!($1 in first) && $1 ~ /\.c$/ && folder($1) == folder($2)) first[$1] = $2 }
+        function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
+        function unit(path,    s, t) {
+            s = stem(path)
+            if (path ~ /\.c$/ && !(s in header) && path in first) s = stem(first[path])
+            t = s
+            if (sub(/_impl$/, "", t) && t in header) s = t
+            return s
+        }
+        END {
+            for (i = 1; i <= NR; i++) {
+                a = unit(from[i])
+                b = unit(to[i])
+                if (a != b && !((a, b) in edge)) { edge[a, b] = 1; out[a]++; in_[b]++ }
+                node[a]
+                node[b]
+            }
+            do {
+                again = 0
+                for (u in node)
+                    if (out[u] < 1 || in_[u] < 1) {
+                        for (v in node) {
+                            if ((v, u) in edge) { out[v]--; delete edge[v, u] }
+                            if ((u, v) in edge) { in_[v]--; delete edge[u, v] }
+                        }
+                        delete node[u]
+                        again = 1
+                    }
+            } while (again)
+            for (u in node) for (v in node) if ((u, v) in edge) reach[u, v] = 1
+            for (k in node) for (u in node) if ((u, k) in reach)
+                for (v in node) if ((k, v) in reach) reach[u, v] = 1
+            for (e in edge) {
+                split(e, ab, SUBSEP)
+                if ((ab[2], ab[1]) in reach) print ab[1] " imports " ab[2] | "sort"
+            }
         }'
 }
 
@@ -59,8 +121,9 @@ check() {
     fi
 }
 
-echo "1..7"
+echo "1..8"
 check "imports go down only" "$(upward)"
+check "no files import each other in a circle" "$(circles)"
 check "one file includes curses" "$(doors '(ncursesw/)?n?curses\.h' app)"
 check "one file includes yaml.h" "$(doors 'yaml\.h' sessions)"
 check "one file includes papi.h" "$(doors 'papi\.h' profile)"

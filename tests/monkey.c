@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <vterm.h>
 
-#include "app/key.h"
+#include "app/ui/key.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/gen/gen.h"
-#include "profile/machine.h"
+#include "profile/host/machine.h"
 
 bool kernels_is_layout(const char *line)
 {

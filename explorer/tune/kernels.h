@@ -1,12 +1,12 @@
 /* The real problem of the tuner: schedules of one operator.  Layouts are points of the templates
  * (explorer/space/layout_space.h) and those that seeds bring along; under each, loop points
  * (loop_space.h); ranked by the cost model (explorer/model) and measured in batches
- * (profile/batch.h). */
+ * (profile/measure/batch.h). */
 #ifndef TS_EXPLORER_TUNE_KERNELS_H
 #define TS_EXPLORER_TUNE_KERNELS_H
 #include "explorer/space/layout_space.h"
 #include "explorer/tune/search.h"
-#include "profile/batch.h"
+#include "profile/measure/batch.h"
 
 /* A schedule as somebody gave it: the "session", an "expert". */
 struct tune_lines { const char *name; int n; const char *const *line; };
@@ -20,7 +20,7 @@ struct kernels_opts {
     int n_pins; const char *const *pin;
     bool fixed;
     struct layout_opts layouts;
-    struct measure_opts measure;         /* of every candidate (profile/batch.h says which count) */
+    struct measure_opts measure;         /* of every candidate (batch.h says which count) */
     int jobs;                            /* compilers, and threads that rank; 0: all cores */
     uint64_t seed;                       /* of the model */
 };

@@ -6,7 +6,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
-#include "profile/measure.h"
+#include "profile/measure/measure.h"
 
 enum {
     TUNE_MAX_LAYOUT_KNOBS = 24, TUNE_LAYOUT_STATE = 64, TUNE_POINT_STATE = 128,

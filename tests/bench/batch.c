@@ -20,8 +20,8 @@
 #include "explorer/space/loop_space.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
-#include "profile/batch.h"
-#include "sessions/expert.h"
+#include "profile/measure/batch.h"
+#include "sessions/expert/expert.h"
 
 #define MOST 256
 #define COMPARED 6

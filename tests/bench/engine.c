@@ -11,7 +11,7 @@
 
 #include "explorer/model/features.h"
 #include "kernels/base/subprocess.h"
-#include "sessions/session.h"
+#include "sessions/file/session.h"
 
 #define REPLAYS 15
 #define MAX_STEPS 256

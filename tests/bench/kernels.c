@@ -14,10 +14,10 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
-#include "sessions/chart.h"
-#include "sessions/expert.h"
-#include "sessions/machine_file.h"
-#include "sessions/text_table.h"
+#include "sessions/report/chart.h"
+#include "sessions/expert/expert.h"
+#include "sessions/file/machine_file.h"
+#include "sessions/report/text_table.h"
 
 #define SEARCH_TIME_S 0.04
 #define MOST_EXPERTS 32

@@ -21,8 +21,8 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
-#include "profile/measure.h"
-#include "sessions/expert.h"
+#include "profile/measure/measure.h"
+#include "sessions/expert/expert.h"
 
 static struct feature_opts columns;      /* -l: those of the layout, too */
 static const char *const specs[] = { "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1",

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/measure.h"
+#include "profile/measure/measure.h"
 #include "tests/unit/random_ops.h"
 
 static const char *const family[] = { "c2d", "grp", "dep", "dil", "c3d", "c1d", "gmm", "t2d",

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/gen/gen.h"
-#include "sessions/export.h"
+#include "sessions/export/export.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LINES_MAX 24

@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "explorer/command.h"
+#include "explorer/history/command.h"
 #include "kernels/gen/gen.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/run_program.h"

@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "sessions/expert.h"
+#include "sessions/expert/expert.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_BYTES ((size_t)4 << 20)     /* of an expert, and ... */

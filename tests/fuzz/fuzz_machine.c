@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "sessions/machine_file.h"
+#include "sessions/file/machine_file.h"
 #include "tests/fuzz/fuzz.h"
 
 int fuzz_machine(const uint8_t *data, size_t n)

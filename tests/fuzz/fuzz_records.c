@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "sessions/records.h"
+#include "sessions/records/records.h"
 #include "tests/fuzz/fuzz.h"
 
 static int64_t count(struct records *r)

@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "sessions/study.h"
+#include "sessions/study/study.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_CELLS 12

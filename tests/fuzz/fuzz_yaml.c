@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "sessions/session.h"
+#include "sessions/file/session.h"
 #include "tests/fuzz/fuzz.h"
 
 static void same_text(const char *what, const char *a, const char *b)

@@ -2,7 +2,7 @@
  * a line is added that completion offers.  A third of the mutations are libFuzzer's own. */
 #include <stdlib.h>
 #include <string.h>
-#include "explorer/history.h"
+#include "explorer/history/history.h"
 #include "tests/fuzz/mutate_lines.h"
 
 static const char *const names[] = {

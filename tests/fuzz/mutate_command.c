@@ -1,6 +1,6 @@
 /* Mutations of command inputs that mean something: a line made of what completion offers at that
  * place in the history.  Half of the mutations are libFuzzer's own. */
-#include "explorer/history.h"
+#include "explorer/history/history.h"
 #include "tests/fuzz/mutate_lines.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed)

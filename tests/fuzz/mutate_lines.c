@@ -1,7 +1,7 @@
 /* Mutations of step lines, shared by the targets command and cgen. */
 #include <stdlib.h>
 #include <string.h>
-#include "explorer/command.h"
+#include "explorer/history/command.h"
 #include "tests/fuzz/mutate_lines.h"
 
 /* Words are appended while completion has some, else numbers. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "profile/measure.h"
+#include "profile/measure/measure.h"
 #include "tests/unit/run_program.h"
 
 #define MOST_POINTS 2e5

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "app/text.h"
-#include "app/view.h"
+#include "app/ui/text.h"
+#include "app/views/view.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -1,7 +1,7 @@
 /* Records for tests: a file in a folder of its own, and records that differ in every field. */
 #ifndef TS_TESTS_RECORDS_HELP_H
 #define TS_TESTS_RECORDS_HELP_H
-#include "sessions/records.h"
+#include "sessions/records/records.h"
 #include "tests/unit/temp_dir.h"
 
 #define RECORD_SPEC "gmm m=32 k=16 n=32"

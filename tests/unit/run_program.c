@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/oracle.h"
+#include "profile/measure/oracle.h"
 
 /* Buffer b with what its tensor, and the guests of that, hold. */
 static float *fill(const struct program *p, const struct buffer *b, float *const *logical)

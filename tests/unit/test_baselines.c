@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "profile/build.h"
-#include "profile/child.h"
+#include "profile/build/build.h"
+#include "profile/child/child.h"
 #include "profile/vendor/plugin.h"
 
 #undef fail

@@ -9,8 +9,8 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
-#include "profile/batch.h"
-#include "profile/objcache.h"
+#include "profile/measure/batch.h"
+#include "profile/build/objcache.h"
 #include "tests/unit/random_ops.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/temp_dir.h"

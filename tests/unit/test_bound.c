@@ -12,7 +12,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference_impl.h"
-#include "profile/oracle.h"
+#include "profile/measure/oracle.h"
 #include "tests/unit/random_ops.h"
 
 #undef fail                               /* ours; cmocka has its own */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/base/arena.h"
-#include "profile/cache_config.h"
+#include "profile/sim/cache_config.h"
 
 #undef fail
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/base/arena.h"
-#include "profile/cachegrind.h"
+#include "profile/measure/cachegrind.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

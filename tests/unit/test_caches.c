@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/machine.h"
+#include "profile/host/machine.h"
 
 #undef fail
 #include <setjmp.h>

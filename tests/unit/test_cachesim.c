@@ -6,7 +6,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
-#include "profile/cachesim.h"
+#include "profile/sim/cachesim.h"
 
 #undef fail
 #include <setjmp.h>

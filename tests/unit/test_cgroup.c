@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
-#include "profile/cgroup.h"
+#include "profile/host/cgroup.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
-#include "sessions/chart_impl.h"
+#include "sessions/report/chart_impl.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/svg_check.h"
 #undef fail                               /* ours; cmocka has its own */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <jansson.h>
-#include "app/cli.h"
-#include "app/help.h"
+#include "app/cli/cli.h"
+#include "app/views/help.h"
 #include "kernels/base/rng.h"
 #include "kernels/ops/graph.h"
 #undef fail                               /* ours; cmocka has its own */

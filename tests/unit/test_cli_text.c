@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/cli_run.h"
+#include "app/cli/cli_run.h"
 
 #undef fail
 #include <setjmp.h>

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "kernels/base/str.h"
-#include "profile/build.h"
-#include "profile/child.h"
-#include "profile/perfevent.h"
+#include "profile/build/build.h"
+#include "profile/child/child.h"
+#include "profile/counters/perfevent.h"
 
 #undef fail
 #include <setjmp.h>

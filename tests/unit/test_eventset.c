@@ -8,9 +8,9 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/str.h"
-#include "profile/eventset.h"
-#include "profile/formula.h"
-#include "profile/perfevent.h"
+#include "profile/counters/eventset.h"
+#include "profile/counters/formula.h"
+#include "profile/counters/perfevent.h"
 
 #undef fail
 #include <setjmp.h>
@@ -180,7 +180,7 @@ static void every_file_is_built_in(void **state)
     for (; builtin_set[n].name; n++) {
         struct str path = {0}, text = {0};
         struct err e;
-        str_printf(&path, "profile/events/%s.txt", builtin_set[n].name);
+        str_printf(&path, "profile/counters/events/%s.txt", builtin_set[n].name);
         if (!file_read(str_text(&path), 65536, &text, &e))
             fail_msg("%s", e.text);
         assert_string_equal(str_text(&text), builtin_set[n].text);

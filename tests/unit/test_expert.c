@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/expert.h"
+#include "sessions/expert/expert.h"
 #include "tests/unit/run_program.h"
 #undef fail
 #include <cmocka.h>

@@ -13,7 +13,7 @@
 #include "explorer/model/features.h"
 #include "kernels/base/rng.h"
 #include "kernels/program/program.h"
-#include "sessions/expert.h"
+#include "sessions/expert/expert.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/random_ops.h"
 #include "tests/unit/random_steps.h"

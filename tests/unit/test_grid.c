@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app/doc.h"
-#include "app/grid.h"
-#include "app/key.h"
-#include "app/prompt.h"
-#include "app/text.h"
+#include "app/ui/doc.h"
+#include "app/ui/grid.h"
+#include "app/ui/key.h"
+#include "app/ui/prompt.h"
+#include "app/ui/text.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

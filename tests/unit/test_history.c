@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "explorer/command.h"
+#include "explorer/history/command.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "tests/unit/golden.h"

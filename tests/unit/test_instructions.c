@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "kernels/base/arena.h"
-#include "profile/asmtext.h"
-#include "profile/cachegrind.h"
-#include "profile/instructions.h"
+#include "profile/build/asmtext.h"
+#include "profile/measure/cachegrind.h"
+#include "profile/measure/instructions.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

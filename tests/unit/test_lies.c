@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "profile/child_impl.h"
+#include "profile/child/child_impl.h"
 
 #undef fail
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static char folder[] = "/tmp/ts-lies-XXXXXX", runner[64];
 static const char liar[] =
     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n"
     "#include <sys/mman.h>\n#include <sys/socket.h>\n#include <sys/stat.h>\n#include <unistd.h>\n"
-    "#include \"profile/protocol.h\"\n"
+    "#include \"profile/child/protocol.h\"\n"
     "int main(void)\n{\n"
     "    const char *lie = getenv(\"TS_LIE\");\n"
     "    struct stat st;\n    static struct request q;\n"

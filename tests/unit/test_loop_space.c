@@ -11,7 +11,7 @@
 #include "explorer/space/layout_space.h"
 #include "explorer/space/loop_space.h"
 #include "kernels/base/vec.h"
-#include "sessions/expert.h"
+#include "sessions/expert/expert.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

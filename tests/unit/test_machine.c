@@ -10,7 +10,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "sessions/machine_file.h"
+#include "sessions/file/machine_file.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

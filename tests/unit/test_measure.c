@@ -8,8 +8,8 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/reference.h"
-#include "profile/measure.h"
-#include "profile/oracle.h"
+#include "profile/measure/measure.h"
+#include "profile/measure/oracle.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

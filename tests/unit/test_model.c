@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "app/view.h"
+#include "app/views/view.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "tests/unit/model_help.h"

@@ -14,7 +14,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
-#include "sessions/export.h"
+#include "sessions/export/export.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

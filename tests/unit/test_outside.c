@@ -12,8 +12,8 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
-#include "profile/batch.h"
-#include "profile/build.h"
+#include "profile/measure/batch.h"
+#include "profile/build/build.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

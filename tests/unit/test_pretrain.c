@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
-#include "sessions/pretrain.h"
+#include "sessions/tuning/pretrain.h"
 
 #undef fail
 #include <setjmp.h>

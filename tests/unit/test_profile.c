@@ -15,9 +15,9 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "profile/child_impl.h"
-#include "profile/objcache.h"
-#include "profile/perfevent.h"
+#include "profile/child/child_impl.h"
+#include "profile/build/objcache.h"
+#include "profile/counters/perfevent.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/temp_dir.h"
 

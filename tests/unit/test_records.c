@@ -18,7 +18,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
-#include "sessions/records_impl.h"
+#include "sessions/records/records_impl.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/records_help.h"
 #undef fail                               /* ours; cmocka has its own */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
-#include "sessions/records_impl.h"
+#include "sessions/records/records_impl.h"
 #include "tests/unit/records_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels/base/arena.h"
-#include "profile/roofline.h"
+#include "profile/machine/roofline.h"
 #include "tests/unit/roof_model.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

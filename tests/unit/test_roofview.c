@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "app/canvas.h"
-#include "app/roofline_plot.h"
+#include "app/ui/canvas.h"
+#include "app/views/roofline_plot.h"
 #include "kernels/base/rng.h"
-#include "sessions/roofline_steps.h"
+#include "sessions/report/roofline_steps.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/roof_model.h"

@@ -1,6 +1,6 @@
 /* Sampling in turns, on works and hooks that write down when they are called: what is hot was
  * called just before, what is cold was chilled just before. */
-#include "profile/sampling.h"
+#include "profile/child/sampling.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/str.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "app/view.h"
+#include "app/views/view.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */

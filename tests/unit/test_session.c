@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "explorer/command.h"
+#include "explorer/history/command.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
-#include "sessions/session.h"
+#include "sessions/file/session.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/temp_dir.h"

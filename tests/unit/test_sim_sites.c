@@ -1,7 +1,7 @@
 /* Programs with more accesses than a report has room for: the rest is summed up. */
 #include <string.h>
 
-#include "profile/measure.h"
+#include "profile/measure/measure.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

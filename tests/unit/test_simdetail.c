@@ -7,10 +7,10 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
-#include "profile/measure.h"
-#include "profile/reuse.h"
-#include "profile/simdetail.h"
-#include "profile/simsample.h"
+#include "profile/measure/measure.h"
+#include "profile/sim/reuse.h"
+#include "profile/sim/simdetail.h"
+#include "profile/sim/simsample.h"
 
 #undef fail
 #include <setjmp.h>

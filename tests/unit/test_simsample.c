@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/base/arena.h"
-#include "profile/simsample.h"
+#include "profile/sim/simsample.h"
 
 #undef fail
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
-#include "profile/stats.h"
+#include "profile/child/stats.h"
 
 #undef fail
 #include <setjmp.h>

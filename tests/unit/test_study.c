@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "kernels/base/file.h"
-#include "sessions/report.h"
-#include "sessions/study_impl.h"
+#include "sessions/report/report.h"
+#include "sessions/study/study_impl.h"
 #include "tests/unit/golden.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "kernels/base/file.h"
-#include "sessions/pretrain.h"
-#include "sessions/study_tune.h"
+#include "sessions/tuning/pretrain.h"
+#include "sessions/study/study_tune.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/svg_check.h"
 

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "profile/perfevent.h"
+#include "profile/counters/perfevent.h"
 
 #undef fail
 #include <setjmp.h>

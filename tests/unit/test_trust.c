@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "profile/batch.h"
-#include "profile/child_impl.h"
+#include "profile/measure/batch.h"
+#include "profile/child/child_impl.h"
 #include "tests/unit/miscompile.h"
 #include "tests/unit/temp_dir.h"
 

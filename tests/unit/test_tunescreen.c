@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/tune_board.h"
-#include "app/view.h"
-#include "sessions/records.h"
+#include "app/model/tune_board.h"
+#include "app/views/view.h"
+#include "sessions/records/records.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/tty.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/plot.h"
-#include "app/text.h"
-#include "app/tune_plot.h"
-#include "app/view_tune.h"
+#include "app/ui/plot.h"
+#include "app/ui/text.h"
+#include "app/views/tune_plot.h"
+#include "app/views/view_tune.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/tune_script.h"
 #undef fail                               /* ours; cmocka has its own */

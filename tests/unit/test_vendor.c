@@ -7,7 +7,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
-#include "profile/oracle.h"
+#include "profile/measure/oracle.h"
 #include "profile/vendor/plugin.h"
 #include "tests/unit/random_ops.h"
 

@@ -16,8 +16,8 @@
 #include <termios.h>
 #include <unistd.h>
 #include <vterm.h>
-#include "app/key.h"
-#include "app/text.h"
+#include "app/ui/key.h"
+#include "app/ui/text.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
 #include "tests/unit/fork_child.h"

@@ -1,0 +1,410 @@
+#include "app/cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/model/appcmd.h"
+#include "app/views/help.h"
+#include "app/ui/signals.h"
+#include "app/views/tui.h"
+#include "kernels/base/file.h"
+#include "kernels/ops/graph.h"
+#include "explorer/history/command.h"
+
+enum { SCRIPT_MAX_BYTES = 4 << 20 };
+
+static struct cancel interrupted;        /* searches raise it as well, to end themselves */
+static struct cancel signalled;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    atomic_store(&signalled.raised, 1);
+    atomic_store(&interrupted.raised, 1);
+}
+
+static void say_cancelled(void)
+{
+    static const char text[] = "cancelled\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        return;
+}
+
+/* A terminal that goes away takes nothing with it, unless nohup says that this is no reason. */
+static void catch_interrupts(void)
+{
+    signals_catch(&(struct signals){ .told = on_signal, .last = say_cancelled,
+                                     .late = EXIT_CANCELLED, .keep_hup = true });
+}
+
+/* The name of the session operand: an operator may stand unquoted, in several words. */
+static bool session_name(const struct args *a, struct str *out, struct err *e)
+{
+    if (a->word.len == 0)
+        return err_set(e, ERR_SYNTAX, "which session? a file, or an operator in quotes");
+    for (int i = 0; i < a->word.len; i++)
+        str_printf(out, "%s%s", i ? " " : "", a->word.data[i]);
+    if (a->word.len < 2 || ops_find(a->word.data[0]))
+        return true;
+    err_set(e, ERR_SYNTAX, "one session at a time: %s, then %s", a->word.data[0],
+            a->word.data[1]);
+    if (args_has(a, OPT_BASELINES))
+        return err_fix(e, "--baselines takes any of %s",
+                       opt_info[OPT_BASELINES].operand);
+    return err_fix(e, "tilescope bench compares sessions");
+}
+
+/* The first word is no step and no command of the history. */
+static bool no_such_step(const char *line, struct err *e)
+{
+    char word[40];
+    const char *first = line + strspn(line, " \t");
+    int len = (int)strcspn(first, " \t#\"");
+    snprintf(word, sizeof word, "%.*s", len, first);
+    for (int i = 0; i < APP_COUNT; i++)
+        if (streq(app_info((enum app_command)i)->name, word)) {
+            err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
+            return err_at(e, 1 + (int)(first - line), len);
+        }
+    const char *near = command_meant(word);
+    err_set(e, ERR_NAME, "there is no step \"%s\"", word);
+    if (near)
+        err_fix(e, "did you mean %s?", near);
+    else
+        err_fix(e, "tilescope help steps");
+    return err_at(e, 1 + (int)(first - line), len);
+}
+
+/* One line of a script; name, n and line only for the error. */
+static bool script_line(struct opened *o, const char *name, int n, const char *line, struct err *e)
+{
+    struct history *h = o->session->history;
+    enum command_effect effect = EFFECT_NONE;
+    if (session_run(o->session, line, &effect, e)) {
+        if (effect == EFFECT_MEASURE)
+            vec_push(&o->marked, history_current(h)->id);
+        if (effect != EFFECT_APP)
+            return true;
+        no_such_step(line, e);
+    }
+    struct where at = e->at;
+    err_where(e, name, n, at.col > 0 ? at.col : 1, line);
+    e->at.len = at.len;
+    return false;
+}
+
+/* Scripts are lines of steps; a session is YAML. */
+static bool is_session(const char *text)
+{
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        if (*text != '#' && text[strspn(text, " \t\r")] != '\n' && !str_starts(text, "---"))
+            return str_starts(text, "tilescope:");
+    return false;
+}
+
+static bool run_script(struct opened *o, const char *path, struct err *e)
+{
+    struct str text = {0};
+    const char *name = streq(path, "-") ? "<stdin>" : path;
+    bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
+    if (ok && memchr(str_text(&text), '\0', text.len))
+        ok = err_set(e, ERR_SYNTAX, "%s holds NUL bytes: not a file of step lines", name);
+    if (ok && is_session(str_text(&text))) {
+        ok = err_set(e, ERR_SYNTAX, "%s is a session file, not a file of step lines", name);
+        err_fix(e, "run it as `tilescope run %s`", path);
+    }
+    char *line = text.data;
+    for (int n = 1; ok && line && line < text.data + text.len; n++) {
+        size_t len = strcspn(line, "\n");
+        char *next = line + len + 1;
+        line[len] = '\0';
+        if (len > 0 && line[len - 1] == '\r')
+            line[len - 1] = '\0';
+        ok = script_line(o, name, n, line, e);
+        line = next;
+    }
+    str_free(&text);
+    return ok;
+}
+
+static int position(const struct history *h)
+{
+    int n, at;
+    history_path(h, history_branch_index(h), &n, &at);
+    return at;
+}
+
+/* --branch, --steps and --step, in this order.  A script moves on purpose; the others only look. */
+static bool move(const struct args *a, struct opened *o, struct err *e)
+{
+    struct history *h = o->session->history;
+    const char *steps = args_value(a, OPT_STEPS), *branch = args_value(a, OPT_BRANCH);
+    long long step = -1;
+    if (!args_int(a, OPT_STEP, 0, 1000000, &step, e))
+        return false;
+    if (branch) {
+        o->home_branch = steps ? -1 : history_branch_index(h);
+        if (!history_branch_switch(h, branch, e))
+            return false;
+    }
+    if (steps && !run_script(o, steps, e))
+        return false;
+    if (step < 0)
+        return true;
+    o->home_at = position(h);
+    return history_goto(h, (int)step, e);
+}
+
+bool cli_go_home(struct opened *o, struct err *e)
+{
+    struct history *h = o->session->history;
+    return (o->home_at < 0 || history_goto(h, o->home_at, e)) &&
+           (o->home_branch < 0 ||
+            history_branch_switch(h, history_branch(h, o->home_branch)->name, e));
+}
+
+static bool open_all(const struct args *a, struct opened *out, struct err *e)
+{
+    struct str name = {0};
+    const char *steps = args_value(a, OPT_STEPS);
+    bool ok = session_name(a, &name, e);
+    if (ok && steps && streq(steps, "-") && streq(str_text(&name), "-"))
+        ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
+    ok = ok && session_open(str_text(&name), &out->session, e) && move(a, out, e);
+    str_free(&name);
+    return ok;
+}
+
+int cli_open(const struct cli *c, struct opened *out)
+{
+    struct err e = {0};
+    *out = (struct opened){.home_branch = -1, .home_at = -1};
+    if (open_all(c->args, out, &e))
+        return EXIT_FINE;
+    cli_close(out);
+    return cli_fail(c, &e);
+}
+
+void cli_close(struct opened *o)
+{
+    session_free(o->session);
+    vec_free(&o->marked);
+    o->session = NULL;
+}
+
+bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e)
+{
+    *out = (struct goal){ .path = path };
+    if (!path)
+        return true;
+    if (streq(path, "-"))
+        return err_set(e, ERR_IO, "a session is written to a file, not to standard output");
+    if (strlen(path) >= sizeof s->path)
+        return err_set(e, ERR_IO, "-o: a name of %zu bytes; at most %zu are allowed", strlen(path),
+                       sizeof s->path - 1);
+    out->seen = session_saw(s, path);
+    if (out->seen == FILE_ANYTHING)
+        out->seen = file_seen(path);
+    return file_may_write(path, e);
+}
+
+bool cli_says_beside(const char *path, const char *where, struct err *e)
+{
+    err_set(e, ERR_CHANGED, "somebody else wrote %.300s while this ran: it is as they left it, and"
+            " this is in %.300s", path, where);
+    return err_fix(e, "nothing is lost; keep the one that you want");
+}
+
+/* Saves the session.  When it cannot be written at all, an autosave keeps it for the start
+ * screen. */
+bool cli_save(struct session *s, const struct goal *to, struct err *e)
+{
+    struct err ignored;
+    char path[sizeof s->path];           /* to->path may be s->path, which is about to change */
+    snprintf(path, sizeof path, "%s", to->path);
+    if (session_save_over(s, to->path, to->seen, e))
+        return true;
+    if (e->code != ERR_CHANGED) {
+        if (session_autosave(s, &ignored) && !e->fix[0])
+            err_fix(e, "nothing is lost: the start screen of tilescope has this session");
+        return false;
+    }
+    if (!session_save_beside(s, path, e))
+        return false;
+    return cli_says_beside(path, s->path, e);
+}
+
+/* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
+static int cmd_screen(const struct cli *c)
+{
+    struct opened o = {0};
+    long long threads = 1;
+    struct err e = {0};
+    unsigned baselines = 0;
+    const char *list = args_value(c->args, OPT_BASELINES);
+    if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
+        || (list && !vendor_parse(list[0] ? list : "all", &baselines, &e)))
+        return cli_fail(c, &e);
+    int code = EXIT_FINE;
+    if (cli_onnx_shown(c, &code))
+        return code;
+    code = c->args->word.len ? cli_open(c, &o) : EXIT_FINE;
+    if (code != EXIT_FINE)
+        return code;
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+        struct str out = {0};
+        help_usage(&out);
+        str_add(&out, "\nThe screen needs a terminal; `run` and `show` work without one.\n");
+        fputs(str_text(&out), stderr);
+        str_free(&out);
+        cli_close(&o);
+        return EXIT_USAGE;
+    }
+    struct tui_opts opts = {
+        .no_color = !c->color_out,
+        .no_unicode = args_has(c->args, OPT_NO_UNICODE),
+        .no_mouse = args_has(c->args, OPT_NO_MOUSE),
+        .no_auto = args_has(c->args, OPT_NO_AUTO),
+        .threads = (int)threads,
+        .baselines = baselines,
+    };
+    struct session *s = o.session;
+    o.session = NULL;
+    if (s)
+        session_remember(s);
+    if (s && args_has(c->args, OPT_STEPS)) {
+        s->dirty = true;
+        session_autosave(s, &e);                 /* the screen says so if it still cannot later */
+    }
+    cli_close(&o);
+    return tui_run(s, &opts);
+}
+
+/* A first word that opens nothing: say what it might have been. */
+static int unknown_word(const struct cli *c, const char *word)
+{
+    const char *candidate[CMD_COUNT + 64];
+    int n = 0;
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        candidate[n++] = cmd_info[i].name;
+    for (int i = 0; i < ops_count() && n < COUNT_OF(candidate); i++)
+        candidate[n++] = ops_get(i)->name;
+    struct err e = {0};
+    err_set(&e, ERR_NAME, "no command, operator or file named '%s'", word);
+    const char *near = str_nearest(word, candidate, n);
+    if (near)
+        err_fix(&e, "tilescope %s ...", near);
+    else
+        err_fix(&e, "tilescope help");
+    return cli_fail(c, &e);
+}
+
+static int cmd_help(const struct cli *c)
+{
+    struct str out = {0};
+    struct err e = {0};
+    const char *topic = c->args->word.len ? c->args->word.data[0] : NULL;
+    if (!help_topic(&out, topic, &e)) {
+        str_free(&out);
+        return cli_fail(c, &e);
+    }
+    cli_put(&out);
+    return EXIT_FINE;
+}
+
+static int dispatch(const struct cli *c)
+{
+    const struct args *a = c->args;
+    bool operands = cmd_info[a->cmd].operands[0] != '\0';
+    if (a->cmd == CMD_OPS && a->word.len && ops_find(a->word.data[0])) {
+        struct err e = {0};
+        err_set(&e, ERR_SYNTAX, "ops takes no operand, and there is '%s'", a->word.data[0]);
+        err_fix(&e, "tilescope help %s", a->word.data[0]);
+        return cli_fail(c, &e);
+    }
+    if (!operands && a->word.len)
+        return cli_usage(c, "%s takes no operand, and there is '%s'", cmd_info[a->cmd].name,
+                         a->word.data[0]);
+    switch (a->cmd) {
+    case CMD_SCREEN: {
+        const char *w = a->word.len ? a->word.data[0] : "";
+        if (a->word.len && !strpbrk(w, " /.") && !ops_find(w) && !streq(w, "-") && !file_exists(w))
+            return unknown_word(c, w);
+        return cmd_screen(c);
+    }
+    case CMD_RUN: return cmd_run(c);
+    case CMD_BENCH: return cmd_bench(c);
+    case CMD_SHOW: return cmd_show(c);
+    case CMD_EXPORT: return cmd_export(c);
+    case CMD_OPS: return cmd_ops(c);
+    case CMD_METERS: return cmd_meters(c);
+    case CMD_MACHINE: return cmd_machine(c);
+    case CMD_STUDIES: return cmd_studies(c);
+    case CMD_TUNE: return cmd_tune(c);
+    case CMD_PRETRAIN: return cmd_pretrain(c);
+    case CMD_EXPERT: return cmd_expert(c);
+    case CMD_STUDY: return cmd_study(c);
+    case CMD_IMPORT: return cmd_import(c);
+    case CMD_RECORDS: return cmd_records(c);
+    case CMD_HELP: return cmd_help(c);
+    case CMD_COUNT: break;
+    }
+    UNREACHABLE();
+}
+
+static int start(struct cli *c, bool parsed, const struct err *e)
+{
+    const struct args *a = c->args;
+    struct str out = {0};
+    if (args_has(a, OPT_HELP)) {
+        help_command(&out, a->cmd);
+        cli_put(&out);
+        return EXIT_FINE;
+    }
+    if (!parsed) {
+        int code = cli_fail(c, e);
+        fprintf(stderr, "Try `tilescope %s%s--help`.\n", cmd_info[a->cmd].name,
+                a->cmd == CMD_SCREEN ? "" : " ");
+        return code;
+    }
+    if (args_has(a, OPT_VERSION)) {
+        puts("tilescope " TILESCOPE_VERSION);
+        return EXIT_FINE;
+    }
+    if (a->cmd != CMD_SCREEN)
+        catch_interrupts();
+    return dispatch(c);
+}
+
+/* A full disk must not look like success; a reader that has seen enough is fine. */
+static int finish(int code)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)
+        return code;
+    fprintf(stderr, "error: cannot write the output: %s\n", strerror(errno));
+    return EXIT_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    struct args args;
+    struct err e = {0};
+    bool parsed = args_parse(argc, argv, &args, &e);
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    bool color = !args_has(&args, OPT_NO_COLOR) && !(no_color && *no_color)
+                 && !(term && streq(term, "dumb"));
+    struct cli c = {
+        .args = &args,
+        .color_out = color && isatty(STDOUT_FILENO),
+        .color_err = color && isatty(STDERR_FILENO),
+        .progress = isatty(STDERR_FILENO),
+        .cancel = &interrupted,
+        .signalled = &signalled,
+    };
+    int code = finish(start(&c, parsed, &e));
+    args_free(&args);
+    return code;
+}

@@ -1,0 +1,101 @@
+/* The command line without the screen: one function per command, each returning the exit code. */
+#ifndef TS_APP_CLI_H
+#define TS_APP_CLI_H
+#include "app/cli/opts.h"
+#include "kernels/base/str.h"
+#include "kernels/base/subprocess.h"
+#include "kernels/base/version.h"
+#include "sessions/file/session.h"
+
+/* DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
+enum exit_code {
+    EXIT_FINE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_LACKS = 3, EXIT_BUG = 70,
+    EXIT_CANCELLED = 130
+};
+
+struct cli {
+    const struct args *args;
+    bool color_out, color_err;          /* a terminal, and nobody said no */
+    bool progress;                      /* stderr is a terminal */
+    struct cancel *cancel;              /* raised by SIGINT */
+    const struct cancel *signalled;     /* raised by signals alone */
+};
+
+/* A session as a command sees it: after --branch, --steps and --step. */
+struct opened {
+    struct session *session;
+    VEC(int) marked;                    /* states at a `measure` line of --steps */
+    int home_branch, home_at;           /* before --branch and --step; -1 = still there */
+};
+/* Opens the operands of the command line as one session (a file, or an operator in one word or
+ * several).  On failure prints why and returns the exit code; else EXIT_FINE. */
+int cli_open(const struct cli *c, struct opened *out);
+/* Back to where the file stood, before it is saved. */
+bool cli_go_home(struct opened *o, struct err *e);
+void cli_close(struct opened *o);
+
+/* Where a session goes, and what was there before anything was measured; path NULL: nowhere. */
+struct goal { const char *path; uint64_t seen; };
+/* Before hours of measuring, not after: whether it can be written. */
+bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
+/* When somebody else wrote the file meanwhile, the session goes beside it, and *e says where. */
+bool cli_save(struct session *s, const struct goal *to, struct err *e);
+bool cli_says_beside(const char *path, const char *where, struct err *e);
+
+int cli_main(int argc, char **argv);
+int cmd_run(const struct cli *c);
+int cmd_bench(const struct cli *c);
+int cmd_show(const struct cli *c);
+int cmd_export(const struct cli *c);
+int cmd_import(const struct cli *c);
+int cmd_ops(const struct cli *c);
+int cmd_meters(const struct cli *c);
+int cmd_machine(const struct cli *c);
+int cmd_expert(const struct cli *c);
+int cmd_study(const struct cli *c);
+int cmd_studies(const struct cli *c);
+int cmd_records(const struct cli *c);
+int cmd_tune(const struct cli *c);
+int cmd_pretrain(const struct cli *c);
+
+/* An ONNX model with nodes that are not supported is still shown, as a list of nodes: true when the
+ * operand was one, and the list is printed. */
+bool cli_onnx_shown(const struct cli *c, int *code);
+
+/* Prints the error on stderr; the exit code that belongs to it. */
+int cli_fail(const struct cli *c, const struct err *e);
+/* The same for wrong usage: the sentence, and where to read on. */
+int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For what this version does not have: "the auto-tuner is not in this version"; EXIT_LACKS. */
+int cli_not_yet(const char *what);
+/* The width of the terminal on stdout; else $COLUMNS, else this. */
+int cli_columns(int otherwise);
+/* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the
+ * terminal, or 80 columns; what follows is indented by hang. */
+void cli_wrap(struct str *out, size_t from, int hang);
+/* Writes to stdout, or stderr, and empties out.  Of escapes only those of str_paint are printed. */
+void cli_put(struct str *out);
+void cli_note(struct str *out);
+
+/* Every --assert: its syntax, since a typing mistake must not cost a measurement; and whether it
+ * holds for the JSON, with what does not on stderr.  good false: exit 1 already, so that numbers
+ * which are not there are no error. */
+bool cli_asserts_check(const struct args *a, struct err *e);
+int cli_asserts(const struct cli *c, const struct str *json, bool good);
+
+/* Colours: SGR parameters, nothing when on is false. */
+#define PAINT_GOOD "32"
+#define PAINT_BAD "1;31"
+#define PAINT_DIM "2"
+#define PAINT_BOLD "1"
+void str_paint(struct str *out, bool on, const char *sgr, const char *text);
+
+/* One line on stderr that overwrites itself: "compiling  40 %".  Ctx is a struct cli. */
+struct progress cli_progress(const struct cli *c);
+void cli_progress_clear(const struct cli *c);
+
+/* "11 203 112"; "0.310 ms", "31.20 us", "1.235 s": numbers as people read them. */
+void str_count(struct str *out, int64_t n);
+void str_quantity(struct str *out, double v);  /* a count, or a rate with four digits */
+void str_ms(struct str *out, double ms);
+#endif

@@ -1,0 +1,241 @@
+/* `tilescope bench`: sessions against each other. */
+#include "app/cli/cli.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sessions/report/report.h"
+
+enum { NAME_WIDTH = 36 };
+
+struct bench {
+    const struct cli *cli;
+    struct measure_opts opts;
+    int n;
+    struct bench_entry entry[MEASURE_MAX_COMPARED];
+    struct session *session[MEASURE_MAX_COMPARED];
+    struct compared result[MEASURE_MAX_COMPARED];
+    struct comparison how;
+};
+
+static bool read_options(struct bench *b, struct err *e)
+{
+    const struct args *a = b->cli->args;
+    long long threads = 1, seed = 1;
+    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
+        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
+        !args_double(a, OPT_TIME, 0.001, 600, &b->opts.time_s, e) ||
+        !args_double(a, OPT_LIMIT, 0.01, 86400, &b->opts.limit_s, e) ||
+        !cli_asserts_check(a, e))
+        return false;
+    b->opts.threads = (int)threads;
+    b->opts.seed = (uint64_t)seed;
+    b->opts.cold = args_has(a, OPT_COLD);
+    b->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
+    b->opts.compiler = args_value(a, OPT_COMPILER);
+    b->opts.isa = args_value(a, OPT_ISA);
+    return true;
+}
+
+static bool open_sessions(struct bench *b, struct err *e)
+{
+    const struct args *a = b->cli->args;
+    if (a->word.len < 2 || a->word.len > MEASURE_MAX_COMPARED) {
+        err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, and there %s %d",
+                MEASURE_MAX_COMPARED, a->word.len == 1 ? "is" : "are", a->word.len);
+        return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
+    }
+    for (int i = 0; i < a->word.len; i++) {
+        if (!session_open(a->word.data[i], &b->session[i], e))
+            return false;
+        b->n++;
+        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
+    }
+    return true;
+}
+
+/* --- Text ------------------------------------------------------------------------------------ */
+
+/* Of a file its own name, of an operator its beginning. */
+static const char *short_name(const char *name)
+{
+    const char *slash = strchr(name, ' ') ? NULL : strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static int name_width(const struct bench *b)
+{
+    int width = 7;
+    for (int i = 0; i < b->n; i++) {
+        int n = (int)strlen(short_name(b->entry[i].name));
+        width = n > width ? n : width;
+    }
+    return width < NAME_WIDTH ? width : NAME_WIDTH;
+}
+
+static void add_name(struct str *out, const struct bench *b, int i, int width)
+{
+    str_printf(out, "%c  %-*.*s", 'A' + i, width, width, short_name(b->entry[i].name));
+}
+
+static void add_ms(struct str *out, double ms)
+{
+    struct str text = {0};
+    str_ms(&text, ms);
+    str_printf(out, " %10s", str_text(&text));
+    str_free(&text);
+}
+
+static void add_latency(struct str *out, const struct latency *l)
+{
+    add_ms(out, l->min_ms);
+    add_ms(out, l->median_ms);
+    str_printf(out, "  %5.1f %%%c", 100 * l->spread, l->noisy ? '!' : ' ');
+}
+
+/* Of sessions with other work, ratios may lie far below the third digit behind the point. */
+static void add_ratio(struct str *out, const struct ratio *r)
+{
+    str_printf(out, r->ratio < 0.1 ? "   %.3g [%.3g, %.3g]  " : "   %.3f [%.3f, %.3f]  ",
+               r->ratio, r->low, r->high);
+}
+
+static void add_row(struct str *out, const struct bench *b, int i, int width)
+{
+    const struct compared *r = &b->result[i];
+    const struct measurement *m = &r->m;
+    add_name(out, b, i, width);
+    if (m->latency.runs == 0) {
+        str_printf(out, "  %s", m->outcome == OUTCOME_OK ? "not timed" : outcome_name[m->outcome]);
+        str_printf(out, "%s%s\n", m->reason[0] ? ": " : "", m->reason);
+        return;
+    }
+    add_latency(out, &m->latency);
+    str_printf(out, " %8.1f", m->gflops);
+    if (m->peak_fraction > 0)
+        str_printf(out, "  %3.0f %%", 100 * m->peak_fraction);
+    else
+        str_add(out, "      -");
+    if (r->verdict) {
+        const char *color = r->verdict == VERDICT_FASTER ? PAINT_GOOD
+                          : r->verdict == VERDICT_SLOWER ? PAINT_BAD : PAINT_DIM;
+        add_ratio(out, &r->ratio);
+        str_paint(out, b->cli->color_out, color, verdict_name[r->verdict]);
+    }
+    str_add(out, "\n");
+}
+
+static void add_cold(struct str *out, const struct bench *b, int width)
+{
+    bool first = true;
+    for (int i = 0; i < b->n; i++) {
+        const struct measurement *m = &b->result[i].m;
+        if (m->cold_latency.runs == 0)
+            continue;
+        if (first)
+            str_printf(out, "\nSingle calls with cold caches (%s before each):\n", m->cold_method);
+        first = false;
+        add_name(out, b, i, width);
+        add_latency(out, &m->cold_latency);
+        str_add(out, "\n");
+    }
+}
+
+/* What stands above the ratios is the first that was timed. */
+static int reference_of(const struct bench *b)
+{
+    int i = 0;
+    while (i < b->n - 1 && b->result[i].m.latency.runs == 0)
+        i++;
+    return i;
+}
+
+/* Times of different work can be compared; but what is faster then is not the schedule. */
+static void add_warnings(struct str *out, const struct bench *b)
+{
+    const struct bench_entry *first = &b->entry[0];
+    const struct graph *g = history_current(first->session->history)->program->base;
+    bool noisy = false;
+    for (int i = 0; i < b->n; i++) {
+        const struct graph *other = history_current(b->session[i]->history)->program->base;
+        noisy = noisy || b->result[i].m.latency.noisy;
+        if (!streq(other->spec, g->spec))
+            str_printf(out, "note: %c is another operator than A (%.4g and %.4g MFLOP): the ratio"
+                       " is of the times as they are\n", 'A' + i, 1e-6 * other->flops,
+                       1e-6 * g->flops);
+    }
+    if (noisy)
+        str_add(out, "note: ! spread above 10 %, however often it was sampled\n");
+    const struct measurement *m = &b->result[reference_of(b)].m;
+    if (m->threads_note[0])
+        str_printf(out, "note: %s\n", m->threads_note);
+    if (m->huge_asked)
+        str_printf(out, "note: %.1f of the %.1f MiB of the buffers are in huge pages\n",
+                   (double)m->huge_bytes / (1 << 20), (double)m->huge_of_bytes / (1 << 20));
+}
+
+static void add_text(struct str *out, const struct bench *b)
+{
+    int width = name_width(b);
+    struct str head = {0};
+    str_printf(&head, "   %-*s %10s %10s  %7s  GFLOP/s  ceiling  time / %c (95 %%)", width,
+               "session", "min", "median", "spread", 'A' + reference_of(b));
+    str_paint(out, b->cli->color_out, PAINT_BOLD, str_text(&head));
+    str_add(out, "\n");
+    str_free(&head);
+    for (int i = 0; i < b->n; i++)
+        add_row(out, b, i, width);
+    add_cold(out, b, width);
+    if (b->how.rounds > 0) {
+        str_printf(out, "\n%d rounds in %d sittings, %d thread%s", b->how.rounds, b->how.sittings,
+                   b->result[0].m.threads, b->result[0].m.threads == 1 ? "" : "s");
+        if (!isnan(b->how.disturbed))
+            str_printf(out, "; the ceiling was slow in %.0f %% of them", 100 * b->how.disturbed);
+        str_add(out, "\n");
+    }
+    add_warnings(out, b);
+}
+
+/* --- The command ----------------------------------------------------------------------------- */
+
+static int run(struct bench *b)
+{
+    struct err e = {0};
+    const struct program *p[MEASURE_MAX_COMPARED];
+    struct progress pr = cli_progress(b->cli);
+    for (int i = 0; i < b->n; i++)
+        p[i] = history_current(b->session[i]->history)->program;
+    bool ok = measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e);
+    cli_progress_clear(b->cli);
+    if (!ok)
+        return cli_fail(b->cli, &e);
+    struct machine machine;
+    struct str json = {0}, text = {0}, fingerprint = {0};
+    machine_read(&machine);
+    machine_fingerprint(&fingerprint, &machine);
+    report_bench_json(&json, b->entry, b->n, &b->how, str_text(&fingerprint));
+    bool good = true;
+    for (int i = 0; i < b->n; i++)
+        good = good && b->result[i].m.outcome == OUTCOME_OK;
+    if (args_has(b->cli->args, OPT_JSON))
+        str_add(&text, str_text(&json));
+    else
+        add_text(&text, b);
+    cli_put(&text);
+    int code = cli_asserts(b->cli, &json, good);
+    str_free(&json);
+    str_free(&fingerprint);
+    return good ? code : EXIT_CHECK;
+}
+
+int cmd_bench(const struct cli *c)
+{
+    static struct bench b;
+    struct err e = {0};
+    b = (struct bench){ .cli = c };
+    int code = read_options(&b, &e) && open_sessions(&b, &e) ? run(&b) : cli_fail(c, &e);
+    for (int i = 0; i < b.n; i++)
+        session_free(b.session[i]);
+    return code;
+}

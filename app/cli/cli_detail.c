@@ -1,0 +1,172 @@
+/* The text form of the simulator's detail. */
+#include "app/cli/cli_run.h"
+
+#include <stdio.h>
+
+enum { MARGIN = 10, BAR = 32, TIME_ROWS = 16, SITE_COLUMN = MARGIN + 17 + 15 };
+
+static void head(struct str *out, const struct cli *c, const char *text)
+{
+    struct str line = {0};
+    str_printf(&line, "%*s%s\n", MARGIN, "", text);
+    str_paint(out, c->color_out, PAINT_DIM, str_text(&line));
+    str_free(&line);
+}
+
+static void number(struct str *out, int width, int64_t n)
+{
+    struct str text = {0};
+    str_count(&text, n);
+    str_printf(out, "%*s", width, str_text(&text));
+    str_free(&text);
+}
+
+static void bar(struct str *out, int64_t n, int64_t most)
+{
+    int length = most > 0 ? (int)((n * BAR + most - 1) / most) : 0;
+    str_add(out, length ? "  " : "");
+    str_repeat(out, '#', length);
+    str_add(out, "\n");
+}
+
+static void causes_row(struct str *out, const char *name, const struct sim_classes *c)
+{
+    str_printf(out, "%*s%-12s", MARGIN, "", name);
+    number(out, 16, c->compulsory);
+    number(out, 16, c->capacity);
+    number(out, 15, c->conflict);
+    str_add(out, "\n");
+}
+
+/* The tensor with the most misses first, as in the table above. */
+static void causes(struct str *out, const struct cli *c, const struct sim_result *s)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%-12s%16s%16s%15s", "L1 misses", "compulsory", "capacity",
+             "conflict");
+    head(out, c, text);
+    int order[MEASURE_MAX_TENSORS], n = 0;
+    for (int i = 0; i < s->n && i < s->detail->n_tensors; i++) {
+        int at = n++;
+        for (; at > 0 && s->by_tensor[order[at - 1]].l1_misses < s->by_tensor[i].l1_misses; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int i = 0; i < n; i++)
+        causes_row(out, s->by_tensor[order[i]].tensor, &s->detail->tensor[order[i]].classes);
+    causes_row(out, "total", &s->detail->classes);
+}
+
+static void reuse(struct str *out, const struct cli *c, const struct sim_reuse *r)
+{
+    int64_t most = r->first;
+    int last = 0;
+    for (int i = 0; i < SIM_REUSE_BUCKETS; i++) {
+        most = r->bucket[i] > most ? r->bucket[i] : most;
+        last = r->bucket[i] > 0 ? i : last;
+    }
+    head(out, c, "reuse distance, in lines, and touches");
+    for (int i = 0; i <= last; i++) {
+        str_printf(out, "%*s%12lld", MARGIN, "", i ? 1ll << (i - 1) : 0ll);
+        number(out, 17, r->bucket[i]);
+        bar(out, r->bucket[i], most);
+    }
+    str_printf(out, "%*s%12s", MARGIN, "", "never before");
+    number(out, 17, r->first);
+    bar(out, r->first, most);
+}
+
+static void sites(struct str *out, const struct cli *c, const struct sim_result *s)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%17s%15s  %s", "accesses", "L1 misses", "where");
+    head(out, c, text);
+    for (int i = 0; i < s->n_sites && i < 8; i++) {
+        str_printf(out, "%*s", MARGIN, "");
+        number(out, 17, s->site[i].accesses);
+        number(out, 15, s->site[i].l1_misses);
+        size_t start = out->len - (size_t)SITE_COLUMN;
+        str_printf(out, "  %s %s\n", s->site[i].is_store ? "store" : "load", s->site[i].text);
+        cli_wrap(out, start, SITE_COLUMN + 2);
+    }
+}
+
+static const char ramp[] = " .:-=+*#%@";
+
+/* Misses of n cells in BAR columns, in tenths of the fullest one; what that one has, and of how
+ * much: "|..:=@|  most 1 234 in 8 lines". */
+static void heat_row(struct str *out, const char *name, const struct sim_heat *cell, int n,
+                     int64_t each, const char *unit)
+{
+    int columns = n < BAR ? n : BAR;
+    int64_t column[BAR] = {0}, most = 0;
+    for (int i = 0; i < columns; i++) {
+        for (int k = (int)((int64_t)i * n / columns); k < (int64_t)(i + 1) * n / columns; k++)
+            column[i] += cell[k].misses;
+        most = column[i] > most ? column[i] : most;
+    }
+    if (most == 0)
+        return;
+    str_printf(out, "%*s%-12.12s|", MARGIN, "", name);
+    for (int i = 0; i < columns; i++)
+        str_add_char(out, ramp[(column[i] * 9 + most - 1) / most]);
+    str_add(out, "|  most ");
+    str_count(out, most);
+    int64_t size = (n + columns - 1) / columns * each;
+    str_printf(out, " in %lld %s%s\n", (long long)size, unit, size == 1 ? "" : "s");
+}
+
+static void heat(struct str *out, const struct cli *c, const struct sim_result *s)
+{
+    const struct sim_detail *d = s->detail;
+    head(out, c, "where they missed: along the memory of a tensor, and in the sets of L1");
+    for (int i = 0; i < s->n && i < d->n_tensors; i++)
+        heat_row(out, s->by_tensor[i].tensor, d->tensor[i].cell, d->tensor[i].n_cells,
+                 d->tensor[i].cell_lines, "line");
+    if (d->n_set_cells > 0)
+        heat_row(out, "(sets)", d->set, d->n_set_cells, d->n_sets / d->n_set_cells, "set");
+}
+
+/* Moments of one loop, several to a row. */
+static void time_line(struct str *out, const struct cli *c, const struct sim_detail *d)
+{
+    char text[120];
+    int64_t most = 0, misses = 0;
+    int each = (d->n_moments + TIME_ROWS - 1) / TIME_ROWS, n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0, from = 0; i < d->n_moments; i++) {
+            const struct sim_moment *m = &d->moment[i];
+            misses += m->misses;
+            n++;
+            bool ends = i + 1 == d->n_moments || n >= each || m[1].loop != m->loop;
+            if (!ends)
+                continue;
+            if (pass == 0) {
+                most = misses > most ? misses : most;
+            } else {
+                if (from == 0 || d->moment[from - 1].loop != m->loop) {
+                    snprintf(text, sizeof text, "misses along %s, from iteration",
+                             d->loop[m->loop].axes);
+                    head(out, c, text);
+                }
+                str_printf(out, "%*s%12lld", MARGIN, "", (long long)d->moment[from].first);
+                number(out, 17, misses);
+                bar(out, misses, most);
+            }
+            from = i + 1;
+            misses = n = 0;
+        }
+}
+
+void text_detail(struct str *out, const struct cli *c, const struct sim_result *s)
+{
+    if (s->detail->reason[0]) {
+        str_printf(out, "%*sno detail: %s\n", MARGIN, "", s->detail->reason);
+        return;
+    }
+    causes(out, c, s);
+    sites(out, c, s);
+    reuse(out, c, &s->detail->reuse);
+    heat(out, c, s);
+    time_line(out, c, s->detail);
+}

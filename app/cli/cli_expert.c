@@ -1,0 +1,96 @@
+/* `tilescope expert`: a schedule to start from, without tuning. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "app/cli/cli.h"
+#include "sessions/expert/expert.h"
+
+#define MOST_SCHEDULES 64
+
+struct asked { long long measured, threads; double time_s; };
+
+static bool read_options(const struct args *a, struct asked *o, struct err *e)
+{
+    *o = (struct asked){ .threads = 1, .time_s = 0.1 };
+    return args_int(a, OPT_SEARCH, 1, MOST_SCHEDULES, &o->measured, e)
+        && args_int(a, OPT_THREADS, 1, 1024, &o->threads, e)
+        && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
+}
+
+/* What it is as a comment, then step lines: `--steps` of the other commands takes it as it is. */
+static void print_schedule(struct arena *a, const char *spec, const struct expert_schedule *s,
+                           const struct measurement *m)
+{
+    struct str out = {0};
+    str_printf(&out, "# %s\n# expert %s: %s\n", spec, s->expert->id, s->expert->title);
+    str_printf(&out, "# %s\n", expert_chosen_text(a, s));
+    if (m) {
+        str_add(&out, "# ");
+        str_ms(&out, m->latency.min_ms);
+        str_printf(&out, ", %.1f GFLOP/s", m->gflops);
+        if (m->peak_fraction > 0)
+            str_printf(&out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
+        str_add_char(&out, '\n');
+    }
+    for (int i = 0; i < s->n; i++)
+        str_printf(&out, "%s\n", s->step[i]);
+    cli_put(&out);
+}
+
+/* The session as it was opened, with the steps of the schedule behind its own.  m is of these
+ * alone: behind other steps they are another program. */
+static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
+                          const struct measurement *m, struct err *e)
+{
+    if (history_current(s->history)->program->n_steps > 0)
+        m = NULL;
+    for (int i = 0; i < x->n; i++)
+        if (!history_apply(s->history, x->step[i], e))
+            return false;
+    if (m && session_measured_here(s) > 0)
+        fprintf(stderr, "note: %s has no numbers of another machine\n", to->path);
+    if (m)
+        history_set_measured(s->history, history_current(s->history)->id, m);
+    return cli_save(s, to, e);
+}
+
+static bool choose(const struct cli *c, struct session *s, const struct asked *o, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct expert_schedule list[MOST_SCHEDULES];
+    struct measurement *m = calloc(1, sizeof *m);
+    const char *spec = history_spec(s->history);
+    struct goal to;
+    struct progress pr = cli_progress(c);
+    struct measure_opts mo = { .meters = METER_CLOCK, .threads = (int)o->threads, .seed = 1,
+                               .time_s = o->time_s };
+    int n, best = 0, most = o->measured ? (int)o->measured : 1;
+    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && experts_read(a, &all, e)
+           && expert_schedules(a, &all, spec, NULL, (int)o->threads, most, list, &n, e)
+           && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
+    cli_progress_clear(c);
+    if (ok && to.path)
+        ok = write_session(s, &list[best], &to, o->measured ? m : NULL, e);
+    else if (ok)
+        print_schedule(a, spec, &list[best], o->measured ? m : NULL);
+    free(m);
+    arena_free(a);
+    return ok;
+}
+
+int cmd_expert(const struct cli *c)
+{
+    struct asked asked;
+    struct err e = {0};
+    struct opened o;
+    if (!read_options(c->args, &asked, &e))
+        return cli_fail(c, &e);
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (!choose(c, o.session, &asked, &e))
+        code = cli_fail(c, &e);
+    cli_close(&o);
+    return code;
+}

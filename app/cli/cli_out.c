@@ -1,0 +1,244 @@
+/* What every command prints the same way: errors, colours, progress, numbers. */
+#include "app/cli/cli.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* --- What reaches a terminal ------------------------------------------------------------------ */
+
+#define PAINT "\033["
+
+/* A colour is "\033[KEY;31m" until it is printed.  Texts come from files, models, compilers and
+ * records, perhaps a stranger's: none of them knows the key, so none is taken for a colour. */
+static const char *paint_key(void)
+{
+    static char key[24];
+    unsigned long long random;
+    if (key[0])
+        return key;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+        random = (unsigned long long)(clock_s() * 1e9) ^ (uintptr_t)&random;
+    snprintf(key, sizeof key, "%llu;", random);
+    return key;
+}
+
+/* Control characters and malformed UTF-8 become '?'. */
+static void put_shown(FILE *to, const char *text, size_t n)
+{
+    const char *key = paint_key(), *end = text + n;
+    struct str out = {0}, mark = {0};
+    str_printf(&mark, PAINT "%s", key);
+    for (const char *paint; text < end; text = paint) {
+        paint = memmem(text, (size_t)(end - text), mark.data, mark.len);
+        str_add_shown(&out, text, (size_t)((paint ? paint : end) - text), "\n\t");
+        if (!paint)
+            break;
+        str_add(&out, PAINT);
+        text = paint + mark.len;
+        paint = memchr(text, 'm', (size_t)(end - text));
+        paint = paint ? paint + 1 : end;
+        str_add_n(&out, text, (size_t)(paint - text));
+    }
+    fwrite(str_text(&out), 1, out.len, to);
+    str_free(&mark);
+    str_free(&out);
+}
+
+void cli_put(struct str *out)
+{
+    put_shown(stdout, str_text(out), out->len);
+    str_free(out);
+}
+
+void cli_note(struct str *out)
+{
+    put_shown(stderr, str_text(out), out->len);
+    str_free(out);
+}
+
+void str_paint(struct str *out, bool on, const char *sgr, const char *text)
+{
+    if (on)
+        str_printf(out, PAINT "%s%sm%s" PAINT "%s0m", paint_key(), sgr, text, paint_key());
+    else
+        str_add(out, text);
+}
+
+/* --- Errors ----------------------------------------------------------------------------------- */
+
+/* Everything else is something the user wrote: usage. */
+static enum exit_code exit_of(enum err_code code)
+{
+    static const struct { enum err_code code; enum exit_code exit; } other[] = {
+        {ERR_NONE, EXIT_FINE}, {ERR_ENV, EXIT_LACKS}, {ERR_KILLED, EXIT_LACKS},
+        {ERR_CANCEL, EXIT_CANCELLED},
+        {ERR_BUG, EXIT_BUG}, {ERR_COMPILE, EXIT_CHECK}, {ERR_CRASH, EXIT_CHECK},
+        {ERR_TIMEOUT, EXIT_CHECK}, {ERR_WRONG, EXIT_CHECK}, {ERR_ILL, EXIT_CHECK},
+    };
+    for (int i = 0; i < COUNT_OF(other); i++)
+        if (other[i].code == code)
+            return other[i].exit;
+    return EXIT_USAGE;
+}
+
+int cli_fail(const struct cli *c, const struct err *e)
+{
+    cli_progress_clear(c);
+    fflush(stdout);
+    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {   /* a signal makes calls fail */
+        fputs("cancelled\n", stderr);
+        return EXIT_CANCELLED;
+    }
+    struct str text = {0}, out = {0};
+    err_print(&text, e);
+    const char *tag = strstr(str_text(&text), "error:");
+    if (tag && c->color_err) {
+        str_add_n(&out, text.data, (size_t)(tag - text.data));
+        str_paint(&out, true, PAINT_BAD, "error:");
+        str_add(&out, tag + strlen("error:"));
+    } else {
+        str_add(&out, str_text(&text));
+    }
+    cli_note(&out);
+    str_free(&text);
+    return exit_of(e->code);
+}
+
+int cli_usage(const struct cli *c, const char *fmt, ...)
+{
+    struct err e = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    char text[512];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(&e, ERR_SYNTAX, "%s", text);
+    err_fix(&e, "tilescope %s --help", cmd_info[c->args->cmd].name);
+    return cli_fail(c, &e);
+}
+
+int cli_not_yet(const char *what)
+{
+    fprintf(stderr, "tilescope: %s is not in this version\n", what);
+    return EXIT_LACKS;
+}
+
+int cli_columns(int otherwise)
+{
+    struct winsize ws;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
+        return ws.ws_col;
+    const char *said = getenv("COLUMNS");
+    long long columns;
+    return said && str_to_int64(said, 20, 10000, &columns) ? (int)columns : otherwise;
+}
+
+/* The bytes of the row that text begins with, broken at a blank where it is wider than room;
+ * colours have no width. */
+static size_t row_bytes(const char *text, size_t n, int room)
+{
+    size_t at = 0, blank = 0;
+    for (int width = 0; at < n; at++) {
+        if (text[at] == '\033')
+            at += strcspn(text + at, "m");
+        else if (((unsigned char)text[at] & 0xc0) != 0x80 && ++width > room && blank > 0)
+            return blank;
+        else if (text[at] == ' ' && at > 0 && text[at - 1] != ' ')
+            blank = at;
+    }
+    return n;
+}
+
+void cli_wrap(struct str *out, size_t from, int hang)
+{
+    int width = cli_columns(80);
+    char *text = xstrdup(str_text(out) + from);
+    out->len = from;
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        for (int column = 0; n > 0; column = hang) {
+            str_repeat(out, ' ', column);
+            size_t row = row_bytes(line, n, width - column);
+            str_add_n(out, line, row);
+            line += row;
+            n -= row;
+            size_t blanks = n > 0 ? strspn(line, " ") : 0;
+            line += blanks;
+            n -= blanks;
+            str_add_char(out, '\n');
+        }
+        line += *line == '\n';
+    }
+    free(text);
+}
+
+enum { PROGRESS_WIDTH = 32 };
+
+static void show_progress(void *ctx, const char *what, double fraction)
+{
+    static double last;
+    const struct cli *c = ctx;
+    double now = clock_s();
+    if (!c->progress || (now - last < 0.05 && fraction < 1))
+        return;
+    last = now;
+    struct str text = {0};
+    str_add_shown(&text, what, strnlen(what, 60), "");
+    if (fraction >= 0)
+        str_printf(&text, " %3.0f %%", 100 * fmin(fraction, 1));
+    fprintf(stderr, "\r%-*s\r%s", PROGRESS_WIDTH, "", str_text(&text));
+    str_free(&text);
+}
+
+struct progress cli_progress(const struct cli *c)
+{
+    return (struct progress){.report = show_progress, .ctx = (void *)(uintptr_t)c};
+}
+
+void cli_progress_clear(const struct cli *c)
+{
+    if (c->progress)
+        fprintf(stderr, "\r%-*s\r", PROGRESS_WIDTH, "");
+}
+
+/* Groups of three, so that millions and billions are told apart at a glance. */
+void str_count(struct str *out, int64_t n)
+{
+    char digits[32];
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    for (int i = 0; i < len; i++) {
+        str_add_char(out, digits[i]);
+        int left = len - 1 - i;
+        if (left > 0 && left % 3 == 0 && digits[i] != '-')
+            str_add_char(out, ' ');
+    }
+}
+
+/* A count as above; what is no whole number with four significant digits. */
+void str_quantity(struct str *out, double v)
+{
+    if (fabs(v) >= 1000 || v == floor(v))
+        str_count(out, llround(v));
+    else
+        str_printf(out, "%.4g", v);
+}
+
+/* Four significant digits in the unit that fits. */
+void str_ms(struct str *out, double ms)
+{
+    static const struct { double from, per_ms; const char *unit; } scale[] = {
+        { 1000, 1e-3, "s" }, { 0.1, 1, "ms" }, { 1e-3, 1e3, "us" }, { 0, 1e6, "ns" },
+    };
+    int i = 0;
+    while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
+        i++;
+    double v = ms * scale[i].per_ms;
+    /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
+    int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
+    str_printf(out, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
+}

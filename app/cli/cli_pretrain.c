@@ -1,0 +1,177 @@
+/* `tilescope pretrain`: agents that have seen operators before. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/cli/cli.h"
+#include "kernels/gen/gen.h"
+#include "sessions/file/json_text.h"
+#include "sessions/tuning/pretrain.h"
+
+struct pretrainer {
+    const struct cli *cli;
+    json_t *visits;
+    bool json, quiet;
+    double last_s;                       /* when something was shown */
+};
+
+static bool read_options(const struct args *a, struct pretrain *p, struct pretrain_opts *o,
+                         struct err *e)
+{
+    long long budget = p->budget, seed = (long long)p->seed, threads = 1;
+    struct target target;
+    if (!args_int(a, OPT_BUDGET, 1, 1000000, &budget, e) ||
+        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
+        !args_int(a, OPT_THREADS, 1, 1024, &threads, e))
+        return false;
+    p->measured = p->measured < p->budget && p->measured < budget ? p->measured : (int)budget;
+    p->budget = (int)budget;
+    p->seed = (uint64_t)seed;
+    o->weights = args_has(a, OPT_OUTPUT) ? args_value(a, OPT_OUTPUT) : "agents.weights";
+    o->resume = args_has(a, OPT_RESUME);
+    o->fresh = args_has(a, OPT_FRESH);
+    o->threads = (int)threads;
+    o->compiler = args_value(a, OPT_COMPILER);
+    o->isa = args_value(a, OPT_ISA);
+    return !o->isa || target_find(o->isa, &target, e);
+}
+
+/* --- While it runs --------------------------------------------------------------------------- */
+
+static void show(void *ctx, const struct pretrain_visit *v, const struct tune_view *t)
+{
+    struct pretrainer *x = ctx;
+    double now = clock_s();
+    if (x->quiet || !x->cli->progress || now - x->last_s < 0.2)
+        return;
+    fprintf(stderr, "\r\033[K%d/%d %.50s  %d/%d %s", v->number, v->of, v->workload, t->done,
+            t->budget, t->doing);
+    fflush(stderr);
+    x->last_s = now;
+}
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
+{
+    json_array_append_new(x->visits, json_pack(
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "workload", v->workload,
+        "pass", v->pass, "trials", v->trials, "measured", v->measured, "known", v->known,
+        "expected", v->expected, "failed", v->failed, "start_ms", number(v->start_ms), "best_ms",
+        number(v->best_ms), "layout_entropy", number(v->agents.layout_entropy), "loop_entropy",
+        number(v->agents.loop_entropy), "seconds", v->seconds));
+}
+
+/* "entropy 1.31, 0.98" of layouts and loops; where there is one layout, nothing is chosen. */
+static void add_entropy(struct str *out, const struct tune_agents *a)
+{
+    const double of[] = { a->layout_entropy, a->loop_entropy };
+    const char *before = "  entropy ";
+    for (int i = 0; a->known && i < COUNT_OF(of); i++) {
+        str_add(out, before);
+        if (isfinite(of[i]))
+            str_printf(out, "%.2f", of[i]);
+        else
+            str_add(out, "none");
+        before = ", ";
+    }
+}
+
+/* " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s" */
+static void visited(void *ctx, const struct pretrain_visit *v)
+{
+    struct pretrainer *x = ctx;
+    struct str out = {0};
+    if (x->json) {
+        keep_json(x, v);
+        return;
+    }
+    if (x->quiet)
+        return;
+    cli_progress_clear(x->cli);
+    str_printf(&out, "%3d/%d  %-40s ", v->number, v->of, v->workload);
+    if (isfinite(v->start_ms))
+        str_ms(&out, v->start_ms);
+    str_add(&out, " -> ");
+    if (isfinite(v->best_ms))
+        str_ms(&out, v->best_ms);
+    add_entropy(&out, &v->agents);
+    str_printf(&out, "  %.0f s\n", v->seconds);
+    cli_put(&out);
+    fflush(stdout);
+}
+
+/* --- Its end --------------------------------------------------------------------------------- */
+
+static void print_json(const struct pretrainer *x, const struct pretrain *p,
+                       const struct pretrain_opts *o, const struct pretrain_done *done)
+{
+    json_t *j = json_pack("{s:i, s:o, s:o, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:O}", "format",
+                          1, "file", json_text(p->path), "weights", json_text(o->weights),
+                          "seed", (json_int_t)p->seed,
+                          "passes", p->passes, "budget", p->budget, "measured", p->measured,
+                          "resumed", done->resumed, "visits", done->visits, "of", done->of,
+                          "finished", done->finished, "searches", x->visits);
+    char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    struct str out = {0};
+    str_printf(&out, "%s\n", text);
+    cli_put(&out);
+    free(text);
+    json_decref(j);
+}
+
+static int finish(const struct pretrainer *x, const struct pretrain *p,
+                  const struct pretrain_opts *o, const struct pretrain_done *done)
+{
+    if (x->json)
+        print_json(x, p, o, done);
+    else if (done->visits > 0)
+        printf("%s: %d of %d workloads%s\n", o->weights, done->visits, done->of,
+               done->resumed == done->of ? ", nothing was left to do" : "");
+    if (done->finished)
+        return EXIT_FINE;
+    if (!x->quiet && done->visits > 0)
+        fputs("stopped: the same line with --resume goes on\n", stderr);
+    else if (!x->quiet)
+        fputs("stopped before the first workload was done: the same line takes what was measured "
+              "from the records\n", stderr);
+    return EXIT_CANCELLED;
+}
+
+static int pretrain(struct pretrainer *x, struct arena *a)
+{
+    const struct cli *c = x->cli;
+    const struct pretrain *read;
+    struct pretrain_opts o = { .ctx = x, .visited = visited, .view = show };
+    struct pretrain_done done;
+    struct err e = {0};
+    if (c->args->word.len > 1)
+        return cli_usage(c, "one file of workloads");
+    if (!pretrain_read(a, c->args->word.len ? c->args->word.data[0] : NULL, &read, &e))
+        return cli_fail(c, &e);
+    struct pretrain p = *read;
+    if (!read_options(c->args, &p, &o, &e))
+        return cli_fail(c, &e);
+    bool ok = pretrain_run(&p, &o, c->cancel, &done, &e);
+    if (!x->quiet)
+        cli_progress_clear(c);
+    return ok ? finish(x, &p, &o, &done) : cli_fail(c, &e);
+}
+
+int cmd_pretrain(const struct cli *c)
+{
+    struct pretrainer x = {
+        .cli = c, .visits = json_array(), .json = args_has(c->args, OPT_JSON),
+        .quiet = args_has(c->args, OPT_QUIET),
+    };
+    struct arena *a = arena_new();
+    int code = pretrain(&x, a);
+    arena_free(a);
+    json_decref(x.visits);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* What the files of `tilescope records` share. */
+#ifndef TS_APP_CLI_RECORDS_H
+#define TS_APP_CLI_RECORDS_H
+#include "app/cli/cli.h"
+#include "sessions/records/records.h"
+
+/* One call of the command. */
+struct ask {
+    const struct cli *c;
+    const struct args *args;
+    struct records *r;
+    struct arena *a;
+    struct record_filter f;              /* from the options */
+    long long rows;                      /* --count; 0 = all */
+    bool json;
+    struct str out;
+};
+
+/* cli_records_ask.c: the options into the filter; the operand behind the verb (several words of
+ * an operator as one; NULL: none); what it names into the filter; the one task that it means. */
+bool ask_options(struct ask *k, struct err *e);
+const char *ask_operand(struct ask *k);
+bool ask_filter(struct ask *k, struct err *e);
+bool ask_task(struct ask *k, struct record_task *out, struct err *e);
+
+/* cli_records_show.c: the verbs that look. */
+bool records_do_list(struct ask *k, struct err *e);
+bool records_do_show(struct ask *k, struct err *e);
+bool records_do_best(struct ask *k, struct err *e);
+bool records_do_runs(struct ask *k, struct err *e);
+/* "1 record", "11 203 records" */
+void ask_plural(struct str *out, int64_t n, const char *what);
+#endif

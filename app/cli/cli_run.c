@@ -1,0 +1,415 @@
+/* `tilescope run`: check, time and count the kernel of a session's current step. */
+#include "app/cli/cli_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "sessions/file/machine_file.h"
+#include "sessions/report/report.h"
+
+struct run {
+    const struct cli *cli;
+    struct measure_opts opts;
+    bool json, check, save;
+    struct goal to;                     /* --save or -o */
+    struct history *history;
+    struct str machine;                 /* fingerprint of this one */
+    struct str loss;                    /* what the file has and would not have any more */
+    unsigned lost;                      /* METER_ bits of that */
+    bool cut;                           /* by a limit */
+    bool has_model;
+    struct machine_model model;         /* of this one, when it was measured before */
+    int n_checked, n_bad;
+    struct arena *sets;                 /* of --events */
+};
+
+/* An option that says how a meter works is nothing without it: an explicit --meters without it is a
+ * contradiction, else the meter is added. */
+static bool add_needed_meters(struct run *r, bool explicitly, struct err *e)
+{
+    static const struct { enum opt opt; unsigned meters, add; } need[] = {
+        { OPT_CACHE, METER_SIM | METER_CACHEGRIND, METER_SIM },
+        { OPT_SIM_BUDGET, METER_SIM, METER_SIM },
+        { OPT_SIM_DETAIL, METER_SIM, METER_SIM },
+        { OPT_COLD, METER_CLOCK, METER_CLOCK },
+        { OPT_BASELINES, METER_CLOCK, METER_CLOCK },
+    };
+    for (int i = 0; i < COUNT_OF(need); i++) {
+        enum opt o = need[i].opt;
+        if (!args_has(r->cli->args, o) || r->opts.meters & need[i].meters
+            || (o == OPT_BASELINES && !r->opts.baselines))
+            continue;
+        if (!explicitly) {
+            r->opts.meters |= need[i].add;
+            continue;
+        }
+        const char *given = args_value(r->cli->args, OPT_METERS);
+        const char *meter = need[i].add == METER_SIM ? "sim" : "clock";
+        err_set(e, ERR_SYNTAX, "--%s needs the meter %s%s, and --meters %s leaves it out",
+                opt_info[o].name, meter, o == OPT_CACHE ? " or cachegrind" : "", given);
+        return streq(given, "none") ? err_fix(e, "--meters %s", meter)
+                                    : err_fix(e, "--meters %s,%s", given, meter);
+    }
+    return true;
+}
+
+/* An assertion over what nobody asked for fails before anything is measured. */
+static bool check_asserts(const struct run *r, struct err *e)
+{
+    const struct args *a = r->cli->args;
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == OPT_ASSERT
+            && !report_assert_asked(a->given.data[i].value, &r->opts, e))
+            return false;
+    return true;
+}
+
+static bool read_events(struct run *r, const char *events, struct err *e)
+{
+    if (!events)
+        return true;
+    if (events[0])
+        return meters_events(r->sets, events, &r->opts, e);
+    err_set(e, ERR_SYNTAX, "--events needs an event set here: --events l1, --events sw,papi-sw");
+    return err_fix(e, "tilescope meters --events explains the sets there are");
+}
+
+static bool read_options(struct run *r, struct err *e)
+{
+    const struct args *a = r->cli->args;
+    long long threads = 1, seed = 1;
+    double time_s = 0;
+    const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
+    const char *events = args_value(a, OPT_EVENTS);
+    const char *baselines = args_value(a, OPT_BASELINES);
+    r->json = args_has(a, OPT_JSON);
+    r->check = args_has(a, OPT_CHECK);
+    r->save = args_has(a, OPT_SAVE);
+    bool only_check = r->check && !args_has(a, OPT_ASSERT);
+    r->opts.meters = only_check ? 0 : meters_default();
+    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
+        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
+        !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
+        !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
+        !args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e) ||
+        !cli_asserts_check(a, e) ||
+        (meters && !meters_parse(meters, &r->opts.meters, e)) ||
+        !read_events(r, events, e) ||
+        (baselines && !vendor_parse(baselines[0] ? baselines : "all", &r->opts.baselines, e)) ||
+        (cache && !cache_config_parse(cache, &r->opts.cache, e)) ||
+        !add_needed_meters(r, meters != NULL, e))
+        return false;
+    r->opts.threads = (int)threads;
+    r->opts.seed = (uint64_t)seed;
+    r->opts.time_s = time_s;
+    r->opts.cold = args_has(a, OPT_COLD);
+    r->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
+    if (!check_asserts(r, e))
+        return false;
+    r->opts.compiler = args_value(a, OPT_COMPILER);
+    r->opts.isa = args_value(a, OPT_ISA);
+    struct target ignored;
+    return !r->opts.isa || target_find(r->opts.isa, &ignored, e);
+}
+
+static bool is_good(const struct measurement *m)
+{
+    return m->verified && m->outcome == OUTCOME_OK;
+}
+
+static bool measure(struct run *r, const struct state *st, unsigned meters, struct measurement *m,
+                    struct err *e)
+{
+    struct progress pr = cli_progress(r->cli);
+    struct measure_opts o = r->opts;
+    o.meters = meters;
+    bool ok = measure_program(st->program, &o, &pr, r->cli->cancel, m, e);
+    cli_progress_clear(r->cli);
+    return ok;
+}
+
+/* What the session has already */
+
+static unsigned sections_of(const struct measurement *m)
+{
+    unsigned has = (m->latency.runs > 0 ? METER_CLOCK : 0) | (m->sim.available ? METER_SIM : 0);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        has |= m->counts[i].available ? 1u << i : 0;
+    return has;
+}
+
+/* What the clock says belongs together: the ratio of a baseline is to the time beside it. */
+static void take_clock(struct measurement *m, const struct measurement *old)
+{
+    m->latency = old->latency;
+    m->cold_latency = old->cold_latency;
+    memcpy(m->cold_method, old->cold_method, sizeof m->cold_method);
+    m->huge_asked = old->huge_asked;
+    m->huge_bytes = old->huge_bytes;
+    m->huge_of_bytes = old->huge_of_bytes;
+    memcpy(m->threads_note, old->threads_note, sizeof m->threads_note);
+    m->gflops = old->gflops;
+    m->executed_gflops = old->executed_gflops;
+    m->peak_gflops = old->peak_gflops;
+    m->peak_fraction = old->peak_fraction;
+    memcpy(m->peak_reason, old->peak_reason, sizeof m->peak_reason);
+    memcpy(m->baseline, old->baseline, sizeof m->baseline);
+}
+
+static void take_over(struct measurement *m, const struct measurement *old, unsigned sections)
+{
+    if (sections & METER_CLOCK)
+        take_clock(m, old);
+    if (sections & METER_SIM)
+        m->sim = old->sim;
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (sections & 1u << i)
+            m->counts[i] = old->counts[i];
+}
+
+static void add_meters(struct str *out, unsigned meters)
+{
+    const char *comma = "";
+    for (int i = 0; i < METER_COUNT; i++)
+        if (meters & 1u << i) {
+            str_printf(out, "%s%s", comma, meter_name[i]);
+            comma = ",";
+        }
+}
+
+static void add_how(struct str *out, const struct measurement *m)
+{
+    str_printf(out, "%d thread%s, %s, %s", m->threads, m->threads == 1 ? "" : "s", m->isa,
+               m->compiler);
+}
+
+static bool is_here(const struct run *r, const struct session *s)
+{
+    return !s->machine[0] || streq(s->machine, str_text(&r->machine));
+}
+
+/* A result of this run for the session.  What it did not ask for is still true of a kernel that was
+ * built and run in the same way; else, and where a limit left nothing in its place, it is a loss,
+ * and that is for the user to say.  What is wrong, or crashes, has no numbers. */
+static void put_result(struct run *r, const struct session *s, const struct state *st,
+                       unsigned meters, const struct measurement *m)
+{
+    const struct measurement *old = st->measured;
+    struct measurement *both = xmalloc(sizeof *both);
+    bool done = m->outcome == OUTCOME_OK;
+    bool cut = m->outcome == OUTCOME_TIMEOUT || m->outcome == OUTCOME_LIMIT;
+    unsigned kept = old && (done || cut) ? sections_of(old) & ~(done ? meters : 0) : 0;
+    bool here = is_here(r, s);
+    *both = *m;
+    if (done && kept && here && old->threads == m->threads && streq(old->isa, m->isa)
+        && streq(old->compiler, m->compiler)) {
+        take_over(both, old, kept);
+    } else if (kept && !r->lost) {
+        r->lost = kept;
+        r->cut = cut;
+        add_meters(&r->loss, kept);
+        str_add(&r->loss, " (");
+        add_how(&r->loss, old);
+        str_printf(&r->loss, "%s), and this run ", here ? "" : ", another machine");
+        str_printf(&r->loss, cut ? "ended in \"%s\"" : "is of ", outcome_name[m->outcome]);
+        if (!cut)
+            add_how(&r->loss, m);
+    }
+    history_set_measured(r->history, st->id, both);
+    free(both);
+}
+
+/* Lines about single steps go where they do not disturb the JSON. */
+static void say(const struct run *r, struct str *line)
+{
+    if (!r->json)
+        cli_put(line);
+    else
+        cli_note(line);
+    fflush(r->json ? stderr : stdout);
+}
+
+static bool is_marked(const struct opened *o, int state)
+{
+    for (int i = 0; i < o->marked.len; i++)
+        if (o->marked.data[i] == state)
+            return true;
+    return false;
+}
+
+/* Checks a state; one at a `measure` line is measured. */
+static bool run_one(struct run *r, const struct opened *o, const struct state *st, struct err *e)
+{
+    bool marked = is_marked(o, st->id);
+    struct measurement m = {0};
+    if (!measure(r, st, marked ? r->opts.meters : 0, &m, e))
+        return false;
+    if (marked)
+        put_result(r, o->session, st, r->opts.meters, &m);
+    r->n_checked++;
+    r->n_bad += !is_good(&m);
+    struct str line = {0};
+    text_check_line(&line, r->cli, st->program->n_steps, st, &m);
+    say(r, &line);
+    return true;
+}
+
+/* The steps before the current one: all with --check, else those at a `measure` line; and those
+ * lines where the script was, but did not stay. */
+static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
+{
+    int n, at;
+    const int *path = history_path(r->history, history_branch_index(r->history), &n, &at);
+    bool ok = true;
+    for (int i = 0; ok && i < at; i++)
+        if (r->check || is_marked(o, path[i]))
+            ok = run_one(r, o, history_state(r->history, path[i]), e);
+    for (int i = 0; ok && i < o->marked.len; i++) {
+        bool had = false;
+        for (int k = 0; k <= at; k++)
+            had = had || path[k] == o->marked.data[i];
+        for (int k = 0; k < i; k++)
+            had = had || o->marked.data[k] == o->marked.data[i];
+        ok = had || run_one(r, o, history_state(r->history, o->marked.data[i]), e);
+    }
+    return ok;
+}
+
+static void print_result(struct run *r, const struct opened *o, const struct measurement *m,
+                         const struct str *json)
+{
+    struct str out = {0};
+    if (r->check) {
+        int n, at;
+        history_path(r->history, history_branch_index(r->history), &n, &at);
+        struct str line = {0};
+        text_check_line(&line, r->cli, at, history_current(r->history), m);
+        str_printf(&line, "checked %d programs, %d wrong\n\n", r->n_checked + 1,
+                   r->n_bad + !is_good(m));
+        say(r, &line);
+    }
+    if (r->json)
+        str_add(&out, str_text(json));
+    else
+        text_measurement(&out, r->cli, o->session, m, r->opts.meters,
+                         r->has_model ? &r->model : NULL);
+    cli_put(&out);
+}
+
+/* Of how many states that this run did not measure another machine has numbers; they go with it. */
+static int forget_others(const struct run *r, const struct opened *o, bool forget)
+{
+    int n = 0, current = history_current(r->history)->id;
+    for (int i = 0; !is_here(r, o->session) && i < history_n_states(r->history); i++) {
+        if (!history_state(r->history, i)->measured || i == current || is_marked(o, i))
+            continue;
+        if (forget)
+            history_forget_measured(r->history, i);
+        n++;
+    }
+    return n;
+}
+
+static bool refuse_loss(const struct run *r, const char *path, struct err *e)
+{
+    struct str meters = {0};
+    err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved", path,
+            str_text(&r->loss));
+    add_meters(&meters, r->opts.meters | r->lost);
+    if (r->cut)
+        err_fix(e, "--limit SECONDS allows more; -o FILE.yaml leaves the file as it is");
+    else
+        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml leaves the file as it is",
+                str_text(&meters));
+    str_free(&meters);
+    return false;
+}
+
+/* The measurement goes to the state it is of; where the file stood is not ours to change. */
+static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
+{
+    struct session *s = o->session;
+    const char *path = r->to.path;
+    bool own = file_same(path, s->path);
+    put_result(r, s, history_current(r->history), r->opts.meters, m);
+    int others = forget_others(r, o, false);
+    if (others > 0 && own) {
+        err_set(e, ERR_RANGE, "%.200s has what another machine measured of %d other step%s; a file"
+                " is of one machine: nothing was saved", path, others, others == 1 ? "" : "s");
+        return err_fix(e, "-o FILE.yaml writes one without them and leaves this as it is");
+    }
+    if (r->lost && own)
+        return refuse_loss(r, path, e);
+    if (forget_others(r, o, true) > 0)
+        fprintf(stderr, "note: %s has no numbers of another machine\n", path);
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
+    return cli_go_home(o, e) && cli_save(s, &r->to, e);
+}
+
+/* With no step that could be at fault, an operator that does not fit is this machine's limit. */
+static int exit_code(const struct run *r, const struct measurement *m, int asserted)
+{
+    bool bare = history_current(r->history)->program->n_steps == 0;
+    if (m->outcome == OUTCOME_LIMIT && bare)
+        return EXIT_LACKS;
+    return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
+}
+
+static int run_opened(struct run *r, struct opened *o)
+{
+    struct err e = {0};
+    struct measurement m = {0};
+    r->history = o->session->history;
+    if (!run_prefixes(r, o, &e) ||
+        !measure(r, history_current(r->history), r->opts.meters, &m, &e))
+        return cli_fail(r->cli, &e);
+    struct str json = {0};
+    report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine),
+                    r->has_model ? &r->model : NULL);
+    print_result(r, o, &m, &json);
+    bool good = is_good(&m) && r->n_bad == 0;
+    int code = cli_asserts(r->cli, &json, good);
+    str_free(&json);
+    if (r->to.path && !save(r, o, &m, &e))
+        return cli_fail(r->cli, &e);
+    return exit_code(r, &m, code);
+}
+
+static int run_as_told(struct run *r)
+{
+    const struct cli *c = r->cli;
+    struct err e = {0};
+    if (!read_options(r, &e))
+        return cli_fail(c, &e);
+    struct opened o;
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    struct machine machine;
+    machine_read(&machine);
+    machine_fingerprint(&r->machine, &machine);
+    r->has_model = machine_file_load(&machine, &r->model, &e);
+    r->opts.detail = args_has(c->args, OPT_SIM_DETAIL) ? xcalloc(1, sizeof *r->opts.detail) : NULL;
+    const char *to = args_value(c->args, OPT_OUTPUT);
+    if (r->save && !to)
+        to = o.session->path;
+    if (to && !to[0])
+        code = cli_usage(c, "--save needs a session file; -o FILE.yaml writes a new one");
+    else
+        code = cli_goal(o.session, to, &r->to, &e) ? run_opened(r, &o) : cli_fail(c, &e);
+    str_free(&r->machine);
+    str_free(&r->loss);
+    free(r->opts.detail);
+    cli_close(&o);
+    return code;
+}
+
+int cmd_run(const struct cli *c)
+{
+    struct run r = {.cli = c, .sets = arena_new()};
+    int code = run_as_told(&r);
+    arena_free(r.sets);
+    return code;
+}

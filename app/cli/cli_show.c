@@ -1,0 +1,303 @@
+/* `tilescope show` and `tilescope export`: views of a session's current step as text. */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/cli/cli.h"
+#include "app/views/roofline_plot.h"
+#include "kernels/base/file.h"
+#include "kernels/ops/source.h"
+#include "sessions/export/export.h"
+#include "sessions/file/machine_file.h"
+#include "sessions/report/space_report.h"
+
+static int columns(void)
+{
+    return cli_columns(100);
+}
+
+static const struct program *current(const struct opened *o)
+{
+    return history_current(o->session->history)->program;
+}
+
+static bool show_nest(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_nest(out, current(o));
+    return true;
+}
+
+static bool show_graph(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_graph(out, current(o));
+    return true;
+}
+
+static bool show_access(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    program_print_access(out, current(o));
+    return true;
+}
+
+static bool show_layout(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const char *tensor = args_value(c->args, OPT_TENSOR);
+    const struct graph *g = current(o)->graph;
+    if (tensor && graph_tensor(g, tensor) < 0) {
+        VEC(const char *) name = {0};
+        for (int i = 0; i < g->n_tensors; i++)
+            vec_push(&name, g->tensor[i].name);
+        const char *near = str_nearest(tensor, name.data, name.len);
+        vec_free(&name);
+        err_set(e, ERR_NAME, "no tensor named '%s' in this program", tensor);
+        return near ? err_fix(e, "--tensor %s", near) : false;
+    }
+    program_print_layouts(out, current(o), tensor, columns());
+    return true;
+}
+
+static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c;
+    return program_c_text(current(o), out, e);
+}
+
+static bool show_asm(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    return program_asm_text(current(o), args_value(c->args, OPT_COMPILER), c->cancel, out, e);
+}
+
+static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)o, (void)out;
+    return err_set(e, ERR_ENV, "the CUDA generator is not in this version");
+}
+
+static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const char *to = args_value(c->args, OPT_OUTPUT);
+    session_yaml_in(o->session, to && !streq(to, "-") ? to : NULL, out);
+    return session_fits(o->session, out, e);
+}
+
+static void add_step_row(struct str *out, int position, const struct ledger_row *row)
+{
+    str_printf(out, " %s%3d  %-60s", row->here ? ">" : " ", position,
+               row->step[0] ? row->step : "(the bare operator)");
+    const struct measurement *m = row->m;
+    if (m && m->outcome != OUTCOME_OK)
+        str_printf(out, "  %s", outcome_name[m->outcome]);
+    else if (m && m->latency.runs > 0) {
+        str_add(out, "  ");
+        str_ms(out, m->latency.min_ms);
+        if (m->threads > 1)
+            str_printf(out, " %dt", m->threads);
+        if (row->has_change)
+            str_printf(out, "  %+.1f %%", 100 * row->change);
+    }
+    while (out->len > 0 && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+    str_add(out, row->ahead ? "  (undone)\n" : "\n");
+}
+
+static void add_branch(struct str *out, const struct history *h, bool is_current)
+{
+    int n = history_ledger(h, NULL, 0);
+    struct ledger_row *row = xcalloc((size_t)n, sizeof *row);
+    history_ledger(h, row, n);
+    str_printf(out, "branch %s%s\n", history_branch(h, history_branch_index(h))->name,
+               is_current ? " (current)" : "");
+    for (int i = 0; i < n; i++)
+        add_step_row(out, i, &row[i]);
+    free(row);
+}
+
+/* Every branch, or the one that --branch names.  Walking the branches changes nothing on disk. */
+static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct history *h = o->session->history;
+    int here = history_branch_index(h);
+    spec_print_brief(out, history_spec(h));
+    str_add_char(out, '\n');
+    for (int b = 0; b < history_n_branches(h); b++) {
+        if (args_has(c->args, OPT_BRANCH) && b != here)
+            continue;
+        str_add(out, "\n");
+        if (!history_branch_switch(h, history_branch(h, b)->name, e))
+            return false;
+        add_branch(out, h, b == here);
+    }
+    return true;
+}
+
+static bool has_unicode(const struct cli *c)
+{
+    setlocale(LC_CTYPE, "");
+    return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
+}
+
+/* What a roofline can be written as; a file of another kind would hold something else than its name
+ * says. */
+static bool check_roofline_path(const char *path, struct err *e)
+{
+    if (!path || streq(path, "-") || str_ends(path, ".svg") || str_ends(path, ".txt")
+        || str_starts(path, "/dev/"))
+        return true;
+    err_set(e, ERR_SYNTAX, "%.200s: a roofline is written as .svg (a picture) or .txt", path);
+    return err_fix(e, "-o roofline.svg");
+}
+
+/* -o FILE.svg draws it. */
+static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const struct history *h = o->session->history;
+    struct machine here;
+    struct machine_model model;
+    if (!check_roofline_path(args_value(c->args, OPT_OUTPUT), e))
+        return false;
+    machine_read(&here);
+    if (!machine_file_load(&here, &model, e))
+        return false;
+    int n = roofline_steps(h, &model, NULL, 0);
+    if (n == 0) {
+        err_set(e, ERR_RANGE, "no step of this branch has a measured time");
+        return err_fix(e, "tilescope run SESSION.yaml --save");
+    }
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    if (path && str_ends(path, ".svg"))
+        return roofline_svg(h, &model, out, e);
+    struct roof_step *step = xcalloc((size_t)n, sizeof *step);
+    struct canvas canvas;
+    int width = columns();
+    roofline_steps(h, &model, step, n);
+    canvas_open(&canvas, width < 110 ? width : 110, width < 60 ? 16 : 24);
+    roofline_plot(&canvas, &model, step, n);
+    roofline_remark(out, &step[n - 1]);
+    str_add(out, "\n\n");
+    canvas_print(&canvas, out, has_unicode(c));
+    str_add(out, "\n");
+    roofline_heading(out);
+    for (int i = 0; i < n; i++) {
+        struct str row = {0};
+        roofline_row(&row, &step[i], width);
+        str_printf(out, "\n%s", str_text(&row));
+        str_free(&row);
+    }
+    str_printf(out, "\n\n%s\n", roofline_legend);
+    canvas_close(&canvas);
+    free(step);
+    return true;
+}
+
+static bool show_space(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct spaces s;
+    long long threads = 1;
+    bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e) &&
+              spaces_of(a, current(o), (int)threads, &s, e);
+    if (ok && args_has(c->args, OPT_JSON))
+        spaces_json(out, &s, current(o));
+    else if (ok)
+        spaces_text(out, &s);
+    arena_free(a);
+    return ok;
+}
+
+static const struct {
+    const char *name;
+    bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
+} view[] = {
+    { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
+    { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
+    { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
+    { "roofline", show_roofline }, { "space", show_space },
+};
+
+static int find_view(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(view); i++)
+        if (streq(view[i].name, name))
+            return i;
+    return -1;
+}
+
+int cmd_show(const struct cli *c)
+{
+    struct opened o;
+    struct str out = {0};
+    struct err e = {0};
+    const char *what = args_value(c->args, OPT_WHAT);
+    int v = find_view(what ? what : "nest");
+    if (v < 0)
+        return cli_usage(c,
+                         "--what %s: expected nest, access, graph, layout, c, asm, steps, roofline,"
+                         " space or yaml",
+                         what);
+    if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
+        return cli_usage(c, "--json goes with --what space");
+    if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
+        return cli_usage(c, "--tensor goes with --what layout");
+    int code = EXIT_FINE;
+    if (view[v].show == show_graph && cli_onnx_shown(c, &code))
+        return code;
+    code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    if (!view[v].show(c, &o, &out, &e))
+        code = cli_fail(c, &e);
+    else if (!path || streq(path, "-"))
+        cli_put(&out);
+    else if (!file_write_atomic(path, str_text(&out), out.len, &e))
+        code = cli_fail(c, &e);
+    str_free(&out);
+    cli_close(&o);
+    return code;
+}
+
+/* What is said about a file must not run into it: /dev/stdout. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && !str_starts(path, "/dev/");
+}
+
+static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
+{
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    struct export_opts opts = {path, args_value(c->args, OPT_COMPILER)};
+    struct str out = {0}, command = {0};
+    bool ok = export_c(o->session, &opts, &out, e) &&
+              export_command(o->session, &opts, &command, e);
+    if (ok && (!path || streq(path, "-"))) {
+        cli_put(&out);
+    } else if (ok) {
+        ok = file_write_atomic(path, str_text(&out), out.len, e);
+        if (ok && is_plain_file(path))
+            printf("%s: compile and run it with\n%s\n", path, str_text(&command));
+    }
+    str_free(&out);
+    str_free(&command);
+    return ok;
+}
+
+int cmd_export(const struct cli *c)
+{
+    struct opened o;
+    struct err e = {0};
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (!write_export(c, &o, &e))
+        code = cli_fail(c, &e);
+    cli_close(&o);
+    return code;
+}

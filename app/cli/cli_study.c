@@ -1,0 +1,287 @@
+/* `tilescope study` and `tilescope studies`. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/cli/cli.h"
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "sessions/study/study.h"
+#include "sessions/study/study_tune.h"
+
+#define STUDIES_MAX 200
+#define REPORT_MAX_BYTES ((size_t)64 << 20)
+
+/* Long titles go on below their column. */
+static void put_studies(struct str *out, struct study *const *s, int n)
+{
+    studies_text(out, s, n);
+    const char *title = strstr(str_text(out), "title");
+    if (title)
+        cli_wrap(out, 0, (int)(title - str_text(out)));
+}
+
+int cmd_studies(const struct cli *c)
+{
+    struct study *s[STUDIES_MAX];
+    struct str out = {0};
+    struct err e = {0};
+    int n;
+    bool ok = studies_list(s, STUDIES_MAX, &n, &e);
+    if (ok && args_has(c->args, OPT_JSON))
+        studies_json(&out, s, n);
+    else if (ok)
+        put_studies(&out, s, n);
+    for (int i = 0; i < n; i++)
+        study_free(s[i]);
+    cli_put(&out);
+    return ok ? EXIT_FINE : cli_fail(c, &e);
+}
+
+static bool read_options(const struct args *a, struct study_opts *o, struct err *e)
+{
+    long long threads = 0, seed = 0, budget = 0;
+    const char *meters = args_value(a, OPT_METERS);
+    struct target target;
+    o->scale = 1;
+    if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
+        || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
+        || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)
+        || !args_int(a, OPT_BUDGET, 1, 10000000, &budget, e)
+        || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
+        || (args_has(a, OPT_ISA) && !target_find(args_value(a, OPT_ISA), &target, e))
+        || (meters && !meters_parse(meters, &o->meters, e)))
+        return false;
+    if (meters && o->meters == 0)
+        return err_set(e, ERR_RANGE, "--meters none: a study needs at least one");
+    o->threads = (int)threads;
+    o->seed = (uint64_t)seed;
+    o->budget = (int)budget;
+    o->compiler = args_value(a, OPT_COMPILER);
+    o->isa = args_value(a, OPT_ISA);
+    o->fresh = args_has(a, OPT_FRESH);
+    o->weights = args_value(a, OPT_WEIGHTS);
+    o->cases = args_value(a, OPT_CASES);
+    return true;
+}
+
+/* --- What a study keeps while it runs ---------------------------------------------------------
+ *
+ * After every case the report so far is written into the state folder, so that a kill costs one
+ * case.  --resume without a file takes it from there; it is gone once the study is finished.  Other
+ * cases, variants or options have a file of their own: their cells have other keys. */
+
+struct kept { struct str path; bool mine; };             /* mine: made or taken over by this run */
+
+static bool says_how(enum opt o)
+{
+    return o == OPT_RESUME || o == OPT_OUTPUT || o == OPT_JSON || o == OPT_NO_COLOR;
+}
+
+static bool kept_path(const struct args *a, const struct study *s, struct kept *k, struct err *e)
+{
+    uint64_t hash = 0;
+    if (!dir_state(&k->path, e))
+        return false;
+    for (int i = 0; i < a->given.len; i++) {
+        const struct given *g = &a->given.data[i];
+        if (!says_how(g->opt))
+            hash = hash_bytes(g->value, strlen(g->value), hash ^ (uint64_t)(g->opt + 1));
+    }
+    str_printf(&k->path, "/study-%s-%08llx.json", s->id, (unsigned long long)(hash & 0xffffffff));
+    return true;
+}
+
+/* What cannot be written now is missed by --resume only.  What a run left that this one does not go
+ * on with is put beside it. */
+static void keep(void *ctx, const struct study_report *r)
+{
+    struct kept *k = ctx;
+    struct str json = {0}, before = {0};
+    struct err ignored;
+    str_printf(&before, "%s.before", str_text(&k->path));
+    if (!k->mine)
+        rename(str_text(&k->path), str_text(&before));
+    k->mine = true;
+    study_json(&json, r);
+    file_write_atomic(str_text(&k->path), str_text(&json), json.len, &ignored);
+    str_free(&json);
+    str_free(&before);
+}
+
+/* Before hours of measuring, not after; and what was there then.  -o FILE.json and FILE.txt are one
+ * file; anything else is a folder for all of them. */
+static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
+{
+    bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
+    *out = (struct goal){ .path = to, .seen = file ? file_seen(to) : FILE_ANYTHING };
+    if (!to || file)
+        return !to || file_may_write(to, e);
+    struct str first = {0};
+    str_printf(&first, "%s/%s.txt", to, id);
+    bool ok = dir_make(to, e) && file_may_write(str_text(&first), e);
+    str_free(&first);
+    return ok;
+}
+
+static bool read_earlier(const struct args *a, const struct study *s, struct kept *k,
+                         struct study_opts *o, struct str *text, struct err *e)
+{
+    const char *from = args_value(a, OPT_RESUME);
+    if (!from && file_exists(str_text(&k->path)))
+        fprintf(stderr, "note: this study was stopped before its end; --resume would go on with"
+                        " it\n");
+    if (!from)
+        return true;
+    bool named = from[0] != '\0';
+    from = named ? from : str_text(&k->path);
+    if (!named && !file_exists(from)) {
+        err_set(e, ERR_IO, "nothing to go on with: there is no %.300s", from);
+        return err_fix(e, "without --resume the study begins; --resume REPORT.json takes another");
+    }
+    if (!file_read(from, REPORT_MAX_BYTES, text, e)
+        || !study_report_check(s, from, str_text(text), e))
+        return false;
+    o->reuse_json = str_text(text);
+    k->mine = !named;
+    return true;
+}
+
+/* --- Its end ---------------------------------------------------------------------------------- */
+
+static bool write_file(const char *dir, const char *name, const char *ending,
+                       const struct str *text, struct err *e)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%.800s/%.200s%s", dir, name, ending);
+    return file_write_atomic(path, str_text(text), text->len, e);
+}
+
+/* A chart for every metric that has values, and for every case that was tuned. */
+static bool write_charts(const char *dir, const struct study_report *r, struct err *e)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < r->study->n_metrics; i++) {
+        struct str svg = {0};
+        char name[200];
+        struct err none = {0};
+        snprintf(name, sizeof name, "%.90s.%.90s", r->study->id, r->study->metric[i].id);
+        if (study_svg(&svg, r, i, &none))
+            ok = write_file(dir, name, ".svg", &svg, e);
+        str_free(&svg);
+    }
+    for (int c = 0; ok && c < r->n_cases; c++) {
+        struct str svg = {0};
+        char name[200];
+        struct err none = {0};
+        snprintf(name, sizeof name, "%.90s.curve.%.90s", r->study->id,
+                 r->study->cases[r->cases[c]].id);
+        if (study_curve_svg(&svg, r, c, &none))
+            ok = write_file(dir, name, ".svg", &svg, e);
+        str_free(&svg);
+    }
+    return ok;
+}
+
+static bool write_one(const struct goal *to, const struct str *text, struct err *e)
+{
+    struct str where = {0};
+    bool ok = file_replace(to->path, to->seen, str_text(text), text->len, e);
+    if (!ok && e->code == ERR_CHANGED
+        && file_write_beside(to->path, str_text(text), text->len, &where, e))
+        cli_says_beside(to->path, str_text(&where), e);
+    str_free(&where);
+    return ok;
+}
+
+static bool write_report(const struct goal *goal, const struct study_report *r,
+                         const struct str *text, const struct str *json, struct err *e)
+{
+    const char *to = goal->path;
+    if (str_ends(to, ".json"))
+        return write_one(goal, json, e);
+    if (str_ends(to, ".txt"))
+        return write_one(goal, text, e);
+    return dir_make(to, e) && write_file(to, r->study->id, ".txt", text, e)
+        && write_file(to, r->study->id, ".json", json, e) && write_charts(to, r, e);
+}
+
+static bool measured_any(const struct study_report *r)
+{
+    bool any = false;
+    for (int i = 0; i < r->n_cases * r->study->n_variants; i++)
+        any = any || r->cell[i].state == CELL_MEASURED;
+    return any;
+}
+
+static int end_study(const struct cli *c, const struct study_report *r, const struct goal *goal,
+                     struct kept *k)
+{
+    struct err e = {0};
+    struct str text = {0}, json = {0};
+    const char *to = goal->path;
+    study_text(&text, r);
+    study_json(&json, r);
+    bool stopped = r->partial && cancelled(c->cancel);
+    bool ok = !to || write_report(goal, r, &text, &json, &e);
+    if (stopped && measured_any(r))
+        keep(k, r);
+    else if (!stopped && ok && k->mine)
+        unlink(str_text(&k->path));
+    cli_put(args_has(c->args, OPT_JSON) ? &json : &text);
+    str_free(&text);
+    str_free(&json);
+    if (!ok)
+        return cli_fail(c, &e);
+    if (to && !args_has(c->args, OPT_JSON))
+        fprintf(stderr, "%s: the report\n", to);
+    if (stopped)
+        fprintf(stderr, "cancelled: the report is partial%s\n",
+                file_exists(str_text(&k->path)) ? "; the same line with --resume goes on" : "");
+    return stopped ? EXIT_CANCELLED : EXIT_FINE;
+}
+
+static int run_study(const struct cli *c, const struct study *s, struct study_opts *o)
+{
+    struct err e = {0};
+    struct study_report *r = NULL;
+    struct progress pr = cli_progress(c);
+    struct kept k = {0};
+    struct goal to;
+    struct str earlier = {0};
+    bool ok = kept_path(c->args, s, &k, &e)
+           && may_write(args_value(c->args, OPT_OUTPUT), s->id, &to, &e)
+           && read_earlier(c->args, s, &k, o, &earlier, &e);
+    o->keep = keep;
+    o->keep_ctx = &k;
+    ok = ok && study_run(s, o, &pr, c->cancel, &r, &e);
+    cli_progress_clear(c);
+    int code = ok ? end_study(c, r, &to, &k) : cli_fail(c, &e);
+    study_report_free(r);
+    str_free(&earlier);
+    str_free(&k.path);
+    return code;
+}
+
+static bool suits(struct study *s, const struct cli *c, const struct study_opts *o, struct err *e)
+{
+    const char *variants = args_value(c->args, OPT_VARIANTS);
+    if (variants && !study_pick_variants(s, variants, e))
+        return false;
+    return o->budget == 0 || study_is_tuned(s)
+        || err_set(e, ERR_RANGE, "--budget: nothing in study %s is tuned", s->id);
+}
+
+int cmd_study(const struct cli *c)
+{
+    struct study *s = NULL;
+    struct study_opts o = {0};
+    struct err e = {0};
+    if (c->args->word.len != 1)
+        return cli_usage(c, "which study? one name or file");
+    bool ok = read_options(c->args, &o, &e)
+           && study_open(c->args->word.data[0], &s, &e) && suits(s, c, &o, &e);
+    int code = ok ? run_study(c, s, &o) : cli_fail(c, &e);
+    study_free(s);
+    return code;
+}

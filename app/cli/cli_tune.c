@@ -1,0 +1,422 @@
+/* `tilescope tune`: hand over a session, get it back finished. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/cli/cli.h"
+#include "explorer/tune/strategy.h"
+#include "kernels/base/file.h"
+#include "kernels/ops/source.h"
+#include "profile/host/machine.h"
+#include "sessions/tuning/pretrain.h"
+#include "sessions/tuning/tuning.h"
+
+#define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
+#define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
+#define DRAW_EVERY_S 0.2
+
+struct tuner {
+    const struct cli *cli;
+    struct tuning_opts opts;
+    VEC(const char *) pin;
+    struct str weights;
+    struct goal to;                      /* -o */
+    bool json, quiet;
+    double last_s;                       /* when something was shown */
+    int last_best;
+    enum tune_stage last_stage;
+};
+
+static bool read_weights(struct tuner *t, struct err *e)
+{
+    const char *file = args_value(t->cli->args, OPT_WEIGHTS);
+    struct arena *a = arena_new();
+    bool ok = !file || weights_bytes(a, file, true, &t->weights, NULL, e);
+    if (ok && file) {
+        t->opts.weights = t->weights.data;
+        t->opts.weights_bytes = t->weights.len;
+    }
+    arena_free(a);
+    return ok;
+}
+
+/* What asks for two things at once, or for something that would not be done. */
+static bool agree(const struct args *a, const struct tuning_opts *o, struct err *e)
+{
+    if (o->fresh && o->resume) {
+        err_set(e, ERR_SYNTAX, "--fresh begins again and --resume goes on");
+        return err_fix(e, "one of the two");
+    }
+    if (args_has(a, OPT_WEIGHTS) && o->strategy && !streq(o->strategy, "ppo")) {
+        err_set(e, ERR_SYNTAX, "--weights is for the agents of ppo, %s has none", o->strategy);
+        return err_fix(e, "--strategy ppo, or no --weights");
+    }
+    return true;
+}
+
+/* More threads than cores take turns: what they measure is no time of theirs. */
+static void warn_threads(const struct tuner *t)
+{
+    struct machine m;
+    machine_read(&m);
+    if (m.cores > 0 && t->opts.measure.threads > m.cores && !t->quiet)
+        fprintf(stderr, "note: %d threads on %d core%s: they wait for each other\n",
+                t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
+}
+
+static bool read_options(struct tuner *t, struct err *e)
+{
+    const struct args *a = t->cli->args;
+    struct tuning_opts *o = &t->opts;
+    long long budget = 0, threads = 1, seed = 1, levels = 1, experts = TUNING_EXPERTS;
+    const char *baselines = args_value(a, OPT_BASELINES);
+    struct target target;
+    o->strategy = args_value(a, OPT_STRATEGY);
+    if (!args_int(a, OPT_BUDGET, 1, 10000000, &budget, e) ||
+        !args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
+        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
+        !args_int(a, OPT_LEVELS, 1, 2, &levels, e) ||
+        !args_int(a, OPT_EXPERTS, 0, 64, &experts, e) ||
+        !args_double(a, OPT_TIME, 0.1, 1e7, &o->time_s, e) ||
+        (o->strategy && !strategy_find(o->strategy, e)) ||
+        (baselines && !vendor_parse(baselines[0] ? baselines : "all", &o->baselines, e)))
+        return false;
+    if (!baselines)
+        o->baselines = 1u << VENDOR_ONEDNN;
+    o->budget = (int)budget;
+    o->seed_given = args_has(a, OPT_SEED);
+    o->seed = (uint64_t)seed;
+    o->levels = (int)levels;
+    o->experts = experts > 0 ? (int)experts : -1;
+    o->loop_only = args_has(a, OPT_LOOP_ONLY);
+    o->resume = args_has(a, OPT_RESUME);
+    o->fresh = args_has(a, OPT_FRESH);
+    o->no_ledger = !args_has(a, OPT_OUTPUT);
+    o->measure.threads = (int)threads;
+    o->measure.seed = 1;
+    o->measure.compiler = args_value(a, OPT_COMPILER);
+    o->measure.isa = args_value(a, OPT_ISA);
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == OPT_PIN)
+            vec_push(&t->pin, a->given.data[i].value);
+    o->pin = t->pin.data;
+    o->n_pins = t->pin.len;
+    t->json = args_has(a, OPT_JSON);
+    t->quiet = args_has(a, OPT_QUIET);
+    return agree(a, o, e) && read_weights(t, e) &&
+           (!o->measure.isa || target_find(o->measure.isa, &target, e));
+}
+
+/* --- While it runs --------------------------------------------------------------------------- */
+
+static void add_failures(struct str *out, const int *failed, const char *between)
+{
+    for (int i = 0, n = 0; i < OUTCOME_COUNT; i++)
+        if (failed[i] > 0)
+            str_printf(out, "%s%d %s", n++ ? between : "", failed[i], outcome_name[i]);
+}
+
+static void add_duration(struct str *out, double s)
+{
+    if (s >= 90)
+        str_printf(out, "%d:%02d min", (int)s / 60, (int)s % 60);
+    else
+        str_printf(out, "%.0f s", s);
+}
+
+/* " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left" */
+static void add_progress(struct str *out, const struct tune_view *v)
+{
+    int failed = 0;
+    for (int i = 0; i < TUNE_OUTCOMES; i++)
+        failed += v->failed[i];
+    str_printf(out, "%4d/%d %-6s", v->done, v->budget, stage_name[v->stage]);
+    if (v->best >= 0) {
+        str_add(out, " best ");
+        str_ms(out, v->best_ms);
+        if (isfinite(v->start_ms))
+            str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
+    }
+    int fresh = v->done - v->replayed;
+    if (v->replayed > 0 && fresh == 0)
+        str_add(out, "  replaying");
+    else if (v->times.elapsed > 1)
+        str_printf(out, "  %.1f/s", fresh / v->times.elapsed);
+    if (failed > 0)
+        str_printf(out, "  failed %d", failed);
+    if (isfinite(v->left_s) && v->stage != STAGE_DONE) {
+        str_add(out, "  ");
+        add_duration(out, v->left_s);
+        str_add(out, " left");
+    }
+}
+
+/* On a terminal one line that overwrites itself; else a line when the stage changes, every few
+ * seconds while something better is found, and now and then. */
+static void show(void *ctx, const struct tune_view *v)
+{
+    struct tuner *t = ctx;
+    double now = clock_s(), since = now - t->last_s;
+    bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
+    double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
+                                                                     : QUIET_AT_MOST_S;
+    if (t->quiet || v->done == 0 || (!stage && since < every))
+        return;
+    struct str line = {0};
+    add_progress(&line, v);
+    if (terminal)
+        fprintf(stderr, "\r\033[K%.*s  %s", 100, str_text(&line), v->doing);
+    else if (v->stage != STAGE_DONE)
+        fprintf(stderr, "%s\n", str_text(&line));
+    str_free(&line);
+    fflush(stderr);
+    t->last_s = now;
+    t->last_best = v->best;
+    t->last_stage = v->stage;
+}
+
+static void clear_line(const struct tuner *t)
+{
+    if (t->cli->progress && !t->quiet)
+        fputs("\r\033[K", stderr);
+}
+
+/* --- The report ------------------------------------------------------------------------------ */
+
+static void label(struct str *out, const char *name)
+{
+    str_printf(out, "%-10s", name);
+}
+
+/* Both times of one comparison, where there was one: else noise between two sittings reads as a
+ * difference. */
+static void add_best(struct str *out, const struct tuner *u, const struct tuning *t)
+{
+    const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
+    double best_ms = m ? m->latency.min_ms : t->best_ms;
+    double start_ms = t->is_start ? best_ms : t->final_start ? t->final_start->latency.min_ms
+                                                             : t->start_ms;
+    label(out, "start:");
+    if (isfinite(start_ms))
+        str_ms(out, start_ms);
+    else
+        str_add(out, "not measured");
+    str_add(out, "\n");
+    label(out, "best:");
+    if (isinf(t->best_ms)) {
+        str_add(out, "none: nothing that was measured is right\n");
+        return;
+    }
+    str_ms(out, best_ms);
+    if (t->is_start)
+        str_add(out, ", as it was: nothing is shown to be faster");
+    else if (isfinite(t->speedup))
+        str_printf(out, ", %.2fx as fast", t->speedup);
+    if (m ? m->gflops > 0 : t->gflops > 0)
+        str_printf(out, ", %.1f GFLOP/s", m ? m->gflops : t->gflops);
+    if (m && m->peak_fraction > 0)
+        str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
+    str_add(out, "\n");
+    label(out, "verified:");
+    str_paint(out, u->cli->color_out, PAINT_GOOD, "true");
+    str_add(out, "\n");
+}
+
+static void add_baselines(struct str *out, const struct tuning *t)
+{
+    for (int i = 0; t->measured && i < VENDOR_COUNT; i++) {
+        const struct baseline *b = &t->m.baseline[i];
+        if (!b->available && !b->reason[0])
+            continue;
+        str_printf(out, "%s:%*s", vendor_name[i], (int)(9 - strlen(vendor_name[i])), " ");
+        if (b->available) {
+            str_ms(out, b->latency.min_ms);
+            str_printf(out, ", %.2fx the time of this\n", b->ratio);
+        } else {
+            str_printf(out, "%s\n", b->reason);
+        }
+    }
+}
+
+/* Percent of the wall clock. */
+static void add_times(struct str *out, const struct tune_result *r)
+{
+    const struct tune_times *t = &r->view->times;
+    double all = t->elapsed + r->final_s;
+    label(out, "time:");
+    add_duration(out, all);
+    str_printf(out, ": compiling %.0f %%, measuring %.0f %%, model %.0f %%, search %.0f %%, "
+               "final %.0f %%\n", 100 * t->compile / all, 100 * t->measure / all,
+               100 * t->model / all, 100 * t->search / all, 100 * r->final_s / all);
+}
+
+/* What the search started from. */
+static void add_seeds(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
+{
+    int n = tuning_experts(t);
+    label(out, "seeds:");
+    if (n > 0)
+        str_printf(out, "the session and %d expert schedule%s\n", n, n == 1 ? "" : "s");
+    else if (u->opts.experts < 0)
+        str_add(out, "the session alone, by --experts 0\n");
+    else if (graph)
+        str_add(out, "no expert for graphs: the search starts from the session alone\n");
+    else
+        str_add(out, "the session alone: no program started from an expert\n");
+}
+
+static void add_search(struct str *out, const struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    int from = plan_layouts_from();
+    label(out, "spaces:");
+    str_printf(out, "%.3g layouts, %d tried; %.3g loop schedules of the best one\n", r->layouts,
+               r->view->layouts_tried, r->points);
+    if (r->layouts > TUNE_FEW_LAYOUTS && r->view->layouts_tried < TUNE_FEW_LAYOUTS
+        && t->budget < from) {
+        label(out, "");
+        str_printf(out, "the budget is too small to search layouts: from about %d on\n",
+                   (from + 9) / 10 * 10);
+    }
+    if (r->view->accuracy.known) {
+        const struct tune_accuracy *m = &r->view->accuracy;
+        label(out, "model:");
+        str_printf(out, "%.0f %% of the pairs of the last %d in order; of their best 8 it named "
+                   "%.0f\n", 100 * m->pair_order, m->n, 8 * m->recall8);
+    }
+    if (r->view->agents.known) {
+        label(out, "agents:");
+        str_printf(out, "%d episodes", r->view->agents.episodes);
+        if (isfinite(r->view->agents.loop_entropy))
+            str_printf(out, ", entropy %.2f of loops", r->view->agents.loop_entropy);
+        str_add(out, "\n");
+    }
+    add_times(out, r);
+}
+
+static void add_text(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
+{
+    struct str spec = {0};
+    spec_print_brief(&spec, t->spec);
+    str_paint(out, u->cli->color_out, PAINT_BOLD, str_text(&spec));
+    str_free(&spec);
+    str_printf(out, "\n");
+    label(out, "trials:");
+    str_printf(out, "%d of %d, %s (%s, seed %llu)", t->trials, t->budget, search_end_name[t->end],
+               t->strategy, (unsigned long long)t->seed);
+    if (t->answered)
+        str_printf(out, "; from the records of %s", t->answered_date);
+    else if (t->resumed >= 0)
+        str_printf(out, "; %d were there", t->resumed);
+    struct str failed = {0};
+    add_failures(&failed, t->failed, ", ");
+    str_printf(out, "\n%s%s%s", failed.len ? "failed:   " : "", str_text(&failed),
+               failed.len ? "\n" : "");
+    str_free(&failed);
+    if (t->note[0]) {
+        label(out, "note:");
+        str_printf(out, "%s\n", t->note);
+    }
+    if (t->result)
+        add_seeds(out, u, t, graph);
+    add_best(out, u, t);
+    add_baselines(out, t);
+    if (t->result)
+        add_search(out, t);
+    label(out, "run:");
+    str_printf(out, "%s in %s\n", t->run, t->records_file);
+    for (int i = 0; i < t->n_lines; i++)
+        str_printf(out, "%s%s\n", i == 0 ? "\n" : "", t->line[i]);
+}
+
+/* On stderr, since they are about this call and not about its result. */
+static void say_more(const struct tuner *u, const struct tuning *t)
+{
+    if (u->opts.resume && t->resumed < 0 && !t->answered)
+        fputs("there was nothing to resume: this was a new run\n", stderr);
+    if (u->quiet)
+        return;
+    if (t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME)
+        fprintf(stderr, "nothing is lost: the same line with --resume goes on from %d of %d\n",
+                t->trials, t->budget);
+    else if (t->answered)
+        fputs("measured before; --fresh measures again\n", stderr);
+    else if (t->could_resume)
+        fprintf(stderr, "run %s of the same task was stopped; --resume goes on with it\n",
+                t->could_resume);
+}
+
+static bool write_session(const struct tuner *u, const struct tuning *t, struct opened *o,
+                          struct err *e)
+{
+    const char *to = u->to.path;
+    if (!to)
+        return true;
+    if (isinf(t->best_ms)) {
+        fprintf(stderr, "%s is not written: there is nothing to write\n", to);
+        return true;
+    }
+    int other = t->measured ? session_measured_here(o->session) : 0;
+    if (!tuning_apply(t, o->session, true, e))
+        return false;
+    if (!cli_save(o->session, &u->to, e))
+        return false;
+    if (!u->quiet && !u->json)
+        fprintf(stderr, "%s: the session with these steps%s\n", to,
+                other ? ", without the numbers of another machine" : "");
+    return true;
+}
+
+static int finish(const struct tuner *u, const struct tuning *t, struct opened *o)
+{
+    struct machine machine;
+    struct str fingerprint = {0}, out = {0};
+    struct err e = {0};
+    machine_read(&machine);
+    machine_fingerprint(&fingerprint, &machine);
+    if (u->json)
+        tuning_json(&out, t, str_text(&fingerprint));
+    else
+        add_text(&out, u, t, streq(history_current(o->session->history)->program->base->op,
+                                   "graph"));
+    cli_put(&out);
+    fflush(stdout);
+    say_more(u, t);
+    bool written = write_session(u, t, o, &e);
+    str_free(&fingerprint);
+    if (!written)
+        return cli_fail(u->cli, &e);
+    return t->end == SEARCH_CANCELLED ? EXIT_CANCELLED : isinf(t->best_ms) ? EXIT_CHECK
+                                                                            : EXIT_FINE;
+}
+
+static int tune(struct tuner *u)
+{
+    struct opened o;
+    struct err e = {0};
+    struct tuning *t;
+    struct search_sink view = { .ctx = u, .view = show };
+    if (!read_options(u, &e))
+        return cli_fail(u->cli, &e);
+    int code = cli_open(u->cli, &o);
+    if (code != EXIT_FINE)
+        return code;
+    warn_threads(u);
+    bool ok = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+           && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
+    clear_line(u);
+    code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);
+    if (ok)
+        tuning_free(t);
+    cli_close(&o);
+    return code;
+}
+
+int cmd_tune(const struct cli *c)
+{
+    struct tuner u = { .cli = c, .last_best = -1, .last_stage = STAGE_COUNT };
+    int code = tune(&u);
+    vec_free(&u.pin);
+    str_free(&u.weights);
+    return code;
+}

@@ -1,0 +1,238 @@
+#include "app/cli/opts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/str.h"
+
+const struct cmd_info cmd_info[CMD_COUNT] = {
+    [CMD_SCREEN] = {"", "[OPERATOR | SESSION]", "open the screen", ""},
+#define COMMAND(id, name, operands, summary, detail) \
+    [CMD_##id] = {name, operands, summary, detail},
+#include "app/cli/cli.def"
+};
+
+const struct opt_info opt_info[OPT_COUNT] = {
+#define OPTION(id, name, letter, operand, commands, help) \
+    [OPT_##id] = {name, letter, operand, commands, help},
+#include "app/cli/cli.def"
+};
+
+static enum cmd find_cmd(const char *word)
+{
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        if (streq(cmd_info[i].name, word))
+            return (enum cmd)i;
+    return CMD_SCREEN;
+}
+
+static enum opt find_long(const char *name, size_t n)
+{
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (strlen(opt_info[i].name) == n && memcmp(opt_info[i].name, name, n) == 0)
+            return (enum opt)i;
+    return OPT_COUNT;
+}
+
+static enum opt find_letter(char letter)
+{
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (opt_info[i].letter == letter)
+            return (enum opt)i;
+    return OPT_COUNT;
+}
+
+static const char *cmd_title(enum cmd cmd)
+{
+    return cmd == CMD_SCREEN ? "the screen" : cmd_info[cmd].name;
+}
+
+/* The options of cmd as suggestions for a word that is none of them. */
+static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err *e)
+{
+    const char *candidate[OPT_COUNT];
+    int count = 0;
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (opt_info[i].commands & (1 << cmd))
+            candidate[count++] = opt_info[i].name;
+    char name[64];
+    size_t dashes = strspn(word, "-");
+    size_t keep = n - dashes < sizeof name - 1 ? n - dashes : sizeof name - 1;
+    memcpy(name, word + dashes, keep);
+    name[keep] = '\0';
+    const char *near = str_nearest(name, candidate, count);
+    err_set(e, ERR_SYNTAX, "unknown option %.*s", (int)n, word);
+    if (near)
+        err_fix(e, "--%s", near);
+    return false;
+}
+
+static bool give(struct args *a, enum opt o, const char *value)
+{
+    vec_push(&a->given, (struct given){o, value});
+    return true;
+}
+
+/* Is every part of a list of words in the operand "[word,word,...]", which may be left out? */
+static bool is_listed(const char *operand, const char *word)
+{
+    bool all = *word != '\0';
+    for (; all && *word; word += *word == ',') {
+        size_t n = strcspn(word, ",");
+        const char *at = operand;
+        bool found = false;
+        while (*at && !found) {
+            at += strspn(at, "[,]");
+            size_t len = strcspn(at, ",]");
+            found = n > 0 && len == n && memcmp(at, word, n) == 0;
+            at += len;
+        }
+        all = found;
+        word += n;
+    }
+    return all;
+}
+
+/* An operand in brackets may be left out: of a list of words, the next argument is it when it is
+ * one of them, of a file "[NAME.json]" when it ends so, else when it is no option. */
+static bool takes_next(const char *operand, const char *next)
+{
+    if (str_ends(operand, ".json]"))
+        return str_ends(next, ".json");
+    return strchr(operand, ',') ? is_listed(operand, next) : next[0] != '-';
+}
+
+/* --name, --name=value, --name value. */
+static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err *e)
+{
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    enum opt o = find_long(word + 2, n - 2);
+    if (o == OPT_COUNT)
+        return unknown_option(a->cmd, word, n, e);
+    if (!opt_info[o].operand)
+        return equals ? err_set(e, ERR_SYNTAX, "--%s takes no value", opt_info[o].name)
+                      : give(a, o, "");
+    if (equals)
+        return give(a, o, equals + 1);
+    if (opt_info[o].operand[0] == '[') {
+        bool value = *i + 1 < argc && takes_next(opt_info[o].operand, argv[*i + 1]);
+        *i += value;
+        return give(a, o, value ? argv[*i] : "");
+    }
+    if (++*i == argc)
+        return err_set(e, ERR_SYNTAX, "--%s needs a value: --%s %s", opt_info[o].name,
+                       opt_info[o].name, opt_info[o].operand);
+    return give(a, o, argv[*i]);
+}
+
+/* -o FILE, -oFILE, -CM (flags together). */
+static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct err *e)
+{
+    const char *word = argv[*i];
+    for (const char *c = word + 1; *c; c++) {
+        enum opt o = find_letter(*c);
+        if (o == OPT_COUNT)
+            return unknown_option(a->cmd, word, strlen(word), e);
+        if (!opt_info[o].operand) {
+            give(a, o, "");
+            continue;
+        }
+        if (c[1])
+            return give(a, o, c[1] == '=' ? c + 2 : c + 1);
+        if (opt_info[o].operand[0] == '['
+            && (*i + 1 == argc || !takes_next(opt_info[o].operand, argv[*i + 1])))
+            return give(a, o, "");
+        if (++*i == argc)
+            return err_set(e, ERR_SYNTAX, "-%c needs a value: -%c %s", *c, *c,
+                           opt_info[o].operand);
+        return give(a, o, argv[*i]);
+    }
+    return true;
+}
+
+static void add_word(struct args *a, const char *word, bool options_over)
+{
+    if (a->cmd == CMD_SCREEN && a->word.len == 0 && !options_over) {
+        a->cmd = find_cmd(word);
+        if (a->cmd != CMD_SCREEN)
+            return;
+    }
+    vec_push(&a->word, word);
+}
+
+static bool check_taken(const struct args *a, struct err *e)
+{
+    for (int i = 0; i < a->given.len; i++) {
+        const struct opt_info *o = &opt_info[a->given.data[i].opt];
+        if (!(o->commands & (1 << a->cmd)))
+            return err_set(e, ERR_SYNTAX, "%s takes no --%s", cmd_title(a->cmd), o->name);
+    }
+    return true;
+}
+
+bool args_parse(int argc, char **argv, struct args *out, struct err *e)
+{
+    memset(out, 0, sizeof *out);
+    bool options_over = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        bool ok = true;
+        if (options_over || word[0] != '-' || !word[1])
+            add_word(out, word, options_over);
+        else if (streq(word, "--"))
+            options_over = true;
+        else if (word[1] == '-')
+            ok = parse_long(out, argv, argc, &i, e);
+        else
+            ok = parse_letters(out, argv, argc, &i, e);
+        if (!ok)
+            return false;
+    }
+    return check_taken(out, e);
+}
+
+void args_free(struct args *a)
+{
+    vec_free(&a->word);
+    vec_free(&a->given);
+}
+
+const char *args_value(const struct args *a, enum opt o)
+{
+    for (int i = a->given.len - 1; i >= 0; i--)
+        if (a->given.data[i].opt == o)
+            return a->given.data[i].value;
+    return NULL;
+}
+
+bool args_has(const struct args *a, enum opt o)
+{
+    return args_value(a, o) != NULL;
+}
+
+bool args_int(const struct args *a, enum opt o, long long lo, long long hi, long long *out,
+              struct err *e)
+{
+    const char *text = args_value(a, o);
+    if (!text || str_to_int64(text, lo, hi, out))
+        return true;
+    return err_set(e, ERR_RANGE, "--%s %s: expected a whole number from %lld to %lld",
+                   opt_info[o].name, text, lo, hi);
+}
+
+bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
+                 struct err *e)
+{
+    const char *text = args_value(a, o);
+    if (!text)
+        return true;
+    double v;
+    if (!str_to_double(text, &v) || !isfinite(v) || v < lo || v > hi)
+        return err_set(e, ERR_RANGE, "--%s %s: expected a number from %g to %g",
+                       opt_info[o].name, text, lo, hi);
+    *out = v;
+    return true;
+}

@@ -1,0 +1,533 @@
+/* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
+ * filling them in is the larger part of this file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/model/model.h"
+#include "app/views/view.h"
+
+/* filling in the blanks */
+
+static bool refuse(struct model *m, const char *text, const char *fix)
+{
+    model_say_error(m, text, fix);
+    return false;
+}
+
+static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
+                          const char *where)
+{
+    if (axis >= 0 && axis < s->n_axes) {
+        str_add(out, s->axis[axis].name);
+        return true;
+    }
+    struct str text = {0};
+    str_printf(&text, "this is the %s loop of %s already", where, s->name);
+    refuse(m, str_text(&text), "");
+    str_free(&text);
+    return false;
+}
+
+/* The stage that can be computed inside a loop of stage s: what s reads, or else what reads s. */
+static const char *neighbour_stage(const struct program *p, const struct stage *s)
+{
+    const struct graph *g = p->graph;
+    const struct node *n = &g->node[s->node];
+    if (n->elementwise && n->data_in >= 0 && g->tensor[n->data_in].producer >= 0)
+        return g->tensor[n->data_in].name;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (i != s->node && g->node[i].elementwise && g->node[i].data_in == n->out)
+            return g->tensor[g->node[i].out].name;
+    return "";
+}
+
+/* The operand with which the line that begins like this can be taken at that loop: the data, or
+ * else the first; the data where none can, since its refusal says most; "" where s reads none. */
+static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
+                               const char *loop)
+{
+    const struct graph *g = p->graph;
+    const struct program *ignored;
+    struct err e;
+    int data = g->node[s->node].data_in;
+    for (int i = data < 0 ? 0 : -1; i < g->n_tensors; i++) {
+        const char *name = g->tensor[i < 0 ? data : i].name;
+        struct str line = {0};
+        str_printf(&line, "%s%s at=%s", begin, name, loop);
+        bool fits = program_apply_line(p, str_text(&line), &ignored, &e);
+        str_free(&line);
+        if (fits)
+            return name;
+    }
+    return data >= 0 ? g->tensor[data].name : "";
+}
+
+/* %C and %R: what is computed, or read, next to stage s.  *out: the line so far. */
+static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
+                      char what)
+{
+    const struct program *p = model_program(m);
+    const char *name = what == 'C' ? neighbour_stage(p, s)
+                                   : operand_for(p, s, str_text(out), loop);
+    if (!name[0])
+        return refuse(m, what == 'C' ? "no other stage can be computed inside this loop"
+                                     : "this stage reads nothing that could be copied", "");
+    str_add(out, name);
+    return true;
+}
+
+static bool put_loop(struct model *m, struct str *out, char what)
+{
+    const struct stage *s;
+    int axis;
+    if (!nest_loop(m, &s, &axis))
+        return refuse(m, "the cursor is not on a loop", "move it to a line that starts with `for`");
+    if (what == 'X')
+        return put_neighbour(m, out, s, axis + 1, "innermost");
+    if (what == 'P')
+        return put_neighbour(m, out, s, axis - 1, "outermost");
+    if (what == 'T')
+        str_add(out, s->name);
+    if (what == 'D')
+        str_add(out, s->axis[axis].name);
+    if (what == 'C' || what == 'R')
+        return put_other(m, out, s, s->axis[axis].name, what);
+    for (int i = 0; what == 'A' && i < s->n_axes; i++)
+        str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
+    return true;
+}
+
+static bool put_layout(struct model *m, struct str *out, char what)
+{
+    int t = layout_tensor(m);
+    if (t < 0)
+        return refuse(m, "the cursor is not on a tensor", "");
+    const struct layout *l = model_program(m)->layout[t];
+    if (what == 'L')
+        str_add(out, l->tensor->name);
+    for (int i = 0; what == 'O' && i < l->rank; i++)
+        str_printf(out, "%s%s", i ? " " : "", l->dim[i]);
+    if (what == 'Q' && !layout_notation(l, out))
+        for (int i = 0; i < l->tensor->rank; i++)
+            str_printf(out, "%s%s", i ? " " : "", l->tensor->dim[i]);
+    return true;
+}
+
+static bool put_row(struct model *m, struct str *out, char what)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    bool valid = l && l->id >= 0 && l->id < n;
+    if (valid && what == 'S')
+        str_printf(out, "%d", l->id);
+    else if (valid)
+        str_add(out, rows[l->id].step);
+    free(rows);
+    return valid || refuse(m, "the cursor is not on a step", "");
+}
+
+/* "c2d.yaml", "graph.yaml", or the name the session has. */
+static void put_file(const struct model *m, struct str *out)
+{
+    const char *spec = history_spec(m->session->history);
+    if (m->session->path[0])
+        str_add(out, m->session->path);
+    else if (graph_is_composition(spec))
+        str_add(out, "graph.yaml");
+    else
+        str_printf(out, "%.*s.yaml", (int)strcspn(spec, " "), spec);
+}
+
+static bool put_blank(struct model *m, struct str *out, char what)
+{
+    switch (what) {
+    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R':
+        return put_loop(m, out, what);
+    case 'L': case 'O': case 'Q':
+        return put_layout(m, out, what);
+    case 'S': case 'I':
+        return put_row(m, out, what);
+    case 'K':
+        if (model_tune_selected(m) < 0)
+            return refuse(m, "the cursor is not on a trial", "t starts the tuner");
+        str_printf(out, "%d", model_tune_selected(m) + 1);
+        return true;
+    case 'N':
+        if (m->count > 0)
+            str_printf(out, "%ld", m->count);
+        return true;
+    case 'B':
+        if (!view_branches_name(m))
+            return refuse(m, "there is no branch here", "");
+        str_add(out, view_branches_name(m));
+        return true;
+    default:
+        UNREACHABLE();
+    }
+}
+
+/* line with its blanks filled in; false with a message when the cursor is on nothing that fits. */
+static bool fill_in(struct model *m, const char *line, struct str *out)
+{
+    for (const char *p = line; *p; p++) {
+        if (*p != '%')
+            str_add_char(out, *p);
+        else if (!put_blank(m, out, *++p))
+            return false;
+    }
+    return true;
+}
+
+static void run_line(struct model *m, const char *line)
+{
+    struct str s = {0};
+    if (fill_in(m, line, &s)) {
+        while (s.len > 0 && s.data[s.len - 1] == ' ')
+            s.data[--s.len] = 0;
+        m->overlay = OVERLAY_NONE;
+        model_run(m, str_text(&s));
+    }
+    str_free(&s);
+}
+
+static void ask_line(struct model *m, const char *line)
+{
+    struct str s = {0};
+    if (fill_in(m, line, &s)) {
+        m->overlay = OVERLAY_NONE;
+        prompt_open(&m->prompt, ':', str_text(&s));
+        if (s.len > 0 && s.data[s.len - 1] == '"')
+            m->prompt.at--;
+    }
+    str_free(&s);
+}
+
+void model_save_as(struct model *m)
+{
+    struct str file = {0};
+    put_file(m, &file);
+    prompt_open(&m->prompt, PROMPT_SAVE, str_text(&file));
+    str_free(&file);
+}
+
+/* A key that annotates an annotated loop takes the annotation away. */
+static const char *toggled(const struct model *m, const char *line)
+{
+    const struct stage *s;
+    int axis;
+    if (nest_loop(m, &s, &axis)) {
+        enum loop_ann ann = s->axis[axis].ann;
+        if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
+            line = "loop serial %T %D";
+    }
+    return line;
+}
+
+/* moving loops */
+
+/* The order a reorder step names, as the words behind the stage; 0 when the current step is not a
+ * reorder of stage that is still unmeasured. */
+static int last_reorder(const struct model *m, struct arena *a, const char *stage, const char **out,
+                        int max)
+{
+    const struct state *now = history_current(m->session->history);
+    const struct step_word *word;
+    struct err ignored;
+    int n;
+    if (now->measured || now->parent < 0 || !words_split(a, now->step, &word, &n, &ignored))
+        return 0;
+    if (n < 5 || n - 3 > max || !streq(word[0].text, "loop") || !streq(word[1].text, "reorder")
+        || !strcaseeq(word[2].text, stage))
+        return 0;
+    for (int i = 3; i < n; i++)
+        out[i - 3] = word[i].text;
+    return n - 3;
+}
+
+/* order: what one step must name to move `loop` past `other` after it named order already; the new
+ * length, 0 when the two moves do not join.  Inwards adds behind, outwards in front; the way back
+ * removes. */
+static int join_move(const char **order, int n, const char *loop, const char *other, bool inwards)
+{
+    bool first = strcaseeq(order[0], loop), last = strcaseeq(order[n - 1], loop);
+    if (inwards ? last : first) {
+        int at = inwards ? n - 1 : 1;
+        memmove(order + at + 1, order + at, (size_t)(n - at) * sizeof *order);
+        order[at] = other;
+        return n + 1;
+    }
+    int back = inwards ? 1 : n - 2;
+    if (!(inwards ? first : last) || !strcaseeq(order[back], other))
+        return 0;
+    memmove(order + back, order + back + 1, (size_t)(n - back - 1) * sizeof *order);
+    return n - 1;
+}
+
+/* Moves the loop under the cursor; a move right after a move of the same loop replaces that
+ * step. */
+static void move_loop(struct model *m, const char *line, bool inwards)
+{
+    const char *order[MAX_DIMS * 2];
+    const struct stage *s;
+    struct str text = {0};
+    struct err e;
+    int axis = 0, n = 0;
+    bool has = nest_loop(m, &s, &axis);
+    int other = axis + (inwards ? 1 : -1);
+    struct arena *a = arena_new();
+    if (has && other >= 0 && other < s->n_axes)
+        n = last_reorder(m, a, s->name, order, MAX_DIMS * 2 - 1);
+    if (n > 0)
+        n = join_move(order, n, s->axis[axis].name, s->axis[other].name, inwards);
+    if (n == 0) {
+        run_line(m, line);
+    } else if (n == 1) {
+        model_run(m, "undo");
+    } else if (history_undo(m->session->history, 1, &e)) {
+        str_printf(&text, "loop reorder %s", s->name);
+        for (int i = 0; i < n; i++)
+            str_printf(&text, " %s", order[i]);
+        if (!model_run(m, str_text(&text)))
+            history_redo(m->session->history, 1, &e);
+    }
+    str_free(&text);
+    arena_free(a);
+}
+
+/* moving the cursor */
+
+static void move(struct model *m, int delta)
+{
+    struct pane_doc *p = model_focused(m);
+    scroll_by(&p->doc, &p->scroll, delta, p->height);
+}
+
+static void scroll_sideways(struct model *m, int delta)
+{
+    struct pane_doc *p = model_focused(m);
+    int left = p->scroll.left + delta * (m->count > 0 ? (int)m->count : 8), widest = 0;
+    for (int i = 0; i < p->doc.lines.len; i++) {
+        int w = (int)strlen(p->doc.lines.data[i].text);
+        widest = w > widest ? w : widest;
+    }
+    int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
+    p->scroll.left = left < 0 || p->doc.is_list ? 0 : left > most ? most : left;
+}
+
+static void go_to_line(struct model *m, int otherwise)
+{
+    struct pane_doc *p = model_focused(m);
+    scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
+}
+
+static void move_item(struct model *m, int dir)
+{
+    struct pane_doc *p = model_focused(m);
+    int n = m->count > 0 ? (int)m->count : 1;
+    if (p == &m->pane[VIEW_TUNE])
+        model_tune_walk(m, n * dir);
+    else
+        for (int i = 0; i < n; i++)
+            scroll_item(&p->doc, &p->scroll, dir, p->height);
+}
+
+static bool move_action(struct model *m, enum key_action action)
+{
+    int n = m->count > 0 ? (int)m->count : 1, height = model_focused(m)->height;
+    int page = height > 2 ? height - 1 : 1;
+    int half = page > 1 ? page / 2 : 1;
+    if (action == ACTION_UP)
+        move(m, -n);
+    else if (action == ACTION_DOWN)
+        move(m, n);
+    else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+        move(m, action == ACTION_PAGE_UP ? -n * page : n * page);
+    else if (action == ACTION_HALF_UP || action == ACTION_HALF_DOWN)
+        move(m, action == ACTION_HALF_UP ? -n * half : n * half);
+    else if (action == ACTION_TOP || action == ACTION_BOTTOM)
+        go_to_line(m, action == ACTION_TOP ? 0 : model_focused(m)->doc.lines.len - 1);
+    else if (action == ACTION_LEFT || action == ACTION_RIGHT)
+        scroll_sideways(m, action == ACTION_LEFT ? -1 : 1);
+    else if (action == ACTION_ITEM_PREV || action == ACTION_ITEM_NEXT)
+        move_item(m, action == ACTION_ITEM_PREV ? -1 : 1);
+    else
+        return false;
+    return true;
+}
+
+/* the rest */
+
+static void open_search(struct model *m)
+{
+    m->search_from = model_focused(m)->scroll.cursor;
+    str_clear(&m->search);
+    prompt_open(&m->prompt, '/', "");
+}
+
+/* Esc: the innermost thing that is open or running ends. */
+static void cancel(struct model *m)
+{
+    if (m->overlay != OVERLAY_NONE) {
+        m->overlay = OVERLAY_NONE;
+    } else if (m->measure_wanted || m->measure_all) {
+        m->measure_wanted = m->measure_all = false;
+        m->data_stamp++;
+        model_info(m, "measuring cancelled; m measures again");
+    } else if (model_wants_roofs(m)) {
+        m->roofs.failed = true;
+        snprintf(m->roofs.why, sizeof m->roofs.why, "Cancelled. The command `tilescope machine` "
+                 "measures them, too.");
+        m->data_stamp++;
+    } else if (m->search.len > 0) {
+        str_clear(&m->search);
+    } else {
+        m->zoom = false;
+    }
+}
+
+static void back(struct model *m)
+{
+    if (m->overlay != OVERLAY_NONE)
+        m->overlay = OVERLAY_NONE;
+    else if (m->zoom)
+        m->zoom = false;
+    else
+        model_run(m, "q");
+}
+
+static void find_again(struct model *m, int dir)
+{
+    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++)
+        model_search(m, dir, model_focused(m)->scroll.cursor);
+}
+
+/* Lines that are only begun: what they lack decides whether they are legal. */
+static bool needs_typing(const struct binding *b)
+{
+    size_t n = strlen(b->line);
+    bool open = n > 0 && (b->line[n - 1] == ' ' || b->line[n - 1] == '"');
+    return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
+}
+
+/* Why b cannot run where the cursor is, by trying it on the program; NULL when it can. */
+static char *refusal(struct model *m, const struct binding *b)
+{
+    const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
+    const struct program *ignored;
+    struct str line = {0};
+    struct err e;
+    char *why = NULL;
+    if (!fill_in(m, pattern, &line))
+        why = xstrdup(str_text(&m->message.text));
+    else if (!needs_typing(b)
+             && !program_apply_line(model_program(m), str_text(&line), &ignored, &e))
+        why = xstrdup(e.text);
+    str_free(&line);
+    return why;
+}
+
+void model_forget_menu(struct model *m)
+{
+    for (int i = 0; i < m->menu_why.len; i++)
+        free(m->menu_why.data[i]);
+    vec_free(&m->menu_why);
+}
+
+static void open_menu(struct model *m)
+{
+    struct message kept = m->message;
+    m->message = (struct message){0};
+    model_open_help(m, "");
+    m->help_n = 1;
+    m->help_menu = true;
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        bool deed = b->context == m->help_chain[0] && b->line[0];
+        vec_push(&m->menu_why, deed ? refusal(m, b) : NULL);
+    }
+    str_free(&m->message.echo);
+    str_free(&m->message.text);
+    str_free(&m->message.fix);
+    m->message = kept;
+}
+
+void model_perform(struct model *m, const struct binding *b)
+{
+    if (move_action(m, b->action))
+        return;
+    switch ((int)b->action) {
+    case ACTION_RUN:       run_line(m, b->line); break;
+    case ACTION_ASK:       ask_line(m, b->line); break;
+    case ACTION_TOGGLE:    run_line(m, toggled(m, b->line)); break;
+    case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;
+    case ACTION_MOVE_IN:   move_loop(m, b->line, true); break;
+    case ACTION_MENU:      open_menu(m); break;
+    case ACTION_SEARCH:    open_search(m); break;
+    case ACTION_FIND_NEXT: find_again(m, 1); break;
+    case ACTION_FIND_PREV: find_again(m, -1); break;
+    case ACTION_OPEN:      view_start_open(m); break;
+    case ACTION_SAVE_AS:   model_save_as(m); break;
+    case ACTION_DISCARD:   view_start_discard(m); break;
+    case ACTION_BACK:      back(m); break;
+    case ACTION_CANCEL:    cancel(m); break;
+    case ACTION_QUIT:      m->out.quit = true; break;
+    default: UNREACHABLE();
+    }
+}
+
+/* mouse */
+
+static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r)
+{
+    if (m->overlay != OVERLAY_NONE) {
+        *r = m->frame.overlay;
+        return rect_has(*r, x, y) ? model_focused(m) : NULL;
+    }
+    for (int i = 0; i < PANE_COUNT; i++) {
+        *r = m->frame.pane[i];
+        if (r->h == 0 || !rect_has(*r, x, y))
+            continue;
+        if (!m->session)
+            return i == PANE_LEDGER ? &m->pane[DOC_START] : NULL;
+        m->focus = (enum pane)i;
+        m->last_view = i == PANE_LEDGER ? m->last_view : (enum pane)i;
+        return model_focused(m);
+    }
+    return NULL;
+}
+
+/* The word of the line that was clicked becomes the selected one. */
+static void click_item(struct pane_doc *p, int col)
+{
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    for (int i = 0; l && i < l->n_items; i++)
+        if (col >= l->item[i].col && col < l->item[i].col + l->item[i].len)
+            p->scroll.item = i;
+}
+
+void model_mouse(struct model *m, const struct mouse *e)
+{
+    if (m->prompt.open || m->overlay == OVERLAY_ASK)
+        return;
+    for (int i = 0; e->press && i < m->hits.len; i++)
+        if (rect_has(m->hits.data[i].r, e->x, e->y)) {
+            model_key(m, m->hits.data[i].key);
+            return;
+        }
+    struct rect r;
+    struct pane_doc *p = pane_under(m, e->x, e->y, &r);
+    if (!p)
+        return;
+    int row = e->y - r.y - 1, line = row >= 0 ? doc_row(&p->doc, &p->scroll, row, p->height) : -1;
+    if (e->wheel) {
+        scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
+    } else if (line >= 0 && line < p->doc.lines.len) {
+        scroll_to(&p->doc, &p->scroll, line, p->height);
+        click_item(p, e->x - r.x - 1 + p->scroll.left);
+    }
+    if (e->double_click && line >= 0 && line < p->doc.lines.len)
+        model_key(m, K_ENTER);
+    frame_layout(m, &m->frame);
+    model_refresh(m);
+}

@@ -1,0 +1,268 @@
+/* What may follow on the prompt, and the one-line reminder of what a command takes. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include "app/model/appcmd.h"
+#include "app/views/help.h"
+#include "app/model/model.h"
+#include "app/views/view.h"
+#include "explorer/tune/strategy.h"
+#include "sessions/expert/expert.h"
+
+#define FILES_MAX 200
+#define EXPERTS_OFFERED 9
+
+struct words {
+    struct arena *a;
+    const char *prefix;
+    VEC(struct completion) found;
+};
+
+static void offer(struct words *w, const char *word, const char *help)
+{
+    if (str_starts(word, w->prefix))
+        vec_push(&w->found, (struct completion){arena_strdup(w->a, word), help});
+}
+
+static int by_word(const void *x, const void *y)
+{
+    const struct completion *a = x, *b = y;
+    return strcmp(a->word, b->word);
+}
+
+/* Files that continue the prefix: folders first in spirit, by name in fact. */
+static void offer_files(struct words *w)
+{
+    const char *slash = strrchr(w->prefix, '/');
+    const char *dir = slash ? arena_strndup(w->a, w->prefix, (size_t)(slash - w->prefix) + 1) : "";
+    const char *start = slash ? slash + 1 : w->prefix;
+    DIR *d = opendir(dir[0] ? dir : ".");
+    if (!d)
+        return;
+    for (struct dirent *f = readdir(d); f && w->found.len < FILES_MAX; f = readdir(d)) {
+        if (!str_starts(f->d_name, start) || (f->d_name[0] == '.' && start[0] != '.'))
+            continue;
+        bool folder = f->d_type == DT_DIR;
+        const char *path = arena_printf(w->a, "%s%s%s", dir, f->d_name, folder ? "/" : "");
+        offer(w, path, folder ? "folder" : "");
+    }
+    closedir(d);
+    if (w->found.len > 0)
+        qsort(w->found.data, (size_t)w->found.len, sizeof *w->found.data, by_word);
+}
+
+static void offer_each(struct words *w, const char *const *word, int n)
+{
+    for (int i = 0; i < n; i++)
+        offer(w, word[i], "");
+}
+
+/* Operators, then the parameters of the one that was chosen. before: the words of the line so
+ * far. */
+static void offer_operator(struct words *w, const char *before)
+{
+    char name[64] = "";
+    size_t n = strcspn(before, " ");
+    if (n > 0 && n < sizeof name && before[n] == ' ')
+        memcpy(name, before, n);
+    const struct op_family *f = name[0] ? ops_find(name) : NULL;
+    for (int i = 0; !name[0] && i < ops_count(); i++)
+        offer(w, ops_get(i)->name, ops_get(i)->title);
+    for (int i = 0; f && i < f->n_params; i++) {
+        const char *param = arena_printf(w->a, "%s=", f->params[i].name);
+        const char *given = strstr(before, arena_printf(w->a, " %s", param));
+        if (!given || given + 1 + strlen(param) > before + strlen(before) - strlen(w->prefix))
+            offer(w, param, f->params[i].help);
+    }
+}
+
+static void offer_experts(struct words *w, const struct model *m)
+{
+    struct expert_schedule s[EXPERTS_OFFERED];
+    struct err ignored;
+    int n;
+    if (!m->session || !model_experts(m, w->a, COUNT_OF(s), s, &n, &ignored))
+        return;
+    for (int i = 0; i < n; i++)
+        offer(w, arena_printf(w->a, "%d", i + 1),
+              arena_printf(w->a, "%s, %s", s[i].expert->id, expert_chosen_text(w->a, &s[i])));
+}
+
+static void offer_tune(struct words *w)
+{
+    static const char *const word[] = { "pause", "stop", "open", "fresh", "time=", "seed=",
+                                        "levels=2", "pin=layout", "pin=all-layouts" };
+    offer_each(w, word, COUNT_OF(word));
+    for (int i = 0; i < strategy_count(); i++)
+        offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);
+}
+
+static void offer_argument(struct words *w, const struct model *m, enum app_command id,
+                           const char *before)
+{
+    static const char *const focus[] = {"next", "prev", "steps", "view"};
+    static const char *const onoff[] = {"on", "off"};
+    switch ((int)id) {
+    case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
+        offer_files(w);
+        break;
+    case APP_NEW:
+        offer_operator(w, before);
+        break;
+    case APP_VIEW:
+        for (int i = 0; i < VIEW_COUNT; i++)
+            offer(w, view_ops[i].name, "");
+        break;
+    case APP_HELP:
+        for (int i = 0; help_topic_name(i); i++)
+            offer(w, help_topic_name(i), help_topic_summary(i));
+        break;
+    case APP_EXPERT:
+        offer_experts(w, m);
+        break;
+    case APP_TUNE:
+        offer_tune(w);
+        break;
+    case APP_FOCUS:
+        offer_each(w, focus, COUNT_OF(focus));
+        break;
+    case APP_AUTO:
+        offer_each(w, onoff, COUNT_OF(onoff));
+        break;
+    default:
+        break;
+    }
+}
+
+static int app_find(const char *name, size_t n)
+{
+    for (int i = 0; i < APP_COUNT; i++) {
+        const char *known = app_info((enum app_command)i)->name;
+        if (strlen(known) == n && strncmp(known, name, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The explorer offers our names without help: it knows only the words. */
+static void add_help(struct completions *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        int id = app_find(c->item[i].word, strlen(c->item[i].word));
+        if (id >= 0 && (!c->item[i].help || !c->item[i].help[0]))
+            c->item[i].help = app_info((enum app_command)id)->help;
+    }
+}
+
+static void put_words(struct words *w, int from, struct completions *out)
+{
+    out->n = w->found.len;
+    out->item = w->found.len > 0 ? ARENA_DUP(w->a, w->found.data, w->found.len) : NULL;
+    out->replace_from = from;
+    vec_free(&w->found);
+}
+
+void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out)
+{
+    struct model *m = ctx;
+    const char *start = line + strspn(line, " ");
+    const char *blank = strrchr(line, ' '), *word = blank ? blank + 1 : line;
+    const char *names[APP_COUNT + 1] = {0};
+    size_t n = strcspn(start, " ");
+    int id = start[n] == ' ' ? app_find(start, n) : -1;
+    for (int i = 0; i < APP_COUNT; i++)
+        names[i] = app_info((enum app_command)i)->name;
+    if (m->prompt.mark == PROMPT_SAVE) {
+        struct words files = {.a = a, .prefix = line};
+        offer_files(&files);
+        put_words(&files, 0, out);
+        return;
+    }
+    if (m->prompt.mark != ':')
+        return;
+    if (id < 0 && m->session) {
+        command_complete(a, m->session->history, line, names, out);
+        add_help(out);
+        return;
+    }
+    struct words w = {.a = a, .prefix = word};
+    if (id >= 0)
+        offer_argument(&w, m, (enum app_command)id, start + n + 1);
+    else if (start[n] == 0)
+        for (int i = 0; i < APP_COUNT; i++)
+            offer(&w, names[i], app_info((enum app_command)i)->help);
+    put_words(&w, (int)(word - line), out);
+}
+
+/* Does a word end right before text[n]? */
+static bool ends_word(const char *text, size_t n)
+{
+    return text[n - 1] != ' ' && (text[n] == ' ' || text[n] == 0);
+}
+
+bool command_row_next(const char **text, struct command_row *row)
+{
+    const char *p = *text, *end = p + strcspn(p, "\n"), *gap = strstr(p, "  ");
+    if (*p == 0)
+        return false;
+    if (!gap || gap > end)
+        gap = end;
+    const char *help = gap + strspn(gap, " ");
+    snprintf(row->left, sizeof row->left, "%.*s", (int)(gap - p), p);
+    snprintf(row->help, sizeof row->help, "%.*s", help < end ? (int)(end - help) : 0, help);
+    size_t n = strspn(row->left, "abcdefghijklmnopqrstuvwxyz_ ");
+    while (n > 0 && !ends_word(row->left, n))
+        n--;
+    snprintf(row->name, sizeof row->name, "%.*s", (int)n, row->left);
+    *text = end + (*end == '\n');
+    return true;
+}
+
+void command_nearest(const char *line, struct str *out)
+{
+    VEC(const char *) names = {0};
+    struct arena *a = arena_new();
+    struct str text = {0};
+    struct command_row row;
+    line += strspn(line, " ");
+    const char *word = arena_strndup(a, line, strcspn(line, " "));
+    command_help(&text);
+    for (const char *p = str_text(&text); command_row_next(&p, &row);)
+        vec_push(&names, arena_strndup(a, row.name, strcspn(row.name, " ")));
+    for (int i = 0; i < APP_COUNT; i++)
+        vec_push(&names, app_info((enum app_command)i)->name);
+    const char *near = str_nearest(word, names.data, names.len);
+    if (near)
+        str_printf(out, "did you mean %s?", near);
+    else
+        str_add(out, "? lists them all, Tab completes");
+    vec_free(&names);
+    str_free(&text);
+    arena_free(a);
+}
+
+/* Does line start with these words, as words? */
+static bool begins(const char *line, const char *words)
+{
+    size_t n = strlen(words);
+    return n > 0 && strncmp(line, words, n) == 0 && (line[n] == ' ' || line[n] == 0);
+}
+
+void command_hint(const char *line, struct str *out)
+{
+    struct str text = {0};
+    struct command_row row;
+    line += strspn(line, " ");
+    command_help(&text);
+    for (const char *p = str_text(&text); command_row_next(&p, &row);)
+        if (begins(line, row.name)) {
+            str_printf(out, "%s: %s", row.left, row.help);
+            break;
+        }
+    str_free(&text);
+    int id = out->len == 0 ? app_find(line, strcspn(line, " ")) : -1;
+    if (id >= 0) {
+        const struct app_info *i = app_info((enum app_command)id);
+        str_printf(out, "%s%s%s: %s", i->name, i->syntax[0] ? " " : "", i->syntax, i->help);
+    }
+}

@@ -1,0 +1,389 @@
+#include "app/model/job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "app/model/tune_board.h"
+#include "kernels/base/vec.h"
+#include "sessions/file/machine_file.h"
+
+#define MACHINE_S 3.0                    /* of sampling for the machine model */
+
+struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
+{
+    struct job *j = xcalloc(1, sizeof *j);
+    j->kind = kind;
+    j->recipe = xstrdup(recipe);
+    j->tag = tag;
+    j->threads = threads;
+    return j;
+}
+
+void job_free(struct job *j)
+{
+    if (!j)
+        return;
+    free(j->recipe);
+    str_free(&j->text);
+    free(j->model);
+    free(j->detail);
+    tuning_free(j->tuning);
+    board_drop(j->board);
+    free(j);
+}
+
+enum job_lane job_lane(enum job_kind kind)
+{
+    return kind == JOB_TUNE ? LANE_TUNE
+         : kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
+}
+
+/* The program of a recipe, in arena a. */
+static bool rebuild(struct arena *a, const char *recipe, const struct program **out, struct err *e)
+{
+    VEC(const char *) lines = {0};
+    char *rest = arena_strdup(a, recipe);
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+        vec_push(&lines, line);
+    int bad;
+    bool ok = program_replay(a, lines.data[0], lines.data + 1, lines.len - 1, out, &bad, e);
+    vec_free(&lines);
+    return ok;
+}
+
+struct machine_task {
+    const struct compiler *cc; const struct machine *here; const struct progress *pr;
+    const struct cancel *c;
+};
+
+static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
+{
+    const struct machine_task *t = ctx;
+    return machine_model_measure(t->cc, t->here, MACHINE_S, t->pr, t->c, out, e);
+}
+
+/* What cannot be stored is still good for this session; a disturbed one gives way to what was
+ * stored before, when that is better. */
+static bool measure_machine(struct job *j, const struct cancel *c, const struct progress *pr)
+{
+    struct machine here;
+    struct compiler cc;
+    machine_read(&here);
+    struct machine_task task = { &cc, &here, pr, c };
+    struct machine_fresh *fresh = xcalloc(1, sizeof *fresh);
+    bool ok = compiler_find(NULL, &cc, &j->e);
+    if (ok && !machine_file_measure(&here, measure_once, &task, MACHINE_TRIES, fresh,
+                                    &j->e))
+        ok = fresh->tries > 0;
+    if (ok) {
+        j->model = xmalloc(sizeof *j->model);
+        *j->model = fresh->kept ? fresh->before : fresh->model;
+    }
+    free(fresh);
+    return ok;
+}
+
+/* --- Tuning ----------------------------------------------------------------------------------- */
+
+struct tune_task { struct job *j; struct cancel *c; const struct progress *pr; };
+
+static void report_tune(void *ctx, const struct tune_view *v)
+{
+    const struct tune_task *t = ctx;
+    if (t->pr)
+        t->pr->report(t->pr->ctx, stage_name[v->stage], (double)v->done / v->budget);
+}
+
+static void show_tune(void *ctx, const struct tune_view *v)
+{
+    struct tune_task *t = ctx;
+    board_put(t->j->board, v, t->c, report_tune, t);
+}
+
+/* A session of its own to start from: the screen's belongs to the other thread. */
+static bool open_session(const char *recipe, struct session **out, struct err *e)
+{
+    char *text = xstrdup(recipe), *rest = text;
+    struct session *s;
+    bool ok = session_new(strsep(&rest, "\n"), &s, e);
+    for (char *line = strsep(&rest, "\n"); ok && line; line = strsep(&rest, "\n")) {
+        ok = history_apply(s->history, line, e);
+        if (!ok)
+            session_free(s);
+    }
+    free(text);
+    if (ok)
+        *out = s;
+    return ok;
+}
+
+/* What was measured then; without it there is less to see, that is all. */
+static void show_past(struct tune_task *t)
+{
+    struct arena *a = arena_new();
+    struct tune_view v;
+    struct err ignored;
+    if (tuning_past(t->j->tuning, a, &v, &ignored))
+        show_tune(t, &v);
+    arena_free(a);
+}
+
+static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
+{
+    struct tune_task t = { j, c, pr };
+    struct search_sink sink = { .ctx = &t, .view = show_tune };
+    struct session *s;
+    if (!open_session(j->recipe, &s, &j->e))
+        return false;
+    bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
+    session_free(s);
+    if (ok && j->tuning->answered)
+        show_past(&t);
+    return ok;
+}
+
+void job_run(struct job *j, struct cancel *c, const struct progress *pr)
+{
+    if (j->kind == JOB_TUNE) {
+        j->ok = tune(j, c, pr);
+        return;
+    }
+    if (j->kind == JOB_MACHINE) {
+        j->ok = measure_machine(j, c, pr);
+        return;
+    }
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct measure_opts o = {
+        .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
+        .seed = 1,
+    };
+    if (j->kind == JOB_MEASURE)
+        o.detail = j->detail = xcalloc(1, sizeof *j->detail);
+    j->ok = rebuild(a, j->recipe, &p, &j->e);
+    if (j->ok && cancelled(c))
+        j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
+    if (j->ok && j->kind == JOB_MEASURE)
+        j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
+    else if (j->ok && j->kind == JOB_C)
+        j->ok = program_c_text(p, &j->text, &j->e);
+    else if (j->ok)
+        j->ok = program_asm_text(p, NULL, c, &j->text, &j->e);
+    if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
+        j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
+    arena_free(a);
+}
+
+struct lane {
+    struct jobs *queue;
+    pthread_t thread;
+    pthread_cond_t wake;
+    struct job *next, *now;              /* waiting, running */
+    struct cancel cancel;                /* of what is running; a tuner may raise it itself */
+    bool dropped;                        /* what is running was cancelled from here */
+    char what[32];
+    double fraction;
+};
+
+struct jobs {
+    pthread_mutex_t lock;                /* guards everything below but the descriptor */
+    struct lane lane[LANE_COUNT];
+    VEC(struct job *) finished;
+    bool closing;
+    int fd;
+};
+
+static void announce(struct jobs *q)
+{
+    uint64_t one = 1;
+    if (write(q->fd, &one, sizeof one) < 0)
+        return;                          /* the counter is full: the reader has been told already */
+}
+
+static void report(void *ctx, const char *what, double fraction)
+{
+    struct lane *l = ctx;
+    pthread_mutex_lock(&l->queue->lock);
+    snprintf(l->what, sizeof l->what, "%s", what);
+    l->fraction = fraction;
+    pthread_mutex_unlock(&l->queue->lock);
+    announce(l->queue);
+}
+
+/* Waits for the next job of this lane; NULL when the queue closes. Called with the lock held. */
+static struct job *next_job(struct lane *l)
+{
+    while (!l->next && !l->queue->closing)
+        pthread_cond_wait(&l->wake, &l->queue->lock);
+    if (l->queue->closing)
+        return NULL;
+    l->now = l->next;
+    l->next = NULL;
+    l->what[0] = 0;
+    l->fraction = 0;
+    l->dropped = false;
+    atomic_store(&l->cancel.raised, 0);
+    return l->now;
+}
+
+/* Called with the lock held. */
+static void drop(struct lane *l)
+{
+    l->dropped = true;
+    atomic_store(&l->cancel.raised, 1);
+}
+
+static void *serve(void *ctx)
+{
+    struct lane *l = ctx;
+    struct jobs *q = l->queue;
+    struct progress pr = {report, l};
+    pthread_mutex_lock(&q->lock);
+    for (struct job *j = next_job(l); j; j = next_job(l)) {
+        pthread_mutex_unlock(&q->lock);
+        job_run(j, &l->cancel, &pr);
+        pthread_mutex_lock(&q->lock);
+        l->now = NULL;
+        vec_push(&q->finished, j);
+        announce(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* Signals belong to the UI thread. */
+static bool start_thread(struct lane *l)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&l->thread, NULL, serve, l);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc == 0;
+}
+
+bool jobs_open(struct jobs **out, struct err *e)
+{
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_ENV, "no event descriptor: %s", strerror(errno));
+    struct jobs *q = xcalloc(1, sizeof *q);
+    q->fd = fd;
+    pthread_mutex_init(&q->lock, NULL);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        q->lane[i].queue = q;
+        pthread_cond_init(&q->lane[i].wake, NULL);
+        if (!start_thread(&q->lane[i]))
+            fail("cannot start a thread");
+    }
+    *out = q;
+    return true;
+}
+
+void jobs_close(struct jobs *q)
+{
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->closing = true;
+    for (int i = 0; i < LANE_COUNT; i++) {
+        drop(&q->lane[i]);
+        pthread_cond_signal(&q->lane[i].wake);
+    }
+    pthread_mutex_unlock(&q->lock);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        pthread_join(q->lane[i].thread, NULL);
+        pthread_cond_destroy(&q->lane[i].wake);
+        job_free(q->lane[i].next);
+    }
+    for (int i = 0; i < q->finished.len; i++)
+        job_free(q->finished.data[i]);
+    vec_free(&q->finished);
+    pthread_mutex_destroy(&q->lock);
+    close(q->fd);
+    free(q);
+}
+
+int jobs_fd(const struct jobs *q)
+{
+    return q->fd;
+}
+
+void jobs_drain_fd(struct jobs *q)
+{
+    uint64_t n;
+    if (read(q->fd, &n, sizeof n) < 0)
+        return;                          /* nothing was announced */
+}
+
+void jobs_start(struct jobs *q, struct job *j)
+{
+    struct lane *l = &q->lane[job_lane(j->kind)];
+    pthread_mutex_lock(&q->lock);
+    job_free(l->next);
+    l->next = j;
+    if (l->now)
+        drop(l);
+    pthread_cond_signal(&l->wake);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void jobs_cancel(struct jobs *q, enum job_lane lane)
+{
+    struct lane *l = &q->lane[lane];
+    pthread_mutex_lock(&q->lock);
+    job_free(l->next);
+    l->next = NULL;
+    if (l->now)
+        drop(l);
+    pthread_mutex_unlock(&q->lock);
+}
+
+struct job *jobs_take(struct jobs *q)
+{
+    struct job *j = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (q->finished.len > 0) {
+        j = q->finished.data[0];
+        q->finished.len--;
+        size_t left = (size_t)q->finished.len * sizeof *q->finished.data;
+        memmove(q->finished.data, q->finished.data + 1, left);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return j;
+}
+
+/* The lane's result that nobody has taken yet, unless it is none; called with the lock held. */
+static const struct job *untaken(const struct jobs *q, enum job_lane lane)
+{
+    for (int i = q->finished.len - 1; i >= 0; i--) {
+        const struct job *j = q->finished.data[i];
+        if (job_lane(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
+            return j;
+    }
+    return NULL;
+}
+
+void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
+{
+    struct lane *l = &q->lane[lane];
+    *out = (struct job_progress){0};
+    pthread_mutex_lock(&q->lock);
+    const struct job *j = l->next ? l->next : l->now && !l->dropped ? l->now
+                        : l->now ? NULL : untaken(q, lane);
+    out->busy = l->next || l->now || q->finished.len > 0;
+    if (j) {
+        out->running = true;
+        out->kind = j->kind;
+        out->tag = j->tag;
+    }
+    if (j && j == l->now) {
+        snprintf(out->what, sizeof out->what, "%s", l->what);
+        out->fraction = l->fraction;
+    }
+    pthread_mutex_unlock(&q->lock);
+}

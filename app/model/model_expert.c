@@ -1,0 +1,118 @@
+/* The command `expert`: a shipped schedule, step by step into the history. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include "sessions/expert/expert.h"
+
+bool model_has_expert(const char *family)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct err ignored;
+    bool has = experts_read(a, &all, &ignored) && experts_for(&all, family);
+    arena_free(a);
+    return has;
+}
+
+bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
+                   int *n, struct err *e)
+{
+    struct experts all;
+    return experts_read(a, &all, e)
+        && expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads,
+                            max, out, n, e);
+}
+
+static bool same_steps(const struct program *p, const struct program *q)
+{
+    for (int i = 0; i < p->n_steps && p->n_steps == q->n_steps; i++)
+        if (!streq(p->steps[i], q->steps[i]))
+            return false;
+    return p->n_steps == q->n_steps;
+}
+
+/* The branch that ends with just these steps, the current one first; -1 if there is none. */
+static int branch_with(const struct history *h, const struct program *p)
+{
+    int now = history_branch_index(h), found = -1;
+    for (int i = history_n_branches(h) - 1; i >= 0; i--)
+        if (same_steps(history_state(h, history_branch(h, i)->tip)->program, p))
+            found = i == now || found != now ? i : found;
+    return found;
+}
+
+static bool has_branch(const struct history *h, const char *name)
+{
+    for (int i = 0; i < history_n_branches(h); i++)
+        if (streq(history_branch(h, i)->name, name))
+            return true;
+    return false;
+}
+
+/* From the bare operator; "expert-2" and so on where there is an `expert` already. */
+static bool new_branch(struct history *h, const char *base, struct err *e)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%s", base);
+    for (int k = 2; has_branch(h, name); k++)
+        snprintf(name, sizeof name, "%.30s-%d", base, k);
+    return history_branch_new(h, name, e) && history_goto(h, 0, e);
+}
+
+bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
+                 struct err *e)
+{
+    struct history *h = m->session->history;
+    int b = branch_with(h, p);
+    if (b >= 0)
+        return history_branch_switch(h, history_branch(h, b)->name, e)
+            && history_goto(h, p->n_steps, e);
+    bool branch = !here || history_current(h)->id != 0;
+    if (!session_room(m->session, p->n_steps, branch, e) || (branch && !new_branch(h, name, e)))
+        return false;
+    for (int i = 0; i < p->n_steps; i++)
+        if (!history_apply(h, p->steps[i], e))
+            return false;
+    return true;
+}
+
+static bool choose(struct model *m, struct arena *a, int number, struct err *e)
+{
+    struct history *h = m->session->history;
+    struct expert_schedule list[EXPERTS_MOST];
+    const struct program *p;
+    int n, bad;
+    if (!model_experts(m, a, number, list, &n, e))
+        return false;
+    if (n < number) {
+        err_set(e, ERR_RANGE, "there %s only %d expert schedule%s for this operator",
+                n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+        return err_fix(e, n == 1 ? "expert" : "expert 1 to %d", n);
+    }
+    const struct expert_schedule *s = &list[number - 1];
+    if (!program_replay(a, history_spec(h), s->step, s->n, &p, &bad, e))
+        return false;
+    bool ok = model_enter(m, p, "expert", true, e);
+    model_edited(m);
+    if (ok && m->message.kind != MESSAGE_ERROR)
+        model_info(m, "%s, %s: %d steps on branch %s; u undoes one", s->expert->id,
+                   expert_chosen_text(a, s), s->n,
+                   history_branch(h, history_branch_index(h))->name);
+    return ok;
+}
+
+bool model_expert(struct model *m, const char *arg)
+{
+    long long number = 1;
+    struct err e;
+    if (arg[0] && !str_to_int64(arg, 1, EXPERTS_MOST, &number)) {
+        model_say_error(m, "an expert schedule has a number, 1 is the best", "expert 2");
+        return false;
+    }
+    struct arena *a = arena_new();
+    bool ok = choose(m, a, (int)number, &e);
+    if (!ok)
+        model_error(m, &e);
+    arena_free(a);
+    return ok;
+}

@@ -1,0 +1,287 @@
+/* The model's side of background work: what should be running, and what to do with a result. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/model/model.h"
+#include "app/ui/text.h"
+#include "app/views/view.h"
+#include "sessions/file/machine_file.h"
+#include "sessions/report/roofline_steps.h"
+
+#define STATES_MAX (1 << 20)                             /* of one session: the low bits of a tag */
+
+static int tag_of(const struct model *m, int state)
+{
+    return (m->generation % 1000) * STATES_MAX + state;
+}
+
+bool model_tune_wish(const struct model *m, struct wish *out)
+{
+    *out = (struct wish){ JOB_TUNE, tag_of(m, m->tuner.number % STATES_MAX) };
+    return m->tuner.out && m->tuner.wanted;
+}
+
+int model_tag(const struct model *m)
+{
+    return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
+}
+
+/* The first state of the current branch without numbers; -1 when all have some. */
+static int first_unmeasured(const struct history *h)
+{
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    for (int i = 0; i < n; i++)
+        if (!history_state(h, path[i])->measured)
+            return path[i];
+    return -1;
+}
+
+int model_measuring(const struct model *m)
+{
+    struct wish w;
+    bool measuring = model_wish(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE;
+    return measuring ? w.tag % STATES_MAX : -1;
+}
+
+static bool view_shown(const struct model *m, enum view v)
+{
+    for (int p = PANE_MAIN; p <= PANE_SIDE; p++)
+        if (m->frame.pane[p].h > 0 && m->view[p] == v)
+            return true;
+    return false;
+}
+
+void model_find_roofs(struct model *m)
+{
+    struct machine here;
+    struct machine_model found;
+    struct err why;
+    if (m->roofs.looked)
+        return;
+    m->roofs.looked = true;
+    machine_read(&here);
+    if (!machine_file_load(&here, &found, &why))
+        return;
+    m->roofs.model = xmalloc(sizeof found);
+    *m->roofs.model = found;
+}
+
+bool model_wants_roofs(const struct model *m)
+{
+    const struct roofs *r = &m->roofs;
+    return m->session && view_shown(m, VIEW_ROOFLINE) && r->looked && !r->model && !r->failed
+        && roofline_steps(m->session->history, NULL, NULL, 0) > 0;
+}
+
+static void took_roofs(struct model *m, struct job *j)
+{
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    m->roofs.failed = !j->ok;
+    if (j->ok) {
+        free(m->roofs.model);
+        m->roofs.model = j->model;
+        j->model = NULL;
+    } else {
+        snprintf(m->roofs.why, sizeof m->roofs.why, "%.159s", j->e.text);
+    }
+}
+
+bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
+{
+    if (!m->session)
+        return false;
+    if (lane == LANE_TUNE)
+        return model_tune_wish(m, out);
+    out->tag = model_tag(m);
+    if (lane == LANE_MEASURE && m->tuner.out && !model_tune_waits(m))
+        return false;                    /* two at a time would disturb each other */
+    if (lane == LANE_MEASURE) {
+        out->kind = JOB_MEASURE;
+        int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
+        if (!m->measure_wanted && state >= 0)
+            out->tag = tag_of(m, state);
+        if (m->measure_wanted || state >= 0)
+            return true;
+        out->kind = JOB_MACHINE;
+        out->tag = tag_of(m, 0);
+        return model_wants_roofs(m);
+    }
+    for (int i = 0; i < COUNT_OF(m->code); i++) {
+        bool current = m->code[i].have && m->code[i].tag == out->tag;
+        if (view_shown(m, i == 0 ? VIEW_C : VIEW_ASM) && !current) {
+            out->kind = i == 0 ? JOB_C : JOB_ASM;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool model_wants_measuring(const struct model *m)
+{
+    return m->session && (m->measure_wanted || model_wants_roofs(m) ||
+                          (m->measure_all && first_unmeasured(m->session->history) >= 0));
+}
+
+struct job *model_job(const struct model *m, const struct wish *w)
+{
+    int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
+    const struct program *p = history_state(m->session->history, state)->program;
+    struct str recipe = {0};
+    str_add(&recipe, history_spec(m->session->history));
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&recipe, "\n%s", p->steps[i]);
+    struct job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
+    j->baselines = m->baselines;
+    if (w->kind == JOB_TUNE)
+        model_tune_job(m, j);
+    str_free(&recipe);
+    return j;
+}
+
+static bool has_parallel_loop(const struct program *p)
+{
+    for (int i = 0; i < p->graph->n_nodes; i++)
+        for (int a = 0; a < p->stage[i]->n_axes; a++)
+            if (p->stage[i]->axis[a].ann == LOOP_PARALLEL && p->stage[i]->axis[a].extent > 1)
+                return true;
+    return false;
+}
+
+/* "ReLU is stored 1.06 times: tiles overlap", for what operators write: an input in overlapping
+ * tiles is what unfold is for. */
+static void note_copies(const struct program *p, struct str *out)
+{
+    for (int i = p->graph->main_node; i < p->graph->n_nodes; i++) {
+        const struct layout *l = p->layout[p->graph->node[i].out];
+        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1)
+            str_printf(out, "%s%s is stored %.2f times: tiles overlap", out->len ? "; " : "",
+                       l->tensor->name, l->expansion);
+    }
+}
+
+void model_note(struct model *m, struct str *out)
+{
+    const struct program *p = model_program(m);
+    if (str_starts(history_current(m->session->history)->step, "layout "))
+        note_copies(p, out);
+    if (m->threads > 1 || !has_parallel_loop(p))
+        return;
+    if (m->parallel_said == 0)
+        m->parallel_said = model_tag(m) + 1;
+    if (m->parallel_said == model_tag(m) + 1)
+        str_printf(out, "%sparallel, but measuring with 1 thread: :threads 2",
+                   out->len ? "; " : "");
+}
+
+/* The step is to blame, unless there is none or the data is. */
+static const char *fix_of(const struct model *m, const struct measurement *r)
+{
+    if (r->outcome == OUTCOME_ILL)
+        return "keep values within what float32 and the functions take: a const value=, abs(x)";
+    return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
+}
+
+/* Tells the result of measuring the current state, in one line. */
+static void say_measured(struct model *m, const struct measurement *r)
+{
+    if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
+        return;
+    if (r->outcome != OUTCOME_OK) {
+        str_clear(&m->message.echo);
+        model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome],
+                        fix_of(m, r));
+        return;
+    }
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    struct str s = {0};
+    str_add(&s, "best ");
+    text_ms(&s, r->latency.min_ms);
+    if (r->threads > 1)
+        str_printf(&s, " with %d threads", r->threads);
+    for (int i = 0; i < n; i++)
+        if (rows[i].here && rows[i].has_change) {
+            str_add(&s, ", change ");
+            text_change(&s, rows[i].change);
+        }
+    free(rows);
+    str_add(&s, r->verified ? "; the result is correct" : "");
+    model_note(m, &s);
+    str_clear(&m->message.echo);
+    model_info(m, "measured: %s", str_text(&s));
+    str_free(&s);
+}
+
+int model_measured_here(struct model *m)
+{
+    m->session->numbers = true;
+    return session_measured_here(m->session);
+}
+
+static void measured(struct model *m, const struct job *j)
+{
+    int state = j->tag % STATES_MAX;
+    bool current = j->tag == model_tag(m);
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    if (current)
+        m->measure_wanted = false;
+    if (!j->ok) {
+        m->autorun = m->measure_all = false;
+        model_error(m, &j->e);
+        str_printf(&m->message.fix, "%smeasuring is off now; A turns it on again",
+                   m->message.fix.len ? "; " : "");
+        return;
+    }
+    int other = model_measured_here(m);
+    history_set_measured(m->session->history, state, &j->m);
+    model_keep_safe(m);
+    if (current)
+        say_measured(m, &j->m);
+    if (other > 0)
+        model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
+                   other == 1 ? "" : "s");
+    if (m->measure_all && first_unmeasured(m->session->history) < 0) {
+        m->measure_all = false;
+        model_info(m, "every step has its numbers");
+    }
+}
+
+static void coded(struct model *m, struct job *j)
+{
+    struct code_text *c = &m->code[j->kind == JOB_C ? 0 : 1];
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    str_clear(&c->text);
+    c->have = true;
+    c->failed = !j->ok;
+    c->tag = j->tag;
+    if (j->ok)
+        str_add(&c->text, str_text(&j->text));
+    else
+        str_printf(&c->text, "%s\n%s%s", j->e.text, j->e.fix[0] ? "Fix: " : "", j->e.fix);
+}
+
+void model_done(struct model *m, struct job *j)
+{
+    if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
+        return;
+    if (j->kind == JOB_MEASURE)
+        measured(m, j);
+    else if (j->kind == JOB_MACHINE)
+        took_roofs(m, j);
+    else if (j->kind == JOB_TUNE)
+        model_tuned(m, j);
+    else
+        coded(m, j);
+    m->data_stamp++;
+    frame_layout(m, &m->frame);
+    model_refresh(m);
+}
+
+void model_tick(struct model *m)
+{
+    m->spin++;
+}

@@ -1,0 +1,354 @@
+#include "app/ui/doc.h"
+
+#include <ctype.h>
+#include <string.h>
+#include "app/ui/text.h"
+
+void doc_open(struct doc *d)
+{
+    memset(d, 0, sizeof *d);
+    d->arena = arena_new();
+}
+
+void doc_close(struct doc *d)
+{
+    arena_free(d->arena);
+    vec_free(&d->lines);
+    str_free(&d->text);
+    str_free(&d->style);
+    memset(d, 0, sizeof *d);
+}
+
+void doc_clear(struct doc *d)
+{
+    arena_reset(d->arena);
+    vec_clear(&d->lines);
+    d->head = 0;
+    str_clear(&d->text);
+    str_clear(&d->style);
+}
+
+void doc_put(struct doc *d, enum style s, const char *text)
+{
+    str_add(&d->text, text);
+    str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
+}
+
+void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&d->text, fmt, ap);
+    va_end(ap);
+    str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
+}
+
+int doc_col(const struct doc *d)
+{
+    return text_width(str_text(&d->text));
+}
+
+void doc_pad(struct doc *d, int col)
+{
+    str_repeat(&d->text, ' ', col > doc_col(d) ? col - doc_col(d) : 0);
+    str_repeat(&d->style, STYLE_PLAIN, (int)(d->text.len - d->style.len));
+}
+
+struct line *doc_end(struct doc *d)
+{
+    struct line l = {.id = -1};
+    l.text = arena_strndup(d->arena, str_text(&d->text), d->text.len);
+    l.style = arena_copy(d->arena, str_text(&d->style), d->style.len + 1);
+    vec_push(&d->lines, l);
+    str_clear(&d->text);
+    str_clear(&d->style);
+    return &d->lines.data[d->lines.len - 1];
+}
+
+struct line *doc_line(struct doc *d, enum style s, const char *text)
+{
+    doc_put(d, s, text);
+    return doc_end(d);
+}
+
+void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang)
+{
+    const char *p = text;
+    for (int indent = 0; *p; indent = hang) {
+        size_t n = text_break(p, width - indent);
+        doc_printf(d, s, "%*s%.*s", indent, "", (int)n, p);
+        doc_end(d);
+        p += n;
+        while (*p == ' ')
+            p++;
+    }
+}
+
+static void expand_tabs(struct str *out, const char *text)
+{
+    for (const char *p = text; *p && *p != '\n'; p++) {
+        if (*p == '\t')
+            str_repeat(out, ' ', 8 - (int)(out->len % 8));
+        else if (*p != '\r')
+            str_add_char(out, *p);
+    }
+}
+
+static void put_styled(struct doc *d, const char *text, const unsigned char *style, size_t n)
+{
+    str_add_n(&d->text, text, n);
+    str_add_n(&d->style, (const char *)style, n);
+}
+
+int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, int width)
+{
+    struct str row = {0};
+    int first = d->lines.len;
+    expand_tabs(&row, text);
+    const char *p = str_text(&row);
+    unsigned char *style = xcalloc(row.len + 1, 1);
+    if (colour)
+        colour(p, style, state);
+    int hang = (int)strspn(p, " ") + 4;
+    if (width > 0 && hang > width / 2)
+        hang = width / 2;
+    size_t at = 0;
+    for (int indent = 0; at < row.len || d->lines.len == first; indent = hang) {
+        size_t n = width > 0 ? text_break(p + at, width - indent) : row.len;
+        str_repeat(&d->text, ' ', indent);
+        str_repeat(&d->style, STYLE_PLAIN, indent);
+        put_styled(d, p + at, style + at, n);
+        doc_end(d);
+        at += n;
+        while (at > 0 && at < row.len && p[at] == ' ')
+            at++;
+    }
+    free(style);
+    str_free(&row);
+    return first;
+}
+
+void doc_source(struct doc *d, const char *text, doc_colour *colour, int width)
+{
+    struct str line = {0};
+    int state = 0;
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        str_clear(&line);
+        str_add_n(&line, p, n);
+        doc_code(d, str_text(&line), colour, &state, width);
+        p += n + (p[n] == '\n');
+    }
+    str_free(&line);
+}
+
+const struct line *doc_at(const struct doc *d, const struct scroll *s)
+{
+    return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
+}
+
+/* The nearest line to `from`, looking in direction dir first, where the cursor may rest. */
+static int resting_line(const struct doc *d, int from, int dir)
+{
+    if (!d->is_list)
+        return from;
+    for (int turn = 0; turn < 2; turn++, dir = -dir)
+        for (int i = from; i >= 0 && i < d->lines.len; i += dir)
+            if (d->lines.data[i].id >= 0)
+                return i;
+    return from;
+}
+
+static int clamp(int v, int lo, int hi)
+{
+    return v > hi ? (hi > lo ? hi : lo) : v < lo ? lo : v;
+}
+
+/* Rows that do not scroll: none where they would leave less than two. */
+static int head_rows(const struct doc *d, int h)
+{
+    return d->head + 2 <= h ? d->head : 0;
+}
+
+int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
+{
+    return row < head_rows(d, h) ? row : s->top + row;
+}
+
+/* top follows the cursor; a list keeps the headings above its first entry in sight. */
+static void show_cursor(const struct doc *d, struct scroll *s, int h)
+{
+    int last_top = d->lines.len > h ? d->lines.len - h : 0;
+    if (s->cursor < s->top + head_rows(d, h))
+        s->top = s->cursor - head_rows(d, h);
+    if (s->cursor >= s->top + h)
+        s->top = s->cursor - h + 1;
+    if (d->is_list && s->cursor < h && resting_line(d, 0, 1) == s->cursor)
+        s->top = 0;
+    s->top = clamp(s->top, 0, last_top);
+    const struct line *l = doc_at(d, s);
+    s->item = l && l->n_items > 0 ? clamp(s->item, 0, l->n_items - 1) : s->item;
+}
+
+/* A pager moves its first row; a line to go to comes into sight with some context above it. */
+static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, int h)
+{
+    s->top = clamp(top, 0, d->lines.len > h ? d->lines.len - h : 0);
+    s->cursor = clamp(cursor, 0, d->lines.len - 1);
+}
+
+void scroll_fix(const struct doc *d, struct scroll *s, int h)
+{
+    if (d->is_pager) {
+        page_to(d, s, s->top, s->cursor, h);
+        return;
+    }
+    s->cursor = resting_line(d, clamp(s->cursor, 0, d->lines.len - 1), 1);
+    show_cursor(d, s, h > 0 ? h : 1);
+}
+
+void scroll_to(const struct doc *d, struct scroll *s, int line, int h)
+{
+    int dir = line >= s->cursor ? 1 : -1;
+    if (d->is_pager) {
+        bool visible = line >= s->top && line < s->top + h;
+        page_to(d, s, visible ? s->top : line - h / 3, line, h);
+        return;
+    }
+    if (line != s->cursor)
+        s->item = 0;
+    s->cursor = resting_line(d, clamp(line, 0, d->lines.len - 1), dir);
+    show_cursor(d, s, h > 0 ? h : 1);
+}
+
+void scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
+{
+    if (d->is_pager)
+        page_to(d, s, s->top + delta, s->top + delta, h);
+    else
+        scroll_to(d, s, s->cursor + delta, h);
+}
+
+void scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
+{
+    const struct line *l = doc_at(d, s);
+    if (l && s->item + delta >= 0 && s->item + delta < l->n_items) {
+        s->item += delta;
+        return;
+    }
+    for (int i = s->cursor + delta; i >= 0 && i < d->lines.len; i += delta) {
+        int n = d->lines.data[i].n_items;
+        if (n > 0) {
+            scroll_to(d, s, i, h);
+            s->item = delta > 0 ? 0 : n - 1;
+            return;
+        }
+    }
+}
+
+static bool has_upper(const char *s)
+{
+    for (; *s; s++)
+        if (isupper((unsigned char)*s))
+            return true;
+    return false;
+}
+
+/* Smart case: words without capitals match any case. */
+static const char *find_in(const char *text, const char *words)
+{
+    return has_upper(words) ? strstr(text, words) : strcasestr(text, words);
+}
+
+int doc_find(const struct doc *d, const char *words, int from, int dir)
+{
+    int n = d->lines.len;
+    for (int k = 1; k <= n && words[0]; k++) {
+        int i = ((from + dir * k) % n + n) % n;
+        if (find_in(d->lines.data[i].text, words))
+            return i;
+    }
+    return -1;
+}
+
+static void mark_matches(struct grid *g, const struct line *l, const char *words, int x, int y)
+{
+    for (const char *p = find_in(l->text, words); p; p = find_in(p + 1, words)) {
+        int col = text_width_n(l->text, (size_t)(p - l->text));
+        struct rect r = {x + col, y, text_width_n(p, strlen(words)), 1};
+        grid_restyle(g, r, STYLE_MATCH, 0x7F);
+    }
+}
+
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+static void mark_word(struct grid *g, const struct line *l, const char *word, int x, int y)
+{
+    size_t n = strlen(word);
+    for (const char *p = strstr(l->text, word); p; p = strstr(p + 1, word)) {
+        bool whole = (p == l->text || !is_name_char(p[-1])) && !is_name_char(p[n]);
+        int col = text_width_n(l->text, (size_t)(p - l->text));
+        if (whole)
+            grid_restyle(g, (struct rect){x + col, y, (int)n, 1}, STYLE_KEY, 0x7F);
+    }
+}
+
+static void draw_line(const struct line *l, int left, struct grid *g, struct rect r, int y,
+                      struct doc_look look)
+{
+    int x = r.x + 1 - left, i = 0;
+    struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
+    for (const char *p = l->text; *p;) {
+        unsigned style = l->style[i];
+        const char *start = p;
+        uint32_t ch = utf8_next(&p);
+        grid_char(g, x, y, style, ch);
+        x += cp_width(ch);
+        i += (int)(p - start);
+    }
+    bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
+    if (look.word && same_stage)
+        mark_word(g, l, look.word, r.x + 1 - left, y);
+    if (look.search && look.search[0])
+        mark_matches(g, l, look.search, r.x + 1 - left, y);
+    if (x > r.x + r.w)
+        grid_char(g, r.x + r.w - 1, y, STYLE_DIM, 0x2026);
+    if (left > 0 && x > r.x + 1 - left)
+        grid_char(g, r.x + 1, y, STYLE_DIM, 0x2026);
+    grid_unclip(g, old);
+}
+
+/* The whole row in reverse for lists and text; only the selected word where there are words to
+ * select. */
+static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
+                        int y, bool focused)
+{
+    grid_char(g, r.x, y, focused ? STYLE_TITLE : STYLE_RULE, 0x25B8);
+    if (l->n_items > 0) {
+        struct item it = l->item[clamp(s->item, 0, l->n_items - 1)];
+        struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
+        struct rect word = {r.x + 1 - s->left + it.col, y, it.len, 1};
+        if (focused)
+            grid_restyle(g, word, STYLE_REVERSE, 0);
+        grid_unclip(g, old);
+    } else if (focused && l->id >= 0) {
+        grid_restyle(g, (struct rect){r.x + 1, y, r.w - 1, 1}, STYLE_REVERSE, 0);
+    }
+}
+
+void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
+              struct doc_look look)
+{
+    for (int row = 0; row < r.h; row++) {
+        int i = doc_row(d, s, row, r.h), y = r.y + row;
+        if (i >= d->lines.len)
+            break;
+        const struct line *l = &d->lines.data[i];
+        draw_line(l, s->left, g, r, y, look);
+        if (i == s->cursor && (!d->is_pager || (look.search && look.search[0])))
+            draw_cursor(l, s, g, r, y, look.focused);
+    }
+}

@@ -1,0 +1,82 @@
+/* A document: the styled lines that a pane shows, with what each line stands for, and a cursor over
+ * them.
+ *
+ * Every view is "build a document, draw it": building happens when the program state or the width
+ * changes, drawing and moving never compute anything. */
+#ifndef TS_APP_DOC_H
+#define TS_APP_DOC_H
+#include "app/ui/grid.h"
+#include "kernels/base/vec.h"
+
+struct item { const char *name; int col, len; };        /* a selectable word: columns in the line */
+
+struct line {
+    const char *text;
+    const unsigned char *style;                          /* enum style per byte of text */
+    int id;                                     /* what it stands for in its document; -1 nothing */
+    const char *stage;                       /* the stage or tensor it belongs to, or NULL */
+    int n_items;
+    const struct item *item;
+};
+
+struct doc {
+    struct arena *arena;                             /* owns everything below; reset by doc_clear */
+    VEC(struct line) lines;
+    int head;                            /* so many lines stay at the top, where there is room */
+    bool is_list;                                  /* the cursor rests only on lines with id >= 0 */
+    bool is_pager;                        /* moving scrolls; the cursor shows only what was found */
+    struct str text, style;                              /* the line being written */
+};
+
+/* Where the reader is. */
+struct scroll { int cursor, top, left, item; };
+
+void doc_open(struct doc *d);
+void doc_close(struct doc *d);
+void doc_clear(struct doc *d);
+
+/* Writing: doc_put appends to the open line, doc_end closes it and returns it (valid until the next
+ * doc_end). */
+void doc_put(struct doc *d, enum style s, const char *text);
+void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
+int doc_col(const struct doc *d);
+struct line *doc_end(struct doc *d);
+struct line *doc_line(struct doc *d, enum style s, const char *text);        /* put and end */
+/* Prose, broken at blanks to fit width, later rows indented by `hang`. */
+void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang);
+
+/* Colours one line: fills style[strlen(text)]; *state carries over lines (open comments), 0 at the
+ * start. */
+typedef void doc_colour(const char *text, unsigned char *style, int *state);
+/* One source line, expanded tabs; wrapped to width when width > 0, continuation rows indented
+ * deeper than the line. Returns the index of its first row. */
+int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, int width);
+/* A whole text, line by line. */
+void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
+
+/* Moving.  h is the height of the pane; all keep the cursor on a line and visible. */
+void scroll_fix(const struct doc *d, struct scroll *s, int h);
+void scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
+void scroll_to(const struct doc *d, struct scroll *s, int line, int h);
+/* to the next selectable word, over lines */
+void scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
+/* The line in that row of a pane of height h. */
+int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
+/* the cursor's line; NULL when empty */
+const struct line *doc_at(const struct doc *d, const struct scroll *s);
+
+/* The next line from `from` (exclusive, wrapping around) whose text has the words, ignoring case
+ * when they are all lower case; -1 if none.  dir is 1 or -1. */
+int doc_find(const struct doc *d, const char *words, int from, int dir);
+
+struct doc_look {
+    bool focused;
+    const char *search;                  /* matches to mark; NULL or "" = none */
+    const char *word, *stage;    /* a name to mark, only on lines of that stage; NULL = none, any */
+};
+/* The first column is a gutter with the cursor's mark. */
+void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
+              struct doc_look look);
+#endif

@@ -1,0 +1,110 @@
+#include "app/ui/key.h"
+
+#include <string.h>
+#include "app/ui/text.h"
+#include "kernels/base/arena.h"
+
+static const struct { int code; const char *name; } names[] = {
+    {K_TAB, "Tab"}, {K_ENTER, "Enter"}, {K_ESC, "Esc"}, {K_BACKSPACE, "Backspace"}, {' ', "Space"},
+    {K_UP, "Up"}, {K_DOWN, "Down"}, {K_LEFT, "Left"}, {K_RIGHT, "Right"}, {K_PGUP, "PgUp"},
+    {K_PGDN, "PgDn"}, {K_HOME, "Home"}, {K_END, "End"}, {K_INS, "Ins"}, {K_DEL, "Del"},
+    {K_BACKTAB, "S-Tab"}, {K_SHIFT_UP, "S-Up"}, {K_SHIFT_DOWN, "S-Down"},
+};
+
+const char *const key_context_title[] = {
+    [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout",
+    [KEYS_TUNE] = "On a trial of the tuner", [KEYS_LEDGER] = "On a step", [KEYS_VIEW] = "In a view",
+    [KEYS_BRANCH] = "In the list of branches", [KEYS_START] = "On the start screen",
+    [KEYS_MOVE] = "Moving", [KEYS_WORK] = "In a session", [KEYS_ANY] = "Everywhere",
+};
+
+int key_parse(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (streq(names[i].name, name))
+            return names[i].code;
+    long long f;
+    if (name[0] == 'F' && str_to_int64(name + 1, 1, 12, &f))
+        return K_F1 + (int)f - 1;
+    if (name[0] == 'C' && name[1] == '-' && name[2] >= 'a' && name[2] <= 'z' && name[3] == 0)
+        return K_CTRL(name[2]);
+    const char *rest = name;
+    uint32_t cp = utf8_next(&rest);
+    return cp > ' ' && *rest == 0 ? (int)cp : K_NONE;
+}
+
+void key_text(struct str *out, int key)
+{
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (names[i].code == key) {
+            str_add(out, names[i].name);
+            return;
+        }
+    if (key >= K_F1 && key <= K_F12) {
+        str_printf(out, "F%d", key - K_F1 + 1);
+    } else if (key > 0 && key < 27) {
+        str_printf(out, "C-%c", key - 1 + 'a');
+    } else if (key > ' ' && key < K_UP) {
+        char utf8[5];
+        utf8_put(utf8, (uint32_t)key);
+        str_add(out, utf8);
+    } else {
+        str_add(out, "an unknown key");
+    }
+}
+
+static const struct binding bindings[] = {
+#define BIND(context, keys, action, line, label, help) \
+    {KEYS_##context, keys, ACTION_##action, line, label, help},
+#include "app/ui/keys.def"
+#undef BIND
+};
+
+int binding_count(void)
+{
+    return COUNT_OF(bindings);
+}
+
+const struct binding *binding_get(int i)
+{
+    return &bindings[i];
+}
+
+/* The next blank-separated word of *s into word; false at the end. */
+static bool next_word(const char **s, char *word, size_t size)
+{
+    while (**s == ' ')
+        *s += 1;
+    size_t n = 0;
+    for (; **s && **s != ' '; *s += 1)
+        if (n + 1 < size)
+            word[n++] = **s;
+    word[n] = 0;
+    return n > 0;
+}
+
+bool binding_has(const struct binding *b, int key)
+{
+    char word[16];
+    for (const char *s = b->keys; next_word(&s, word, sizeof word);)
+        if (key_parse(word) == key)
+            return true;
+    return false;
+}
+
+const struct binding *binding_find(const enum key_context *chain, int n, int key)
+{
+    for (int c = 0; c < n; c++)
+        for (int i = 0; i < COUNT_OF(bindings); i++)
+            if (bindings[i].context == chain[c] && binding_has(&bindings[i], key))
+                return &bindings[i];
+    return NULL;
+}
+
+void binding_key(struct str *out, const struct binding *b)
+{
+    char word[16];
+    const char *s = b->keys;
+    if (next_word(&s, word, sizeof word))
+        str_add(out, word);
+}

@@ -1,0 +1,307 @@
+#include "app/ui/prompt.h"
+
+#include <string.h>
+#include "app/ui/key.h"
+#include "app/ui/text.h"
+
+#define HISTORY_MAX 200
+
+void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx)
+{
+    memset(p, 0, sizeof *p);
+    p->arena = arena_new();
+    p->complete = complete;
+    p->ctx = ctx;
+    p->picked = -1;
+}
+
+void prompt_free(struct prompt *p)
+{
+    for (int i = 0; i < p->history.len; i++)
+        free(p->history.data[i]);
+    vec_free(&p->history);
+    str_free(&p->line);
+    str_free(&p->typed);
+    str_free(&p->tail);
+    arena_free(p->arena);
+    memset(p, 0, sizeof *p);
+}
+
+static void drop_words(struct prompt *p)
+{
+    p->words = (struct completions){0};
+    p->picked = -1;
+    arena_reset(p->arena);
+}
+
+static void set_line(struct prompt *p, const char *text)
+{
+    str_clear(&p->line);
+    str_add(&p->line, text);
+    p->at = p->line.len;
+}
+
+void prompt_open(struct prompt *p, char mark, const char *text)
+{
+    p->open = true;
+    p->mark = mark;
+    set_line(p, text);
+    p->history_at = p->history.len;
+    drop_words(p);
+}
+
+void prompt_close(struct prompt *p)
+{
+    p->open = false;
+    drop_words(p);
+}
+
+void prompt_remember(struct prompt *p, const char *line)
+{
+    if (line[0] == 0)
+        return;
+    for (int i = 0; i < p->history.len; i++)
+        if (streq(p->history.data[i], line) || p->history.len >= HISTORY_MAX) {
+            free(p->history.data[i]);
+            int behind = p->history.len - i - 1;
+            memmove(&p->history.data[i], &p->history.data[i + 1],
+                    (size_t)behind * sizeof *p->history.data);
+            p->history.len--;
+            break;
+        }
+    vec_push(&p->history, xstrdup(line));
+    p->history_at = p->history.len;
+}
+
+/* Replaces [from, to) by n bytes; the cursor goes behind them. */
+static void splice(struct prompt *p, size_t from, size_t to, const char *text, size_t n)
+{
+    struct str behind = {0};
+    str_add(&behind, str_text(&p->line) + to);
+    p->line.len = from;
+    str_add_n(&p->line, text, n);
+    p->at = p->line.len;
+    str_add(&p->line, str_text(&behind));
+    str_free(&behind);
+    if (p->line.data)
+        p->line.data[p->line.len] = 0;
+}
+
+void prompt_insert(struct prompt *p, const char *text)
+{
+    struct str flat = {0};
+    drop_words(p);
+    for (const char *s = text; *s; s++)
+        str_add_char(&flat, (unsigned char)*s < ' ' || *s == 127 ? ' ' : *s);
+    splice(p, p->at, p->at, str_text(&flat), flat.len);
+    str_free(&flat);
+}
+
+static size_t char_before(const struct prompt *p)
+{
+    size_t i = p->at;
+    while (i > 0 && (str_text(&p->line)[--i] & 0xC0) == 0x80)
+        ;
+    return i;
+}
+
+static size_t char_after(const struct prompt *p)
+{
+    const char *s = str_text(&p->line) + p->at, *next = s;
+    utf8_next(&next);
+    return p->at + (size_t)(next - s);
+}
+
+static size_t word_before(const struct prompt *p)
+{
+    const char *s = str_text(&p->line);
+    size_t i = p->at;
+    while (i > 0 && s[i - 1] == ' ')
+        i--;
+    while (i > 0 && s[i - 1] != ' ')
+        i--;
+    return i;
+}
+
+/* Up finds older lines that begin like the one being typed. */
+static void walk_history(struct prompt *p, int dir)
+{
+    if (p->history_at == p->history.len) {
+        str_clear(&p->typed);
+        str_add(&p->typed, str_text(&p->line));
+    }
+    int i = p->history_at + dir;
+    while (i >= 0 && i < p->history.len && !str_starts(p->history.data[i], str_text(&p->typed)))
+        i += dir;
+    if (i < 0)
+        return;
+    p->history_at = i < p->history.len ? i : p->history.len;
+    set_line(p, i < p->history.len ? p->history.data[i] : str_text(&p->typed));
+}
+
+static size_t common_prefix(const struct completions *c)
+{
+    size_t n = strlen(c->item[0].word);
+    for (int i = 1; i < c->n; i++) {
+        size_t k = 0;
+        while (k < n && c->item[i].word[k] == c->item[0].word[k])
+            k++;
+        n = k;
+    }
+    return n;
+}
+
+static void put_word(struct prompt *p, const char *word, size_t n, bool finished)
+{
+    struct str w = {0};
+    str_add_n(&w, word, n);
+    bool opens = n > 0 && (word[n - 1] == '=' || word[n - 1] == '/');
+    if (finished && !opens && str_text(&p->tail)[0] != ' ')
+        str_add_char(&w, ' ');
+    size_t from = (size_t)p->words.replace_from;
+    from = from < p->line.len ? from : p->line.len;
+    splice(p, from, p->at, str_text(&w), w.len);
+    str_free(&w);
+}
+
+static void start_completion(struct prompt *p)
+{
+    drop_words(p);
+    str_clear(&p->tail);
+    str_add(&p->tail, str_text(&p->line) + p->at);
+    char *head = arena_strndup(p->arena, str_text(&p->line), p->at);
+    p->complete(p->ctx, p->arena, head, &p->words);
+    if (p->words.n == 0)
+        return;
+    size_t typed = p->at - (size_t)p->words.replace_from, common = common_prefix(&p->words);
+    if (p->words.n == 1) {
+        put_word(p, p->words.item[0].word, common, true);
+        drop_words(p);
+    } else if (common > typed) {
+        put_word(p, p->words.item[0].word, common, false);
+    }
+}
+
+/* Tab: first what is certain and the list of what may follow; then one after the other. */
+static void complete(struct prompt *p, int dir)
+{
+    if (!p->complete)
+        return;
+    if (p->words.n == 0) {
+        start_completion(p);
+        return;
+    }
+    int n = p->words.n;
+    p->picked = p->picked < 0 ? (dir > 0 ? 0 : n - 1) : (p->picked + dir + n) % n;
+    put_word(p, p->words.item[p->picked].word, strlen(p->words.item[p->picked].word), false);
+}
+
+static bool move_cursor(struct prompt *p, int key)
+{
+    switch (key) {
+    case K_LEFT: case K_CTRL('b'): p->at = char_before(p); return true;
+    case K_RIGHT: case K_CTRL('f'): p->at = char_after(p); return true;
+    case K_HOME: case K_CTRL('a'): p->at = 0; return true;
+    case K_END: case K_CTRL('e'): p->at = p->line.len; return true;
+    default: return false;
+    }
+}
+
+static bool erase(struct prompt *p, int key)
+{
+    switch (key) {
+    case K_BACKSPACE: case K_CTRL('h'): splice(p, char_before(p), p->at, "", 0); return true;
+    case K_DEL: case K_CTRL('d'): splice(p, p->at, char_after(p), "", 0); return true;
+    case K_CTRL('w'): splice(p, word_before(p), p->at, "", 0); return true;
+    case K_CTRL('u'): splice(p, 0, p->at, "", 0); return true;
+    case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
+    default: return false;
+    }
+}
+
+static bool is_history_key(int key)
+{
+    return key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n');
+}
+
+enum prompt_event prompt_key(struct prompt *p, int key)
+{
+    if (key == K_TAB || key == K_BACKTAB) {
+        complete(p, key == K_TAB ? 1 : -1);
+        return PROMPT_EDITED;
+    }
+    bool listed = p->words.n > 0;
+    drop_words(p);
+    if (key == K_ENTER || key == K_CTRL('j'))
+        return PROMPT_ENTERED;
+    if (key == K_ESC && listed)
+        return PROMPT_NOTHING;
+    if (key == K_ESC || key == K_CTRL('c') || key == K_CTRL('g'))
+        return PROMPT_LEFT;
+    if (p->mark == PROMPT_SAVE && is_history_key(key))
+        return PROMPT_NOTHING;
+    if (key == K_UP || key == K_CTRL('p')) {
+        walk_history(p, -1);
+        return PROMPT_EDITED;
+    }
+    if (key == K_DOWN || key == K_CTRL('n')) {
+        walk_history(p, 1);
+        return PROMPT_EDITED;
+    }
+    if (move_cursor(p, key))
+        return PROMPT_NOTHING;
+    if (erase(p, key))
+        return PROMPT_EDITED;
+    if (key < ' ' || key >= K_UP)
+        return PROMPT_NOTHING;
+    char utf8[5];
+    splice(p, p->at, p->at, utf8, (size_t)utf8_put(utf8, (uint32_t)key));
+    return PROMPT_EDITED;
+}
+
+void prompt_draw(const struct prompt *p, struct grid *g, struct rect r)
+{
+    const char *line = str_text(&p->line);
+    char mark[] = {p->mark, 0};
+    const char *label = p->mark == PROMPT_SAVE ? "save as: " : mark;
+    int before = text_width(label), cursor = text_width_n(line, p->at);
+    int room = r.w - 1 - before > 1 ? r.w - 1 - before : 1;
+    int from = cursor > room ? cursor - room : 0;
+    struct rect old = grid_clip(g, r);
+    grid_fill(g, r, STYLE_PLAIN, ' ');
+    grid_text(g, r.x - from + before, r.y, STYLE_PLAIN, line);
+    grid_text(g, r.x, r.y, STYLE_KEY, label);
+    grid_unclip(g, old);
+    g->cursor_x = r.x + before + cursor - from;
+    g->cursor_y = r.y;
+}
+
+int prompt_list_rows(const struct prompt *p, int max)
+{
+    return p->words.n < max ? p->words.n : max;
+}
+
+void prompt_draw_list(const struct prompt *p, struct grid *g, struct rect r)
+{
+    int widest = 0, shown = r.h;
+    for (int i = 0; i < p->words.n; i++)
+        if (text_width(p->words.item[i].word) > widest)
+            widest = text_width(p->words.item[i].word);
+    if (widest > r.w / 2)
+        widest = r.w / 2;
+    int top = p->picked >= shown ? p->picked - shown + 1 : 0;
+    bool more = p->words.n > shown;
+    struct rect old = grid_clip(g, r);
+    for (int row = 0; row < shown && top + row < p->words.n; row++) {
+        const struct completion *c = &p->words.item[top + row];
+        int y = r.y + row;
+        unsigned mark = top + row == p->picked ? STYLE_REVERSE : 0;
+        grid_fill(g, (struct rect){r.x, y, r.w, 1}, STYLE_PLAIN | mark, ' ');
+        grid_fit(g, r.x + 1, y, widest, STYLE_KEY | mark, c->word);
+        const char *help = c->help ? c->help : "";
+        grid_fit(g, r.x + widest + 3, y, r.w - widest - 4, STYLE_DIM | mark, help);
+        if (more && row == shown - 1 && top + row + 1 < p->words.n)
+            grid_text(g, r.x + r.w - 2, y, STYLE_DIM | mark, "…");
+    }
+    grid_unclip(g, old);
+}

@@ -1,0 +1,342 @@
+#include "app/views/help.h"
+
+#include <string.h>
+
+#include "app/model/appcmd.h"
+#include "app/ui/key.h"
+#include "explorer/history/command.h"
+#include "explorer/tune/strategy.h"
+#include "kernels/ops/graph.h"
+#include "profile/measure/measure.h"
+#include "sessions/expert/expert.h"
+
+enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
+
+/* Every line of text, broken at a blank where it is too wide; the rest goes to column hang. */
+static void add_wrapped(struct str *out, const char *text, int hang)
+{
+    int column = 0;
+    while (*text) {
+        size_t line = strcspn(text, "\n"), n = line, room = (size_t)(HELP_WIDTH - column);
+        if (n > room) {
+            for (n = room; n > 0 && text[n] != ' ';)
+                n--;
+            if (n == 0)
+                n = strcspn(text, " \n");
+        }
+        str_add_n(out, text, n);
+        str_add_char(out, '\n');
+        text += n;
+        bool broken = n < line;
+        text += broken ? strspn(text, " ") : (size_t)(*text == '\n');
+        column = broken ? hang : 0;
+        str_repeat(out, ' ', column);
+    }
+}
+
+static void topic_steps(struct str *out)
+{
+    str_add(out,
+        "A step is one line of text: the same in a session file, at the `:` prompt, in\n"
+        "--steps scripts and in error messages. T is a tensor (for loops: the one they\n"
+        "compute), D a dimension or loop. Parts of a split are numbered from the outside:\n"
+        "O.0, O.1. A # starts a comment.\n\n");
+    struct str all = {0};
+    command_help(&all);
+    str_add(&all, "\nThe screen's own commands, typed at its `:` prompt only:\n\n");
+    for (int i = 0; i < APP_COUNT; i++) {
+        const struct app_info *c = app_info((enum app_command)i);
+        int n = (int)strlen(c->name) + 1 + (int)strlen(c->syntax);
+        str_printf(&all, "%s %s", c->name, c->syntax);
+        str_repeat(&all, ' ', n < STEP_HELP_COLUMN ? STEP_HELP_COLUMN - n : 2);
+        str_printf(&all, "%s\n", c->help);
+    }
+    add_wrapped(out, str_text(&all), STEP_HELP_COLUMN);
+    str_free(&all);
+}
+
+static void topic_keys(struct str *out)
+{
+    struct str all = {0};
+    int context = -1;
+    str_add(&all, "Every key stands for a line that could be typed at the `:` prompt.\n");
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        if ((int)b->context != context)
+            str_printf(&all, "\n%s\n", key_context_title[b->context]);
+        context = (int)b->context;
+        str_printf(&all, "  %-14s %s\n", b->keys, b->help);
+    }
+    add_wrapped(out, str_text(&all), 17);
+    str_free(&all);
+}
+
+static void topic_meters(struct str *out)
+{
+    str_add(out,
+        "A meter answers with numbers or with the reason why it has none; it never shows\n"
+        "a zero that nobody counted. Choose with `run --meters clock,sim`.\n"
+        "\n"
+        "perf, perf-sw and papi count the events of an event set, on all threads of the\n"
+        "kernel: `run --events l1` chooses one, `run --events sw,papi-sw` one for each of\n"
+        "two meters, `tilescope meters --events` explains them. Values are per call.\n"
+        "When there are more events than counters, perf lets groups of them take turns\n"
+        "and extrapolates (`~`, `scaled` in JSON); papi runs the kernel once for each\n"
+        "group. An event that was not counted is named with the reason.\n"
+        "\n"
+        "A set of your own is a text file, $XDG_CONFIG_HOME/tilescope/events/NAME.txt:\n"
+        "\n"
+        "  SHORT  lines brought into the first level\n"
+        "  METER  perf\n"
+        "  CPU    GenuineIntel                 optional: refuse other CPUs\n"
+        "  EVENTSET\n"
+        "  l1d_loads                           a known name (`meters --events`)\n"
+        "  lines_in raw:0x151                  or a name and a raw config\n"
+        "  METRICS\n"
+        "  traffic [GB/s] = 1e-9 * 64 * lines_in / time_s\n"
+        "  LONG\n"
+        "  Any prose.\n"
+        "\n"
+        "Formulas have + - * / and parentheses over the set's events and time_s, flops,\n"
+        "bytes and threads. On this machine:\n\n");
+    struct meter_info meter[16];
+    int n = meters_probe(meter, COUNT_OF(meter));
+    struct str all = {0};
+    for (int i = 0; i < n; i++)
+        str_printf(&all, "  %-12s %s%s%s\n", meter[i].name, meter[i].what,
+                   meter[i].available ? "" : "; not available: ", meter[i].reason);
+    add_wrapped(out, str_text(&all), 15);
+    str_free(&all);
+}
+
+static void topic_cache(struct str *out)
+{
+    str_add(out,
+        "`run --cache CACHE` chooses what the simulator models: a preset, or levels from\n"
+        "L1 outwards, each as SIZE/WAYS/LINE, then options, all with commas between:\n"
+        "\n"
+        "  --cache 32K/8/64                        L1 alone\n"
+        "  --cache 32K/8/64,1M/16/64,28160K/11/64  three levels\n"
+        "  --cache 32K/8/64/plru,1M/16/64/inclusive    tree-PLRU; L2 includes L1\n"
+        "  --cache zen3,prefetch=stride:2          a preset with a prefetcher\n"
+        "  --cache host,levels=1                   this machine's L1\n"
+        "\n"
+        "After a level: /lru, /plru or /random, /inclusive. Options:\n"
+        "\n"
+        "  replace=lru|plru|random    of every level\n"
+        "  prefetch=none              the default\n"
+        "  prefetch=next              a miss also fetches the next line\n"
+        "  prefetch=lines:N           a miss fetches N lines, itself and those behind it\n"
+        "  prefetch=stride:D:C        a step of one access, seen again C times, fetches D\n"
+        "  levels=N                   the first N levels of a preset\n"
+        "  seed=N                     of random replacement\n"
+        "\n"
+        "Prefetchers work at L1 and stay inside a page of 4 KiB. Caches write back and\n"
+        "allocate on a write. Presets:\n\n");
+    struct str all = {0};
+    for (int i = 0; i < cache_preset_count; i++)
+        str_printf(&all, "  %-11s %s%s%s\n", cache_preset[i].name, cache_preset[i].text,
+                   cache_preset[i].text[0] ? "; " : "", cache_preset[i].what);
+    add_wrapped(out, str_text(&all), 14);
+    str_free(&all);
+}
+
+static void topic_experts(struct str *out)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct str list = {0};
+    struct err e;
+    str_add(out,
+        "An expert is a schedule that leaves the sizes open: a YAML file in\n"
+        "sessions/experts. A rule in it orders its tilings, without measuring.\n"
+        "\n"
+        "  tilescope expert 'OPERATOR'             print the steps of the best one\n"
+        "  tilescope expert 'OPERATOR' --search 8  measure 8, take the fastest\n"
+        "  :expert, or X on the screen             the best one, as steps\n"
+        "  :expert 2, or 02X                       the second best\n"
+        "\n"
+        "On the bare operator the steps go where you are, else on a new branch.\n\n");
+    if (!experts_read(a, &all, &e))
+        str_printf(&list, "  none: %s\n", e.text);
+    for (int i = 0; i < all.n; i++) {
+        const struct expert *x = all.item[i];
+        str_printf(&list, "%s%s, for", i ? "\n" : "", x->id);
+        for (int f = 0; f < x->n_families; f++)
+            str_printf(&list, " %s", x->family[f]);
+        str_printf(&list, "\n  %s\n", x->title);
+    }
+    add_wrapped(out, str_text(&list), 2);
+    str_free(&list);
+    arena_free(a);
+}
+
+struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };
+static const struct topic topics[] = {
+#define TOPIC(name, summary, text) {name, summary, text, NULL},
+#define TOPIC_MADE(name, summary, print) {name, summary, NULL, print},
+#include "app/views/help.def"
+#undef TOPIC
+#undef TOPIC_MADE
+};
+
+const char *help_topic_name(int i)
+{
+    return i < COUNT_OF(topics) ? topics[i].name : NULL;
+}
+
+const char *help_topic_summary(int i)
+{
+    return i < COUNT_OF(topics) ? topics[i].summary : NULL;
+}
+
+void help_usage(struct str *out)
+{
+    str_add(out,
+        "usage: tilescope [options]                  open the screen on a start page\n"
+        "       tilescope OPERATOR NAME=VALUE...     open the screen on an operator\n"
+        "       tilescope SESSION.yaml               open the screen on a session\n"
+        "       tilescope COMMAND ...\n\ncommands:\n");
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        str_printf(out, "  %-9s %s\n", cmd_info[i].name, cmd_info[i].summary);
+    str_add(out,
+        "\nSESSION is a file (- is standard input) or an operator:\n"
+        "  tilescope run sessions/examples/r18-conv1-nhwo.yaml\n"
+        "  tilescope show 'gmm m=128 k=64 n=96' --what nest\n"
+        "\n`tilescope COMMAND --help` has the options, `tilescope help` the topics.\n");
+}
+
+static void print_options(struct str *out, enum cmd cmd)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const struct opt_info *o = &opt_info[i];
+        if (!(o->commands & (1 << cmd)))
+            continue;
+        struct str left = {0};
+        if (o->letter)
+            str_printf(&left, "-%c, ", o->letter);
+        bool listed = o->operand && o->operand[0] == '[' && strchr(o->operand, ',');
+        str_printf(&left, "--%s%s%s", o->name, o->operand ? " " : "",
+                   listed ? "[A,B]" : o->operand ? o->operand : "");
+        str_printf(out, "  %-24s %s\n", str_text(&left), o->help);
+        str_free(&left);
+    }
+}
+
+void help_command(struct str *out, enum cmd cmd)
+{
+    const struct cmd_info *c = &cmd_info[cmd];
+    if (cmd == CMD_SCREEN) {
+        help_usage(out);
+        str_add(out, "\noptions of the screen:\n");
+    } else {
+        str_printf(out, "usage: tilescope %s%s%s [options]\n\n%s\n\noptions:\n", c->name,
+                   c->operands[0] ? " " : "", c->operands, c->detail);
+    }
+    print_options(out, cmd);
+    if (cmd == CMD_RUN)
+        str_add(out,
+            "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad\n"
+            "file, 3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
+}
+
+static void print_param(struct str *out, const struct op_param *p)
+{
+    struct str line = {0};
+    str_printf(&line, "  %-5s %s", p->name, p->help);
+    if (p->def == OP_REQUIRED) {
+        str_add(&line, "; required");
+    } else if (p->def != OP_UNSET) {
+        str_add(&line, "; default ");
+        op_param_print(&line, p, p->def);
+    }
+    if (!p->words)
+        str_printf(&line, " (%lld to %lld)", (long long)p->min, (long long)p->max);
+    for (int i = 0; p->words && p->words[i]; i++)
+        str_printf(&line, "%s%s", i ? " " : " (", p->words[i]);
+    str_add(&line, p->words ? ")\n" : "\n");
+    add_wrapped(out, str_text(&line), 8);
+    str_free(&line);
+}
+
+static void print_operator(struct str *out, const struct op_family *op)
+{
+    str_printf(out, "%s: %s\n\n", op->name, op->title);
+    add_wrapped(out, op->help, 0);
+    str_add(out, "\nparameters:\n");
+    for (int i = 0; i < op->n_params; i++)
+        print_param(out, &op->params[i]);
+    str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
+}
+
+static void print_list(struct str *out)
+{
+    help_usage(out);
+    str_add(out, "\ntopics (`tilescope help TOPIC`):\n");
+    for (int i = 0; i < COUNT_OF(topics); i++)
+        str_printf(out, "  %-9s %s\n", topics[i].name, topics[i].summary);
+    str_add(out, "\noperators (`tilescope help OPERATOR`):\n");
+    struct str names = {0};
+    for (int i = 0; i < ops_count(); i++)
+        str_printf(&names, "%s%s", i ? " " : "  ", ops_get(i)->name);
+    str_add(&names, "\n");
+    add_wrapped(out, str_text(&names), 2);
+    str_free(&names);
+}
+
+static bool no_topic(const char *word, struct err *e)
+{
+    VEC(const char *) name = {0};
+    for (int i = 0; i < COUNT_OF(topics); i++)
+        vec_push(&name, topics[i].name);
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
+        vec_push(&name, cmd_info[i].name);
+    for (int i = 0; i < ops_count(); i++)
+        vec_push(&name, ops_get(i)->name);
+    const char *near = str_nearest(word, name.data, name.len);
+    vec_free(&name);
+    err_set(e, ERR_NAME, "no help on '%s'", word);
+    if (near)
+        err_fix(e, "tilescope help %s", near);
+    else
+        err_fix(e, "tilescope help lists the topics");
+    return false;
+}
+
+/* A strategy of the tuner is explained where they all are. */
+static const char *topic_of(const char *word)
+{
+    for (int i = 0; i < strategy_count(); i++)
+        if (streq(word, strategy_get(i)->name))
+            return "tune";
+    return word;
+}
+
+bool help_topic(struct str *out, const char *topic, struct err *e)
+{
+    if (!topic) {
+        print_list(out);
+        return true;
+    }
+    topic = topic_of(topic);
+    for (int i = 0; i < COUNT_OF(topics); i++) {
+        if (!streq(topics[i].name, topic))
+            continue;
+        if (topics[i].print)
+            topics[i].print(out);
+        else
+            str_add(out, topics[i].text);
+        return true;
+    }
+    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++) {
+        if (streq(cmd_info[i].name, topic)) {
+            help_command(out, (enum cmd)i);
+            return true;
+        }
+    }
+    const struct op_family *op = ops_find(topic);
+    if (!op)
+        return no_topic(topic, e);
+    print_operator(out, op);
+    return true;
+}

@@ -1,0 +1,317 @@
+#include "app/views/tui.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "app/model/job.h"
+#include "app/model/model.h"
+#include "app/ui/signals.h"
+#include "app/ui/term.h"
+#include "kernels/base/file.h"
+
+#define EXIT_ENVIRONMENT 3
+#define TICK_MS 100
+#define PROMPT_FILE_MAX 100000           /* bytes */
+
+static volatile sig_atomic_t told_to_stop;       /* the signal, or 0 */
+static int wake_fd = -1;                 /* written to then: the loop may be about to wait */
+
+static void on_signal(int sig)
+{
+    const uint64_t one = 1;
+    int before = errno;
+    told_to_stop = sig;
+    if (write(wake_fd, &one, sizeof one) < 0)
+        told_to_stop = sig;
+    errno = before;
+}
+
+/* While a key is worked on for long nobody reads keys: then Ctrl-C is a signal.  The first one is
+ * the key all the same, afterwards; the second one ends the program. */
+#define LONG_WORK_MS 300
+static volatile sig_atomic_t long_work, typed_interrupt;
+
+static void on_long_work(int sig)
+{
+    (void)sig;
+    long_work = 1;
+    term_interrupts(true);
+}
+
+static bool on_typed_interrupt(void)
+{
+    bool first = !typed_interrupt;
+    typed_interrupt = 1;
+    return first;
+}
+
+struct tui {
+    struct model *model;
+    struct terminal *term;
+    struct jobs *jobs;
+    struct grid grid;
+    struct term_event event;
+    int idle_fd;                         /* -1: nobody wants to know */
+    sigset_t waiting;                    /* the signal mask while waiting */
+    bool watched;
+    timer_t patience;                    /* if watched: tells of long work */
+};
+
+/* Starts what the model wishes for, cancels what it does not. True while anything runs. */
+static bool reconcile(struct tui *t)
+{
+    bool busy = false;
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        struct job_progress *p = &t->model->progress[lane];
+        struct wish w;
+        jobs_progress(t->jobs, (enum job_lane)lane, p);
+        bool wanted = model_wish(t->model, (enum job_lane)lane, &w);
+        bool right = p->running && wanted && p->kind == w.kind && p->tag == w.tag;
+        if (wanted && !right)
+            jobs_start(t->jobs, model_job(t->model, &w));
+        else if (!wanted && p->running)
+            jobs_cancel(t->jobs, (enum job_lane)lane);
+        jobs_progress(t->jobs, (enum job_lane)lane, p);
+        busy = busy || (p->busy && !(lane == LANE_TUNE && model_tune_waits(t->model)));
+    }
+    return busy;
+}
+
+static void take_results(struct tui *t)
+{
+    jobs_drain_fd(t->jobs);
+    for (struct job *j = jobs_take(t->jobs); j; j = jobs_take(t->jobs)) {
+        model_done(t->model, j);
+        job_free(j);
+    }
+}
+
+static void begin_work(struct tui *t)
+{
+    struct itimerspec at = {.it_value = {.tv_nsec = LONG_WORK_MS * 1000000L}};
+    if (t->watched)
+        timer_settime(t->patience, 0, &at, NULL);
+}
+
+/* True: Ctrl-C came meanwhile, and was done. */
+static bool end_work(struct tui *t)
+{
+    struct itimerspec never = {{0}, {0}};
+    if (t->watched)
+        timer_settime(t->patience, 0, &never, NULL);
+    if (long_work)
+        term_interrupts(false);
+    bool key = typed_interrupt;
+    long_work = typed_interrupt = 0;
+    if (key)
+        model_key(t->model, K_CTRL('c'));
+    return key;
+}
+
+static void resize(struct tui *t)
+{
+    int w, h;
+    term_size(t->term, &w, &h);
+    grid_resize(&t->grid, w, h);
+    model_resize(t->model, w, h);
+    model_refresh(t->model);
+}
+
+static void handle_input(struct tui *t)
+{
+    while (!t->model->out.quit && term_read(t->term, &t->event)) {
+        if (t->event.kind == TERM_RESIZE)
+            resize(t);
+        else if (t->event.kind == TERM_KEY)
+            model_key(t->model, t->event.key);
+        else if (t->event.kind == TERM_PASTE)
+            model_paste(t->model, str_text(&t->event.text));
+        else if (t->event.kind == TERM_MOUSE)
+            model_mouse(t->model, &t->event.mouse);
+    }
+}
+
+static void empty_outbox(struct tui *t)
+{
+    struct outbox *out = &t->model->out;
+    if (out->suspend) {
+        end_work(t);
+        term_suspend(t->term);
+        begin_work(t);
+        resize(t);
+    }
+    if (out->repaint)
+        term_repaint(t->term);
+    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
+        model_say_error(t->model, "this terminal takes no copy, or not one so long",
+                        "dump FILE and export FILE write files");
+    str_clear(&out->copy);
+    out->suspend = out->repaint = false;
+}
+
+static bool input_waits(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Waits for keys, results, or the next tick; false when the terminal is gone. */
+static bool wait_for_events(struct tui *t, bool busy)
+{
+    struct pollfd p[3] = {
+        {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN},
+        {.fd = wake_fd, .events = POLLIN},
+    };
+    if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
+        t->idle_fd = -1;
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
+    int n = ppoll(p, COUNT_OF(p), busy ? &tick : NULL, &t->waiting);
+    if (n < 0 && errno != EINTR)
+        return false;
+    if (n == 0)
+        model_tick(t->model);
+    return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void loop(struct tui *t)
+{
+    begin_work(t);
+    while (!t->model->out.quit && !told_to_stop) {
+        model_tune_look(t->model);
+        bool busy = reconcile(t);
+        model_draw(t->model, &t->grid);
+        term_draw(t->term, &t->grid);
+        if (!end_work(t) && !wait_for_events(t, busy))
+            return;
+        begin_work(t);
+        handle_input(t);
+        take_results(t);
+        empty_outbox(t);
+    }
+    end_work(t);
+}
+
+static int idle_descriptor(void)
+{
+    const char *text = getenv("TILESCOPE_IDLE_FD");
+    long long fd;
+    bool valid = text && str_to_int64(text, 3, 1023, &fd) && fcntl((int)fd, F_GETFD) >= 0;
+    return valid ? (int)fd : -1;
+}
+
+static void watch_work(struct tui *t)
+{
+    struct sigaction act = {.sa_handler = on_long_work, .sa_flags = SA_RESTART};
+    struct sigevent tell = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGVTALRM, &act, NULL);
+    t->watched = timer_create(CLOCK_MONOTONIC, &tell, &t->patience) == 0;
+}
+
+/* A resized window is noticed only while the loop waits: curses is not asked in between. */
+static void catch_signals(sigset_t *waiting)
+{
+    sigset_t ours;
+    wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    signals_catch(&(struct signals){.told = on_signal, .last = term_rescue,
+                                    .key = on_typed_interrupt});
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &ours, waiting);
+}
+
+/* Lines typed at the prompt are kept between sessions. */
+static bool history_path_of(struct str *out)
+{
+    struct err ignored;
+    bool ok = dir_state(out, &ignored);
+    str_add(out, "/prompt");
+    return ok;
+}
+
+static void load_prompt(struct prompt *p)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    char *rest = NULL;
+    if (history_path_of(&path)
+        && file_read_regular(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
+        char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
+        for (; line; line = strtok_r(NULL, "\n", &rest))
+            prompt_remember(p, line);
+    }
+    str_free(&path);
+    str_free(&text);
+}
+
+static void save_prompt(const struct prompt *p)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    for (int i = 0; i < p->history.len; i++)
+        str_printf(&text, "%s\n", p->history.data[i]);
+    if (text.len > 0 && history_path_of(&path))
+        file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
+    str_free(&path);
+    str_free(&text);
+}
+
+static int refuse(struct tui *t, struct session *s, const struct err *e)
+{
+    pthread_sigmask(SIG_SETMASK, &t->waiting, NULL);
+    fprintf(stderr, "tilescope: %s\n", e->text);
+    if (e->fix[0])
+        fprintf(stderr, "  %s\n", e->fix);
+    session_free(s);
+    return EXIT_ENVIRONMENT;
+}
+
+int tui_run(struct session *s, const struct tui_opts *o)
+{
+    struct tui t = {.idle_fd = idle_descriptor()};
+    struct err e;
+    if (t.idle_fd >= 0)
+        fcntl(t.idle_fd, F_SETFD, FD_CLOEXEC);
+    catch_signals(&t.waiting);
+    if (!term_open(o, &t.term, &e))
+        return refuse(&t, s, &e);
+    signals_block(true);                 /* the jobs' threads are not to be disturbed */
+    bool open = jobs_open(&t.jobs, &e);
+    signals_block(false);
+    if (!open) {
+        term_close(t.term);
+        return refuse(&t, s, &e);
+    }
+    bool unicode = term_unicode(t.term);
+    t.model = model_new(s, o, unicode);
+    t.model->letters = !term_colours(t.term);
+    grid_open(&t.grid, 80, 24, unicode);
+    resize(&t);
+    watch_work(&t);
+    load_prompt(&t.model->prompt);
+    loop(&t);
+    term_close(t.term);
+    save_prompt(&t.model->prompt);
+    if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
+        fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
+    else
+        model_discard(t.model);
+    if (t.model->tuner.out)
+        fprintf(stderr, "The tuner was stopped; t goes on with it the next time.\n");
+    jobs_close(t.jobs);
+    if (t.watched)
+        timer_delete(t.patience);
+    model_free(t.model);
+    grid_close(&t.grid);
+    str_free(&t.event.text);
+    pthread_sigmask(SIG_SETMASK, &t.waiting, NULL);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* What a search found, on a canvas: a dot per trial at its latency, coloured by the layout of the
+ * output, and the best so far as a line.  From a struct tune_view alone. */
+#ifndef TS_APP_TUNE_PLOT_H
+#define TS_APP_TUNE_PLOT_H
+#include "app/ui/canvas.h"
+#include "explorer/tune/view.h"
+
+#define TUNE_PLOT_MIN_W 24
+#define TUNE_PLOT_MIN_H 6
+#define FAMILIES_TOLD_APART 5             /* the best ones; the others look alike */
+
+/* The arms of the same layout of the output, together. */
+struct tune_family { const char *text; int trials, failed; double best_ms; };
+/* Those that were tried, best first; of_arm: the family of each arm, -1: not tried. */
+struct tune_families { int n; const struct tune_family *family; const int *of_arm; };
+struct tune_families tune_families(struct arena *a, const struct tune_view *v);
+/* 'a' is the best one; '.' those that are not told apart. */
+char family_letter(int family);
+enum style family_style(int family);
+
+struct tune_plot_look {
+    bool letters;                         /* instead of dots: where there are no colours */
+    bool whole;                           /* it goes no further: x ends at the last trial */
+    int selected;                         /* a trial to mark, or -1 */
+};
+/* Failed trials are at the upper edge; the start's latency is a dashed line, and so is the
+ * beginning of the loop-only stage. */
+void tune_plot(struct canvas *c, const struct tune_view *v, const struct tune_families *f,
+               const struct tune_plot_look *look);
+#endif

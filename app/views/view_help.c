@@ -1,0 +1,361 @@
+/* The help overlay: what every key does where the cursor is, then every other key, then every step
+ * and command.  Typing filters; Enter runs the selected row.  It shows keys.def, step.def and the
+ * command tables; there is no other text to keep in step. */
+#include <stdio.h>
+#include <string.h>
+#include "app/model/appcmd.h"
+#include "app/views/help.h"
+#include "app/ui/text.h"
+#include "app/views/view.h"
+
+/* Ids of rows: bindings, rows of command_help, app commands, topics. */
+enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000, ID_TOPIC = 3000 };
+
+static bool passes(const struct model *m, const char *a, const char *b, const char *c)
+{
+    const char *f = str_text(&m->filter);
+    return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
+}
+
+/* Why a row of the menu cannot run; NULL when it can, and in the list of all keys. */
+static const char *why_not(const struct model *m, int id)
+{
+    return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
+}
+
+static void put_row(const struct model *m, struct doc *d, const char *left, int left_width,
+                    const char *help, int width, int id)
+{
+    const char *why = why_not(m, id);
+    struct str cell = {0};
+    text_fit(&cell, left, left_width);
+    doc_put(d, why ? STYLE_DIM : STYLE_KEY, str_text(&cell));
+    str_clear(&cell);
+    text_fit(&cell, why ? why : help, width - left_width - 3);
+    doc_printf(d, why ? STYLE_DIM : STYLE_PLAIN, " %s", str_text(&cell));
+    doc_end(d)->id = id;
+    str_free(&cell);
+}
+
+static void put_heading(struct doc *d, const char *text, bool *done)
+{
+    if (*done)
+        return;
+    *done = true;
+    if (d->lines.len > 0)
+        doc_line(d, STYLE_PLAIN, "");
+    doc_line(d, STYLE_STRONG, text);
+}
+
+/* Does it do something to the program, rather than move around? */
+static bool is_deed(const struct binding *b)
+{
+    return b->line[0] != 0;
+}
+
+int view_help_rows(const struct model *m)
+{
+    int n = 0;
+    for (int i = 0; i < binding_count(); i++)
+        n += binding_get(i)->context == m->help_chain[0] && is_deed(binding_get(i));
+    return n;
+}
+
+void view_help_title(const struct model *m, struct str *out)
+{
+    const struct stage *s;
+    int axis, t = layout_tensor(m);
+    if (m->topic[0])
+        str_printf(out, "Help: %s", m->topic);
+    else if (!m->help_menu)
+        str_add(out, "Keys and commands");
+    else if (m->help_chain[0] == KEYS_NEST && nest_loop(m, &s, &axis))
+        str_printf(out, "Loop %s of %s", s->axis[axis].name, s->name);
+    else if (m->help_chain[0] == KEYS_LAYOUT && t >= 0)
+        str_printf(out, "Layout of %s", model_program(m)->graph->tensor[t].name);
+    else
+        str_add(out, key_context_title[m->help_chain[0]]);
+}
+
+static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
+{
+    bool heading = false;
+    for (int i = 0; i < binding_count(); i++) {
+        const struct binding *b = binding_get(i);
+        if (b->context != c || !passes(m, b->keys, b->help, b->line))
+            continue;
+        if (m->help_menu && !is_deed(b))
+            continue;
+        if (!m->help_menu)
+            put_heading(d, key_context_title[c], &heading);
+        put_row(m, d, b->keys, 14, b->help, width, ID_BINDING + i);
+    }
+}
+
+static bool in_chain(const struct model *m, enum key_context c)
+{
+    for (int i = 0; i < m->help_n; i++)
+        if (m->help_chain[i] == c)
+            return true;
+    return false;
+}
+
+static void put_commands(const struct model *m, struct doc *d, int width)
+{
+    struct str text = {0};
+    struct command_row row;
+    bool heading = false;
+    int i = 0, left = width >= 100 ? 44 : width / 2 - 4;
+    command_help(&text);
+    for (const char *p = str_text(&text); command_row_next(&p, &row); i++) {
+        if (!passes(m, row.left, row.help, ""))
+            continue;
+        put_heading(d, "Steps and commands, typed behind :", &heading);
+        put_row(m, d, row.left, left, row.help, width, ID_COMMAND + i);
+    }
+    str_free(&text);
+    for (int k = 0; k < APP_COUNT; k++) {
+        const struct app_info *a = app_info((enum app_command)k);
+        char name[160];
+        snprintf(name, sizeof name, "%s%s%s", a->name, a->syntax[0] ? " " : "", a->syntax);
+        if (!passes(m, name, a->help, ""))
+            continue;
+        put_heading(d, "Steps and commands, typed behind :", &heading);
+        put_row(m, d, name, left, a->help, width, ID_APP + k);
+    }
+}
+
+/* The topics of `tilescope help`: their names, or the rows that the filter asks for. */
+static void put_topics(const struct model *m, struct doc *d, int width)
+{
+    struct str names = {0};
+    bool heading = false;
+    str_add(&names, "Topics, to read with :help NAME:");
+    for (int i = 0; help_topic_name(i); i++) {
+        str_printf(&names, " %s", help_topic_name(i));
+        if (m->filter.len == 0 || !passes(m, help_topic_name(i), help_topic_summary(i), ""))
+            continue;
+        put_heading(d, "Topics", &heading);
+        put_row(m, d, help_topic_name(i), 14, help_topic_summary(i), width, ID_TOPIC + i);
+    }
+    for (int i = 0; i < ops_count(); i++)
+        str_printf(&names, " %s", ops_get(i)->name);
+    if (m->filter.len == 0)
+        doc_wrap(d, STYLE_DIM, str_text(&names), width - 2, 2);
+    str_free(&names);
+}
+
+static void put_topic(const struct model *m, struct doc *d, int width)
+{
+    struct str text = {0};
+    struct err ignored;
+    if (help_topic(&text, m->topic, &ignored))
+        doc_source(d, str_text(&text), NULL, width - 2);
+    str_free(&text);
+}
+
+static bool is_topic(const char *word)
+{
+    for (int i = 0; help_topic_name(i); i++)
+        if (streq(help_topic_name(i), word))
+            return true;
+    return ops_find(word) != NULL;
+}
+
+void view_help_build(struct model *m, struct pane_doc *p, int width)
+{
+    struct doc *d = &p->doc;
+    doc_clear(d);
+    d->is_pager = m->topic[0] != 0;
+    d->is_list = !d->is_pager;
+    if (d->is_pager) {
+        put_topic(m, d, width);
+        return;
+    }
+    if (!m->help_menu)
+        put_topics(m, d, width);
+    for (int i = 0; i < m->help_n; i++)
+        put_context(m, d, m->help_chain[i], width);
+    for (int c = 0; c < KEYS_COUNT && !m->help_menu; c++)
+        if (!in_chain(m, (enum key_context)c))
+            put_context(m, d, (enum key_context)c, width);
+    if (!m->help_menu)
+        put_commands(m, d, width);
+    if (d->lines.len == 0)
+        doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
+}
+
+static void show_topic(struct model *m, const char *name)
+{
+    snprintf(m->topic, sizeof m->topic, "%s", name);
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+void model_open_help(struct model *m, const char *what)
+{
+    bool topic = is_topic(what);
+    model_forget_menu(m);
+    m->overlay = OVERLAY_NONE;
+    m->help_n = model_contexts(m, m->help_chain);
+    m->help_menu = false;
+    m->overlay = OVERLAY_HELP;
+    str_clear(&m->filter);
+    str_add(&m->filter, topic ? "" : what);
+    show_topic(m, topic ? what : "");
+}
+
+/* A key runs if it means something where help was opened; a command goes to the prompt, to be
+ * completed. */
+static void run_row(struct model *m, int id)
+{
+    struct str line = {0}, text = {0};
+    struct command_row row;
+    if (id >= ID_TOPIC) {
+        show_topic(m, help_topic_name(id - ID_TOPIC));
+        return;
+    }
+    if (why_not(m, id)) {
+        model_say_error(m, why_not(m, id), "");
+        return;
+    }
+    m->overlay = OVERLAY_NONE;
+    if (id < ID_COMMAND) {
+        const struct binding *b = binding_get(id - ID_BINDING);
+        if (in_chain(m, b->context))
+            model_perform(m, b);
+        else
+            model_info(m, "%s works here: %s", b->keys, key_context_title[b->context]);
+        return;
+    }
+    command_help(&text);
+    const char *p = str_text(&text);
+    for (int i = ID_COMMAND; id < ID_APP && i <= id; i++)
+        if (command_row_next(&p, &row) && i == id)
+            str_printf(&line, "%s ", row.name);
+    if (id >= ID_APP)
+        str_printf(&line, "%s ", app_info((enum app_command)(id - ID_APP))->name);
+    prompt_open(&m->prompt, ':', str_text(&line));
+    str_free(&text);
+    str_free(&line);
+}
+
+static void edit_filter(struct model *m, int key)
+{
+    char utf8[5];
+    if (key == K_CTRL('u') || key == K_CTRL('w'))
+        str_clear(&m->filter);
+    else if (key == K_BACKSPACE || key == K_CTRL('h'))
+        while (m->filter.len > 0 && (m->filter.data[--m->filter.len] & 0xC0) == 0x80)
+            ;
+    else if (key >= ' ' && key < K_UP)
+        str_add_n(&m->filter, utf8, (size_t)utf8_put(utf8, (uint32_t)key));
+    if (m->filter.data)
+        m->filter.data[m->filter.len] = 0;
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+/* The line that a key stands for, without the marks of what is filled in. */
+static void put_pattern(struct str *out, const char *line)
+{
+    for (const char *p = line; *p; p++)
+        if (*p != '%')
+            str_add_char(out, *p);
+}
+
+static void hint_for(int id, struct str *out)
+{
+    struct str text = {0};
+    struct command_row row;
+    if (id >= ID_TOPIC) {
+        str_printf(out, "help %s: %s", help_topic_name(id - ID_TOPIC),
+                   help_topic_summary(id - ID_TOPIC));
+        return;
+    }
+    if (id >= ID_APP) {
+        const struct app_info *a = app_info((enum app_command)(id - ID_APP));
+        str_printf(out, "%s %s: %s", a->name, a->syntax, a->help);
+        return;
+    }
+    command_help(&text);
+    const char *p = str_text(&text);
+    for (int i = ID_COMMAND; i <= id; i++)
+        if (command_row_next(&p, &row) && i == id)
+            str_printf(out, "%s: %s", row.left, row.help);
+    str_free(&text);
+}
+
+void view_help_hint(const struct model *m, struct str *out)
+{
+    const struct line *l = doc_at(&m->pane[DOC_HELP].doc, &m->pane[DOC_HELP].scroll);
+    if (!l || l->id < 0)
+        return;
+    if (l->id >= ID_COMMAND) {
+        hint_for(l->id, out);
+        return;
+    }
+    if (why_not(m, l->id)) {
+        str_add(out, why_not(m, l->id));
+        return;
+    }
+    const struct binding *b = binding_get(l->id - ID_BINDING);
+    if (b->line[0]) {
+        binding_key(out, b);
+        str_add(out, b->action == ACTION_ASK ? " begins  :" : " is  :");
+        put_pattern(out, b->line);
+    }
+}
+
+/* In the menu of actions a key does at once what its row says. */
+static bool menu_key(struct model *m, int key)
+{
+    bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
+    const struct binding *b = binding_find(m->help_chain, m->help_n, key);
+    if (!m->help_menu || fixed || !b || m->filter.len > 0)
+        return false;
+    m->overlay = OVERLAY_NONE;
+    model_perform(m, b);
+    return true;
+}
+
+/* A topic is read, not searched: false for the keys that it shares with the list. */
+static bool topic_key(struct model *m, int key)
+{
+    struct pane_doc *p = &m->pane[DOC_HELP];
+    if (!m->topic[0])
+        return false;
+    if (key == K_BACKSPACE || key == K_LEFT || key == K_CTRL('h'))
+        show_topic(m, "");
+    else if (key == 'j' || key == 'k')
+        scroll_by(&p->doc, &p->scroll, key == 'j' ? 1 : -1, p->height);
+    else if (key == ' ')
+        scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
+    else
+        return key >= ' ' && key < K_UP && key != 'q' && key != '?';
+    return true;
+}
+
+void view_help_key(struct model *m, int key)
+{
+    model_info(m, "%s", "");
+    if (topic_key(m, key) || menu_key(m, key))
+        return;
+    struct pane_doc *p = &m->pane[DOC_HELP];
+    int page = p->height > 1 ? p->height - 1 : 1;
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
+        || ((key == 'q' || key == '?') && m->filter.len == 0);
+    if (leave)
+        m->overlay = OVERLAY_NONE;
+    else if (key == K_ENTER && l && l->id >= 0)
+        run_row(m, l->id);
+    else if (key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n'))
+        scroll_by(&p->doc, &p->scroll, key == K_UP || key == K_CTRL('p') ? -1 : 1, p->height);
+    else if (key == K_PGUP || key == K_PGDN)
+        scroll_by(&p->doc, &p->scroll, key == K_PGUP ? -page : page, p->height);
+    else if (key == K_HOME || key == K_END)
+        scroll_to(&p->doc, &p->scroll, key == K_HOME ? 0 : p->doc.lines.len - 1, p->height);
+    else
+        edit_filter(m, key);
+}

@@ -1,0 +1,87 @@
+/* The layouts: for each tensor how it lies in memory.  The keys of this view act on the tensor the
+ * cursor is in. */
+#include <stdio.h>
+#include <string.h>
+#include "app/views/view.h"
+
+#define PICTURE_LINES 16                 /* of memory, of each tensor: 1 KiB shows the pattern */
+
+/* The cursor's tensor and how far below the tensor's heading it is. */
+struct place { char tensor[64]; int below; };
+
+static struct place place_of(const struct pane_doc *p)
+{
+    struct place at = {.tensor = ""};
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (!l || !l->stage)
+        return at;
+    snprintf(at.tensor, sizeof at.tensor, "%s", l->stage);
+    for (int i = p->scroll.cursor - 1; i >= 0; i--, at.below++)
+        if (!p->doc.lines.data[i].stage || !streq(p->doc.lines.data[i].stage, at.tensor))
+            break;
+    return at;
+}
+
+static void add_tensor(struct doc *d, const struct program *prog, int t, int width)
+{
+    const char *name = prog->graph->tensor[t].name;
+    struct str text = {0};
+    if (t > 0)
+        doc_line(d, STYLE_PLAIN, "")->stage = prog->graph->tensor[t - 1].name;
+    layout_draw(&text, prog->pool, prog->layout[t], width - 1, PICTURE_LINES);
+    int first = d->lines.len;
+    doc_source(d, str_text(&text), NULL, 0);
+    str_free(&text);
+    for (int i = first; i < d->lines.len; i++) {
+        struct line *l = &d->lines.data[i];
+        l->stage = name;
+        if (i > first)
+            continue;
+        const char *at = strstr(l->text, name);
+        struct item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name)};
+        memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
+        l->item = ARENA_DUP(d->arena, &item, 1);
+        l->n_items = 1;
+    }
+}
+
+void view_layout_build(struct model *m, struct pane_doc *p, int width)
+{
+    const struct program *prog = model_program(m);
+    bool first_look = p->doc.lines.len == 0;
+    struct place at = place_of(p);
+    doc_clear(&p->doc);
+    if (first_look)
+        snprintf(at.tensor, sizeof at.tensor, "%s", prog->stage[prog->graph->main_node]->name);
+    for (int t = 0; t < prog->graph->n_tensors; t++) {
+        int first = p->doc.lines.len + (t > 0);
+        add_tensor(&p->doc, prog, t, width);
+        int last = p->doc.lines.len - 1;
+        if (streq(prog->graph->tensor[t].name, at.tensor))
+            p->scroll.cursor = first + at.below < last ? first + at.below : last;
+        if (first_look)
+            p->scroll.top = p->scroll.cursor;
+    }
+}
+
+int layout_tensor(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_LAYOUT];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    return m->session && l && l->stage ? graph_tensor(model_program(m)->graph, l->stage) : -1;
+}
+
+void view_layout_hint(const struct model *m, struct str *out)
+{
+    int t = layout_tensor(m);
+    struct str notation = {0};
+    if (t < 0)
+        return;
+    const struct layout *l = model_program(m)->layout[t];
+    if (layout_notation(l, &notation))
+        str_printf(out, "tensor %s, stored as %s. ", l->tensor->name, str_text(&notation));
+    else
+        str_printf(out, "tensor %s. ", l->tensor->name);
+    str_add(out, "Enter lists what can be done.");
+    str_free(&notation);
+}

@@ -1,0 +1,202 @@
+/* The loop nest: every loop on it is a word the cursor can stand on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/views/view.h"
+
+/* Where the cursor was, in words that survive a step. */
+struct place { char stage[64], axis[64]; int line; };
+
+static struct place place_of(const struct pane_doc *p)
+{
+    struct place at = {.line = p->scroll.cursor};
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (l && l->stage)
+        snprintf(at.stage, sizeof at.stage, "%s", l->stage);
+    if (l && p->scroll.item < l->n_items)
+        snprintf(at.axis, sizeof at.axis, "%s", l->item[p->scroll.item].name);
+    return at;
+}
+
+/* How well axis a continues the loop that was called old: itself, a part of it, what it was a part
+ * of. */
+static int kinship(const char *a, const char *old)
+{
+    size_t n = strlen(old), k = strlen(a);
+    if (strcaseeq(a, old))
+        return 3;
+    if (strncasecmp(a, old, n) == 0 && (a[n] == '.' || a[n] == '_'))
+        return 2;
+    return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
+}
+
+/* The same loop if it still exists, else the nearest relative, else the same line.  Of several
+ * places (a reduction has its loops twice) the nearest to where the cursor was. */
+static void restore_place(struct pane_doc *p, const struct place *at)
+{
+    int best = 0;
+    p->scroll.cursor = at->line;
+    for (int i = 0; i < p->doc.lines.len && at->axis[0]; i++) {
+        const struct line *l = &p->doc.lines.data[i];
+        for (int k = 0; k < l->n_items; k++) {
+            bool same_stage = l->stage && streq(l->stage, at->stage);
+            int score = same_stage ? kinship(l->item[k].name, at->axis) : 0;
+            bool nearer = abs(i - at->line) < abs(p->scroll.cursor - at->line);
+            if (score > best || (score == best && best > 0 && nearer)) {
+                best = score;
+                p->scroll.cursor = i;
+                p->scroll.item = k;
+            }
+        }
+    }
+}
+
+static bool is_worth_a_look(const struct program *prog, const char *stage, const char *axis)
+{
+    int s = program_stage(prog, stage), a = s >= 0 ? stage_axis(prog->stage[s], axis) : -1;
+    return a >= 0 && prog->stage[s]->axis[a].extent > 1;
+}
+
+/* To the first loop of a stage that does loop; what is above it is scrolled away if the rest fills
+ * the pane. */
+static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
+{
+    for (int i = 0; i < p->doc.lines.len; i++) {
+        const struct line *l = &p->doc.lines.data[i];
+        if (l->n_items == 0 || !l->stage || !streq(l->stage, stage))
+            continue;
+        p->scroll = (struct scroll){.cursor = i, .top = i};
+        while (p->scroll.item + 1 < l->n_items
+               && !is_worth_a_look(prog, stage, l->item[p->scroll.item].name))
+            p->scroll.item++;
+        return;
+    }
+}
+
+/* The axis that a printed variable stands for: of its own stage, or of the one it is computed
+ * in. */
+static const char *axis_name(const struct program *prog, int node, const char *var)
+{
+    int axis = stage_axis(prog->stage[node], var);
+    if (axis >= 0)
+        return prog->stage[node]->axis[axis].name;
+    for (int i = 0; i < prog->graph->n_nodes; i++) {
+        axis = stage_axis(prog->stage[i], var);
+        if (axis >= 0)
+            return prog->stage[i]->axis[axis].name;
+    }
+    return NULL;
+}
+
+/* The loop variables in a printed row, as words to select.  *in_names: the list of names is not
+ * over yet. */
+static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
+                       bool *in_names)
+{
+    VEC(struct item) items = {0};
+    size_t at = strspn(l->text, " ");
+    if (str_starts(l->text + at, "for ")) {
+        *in_names = true;
+        at += 4;
+    }
+    while (*in_names && l->text[at]) {
+        size_t n = strcspn(l->text + at, ", ");
+        char *var = arena_strndup(d->arena, l->text + at, n);
+        if (streq(var, "in"))
+            *in_names = false;
+        const char *axis = *in_names && n > 0 ? axis_name(prog, node, var) : NULL;
+        if (axis)
+            vec_push(&items, (struct item){axis, (int)at, (int)n});
+        at += n + strspn(l->text + at + n, ", ");
+    }
+    l->n_items = items.len;
+    l->item = items.len > 0 ? ARENA_DUP(d->arena, items.data, items.len) : NULL;
+    vec_free(&items);
+}
+
+static void add_line(struct model *m, struct doc *d, const struct tree_lines *lines, int i,
+                     int width)
+{
+    const struct program *prog = model_program(m);
+    int state = 0, node = lines->node[i];
+    bool in_names = false;
+    int first = doc_code(d, lines->text[i], colour_nest, &state, width - 1);
+    for (int row = first; row < d->lines.len; row++) {
+        struct line *l = &d->lines.data[row];
+        l->stage = node >= 0 ? prog->stage[node]->name : NULL;
+        if (lines->axis[i])
+            find_items(d, l, prog, node, &in_names);
+    }
+}
+
+/* A step was typed for another stage than the cursor's: there, on the loop it names if there is
+ * one. */
+static void go_to_step(const struct model *m, struct pane_doc *p)
+{
+    struct place at = {.line = p->scroll.cursor};
+    snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
+    snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
+    restore_place(p, &at);
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (!l || !l->stage || !streq(l->stage, at.stage))
+        first_place(p, model_program(m), at.stage);
+}
+
+void view_nest_build(struct model *m, struct pane_doc *p, int width)
+{
+    struct err e;
+    bool first = p->doc.lines.len == 0;
+    struct place at = place_of(p);
+    doc_clear(&p->doc);
+    const struct func *f = model_func(m, &e);
+    if (!f) {
+        doc_wrap(&p->doc, STYLE_BAD, e.text, width - 1, 0);
+        return;
+    }
+    struct tree_lines lines = func_lines(p->doc.arena, f);
+    for (int i = 0; i < lines.n; i++)
+        add_line(m, &p->doc, &lines, i, width);
+    if (first) {                         /* the operator itself, not its padding */
+        const struct program *prog = model_program(m);
+        first_place(p, prog, prog->stage[prog->graph->main_node]->name);
+    } else if (m->step_stage[0] && !streq(m->step_stage, at.stage)) {
+        go_to_step(m, p);
+    } else {
+        restore_place(p, &at);
+    }
+    m->step_stage[0] = 0;
+}
+
+bool nest_loop(const struct model *m, const struct stage **stage, int *axis)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const struct program *prog = model_program(m);
+    if (!prog || !l || l->n_items == 0 || !l->stage)
+        return false;
+    const char *name = l->item[p->scroll.item < l->n_items ? p->scroll.item : 0].name;
+    for (int i = 0; i < prog->graph->n_nodes; i++) {
+        *stage = prog->stage[i];
+        *axis = stage_axis(*stage, name);
+        if (streq((*stage)->name, l->stage) && *axis >= 0)
+            return true;
+    }
+    return false;
+}
+
+void view_nest_hint(const struct model *m, struct str *out)
+{
+    static const char *const how[] = {
+        "", ", shared among threads", ", in vector lanes", ", written out",
+    };
+    const struct stage *s;
+    int axis;
+    if (!nest_loop(m, &s, &axis)) {
+        str_add(out, "Up and Down move to a loop, Left and Right between the loops of a line.");
+        return;
+    }
+    const struct axis *a = &s->axis[axis];
+    str_printf(out, "loop %s of %s: %lld iteration%s%s%s. Enter lists what can be done.", a->name,
+               s->name, (long long)a->extent, a->extent == 1 ? "" : "s",
+               a->reduce ? ", summed over" : "", how[a->ann]);
+}

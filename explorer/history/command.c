@@ -1,0 +1,166 @@
+/* Runs command lines.  What a command takes is said once, in command.def; steps go to step.c. */
+#include "explorer/history/command.h"
+
+#include <limits.h>
+#include <string.h>
+#include "explorer/history/command_impl.h"
+
+static const struct command_info infos[] = {
+#define COMMAND(id, name, syntax, help) [COMMAND_##id] = { name, syntax, help },
+#include "explorer/history/command.def"
+#undef COMMAND
+};
+
+const struct command_info *command_info(enum command_id id)
+{
+    return &infos[id];
+}
+
+int command_find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (streq(infos[i].name, name))
+            return i;
+    return -1;
+}
+
+static bool error_at(struct err *e, const char *line, int col, int len)
+{
+    err_where(e, NULL, 0, col, line);
+    return err_at(e, col, len);
+}
+
+/* A step without its room ("split Conv O 4") is a step too: its error names the rooms. */
+static bool is_step(const char *word)
+{
+    for (int k = 0; k < STEP_KIND_COUNT; k++) {
+        const struct step_info *i = step_info((enum step_kind)k);
+        if (streq(i->room, word) || (i->verb[0] && streq(i->verb, word)))
+            return true;
+    }
+    return false;
+}
+
+/* The one word behind the command, NULL when it is left out and may be. */
+static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
+                          const struct step_word **out, struct err *e)
+{
+    const struct command_info *c = &infos[id];
+    bool takes = c->syntax[0] != '\0', optional = c->syntax[0] == '[';
+    if (n > 1 + takes) {
+        err_set(e, ERR_SYNTAX, "one word too many: \"%s\"", word[1 + takes].text);
+        err_fix(e, takes ? "%s %s" : "%s", c->name, c->syntax);
+        return error_at(e, line, word[1 + takes].col, word[1 + takes].len);
+    }
+    if (takes && !optional && n < 2) {
+        err_set(e, ERR_SYNTAX, "%s needs %s", c->name, c->syntax[0] == 'N' && c->syntax[1] == '\0'
+                ? "a step number" : "the name of a branch");
+        err_fix(e, "%s %s: %s", c->name, c->syntax, c->help);
+        return error_at(e, line, word[0].col + word[0].len, 1);
+    }
+    *out = n > 1 ? &word[1] : NULL;
+    return true;
+}
+
+static bool take_number(const char *line, const struct step_word *w, int missing, int *out,
+                        struct err *e)
+{
+    long long value = missing;
+    if (w && !str_to_int64(w->text, INT_MIN, INT_MAX, &value)) {
+        err_set(e, ERR_TYPE, "\"%s\" is not a number", w->text);
+        return error_at(e, line, w->col, w->len);
+    }
+    *out = (int)value;
+    return true;
+}
+
+static bool run_command(struct history *h, enum command_id id, const struct step_word *arg,
+                        int number, struct err *e)
+{
+    switch (id) {
+    case COMMAND_UNDO:   return history_undo(h, number, e);
+    case COMMAND_REDO:   return history_redo(h, number, e);
+    case COMMAND_GOTO:   return history_goto(h, number, e);
+    case COMMAND_BRANCH: return history_branch_new(h, arg->text, e);
+    case COMMAND_SWITCH: return history_branch_switch(h, arg->text, e);
+    case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);
+    case COMMAND_MEASURE: return true;
+    case COMMAND_COUNT: break;
+    }
+    UNREACHABLE();
+}
+
+static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,
+                      enum command_effect *effect, struct err *e)
+{
+    const struct step_word *arg = NULL;
+    int number = 0, id = command_find(word[0].text);
+    if (id < 0) {
+        *effect = EFFECT_APP;
+        return true;
+    }
+    bool numeric = id == COMMAND_UNDO || id == COMMAND_REDO || id == COMMAND_GOTO;
+    if (!take_argument((enum command_id)id, line, word, n, &arg, e)
+        || (numeric && !take_number(line, arg, 1, &number, e)))
+        return false;
+    if (!run_command(h, (enum command_id)id, arg, number, e))
+        return arg ? error_at(e, line, arg->col, arg->len)
+                   : error_at(e, line, word[0].col, word[0].len);
+    *effect = id == COMMAND_MEASURE ? EFFECT_MEASURE : EFFECT_STATE;
+    return true;
+}
+
+bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e)
+{
+    struct arena *a = arena_new();
+    const struct step_word *word;
+    enum command_effect done = EFFECT_NONE;
+    int n;
+    bool ok = words_split(a, line, &word, &n, e);
+    if (ok && n > 0 && is_step(word[0].text)) {
+        ok = history_apply(h, line, e);
+        done = EFFECT_STATE;
+    } else if (ok && n > 0) {
+        ok = run_words(h, line, word, n, &done, e);
+    }
+    arena_free(a);
+    if (ok)
+        *effect = done;
+    return ok;
+}
+
+const char *command_meant(const char *word)
+{
+    const char *candidate[STEP_KIND_COUNT + COMMAND_COUNT];
+    int n = 0;
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        candidate[n++] = step_info((enum step_kind)k)->room;
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        candidate[n++] = infos[c].name;
+    return str_nearest(word, candidate, n);
+}
+
+static void help_row(struct str *out, const char *left, const char *help)
+{
+    size_t n = strlen(left);
+    str_add(out, left);
+    str_repeat(out, ' ', n < 44 ? (int)(44 - n) : 2);
+    str_printf(out, "%s\n", help);
+}
+
+void command_help(struct str *out)
+{
+    struct str left = {0};
+    for (int k = 0; k < STEP_KIND_COUNT; k++) {
+        const struct step_info *i = step_info((enum step_kind)k);
+        str_clear(&left);
+        str_printf(&left, "%s%s%s %s", i->room, i->verb[0] ? " " : "", i->verb, i->syntax);
+        help_row(out, str_text(&left), i->help);
+    }
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        str_clear(&left);
+        str_printf(&left, "%s%s%s", infos[c].name, infos[c].syntax[0] ? " " : "", infos[c].syntax);
+        help_row(out, str_text(&left), infos[c].help);
+    }
+    str_free(&left);
+}

@@ -1,0 +1,350 @@
+/* Completion.  The syntax column of step.def says what may stand at a place (T a tensor, D a
+ * dimension, F a factor, key= an option); the current program says which of those there are. */
+#include "explorer/history/command.h"
+
+#include <string.h>
+#include <strings.h>
+#include "explorer/history/command_impl.h"
+#include "kernels/base/vec.h"
+
+#define FACTORS_MAX 64
+
+struct completer {
+    struct arena *a;
+    const struct history *h;
+    const struct program *p;              /* the current one */
+    const char *prefix;                   /* what is typed of the word so far */
+    const struct step_word *word;         /* the words before it */
+    int n_words;
+    VEC(struct completion) found;
+};
+
+static void offer(struct completer *c, const char *word, const char *help)
+{
+    if (strncasecmp(word, c->prefix, strlen(c->prefix)) != 0)
+        return;
+    for (int i = 0; i < c->found.len; i++)
+        if (streq(c->found.data[i].word, word))
+            return;
+    vec_push(&c->found, (struct completion){ arena_strdup(c->a, word), arena_strdup(c->a, help) });
+}
+
+/* the slots of a step's syntax */
+
+/* "F2" or "at=D" without its brackets: the i-th word behind T, counting those with '=' (option) or
+ * those without.  The word before "..." repeats.  NULL when there is no such slot. */
+static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
+{
+    char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
+    const char *last = NULL;
+    strtok_r(text, " ", &rest);
+    for (char *w = strtok_r(NULL, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+        w += *w == '[';
+        size_t len = strlen(w);
+        if (w[len - 1] == ']')
+            w[len - 1] = '\0';
+        bool repeats = streq(w, "...");
+        if (repeats && !option)
+            return last;
+        if (repeats || (strchr(w, '=') != NULL) != option)
+            continue;
+        last = w;
+        if (i-- == 0)
+            return w;
+    }
+    return NULL;
+}
+
+static bool typed_before(const struct completer *c, const char *name, int first)
+{
+    for (int i = first; i < c->n_words; i++)
+        if (strcaseeq(c->word[i].text, name))
+            return true;
+    return false;
+}
+
+/* what there is */
+
+static void offer_tensors(struct completer *c)
+{
+    const struct graph *g = c->p->graph;
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct layout *l = c->p->layout[t];
+        struct str help = {0};
+        for (int d = 0; d < l->rank; d++)
+            str_printf(&help, "%s%s=%lld", d ? " " : "", l->dim[d], (long long)l->shape[d]);
+        offer(c, g->tensor[t].name, str_text(&help));
+        str_free(&help);
+    }
+}
+
+static void offer_stages(struct completer *c, const char *except)
+{
+    for (int i = 0; i < c->p->graph->n_nodes; i++) {
+        const struct stage *s = c->p->stage[i];
+        struct str help = {0};
+        stage_print_axes(&help, s);
+        const char *text = str_text(&help);
+        if (!except || !strcaseeq(s->name, except))
+            offer(c, s->name, text + (*text == ' '));
+        str_free(&help);
+    }
+}
+
+/* The dimensions of a tensor's layout, or the loops of the stage that computes it. */
+struct dims { int n; struct { const char *name; int64_t extent; bool reduce; } dim[64]; };
+
+static struct dims dims_of(const struct completer *c, bool loops, const char *target)
+{
+    struct dims d = {0};
+    int t = loops ? program_stage(c->p, target) : graph_tensor(c->p->graph, target);
+    if (t < 0)
+        return d;
+    const struct stage *s = loops ? c->p->stage[t] : NULL;
+    const struct layout *l = loops ? NULL : c->p->layout[t];
+    int n = loops ? s->n_axes : l->rank;
+    for (; d.n < n && d.n < COUNT_OF(d.dim); d.n++) {
+        d.dim[d.n].name = loops ? s->axis[d.n].name : l->dim[d.n];
+        d.dim[d.n].extent = loops ? s->axis[d.n].extent : l->shape[d.n];
+        d.dim[d.n].reduce = loops && s->axis[d.n].reduce;
+    }
+    return d;
+}
+
+/* head: "at=" when the names are the values of an option. */
+static void offer_dims(struct completer *c, const struct dims *d, const char *head, int first)
+{
+    for (int i = 0; i < d->n; i++) {
+        if (typed_before(c, d->dim[i].name, first))
+            continue;
+        const char *help = arena_printf(c->a, "%lld%s", (long long)d->dim[i].extent,
+                                        d->dim[i].reduce ? ", a reduction" : "");
+        offer(c, arena_printf(c->a, "%s%s", head, d->dim[i].name), help);
+    }
+}
+
+static void offer_factor(struct completer *c, int64_t factor, int64_t left)
+{
+    offer(c, arena_printf(c->a, "%lld", (long long)factor),
+          arena_printf(c->a, "%lld = %lld x %lld", (long long)left, (long long)(left / factor),
+                       (long long)factor));
+}
+
+/* The factors that divide what is left of the dimension after those typed already.  The whole of it
+ * is offered only as the last of several factors. */
+static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
+{
+    int64_t left = 0, large[FACTORS_MAX];
+    int n_large = 0;
+    for (int i = 0; i < d->n; i++)
+        if (strcaseeq(d->dim[i].name, dim))
+            left = d->dim[i].extent;
+    for (int i = first; i < c->n_words; i++) {
+        long long f;
+        if (str_to_int64(c->word[i].text, 1, left > 0 ? left : 1, &f))
+            left = left % f == 0 ? left / f : 0;
+    }
+    for (int64_t f = 2; f <= left / f && n_large < FACTORS_MAX; f++) {
+        if (left % f != 0)
+            continue;
+        offer_factor(c, f, left);
+        if (left / f != f)
+            large[n_large++] = left / f;
+    }
+    while (n_large > 0)
+        offer_factor(c, large[--n_large], left);
+    if (left > 1 && c->n_words > first)
+        offer_factor(c, left, left);
+}
+
+static void offer_other_branches(struct completer *c)
+{
+    for (int i = 0; i < history_n_branches(c->h); i++) {
+        int n, at;
+        history_path(c->h, i, &n, &at);
+        if (i != history_branch_index(c->h))
+            offer(c, history_branch(c->h, i)->name, arena_printf(c->a, "%d steps", n - 1));
+    }
+}
+
+static void offer_positions(struct completer *c)
+{
+    int n, at;
+    const int *path = history_path(c->h, history_branch_index(c->h), &n, &at);
+    for (int i = 0; i < n; i++)
+        offer(c, arena_printf(c->a, "%d", i),
+              i ? history_state(c->h, path[i])->step : "the bare operator");
+}
+
+/* "a setting of the program: propagate on|off, output_layout ...": the help of `set` is the table
+ * of the settings.  key NULL offers the keys, else the values of key. */
+static void offer_settings(struct completer *c, const char *key)
+{
+    const char *list = strchr(step_info(STEP_SET)->help, ':');
+    char *text = arena_strdup(c->a, list ? list + 1 : ""), *rest = NULL;
+    for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        char *in = NULL, *name = strtok_r(item, " ", &in), *values = strtok_r(NULL, " ", &in);
+        if (!name || !values)
+            continue;
+        if (!key)
+            offer(c, name, values);
+        for (char *v = strtok_r(values, "|", &in); key && strcaseeq(key, name) && v;
+             v = strtok_r(NULL, "|", &in))
+            offer(c, v, name);
+    }
+}
+
+/* The notation of the tensor's layout, ready for editing. */
+static void offer_notation(struct completer *c, const char *target)
+{
+    int t = graph_tensor(c->p->graph, target);
+    struct str text = {0};
+    if (t >= 0 && layout_notation(c->p->layout[t], &text))
+        offer(c, arena_printf(c->a, "\"%s\"", str_text(&text)), "the current layout");
+    str_free(&text);
+}
+
+/* steps */
+
+static void offer_verbs(struct completer *c, const char *room)
+{
+    for (int k = 0; k < STEP_KIND_COUNT; k++) {
+        const struct step_info *i = step_info((enum step_kind)k);
+        if (streq(i->room, room) && i->verb[0])
+            offer(c, i->verb, arena_printf(c->a, "%s: %s", i->syntax, i->help));
+    }
+}
+
+static void offer_options(struct completer *c, enum step_kind kind, int first, const struct dims *d)
+{
+    const char *option;
+    for (int i = 0; (option = slot(c->a, kind, i, true)) != NULL; i++) {
+        size_t key_len = (size_t)(strchr(option, '=') - option) + 1;
+        const char *key = arena_strndup(c->a, option, key_len);
+        bool given = false;
+        for (int w = first; w < c->n_words; w++)
+            given |= str_starts(c->word[w].text, key);
+        if (given)
+            continue;
+        if (streq(option + key_len, "D"))
+            offer_dims(c, d, key, c->n_words);
+        else if (option[key_len] >= '0' && option[key_len] <= '9')
+            offer(c, option, step_info(kind)->help);
+        else
+            offer(c, key, option);
+    }
+}
+
+static void complete_args(struct completer *c, enum step_kind kind)
+{
+    const struct step_info *info = step_info(kind);
+    bool loops = streq(info->room, "loop");
+    const char *target = c->word[2].text, *dim = "", *owner = target;
+    int n_args = 0, first_arg = 3;
+    for (int i = 3; i < c->n_words; i++) {
+        if (strchr(c->word[i].text, '='))
+            continue;
+        if (n_args == 0)
+            dim = c->word[i].text;
+        n_args++;
+    }
+    if (kind == STEP_LOOP_COMPUTE_AT && n_args > 0)
+        owner = dim;
+    const struct dims d = dims_of(c, loops, owner);
+    const char *want = slot(c->a, kind, n_args, false);
+    if (want && *want == '"')
+        offer_notation(c, target);
+    else if (want && *want == 'T')
+        offer_stages(c, target);
+    else if (want && *want == 'D')
+        offer_dims(c, &d, "", first_arg);
+    else if (want && *want == 'F')
+        offer_factors(c, &d, dim, first_arg + 1);
+    if (!want || *want != 'D' || n_args > 0)
+        offer_options(c, kind, first_arg, &d);
+}
+
+static void complete_step(struct completer *c)
+{
+    const char *room = c->word[0].text;
+    if (c->n_words == 1) {
+        offer_verbs(c, room);
+        return;
+    }
+    for (int k = 0; k < STEP_KIND_COUNT; k++) {
+        const struct step_info *i = step_info((enum step_kind)k);
+        if (!streq(i->room, room) || !streq(i->verb, c->word[1].text))
+            continue;
+        if (c->n_words > 2)
+            complete_args(c, (enum step_kind)k);
+        else if (streq(room, "loop"))
+            offer_stages(c, NULL);
+        else
+            offer_tensors(c);
+    }
+}
+
+/* commands */
+
+static void complete_first(struct completer *c, const char *const *extra)
+{
+    offer(c, "layout", "change how a tensor is stored");
+    offer(c, "loop", "change the loops of a stage");
+    offer(c, "set", step_info(STEP_SET)->help);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        offer(c, command_info((enum command_id)i)->name, command_info((enum command_id)i)->help);
+    for (int i = 0; extra && extra[i]; i++)
+        offer(c, extra[i], "");
+}
+
+static void complete_command(struct completer *c, enum command_id id)
+{
+    if (c->n_words > 1)
+        return;
+    if (id == COMMAND_GOTO)
+        offer_positions(c);
+    else if (id == COMMAND_SWITCH || id == COMMAND_DELETE)
+        offer_other_branches(c);
+}
+
+/* Where the word at the end of the line starts. */
+static int word_start(const char *line)
+{
+    int start = 0;
+    bool quoted = false;
+    for (int i = 0; line[i]; i++) {
+        if (line[i] == '"') {
+            quoted = !quoted;
+            start = quoted ? i : start;
+        } else if (!quoted && (line[i] == ' ' || line[i] == '\t')) {
+            start = i + 1;
+        }
+    }
+    return start;
+}
+
+void command_complete(struct arena *a, const struct history *h, const char *line,
+                      const char *const *extra, struct completions *out)
+{
+    struct completer c = { .a = a, .h = h, .p = history_current(h)->program };
+    struct err ignored;
+    *out = (struct completions){ .replace_from = word_start(line) };
+    c.prefix = line + out->replace_from;
+    const char *head = arena_strndup(a, line, (size_t)out->replace_from);
+    if (strchr(line, '#') || !words_split(a, head, &c.word, &c.n_words, &ignored))
+        return;
+    const char *first = c.n_words ? c.word[0].text : "";
+    int id = command_find(first);
+    if (c.n_words == 0)
+        complete_first(&c, extra);
+    else if (streq(first, "layout") || streq(first, "loop"))
+        complete_step(&c);
+    else if (streq(first, "set") && c.n_words <= 2)
+        offer_settings(&c, c.n_words == 2 ? c.word[1].text : NULL);
+    else if (id >= 0)
+        complete_command(&c, (enum command_id)id);
+    out->n = c.found.len;
+    if (c.found.len > 0)
+        out->item = ARENA_DUP(a, c.found.data, c.found.len);
+    vec_free(&c.found);
+}

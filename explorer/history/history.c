@@ -1,0 +1,403 @@
+/* The tree of states.
+ *
+ * States are only ever added, and an id is never used twice: whoever measures state 7 in the
+ * background may come back with the result after the user moved on, and it must not land on another
+ * state.  States that no branch reaches any more stay in the array. */
+#include "explorer/history/history.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/vec.h"
+
+#define BRANCH_NAME_MAX 40
+#define FIRST_BRANCH "main"
+
+struct history {
+    struct arena *arena;                  /* programs, steps, names */
+    VEC(struct state *) states;
+    VEC(struct branch) branches;
+    int current;                          /* branch */
+    VEC(int) path;                        /* what history_path returned last */
+};
+
+bool history_new(const char *spec, struct history **out, struct err *e)
+{
+    struct arena *arena = arena_new();
+    const struct program *bare;
+    if (!program_new(arena, spec, &bare, e)) {
+        arena_free(arena);
+        return false;
+    }
+    struct history *h = xcalloc(1, sizeof *h);
+    h->arena = arena;
+    struct state *root = ARENA_NEW(arena, struct state);
+    *root = (struct state){ .id = 0, .parent = -1, .step = "", .program = bare };
+    vec_push(&h->states, root);
+    vec_push(&h->branches, (struct branch){ .name = FIRST_BRANCH, .tip = 0, .at = 0 });
+    *out = h;
+    return true;
+}
+
+void history_free(struct history *h)
+{
+    if (!h)
+        return;
+    vec_free(&h->states);
+    vec_free(&h->branches);
+    vec_free(&h->path);
+    arena_free(h->arena);
+    free(h);
+}
+
+const char *history_spec(const struct history *h)
+{
+    return h->states.data[0]->program->base->spec;
+}
+
+int history_n_states(const struct history *h)
+{
+    return h->states.len;
+}
+
+const struct state *history_state(const struct history *h, int id)
+{
+    return h->states.data[id];
+}
+
+const struct state *history_current(const struct history *h)
+{
+    return h->states.data[h->branches.data[h->current].at];
+}
+
+int history_n_branches(const struct history *h)
+{
+    return h->branches.len;
+}
+
+const struct branch *history_branch(const struct history *h, int i)
+{
+    return &h->branches.data[i];
+}
+
+int history_branch_index(const struct history *h)
+{
+    return h->current;
+}
+
+static int depth_of(const struct history *h, int id)
+{
+    int depth = 0;
+    for (; h->states.data[id]->parent >= 0; id = h->states.data[id]->parent)
+        depth++;
+    return depth;
+}
+
+/* Fills h->path; const because it is a cache and no part of the value. */
+const int *history_path(const struct history *h, int b, int *n, int *at)
+{
+    struct history *cache = (struct history *)h;
+    const struct branch *br = &h->branches.data[b];
+    int len = depth_of(h, br->tip) + 1;
+    vec_clear(&cache->path);
+    for (int i = 0; i < len; i++)
+        vec_push(&cache->path, 0);
+    for (int i = len - 1, id = br->tip; i >= 0; id = h->states.data[id]->parent, i--)
+        cache->path.data[i] = id;
+    *n = len;
+    *at = depth_of(h, br->at);
+    return h->path.data;
+}
+
+/* branches by name */
+
+static int find_branch(const struct history *h, const char *name)
+{
+    for (int i = 0; i < h->branches.len; i++)
+        if (streq(h->branches.data[i].name, name))
+            return i;
+    return -1;
+}
+
+static bool name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '~' || c == '-';
+}
+
+static bool check_name(const char *name, struct err *e)
+{
+    size_t len = strlen(name), good = 0;
+    while (good < len && isascii((unsigned char)name[good]) && name_char(name[good]))
+        good++;
+    if (len > 0 && len <= BRANCH_NAME_MAX && good == len)
+        return true;
+    err_set(e, ERR_NAME, "\"%.60s\" cannot be the name of a branch", name);
+    return err_fix(e, "1 to %d letters, digits and _ . ~ -", BRANCH_NAME_MAX);
+}
+
+static bool no_such_branch(const struct history *h, const char *name, struct err *e)
+{
+    VEC(const char *) names = {0};
+    struct str list = {0};
+    for (int i = 0; i < h->branches.len; i++) {
+        vec_push(&names, h->branches.data[i].name);
+        if (i < 8)
+            str_printf(&list, "%s%s", i ? ", " : "", names.data[i]);
+    }
+    const char *near = str_nearest(name, names.data, names.len);
+    err_set(e, ERR_NAME, "there is no branch \"%.60s\"", name);
+    if (near)
+        err_fix(e, "did you mean \"%s\"?", near);
+    else
+        err_fix(e, "there %s %s%s", names.len > 1 ? "are" : "is only", str_text(&list),
+                names.len > 8 ? ", ..." : "");
+    str_free(&list);
+    vec_free(&names);
+    return false;
+}
+
+/* "main~1", "main~2"...: the first one that is free, cut so that it stays a legal name. */
+static const char *auto_name(struct history *h, const char *name)
+{
+    for (int k = 1;; k++) {
+        int digits = snprintf(NULL, 0, "~%d", k);
+        const char *full = arena_printf(h->arena, "%.*s~%d", BRANCH_NAME_MAX - digits, name, k);
+        if (find_branch(h, full) < 0)
+            return full;
+    }
+}
+
+/* moving */
+
+static struct branch *here(struct history *h)
+{
+    return &h->branches.data[h->current];
+}
+
+static bool is_ancestor(const struct history *h, int old, int young)
+{
+    while (young > old)                   /* parents have smaller ids */
+        young = h->states.data[young]->parent;
+    return young == old;
+}
+
+/* Steps undone on the current branch that carry a measurement and that no other branch keeps. */
+static bool undone_is_precious(const struct history *h)
+{
+    const struct branch *b = &h->branches.data[h->current];
+    for (int i = 0; i < h->branches.len; i++)
+        if (i != h->current && is_ancestor(h, b->tip, h->branches.data[i].tip))
+            return false;
+    for (int id = b->tip; id != b->at; id = h->states.data[id]->parent)
+        if (h->states.data[id]->measured)
+            return true;
+    return false;
+}
+
+static void keep_undone(struct history *h)
+{
+    int tip = here(h)->tip;
+    const char *name = auto_name(h, here(h)->name);
+    vec_push(&h->branches, (struct branch){ .name = name, .tip = tip, .at = tip });
+}
+
+bool history_apply(struct history *h, const char *line, struct err *e)
+{
+    const struct step *step;
+    const struct program *next;
+    if (!step_parse(h->arena, line, &step, e))
+        return false;
+    if (!program_apply(history_current(h)->program, step, &next, e)) {
+        if (!e->source[0])
+            err_where(e, NULL, 0, e->at.col, line);
+        return false;
+    }
+    if (here(h)->at != here(h)->tip && undone_is_precious(h))
+        keep_undone(h);
+    struct state *s = ARENA_NEW(h->arena, struct state);
+    *s = (struct state){ .id = h->states.len, .parent = here(h)->at, .step = step->text,
+                         .program = next };
+    vec_push(&h->states, s);
+    here(h)->at = here(h)->tip = s->id;
+    return true;
+}
+
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static bool check_count(int n, const char *what, struct err *e)
+{
+    if (n >= 1)
+        return true;
+    err_set(e, ERR_RANGE, "%s %d steps: a count is 1 or more", what, n);
+    return err_fix(e, "%s 1", what);
+}
+
+static bool go(struct history *h, int position)
+{
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
+    here(h)->at = path[position];
+    return true;
+}
+
+bool history_undo(struct history *h, int n, struct err *e)
+{
+    int len, at;
+    history_path(h, h->current, &len, &at);
+    if (!check_count(n, "undo", e))
+        return false;
+    if (at == 0) {
+        err_set(e, ERR_RANGE, "nothing to undo: this is the bare operator");
+        return err_fix(e, len > 1 ? "redo goes forward again" : "apply a step first, see help");
+    }
+    if (n > at) {
+        err_set(e, ERR_RANGE, "only %d step%s can be undone, not %d", at, plural(at), n);
+        return err_fix(e, "undo %d", at);
+    }
+    return go(h, at - n);
+}
+
+bool history_redo(struct history *h, int n, struct err *e)
+{
+    int len, at;
+    history_path(h, h->current, &len, &at);
+    int ahead = len - 1 - at;
+    if (!check_count(n, "redo", e))
+        return false;
+    if (ahead == 0) {
+        err_set(e, ERR_RANGE, "nothing to redo: this is the last step of branch %s", here(h)->name);
+        return err_fix(e, "measured steps that were undone and typed over are on a branch NAME~1");
+    }
+    if (n > ahead) {
+        err_set(e, ERR_RANGE, "only %d step%s can be redone, not %d", ahead, plural(ahead), n);
+        return err_fix(e, "redo %d", ahead);
+    }
+    return go(h, at + n);
+}
+
+bool history_goto(struct history *h, int position, struct err *e)
+{
+    int len, at;
+    history_path(h, h->current, &len, &at);
+    if (position < 0 || position >= len) {
+        err_set(e, ERR_RANGE, "branch %s has no step %d", here(h)->name, position);
+        return err_fix(e, "0 (the bare operator) to %d", len - 1);
+    }
+    return go(h, position);
+}
+
+bool history_branch_new(struct history *h, const char *name, struct err *e)
+{
+    if (!check_name(name, e))
+        return false;
+    if (find_branch(h, name) >= 0) {
+        err_set(e, ERR_NAME, "there is a branch \"%s\" already", name);
+        return err_fix(e, "switch %s, or take another name", name);
+    }
+    int at = here(h)->at;
+    name = arena_strdup(h->arena, name);
+    vec_push(&h->branches, (struct branch){ .name = name, .tip = at, .at = at });
+    h->current = h->branches.len - 1;
+    return true;
+}
+
+bool history_branch_switch(struct history *h, const char *name, struct err *e)
+{
+    int b = find_branch(h, name);
+    if (b < 0)
+        return no_such_branch(h, name, e);
+    h->current = b;
+    return true;
+}
+
+bool history_branch_delete(struct history *h, const char *name, struct err *e)
+{
+    int b = find_branch(h, name);
+    if (b < 0)
+        return no_such_branch(h, name, e);
+    if (b == h->current) {
+        err_set(e, ERR_NAME, "branch \"%s\" is the current one and cannot be deleted", name);
+        return err_fix(e, h->branches.len > 1 ? "switch to another branch first"
+                                              : "it is the only branch; undo or goto 0 start anew");
+    }
+    memmove(&h->branches.data[b], &h->branches.data[b + 1],
+            sizeof(struct branch) * (size_t)(h->branches.len - b - 1));
+    h->branches.len--;
+    h->current -= h->current > b;
+    return true;
+}
+
+void history_forget_measured(struct history *h, int state)
+{
+    h->states.data[state]->measured = NULL;
+}
+
+void history_set_measured(struct history *h, int state, const struct measurement *m)
+{
+    struct state *s = h->states.data[state];
+    if (!s->measured)
+        s->measured = ARENA_NEW(h->arena, struct measurement);
+    struct measurement *mine = (struct measurement *)s->measured;    /* made by the line above */
+    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;  /* ours, too */
+    *mine = *m;
+    if (!m->sim.detail)
+        return;
+    if (!kept)
+        kept = ARENA_NEW(h->arena, struct sim_detail);
+    if (kept != m->sim.detail)
+        *kept = *m->sim.detail;
+    mine->sim.detail = kept;
+}
+
+/* the ledger */
+
+static bool timed(const struct measurement *m)
+{
+    return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
+}
+
+static int threads_of(const struct measurement *m)
+{
+    return m->threads > 1 ? m->threads : 1;
+}
+
+/* What the step bought against the nearest step before it that was timed with as many threads.  By
+ * the minimum: the median moves with whatever else the machine does. */
+static void add_change(struct ledger_row *row, const struct measurement *before)
+{
+    if (!before || !timed(row->m))
+        return;
+    row->has_change = true;
+    row->change = row->m->latency.min_ms / before->latency.min_ms - 1;
+    row->has_misses_change = row->m->sim.available && before->sim.available;
+    if (row->has_misses_change)
+        row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
+}
+
+/* The nearest row before row i that was timed with as many threads; NULL if none. */
+static const struct measurement *comparable(const struct ledger_row *row, int i)
+{
+    for (int k = i - 1; k >= 0 && timed(row[i].m); k--)
+        if (timed(row[k].m) && threads_of(row[k].m) == threads_of(row[i].m))
+            return row[k].m;
+    return NULL;
+}
+
+int history_ledger(const struct history *h, struct ledger_row *out, int max)
+{
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
+    for (int i = 0; i < n && i < max; i++) {
+        const struct state *s = h->states.data[path[i]];
+        out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .m = s->measured,
+                                      .here = i == at, .ahead = i > at };
+        add_change(&out[i], comparable(out, i));
+    }
+    return n;
+}

@@ -1,0 +1,231 @@
+/* objdump's text, made readable: no addresses, jump targets as labels, padding dropped. */
+#include "profile/build/build.h"
+
+#include "kernels/base/vec.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OBJDUMP_LIMIT_S 20.0
+
+/* One instruction line of the dump: its address and its text (not terminated). */
+struct insn { unsigned long long address; const char *text; int len; };
+typedef VEC(struct insn) insns;
+
+/* "    1092:\tjne    1060 <conv2d+0x30>" */
+static bool parse_insn(const char *line, size_t len, struct insn *out)
+{
+    char *end;
+    out->address = strtoull(line, &end, 16);
+    if (end == line || *end != ':' || end[1] != '\t' || end + 2 > line + len)
+        return false;
+    out->text = end + 2;
+    out->len = (int)(line + len - out->text);
+    return true;
+}
+
+/* Nops in many spellings stand between functions and in front of loops. */
+static bool is_padding(const struct insn *x)
+{
+    static const char *const word[] = { "nop", "data16", "cs nop", "xchg   ax,ax", "int3", "udf" };
+    for (int i = 0; i < COUNT_OF(word); i++)
+        if (strncmp(x->text, word[i], strlen(word[i])) == 0)
+            return true;
+    return false;
+}
+
+/* "1060 <conv2d+0x30>" somewhere in the operands: where the number starts, the number, and the
+ * name. */
+struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
+
+static bool find_target(const struct insn *x, struct target_ref *out)
+{
+    const char *open = memchr(x->text, '<', (size_t)x->len);
+    if (!open || open - x->text < 3 || open[-1] != ' ')
+        return false;
+    const char *p = open - 1;
+    while (p > x->text && isxdigit((unsigned char)p[-1]))
+        p--;
+    const char *close = memchr(open, '>', (size_t)(x->text + x->len - open));
+    if (p == open - 1 || !close)
+        return false;
+    out->at = p;
+    out->address = strtoull(p, NULL, 16);
+    out->name = open + 1;
+    out->name_len = (int)(close - open - 1);
+    return true;
+}
+
+/* "# 2000 <...>": where the data is, which says nothing once addresses are gone. */
+static void drop_comment(struct insn *x)
+{
+    const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
+    if (hash)
+        x->len = (int)(hash - x->text);
+    while (x->len > 0 && isspace((unsigned char)x->text[x->len - 1]))
+        x->len--;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const unsigned long long *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+typedef VEC(unsigned long long) labels;
+
+/* The addresses inside the function that something jumps to, ascending. */
+static void collect_labels(const insns *body, labels *out)
+{
+    struct target_ref t;
+    unsigned long long first = body->data[0].address, last = body->data[body->len - 1].address;
+    for (int i = 0; i < body->len; i++)
+        if (find_target(&body->data[i], &t) && t.address >= first && t.address <= last)
+            vec_push(out, t.address);
+    if (out->len == 0)
+        return;
+    qsort(out->data, (size_t)out->len, sizeof *out->data, by_value);
+    int n = 1;
+    for (int i = 1; i < out->len; i++)
+        if (out->data[i] != out->data[n - 1])
+            out->data[n++] = out->data[i];
+    out->len = n;
+}
+
+static int label_number(const labels *l, unsigned long long address)
+{
+    for (int i = 0; i < l->len; i++)
+        if (l->data[i] == address)
+            return i + 1;
+    return 0;
+}
+
+static void print_insn(struct str *out, const struct insn *x, const labels *l, int base)
+{
+    struct target_ref t;
+    str_add(out, "    ");
+    if (!find_target(x, &t)) {
+        str_printf(out, "%.*s\n", x->len, x->text);
+        return;
+    }
+    str_add_n(out, x->text, (size_t)(t.at - x->text));
+    int n = label_number(l, t.address);
+    const char *at = memchr(t.name, '@', (size_t)t.name_len);
+    if (n)
+        str_printf(out, ".L%d\n", base + n);
+    else
+        str_printf(out, "%.*s\n", at ? (int)(at - t.name) : t.name_len, t.name);
+}
+
+/* Prints one function; labels are numbered on from *n_labels. */
+static void print_function(struct str *out, const char *name, int name_len, insns *body,
+                           int *n_labels)
+{
+    labels l = {0};
+    while (body->len > 0 && is_padding(&body->data[body->len - 1]))
+        body->len--;
+    if (body->len == 0)
+        return;
+    for (int i = 0; i < body->len; i++)
+        drop_comment(&body->data[i]);
+    collect_labels(body, &l);
+    str_printf(out, "%s%.*s:\n", out->len ? "\n" : "", name_len, name);
+    for (int i = 0; i < body->len; i++) {
+        int n = label_number(&l, body->data[i].address);
+        if (n)
+            str_printf(out, ".L%d:\n", *n_labels + n);
+        if (n || !is_padding(&body->data[i]))
+            print_insn(out, &body->data[i], &l, *n_labels);
+    }
+    *n_labels += l.len;
+    vec_free(&l);
+}
+
+/* The function itself, or a part the compiler moved out of it (the body of a parallel loop). */
+static bool is_part(const char *name, size_t len, const char *symbol)
+{
+    size_t n = strlen(symbol);
+    if (len > 13 && strncmp(name, ".omp_outlined", 13) == 0)
+        return true;
+    return len > n && strncmp(name, symbol, n) == 0 && name[n] == '.';
+}
+
+static bool is_whole(const char *name, size_t len, const char *symbol)
+{
+    return len == strlen(symbol) && strncmp(name, symbol, len) == 0;
+}
+
+typedef bool name_test(const char *name, size_t len, const char *symbol);
+
+/* Prints every function of the dump whose name passes; how many. */
+static int print_matching(struct str *out, const char *dump, const char *symbol, name_test *test,
+                          int *n_labels)
+{
+    insns body = {0};
+    const char *name = NULL;
+    int found = 0, name_len = 0;
+    for (const char *line = dump; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t len = strcspn(line, "\n");
+        struct insn x;
+        if (len > 3 && isxdigit((unsigned char)*line) && line[len - 1] == ':') {
+            if (name)
+                print_function(out, name, name_len, &body, n_labels);
+            const char *open = memchr(line, '<', len);
+            name = open ? open + 1 : NULL;
+            name_len = open ? (int)(line + len - 2 - name) : 0;
+            if (name && !test(name, (size_t)name_len, symbol))
+                name = NULL;
+            found += name != NULL;
+            vec_clear(&body);
+        } else if (name && parse_insn(line, len, &x)) {
+            vec_push(&body, x);
+        }
+    }
+    if (name)
+        print_function(out, name, name_len, &body, n_labels);
+    vec_free(&body);
+    return found;
+}
+
+static const char *const command[] = {
+    "objdump", "-d", "--no-show-raw-insn",
+#if defined __x86_64__ || defined __i386__
+    "-M", "intel",
+#endif
+};
+
+bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
+                       struct str *out, struct err *e)
+{
+    const char *argv[COUNT_OF(command) + 2];
+    struct subprocess_result res;
+    memcpy(argv, command, sizeof command);
+    argv[COUNT_OF(command)] = so_path;
+    argv[COUNT_OF(command) + 1] = NULL;
+    if (!subprocess_find("objdump", NULL)) {
+        err_set(e, ERR_ENV, "objdump is not installed, so there is no assembly to show");
+        return err_fix(e, "apt install binutils");
+    }
+    if (!subprocess_run(argv, OBJDUMP_LIMIT_S, c, &res, e))
+        return false;
+    struct str text = {0};
+    int n_labels = 0;
+    bool ok = res.exit_code == 0
+           && print_matching(&text, str_text(&res.out), symbol, is_whole, &n_labels) > 0;
+    if (ok) {
+        print_matching(&text, str_text(&res.out), symbol, is_part, &n_labels);
+        str_add_n(out, str_text(&text), text.len);
+    } else if (res.exit_code != 0) {
+        const char *log = str_text(&res.out);
+        if (res.signal)
+            err_set(e, ERR_ENV, "objdump was ended by signal %d", res.signal);
+        else
+            err_set(e, ERR_ENV, "objdump failed: %.*s", (int)strcspn(log, "\n"), log);
+    } else {
+        err_set(e, ERR_NAME, "no function %s in the compiled code", symbol);
+    }
+    str_free(&text);
+    str_free(&res.out);
+    return ok;
+}

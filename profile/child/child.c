@@ -1,0 +1,631 @@
+#include "profile/child/child_impl.h"
+
+#include "kernels/base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICK_MS 20
+#define START_LIMIT_S 20.0
+#define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
+#define MOST_REPEATS 3
+#define REAP_S 1.0                        /* from the end of the connection to that of the runner */
+
+/* --- What became of it ----------------------------------------------------------------------- */
+
+/* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it if
+ * the process ends by itself.  Ours is killed. */
+static void forget(pid_t *pid)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%d_%d", (int)*pid, (int)getuid());
+    shm_unlink(name);
+    *pid = 0;
+}
+
+static void kill_process(pid_t *pid)
+{
+    if (!*pid)
+        return;
+    kill(-*pid, SIGKILL);
+    kill(*pid, SIGKILL);
+    while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    forget(pid);
+}
+
+/* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
+static void last_words(const struct child *c, char *out, size_t n)
+{
+    char text[256];
+    ssize_t len = pread(c->log, text, sizeof text - 1, 0);
+    text[len > 0 ? len : 0] = '\0';
+    size_t line = strcspn(text, "\r\n");
+    *out = '\0';
+    text[line] = '\0';
+    child_clean_text(text, sizeof text);
+    if (line > 0)
+        snprintf(out, n, ": %s", text);
+}
+
+/* "a write 4 bytes behind Conv" */
+static void describe_place(const struct child *c, const struct fault *f, char *out, size_t n)
+{
+    const char *verb = f->access == ACCESS_WRITE ? "a write"
+                     : f->access == ACCESS_READ ? "a read" : "an access";
+    bool known = f->buffer >= 0 && f->buffer < c->opts.n_buffers;
+    const char *name = known ? c->buffer[f->buffer].name : "?";
+    long long d = f->distance;
+    switch ((enum fault_where)f->where) {
+    case FAULT_NULL:
+        snprintf(out, n, "%s through a null pointer (address 0x%llx)", verb,
+                 (unsigned long long)f->address);
+        break;
+    case FAULT_STACK:
+        snprintf(out, n, "%s beyond the stack: the local buffers are too large for it", verb);
+        break;
+    case FAULT_INSIDE:
+        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb, d / 4,
+                 name);
+        break;
+    case FAULT_BEFORE:
+        snprintf(out, n, "%s %lld bytes before %s", verb, d, name);
+        break;
+    case FAULT_BEHIND:
+        if (d == 0)
+            snprintf(out, n, "%s just behind %s", verb, name);
+        else
+            snprintf(out, n, "%s %lld bytes behind %s", verb, d, name);
+        break;
+    case FAULT_ELSEWHERE:
+    default:
+        snprintf(out, n, "%s through a wild pointer", verb);
+    }
+}
+
+static const char *signal_text(int sig)
+{
+    switch (sig) {
+    case SIGFPE: return "SIGFPE (integer division by zero)";
+    case SIGILL: return "SIGILL (an instruction that this CPU does not have)";
+    case SIGABRT: return "SIGABRT (it called abort)";
+    case SIGTRAP: return "SIGTRAP";
+    case SIGBUS: return "SIGBUS";
+    case SIGSEGV: return "SIGSEGV";
+    case SIGSYS: return "SIGSYS";
+    default: return "a signal";
+    }
+}
+
+/* Signals that a fault does not raise and that no limit of ours sends. */
+static bool is_from_outside(int sig)
+{
+    return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
+}
+
+/* False when it had to be killed: what closes its end of the connection, or answers in another
+ * form, can live on. */
+static bool reap(struct child *c, int *status)
+{
+    for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {
+        pid_t got = waitpid(c->pid, status, WNOHANG);
+        if (got == c->pid) {
+            forget(&c->pid);
+            return true;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+    }
+    kill_process(&c->pid);
+    return false;
+}
+
+/* What OpenMP libraries say when they end the process for the want of a thread. */
+static bool lacks_threads(const char *words)
+{
+    return strstr(words, "Thread creation failed") || strstr(words, "OMP: Error #34");
+}
+
+/* The connection ended by itself: reaps the runner and says why. */
+static bool explain_death(struct child *c, struct err *e)
+{
+    struct fault f = c->shared->fault;
+    char words[260], place[200];
+    int status = -1;
+    bool ended = reap(c, &status);
+    last_words(c, words, sizeof words);
+    if (f.signal == SIGSEGV || f.signal == SIGBUS) {
+        describe_place(c, &f, place, sizeof place);
+        return err_set(e, ERR_CRASH, "crashed: %s at %s", signal_text(f.signal), place);
+    }
+    if (f.signal)
+        return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(f.signal), words);
+    if (!ended)
+        return err_set(e, ERR_CRASH, "the kernel's process lives and no longer answers%s", words);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
+    if (WIFSIGNALED(status) && is_from_outside(WTERMSIG(status))) {
+        err_set(e, ERR_KILLED, "the kernel's process was killed (signal %d%s)%s",
+                WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": out of memory?" : "", words);
+        return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+    }
+    if (WIFSIGNALED(status))
+        return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
+    if (c->opts.threads > 1 && lacks_threads(words)) {
+        err_set(e, ERR_ENV, "a team of %d threads cannot be had%s", c->opts.threads, words);
+        return err_fix(e, "too many processes: end others, raise `ulimit -u`, or --threads 1");
+    }
+    return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
+                   WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
+}
+
+/* --- Talking --------------------------------------------------------------------------------- */
+
+static bool too_long(const struct child *c, struct err *e)
+{
+    return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (run --limit SECONDS allows more)",
+                   c->opts.limit_s);
+}
+
+/* Waits for one reply; kills the runner at the deadline and on a cancel. */
+static bool await(struct child *c, double limit_s, struct reply *out, struct err *e)
+{
+    double end = clock_s() + limit_s;
+    for (;;) {
+        struct pollfd p = { .fd = c->socket, .events = POLLIN };
+        int ready = poll(&p, 1, TICK_MS);
+        if (cancelled(c->opts.cancel)) {
+            kill_process(&c->pid);
+            return err_set(e, ERR_CANCEL, "cancelled");
+        }
+        if (ready > 0) {
+            ssize_t n = recv(c->socket, out, sizeof *out, MSG_DONTWAIT);
+            if (n == (ssize_t)sizeof *out)
+                return true;
+            if (n >= 0 || (errno != EINTR && errno != EAGAIN)) {
+                explain_death(c, e);
+                if (e->code == ERR_KILLED)
+                    c->death = *e;
+                return false;
+            }
+        }
+        if (clock_s() > end) {
+            kill_process(&c->pid);
+            return too_long(c, e);
+        }
+        int permille = atomic_load(&c->shared->permille);
+        permille = permille < 0 ? 0 : permille > 1000 ? 1000 : permille;
+        if (c->opts.tick)
+            c->opts.tick(c->opts.ctx, c->repeat + 1e-3 * permille);
+    }
+}
+
+static bool ask(struct child *c, const struct request *q, double limit_s, struct reply *out,
+                struct err *e)
+{
+    char place[200];
+    if (cancelled(c->opts.cancel))
+        return err_set(e, ERR_CANCEL, "cancelled");
+    if (!c->pid && c->death.code) {
+        *e = c->death;
+        return false;
+    }
+    if (!c->pid)
+        return err_set(e, ERR_BUG, "the measuring child is gone");
+    atomic_store(&c->shared->permille, 0);
+    /* A runner that has died meanwhile shows as a closed connection below. */
+    (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
+    if (!await(c, limit_s, out, e))
+        return false;
+    child_clean_text(out->text, sizeof out->text);
+    child_clean_text(out->layout, sizeof out->layout);
+    if (!(out->seconds >= 0))
+        out->seconds = 0;
+    if (out->ok)
+        return true;
+    if (out->code == ERR_WRONG) {
+        struct fault f = c->shared->fault;
+        describe_place(c, &f, place, sizeof place);
+        return err_set(e, ERR_WRONG, "wrote outside its buffers: %s", place);
+    }
+    bool known = out->code > ERR_NONE && out->code < ERR_COUNT;
+    return err_set(e, known ? (enum err_code)out->code : ERR_BUG, "%s", out->text);
+}
+
+static bool make_pair(int *pair)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    pair[0] = child_move_up(pair[0]);
+    pair[1] = child_move_up(pair[1]);
+    return pair[0] >= 0 && pair[1] >= 0;
+}
+
+static bool start(struct child *c, struct err *e)
+{
+    char path[600];
+    int pair[2] = { -1, -1 };
+    struct reply hello;
+    if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !child_make_shared(c, e))
+        return false;
+    c->log = child_move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
+    bool open = c->log >= 0 && fcntl(c->log, F_SETFL, O_APPEND) == 0 && make_pair(c->ceiling)
+             && make_pair(pair);
+    int cause = errno;
+    c->socket = pair[0];
+    int rc = open ? child_spawn(c, path, pair[1]) : 0;
+    if (pair[1] >= 0)
+        close(pair[1]);
+    if (!open)
+        return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(cause));
+    if (rc != 0)
+        return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
+    if (!await(c, START_LIMIT_S, &hello, e)) {
+        if (e->code == ERR_CANCEL || e->code == ERR_KILLED)
+            return false;
+        char why[260];
+        last_words(c, why, sizeof why);
+        return err_set(e, ERR_ENV, "%.300s does not work%s", path, why);
+    }
+    child_clean_text(hello.text, sizeof hello.text);
+    return hello.ok || err_set(e, ERR_ENV, "%s", hello.text);
+}
+
+static bool fits_protocol(const struct child_opts *o, struct err *e)
+{
+    if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
+        return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
+                       o->n_buffers, PROTOCOL_MAX_BUFFERS);
+    if (o->n_contenders > PROTOCOL_MAX_CONTENDERS)
+        return err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
+                       o->n_contenders, PROTOCOL_MAX_CONTENDERS);
+    return true;
+}
+
+static void take_opts(struct child *c, const struct child_opts *o)
+{
+    c->opts = *o;
+    for (int i = 0; i < o->n_buffers; i++)
+        c->buffer[i] = o->buffer[i];
+    c->opts.buffer = c->buffer;
+    c->opts.threads = o->threads > 1 ? o->threads : 1;
+    if (o->memory_bytes <= 0)
+        c->opts.memory_bytes = DEFAULT_MEMORY_BYTES;
+}
+
+bool child_open(const struct child_opts *o, struct child **out, struct err *e)
+{
+    if (!fits_protocol(o, e))
+        return false;
+    struct child *c = xcalloc(1, sizeof *c);
+    take_opts(c, o);
+    c->socket = c->memory = c->log = c->ceiling[0] = c->ceiling[1] = -1;
+    if (!start(c, e)) {
+        child_close(c);
+        return false;
+    }
+    *out = c;
+    return true;
+}
+
+bool child_renew(struct child *c, const struct child_opts *o, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_RENEW };
+    if (!fits_protocol(o, e))
+        return false;
+    take_opts(c, o);
+    return child_share_again(c, e) && ask(c, &q, START_LIMIT_S + c->copy_s, &reply, e);
+}
+
+int64_t child_shared_bytes(const struct child *c)
+{
+    return (int64_t)c->shared_bytes;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void child_close(struct child *c)
+{
+    if (!c)
+        return;
+    kill_process(&c->pid);
+    kill_process(&c->ceiling_pid);
+    if (c->shared)
+        munmap(c->shared, c->shared_bytes);
+    int *fd[] = { &c->socket, &c->memory, &c->log, &c->ceiling[0], &c->ceiling[1] };
+    for (int i = 0; i < COUNT_OF(fd); i++)
+        close_fd(fd[i]);
+    for (int i = 0; i < SERIES_COUNT; i++)
+        free(c->sample[i]);
+    free(c);
+}
+
+float *child_data(struct child *c, int buffer)
+{
+    return (float *)(void *)((char *)c->shared + c->buffer_at[buffer]);
+}
+
+bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)
+{
+    return child_load_entry(c, slot, so_path, "", e);
+}
+
+bool child_load_entry(struct child *c, enum slot slot, const char *so_path, const char *entry,
+                      struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_LOAD, .slot = slot };
+    snprintf(q.path, sizeof q.path, "%s", so_path);
+    snprintf(q.entry, sizeof q.entry, "%s", entry);
+    return ask(c, &q, START_LIMIT_S, &reply, e);
+}
+
+/* The first answer of the ceiling's process, read at the runner's end. */
+static bool await_ceiling(struct child *c, struct err *e)
+{
+    struct pollfd p = { .fd = c->ceiling[0], .events = POLLIN };
+    struct reply hello;
+    double end = clock_s() + START_LIMIT_S;
+    int ready = 0;
+    while (ready <= 0 && clock_s() < end) {
+        if (cancelled(c->opts.cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        ready = poll(&p, 1, TICK_MS);
+    }
+    if (ready <= 0 || recv(p.fd, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello)
+        return err_set(e, ERR_ENV, "the process that samples the FMA ceiling does not start");
+    child_clean_text(hello.text, sizeof hello.text);
+    return hello.ok || err_set(e, ERR_COMPILE, "%s", hello.text);
+}
+
+bool child_load_ceiling(struct child *c, const char *so_path, struct err *e)
+{
+    char path[600];
+    if (c->ceiling_pid)
+        return err_set(e, ERR_BUG, "a ceiling is there already");
+    if (!child_find_runner(c->opts.runner, path, sizeof path, e))
+        return false;
+    int rc = child_spawn_ceiling(c, path, so_path);
+    close_fd(&c->ceiling[1]);
+    bool ok = rc == 0 ? await_ceiling(c, e)
+                      : err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
+    close_fd(&c->ceiling[0]);
+    if (!ok)
+        kill_process(&c->ceiling_pid);
+    return ok;
+}
+
+bool child_load_vendor(struct child *c, int contender, const char *plugin,
+                       enum vendor_library library, const struct vendor_problem *problem,
+                       struct vendor_choice *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_LOAD_VENDOR, .library = (int32_t)library,
+                         .slot = (uint32_t)(SLOT_KERNEL + contender), .problem = *problem };
+    snprintf(q.path, sizeof q.path, "%s", plugin);
+    if (!ask(c, &q, START_LIMIT_S + c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    snprintf(out->implementation, sizeof out->implementation, "%.159s", reply.text);
+    snprintf(out->layout, sizeof out->layout, "%s", reply.layout);
+    return true;
+}
+
+bool child_check(struct child *c, int contender, double *seconds, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_CHECK, .slot = (uint32_t)(SLOT_KERNEL + contender) };
+    if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    if (reply.seconds > c->opts.limit_s)  /* this process was as late as the kernel */
+        return too_long(c, e);
+    *seconds = reply.seconds;
+    return true;
+}
+
+/* Rounds of which every series that was asked for has a sample, whatever the runner says. */
+static int count_rounds(const struct child *c, const bool *wanted)
+{
+    int rounds = PROTOCOL_MAX_SAMPLES;
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        int n = *(const volatile int32_t *)&c->shared->n_samples[i];     /* once: it can change */
+        if (wanted[i] && n < rounds)
+            rounds = n;
+    }
+    return rounds < 0 ? 0 : rounds;
+}
+
+static void take_blocks(const struct shared *sh, struct samples *out)
+{
+    int n = sh->n_sittings;
+    for (int i = 0; i < n && i < PROTOCOL_MAX_SITTINGS; i++) {
+        int at = *(const volatile int32_t *)&sh->sitting[i];
+        if (at < out->rounds && (out->n_blocks == 0 ? at == 0 : at > out->block[out->n_blocks - 1]))
+            out->block[out->n_blocks++] = at;
+    }
+}
+
+/* Copies them, since the runner can still write to the file. */
+static bool take_samples(struct child *c, const struct sampled *what, struct samples *out,
+                         struct err *e)
+{
+    bool wanted[SERIES_COUNT] = {
+        [SERIES_CEILING] = what->ceiling && !what->cold,
+        [SERIES_ONE_CORE] = what->ceiling && !what->cold && c->opts.threads > 1,
+    };
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        wanted[i] = what->contenders >> i & 1;
+    *out = (struct samples){
+        .rounds = count_rounds(c, wanted), .flushed = c->shared->flushed,
+        .huge_bytes = c->shared->huge_bytes, .room_bytes = c->shared->room_bytes,
+    };
+    take_blocks(c->shared, out);
+    size_t bytes = sizeof(double) * (size_t)out->rounds;
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        if (!wanted[i])
+            continue;
+        c->sample[i] = xrealloc(c->sample[i], bytes + 1);
+        memcpy(c->sample[i], c->shared->sample[i], bytes);
+        if (!child_samples_sound(c->sample[i], out->rounds, e))
+            return false;
+        out->sample[i] = c->sample[i];
+        out->of[i] = stats_summary(c->sample[i], out->rounds);
+    }
+    return true;
+}
+
+/* Which contender left another result; only one that was asked for can have. */
+static bool take_difference(const struct child *c, const struct sampled *what,
+                            struct samples *out, struct err *e)
+{
+    int which = *(const volatile int32_t *)&c->shared->differs;
+    int64_t after = *(const volatile int64_t *)&c->shared->differs_after;
+    out->differs = -1;
+    if (!what->steady || which == -1)
+        return true;
+    if (which < 0 || which >= PROTOCOL_MAX_CONTENDERS || !(what->steady >> which & 1) || after < 0)
+        return child_overwritten("what is known of its results", e);
+    out->differs = which;
+    out->differs_after = after;
+    return true;
+}
+
+static bool any_wide(const struct samples *s)
+{
+    bool wide = false;
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        wide = wide || s->of[i].spread > STATS_NOISY;
+    return wide;
+}
+
+bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e)
+{
+    struct reply reply;
+    struct request q = {
+        .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
+        .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
+        .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
+        .append = what->append, .give_up_s = what->give_up_s, .steady = what->steady,
+        .has_ceiling = c->ceiling_pid != 0,
+    };
+    double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
+    bool ok;
+    c->repeat = 0;
+    do {
+        ok = ask(c, &q, limit, &reply, e) && take_samples(c, what, out, e)
+          && take_difference(c, what, out, e);
+        q.append = true;
+    } while (ok && out->differs < 0 && !what->as_is && any_wide(out)
+             && clock_s() - begin < c->opts.limit_s && c->repeat++ < MOST_REPEATS);
+    c->repeat = 0;
+    return ok;
+}
+
+bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
+                 double *seconds, struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_COUNT, .meter = meter, .n_events = n };
+    memcpy(q.event, event, sizeof *event * (size_t)n);
+    /* Warm-up, then at worst a pass for each event, twice. */
+    if (!ask(c, &q, (3 + 2 * n) * c->opts.limit_s + c->copy_s, &reply, e))
+        return false;
+    *out = c->shared->counts;
+    *seconds = reply.seconds;
+    return child_counts_sound(out, e);
+}
+
+static void *in_sim(struct child *c, int64_t at)
+{
+    return (char *)c->shared + c->sim_at + at;
+}
+
+/* The tables of the twin, and what is asked. */
+static void fill_sim(struct child *c, const struct simulated *what)
+{
+    const struct trace_table *t = c->opts.trace;
+    struct shared_sim *sim = in_sim(c, 0);
+    struct shared_site *site = in_sim(c, c->sim.site_at);
+    struct shared_block *block = in_sim(c, c->sim.block_at);
+    struct shared_mark *mark = in_sim(c, c->sim.mark_at);
+    *sim = c->sim;
+    sim->cache = *what->cache;
+    sim->budget = what->budget;
+    sim->seed = what->seed;
+    for (int i = 0; i < t->n_sites; i++)
+        site[i] = (struct shared_site){ .is_store = t->site[i].is_store,
+                                        .tensor = what->tensor ? what->tensor[i] : 0 };
+    for (int i = 0; i < t->n_blocks; i++)
+        block[i] = (struct shared_block){ .mark = t->block_mark[i] };
+    for (int i = 0; i < t->n_uses; i++)
+        block[t->use[i].block].accesses += t->use[i].n;
+    for (int i = 0; i < t->n_marks; i++)
+        mark[i].block = t->mark[i].block;
+    memcpy(in_sim(c, c->sim.base_at), what->base,
+           sizeof *what->base * (size_t)c->opts.n_trace_buffers);
+    if (!what->detail)
+        return;
+    struct shared_detail *d = in_sim(c, c->sim.detail_at);
+    d->detail = *what->detail;
+    d->first = what->first;
+    d->end = what->end;
+    memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
+}
+
+/* d: as it was asked for, and what came of it. */
+static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
+{
+    const struct shared_detail *shared = in_sim(c, c->sim.detail_at);
+    struct sim_detail *got = xmalloc(sizeof *got);
+    *got = shared->detail;
+    bool ok = child_detail_sound(got, d, e);
+    if (ok)
+        *d = *got;
+    free(got);
+    return ok;
+}
+
+bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
+                    struct err *e)
+{
+    struct reply reply;
+    struct request q = { .command = COMMAND_SIMULATE };
+    const struct shared_sim *sim = in_sim(c, 0);
+    const struct shared_site *site = in_sim(c, c->sim.site_at);
+    const struct shared_block *block = in_sim(c, c->sim.block_at);
+    const struct trace_table *t = c->opts.trace;
+    if (!t || (what->detail && !c->opts.sim_detail))
+        return err_set(e, ERR_BUG, "the child has no room for a simulation");
+    fill_sim(c, what);
+    if (!ask(c, &q, c->opts.limit_s, &reply, e))
+        return false;
+    for (int i = 0; i < t->n_sites; i++)
+        out->count[i] = site[i].count;
+    for (int i = 0; i < t->n_blocks; i++)
+        out->runs[i] = block[i].runs;
+    for (int i = 0; i < CACHE_LEVELS; i++)
+        out->level[i] = sim->level[i];
+    out->n_levels = sim->n_levels == 1 ? 1 : what->cache->n_levels;
+    out->error = sim->error;
+    out->fraction = sim->fraction;
+    out->seconds = reply.seconds;
+    memcpy(out->how, sim->how, sizeof out->how);
+    child_clean_text(out->how, sizeof out->how);
+    if (!child_simulation_sound(t, out, e))
+        return false;
+    return !what->detail || take_detail(c, what->detail, e);
+}

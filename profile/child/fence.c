@@ -1,0 +1,254 @@
+#include "profile/child/fence_impl.h"
+
+#include "kernels/base/arena.h"
+#include "profile/measure/oracle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FENCE_BYTES ((size_t)16 << 20)
+#define MOVE_BYTES (FENCE_BYTES / 4)
+#define ALIGN_BYTES 64
+#define HUGE_BYTES ((size_t)2 << 20)
+#define CANARY 0x7fc5a5c3u                /* a quiet NaN */
+#define SPOILT 64                         /* elements of a buffer that are drawn */
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static size_t page_bytes(const struct shared *sh)
+{
+    return sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Refused where there are none: fence_pages says how it went. */
+static void ask_for_huge_pages(const struct fence *f, const struct yard *y)
+{
+    if (f->shared->huge_pages)
+        (void)madvise(y->room, y->room_bytes, MADV_HUGEPAGE);
+}
+
+bool fence_open(struct shared *sh, struct fence **out, struct err *e)
+{
+    size_t page = page_bytes(sh);
+    size_t total = FENCE_BYTES + page;
+    struct fence *f = xcalloc(1, sizeof *f);
+    f->shared = sh;
+    f->n = sh->n_buffers;
+    f->page = page;
+    for (int i = 0; i < f->n; i++) {
+        struct yard *y = &f->yard[i];
+        y->data_bytes = (size_t)sh->buffer[i].bytes;
+        y->room_bytes = round_up(y->data_bytes, page);
+        y->written = sh->buffer[i].written;
+        total += y->room_bytes + FENCE_BYTES;
+    }
+    f->map_bytes = total;
+    f->map = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (f->map == MAP_FAILED) {
+        free(f);
+        return err_set(e, ERR_ENV, "no memory for buffers of %zu MiB: %s", total >> 20,
+                       strerror(errno));
+    }
+    char *at = f->map + FENCE_BYTES;
+    at += -(uintptr_t)at % page;
+    for (int i = 0; i < f->n; i++) {
+        f->yard[i].slot = f->yard[i].room = at;
+        ask_for_huge_pages(f, &f->yard[i]);
+        at += f->yard[i].room_bytes + FENCE_BYTES;
+    }
+    *out = f;
+    return true;
+}
+
+bool fence_reopen(struct fence *f, struct shared *sh)
+{
+    if (f->n != sh->n_buffers || f->page != page_bytes(sh))
+        return false;
+    for (int i = 0; i < f->n; i++)
+        if (f->yard[i].room_bytes != round_up((size_t)sh->buffer[i].bytes, f->page))
+            return false;
+    f->shared = sh;
+    for (int i = 0; i < f->n; i++) {
+        struct yard *y = &f->yard[i];
+        y->data = NULL;
+        y->data_bytes = (size_t)sh->buffer[i].bytes;
+        y->written = sh->buffer[i].written;
+    }
+    return true;
+}
+
+void fence_close(struct fence *f)
+{
+    if (!f)
+        return;
+    munmap(f->map, f->map_bytes);
+    free(f);
+}
+
+float *const *fence_data(const struct fence *f)
+{
+    return f->data;
+}
+
+static void paint(char *from, char *to)
+{
+    for (uint32_t *p = (uint32_t *)(void *)from; p < (uint32_t *)(void *)to; p++)
+        *p = CANARY;
+}
+
+bool fence_place(struct fence *f, bool at_end, struct err *e)
+{
+    return fence_place_some(f, 0, f->n, at_end, e);
+}
+
+bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err *e)
+{
+    for (int i = first; i < first + n; i++) {
+        struct yard *y = &f->yard[i];
+        size_t slack = y->room_bytes - y->data_bytes;
+        char *at = y->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
+        if (y->data == at && !y->written)                 /* as it was: nobody could write it */
+            continue;
+        if (mprotect(y->room, y->room_bytes, PROT_READ | PROT_WRITE) != 0)
+            return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", y->room_bytes >> 20,
+                           strerror(errno));
+        y->data = at;
+        f->data[i] = (float *)(void *)y->data;
+        paint(y->room, y->data);
+        memcpy(y->data, (char *)f->shared + f->shared->buffer[i].at, y->data_bytes);
+        paint(y->data + y->data_bytes, y->room + y->room_bytes);
+        if (!y->written && mprotect(y->room, y->room_bytes, PROT_READ) != 0)
+            return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
+    }
+    return true;
+}
+
+bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err *e)
+{
+    for (int i = first; i < first + n; i++) {
+        struct yard *y = &f->yard[i];
+        if (madvise(y->room, y->room_bytes, MADV_DONTNEED) != 0)
+            return err_set(e, ERR_ENV, "madvise: %s", strerror(errno));
+        y->data = NULL;
+        if (!move)
+            continue;
+        if (mprotect(y->room, y->room_bytes, PROT_NONE) != 0)
+            return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
+        y->room = y->slot + (size_t)rng_range(move, 0, (int64_t)(MOVE_BYTES / f->page)) * f->page;
+        ask_for_huge_pages(f, y);
+    }
+    return true;
+}
+
+/* Bytes from `from` to the first word in [from, to) that was painted over, or -1. */
+static int64_t first_damage(const char *from, const char *to)
+{
+    const uint32_t *p = (const uint32_t *)(const void *)from;
+    for (size_t i = 0; i < (size_t)(to - from) / sizeof *p; i++)
+        if (p[i] != CANARY)
+            return (int64_t)(i * sizeof *p);
+    return -1;
+}
+
+static int64_t last_damage(const char *from, const char *to)
+{
+    const uint32_t *p = (const uint32_t *)(const void *)to;
+    for (size_t i = 1; i <= (size_t)(to - from) / sizeof *p; i++)
+        if (p[-(ptrdiff_t)i] != CANARY)
+            return (int64_t)(i * sizeof *p);
+    return -1;
+}
+
+bool fence_whole(const struct fence *f, struct fault *damage)
+{
+    for (int i = 0; i < f->n; i++) {
+        const struct yard *y = &f->yard[i];
+        if (!y->data)
+            continue;
+        int64_t behind = first_damage(y->data + y->data_bytes, y->room + y->room_bytes);
+        int64_t before = last_damage(y->room, y->data);
+        if (behind < 0 && before < 0)
+            continue;
+        *damage = (struct fault){
+            .where = behind >= 0 ? FAULT_BEHIND : FAULT_BEFORE, .access = ACCESS_WRITE, .buffer = i,
+            .distance = behind >= 0 ? behind : before,
+        };
+        return false;
+    }
+    return true;
+}
+
+void fence_collect(struct fence *f, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        if (f->yard[i].written)
+            memcpy((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
+                   f->yard[i].data_bytes);
+}
+
+bool fence_same(const struct fence *f, int first, int n)
+{
+    bool same = true;
+    for (int i = first; i < first + n && same; i++)
+        if (f->shared->buffer[i].result)
+            same = memcmp((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
+                          f->yard[i].data_bytes) == 0;
+    return same;
+}
+
+/* Elements that the kernel never writes, such as a layout's padding, stay as they were: they are
+ * poison in the copy. */
+static void spoil_few(uint32_t *data, const uint32_t *copy, size_t elems, struct rng *few)
+{
+    for (int k = 0; elems > 0 && k < SPOILT; k++) {
+        size_t at = (size_t)rng_range(few, 0, (int64_t)elems - 1);
+        if (copy[at] != ORACLE_POISON)
+            data[at] = ORACLE_POISON;
+    }
+}
+
+void fence_spoil(struct fence *f, int first, int n, struct rng *few)
+{
+    for (int i = first; i < first + n; i++) {
+        const struct yard *y = &f->yard[i];
+        uint32_t *data = (uint32_t *)(void *)y->data;
+        size_t elems = y->data_bytes / sizeof *data;
+        if (!y->written)
+            continue;
+        if (few)
+            spoil_few(data, (const void *)((char *)f->shared + f->shared->buffer[i].at), elems,
+                      few);
+        else
+            for (size_t k = 0; k < elems; k++)
+                data[k] = ORACLE_POISON;
+    }
+}
+
+/* An address between two buffers belongs to the nearer one. */
+void fence_locate(const struct fence *f, uint64_t address, struct fault *out)
+{
+    uint64_t map = (uint64_t)(uintptr_t)f->map, best = UINT64_MAX;
+    out->where = address < 65536 ? FAULT_NULL : FAULT_ELSEWHERE;
+    if (address < map || address >= map + f->map_bytes)
+        return;
+    for (int i = 0; i < f->n; i++) {
+        const struct yard *y = &f->yard[i];
+        uint64_t start = (uint64_t)(uintptr_t)(y->data ? y->data : y->room);
+        uint64_t end = start + y->data_bytes;
+        int where = address < start ? FAULT_BEFORE : address < end ? FAULT_INSIDE : FAULT_BEHIND;
+        uint64_t distance = where == FAULT_BEFORE ? start - address
+                          : where == FAULT_BEHIND ? address - end : 0;
+        if (distance >= best)
+            continue;
+        best = distance;
+        out->where = where;
+        out->buffer = i;
+        out->distance = (int64_t)(where == FAULT_INSIDE ? address - start : distance);
+    }
+}

@@ -1,0 +1,22 @@
+/* The fence's own view of its buffers.  Private to profile/child/fence.c and pages.c. */
+#ifndef TS_PROFILE_FENCE_IMPL_H
+#define TS_PROFILE_FENCE_IMPL_H
+#include "profile/child/fence.h"
+
+struct yard {
+    char *slot;                           /* where room may begin, or up to MOVE_BYTES behind */
+    char *room, *data;                    /* the accessible pages; the buffer in them */
+    size_t room_bytes, data_bytes;
+    bool written;
+};
+
+struct fence {
+    struct shared *shared;
+    size_t page;                          /* 2 MiB when huge ones were asked for */
+    char *map;
+    size_t map_bytes;
+    int n;
+    struct yard yard[PROTOCOL_MAX_BUFFERS];
+    float *data[PROTOCOL_MAX_BUFFERS];
+};
+#endif

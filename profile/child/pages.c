@@ -1,0 +1,71 @@
+/* What the buffers' pages are like, and getting them out of the caches. */
+#include "profile/child/fence_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+#define LINE_BYTES 64
+
+#if defined __x86_64__
+/* CPUID leaf 7, EBX bit 23. */
+static bool has_clflushopt(void)
+{
+    unsigned a, b = 0, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 23 & 1;
+}
+
+__attribute__((target("clflushopt"))) static void flush_weakly(char *from, const char *to)
+{
+    for (char *p = from; p < to; p += LINE_BYTES)
+        _mm_clflushopt(p);
+}
+
+/* The instruction flushes every level of every core, and any x86-64 has one of its forms. */
+bool fence_flush(const struct fence *f, int first, int n)
+{
+    bool weakly = has_clflushopt();
+    _mm_mfence();
+    for (int i = first; i < first + n; i++) {
+        const struct yard *y = &f->yard[i];
+        if (weakly)
+            flush_weakly(y->data, y->data + y->data_bytes);
+        else
+            for (char *p = y->data; p < y->data + y->data_bytes; p += LINE_BYTES)
+                _mm_clflush(p);
+    }
+    _mm_mfence();
+    return true;
+}
+#else
+bool fence_flush(const struct fence *f, int first, int n)
+{
+    (void)f;
+    (void)first;
+    (void)n;
+    return false;
+}
+#endif
+
+/* Sums a field of the mappings that lie inside the fence. */
+void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge)
+{
+    unsigned long long from, to, kib, low = (uintptr_t)f->map, high = low + f->map_bytes;
+    char line[400];
+    bool inside = false;
+    FILE *in = f->shared->huge_pages ? fopen("/proc/self/smaps", "re") : NULL;
+    *bytes = *huge = 0;
+    for (int i = 0; i < f->n; i++)
+        *bytes += (int64_t)f->yard[i].room_bytes;
+    while (in && fgets(line, sizeof line, in)) {
+        if (sscanf(line, "%llx-%llx ", &from, &to) == 2)
+            inside = from >= low && to <= high;
+        else if (inside && sscanf(line, "AnonHugePages: %llu kB", &kib) == 1)
+            *huge += (int64_t)(kib << 10);
+    }
+    if (in)
+        fclose(in);
+}

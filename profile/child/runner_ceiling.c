@@ -1,0 +1,118 @@
+/* The FMA ceiling, in a process that loads nothing else: what a kernel does to its own process
+ * (threads that stay busy, rounding modes, memory) does not reach it.  The runner asks it in turns
+ * with the kernels, on the same cores. */
+#include "profile/child/runner_impl.h"
+
+#include "kernels/base/subprocess.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MEET_S 20e-3                     /* that a thread waits for the others, at most */
+#define SPIN_S 100e-6                    /* and keeps its core meanwhile */
+
+static float scratch[4096];
+static float *const buffers[1] = { scratch };
+
+/* Threads begin together.  False: the machine does not let them. */
+static bool meet(atomic_int *here, int team)
+{
+    double start = clock_s(), waited = 0;
+    atomic_fetch_add(here, 1);
+    while (atomic_load(here) < team && waited < MEET_S) {
+        if (waited > SPIN_S)
+            sched_yield();
+        waited = clock_s() - start;
+    }
+    return atomic_load(here) >= team;
+}
+
+/* Seconds a call, of the slowest thread from when all were there: what it waited for a core before
+ * is not its calls' time.  Threads that did not meet may have run one after the other; then it is
+ * the time of all of it. */
+static double time_team(kernel_fn *run, int team, int64_t batch)
+{
+    atomic_int here = 0;
+    double slowest = 0, begin = clock_s();
+#pragma omp parallel num_threads(team) reduction(max : slowest)
+    {
+        double start = meet(&here, team) ? clock_s() : begin;
+        for (int64_t i = 0; i < batch; i++)
+            run(buffers);
+        slowest = clock_s() - start;
+    }
+    return slowest / (double)batch;
+}
+
+/* One thread goes where the kernel's is. */
+static double answer(kernel_fn *run, const struct ceiling_ask *q)
+{
+    static int cpu = -1;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (q->cpu != cpu && q->cpu >= 0 && q->cpu < CPU_SETSIZE) {
+        cpu = q->cpu;
+        CPU_SET(cpu, &set);
+        sched_setaffinity(0, sizeof set, &set);
+    }
+    return time_team(run, q->team, q->batch);
+}
+
+static int serve(kernel_fn *run)
+{
+    struct ceiling_ask q;
+    int code;
+    while (runner_hear(&q, sizeof q, &code)) {
+        double seconds = q.team > 0 && q.batch > 0 ? answer(run, &q) : 0;
+        if (!runner_say(&seconds, sizeof seconds))
+            return 1;
+    }
+    return code;
+}
+
+int runner_ceiling(int argc, char **argv)
+{
+    enum { SO, PARENT, N };
+    struct reply hello = { .ok = true };
+    kernel_fn *run = NULL;
+    if (argc != N) {
+        fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
+        return 2;
+    }
+    /* Dies with its parent, also when that died before this line. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[PARENT]))
+        return 2;
+    void *h = dlopen(argv[SO], RTLD_NOW | RTLD_LOCAL), *symbol = h ? dlsym(h, "ts_entry") : NULL;
+    memcpy(&run, &symbol, sizeof run);
+    if (!run) {
+        hello.ok = false;
+        hello.code = ERR_COMPILE;
+        snprintf(hello.text, sizeof hello.text, "the FMA ceiling cannot be loaded: %.400s",
+                 dlerror());
+    }
+    return runner_say(&hello, sizeof hello) && run ? serve(run) : 1;
+}
+
+/* --- In the runner ---------------------------------------------------------------------------- */
+
+bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *seconds)
+{
+    struct ceiling_ask q = { .team = team, .batch = batch,
+                             .cpu = r->shared->threads > 1 ? -1 : sched_getcpu() };
+    ssize_t n;
+    if (send(RUNNER_CEILING_FD, &q, sizeof q, MSG_NOSIGNAL) != (ssize_t)sizeof q)
+        return false;
+    do
+        n = recv(RUNNER_CEILING_FD, seconds, sizeof *seconds, 0);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof *seconds;
+}

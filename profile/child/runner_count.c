@@ -1,0 +1,121 @@
+/* COMMAND_COUNT: counters around the kernel, on every thread that it uses. */
+#include "profile/child/runner_impl.h"
+
+#include "kernels/base/subprocess.h"
+#include "profile/counters/papi_meter.h"
+#include "profile/counters/perfevent.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_LEAST_S 0.02               /* of a pass, for each group that takes turns in it */
+#define COUNT_MOST_CALLS (1 << 20)
+
+struct meant { const struct counter_source *source; void *ctx; int threads; };
+
+/* Adds to how it was counted. */
+__attribute__((format(printf, 2, 3)))
+static void say(struct counts *c, const char *fmt, ...)
+{
+    size_t n = strlen(c->source);
+    va_list ap;
+    va_start(ap, fmt);
+    if (c->available)
+        vsnprintf(c->source + n, sizeof c->source - n, fmt, ap);
+    va_end(ap);
+}
+
+/* Enough calls that starting and stopping does not show; the clock is looked at after 1, 3, 7...
+ * of them, so that it does not show either. */
+static int call_for(struct runner *r, double seconds)
+{
+    int calls = 0;
+    double start = clock_s();
+    do
+        for (int batch = calls + 1; batch > 0; batch--, calls++)
+            r->entry[SLOT_KERNEL](runner_buffers(r, 0));
+    while (calls < COUNT_MOST_CALLS && clock_s() - start < seconds);
+    return calls;
+}
+
+/* False: a group of more events than can be counted at once never got its turn. */
+static bool count_in_groups(struct runner *r, const struct request *q, const struct meant *m,
+                            int group_max, struct counts *out)
+{
+    struct counting *c = counting_open(m->source, m->ctx, m->threads, q->event, q->n_events,
+                                       group_max, out);
+    int calls = 0;
+    double seconds = 0;
+    if (!c)
+        return true;
+    int passes = counting_passes(c);
+    double least_s = COUNT_LEAST_S * counting_groups(c) / passes;
+    for (int pass = 0; pass < passes; pass++) {
+        counting_start(c, pass);
+        double start = clock_s();
+        int n = call_for(r, least_s);
+        seconds += clock_s() - start;
+        counting_stop(c, pass, n);
+        calls += n;
+    }
+    bool starved = counting_starved(c);
+    counting_result(c, out);
+    say(out, ", %d call%s", calls, calls == 1 ? "" : "s");
+    if (passes > 1)
+        say(out, " in %d passes", passes);
+    r->reply.seconds = seconds / calls;
+    counting_close(c);
+    return !starved;
+}
+
+static void count_in_turns(struct runner *r, const struct request *q, const struct meant *m,
+                           struct counts *out)
+{
+    if (!count_in_groups(r, q, m, GROUP_MAX, out))
+        count_in_groups(r, q, m, 1, out);
+}
+
+/* The team exists by now: its threads are listed, and those it starts later are inherited. */
+static void count_perf(struct runner *r, const struct request *q, struct counts *out)
+{
+    struct perf_threads threads;
+    bool hardware = q->meter == METER_ID_PERF;
+    if (hardware) {
+        perf_probe(true, out);                       /* counters that stand still open as well */
+        if (!out->available)
+            return;
+    }
+    perf_threads_find(&threads);
+    struct meant m = { &perf_source, &threads, threads.n };
+    count_in_turns(r, q, &m, out);
+    say(out, ", %s", hardware || threads.no_kernel ? "user space" : "with the system's part");
+    perf_threads_free(&threads);
+}
+
+static void count_papi(struct runner *r, const struct request *q, struct counts *out)
+{
+    struct papi *p = papi_open(r->handle[SLOT_KERNEL], r->shared->threads, out);
+    if (!p)
+        return;
+    struct meant m = { &papi_source, p, papi_threads(p) };
+    count_in_turns(r, q, &m, out);
+    say(out, ", user space");
+    papi_close(p);
+}
+
+bool runner_count(struct runner *r, const struct request *q, struct err *e)
+{
+    struct counts *out = &r->shared->counts;
+    *out = (struct counts){ .n = 0 };
+    if (!r->entry[SLOT_KERNEL])
+        return err_set(e, ERR_BUG, "no kernel is loaded");
+    if (!runner_place(r, 0, false, e))
+        return false;
+    r->entry[SLOT_KERNEL](runner_buffers(r, 0));     /* makes the team, warms the caches */
+    if (q->meter == METER_ID_PAPI)
+        count_papi(r, q, out);
+    else
+        count_perf(r, q, out);
+    return runner_check_fence(r, e);
+}

@@ -1,0 +1,139 @@
+/* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
+ * watch a whole process (cachegrind).  Says how long the call took.  No socket and no fences: what
+ * it runs has been checked. */
+#include "profile/child/runner_impl.h"
+
+#include "kernels/base/subprocess.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define STACK_ALIGN 65536
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Touches every line of a block as large as the cache, so that nothing of this process is left in
+ * it; the buffers have never been in it. */
+static void empty_cache(size_t bytes)
+{
+    volatile char *block = malloc(bytes + 1);
+    for (size_t i = 0; block && i < bytes; i += 16)
+        block[i] = 1;
+}
+
+/* The arguments and the environment lie above the stack and move it: from a multiple of STACK_ALIGN
+ * on, spills share cache sets with the same lines of the buffers whatever they are. */
+static void run_aligned(kernel_fn *run, float *const *buffer)
+{
+    char *here = __builtin_frame_address(0);
+    volatile char *pad = alloca((uintptr_t)here % STACK_ALIGN + 64);
+    pad[0] = 0;
+    run(buffer);
+}
+
+static bool map_buffers(const char *path, unsigned long long address, unsigned long long bytes)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *want = (void *)(uintptr_t)address;
+    void *got = fd < 0 ? MAP_FAILED : mmap(want, (size_t)bytes, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    if (got == want)
+        return true;
+    fprintf(stderr, "no room for %llu MiB of buffers at 0x%llx: %s\n", bytes >> 20, address,
+            got == MAP_FAILED ? strerror(errno) : "something is there");
+    return false;
+}
+
+/* --- What a counting twin counted (instructions.c has the text it is made of) ----------------- */
+
+/* How many nops an assembler made of [p, end); a jump over the rest is one.  -1: something else. */
+static int64_t count_nops(const unsigned char *p, const unsigned char *end)
+{
+    int64_t n = 0;
+    while (p < end) {
+        while (p < end && (*p == 0x66 || *p == 0x2e))
+            p++;
+        if (p < end && *p == 0x90) {                      /* nop */
+            p++;
+        } else if (p + 2 < end && p[0] == 0x0f && p[1] == 0x1f) {
+            int mode = p[2] >> 6;                         /* nop with an operand: sib, offset */
+            p += 3 + ((p[2] & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
+        } else if (p < end && *p == 0xeb) {
+            return n + 1;
+        } else {
+            return -1;
+        }
+        n++;
+    }
+    return p == end ? n : -1;
+}
+
+/* Writes the counts of the blocks, then the nops of each piece of padding. */
+static bool write_counts(void *twin, const char *padding, const char *path)
+{
+    int64_t *(*blocks)(void) = NULL, *(*pads)(void) = NULL;
+    void *h = dlopen(padding, RTLD_NOW | RTLD_LOCAL), *symbol = dlsym(twin, "ts_blocks");
+    memcpy(&blocks, &symbol, sizeof symbol);
+    symbol = h ? dlsym(h, "ts_pads") : NULL;
+    memcpy(&pads, &symbol, sizeof symbol);
+    FILE *out = blocks && pads ? fopen(path, "wb") : NULL;
+    if (!out)
+        return false;
+    int64_t *block = blocks(), *pad = pads();
+    fwrite(block + 1, sizeof *block, (size_t)block[0], out);
+    for (int64_t i = 0; i < pad[0]; i++) {
+        int64_t n = count_nops((void *)(uintptr_t)pad[1 + 2 * i],
+                               (void *)(uintptr_t)pad[2 + 2 * i]);
+        fwrite(&n, sizeof n, 1, out);
+    }
+    return fclose(out) == 0;
+}
+
+int runner_once(int argc, char **argv)
+{
+    float *buffer[PROTOCOL_MAX_BUFFERS];
+    enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PADDING, OUT, PARENT, FIRST };
+    int n = argc - FIRST;
+    if (n < 1 || n > PROTOCOL_MAX_BUFFERS) {
+        fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
+        return 2;
+    }
+    /* Dies with its parent, also when that died before this line. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[PARENT]))
+        return 2;
+    for (int i = 0; i < n; i++)
+        buffer[i] = (float *)(uintptr_t)strtoull(argv[FIRST + i], NULL, 0);
+    if (!map_buffers(argv[FILE_PATH], (uintptr_t)buffer[0], strtoull(argv[BYTES], NULL, 0)))
+        return 2;
+    void *h = dlopen(argv[SO], RTLD_NOW | RTLD_LOCAL);
+    void *symbol = h ? dlsym(h, "ts_entry") : NULL;
+    if (!symbol) {
+        fprintf(stderr, "the compiled kernel cannot be loaded: %s\n", dlerror());
+        return 2;
+    }
+    kernel_fn *run;
+    memcpy(&run, &symbol, sizeof run);
+    empty_cache(strtoull(argv[CACHE_BYTES], NULL, 0));
+    double start = clock_s();
+    run_aligned(run, buffer);
+    double seconds = clock_s() - start;
+    if (!streq(argv[PADDING], "-") && !write_counts(h, argv[PADDING], argv[OUT])) {
+        fprintf(stderr, "the counts of the blocks cannot be had\n");
+        return 2;
+    }
+    printf("seconds %.6f\n", seconds);
+    fflush(stdout);
+    _exit(0);
+}

@@ -1,0 +1,182 @@
+/* COMMAND_TIME: contenders and ceiling, sampled in turns. */
+#include "profile/child/runner_impl.h"
+
+#include "kernels/base/rng.h"
+#include "kernels/base/subprocess.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define LINE_BYTES 64
+
+/* One thread stays where the scheduler has just put it: on the CPU it found least busy. */
+static void pin(const struct shared *sh)
+{
+    cpu_set_t set;
+    int cpu = sched_getcpu();
+    if (sh->threads > 1 || cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+struct timing {
+    struct runner *r;
+    const struct request *q;
+    const struct work *work;
+    bool lost;                            /* the ceiling's process */
+    bool by_walking;
+    struct rng rng;
+    struct err *e;
+};
+
+static bool is_timed(const struct request *q, int contender)
+{
+    return q->contenders >> contender & 1;
+}
+
+/* What was damaged must be seen before it is painted over.  The kernel hands out first what it got
+ * back last: all give their pages back before any gets new ones, and who comes first is drawn, so
+ * that they change pages with each other.  Addresses count as well: at some distances two buffers
+ * are in each other's way.  A library was given its own for good. */
+static bool renew(void *ctx)
+{
+    struct timing *t = ctx;
+    struct runner *r = t->r;
+    int n = r->shared->n_contenders, from = (int)rng_range(&t->rng, 0, n - 1);
+    bool ok = runner_check_fence(r, t->e);
+    for (int i = 0; i < n && ok; i++)
+        if (is_timed(t->q, i))
+            ok = fence_drop(r->fence, r->shared->contender[i].first, r->shared->contender[i].n,
+                            r->vendor[i] ? NULL : &t->rng, t->e);
+    for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
+        if (is_timed(t->q, i))
+            ok = runner_place(r, i, false, t->e);
+    return ok;
+}
+
+/* Every thread reads all of a memory larger than the last cache: that replaces whatever was in it
+ * and in the thread's own caches. */
+static void walk(const struct timing *t)
+{
+    static char *room;
+    long bytes = (long)t->q->walk_bytes;
+    if (!room && (room = malloc((size_t)bytes)))
+        for (long i = 0; i < bytes; i += LINE_BYTES)
+            room[i] = (char)i;
+    if (!room)
+        return;
+#pragma omp parallel num_threads(t->r->shared->threads)
+    for (long i = 0; i < bytes; i += LINE_BYTES)
+        (void)*(const volatile char *)(room + i);
+}
+
+static void chill(void *ctx, int contender)
+{
+    const struct timing *t = ctx;
+    const struct shared *sh = t->r->shared;
+    if (t->by_walking)
+        walk(t);
+    else
+        fence_flush(t->r->fence, sh->contender[contender].first, sh->contender[contender].n);
+}
+
+static void spoil(void *ctx, int contender, bool all)
+{
+    struct timing *t = ctx;
+    const struct shared *sh = t->r->shared;
+    fence_spoil(t->r->fence, sh->contender[contender].first, sh->contender[contender].n,
+                all ? NULL : &t->rng);
+}
+
+/* A result that differs goes into the file: the parent judges it. */
+static bool same(void *ctx, int contender)
+{
+    const struct timing *t = ctx;
+    struct shared *sh = t->r->shared;
+    int first = sh->contender[contender].first, n = sh->contender[contender].n;
+    if (fence_same(t->r->fence, first, n))
+        return true;
+    fence_collect(t->r->fence, first, n);
+    sh->differs = contender;
+    sh->differs_after = t->work[contender].calls;
+    return false;
+}
+
+static bool ask_ceiling(void *ctx, int team, long batch, double *seconds)
+{
+    struct timing *t = ctx;
+    t->lost = t->lost || !runner_ask_ceiling(t->r, team, batch, seconds);
+    return !t->lost;
+}
+
+static bool add_contenders(struct runner *r, const struct request *q, struct work *work,
+                           struct err *e)
+{
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
+        if (!is_timed(q, i))
+            continue;
+        if (!r->entry[i] && !r->vendor[i])
+            return err_set(e, ERR_BUG, "nothing is loaded to be timed");
+        work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i),
+                                 .vendor = r->vendor[i], .steady = q->steady >> i & 1,
+                                 .first_s = r->first_s[i], .calls = r->calls[i] };
+        if (r->vendor[i])
+            work[i].run_vendor = r->plugin[i]->run;
+        if (!q->append && !runner_place(r, i, false, e))
+            return false;
+    }
+    return true;
+}
+
+static void add_ceiling(const struct runner *r, struct work *work)
+{
+    int threads = r->shared->threads;
+    if (threads > 1)
+        work[SERIES_ONE_CORE].team = 1;
+    work[SERIES_CEILING].team = threads;
+}
+
+static void count_calls(struct runner *r, const struct work *work)
+{
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        if (work[i].calls > 0)
+            r->calls[i] = work[i].calls;
+}
+
+/* A library keeps copies of its own: only walking drives those out. */
+static bool must_walk(const struct runner *r, const struct request *q)
+{
+    bool walk_it = !fence_flush(r->fence, 0, 0);
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
+        walk_it = walk_it || (is_timed(q, i) && r->vendor[i]);
+    return walk_it;
+}
+
+bool runner_time(struct runner *r, const struct request *q, struct err *e)
+{
+    struct work work[SERIES_COUNT] = { 0 };
+    struct timing t = { .r = r, .q = q, .work = work, .e = e, .rng = rng_seed(1) };
+    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .spoil = spoil, .same = same,
+                                    .ceiling = ask_ceiling, .ctx = &t };
+    r->shared->differs = -1;
+    if (q->ceiling && !q->has_ceiling)
+        return err_set(e, ERR_BUG, "no ceiling is loaded to be timed");
+    if (q->ceiling)
+        add_ceiling(r, work);
+    if (!q->append)
+        pin(r->shared);
+    if (!add_contenders(r, q, work, e))
+        return false;
+    t.by_walking = q->cold && must_walk(r, q);
+    r->shared->flushed = !t.by_walking;
+    double start = clock_s();
+    sampling_run(work, q, &hooks, r->shared);
+    r->reply.seconds = clock_s() - start;
+    count_calls(r, work);
+    if (t.lost)
+        return err_set(e, ERR_KILLED, "the process that samples the FMA ceiling was killed");
+    fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
+    return runner_check_fence(r, e);
+}

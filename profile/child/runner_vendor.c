@@ -1,0 +1,43 @@
+/* COMMAND_LOAD_VENDOR: a contender that is a library's primitive. */
+#include "profile/child/runner_impl.h"
+
+#include "kernels/base/subprocess.h"
+
+#include <stdio.h>
+
+/* The plugin keeps the addresses of its buffers: they are never placed at the end of a page. */
+bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e)
+{
+    const struct vendor_plugin *plugin = NULL;
+    char why[400] = "no reason given";
+    if (q->slot >= (uint32_t)r->shared->n_contenders
+        || r->shared->contender[q->slot].n != q->problem.n_tensors)
+        return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
+    int i = (int)q->slot;
+    /* OpenMP counts its places; who fails says so below. */
+    (void)runner_open_library(r, q->path);
+    if (!vendor_load(q->path, &plugin, e) || !runner_place(r, i, false, e))
+        return false;
+    r->problem[i] = q->problem;
+    struct vendor_handle *h = plugin->open(&r->problem[i], (enum vendor_library)q->library,
+                                           r->shared->threads, runner_buffers(r, i), why,
+                                           sizeof why);
+    if (!h)
+        return err_set(e, ERR_ENV, "%.399s", why);
+    r->plugin[i] = plugin;
+    r->vendor[i] = h;
+    snprintf(r->reply.text, sizeof r->reply.text, "%s", plugin->implementation(h));
+    snprintf(r->reply.layout, sizeof r->reply.layout, "%s", plugin->layout(h));
+    return true;
+}
+
+bool runner_check_vendor(struct runner *r, int i, struct err *e)
+{
+    const struct vendor_plugin *plugin = r->plugin[i];
+    double start = clock_s();
+    bool ok = plugin->run(r->vendor[i]);
+    r->reply.seconds = clock_s() - start;
+    if (!ok || !plugin->output(r->vendor[i]))
+        return err_set(e, ERR_ENV, "the library's primitive failed");
+    return true;
+}

@@ -1,0 +1,386 @@
+/* Samples drop and the clock rate drifts (PERF.md), so a kernel and the ceiling that it is
+ * compared with are sampled alternately: whatever slows the machine down slows both. */
+#include "profile/child/sampling.h"
+
+#include "kernels/base/rng.h"
+#include "kernels/base/subprocess.h"
+
+#include <math.h>
+
+#define BATCH_S 50e-6                     /* one sample lasts about this long, at least */
+#define WARM_UP_RUNS 3
+#define WARM_UP_MOST_S 0.5
+#define MAX_BATCH (1L << 20)
+#define HEAT_MOST_S 10e-3
+#define GIVE_UP_ROUNDS 3                  /* one of long calls */
+#define HOPELESS 2                        /* times give_up_s: not worth a warm-up */
+#define HOPELESS_CALLS 3                  /* one long call */
+#define CLOCK_READINGS 1000
+#define INSPECT_SHARE 0.04                /* of the time, for inspections between rounds */
+#define GLANCE_SHARE 0.01                 /* of the time of samples of one call, for looking */
+#define INSPECT_PARTS 32                  /* of the time: an inspection in each, if there is room */
+#define INSPECT_MOST 64                   /* calls at once */
+#define INSPECT_FIRST 8                   /* calls before the warm-up */
+#define HEAT_SWITCH_S 200e-6              /* the ceiling's process costs a longer call nothing */
+
+struct sampler {
+    struct work *work;
+    const struct request *q;
+    const struct sampling_hooks *hooks;
+    struct shared *sh;
+    struct rng rng;
+    int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
+    bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
+    double clock_cost;
+    double least;                                         /* sample of any contender */
+    double inspected_s, inspected_at;                     /* what inspections took; the last one */
+    double timed_s, glanced_s;                            /* samples of one call; looks at them */
+    int spoilt;                                           /* so often; by turns all, and a few */
+    bool over;                                            /* a hook ended the sampling */
+};
+
+static void run_once(struct work *w)
+{
+    w->calls++;
+    if (w->run)
+        w->run(w->buffers);
+    else
+        w->run_vendor(w->vendor);
+}
+
+static void run_batch(struct work *w)
+{
+    for (long i = 0; i < w->batch; i++)
+        run_once(w);
+}
+
+/* Seconds a call. */
+static double time_batch(struct sampler *s, struct work *w)
+{
+    double start = clock_s();
+    if (w->team > 0) {
+        w->call_s = 0;
+        s->over = s->over || !s->hooks->ceiling(s->hooks->ctx, w->team, w->batch, &w->call_s);
+        return w->call_s;
+    }
+    run_batch(w);
+    return w->call_s = (clock_s() - start) / (double)w->batch;
+}
+
+/* Does every one of a few batches fill a sample?  One that does may only have been interrupted. */
+static bool fills(struct sampler *s, struct work *w, double sample_s, double until)
+{
+    for (int i = 0; i < WARM_UP_RUNS && !s->over; i++) {
+        double call_s = time_batch(s, w);
+        if (call_s * (double)w->batch < 0.7 * sample_s)
+            return false;
+        if (call_s >= SAMPLING_LONG_S || clock_s() > until)
+            return true;
+    }
+    return true;
+}
+
+/* Doubles the batch until it fills a sample: the runs on the way are the warm-up. */
+static void calibrate(struct sampler *s, struct work *w, double sample_s)
+{
+    double until = clock_s() + WARM_UP_MOST_S;
+    w->batch = 1;
+    while (!fills(s, w, sample_s, until) && w->batch < MAX_BATCH && clock_s() < until)
+        w->batch *= 2;
+}
+
+/* A batch that fills a sample, by the shortest of the n there are. */
+static void recall(struct work *w, double sample_s, const double *sample, int n)
+{
+    double call_s = sample[0];
+    for (int i = 1; i < n; i++)
+        call_s = sample[i] < call_s ? sample[i] : call_s;
+    w->batch = 1;
+    while ((double)w->batch * call_s < sample_s && w->batch < MAX_BATCH)
+        w->batch *= 2;
+}
+
+/* --- Inspections ------------------------------------------------------------------------------ */
+
+/* A sample of one call that is cold, or so long that one more would cost too much. */
+static bool is_own_inspection(const struct sampler *s, const struct work *w)
+{
+    return s->q->cold || (w->call_s > 0 ? w->call_s : w->first_s) >= SAMPLING_LONG_S;
+}
+
+static void look(struct sampler *s, int series)
+{
+    s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
+}
+
+/* Looks at the result of the last call, then makes so many calls over spoilt results.  All elements
+ * are spoilt for a kernel that returns at once; in turns only a few are, for one that looks whether
+ * its result seems to be there. */
+static void inspect(struct sampler *s, int series, int calls)
+{
+    double start = clock_s();
+    look(s, series);
+    for (int i = 0; i < calls && !s->over; i++) {
+        s->hooks->spoil(s->hooks->ctx, series, s->spoilt++ % 2 == 0);
+        run_once(&s->work[series]);
+        look(s, series);
+    }
+    s->inspected_at = clock_s();
+    s->inspected_s += s->inspected_at - start;
+    s->fresh[series] = true;
+}
+
+/* Calls that fit into so many seconds, about. */
+static int calls_in(const struct work *w, double seconds, int most)
+{
+    double call_s = w->call_s > 0 ? w->call_s : w->first_s;
+    return seconds >= call_s * most ? most : seconds > 0 ? (int)(seconds / call_s) : 0;
+}
+
+static void inspect_each(struct sampler *s, double seconds, int least, int most)
+{
+    for (int i = 0; i < s->n && !s->over; i++) {
+        struct work *w = &s->work[s->list[i]];
+        if (!w->steady)
+            continue;
+        int calls = is_own_inspection(s, w) ? 0 : calls_in(w, seconds, most);
+        if (calls > 0 || least >= 0)
+            inspect(s, s->list[i], is_own_inspection(s, w) || calls > least ? calls : least);
+    }
+}
+
+/* A sample of one call: its result is looked at as it is, if that costs next to nothing. */
+static void glance(struct sampler *s, int series, double sample_s)
+{
+    double start = clock_s();
+    s->timed_s += sample_s;
+    if (s->glanced_s > GLANCE_SHARE * s->timed_s)
+        return;
+    look(s, series);
+    s->glanced_s += clock_s() - start;
+}
+
+/* Before a sample is warm: who is lazy from the second call on need not be timed. */
+static void inspect_first(struct sampler *s)
+{
+    if (!s->q->append)
+        inspect_each(s, INSPECT_SHARE * s->q->time_s, -1, INSPECT_FIRST);
+}
+
+/* Once in every part of the time, as long as inspections stay a small share of it. */
+static void inspect_between(struct sampler *s, double start, double now)
+{
+    double part = s->q->time_s / INSPECT_PARTS, room = INSPECT_SHARE * (now - start);
+    if (now - s->inspected_at >= part && s->inspected_s < room)
+        inspect_each(s, (room - s->inspected_s) / (s->n_contenders > 0 ? s->n_contenders : 1), -1,
+                     INSPECT_MOST);
+}
+
+/* --- Rounds ---------------------------------------------------------------------------------- */
+
+/* What ran just before has taken the caches: a short call is made once untimed, so that the sample
+ * is of a hot one.  A long call refills them in a small part of its time. */
+static void heat(struct sampler *s, int series)
+{
+    int n = s->sh->n_samples[series];
+    double last = n > 0 ? s->sh->sample[series][n - 1] : s->work[series].call_s;
+    bool switched = s->n > s->n_contenders && last < HEAT_SWITCH_S;
+    bool needed = s->fresh[series] || s->n_contenders > 1 || switched;
+    s->fresh[series] = false;
+    if (series < SERIES_CEILING && needed && last < HEAT_MOST_S)
+        run_once(&s->work[series]);
+}
+
+/* Its result is spoilt before, all of it the first time, and looked at after it. */
+static bool spoils(struct sampler *s, int series)
+{
+    struct work *w = &s->work[series];
+    bool it_does = w->steady && w->team == 0 && is_own_inspection(s, w);
+    if (it_does)
+        s->hooks->spoil(s->hooks->ctx, series, s->sh->n_samples[series] == 0);
+    return it_does;
+}
+
+static double time_cold(struct sampler *s, int series)
+{
+    s->hooks->chill(s->hooks->ctx, series);
+    double start = clock_s();
+    run_once(&s->work[series]);
+    double seconds = clock_s() - start - s->clock_cost;
+    return seconds > 0 ? seconds : 0;
+}
+
+static void take_sample(struct sampler *s, int series)
+{
+    if (!s->q->cold)
+        heat(s, series);
+    bool spoilt = spoils(s, series);
+    double seconds = s->q->cold ? time_cold(s, series) : time_batch(s, &s->work[series]);
+    if (spoilt)
+        look(s, series);
+    else if (s->work[series].steady && s->work[series].batch == 1)
+        glance(s, series, seconds);
+    s->sh->sample[series][s->sh->n_samples[series]++] = seconds;
+    if (series < SERIES_CEILING && seconds < s->least)
+        s->least = seconds;
+}
+
+static void list_works(struct sampler *s)
+{
+    int end = s->q->cold ? SERIES_CEILING : SERIES_COUNT;
+    for (int i = 0; i < end; i++) {
+        if (!s->work[i].run && !s->work[i].run_vendor && s->work[i].team == 0)
+            continue;
+        s->list[s->n++] = i;
+        s->n_contenders += i < SERIES_CEILING;
+    }
+}
+
+static void shuffle(struct sampler *s)
+{
+    for (int i = s->n - 1; i > 0; i--) {
+        int j = (int)rng_range(&s->rng, 0, i), was = s->list[i];
+        s->list[i] = s->list[j];
+        s->list[j] = was;
+    }
+}
+
+static bool has_room(const struct sampler *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->sh->n_samples[s->list[i]] >= PROTOCOL_MAX_SAMPLES)
+            return false;
+    return s->n > 0;
+}
+
+/* The first one sits on the pages that were placed for it. */
+static bool begin_sitting(struct sampler *s, bool renew)
+{
+    struct shared *sh = s->sh;
+    if (sh->n_sittings == PROTOCOL_MAX_SITTINGS)
+        return true;
+    if (renew && !s->hooks->renew(s->hooks->ctx))
+        return false;
+    sh->sitting[sh->n_sittings++] = sh->n_samples[s->list[0]];
+    for (int i = 0; i < SERIES_COUNT; i++)
+        s->fresh[i] = true;
+    return true;
+}
+
+/* The least of many: what two readings of the clock cost at best. */
+static double clock_cost(void)
+{
+    double least = 1;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        double start = clock_s(), took = clock_s() - start;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static void warm_up(struct sampler *s)
+{
+    double sample_s = 4 * s->q->time_s / PROTOCOL_MAX_SAMPLES;
+    if (sample_s < BATCH_S)
+        sample_s = BATCH_S;
+    for (int i = 0; i < s->n && !s->over; i++) {
+        struct work *w = &s->work[s->list[i]];
+        int n = s->sh->n_samples[s->list[i]];
+        if (s->q->cold)
+            run_once(w);
+        else if (n > 0)
+            recall(w, sample_s, s->sh->sample[s->list[i]], n);
+        else if (w->call_s < SAMPLING_LONG_S)
+            calibrate(s, w, sample_s);
+    }
+}
+
+/* Nothing more need be known of what is so slow. */
+static bool gives_up(const struct sampler *s, int rounds)
+{
+    return s->q->give_up_s > 0 && s->least > s->q->give_up_s
+        && rounds >= (s->least >= SAMPLING_LONG_S ? 1 : GIVE_UP_ROUNDS);
+}
+
+/* One alone that is so slow is not warmed up; then the fastest of its first calls is its sample.  A
+ * short call that waited for a busy core looks like that, too, so a few of them are asked; a team
+ * that waits gets its warm-up. */
+static bool is_hopeless(struct sampler *s)
+{
+    double least = INFINITY, limit = HOPELESS * s->q->give_up_s;
+    if (!(s->q->give_up_s > 0) || s->q->append || s->q->cold || s->n != 1 || s->sh->threads > 1)
+        return false;
+    int series = s->list[0];
+    s->work[series].batch = 1;
+    for (int i = 0; i < HOPELESS_CALLS; i++) {
+        bool spoilt = spoils(s, series);
+        least = fmin(least, time_batch(s, &s->work[series]));
+        if (spoilt)
+            look(s, series);
+        if (least <= limit || s->over)
+            return false;
+        if (least >= SAMPLING_LONG_S)
+            break;
+    }
+    if (!begin_sitting(s, false))
+        return false;
+    s->sh->sample[series][s->sh->n_samples[series]++] = least;
+    return true;
+}
+
+static void clear(struct shared *sh)
+{
+    sh->n_sittings = 0;
+    for (int i = 0; i < SERIES_COUNT; i++)
+        sh->n_samples[i] = 0;
+}
+
+void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
+                  const struct sampling_hooks *hooks, struct shared *sh)
+{
+    struct sampler s = { .work = work, .q = q, .hooks = hooks, .sh = sh, .rng = rng_seed(1),
+                         .clock_cost = clock_cost(), .least = INFINITY };
+    double begin = clock_s(), part = q->time_s / (q->sittings > 1 ? q->sittings : 1);
+    list_works(&s);
+    if (!q->append)
+        clear(sh);
+    if (is_hopeless(&s)) {
+        inspect_each(&s, 0, 1, 1);
+        return;
+    }
+    inspect_first(&s);
+    warm_up(&s);
+    double start = clock_s(), now = start;
+    s.inspected_s = 0;
+    s.inspected_at = start;
+    for (int runs = 0, sat = 0; has_room(&s) && !s.over; runs++) {
+        bool late = now - begin >= q->most_s;            /* warming up may take all the time */
+        if (runs > 0 && (late || (now - start >= q->time_s && runs >= q->min_runs)))
+            break;
+        if (gives_up(&s, runs))
+            break;
+        bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
+        if (due && !begin_sitting(&s, runs > 0)) {
+            s.over = true;                                /* the buffers may be gone */
+            break;
+        }
+        sat += due;
+        shuffle(&s);
+        for (int i = 0; i < s.n && !s.over; i++)
+            take_sample(&s, s.list[i]);
+        now = clock_s();
+        inspect_between(&s, start, now);
+        double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
+        atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
+    }
+    inspect_each(&s, INSPECT_SHARE * (now - start) - s.inspected_s, 1, INSPECT_MOST);
+}
+
+double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
+                        int cores)
+{
+    int busy = threads < cores ? threads : cores;
+    double together = team->min > 0 ? threads / team->min : 0;
+    double alone = one_core->min > 0 ? busy / one_core->min : 0;
+    return alone > together ? alone : together;
+}

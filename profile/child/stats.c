@@ -1,0 +1,167 @@
+#include "profile/child/stats.h"
+
+#include "kernels/base/arena.h"
+#include "kernels/base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESAMPLES 1000
+#define LEAST_BLOCKS 4
+#define DISTURBED 1.2
+#define Z_975 1.959964
+
+const char *const verdict_name[] = {
+    [VERDICT_NONE] = "", [VERDICT_FASTER] = "faster", [VERDICT_SLOWER] = "slower",
+    [VERDICT_SAME] = "no difference that these runs show",
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+double stats_quantile(const double *ascending, int n, double q)
+{
+    double at = q * (n - 1);
+    int i = (int)at;
+    if (i >= n - 1)
+        return ascending[n - 1];
+    return ascending[i] + (at - i) * (ascending[i + 1] - ascending[i]);
+}
+
+static double *sorted(const double *sample, int n)
+{
+    double *x = xcalloc((size_t)n, sizeof *x);
+    memcpy(x, sample, (size_t)n * sizeof *x);
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return x;
+}
+
+struct summary stats_summary(const double *sample, int n)
+{
+    if (n < 1)
+        return (struct summary){0};
+    double *x = sorted(sample, n);
+    struct summary s = {
+        .min = x[0], .p10 = stats_quantile(x, n, 0.10), .p25 = stats_quantile(x, n, 0.25),
+        .median = stats_quantile(x, n, 0.50), .p75 = stats_quantile(x, n, 0.75),
+        .p90 = stats_quantile(x, n, 0.90), .max = x[n - 1],
+    };
+    s.spread = s.median > 0 ? (s.p75 - s.p25) / s.median : 0;
+    free(x);
+    return s;
+}
+
+double stats_disturbed(const double *ceiling, int n)
+{
+    if (n < 1)
+        return 0;
+    double limit = DISTURBED * stats_summary(ceiling, n).p10;
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += ceiling[i] > limit;
+    return (double)count / n;
+}
+
+/* --- The bootstrap --------------------------------------------------------------------------- */
+
+/* Samples in ascending order, each with the block that it was taken in.  A resample is then a
+ * weight for each block, and its median one walk. */
+struct ranked { double value; int block; };
+
+static int by_rank(const void *a, const void *b)
+{
+    return by_value(&((const struct ranked *)a)->value, &((const struct ranked *)b)->value);
+}
+
+static struct ranked *rank_samples(const double *sample, int n, const int *block, int n_blocks)
+{
+    struct ranked *r = xcalloc((size_t)n, sizeof *r);
+    for (int i = 0, k = 0; i < n; i++) {
+        while (k + 1 < n_blocks && block[k + 1] <= i)
+            k++;
+        r[i] = (struct ranked){ sample[i], k };
+    }
+    qsort(r, (size_t)n, sizeof *r, by_rank);
+    return r;
+}
+
+/* Of the samples, each as often as its block was drawn; total of them. */
+static double weighted_median(const struct ranked *r, const int *weight, int64_t total)
+{
+    int64_t seen = 0;
+    for (int i = 0;; i++) {
+        seen += weight[r[i].block];
+        if (2 * seen > total)
+            return r[i].value;
+        if (2 * seen == total) {
+            int next = i + 1;
+            while (weight[r[next].block] == 0)
+                next++;
+            return (r[i].value + r[next].value) / 2;
+        }
+    }
+}
+
+/* Draws as many blocks as there are; how many rounds these hold. */
+static int64_t draw_blocks(const int *rounds, int n_blocks, int *weight, struct rng *rng)
+{
+    int64_t total = 0;
+    memset(weight, 0, (size_t)n_blocks * sizeof *weight);
+    for (int i = 0; i < n_blocks; i++) {
+        int k = (int)rng_range(rng, 0, n_blocks - 1);
+        weight[k]++;
+        total += rounds[k];
+    }
+    return total;
+}
+
+/* The tail that a percentile interval of n blocks must leave out on each side to hold in 95 of 100
+ * cases: Phi(-sqrt(n / (n - 1)) t), t the 0.975 quantile of Student's t with n - 1 degrees of
+ * freedom, here by its expansion in 1 / (n - 1). */
+static double tail_share(int n)
+{
+    double z = Z_975, v = n - 1;
+    double t = z + (pow(z, 3) + z) / (4 * v)
+             + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * v * v);
+    return 0.5 * erfc(sqrt(n / v) * t / sqrt(2));
+}
+
+struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
+                         uint64_t seed)
+{
+    double middle = stats_summary(a, n).median;
+    struct ratio out = { middle > 0 ? stats_summary(b, n).median / middle : 0, 0, INFINITY };
+    if (n_blocks < LEAST_BLOCKS || !(middle > 0))
+        return out;
+    struct ranked *of_a = rank_samples(a, n, block, n_blocks);
+    struct ranked *of_b = rank_samples(b, n, block, n_blocks);
+    int *weight = xcalloc((size_t)n_blocks, sizeof *weight);
+    int *rounds = xcalloc((size_t)n_blocks, sizeof *rounds);
+    double drawn[RESAMPLES];
+    struct rng rng = rng_seed(seed);
+    for (int i = 0; i < n_blocks; i++)
+        rounds[i] = (i + 1 < n_blocks ? block[i + 1] : n) - block[i];
+    for (int i = 0; i < RESAMPLES; i++) {
+        int64_t total = draw_blocks(rounds, n_blocks, weight, &rng);
+        drawn[i] = weighted_median(of_b, weight, total) / weighted_median(of_a, weight, total);
+    }
+    qsort(drawn, RESAMPLES, sizeof *drawn, by_value);
+    out.low = stats_quantile(drawn, RESAMPLES, tail_share(n_blocks)) * (1 - STATS_PLACE);
+    out.high = stats_quantile(drawn, RESAMPLES, 1 - tail_share(n_blocks)) * (1 + STATS_PLACE);
+    free(of_a);
+    free(of_b);
+    free(weight);
+    free(rounds);
+    return out;
+}
+
+enum verdict stats_verdict(const struct ratio *r)
+{
+    if (!(r->ratio > 0) || isinf(r->high))
+        return VERDICT_NONE;
+    return r->high < 1 ? VERDICT_FASTER : r->low > 1 ? VERDICT_SLOWER : VERDICT_SAME;
+}

@@ -1,0 +1,489 @@
+#include "profile/counters/eventset.h"
+
+#include "kernels/base/file.h"
+#include "kernels/base/str.h"
+#include "profile/counters/formula.h"
+#include "profile/host/machine.h"
+#include "profile/measure/measure.h"
+#include "profile/counters/perfevent.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SET_MAX_BYTES = 64 << 10, SETS_MAX = 256 };
+
+/* Words of a line that a section may begin with. */
+enum section { IN_HEAD, IN_EVENTS, IN_METRICS, IN_PROSE };
+
+/* One file as it is read, a line at a time. */
+struct reader {
+    struct arena *arena;
+    const char *file;
+    struct event_set *set;
+    enum section section;
+    int number;                                      /* of the line, from 1 */
+    const char *line;
+    struct str prose;
+    struct err *e;
+};
+
+/* --- Errors ---------------------------------------------------------------------------------- */
+
+static bool wrong_at(struct reader *r, const char *at, size_t n)
+{
+    err_where(r->e, r->file, r->number, 1 + (int)(at - r->line), r->line);
+    r->e->at.len = (int)n;
+    return false;
+}
+
+static bool too_long(struct reader *r, const char *at, size_t n, size_t most)
+{
+    err_set(r->e, ERR_RANGE, "%zu bytes are more than the %zu that a name may have", n, most);
+    return wrong_at(r, at, n);
+}
+
+/* --- Lines ----------------------------------------------------------------------------------- */
+
+static bool is_name(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!islower((unsigned char)s[i]) && s[i] != '_'
+            && !(i > 0 && isdigit((unsigned char)s[i])))
+            return false;
+    return n > 0;
+}
+
+/* "SHORT  the text" -> the text. */
+static const char *after_key(const char *line, const char *key)
+{
+    size_t n = strlen(key);
+    if (strncmp(line, key, n) != 0 || (line[n] && line[n] != ' ' && line[n] != '\t'))
+        return NULL;
+    return line + n + strspn(line + n, " \t");
+}
+
+static bool meter_counts_events(const char *meter)
+{
+    return streq(meter, meter_name[METER_ID_PERF]) || streq(meter, meter_name[METER_ID_PERF_SW])
+        || streq(meter, meter_name[METER_ID_PAPI]);
+}
+
+static bool read_head(struct reader *r)
+{
+    const char *text;
+    if ((text = after_key(r->line, "SHORT"))) {
+        r->set->summary = text;
+    } else if ((text = after_key(r->line, "METER"))) {
+        r->set->meter = text;
+        if (!meter_counts_events(text)) {
+            err_set(r->e, ERR_NAME, "no meter that counts events is called '%.60s'", text);
+            err_fix(r->e, "METER perf, perf-sw or papi");
+            return wrong_at(r, text, strlen(text));
+        }
+    } else if ((text = after_key(r->line, "CPU"))) {
+        r->set->cpu = text;
+    } else {
+        err_set(r->e, ERR_SYNTAX, "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected");
+        return wrong_at(r, r->line, strcspn(r->line, " \t"));
+    }
+    return text[0] || (err_set(r->e, ERR_SYNTAX, "nothing stands behind it"),
+                       wrong_at(r, r->line, strlen(r->line)));
+}
+
+/* "perf::PAGE-FAULTS" -> "perf_page_faults". */
+static void name_of(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++) {
+        bool kept = isalnum((unsigned char)*text);
+        if (kept || (n > 0 && out[n - 1] != '_'))
+            out[n++] = kept ? (char)tolower((unsigned char)*text) : '_';
+    }
+    out[n] = '\0';
+}
+
+static bool event_known(struct reader *r, const char *at, const char *text)
+{
+    struct perf_name name;
+    char candidate[256][PERF_NAME_BYTES];
+    const char *list[256];
+    int n = 0;
+    const char *meter = r->set->meter;
+    if (!meter[0]) {
+        err_set(r->e, ERR_SYNTAX, "METER must stand above the events");
+        return wrong_at(r, at, strlen(text));
+    }
+    if (streq(meter, meter_name[METER_ID_PAPI]))
+        return true;                                 /* PAPI alone knows its names */
+    if (perf_find(text, &name)
+        && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
+        return true;
+    bool other = perf_find(text, &name);
+    err_set(r->e, ERR_NAME, other ? "%s is not an event of the meter %s" : "no event %s of %s",
+            text, meter);
+    for (; n < COUNT_OF(list) && perf_name_at(n, candidate[n]); n++)
+        list[n] = candidate[n];
+    const char *near = str_nearest(text, list, n);
+    if (near && !other)
+        err_fix(r->e, "%s", near);
+    return wrong_at(r, at, strlen(text));
+}
+
+static int find_event(const struct event_set *s, const char *name, size_t n)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strlen(s->event[i].name) == n && memcmp(s->event[i].name, name, n) == 0)
+            return i;
+    return -1;
+}
+
+static const char *const known_name[] = { "time_s", "flops", "bytes", "threads" };
+
+/* Formulas know another value of that name, or reports have another member of it beside the
+ * counts. */
+static bool is_reserved(const char *name)
+{
+    static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
+                                          "missing", "source" };
+    bool found = false;
+    for (int i = 0; i < COUNT_OF(member); i++)
+        found = found || streq(name, member[i]);
+    for (int i = 0; i < COUNT_OF(known_name); i++)
+        found = found || streq(name, known_name[i]);
+    return found;
+}
+
+/* EVENT, or NAME EVENT. */
+static bool read_event(struct reader *r)
+{
+    const char *first = r->line + strspn(r->line, " \t"), *at = first;
+    size_t n = strcspn(first, " \t"), n_text = n;
+    const char *second = first + n + strspn(first + n, " \t");
+    struct event *ev = &r->set->event[r->set->n];
+    if (r->set->n == EVENTS_MAX) {
+        err_set(r->e, ERR_RANGE, "more than %d events", EVENTS_MAX);
+        return wrong_at(r, first, n);
+    }
+    if (*second) {
+        at = second;
+        n_text = strcspn(second, " \t");
+        const char *more = second + n_text + strspn(second + n_text, " \t");
+        if (*more) {
+            err_set(r->e, ERR_SYNTAX, "one event a line: EVENT, or NAME EVENT");
+            return wrong_at(r, more, strlen(more));
+        }
+        if (n >= sizeof ev->name || !is_name(first, n)) {
+            err_set(r->e, ERR_SYNTAX, "a name has lower-case letters, digits and _, at most %d",
+                    (int)sizeof ev->name - 1);
+            return wrong_at(r, first, n);
+        }
+    }
+    if (n_text >= sizeof ev->text)
+        return too_long(r, at, n_text, sizeof ev->text - 1);
+    memcpy(ev->text, at, n_text);
+    ev->text[n_text] = '\0';
+    if (*second)
+        memcpy(ev->name, first, n), ev->name[n] = '\0';
+    else
+        name_of(ev->text, ev->name, sizeof ev->name);
+    bool reserved = is_reserved(ev->name);
+    if (reserved || find_event(r->set, ev->name, strlen(ev->name)) >= 0) {
+        err_set(r->e, ERR_NAME, reserved ? "%s is the name of something else"
+                                         : "%s is there already", ev->name);
+        return wrong_at(r, first, n);
+    }
+    if (!event_known(r, at, ev->text))
+        return false;
+    r->set->n++;
+    return true;
+}
+
+/* While reading, every name has a value: it is the formula's form that is looked at. */
+static enum formula_value check_name(void *ctx, const char *name, size_t n, double *value)
+{
+    *value = 1;
+    for (int i = 0; i < COUNT_OF(known_name); i++)
+        if (strlen(known_name[i]) == n && memcmp(known_name[i], name, n) == 0)
+            return FORMULA_VALUE;
+    return find_event(ctx, name, n) >= 0 ? FORMULA_VALUE : FORMULA_WRONG;
+}
+
+/* NAME [UNIT] = FORMULA */
+static bool read_metric(struct reader *r)
+{
+    const char *at = r->line + strspn(r->line, " \t");
+    size_t n = strcspn(at, " \t=[");
+    struct metric *m = &r->set->metric[r->set->n_metrics];
+    if (r->set->n_metrics == METRICS_MAX) {
+        err_set(r->e, ERR_RANGE, "more than %d metrics", METRICS_MAX);
+        return wrong_at(r, at, n);
+    }
+    bool taken = find_event(r->set, at, n) >= 0;
+    for (int i = 0; i < r->set->n_metrics; i++)
+        taken |= strlen(r->set->metric[i].name) == n && !memcmp(r->set->metric[i].name, at, n);
+    if (n >= sizeof m->name || !is_name(at, n) || taken) {
+        err_set(r->e, taken ? ERR_NAME : ERR_SYNTAX,
+                taken ? "%.*s is there already" : "NAME [UNIT] = FORMULA was expected%.*s",
+                taken ? (int)n : 0, at);
+        return wrong_at(r, at, n ? n : 1);
+    }
+    memcpy(m->name, at, n);
+    const char *rest = at + n + strspn(at + n, " \t");
+    if (*rest == '[') {
+        size_t unit = strcspn(++rest, "]");
+        if (rest[unit] != ']' || unit == 0 || unit >= sizeof m->unit) {
+            err_set(r->e, ERR_SYNTAX, "a unit of 1 to %d bytes and a ] were expected",
+                    (int)sizeof m->unit - 1);
+            return wrong_at(r, rest, unit);
+        }
+        memcpy(m->unit, rest, unit);
+        rest += unit + 1 + strspn(rest + unit + 1, " \t");
+    }
+    if (*rest != '=') {
+        err_set(r->e, ERR_SYNTAX, "a = was expected");
+        return wrong_at(r, rest, 1);
+    }
+    m->formula = rest + 1 + strspn(rest + 1, " \t");
+    double ignored;
+    if (formula_eval(m->formula, check_name, r->set, &ignored, r->e) == FORMULA_WRONG)
+        return wrong_at(r, m->formula + r->e->at.col - 1, (size_t)r->e->at.len);
+    r->set->n_metrics++;
+    return true;
+}
+
+/* A line that begins a section, or one in it. */
+static bool read_line(struct reader *r)
+{
+    const char *line = r->line;
+    if (r->section == IN_PROSE) {
+        str_printf(&r->prose, "%s\n", line);
+        return true;
+    }
+    if (line[strspn(line, " \t")] == '\0' || line[0] == '#')
+        return true;
+    if (streq(line, "EVENTSET"))
+        r->section = IN_EVENTS;
+    else if (streq(line, "METRICS"))
+        r->section = IN_METRICS;
+    else if (streq(line, "LONG"))
+        r->section = IN_PROSE;
+    else if (r->section == IN_HEAD)
+        return read_head(r);
+    else
+        return r->section == IN_EVENTS ? read_event(r) : read_metric(r);
+    return true;
+}
+
+static bool is_complete(struct reader *r)
+{
+    const struct event_set *s = r->set;
+    const char *lacks = !s->summary[0] ? "SHORT" : !s->meter[0] ? "METER"
+                      : s->n == 0 ? "EVENTSET" : r->prose.len == 0 ? "LONG" : NULL;
+    if (!lacks)
+        return true;
+    err_set(r->e, ERR_SYNTAX, "%s is missing, or nothing stands behind it", lacks);
+    return err_where(r->e, r->file, r->number, 1, "");
+}
+
+static bool read_all(struct reader *r, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n"), kept = n;
+        while (kept > 0 && strchr(" \t\r", text[kept - 1]))
+            kept--;
+        r->line = arena_strndup(r->arena, text, kept);
+        r->number++;
+        if (!read_line(r))
+            return false;
+        text += n + (text[n] == '\n');
+    }
+    return is_complete(r);
+}
+
+bool event_set_parse(struct arena *a, const char *name, const char *path, const char *text,
+                     const struct event_set **out, struct err *e)
+{
+    struct event_set *s = ARENA_NEW(a, struct event_set);
+    struct reader r = { .arena = a, .file = path[0] ? path : name, .set = s, .e = e };
+    *s = (struct event_set){ .name = arena_strdup(a, name), .summary = "", .prose = "",
+                             .meter = "", .cpu = "", .path = arena_strdup(a, path) };
+    bool ok = read_all(&r, text);
+    s->prose = arena_strdup(a, str_text(&r.prose));
+    str_free(&r.prose);
+    if (ok)
+        *out = s;
+    return ok;
+}
+
+/* --- Finding --------------------------------------------------------------------------------- */
+
+/* $XDG_CONFIG_HOME/tilescope/events; false when there is no such place. */
+static bool user_folder(struct str *out)
+{
+    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (base && base[0] == '/')
+        str_printf(out, "%s/tilescope/events", base);
+    else if (home && home[0] == '/')
+        str_printf(out, "%s/.config/tilescope/events", home);
+    return out->len > 0;
+}
+
+static bool parse_file(struct arena *a, const char *name, const char *path,
+                       const struct event_set **out, struct err *e)
+{
+    struct str text = {0};
+    size_t bad;
+    bool ok = file_read(path, SET_MAX_BYTES, &text, e);
+    if (ok && (!utf8_valid(str_text(&text), text.len, &bad)
+               || memchr(str_text(&text), '\0', text.len)))
+        ok = err_set(e, ERR_SYNTAX, "%.200s is not UTF-8 text", path);
+    ok = ok && event_set_parse(a, name, path, str_text(&text), out, e);
+    str_free(&text);
+    return ok;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of the user's files, without ".txt", in order. */
+static int user_names(struct arena *a, const char *folder, const char *out[SETS_MAX])
+{
+    DIR *d = opendir(folder);
+    int n = 0;
+    for (struct dirent *entry; d && n < SETS_MAX && (entry = readdir(d));)
+        if (str_ends(entry->d_name, ".txt") && entry->d_name[0] != '.')
+            out[n++] = arena_strndup(a, entry->d_name, strlen(entry->d_name) - 4);
+    if (d)
+        closedir(d);
+    qsort(out, (size_t)n, sizeof *out, by_name);
+    return n;
+}
+
+static void put_set(struct event_sets *all, const struct event_set *s)
+{
+    for (int i = 0; i < all->n; i++)
+        if (streq(all->set[i]->name, s->name)) {
+            all->set[i] = s;
+            return;
+        }
+    all->set[all->n++] = s;
+}
+
+static int builtin_count(void)
+{
+    int n = 0;
+    while (builtin_set[n].name)
+        n++;
+    return n;
+}
+
+struct event_sets event_sets_load(struct arena *a, struct str *broken)
+{
+    struct event_sets all = { .set = ARENA_ARRAY(a, const struct event_set *,
+                                                 builtin_count() + SETS_MAX) };
+    const struct event_set *s;
+    const char *name[SETS_MAX];
+    struct str folder = {0};
+    struct err e;
+    for (int i = 0; builtin_set[i].name; i++) {
+        if (!event_set_parse(a, builtin_set[i].name, "", builtin_set[i].text, &s, &e))
+            fail("the built-in event set %s: line %d: %s", builtin_set[i].name, e.at.line, e.text);
+        put_set(&all, s);
+    }
+    int n = user_folder(&folder) ? user_names(a, str_text(&folder), name) : 0;
+    for (int i = 0; i < n; i++) {
+        const char *path = arena_printf(a, "%s/%s.txt", str_text(&folder), name[i]);
+        if (parse_file(a, name[i], path, &s, &e))
+            put_set(&all, s);
+        else if (broken)
+            err_print(broken, &e);
+    }
+    str_free(&folder);
+    return all;
+}
+
+static bool unknown_set(struct arena *a, const char *name, struct err *e)
+{
+    struct event_sets all = event_sets_load(a, NULL);
+    const char **list = ARENA_ARRAY(a, const char *, all.n);
+    for (int i = 0; i < all.n; i++)
+        list[i] = all.set[i]->name;
+    const char *near = str_nearest(name, list, all.n);
+    err_set(e, ERR_NAME, "there is no event set '%.60s'", name);
+    return near ? err_fix(e, "--events %s", near) : err_fix(e, "tilescope meters --events");
+}
+
+bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
+                    struct err *e)
+{
+    struct str folder = {0};
+    const char *path = NULL;
+    if (name[0] && !strchr(name, '/') && user_folder(&folder))
+        path = arena_printf(a, "%s/%s.txt", str_text(&folder), name);
+    str_free(&folder);
+    if (path && file_exists(path))
+        return parse_file(a, name, path, out, e);
+    for (int i = 0; builtin_set[i].name; i++)
+        if (streq(builtin_set[i].name, name))
+            return event_set_parse(a, name, "", builtin_set[i].text, out, e);
+    return unknown_set(a, name, e);
+}
+
+const char *event_set_default(const char *meter)
+{
+    return streq(meter, meter_name[METER_ID_PERF_SW]) ? "sw"
+         : streq(meter, meter_name[METER_ID_PAPI]) ? "papi" : "default";
+}
+
+bool event_set_fits(const struct event_set *s, struct counts *why)
+{
+    char vendor[64];
+    if (!s->cpu[0] || (machine_cpu_vendor(vendor, sizeof vendor) && streq(vendor, s->cpu)))
+        return true;
+    counts_refuse(why, "the event set %.40s has raw events of %.40s, and this CPU is %s: choose"
+                       " another (tilescope meters --events)", s->name, s->cpu,
+                  vendor[0] ? vendor : "unknown");
+    return false;
+}
+
+/* --- Metrics --------------------------------------------------------------------------------- */
+
+struct derivation { const struct known *known; const struct counts *counts; int n; };
+
+static enum formula_value look_up(void *ctx, const char *name, size_t n, double *value)
+{
+    const struct derivation *d = ctx;
+    const double known[] = { d->known->time_s, d->known->flops, d->known->bytes,
+                             d->known->threads };
+    for (int i = 0; i < COUNT_OF(known_name); i++)
+        if (strlen(known_name[i]) == n && memcmp(known_name[i], name, n) == 0) {
+            *value = known[i];
+            return known[i] > 0 ? FORMULA_VALUE : FORMULA_ABSENT;
+        }
+    for (int i = 0; i < d->n; i++)
+        if (strlen(d->counts->count[i].name) == n
+            && memcmp(d->counts->count[i].name, name, n) == 0) {
+            *value = d->counts->count[i].value;
+            return FORMULA_VALUE;
+        }
+    return FORMULA_ABSENT;
+}
+
+void event_set_derive(const struct event_set *s, const struct known *k, struct counts *c)
+{
+    struct derivation d = { k, c, c->n };
+    for (int i = 0; i < s->n_metrics; i++) {
+        struct err e;
+        double v;
+        if (formula_eval(s->metric[i].formula, look_up, &d, &v, &e) != FORMULA_VALUE
+            || !counts_add(c, s->metric[i].name, v))
+            continue;
+        struct count *to = &c->count[c->n - 1];
+        to->derived = true;
+        memcpy(to->unit, s->metric[i].unit, sizeof to->unit);
+    }
+}

@@ -1,0 +1,27 @@
+/* What machine this is: names, cores, caches, vector ISA. */
+#ifndef TS_PROFILE_MACHINE_H
+#define TS_PROFILE_MACHINE_H
+#include "profile/build/build.h"
+#include "profile/sim/cache_config.h"
+
+struct machine {
+    char cpu[128];                       /* /proc/cpuinfo's model name */
+    char isa[32];                        /* target_host().isa */
+    int vector_floats;
+    int cores;                           /* this process may run on (affinity, cgroup) */
+    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; l1d then is 32K/8/64 and assumed */
+    bool l1d_assumed;
+    int64_t memory_bytes;
+    char os[128];                        /* kernel release and architecture */
+    bool has_pmu;                        /* the kernel lists a CPU event source */
+};
+void machine_read(struct machine *m);
+int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost cache known */
+uint64_t machine_cpu_hash(void);         /* of what -march=native depends on */
+bool machine_has_pmu(void);
+bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
+int64_t machine_memory_available(void);  /* bytes to be had without swapping; 0 = unknown */
+/* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came
+ * from. */
+void machine_fingerprint(struct str *out, const struct machine *m);
+#endif

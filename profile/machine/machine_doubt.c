@@ -1,0 +1,125 @@
+/* What speaks against a measured machine model, and two measurements made one. */
+#include "profile/machine/machine_model.h"
+
+#include <stdio.h>
+
+#define TOGETHER 0.8                     /* cores together against one of them */
+#define INNER 0.9                        /* a level against the next outer one; isas alike */
+#define MIDDLE 0.6                       /* the median against the best */
+#define BEFORE 0.85                      /* a rate against the one of another day */
+
+static void add(struct str *out, int *n, const char *text)
+{
+    str_printf(out, "%s%s", *n ? "; " : "", text);
+    (*n)++;
+}
+
+/* "avx512, L1" of the rates that fail a test. */
+struct names { struct str text; int n; };
+
+static void name(struct names *to, const char *what)
+{
+    str_printf(&to->text, "%s%s", to->n++ ? ", " : "", what);
+}
+
+static void add_names(struct str *out, int *n, const char *what, struct names *of)
+{
+    struct str text = {0};
+    str_printf(&text, "%s (%s)", what, str_text(&of->text));
+    if (of->n > 0)
+        add(out, n, str_text(&text));
+    *n += of->n > 1 ? of->n - 1 : 0;
+    str_free(&text);
+    str_free(&of->text);
+}
+
+/* Every rate of a model with its name: instruction sets, loads by level, the copy. */
+#define MODEL_RATES (MODEL_ISAS + MODEL_LEVELS + 1)
+struct named { const char *name; struct rates *r; };
+
+static int rates_in(struct machine_model *m, struct named *out)
+{
+    int n = 0;
+    for (int i = 0; i < m->n_isa; i++)
+        out[n++] = (struct named){ m->isa[i].isa, &m->isa[i].gflops };
+    for (int i = 0; i < MODEL_LEVELS; i++)
+        out[n++] = (struct named){ model_level_name[i], &m->level[i].load };
+    out[n++] = (struct named){ "DRAM, copy", &m->level[MODEL_DRAM].copy };
+    return n;
+}
+
+static bool below(const struct rate *r, double share, const struct rate *of)
+{
+    return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
+}
+
+/* Of two instruction sets the wider one, of two levels the inner one is at least as fast. */
+static void order(const struct machine_model *m, struct str *out, int *n)
+{
+    const struct level_bandwidth *inner = NULL;
+    char text[80];
+    for (int i = 0; i + 1 < m->n_isa; i++)
+        if (below(&m->isa[i].gflops.one, INNER, &m->isa[i + 1].gflops.one)) {
+            snprintf(text, sizeof text, "%s slower than %s", m->isa[i].isa, m->isa[i + 1].isa);
+            add(out, n, text);
+        }
+    for (int i = 0; i < MODEL_LEVELS; i++) {
+        const struct level_bandwidth *l = &m->level[i];
+        if (l->load.one.runs == 0)
+            continue;
+        if (inner && below(&inner->load.one, INNER, &l->load.one)) {
+            snprintf(text, sizeof text, "%s slower than %s",
+                     model_level_name[inner - m->level], model_level_name[i]);
+            add(out, n, text);
+        }
+        inner = l;
+    }
+}
+
+int machine_model_doubts(const struct machine_model *model, const struct machine_model *before,
+                         struct str *out)
+{
+    struct machine_model m = *model, old = before ? *before : *model;
+    struct named rate[MODEL_RATES], then[MODEL_RATES];
+    struct names together = {0}, wide = {0}, less = {0};
+    int n = 0, n_rates = rates_in(&m, rate);
+    bool alike = rates_in(&old, then) == n_rates;
+    for (int i = 0; i < n_rates; i++) {
+        const struct rates *r = rate[i].r;
+        if (below(&r->all, TOGETHER, &r->one))
+            name(&together, rate[i].name);
+        if (r->one.runs > 0 && r->one.median < MIDDLE * r->one.best)
+            name(&wide, rate[i].name);
+        if (before && alike && (below(&r->one, BEFORE, &then[i].r->one)
+                                || below(&r->all, BEFORE, &then[i].r->all)))
+            name(&less, rate[i].name);
+    }
+    char text[80];
+    snprintf(text, sizeof text, "%d cores together slower than one", m.cores);
+    add_names(out, &n, text, &together);
+    order(&m, out, &n);
+    add_names(out, &n, "most samples far below the best", &wide);
+    snprintf(text, sizeof text, "less than on %.31s", old.date);
+    add_names(out, &n, text, &less);
+    return n;
+}
+
+static void take_better(struct rate *to, const struct rate *from)
+{
+    if (from->runs > 0 && (to->runs == 0 || from->best > to->best))
+        *to = *from;
+}
+
+void machine_model_merge(struct machine_model *to, const struct machine_model *from)
+{
+    struct machine_model other = *from;
+    struct named a[MODEL_RATES], b[MODEL_RATES];
+    int n = rates_in(to, a);
+    to->seconds += from->seconds;
+    if (rates_in(&other, b) != n)
+        return;
+    for (int i = 0; i < n; i++) {
+        take_better(&a[i].r->one, &b[i].r->one);
+        take_better(&a[i].r->all, &b[i].r->all);
+    }
+}

@@ -1,0 +1,180 @@
+#include "profile/measure/batch_impl.h"
+
+#include "kernels/base/arena.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_TIME_S 0.02
+#define DEFAULT_MIN_RUNS 3
+#define DEFAULT_PER_CALL 8
+#define DEFAULT_COMPILE_CPU_S 5
+#define DEFAULT_GIVE_UP_RATIO 3
+#define MOST_PART 1024
+#define MOST_KILLED 3
+
+static struct batch_opts with_defaults(const struct batch_opts *o)
+{
+    struct batch_opts d = *o;
+    d.measure.meters = METER_CLOCK;
+    d.measure.baselines = 0;
+    d.measure.cold = false;
+    d.measure.detail = NULL;
+    d.measure.time_s = o->measure.time_s > 0 ? o->measure.time_s : DEFAULT_TIME_S;
+    d.measure.min_runs = o->measure.min_runs > 0 ? o->measure.min_runs : DEFAULT_MIN_RUNS;
+    d.per_call = o->per_call > 0 ? o->per_call : DEFAULT_PER_CALL;
+    d.compile_cpu_s = o->compile_cpu_s > 0 ? o->compile_cpu_s : DEFAULT_COMPILE_CPU_S;
+    d.give_up_ratio = o->give_up_ratio != 0 ? o->give_up_ratio : DEFAULT_GIVE_UP_RATIO;
+    return d;
+}
+
+bool batch_new(const struct program *p, const struct batch_opts *o, const struct cancel *c,
+               struct batch **out, struct err *e)
+{
+    const struct oracle *oracle;
+    if (!oracle_acquire(p->base, o->measure.seed, c, &oracle, e))
+        return false;
+    struct batch *b = xcalloc(1, sizeof *b);
+    *b = (struct batch){ .opts = with_defaults(o), .spec = xstrdup(p->base->spec),
+                         .oracle = oracle, .best_s = INFINITY };
+    *out = b;
+    return true;
+}
+
+void batch_free(struct batch *b)
+{
+    if (!b)
+        return;
+    child_close(b->child);
+    oracle_release(b->oracle);
+    free(b->spec);
+    free(b);
+}
+
+void batch_expect(struct batch *b, double best_ms)
+{
+    if (best_ms > 0 && 1e-3 * best_ms < b->best_s)
+        b->best_s = 1e-3 * best_ms;
+}
+
+struct batch_stats batch_stats(const struct batch *b)
+{
+    return b->stats;
+}
+
+/* --- A run ------------------------------------------------------------------------------------ */
+
+bool batch_killed(int *in_a_row, bool killed, struct err *e)
+{
+    *in_a_row = killed ? *in_a_row + 1 : 0;
+    if (*in_a_row < MOST_KILLED)
+        return true;
+    struct err last = *e;
+    err_set(e, ERR_ENV, "%d candidates in a row: %s", *in_a_row, last.text);
+    return err_fix(e, "%s", last.fix);
+}
+
+void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
+{
+    struct batch *b = r->batch;
+    struct measurement *m = &x->item->m;
+    measure_end(&x->job, ok, e);
+    m->build_s = x->item->compile_s;
+    m->total_s = x->item->compile_s + x->item->measure_s;
+    x->final = true;
+    b->stats.of[m->outcome]++;
+    b->stats.given_up += x->item->given_up;
+    if (ok)
+        batch_expect(b, m->latency.min_ms);
+    if (b->opts.measured && m->outcome != OUTCOME_CANCEL)
+        b->opts.measured(b->opts.ctx, x->item);
+}
+
+/* All of them get one, whatever the first failure is. */
+static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
+{
+    bool ok = true;
+    for (int i = 0; i < r->n; i++) {
+        struct candidate *x = &r->candidate[i];
+        const struct program *p = item[i].p;
+        struct err why;
+        x->item = &item[i];
+        item[i] = (struct batch_item){ .p = p };
+        bool started = measure_start(&x->job, p, &r->batch->opts.measure, &item[i].m, &why);
+        if (started && !streq(p->base->spec, r->batch->spec))
+            started = err_set(&why, ERR_BUG, "a candidate of %.200s in a batch of %.200s",
+                              p->base->spec, r->batch->spec);
+        x->job.cancel = r->cancel;
+        x->job.oracle = r->batch->oracle;
+        if (ok && !started)
+            *e = why;
+        ok = ok && started;
+    }
+    return ok;
+}
+
+static bool measure_all(struct run *r, struct err *e)
+{
+    const struct job reporter = { .progress = r->progress };
+    for (int i = 0; i < r->n; i++) {
+        struct candidate *x = &r->candidate[i];
+        measure_report(&reporter, "measuring", (double)(r->before + i) / r->all);
+        if (x->refused)
+            batch_end(r, x, false, &x->why);
+        else if (!batch_measure(r, x, e))
+            return false;
+    }
+    return true;
+}
+
+static bool run_part(struct run *r, struct err *e)
+{
+    struct batch_stats *s = &r->batch->stats;
+    double start = clock_s();
+    bool ok = batch_build(r, e);
+    double built = clock_s();
+    s->compile_s += built - start;
+    ok = ok && measure_all(r, e);
+    s->measure_s += clock_s() - built;
+    return ok;
+}
+
+/* How many candidates the next part has, of those that are left. */
+static int next_part(const struct run *r, int left)
+{
+    struct batch *b = r->batch;
+    if (!b->opts.soon)
+        return left;
+    b->part = b->part == 0 ? batch_jobs(r) : b->part < MOST_PART ? 2 * b->part : MOST_PART;
+    return left < b->part ? left : b->part;
+}
+
+static bool run(struct run *r, struct batch_item *item, struct err *e)
+{
+    bool ok = open_jobs(r, item, e);
+    for (int at = 0; ok && at < r->n;) {
+        struct run part = *r;
+        part.before = at;
+        part.candidate += at;
+        part.n = next_part(r, r->n - at);
+        at += part.n;
+        ok = run_part(&part, e);
+    }
+    return ok;
+}
+
+bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
+               const struct cancel *c, struct err *e)
+{
+    struct run r = { .batch = b, .n = n, .all = n, .progress = pr, .cancel = c,
+                     .candidate = xcalloc((size_t)n + 1, sizeof *r.candidate) };
+    bool ok = run(&r, item, e);
+    for (int i = 0; i < n; i++) {
+        if (!r.candidate[i].final)
+            batch_end(&r, &r.candidate[i], false, e);
+        str_free(&r.candidate[i].text);
+    }
+    free(r.candidate);
+    return ok;
+}

@@ -1,0 +1,296 @@
+/* The kernels of a batch: several to a compiler call, one call per core.
+ *
+ * A call has about the same amount of text as the others, of kernels that want the same flags.
+ * When the compiler refuses several at once, each is tried alone, so one never spoils another. */
+#include "profile/measure/batch_impl.h"
+
+#include "kernels/base/arena.h"
+#include "kernels/base/vec.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MOST_PER_CALL 64
+#define MOST_JOBS 64
+#define COMPILER_NICENESS 10
+#define REPORT_MS 50
+
+/* One compiler call: candidates that share it. */
+struct unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
+typedef VEC(struct unit) units;
+
+/* What the compiling threads share; the lock is for all of it. */
+struct shop {
+    struct run *run;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    units todo;
+    int next, working;                   /* todo[next...] are not begun */
+    int n_final;                         /* candidates */
+    bool stopped;                        /* nothing can be built here, or cancelled: why */
+    struct err why;
+};
+
+/* --- Who shares a call ------------------------------------------------------------------------ */
+
+/* One that the cache has needs no call. */
+static bool find_cached(struct run *r, struct candidate *x)
+{
+    struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
+                             .target = &x->job.target, .openmp = x->openmp };
+    if (!build_cached(&job, &x->job.kernel))
+        return false;
+    r->batch->stats.cached++;
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct candidate *x = *(const struct candidate *const *)a;
+    const struct candidate *y = *(const struct candidate *const *)b;
+    if (x->text.len != y->text.len)
+        return x->text.len < y->text.len ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static void put(struct unit *u, const struct run *r, const struct candidate *x)
+{
+    u->member[u->n++] = (int)(x - r->candidate);
+    u->bytes += x->text.len;
+    u->openmp = x->openmp;
+}
+
+/* Largest first, each into the call with the least text so far. */
+static void share_out(struct run *r, struct candidate *const *x, int n, int jobs, units *out)
+{
+    int per_call = r->batch->opts.per_call, first = out->len;
+    if (per_call > MOST_PER_CALL)
+        per_call = MOST_PER_CALL;
+    int calls = (n + per_call - 1) / per_call;
+    if (calls < jobs)
+        calls = n < jobs ? n : jobs;
+    for (int i = 0; i < calls; i++)
+        vec_push(out, (struct unit){0});
+    for (int i = 0; i < n; i++) {
+        struct unit *least = NULL;
+        for (int k = first; k < out->len; k++) {
+            struct unit *u = &out->data[k];
+            if (u->n < per_call && (!least || u->bytes < least->bytes))
+                least = u;
+        }
+        put(least, r, x[i]);
+    }
+}
+
+/* Lowered here, one after the other: programs can share a pool of expressions. */
+static bool write_code(struct run *r, struct err *e)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct candidate *x = &r->candidate[i];
+        double start = clock_s();
+        bool ok = measure_lower(&x->job, e)
+               && measure_code(&x->job, &x->text, &x->openmp, e);
+        x->item->compile_s = clock_s() - start;
+        if (cancelled(r->cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        if (ok)
+            continue;
+        if (!measure_is_result(e))
+            return false;
+        x->refused = true;
+        x->why = *e;
+    }
+    return true;
+}
+
+static void plan_calls(struct run *r, int jobs, units *out)
+{
+    struct candidate **list = xcalloc((size_t)r->n + 1, sizeof *list);
+    for (int openmp = 0; openmp < 2; openmp++) {
+        int n = 0;
+        for (int i = 0; i < r->n; i++) {
+            struct candidate *x = &r->candidate[i];
+            if (!x->refused && x->openmp == (openmp != 0) && !find_cached(r, x))
+                list[n++] = x;
+        }
+        if (n > 0)
+            qsort(list, (size_t)n, sizeof *list, by_size);
+        share_out(r, list, n, jobs, out);
+    }
+    free(list);
+}
+
+/* --- Compiling -------------------------------------------------------------------------------- */
+
+static bool call_compiler(const struct run *r, const struct unit *u, struct build *out,
+                          struct err *e)
+{
+    const struct job *head = &r->candidate[u->member[0]].job;
+    const char *source[MOST_PER_CALL];
+    struct str joined = {0};
+    for (int i = 0; i < u->n; i++)
+        source[i] = str_text(&r->candidate[u->member[i]].text);
+    if (u->n > 1)
+        gen_join(source, u->n, &joined);
+    struct build_job job = { .cc = &head->cc, .target = &head->target, .openmp = u->openmp,
+                             .source = u->n > 1 ? str_text(&joined) : source[0],
+                             .n_kernels = u->n,
+                             .cpu_s = r->batch->opts.compile_cpu_s + u->n / 2 };
+    bool ok = build_object(&job, r->cancel, out, e);
+    str_free(&joined);
+    return ok;
+}
+
+/* The lock is held, here and in the next two. */
+static void take_object(struct shop *s, const struct unit *u, const struct build *b)
+{
+    for (int i = 0; i < u->n; i++) {
+        struct candidate *x = &s->run->candidate[u->member[i]];
+        x->job.kernel = *b;
+        if (u->n > 1)
+            snprintf(x->job.entry, sizeof x->job.entry, "ts_entry_%d", i);
+    }
+    s->n_final += u->n;
+    s->run->batch->compilers_killed = 0;
+}
+
+/* Shares of the text are shares of the time. */
+static void charge(struct shop *s, const struct unit *u, double seconds)
+{
+    for (int i = 0; i < u->n; i++) {
+        struct candidate *x = &s->run->candidate[u->member[i]];
+        x->item->compile_s += seconds * (double)x->text.len / (double)u->bytes;
+    }
+}
+
+static void stop(struct shop *s, const struct err *why)
+{
+    if (!s->stopped)
+        s->why = *why;
+    s->stopped = true;
+}
+
+static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
+{
+    bool killed = e->code == ERR_KILLED;
+    if (!killed && !measure_is_result(e)) {
+        stop(s, e);
+    } else if (u->n == 1) {
+        struct candidate *x = &s->run->candidate[u->member[0]];
+        x->refused = true;
+        x->why = *e;
+        s->n_final++;
+        if (!batch_killed(&s->run->batch->compilers_killed, killed, e))
+            stop(s, e);
+    } else {
+        for (int i = 0; i < u->n; i++) {
+            struct unit alone = {0};
+            put(&alone, s->run, &s->run->candidate[u->member[i]]);
+            vec_push(&s->todo, alone);
+        }
+    }
+}
+
+/* Compiles until there is nothing left. */
+static void work(struct shop *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopped && (s->next < s->todo.len || s->working > 0)) {
+        if (s->next == s->todo.len) {                     /* a refusal may bring more */
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        struct unit u = s->todo.data[s->next++];
+        struct build built;
+        struct err e;
+        s->working++;
+        pthread_mutex_unlock(&s->lock);
+        double start = clock_s();
+        bool ok = call_compiler(s->run, &u, &built, &e);
+        pthread_mutex_lock(&s->lock);
+        s->working--;
+        s->run->batch->stats.compiler_calls += !ok || !built.cached;
+        charge(s, &u, clock_s() - start);
+        if (ok)
+            take_object(s, &u, &built);
+        else
+            take_refusal(s, &u, &e);
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Compilers inherit the priority of this thread; of Linux, that is a thread's own. */
+static void *work_nicely(void *ctx)
+{
+    setpriority(PRIO_PROCESS, 0, COMPILER_NICENESS);
+    work(ctx);
+    return NULL;
+}
+
+/* Reports while others work; the lock is held on both sides of the waiting. */
+static void watch(struct shop *s)
+{
+    const struct job reporter = { .progress = s->run->progress };
+    int shown = -1;
+    while (!s->stopped && (s->next < s->todo.len || s->working > 0)) {
+        struct timespec until;
+        int n = s->n_final;
+        if (n != shown) {
+            pthread_mutex_unlock(&s->lock);
+            measure_report(&reporter, "compiling", (double)(s->run->before + n) / s->run->all);
+            pthread_mutex_lock(&s->lock);
+            shown = n;
+            continue;
+        }
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += REPORT_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&s->changed, &s->lock, &until);
+    }
+}
+
+static void compile_all(struct shop *s, int jobs)
+{
+    pthread_t thread[MOST_JOBS];
+    int n = 0;
+    while (n < jobs && n < s->todo.len && pthread_create(&thread[n], NULL, work_nicely, s) == 0)
+        n++;
+    if (n == 0 && s->todo.len > 0)
+        work(s);
+    pthread_mutex_lock(&s->lock);
+    watch(s);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+int batch_jobs(const struct run *r)
+{
+    int cores = r->n > 0 ? r->candidate[0].job.machine->cores : 1;
+    int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : cores;
+    return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
+}
+
+bool batch_build(struct run *r, struct err *e)
+{
+    struct shop s = { .run = r, .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .changed = PTHREAD_COND_INITIALIZER };
+    int jobs = batch_jobs(r);
+    if (!write_code(r, e))
+        return false;
+    plan_calls(r, jobs, &s.todo);
+    for (int i = 0; i < s.todo.len; i++)
+        s.n_final -= s.todo.data[i].n;
+    s.n_final += r->n;
+    compile_all(&s, jobs);
+    vec_free(&s.todo);
+    if (s.stopped)
+        *e = s.why;
+    return !s.stopped;
+}

@@ -1,0 +1,164 @@
+/* One candidate in the batch's child: buffers, check, clock. */
+#include "profile/measure/batch_impl.h"
+#include "profile/child/sampling.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LEAST_LIMIT_S 0.5
+#define SHORT_KILL_RATIO 100
+#define LONG_KILL_RATIO 10
+#define LONG_KILL_S 1.0
+#define FIRST_CALL_S 0.1                  /* that a first call may lose: a busy core, a team */
+#define NEAR 1.25                         /* times the fastest: worth a longer look */
+#define LONGER 2                          /* times time_s */
+#define NOISY_MOST_S 0.2                  /* sampled again for so long while it is noisy */
+#define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
+
+/* What one call may take.  A hundred times a long one is a wait from which nothing is learned. */
+static double call_limit_s(const struct batch *b, double limit_s)
+{
+    double limit = b->opts.kill_ratio > 0
+                 ? b->best_s * b->opts.kill_ratio
+                 : fmin(b->best_s * SHORT_KILL_RATIO, b->best_s * LONG_KILL_RATIO + LONG_KILL_S);
+    return fmin(fmax(limit, LEAST_LIMIT_S), limit_s);
+}
+
+static void close_child(struct batch *b)
+{
+    child_close(b->child);
+    b->child = NULL;
+    b->used = 0;
+}
+
+static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    struct job *j = &x->job;
+    j->child = b->child;
+    b->stats.children += !b->child;
+    bool ok = measure_open_child(&j, 1, e);
+    b->child = j->child;
+    b->used++;
+    return ok && measure_check(j, e);
+}
+
+/* --- The clock -------------------------------------------------------------------------------- */
+
+/* 0: never. */
+static double give_up_s(const struct batch *b)
+{
+    double ratio = b->opts.give_up_ratio;
+    return isfinite(b->best_s) && ratio > 0 ? b->best_s * ratio : 0;
+}
+
+/* The call that was checked is the sample. */
+static bool take_first_call(struct candidate *x, struct err *e)
+{
+    struct samples s = { .rounds = 1 };
+    s.sample[SERIES_KERNEL] = &x->job.first_call_s;
+    s.of[SERIES_KERNEL] = stats_summary(&x->job.first_call_s, 1);
+    x->item->given_up = true;
+    return measure_take(&x->job, &s, e);
+}
+
+/* Who may be the fastest is sampled longer, and again while it is noisy. */
+static bool look_longer(struct job *j, struct samples *s, struct err *e)
+{
+    double end = clock_s() + NOISY_MOST_S;
+    bool ok;
+    do {
+        struct sampled what = { .time_s = LONGER * j->opts.time_s, .as_is = true, .append = true,
+                                .min_runs = j->opts.min_runs };
+        ok = measure_sample(&j, 1, &what, s, e);
+    } while (ok && s->of[SERIES_KERNEL].spread > STATS_NOISY && clock_s() < end);
+    return ok;
+}
+
+/* The checked call counts for a long one: it is disturbed as seldom as its one sample. */
+static bool is_near(const struct batch *b, const struct job *j, double min_s)
+{
+    double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(min_s, j->first_call_s) : min_s;
+    return least < NEAR * b->best_s;
+}
+
+/* A short call can have been a long one when it was checked: then it is sampled like the others. */
+static bool look_once(struct job *j, double limit_s, struct samples *s, struct err *e)
+{
+    struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
+    struct sampled some = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
+                            .give_up_s = limit_s, .as_is = true };
+    if (limit_s > 0 && j->first_call_s >= SAMPLING_LONG_S) {
+        if (!measure_sample(&j, 1, &one, s, e))
+            return false;
+        if (s->of[SERIES_KERNEL].min >= SAMPLING_LONG_S)
+            return true;
+        some.append = true;
+    }
+    return measure_sample(&j, 1, &some, s, e);
+}
+
+static bool sample(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    struct job *j = &x->job;
+    struct samples s;
+    double limit_s = give_up_s(b);
+    if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S)
+        return take_first_call(x, e);
+    if (!look_once(j, limit_s, &s, e)
+        || (is_near(b, j, s.of[SERIES_KERNEL].min) && !look_longer(j, &s, e)))
+        return false;
+    x->item->given_up = limit_s > 0 && s.of[SERIES_KERNEL].min > limit_s;
+    return measure_take(j, &s, e);
+}
+
+/* A candidate that fails in a used child is tried once more in a new one: the failure may be the
+ * child's (it still held the memory of the candidate before, or that one's threads are at work).
+ * One that hangs is not tried again. */
+static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    if (b->used >= MOST_USES)
+        close_child(b);
+    bool first = b->child == NULL;
+    if (open_and_check(r, x, e) && sample(r, x, e))
+        return true;
+    close_child(b);
+    if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL || e->code == ERR_KILLED)
+        return false;
+    if (open_and_check(r, x, e) && sample(r, x, e))
+        return true;
+    close_child(b);
+    return false;
+}
+
+/* The child's sentence speaks of the limit, not of where it comes from. */
+static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
+{
+    if (e->code == ERR_TIMEOUT && limit_s < own_s)
+        err_set(e, ERR_TIMEOUT, "did not end within %.3g s, and the fastest takes %.3g ms", limit_s,
+                1e3 * b->best_s);
+}
+
+bool batch_measure(struct run *r, struct candidate *x, struct err *e)
+{
+    struct batch *b = r->batch;
+    double start = clock_s(), own_s = x->job.opts.limit_s;
+    x->job.opts.limit_s = call_limit_s(b, own_s);
+    bool ok = check_and_sample(r, x, e) || (e->code == ERR_KILLED && check_and_sample(r, x, e));
+    if (!batch_killed(&b->children_killed, !ok && e->code == ERR_KILLED, e))
+        return false;
+    if (!ok)
+        measure_blame(e);
+    x->item->measure_s = clock_s() - start;
+    if (ok)
+        snprintf(x->item->m.peak_reason, sizeof x->item->m.peak_reason,
+                 "a batch does not sample the FMA ceiling");
+    else
+        explain_timeout(b, x->job.opts.limit_s, own_s, e);
+    if (!ok && !measure_is_result(e))
+        return false;
+    batch_end(r, x, ok, e);
+    return true;
+}

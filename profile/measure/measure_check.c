@@ -1,0 +1,192 @@
+/* The child, and the check against the reference. */
+#include "profile/measure/measure_impl.h"
+
+#include "kernels/base/file.h"
+#include "profile/measure/oracle.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
+#define MEMORY_SHARE 0.8                  /* of what is available */
+
+/* Buffers twice (here and in the child), logical copies, and the reference in double, which
+ * schedules of one operator share.  What a batch has already is not needed again. */
+static bool fits_memory(struct job *const *j, int n, struct err *e)
+{
+    double need = 0, have = (double)machine_memory_available();
+    for (int k = 0; k < n; k++) {
+        bool same = j[k]->oracle
+                 || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
+        need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
+        for (int i = 0; i < j[k]->func->n_params; i++)
+            need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
+    }
+    need += (double)measure_vendor_bytes(j[0]);
+    if (j[0]->child)
+        need -= fmin(need, 2.0 * (double)child_shared_bytes(j[0]->child));
+    if (have <= 0 || need <= MEMORY_SHARE * have)
+        return true;
+    return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
+                   need / (1 << 30), have / (1 << 30));
+}
+
+bool measure_check_tensors(struct job *const *j, int n, struct err *e)
+{
+    int64_t tensors = 0;
+    for (int k = 0; k < n; k++)
+        tensors += j[k]->func->n_params;
+    if (tensors <= PROTOCOL_MAX_BUFFERS)
+        return true;
+    err_set(e, ERR_RANGE, "%s %lld tensors in memory; more than %d cannot be measured%s",
+            n == 1 ? "the program has" : "together the programs have", (long long)tensors,
+            PROTOCOL_MAX_BUFFERS, n == 1 ? "" : " at once");
+    return err_fix(e, n == 1 ? "inline and compute_at leave fewer tensors in memory"
+                             : "compare fewer programs at a time");
+}
+
+static bool is_result(const struct job *j, int i)
+{
+    return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
+}
+
+/* The jobs' buffers one after the other; how many. */
+static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer, int *first)
+{
+    int at = 0;
+    for (int k = 0; k < n; k++) {
+        const struct func *f = j[k]->func;
+        j[k]->contender = k;
+        j[k]->first = first[k] = at;
+        for (int i = 0; i < f->n_params; i++)
+            buffer[at++] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
+                                                  is_result(j[k], i) ? BUFFER_RESULT
+                                                                     : f->buffer[i].written };
+    }
+    return at;
+}
+
+/* An object that is gone was taken by who emptied the cache folder, and is made again. */
+static bool load_kernel(struct job *j, enum slot slot, struct err *e)
+{
+    if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
+        return true;
+    return e->code == ERR_COMPILE && !file_exists(j->kernel.so_path) && measure_build_kernel(j, e)
+        && child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e);
+}
+
+/* The first job has the options, and the twin if there is one. */
+bool measure_open_child(struct job *const *j, int n, struct err *e)
+{
+    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    int first[PROTOCOL_MAX_CONTENDERS];
+    struct job *head = j[0];
+    if (!measure_check_tensors(j, n, e) || !fits_memory(j, n, e))
+        return false;
+    int n_buffers = list_buffers(j, n, buffer, first);
+    measure_vendor_buffers(head, n, buffer, &n_buffers);
+    memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
+    int64_t memory = head->opts.memory_bytes > 0 ? head->opts.memory_bytes : DEFAULT_MEMORY_BYTES;
+    struct child_opts o = {
+        .runner = head->opts.runner, .threads = head->opts.threads, .limit_s = head->opts.limit_s,
+        .memory_bytes = memory + measure_vendor_bytes(head),
+        .huge_pages = head->opts.huge_pages, .n_buffers = n_buffers, .buffer = buffer,
+        .n_contenders = n + head->entrants.n, .first = first,
+        .trace = head->has_twin ? &head->trace : NULL, .n_trace_buffers = head->func->n_buffers,
+        .sim_detail = head->opts.detail != NULL,
+        .cancel = head->cancel, .tick = measure_tick, .ctx = head,
+    };
+    if (head->child ? !child_renew(head->child, &o, e) : !child_open(&o, &head->child, e))
+        return false;
+    for (int k = 0; k < n; k++) {
+        j[k]->child = head->child;
+        j[k]->differed = 0;
+        j[k]->refused = false;
+        j[k]->m->max_rel_err = j[k]->m->error_of_bound = 0;
+        if (!load_kernel(j[k], SLOT_KERNEL + k, e))
+            return false;
+    }
+    return true;
+}
+
+static bool compare_outputs(const struct job *j, const struct oracle *o, float *const *data,
+                            struct deviation *worst, struct err *e)
+{
+    const struct func *f = j->func;
+    bool ok = true;
+    for (int i = 0; i < f->n_params && ok; i++) {
+        int t = f->buffer[i].tensor;
+        if (j->program->graph->tensor[t].role == TENSOR_OUTPUT)
+            ok = oracle_compare(o, j->program, t, data[i], j->cancel, worst, e);
+    }
+    return ok;
+}
+
+bool measure_is_right(struct job *j, float *const *data, struct err *e)
+{
+    struct deviation worst = { 0 };
+    const struct oracle *o;
+    if (!oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
+        return false;
+    bool ok = compare_outputs(j, o, data, &worst, e);
+    oracle_release(o);
+    return ok;
+}
+
+static bool fill_buffers(struct job *j, const struct oracle *o, float **data, struct err *e)
+{
+    measure_begin(j, "checking");
+    for (int i = 0; i < j->func->n_params; i++) {
+        const struct buffer *b = &j->func->buffer[i];
+        data[i] = child_data(j->child, j->first + i);
+        if (!oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems, data[i], e))
+            return false;
+        if (cancelled(j->cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+    }
+    return true;
+}
+
+/* The worst of all results that were compared in this child stays in the measurement. */
+static bool judge_outputs(struct job *j, const struct oracle *o, float *const *data,
+                          struct err *e)
+{
+    struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
+    bool ok = compare_outputs(j, o, data, &worst, e);
+    j->m->tolerance = ORACLE_TOLERANCE;
+    j->m->max_rel_err = worst.rel_err;
+    j->m->error_of_bound = worst.of_bound;
+    return ok;
+}
+
+/* Runs the kernel first: a crash need not wait for the reference. */
+bool measure_check(struct job *j, struct err *e)
+{
+    float *data[PROTOCOL_MAX_BUFFERS];
+    const struct graph *base = j->program->base;
+    const struct oracle *o = j->oracle ? oracle_again(j->oracle) : oracle_kept(base, j->opts.seed);
+    bool ok = fill_buffers(j, o, data, e)
+           && child_check(j->child, j->contender, &j->first_call_s, e)
+           && (o || oracle_acquire(base, j->opts.seed, j->cancel, &o, e));
+    if (ok)
+        ok = j->m->verified = judge_outputs(j, o, data, e);
+    oracle_release(o);
+    return ok;
+}
+
+bool measure_check_again(struct job *j, int64_t calls, struct err *e)
+{
+    float *data[PROTOCOL_MAX_BUFFERS];
+    const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
+    for (int i = 0; i < j->func->n_params; i++)
+        data[i] = child_data(j->child, j->first + i);
+    if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
+        return false;
+    bool ok = judge_outputs(j, o, data, e);
+    oracle_release(o);
+    if (ok)
+        return true;
+    struct err why = *e;
+    return err_set(e, why.code, "after %lld calls %s", (long long)calls, why.text);
+}

@@ -1,0 +1,233 @@
+/* Programs against each other, in one child. */
+#include "profile/measure/measure_impl.h"
+
+#include <math.h>
+
+#define DEFAULT_TIME_S 1.0
+#define SITTINGS 20
+#define BOOTSTRAP_SEED 1
+#define ALONE_S 0.05
+
+_Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a contender");
+
+struct contest {
+    struct job job[MEASURE_MAX_COMPARED];
+    struct job *alive[MEASURE_MAX_COMPARED];              /* built, and not known to be wrong */
+    int n, n_alive;
+    struct child *child;
+    bool died;                                            /* it was killed from outside, once */
+    struct samples samples;                               /* hot; the child's */
+};
+
+static void drop(struct contest *c, int which, const struct err *e)
+{
+    measure_end(c->alive[which], false, e);
+    c->n_alive--;
+    for (int i = which; i < c->n_alive; i++)
+        c->alive[i] = c->alive[i + 1];
+}
+
+static void close_child(struct contest *c)
+{
+    child_close(c->child);
+    c->child = NULL;
+    for (int i = 0; i < c->n; i++)
+        c->job[i].child = NULL;
+}
+
+/* Index of the first that fails its check, -1: none; -2: the child cannot be had. */
+static int check_all(struct contest *c, struct err *e)
+{
+    bool open = measure_open_child(c->alive, c->n_alive, e);
+    c->child = c->alive[0]->child;
+    if (!open)
+        return -2;
+    for (int i = 0; i < c->n_alive; i++)
+        if (!measure_check(c->alive[i], e))
+            return i;
+    return -1;
+}
+
+/* A program that failed may have hurt the child: the others start again in a new one.  So do all
+ * when somebody killed it, unless that happens twice to one of them. */
+static bool check(struct contest *c, struct err *e)
+{
+    const struct job *killed = NULL;
+    while (c->n_alive > 0) {
+        int bad = check_all(c, e);
+        if (bad == -1)
+            return true;
+        close_child(c);
+        if (e->code == ERR_KILLED && !c->died) {
+            killed = bad < 0 ? NULL : c->alive[bad];
+            c->died = true;
+            continue;
+        }
+        if (bad >= 0 && c->alive[bad] == killed)
+            measure_blame(e);
+        if (bad < 0 || !measure_is_result(e))
+            return false;
+        drop(c, bad, e);
+    }
+    return true;
+}
+
+static void take_back(struct compared *out)
+{
+    out->ratio = (struct ratio){ 0 };
+    out->verdict = VERDICT_NONE;
+}
+
+static void compare(const struct contest *c, struct compared *out, struct comparison *how)
+{
+    const struct samples *s = &c->samples;
+    const double *ceiling = s->sample[SERIES_CEILING], *first = s->sample[SERIES_KERNEL];
+    *how = (struct comparison){ s->rounds, s->n_blocks,
+                                ceiling ? stats_disturbed(ceiling, s->rounds) : NAN };
+    for (int i = 1; i < c->n_alive; i++) {
+        struct compared *to = &out[c->alive[i] - c->job];
+        to->ratio = stats_ratio(first, s->sample[SERIES_KERNEL + i], s->rounds, s->block,
+                                s->n_blocks, BOOTSTRAP_SEED);
+        to->verdict = stats_verdict(&to->ratio);
+    }
+}
+
+/* The program whose later results were refused while it was timed; -1: none. */
+static int find_refused(const struct contest *c)
+{
+    for (int i = 0; i < c->n_alive; i++)
+        if (c->alive[i]->refused)
+            return i;
+    return -1;
+}
+
+static bool time_once(struct contest *c, struct compared *out, struct comparison *how,
+                      struct err *e)
+{
+    if (!measure_time(c->alive, c->n_alive, SITTINGS, &c->samples, e))
+        return false;
+    compare(c, out, how);
+    return !c->alive[0]->opts.cold || measure_time_cold(c->alive, c->n_alive, e);
+}
+
+static bool time_all(struct contest *c, struct compared *out, struct comparison *how,
+                     struct err *e)
+{
+    if (c->n_alive == 0 || time_once(c, out, how, e))
+        return true;
+    if (e->code != ERR_KILLED || c->died)
+        return false;
+    c->died = true;
+    close_child(c);
+    return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
+}
+
+/* Nobody knows who of several ended the child: each is timed for a moment alone.  -1: none of them
+ * fails, *e stays as it was. */
+static int find_failing(struct contest *c, struct err *e)
+{
+    for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
+        struct job *j = c->alive[i];
+        struct sampled what = { .time_s = ALONE_S, .min_runs = j->opts.min_runs, .as_is = true };
+        struct samples s;
+        struct err why;
+        close_child(c);
+        bool ok = measure_open_child(&j, 1, &why) && measure_check(j, &why)
+               && measure_sample(&j, 1, &what, &s, &why);
+        c->child = j->child;
+        if (!ok && why.code == ERR_CANCEL) {
+            *e = why;
+            return -1;
+        }
+        if (!ok && measure_is_result(&why)) {
+            *e = why;
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* A program that turns out to be wrong goes, and the others start again in a new child. */
+static bool check_and_time(struct contest *c, struct compared *out, struct comparison *how,
+                           bool *checked, struct err *e)
+{
+    for (;;) {
+        for (int i = 0; i < c->n; i++)
+            take_back(&out[i]);
+        *checked = check(c, e);
+        if (!*checked)
+            return false;
+        if (time_all(c, out, how, e))
+            return true;
+        int bad = measure_is_result(e) ? find_refused(c) : -1;
+        if (bad < 0 && e->code != ERR_TIMEOUT && measure_is_result(e))
+            bad = find_failing(c, e);
+        if (bad < 0)
+            return false;
+        close_child(c);
+        drop(c, bad, e);
+    }
+}
+
+/* A program that cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or
+ * all together are too much. */
+static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
+                  const struct progress *pr, const struct cancel *cancel, struct compared *out,
+                  struct err *e)
+{
+    for (int i = 0; i < c->n; i++) {
+        struct job *j = &c->job[i];
+        bool ok = measure_start(j, p[i], o, &out[i].m, e);
+        j->progress = pr;
+        j->cancel = cancel;
+        c->alive[c->n_alive++] = j;
+        if (ok && measure_lower(j, e))
+            continue;
+        if (!measure_is_result(e))
+            return false;
+        drop(c, c->n_alive - 1, e);
+    }
+    return measure_check_tensors(c->alive, c->n_alive, e);
+}
+
+static bool build(struct contest *c, struct err *e)
+{
+    for (int i = 0; i < c->n_alive;) {
+        if (measure_build(c->alive[i], e)) {
+            i++;
+            continue;
+        }
+        if (!measure_is_result(e))
+            return false;
+        drop(c, i, e);
+    }
+    return true;
+}
+
+bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
+                     const struct progress *pr, const struct cancel *c, struct compared *out,
+                     struct comparison *how, struct err *e)
+{
+    double began = clock_s();
+    struct contest x = { .n = n };
+    struct measure_opts opts = *o;
+    if (n < 1 || n > MEASURE_MAX_COMPARED)
+        return err_set(e, ERR_RANGE, "%d programs: from 1 to %d can be compared", n,
+                       MEASURE_MAX_COMPARED);
+    opts.meters = METER_CLOCK;
+    opts.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
+    *how = (struct comparison){ .disturbed = NAN };
+    for (int i = 0; i < n; i++)
+        out[i] = (struct compared){ .verdict = VERDICT_NONE };
+    bool ok = false, timed = start(&x, p, &opts, pr, c, out, e) && build(&x, e)
+                          && check_and_time(&x, out, how, &ok, e);
+    close_child(&x);
+    for (int i = 0; i < x.n_alive; i++)
+        measure_end(x.alive[i], timed, e);
+    for (int i = 0; i < n; i++) {
+        out[i].m.total_s = clock_s() - began;
+        if (out[i].m.outcome != OUTCOME_OK)
+            take_back(&out[i]);
+    }
+    return timed || (ok && measure_is_result(e));
+}

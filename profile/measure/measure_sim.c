@@ -1,0 +1,210 @@
+/* The tracing twin through the cache simulator. */
+#include "profile/measure/measure_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ADDRESS 0x10000000ull
+#define PAGE_BYTES 4096ull
+
+bool measure_sim_refused(struct job *j, const struct err *e)
+{
+    snprintf(j->m->sim.reason, sizeof j->m->sim.reason, "%.255s", e->text);
+    return e->code != ERR_CANCEL;
+}
+
+int64_t sim_bytes_below(const struct sim_result *r, int k)
+{
+    const struct sim_level *v = &r->level[k];
+    return (v->misses + v->prefetches + v->writebacks) * r->cache.level[0].geometry.line_bytes
+         + r->streamed_bytes;
+}
+
+/* --- Counts ----------------------------------------------------------------------------------- */
+
+static int index_of_tensor(struct sim_result *r, const char *tensor)
+{
+    for (int i = 0; i < r->n; i++)
+        if (streq(r->by_tensor[i].tensor, tensor))
+            return i;
+    bool full = r->n == MEASURE_MAX_TENSORS;
+    int at = full ? r->n - 1 : r->n++;
+    snprintf(r->by_tensor[at].tensor, sizeof r->by_tensor[at].tensor, "%.47s",
+             full ? "others" : tensor);
+    return at;
+}
+
+/* Tiles count for the tensor that they hold. */
+static int tensor_of(struct job *j, int buffer)
+{
+    const struct func *f = j->func;
+    return index_of_tensor(&j->m->sim, f->graph->tensor[f->buffer[buffer].tensor].name);
+}
+
+static int by_misses(const void *a, const void *b)
+{
+    const struct sim_site *x = a, *y = b;
+    if (x->l1_misses != y->l1_misses)
+        return x->l1_misses < y->l1_misses ? 1 : -1;
+    if (x->accesses != y->accesses)
+        return x->accesses < y->accesses ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+static void add_misses(struct sim_site *to, const struct sim_site *s)
+{
+    to->accesses += s->accesses;
+    to->l1_misses += s->l1_misses;
+    to->l2_misses += s->l2_misses;
+    to->l3_misses += s->l3_misses;
+}
+
+/* Worst first; what does not fit is summed in the last one. */
+static void take_sites(struct sim_result *r, struct sim_site *all, int n)
+{
+    qsort(all, (size_t)n, sizeof *all, by_misses);
+    for (int i = 0; i < n; i++) {
+        if (all[i].accesses == 0 && all[i].l1_misses == 0)
+            continue;
+        if (r->n_sites < MEASURE_MAX_SITES) {
+            r->site[r->n_sites++] = all[i];
+            continue;
+        }
+        struct sim_site *last = &r->site[MEASURE_MAX_SITES - 1];
+        snprintf(last->text, sizeof last->text, "others");
+        last->tensor = r->n;
+        add_misses(last, &all[i]);
+    }
+}
+
+/* streamed: stores that reach no level. */
+static void take_levels(struct sim_result *r, const struct simulation *s, int64_t streamed)
+{
+    for (int i = s->n_levels; i < r->cache.n_levels; i++)
+        r->cache.level[i] = (struct cache_level){0};
+    r->cache.n_levels = s->n_levels;
+    for (int i = 0; i < r->cache.n_levels; i++) {
+        const struct level_count *c = &s->level[i];
+        r->level[i] = (struct sim_level){
+            .accesses = i ? c->accesses : r->loads + r->stores - streamed, .misses = c->misses,
+            .writebacks = c->writebacks, .prefetches = c->prefetches, .useful = c->useful,
+        };
+    }
+    r->l1_misses = r->level[0].misses;
+    r->writebacks = r->level[0].writebacks;
+    r->straddled = s->level[0].straddled;
+}
+
+static void take_counts(struct job *j, const struct simulation *s)
+{
+    struct sim_result *r = &j->m->sim;
+    const struct trace_table *t = &j->trace;
+    struct sim_site *all = xcalloc((size_t)t->n_sites + 1, sizeof *all);
+    int64_t streamed = 0;
+    for (int i = 0; i < t->n_uses; i++) {
+        int64_t accesses = t->use[i].n * s->runs[t->use[i].block];
+        all[t->use[i].site].accesses += accesses;
+        streamed += t->use[i].streamed ? accesses : 0;
+        r->streamed_bytes += t->use[i].streamed * accesses;
+    }
+    for (int i = 0; i < t->n_sites; i++) {
+        const int64_t *misses = s->count[i].misses;
+        all[i].tensor = tensor_of(j, t->site[i].buffer);
+        all[i].is_store = t->site[i].is_store;
+        all[i].l1_misses = misses[0];
+        all[i].l2_misses = misses[1];
+        all[i].l3_misses = misses[2];
+        snprintf(all[i].text, sizeof all[i].text, "%.111s", t->site[i].text);
+        struct tensor_count *to = &r->by_tensor[all[i].tensor];
+        *(all[i].is_store ? &to->stores : &to->loads) += all[i].accesses;
+        *(all[i].is_store ? &r->stores : &r->loads) += all[i].accesses;
+        to->l1_misses += misses[0];
+        to->l2_misses += misses[1];
+        to->l3_misses += misses[2];
+    }
+    take_levels(r, s, streamed);
+    take_sites(r, all, t->n_sites);
+    free(all);
+    r->fraction = s->fraction;
+    r->error = s->error;
+    r->seconds = s->seconds;
+    snprintf(r->how, sizeof r->how, "%s", s->how);
+    r->detail = j->opts.detail;
+    r->available = true;
+}
+
+/* --- The simulation --------------------------------------------------------------------------- */
+
+unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base)
+{
+    unsigned long long at = FIRST_ADDRESS;
+    for (int i = 0; i < f->n_buffers; i++) {
+        base[i] = at;
+        unsigned long long bytes = 4 * (unsigned long long)f->buffer[i].elems;
+        at += (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    }
+    return at;
+}
+
+/* What detail is asked for: the largest buffer of each tensor, in one map, and the loops. */
+static void want_detail(struct job *j, struct simulated *what, struct arena *a)
+{
+    const struct func *f = j->func;
+    struct sim_detail *d = j->opts.detail;
+    unsigned long long *heat = ARENA_ARRAY(a, unsigned long long, MEASURE_MAX_TENSORS);
+    int *tensor = ARENA_ARRAY(a, int, j->trace.n_sites + 1);
+    *d = (struct sim_detail){ .n_loops = j->trace.n_marks };
+    for (int i = 0; i < j->trace.n_sites; i++) {
+        int b = j->trace.site[i].buffer, t = tensor[i] = tensor_of(j, b);
+        int64_t bytes = 4 * f->buffer[b].elems;
+        if (bytes <= d->tensor[t].bytes)
+            continue;
+        d->tensor[t].bytes = bytes;
+        heat[t] = what->base[b];
+    }
+    d->n_tensors = j->m->sim.n;
+    d->n_loops = d->n_loops < SIM_MAX_LOOPS ? d->n_loops : SIM_MAX_LOOPS;
+    for (int i = 0; i < d->n_loops; i++)
+        snprintf(d->loop[i].axes, sizeof d->loop[i].axes, "%.63s", j->trace.mark[i].loops);
+    what->detail = d;
+    what->heat = heat;
+    what->tensor = tensor;
+    what->first = FIRST_ADDRESS;
+    int last = f->n_buffers - 1;
+    what->end = what->base[last] + 4 * (unsigned long long)f->buffer[last].elems + PAGE_BYTES;
+}
+
+static bool too_many(struct job *j)
+{
+    snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
+             "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
+             " more)", j->opts.limit_s);
+    return true;
+}
+
+/* A count that cannot be had is a reason in m->sim; the measurement stands. False only on a
+ * cancel. */
+bool measure_sim(struct job *j, struct err *e)
+{
+    struct arena *pass = arena_new();
+    unsigned long long *base = ARENA_ARRAY(pass, unsigned long long, j->func->n_buffers + 1);
+    struct simulated what = { .cache = &j->opts.cache, .base = base, .seed = j->opts.seed,
+                              .budget = j->opts.sim_budget };
+    struct simulation s = { .count = ARENA_ARRAY(pass, struct site_count, j->trace.n_sites + 1),
+                            .runs = ARENA_ARRAY(pass, int64_t, j->trace.n_blocks + 1) };
+    measure_begin(j, "simulating");
+    unsigned long long end = measure_place_buffers(j->func, base);
+    if (j->opts.detail)
+        want_detail(j, &what, pass);
+    bool ok = cachesim_reaches(&j->opts.cache, end, e)
+           && child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
+           && child_simulate(j->child, &what, &s, e);
+    if (ok)
+        take_counts(j, &s);
+    else
+        ok = e->code == ERR_TIMEOUT ? too_many(j) : measure_sim_refused(j, e);
+    arena_free(pass);
+    return ok;
+}

@@ -1,0 +1,236 @@
+/* The clock. */
+#include "profile/measure/measure_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
+#define MOST_DIFFERENT 3                 /* right results of other bits: bits say nothing then */
+#define UNSTEADY_CHECKS 4                /* whole checks instead */
+#define AGAIN_S 1e-3                     /* of calls, where nobody asked for a time */
+#define TRUSTED_ROUNDS 10                /* the best of fewer ceilings may have been disturbed */
+#define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
+#define MOST_GFLOPS 384.0                /* of any core of today: 2 FMAs of 16 lanes at 6 GHz */
+#define MOST_GBYTES 768.0                /* that one stores in its L1: 2 of 64 bytes at 6 GHz */
+#define LEAST_WALK_BYTES ((int64_t)64 << 20)
+#define MOST_WALK_BYTES ((int64_t)512 << 20)
+
+/* What the kernel has to do for its result: what it skips is not work, what it repeats is not
+ * either. */
+static double needed_flops(const struct job *j)
+{
+    double asked = j->program->base->flops, executed = func_flops(j->func);
+    return executed > 0 && executed < asked ? executed : asked;
+}
+
+static int cores_of(const struct job *j)
+{
+    return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
+}
+
+/* GFLOP/s that no ceiling has: its code is broken as well. */
+static double beyond(const struct job *j)
+{
+    return TOO_FAST * MOST_GFLOPS * cores_of(j);
+}
+
+static double result_bytes(const struct job *j)
+{
+    const struct graph *g = j->program->graph;
+    double bytes = 0;
+    for (int t = 0; t < g->n_tensors; t++)
+        if (g->tensor[t].role == TENSOR_OUTPUT)
+            bytes += 4.0 * (double)tensor_elems(&g->tensor[t]);
+    return bytes;
+}
+
+static bool left_work_out(double seconds, double bound_s, const char *what, struct err *e)
+{
+    return err_set(e, ERR_WRONG, "a call took %.3g ms, and %s takes %.3g ms at least: the kernel"
+                   " leaves work out", 1e3 * seconds, what, 1e3 * bound_s);
+}
+
+/* No right kernel is so much faster than the sums of its main node and the stores of its results
+ * take.  No compiler may leave an addition or a maximum of a sum out, and each takes the place of a
+ * multiply-add, two FLOPs.  Element-wise FLOPs do not count, for compilers see through some of
+ * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; 0, or
+ * where the kernel's target is not the widest (compilers may find wider vectors): any core's. */
+static bool is_possible(const struct job *j, double seconds, double peak, struct err *e)
+{
+    double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
+    char what[120];
+    if (peak <= 0 || peak > beyond(j) || j->target.vector_floats < target_host().vector_floats)
+        peak = MOST_GFLOPS * cores_of(j);
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* seldom: counting takes time */
+        flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
+    if (TOO_FAST * seconds < 1e-9 * flops / peak) {
+        snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
+        return left_work_out(seconds, 1e-9 * flops / peak, what, e);
+    }
+    if (TOO_FAST * seconds < 1e-9 * bytes / rate) {
+        snprintf(what, sizeof what, "storing the results with %.4g GB/s", rate);
+        return left_work_out(seconds, 1e-9 * bytes / rate, what, e);
+    }
+    return true;
+}
+
+/* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
+static void take_peak(struct job *j, double peak)
+{
+    struct measurement *m = j->m;
+    if (peak > beyond(j)) {
+        snprintf(m->peak_reason, sizeof m->peak_reason,
+                 "the sampled FMA ceiling (%.3g GFLOP/s) is beyond any machine's", peak);
+    } else if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
+        m->peak_gflops = peak;
+        m->peak_fraction = m->executed_gflops / peak;
+    } else if (peak > 0) {
+        snprintf(m->peak_reason, sizeof m->peak_reason,
+                 "the sampled FMA ceiling (%.1f) is below the kernel: something else keeps the"
+                 " cores busy", peak);
+    } else {
+        snprintf(m->peak_reason, sizeof m->peak_reason, "the FMA ceiling could not be sampled");
+    }
+}
+
+struct latency measure_latency(const struct samples *s, int series)
+{
+    const struct summary *k = &s->of[series];
+    const double *ceiling = s->sample[SERIES_CEILING];
+    return (struct latency){
+        .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
+        .p10_ms = 1e3 * k->p10, .p25_ms = 1e3 * k->p25, .p75_ms = 1e3 * k->p75,
+        .p90_ms = 1e3 * k->p90, .spread = k->spread, .runs = s->rounds,
+        .noisy = k->spread > STATS_NOISY,
+        .disturbed = ceiling ? stats_disturbed(ceiling, s->rounds) : NAN,
+    };
+}
+
+bool measure_take(struct job *j, const struct samples *s, struct err *e)
+{
+    struct measurement *m = j->m;
+    double best = s->of[SERIES_KERNEL + j->contender].min;
+    double peak = 1e-9 * j->ceiling_flops
+                * sampling_ceiling(&s->of[SERIES_CEILING], &s->of[SERIES_ONE_CORE],
+                                   j->opts.threads, j->machine->cores);
+    j->refused = !is_possible(j, best, s->rounds >= TRUSTED_ROUNDS ? peak : 0, e);
+    if (j->refused)
+        return false;
+    m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
+    m->huge_asked = j->opts.huge_pages;
+    m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
+    m->huge_of_bytes = m->huge_asked ? s->room_bytes : 0;
+    if (j->opts.threads > j->machine->cores)
+        snprintf(m->threads_note, sizeof m->threads_note,
+                 "%d threads take turns on %d core%s: not pinned", j->opts.threads,
+                 j->machine->cores, j->machine->cores == 1 ? "" : "s");
+    m->gflops = 1e-9 * j->program->base->flops / best;
+    m->executed_gflops = 1e-9 * needed_flops(j) / best;
+    take_peak(j, peak);
+    return true;
+}
+
+/* Judges another result.  A kernel whose results differ by right (sums in another order) is checked
+ * by calls of its own, and no longer told by bits. */
+static bool judge(struct job *const *j, int n, struct sampled *what, const struct samples *s,
+                  struct err *e)
+{
+    for (int k = 0; k < n; k++) {
+        if (j[k]->contender != s->differs)
+            continue;
+        if (++j[k]->differed == MOST_DIFFERENT)
+            what->steady &= ~(1u << s->differs);
+        j[k]->refused = !measure_check_again(j[k], s->differs_after, e);
+        return !j[k]->refused;
+    }
+    UNREACHABLE();
+}
+
+static bool check_unsteady(struct job *const *j, int n, struct err *e)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = 0; j[k]->differed >= MOST_DIFFERENT && i < UNSTEADY_CHECKS; i++) {
+            bool right = measure_check(j[k], e);
+            j[k]->refused = !right && measure_is_result(e);
+            if (!right)
+                return false;
+        }
+    return true;
+}
+
+bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
+                    struct err *e)
+{
+    for (int k = 0; k < n; k++) {
+        what->contenders |= 1u << j[k]->contender;
+        if (j[k]->differed < MOST_DIFFERENT)
+            what->steady |= 1u << j[k]->contender;
+    }
+    do {
+        if (!child_time(j[0]->child, what, s, e)
+            || (s->differs >= 0 && !judge(j, n, what, s, e)))
+            return false;
+    } while (s->differs >= 0);
+    if (!check_unsteady(j, n, e))
+        return false;
+    for (int k = 0; k < n; k++)
+        if (s->rounds < 1 || !(s->of[SERIES_KERNEL + j[k]->contender].median > 0))
+            return err_set(e, ERR_CRASH, "the samples were overwritten");
+    return true;
+}
+
+bool measure_again(struct job *j, struct err *e)
+{
+    struct samples s;
+    struct sampled what = { .time_s = AGAIN_S, .min_runs = 1, .as_is = true };
+    return j->first_call_s >= SAMPLING_LONG_S || measure_sample(&j, 1, &what, &s, e);
+}
+
+bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e)
+{
+    struct job *head = j[0];
+    struct err ignored;
+    measure_begin(head, "timing");
+    head->has_ceiling = head->has_ceiling
+                     && child_load_ceiling(head->child, head->ceiling.so_path, &ignored);
+    struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
+                            .min_runs = head->opts.min_runs, .sittings = sittings,
+                            .contenders = measure_vendor_contenders(head) };
+    what.time_s *= 1 + __builtin_popcount(what.contenders);
+    if (!measure_sample(j, n, &what, s, e))
+        return false;
+    for (int k = 0; k < n; k++)
+        if (!measure_take(j[k], s, e))
+            return false;
+    measure_vendor_take(head, s);
+    return true;
+}
+
+/* Twice the largest cache, within reason. */
+static int64_t walk_bytes(const struct machine *m)
+{
+    int64_t largest = m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;
+    int64_t want = 2 * largest;
+    return want < LEAST_WALK_BYTES ? LEAST_WALK_BYTES
+         : want > MOST_WALK_BYTES ? MOST_WALK_BYTES : want;
+}
+
+bool measure_time_cold(struct job *const *j, int n, struct err *e)
+{
+    struct job *head = j[0];
+    struct samples s;
+    struct sampled what = { .cold = true, .time_s = head->opts.time_s,
+                            .min_runs = head->opts.min_runs,
+                            .walk_bytes = walk_bytes(head->machine) };
+    measure_begin(head, "timing");
+    if (!measure_sample(j, n, &what, &s, e))
+        return false;
+    for (int k = 0; k < n; k++) {
+        struct measurement *m = j[k]->m;
+        m->cold_latency = measure_latency(&s, SERIES_KERNEL + j[k]->contender);
+        snprintf(m->cold_method, sizeof m->cold_method,
+                 s.flushed ? "the buffers' lines flushed" : "%lld MiB read in between",
+                 (long long)(what.walk_bytes >> 20));
+    }
+    return true;
+}

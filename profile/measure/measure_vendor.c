@@ -1,0 +1,205 @@
+/* Vendor baselines of one measurement: contenders in the kernel's child.  Each has row-major
+ * buffers of its own with the same data, and is compared with the reference before it is timed. */
+#include "profile/measure/measure_impl.h"
+
+#include "profile/measure/oracle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- Who takes part --------------------------------------------------------------------------- */
+
+static void refuse(struct job *j, enum vendor_library library, const char *reason)
+{
+    struct baseline *b = &j->m->baseline[library];
+    b->available = false;
+    snprintf(b->reason, sizeof b->reason, "%.255s", reason);
+}
+
+/* The i-th entrant goes, the others move up. */
+static void drop(struct job *j, int i, const char *reason)
+{
+    struct entrants *x = &j->entrants;
+    refuse(j, x->library[i], reason);
+    for (x->n--; i < x->n; i++) {
+        x->library[i] = x->library[i + 1];
+        memcpy(x->plugin[i], x->plugin[i + 1], sizeof x->plugin[i]);
+    }
+}
+
+static bool can_enter(struct job *j, enum vendor_library library, const char *runner,
+                      struct err *why)
+{
+    struct entrants *x = &j->entrants;
+    if (!(j->opts.meters & METER_CLOCK))
+        return err_set(why, ERR_ENV, "baselines are only timed, and the clock was not asked for");
+    return vendor_match(j->program->base, &x->problem, why)
+        && vendor_offers(library, &x->problem, why)
+        && vendor_find(runner, library, x->plugin[x->n], sizeof x->plugin[0], why);
+}
+
+bool measure_vendor_match(struct job *j, struct err *e)
+{
+    struct entrants *x = &j->entrants;
+    char runner[600];
+    if (!j->opts.baselines)
+        return true;
+    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
+        return false;
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        struct err why;
+        if (!(j->opts.baselines & 1u << i))
+            continue;
+        if (can_enter(j, (enum vendor_library)i, runner, &why))
+            x->library[x->n++] = (enum vendor_library)i;
+        else
+            refuse(j, (enum vendor_library)i, why.text);
+    }
+    if (x->n == 0)
+        return true;
+    x->arena = arena_new();
+    return program_new(x->arena, j->program->base->spec, &x->plain, e);
+}
+
+void measure_vendor_finish(struct job *j)
+{
+    arena_free(j->entrants.arena);
+    j->entrants.arena = NULL;
+}
+
+/* --- In the child ----------------------------------------------------------------------------- */
+
+void measure_vendor_buffers(struct job *j, int contenders, struct child_buffer *buffer, int *n)
+{
+    struct entrants *x = &j->entrants;
+    x->contender = contenders;
+    for (int i = 0; i < x->n; i++) {
+        if (*n + x->problem.n_tensors > PROTOCOL_MAX_BUFFERS) {
+            while (x->n > i)
+                drop(j, x->n - 1, "too many tensors to be measured beside the kernel");
+            return;
+        }
+        x->first[i] = *n;
+        for (int k = 0; k < x->problem.n_tensors; k++) {
+            const struct vendor_tensor *t = &x->problem.tensor[k];
+            buffer[(*n)++] = (struct child_buffer){ x->plain->base->tensor[t->tensor].name,
+                                                    (int64_t)sizeof(float) * t->elems,
+                                                    t->role == ROLE_OUT };
+        }
+    }
+}
+
+int64_t measure_vendor_bytes(const struct job *j)
+{
+    const struct entrants *x = &j->entrants;
+    return x->n > 0 ? x->n * vendor_bytes(&x->problem, j->opts.threads) : 0;
+}
+
+static bool fill(struct job *j, int i, struct err *e)
+{
+    const struct entrants *x = &j->entrants;
+    const struct oracle *o = oracle_kept(x->plain->base, j->opts.seed);
+    bool ok = true;
+    for (int k = 0; k < x->problem.n_tensors && ok; k++) {
+        const struct vendor_tensor *t = &x->problem.tensor[k];
+        ok = oracle_fill(o, x->plain, t->tensor, j->opts.seed, t->elems,
+                         child_data(j->child, x->first[i] + k), e);
+    }
+    oracle_release(o);
+    return ok;
+}
+
+/* Is its result, the last of its tensors, the reference's? */
+static bool is_right(struct job *j, int i, struct err *e)
+{
+    const struct entrants *x = &j->entrants;
+    const struct oracle *o = NULL;
+    struct baseline *b = &j->m->baseline[x->library[i]];
+    int out = x->problem.n_tensors - 1;
+    struct deviation worst = { 0 };
+    struct err why;
+    if (!oracle_acquire(x->plain->base, j->opts.seed, j->cancel, &o, e))
+        return false;
+    b->verified = oracle_compare(o, x->plain, x->problem.tensor[out].tensor,
+                                 child_data(j->child, x->first[i] + out), j->cancel, &worst,
+                                 &why);
+    b->max_rel_err = worst.rel_err;
+    oracle_release(o);
+    if (!b->verified && why.code != ERR_WRONG)
+        return err_set(e, why.code, "%.500s", why.text);
+    if (!b->verified)
+        return err_set(e, ERR_WRONG, "it computes something else: %.400s", why.text);
+    return true;
+}
+
+/* *lives: the child can go on, whatever became of this library. */
+static bool enter(struct job *j, int i, bool *lives, struct err *e)
+{
+    const struct entrants *x = &j->entrants;
+    struct baseline *b = &j->m->baseline[x->library[i]];
+    struct vendor_choice choice;
+    double seconds;
+    *lives = true;
+    if (!fill(j, i, e))
+        return false;
+    if (!child_load_vendor(j->child, x->contender + i, x->plugin[i], x->library[i], &x->problem,
+                           &choice, e)) {
+        *lives = e->code == ERR_ENV;
+        return false;
+    }
+    if (!child_check(j->child, x->contender + i, &seconds, e)) {
+        *lives = false;
+        return false;
+    }
+    snprintf(b->implementation, sizeof b->implementation, "%.95s", choice.implementation);
+    snprintf(b->layout, sizeof b->layout, "%s", choice.layout);
+    return is_right(j, i, e);
+}
+
+/* Contenders keep their numbers once the child is open: who is refused in it has an idle place. */
+bool measure_vendor_load(struct job *j, struct err *e)
+{
+    struct entrants *x = &j->entrants;
+    for (int i = 0; i < x->n; i++) {
+        bool lives;
+        struct baseline *b = &j->m->baseline[x->library[i]];
+        *b = (struct baseline){ 0 };
+        measure_begin(j, "checking a baseline");
+        if (enter(j, i, &lives, e)) {
+            b->available = true;
+            continue;
+        }
+        if (e->code == ERR_CANCEL)
+            return false;
+        if (!lives) {
+            if (e->code != ERR_KILLED || x->killed++)
+                drop(j, i, e->text);
+            return false;
+        }
+        refuse(j, x->library[i], e->text);
+    }
+    return true;
+}
+
+/* --- The clock -------------------------------------------------------------------------------- */
+
+unsigned measure_vendor_contenders(const struct job *j)
+{
+    unsigned set = 0;
+    for (int i = 0; i < j->entrants.n; i++)
+        if (j->m->baseline[j->entrants.library[i]].available)
+            set |= 1u << (j->entrants.contender + i);
+    return set;
+}
+
+void measure_vendor_take(struct job *j, const struct samples *s)
+{
+    for (int i = 0; i < j->entrants.n; i++) {
+        struct baseline *b = &j->m->baseline[j->entrants.library[i]];
+        int series = SERIES_KERNEL + j->entrants.contender + i;
+        if (!b->available)
+            continue;
+        b->latency = measure_latency(s, series);
+        b->ratio = s->of[series].min / s->of[SERIES_KERNEL].min;
+    }
+}

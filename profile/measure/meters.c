@@ -1,0 +1,224 @@
+/* The meters behind one interface: probe() says whether it works here or why not, count() fills
+ * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
+#include "profile/measure/cachegrind.h"
+#include "profile/counters/eventset.h"
+#include "profile/measure/instructions.h"
+#include "profile/counters/papi_meter.h"
+#include "profile/counters/perfevent.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const meter_name[METER_COUNT] = {
+#define METER(id, name, on, what) [METER_ID_##id] = name,
+#include "profile/measure/meters.def"
+};
+
+static const char *const meter_what[METER_COUNT] = {
+#define METER(id, name, on, what) [METER_ID_##id] = what,
+#include "profile/measure/meters.def"
+};
+
+struct meter {
+    /* Can it count here?  Else out->reason says what it lacks and what would help. */
+    void (*probe)(struct counts *out);
+    /* Per call of the kernel; what cannot be had is a reason in *out.  False when the kernel
+     * failed, and on a cancel. */
+    bool (*count)(struct job *j, struct counts *out, struct err *e);
+};
+
+/* What runs kernels needs a compiler and the runner, and nothing else. */
+static void probe_built_in(struct counts *out)
+{
+    struct compiler cc;
+    struct err e;
+    char runner[600];
+    out->available = compiler_find(NULL, &cc, &e)
+                  && child_find_runner(NULL, runner, sizeof runner, &e);
+    if (!out->available)
+        counts_refuse(out, "%.255s", e.text);
+}
+
+static void probe_perf(struct counts *out)
+{
+    perf_probe(true, out);
+}
+
+static void probe_perf_sw(struct counts *out)
+{
+    perf_probe(false, out);
+}
+
+/* The events of the meter's set around the kernel, and what follows from them. */
+static bool count_set(struct job *j, enum meter_id meter, const struct event_set *s,
+                      struct counts *out, struct err *e)
+{
+    struct known known = { .flops = j->program->base->flops, .bytes = j->program->base->bytes,
+                           .threads = j->opts.threads };
+    char how[sizeof out->source];
+    if (!event_set_fits(s, out))
+        return true;
+    if (!child_count(j->child, (int)meter, s->event, s->n, out, &known.time_s, e))
+        return false;
+    snprintf(how, sizeof how, "event set %.32s, %.80s", s->name, out->source);
+    if (out->available) {
+        memcpy(out->source, how, sizeof how);
+        event_set_derive(s, &known, out);
+    }
+    return true;
+}
+
+static bool count_events(struct job *j, enum meter_id meter, struct counts *out, struct err *e)
+{
+    const struct event_set *s = j->opts.set[meter];
+    struct arena *a = arena_new();
+    struct err why;
+    bool ok = true;
+    if (!s && !event_set_find(a, event_set_default(meter_name[meter]), &s, &why))
+        counts_refuse(out, "%.255s", why.text);
+    else
+        ok = count_set(j, meter, s, out, e);
+    arena_free(a);
+    return ok;
+}
+
+static bool count_perf(struct job *j, struct counts *out, struct err *e)
+{
+    return count_events(j, METER_ID_PERF, out, e);
+}
+
+static bool count_perf_sw(struct job *j, struct counts *out, struct err *e)
+{
+    return count_events(j, METER_ID_PERF_SW, out, e);
+}
+
+static bool count_papi(struct job *j, struct counts *out, struct err *e)
+{
+    return count_events(j, METER_ID_PAPI, out, e);
+}
+
+static void probe_papi(struct counts *out)
+{
+    papi_probe(out);
+}
+
+/* Kernels run on the CPU; what else a GPU would take is told in the order in which it is needed. */
+static void probe_cupti(struct counts *out)
+{
+    static const char *const library[] = { "libcuda.so.1", "libcupti.so.13" };
+    static const char *const lacks[] = { "no NVIDIA driver", "a GPU driver, but no CUPTI" };
+    for (int i = 0; i < COUNT_OF(library); i++) {
+        void *h = dlopen(library[i], RTLD_LAZY | RTLD_LOCAL);
+        if (!h) {
+            counts_refuse(out, "%s: %.200s", lacks[i], dlerror());
+            return;
+        }
+        dlclose(h);
+    }
+    counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
+}
+
+/* Without count: its own stage of the measurement, or nothing but the probe's refusal. */
+static const struct meter meter[METER_COUNT] = {
+    [METER_ID_CLOCK] = { probe_built_in, NULL },
+    [METER_ID_SIM] = { probe_built_in, NULL },
+    [METER_ID_PERF] = { probe_perf, count_perf },
+    [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
+    [METER_ID_PAPI] = { probe_papi, count_papi },
+    [METER_ID_CACHEGRIND] = { cachegrind_probe, cachegrind_count },
+    [METER_ID_INSTRUCTIONS] = { instructions_probe, instructions_count },
+    [METER_ID_CUPTI] = { probe_cupti, NULL },
+};
+
+int meters_probe(struct meter_info *out, int max)
+{
+    int n = 0;
+    for (; n < METER_COUNT && n < max; n++) {
+        struct counts c = { .n = 0 };
+        meter[n].probe(&c);
+        out[n] = (struct meter_info){ .name = meter_name[n], .what = meter_what[n],
+                                      .available = c.available };
+        if (!c.available)
+            snprintf(out[n].reason, sizeof out[n].reason, "%s", c.reason);
+    }
+    return n;
+}
+
+unsigned meters_default(void)
+{
+    unsigned bits = 0;
+#define METER(id, name, on, what) bits |= (on) ? METER_##id : 0;
+#include "profile/measure/meters.def"
+    return bits;
+}
+
+bool meters_parse(const char *text, unsigned *bits, struct err *e)
+{
+    *bits = 0;
+    for (const char *p = text;; p++) {
+        char word[32];
+        size_t n = strcspn(p, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        int known = METER_COUNT;
+        for (int i = 0; i < METER_COUNT; i++)
+            if (streq(word, meter_name[i]))
+                known = i;
+        if (known == METER_COUNT && !streq(word, "none")) {
+            const char *near = str_nearest(word, meter_name, METER_COUNT);
+            char all[160] = "";
+            for (int i = 0; i < METER_COUNT; i++)
+                snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "",
+                         meter_name[i]);
+            err_set(e, ERR_NAME, "no meter named '%s'", word);
+            return near ? err_fix(e, "--meters %s", near)
+                        : err_fix(e, "any of %s, or none (tilescope meters)", all);
+        }
+        if (known < METER_COUNT)
+            *bits |= 1u << known;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e)
+{
+    const struct event_set *taken[METER_COUNT] = { NULL };
+    for (const char *p = text;; p++) {
+        const struct event_set *s;
+        size_t n = strcspn(p, ",");
+        int m = METER_ID_PERF;
+        if (!event_set_find(a, arena_strndup(a, p, n), &s, e))
+            return false;
+        while (!streq(meter_name[m], s->meter))
+            m++;
+        if (taken[m]) {
+            err_set(e, ERR_RANGE, "%.60s and %.60s are both counted by the meter %s",
+                    taken[m]->name, s->name, s->meter);
+            return err_fix(e, "one of them, and a second run for the other");
+        }
+        taken[m] = o->set[m] = s;
+        o->meters |= 1u << m;
+        p += n;
+        if (!*p)
+            return true;
+    }
+}
+
+bool measure_count(struct job *j, struct err *e)
+{
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
+        struct counts *out = &j->m->counts[i];
+        char doing[40];
+        if (!(j->opts.meters & 1u << i))
+            continue;
+        snprintf(doing, sizeof doing, "counting (%s)", meter_name[i]);
+        measure_begin(j, doing);
+        if (!meter[i].count)
+            meter[i].probe(out);
+        else if (!meter[i].count(j, out, e))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,141 @@
+#include "profile/measure/once.h"
+
+#include "kernels/base/file.h"
+#include "profile/measure/oracle.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_OUTPUT_BYTES ((size_t)64 << 20)
+
+static bool map_data(struct once *o, struct err *e)
+{
+    o->data_fd = memfd_create("tilescope-once", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    o->out_fd = memfd_create("tilescope-once-out", MFD_CLOEXEC);
+    int rc = o->data_fd < 0 || o->out_fd < 0 ? errno
+                                             : posix_fallocate(o->data_fd, 0, (off_t)o->bytes);
+    /* As in child_start.c: a kernel must not be able to take it away while this process looks. */
+    if (rc == 0 && fcntl(o->data_fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        rc = errno;
+    void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                     o->data_fd, 0);
+    if (p == MAP_FAILED)
+        return err_set(e, ERR_ENV, "no memory for %llu MiB of buffers: %s", o->bytes >> 20,
+                       strerror(rc ? rc : errno));
+    o->map = p;
+    return true;
+}
+
+bool once_open(struct once *o, struct job *j, unsigned long long last_address, struct err *e)
+{
+    const struct func *f = j->func;
+    *o = (struct once){ .job = j, .data_fd = -1, .out_fd = -1 };
+    o->base = xcalloc((size_t)f->n_buffers, sizeof *o->base);
+    measure_place_buffers(f, o->base);
+    unsigned long long end = o->base[f->n_params - 1]
+                           + 4 * (unsigned long long)f->buffer[f->n_params - 1].elems;
+    o->bytes = end - o->base[0];
+    if (last_address && end > last_address)
+        return err_set(e, ERR_RANGE, "there is room for %llu MiB of buffers, and these are %llu",
+                       (last_address - o->base[0]) >> 20, o->bytes >> 20);
+    if (!map_data(o, e))
+        return false;
+    for (int i = 0; i < f->n_params; i++) {
+        const struct buffer *b = &f->buffer[i];
+        o->data[i] = (float *)(void *)(o->map + (o->base[i] - o->base[0]));
+        if (!oracle_fill(NULL, j->program, b->tensor, j->opts.seed, b->elems, o->data[i], e))
+            return false;
+    }
+    return true;
+}
+
+void once_close(struct once *o)
+{
+    if (o->map)
+        munmap(o->map, (size_t)o->bytes);
+    if (o->data_fd >= 0)
+        close(o->data_fd);
+    if (o->out_fd >= 0)
+        close(o->out_fd);
+    free(o->base);
+}
+
+void once_out_path(const struct once *o, char *out, size_t n)
+{
+    snprintf(out, n, "/proc/%d/fd/%d", getpid(), o->out_fd);
+}
+
+/* What the runner says of the call; 0: nothing. */
+static double seconds_of(const char *text)
+{
+    const char *at = strstr(text, "seconds ");
+    return at ? strtod(at + 8, NULL) : 0;
+}
+
+/* The first line of a complaint, without valgrind's "==123== ". */
+static bool explain(const struct once *o, const char *who, const struct subprocess_result *res,
+                    struct err *e)
+{
+    const char *p = str_text(&res->out);
+    if (res->timed_out)
+        return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (run --limit SECONDS allows"
+                       " more)", o->job->opts.limit_s);
+    while (*p == '=' || *p == '-' || isspace((unsigned char)*p) || isdigit((unsigned char)*p))
+        p++;
+    if (!*p)
+        return err_set(e, ERR_ENV, "%s ended with signal %d, exit code %d", who, res->signal,
+                       res->exit_code);
+    return err_set(e, ERR_ENV, "%s failed: %.*s", who, (int)strcspn(p, "\n"), p);
+}
+
+bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
+              struct err *e)
+{
+    const struct job *j = o->job;
+    const char *argv[ONCE_TOOL_ARGS + 12 + PROTOCOL_MAX_BUFFERS];
+    char runner[600], out[64];
+    struct subprocess_result res;
+    int n = 0;
+    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
+        return false;
+    once_out_path(o, out, sizeof out);
+    if (access(out, F_OK) != 0)
+        return err_set(e, ERR_ENV, "its files are in /proc, which is not mounted");
+    struct arena *a = arena_new();
+    for (; tool && tool[n] && n < ONCE_TOOL_ARGS; n++)
+        argv[n] = tool[n];
+    argv[n++] = runner;
+    argv[n++] = "--once";
+    argv[n++] = call->so_path;
+    argv[n++] = arena_printf(a, "/proc/%d/fd/%d", getpid(), o->data_fd);
+    argv[n++] = arena_printf(a, "%llu", o->bytes);
+    argv[n++] = arena_printf(a, "%lld", call->cache_bytes);
+    argv[n++] = call->padding ? call->padding : "-";
+    argv[n++] = call->padding ? out : "-";
+    argv[n++] = arena_printf(a, "%d", getpid());
+    for (int i = 0; i < j->func->n_params; i++)
+        argv[n++] = arena_printf(a, "0x%llx", o->base[i]);
+    argv[n] = NULL;
+    bool ok = subprocess_run(argv, j->opts.limit_s, j->cancel, &res, e);
+    if (ok) {
+        o->seconds = seconds_of(str_text(&res.out));
+        ok = (res.exit_code == 0 && !res.timed_out)
+          || explain(o, tool ? tool[0] : "the counting twin", &res, e);
+        str_free(&res.out);
+    }
+    arena_free(a);
+    return ok;
+}
+
+bool once_output(const struct once *o, struct str *out, struct err *e)
+{
+    char path[64];
+    once_out_path(o, path, sizeof path);
+    return file_read(path, MAX_OUTPUT_BYTES, out, e);
+}

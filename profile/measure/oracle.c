@@ -1,0 +1,289 @@
+#include "profile/measure/oracle_impl.h"
+
+#include "kernels/base/arena.h"
+#include "kernels/base/rng.h"
+#include "kernels/onnx/weights.h"
+#include "kernels/ops/reference.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT 4
+#define KEPT_BYTES ((int64_t)512 << 20)
+
+/* Most recently used first. */
+static struct oracle *shelf[KEPT];
+static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- The shelf: the lock is held in all of these ---------------------------------------------- */
+
+static void drop(struct oracle *o)
+{
+    if (--o->users > 0)
+        return;
+    for (int t = 0; t < o->n_tensors; t++)
+        free(o->given[t]);
+    oracle_free_tensors(o->data, o->n_tensors);
+    oracle_free_tensors(o->error, o->n_tensors);
+    oracle_free_tensors(o->single, o->n_tensors);
+    oracle_free_tensors(o->moved, o->n_tensors);
+    free(o->given);
+    free(o->rms);
+    free(o->spec);
+    pthread_mutex_destroy(&o->lock);
+    free(o);
+}
+
+static struct oracle *take(const char *spec, uint64_t seed)
+{
+    for (int i = 0; i < KEPT; i++) {
+        struct oracle *o = shelf[i];
+        if (!o || o->seed != seed || !streq(o->spec, spec))
+            continue;
+        memmove(shelf + 1, shelf, (size_t)i * sizeof *shelf);
+        shelf[0] = o;
+        o->users++;
+        return o;
+    }
+    return NULL;
+}
+
+static void put(struct oracle *o)
+{
+    int64_t bytes = o->bytes;
+    if (shelf[KEPT - 1])
+        drop(shelf[KEPT - 1]);
+    memmove(shelf + 1, shelf, (KEPT - 1) * sizeof *shelf);
+    shelf[0] = o;
+    o->users++;
+    for (int i = 1; i < KEPT; i++) {
+        bytes += shelf[i] ? shelf[i]->bytes : 0;
+        if (shelf[i] && bytes > KEPT_BYTES) {
+            drop(shelf[i]);
+            shelf[i] = NULL;
+        }
+    }
+}
+
+/* --- Computing -------------------------------------------------------------------------------- */
+
+static bool is_given(const struct tensor *t)
+{
+    return t->role == TENSOR_INPUT || t->role == TENSOR_CONST;
+}
+
+/* NULL with an error. */
+static float *make_data(const struct tensor *t, uint64_t seed, struct err *e)
+{
+    float *data = xmalloc_elems((size_t)tensor_elems(t), sizeof *data);
+    if (tensor_data(t, seed, data, e))
+        return data;
+    free(data);
+    return NULL;
+}
+
+/* The root mean square of the elements that float32 can hold. */
+static double rms_of(const double *x, int64_t n)
+{
+    double sum = 0;
+    int64_t counted = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (fabs(x[i]) <= FLT_MAX) {
+            sum += x[i] * x[i];
+            counted++;
+        }
+    return counted > 0 ? sqrt(sum / (double)counted) : 0;
+}
+
+/* Values, and their errors or what sums of products make of them on the way. */
+int64_t oracle_bytes(const struct graph *base)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < base->n_tensors; t++)
+        bytes += 2 * (int64_t)sizeof(double) * tensor_elems(&base->tensor[t]);
+    return bytes;
+}
+
+void oracle_free_tensors(double **of, int n)
+{
+    for (int t = 0; of && t < n; t++)
+        free(of[t]);
+    free(of);
+}
+
+/* Arrays for the tensors that nodes compute, and with given for the others too. */
+static double **new_tensors(const struct graph *g, bool given)
+{
+    double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
+    for (int t = 0; t < g->n_tensors; t++)
+        if (given || !is_given(&g->tensor[t]))
+            of[t] = xmalloc_elems((size_t)tensor_elems(&g->tensor[t]), sizeof **of);
+    return of;
+}
+
+static void keep_outputs(const struct graph *g, double **of)
+{
+    for (int t = 0; t < g->n_tensors; t++)
+        if (g->tensor[t].role != TENSOR_OUTPUT) {
+            free(of[t]);
+            of[t] = NULL;
+        }
+}
+
+/* move: by so much of each value, up or down at random. */
+static double **given_tensors(const struct oracle *o, const struct graph *g, double move,
+                              uint64_t seed)
+{
+    struct rng r = rng_seed(seed);
+    double **of = new_tensors(g, true);
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = is_given(&g->tensor[t]) ? tensor_elems(&g->tensor[t]) : 0;
+        for (int64_t i = 0; i < n; i++)
+            of[t][i] = (double)o->given[t][i]
+                     * (1 + (move > 0 ? (rng_float(&r) < 0 ? -move : move) : 0));
+    }
+    return of;
+}
+
+bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
+                     const struct cancel *c, double ***out, double ***error, struct err *e)
+{
+    double move = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN ? 0x1p-24 : 0;
+    double **of = given_tensors(o, g, move, o->seed + (uint64_t)how);
+    bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
+                                   : reference_eval(g, of, c, e);
+    if (ok && error) {
+        *error = new_tensors(g, false);
+        ok = reference_error(g, of, *error, c, e);
+        keep_outputs(g, *error);
+    }
+    keep_outputs(g, of);
+    if (ok)
+        *out = of;
+    else
+        oracle_free_tensors(of, g->n_tensors);
+    return ok;
+}
+
+/* Keeps what is given, in single precision, and the outputs. */
+static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
+                    struct oracle **out, struct err *e)
+{
+    struct oracle *o = xcalloc(1, sizeof *o);
+    *o = (struct oracle){ .spec = xstrdup(g->spec), .seed = seed, .users = 1 };
+    pthread_mutex_init(&o->lock, NULL);
+    o->n_tensors = g->n_tensors;
+    o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
+    o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
+    bool ok = true;
+    for (int t = 0; t < g->n_tensors && ok; t++)
+        if (is_given(&g->tensor[t])) {
+            ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
+            o->bytes += tensor_elems(&g->tensor[t]) * (int64_t)sizeof(float);
+        }
+    ok = ok && oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
+    for (int t = 0; ok && t < g->n_tensors; t++)
+        if (g->tensor[t].role == TENSOR_OUTPUT) {
+            int64_t n = tensor_elems(&g->tensor[t]);
+            o->rms[t] = rms_of(o->data[t], n);
+            o->bytes += 2 * n * (int64_t)sizeof(double);
+        }
+    if (ok)
+        *out = o;
+    else
+        drop(o);
+    return ok;
+}
+
+const struct oracle *oracle_kept(const struct graph *base, uint64_t seed)
+{
+    pthread_mutex_lock(&shelf_lock);
+    const struct oracle *o = take(base->spec, seed);
+    pthread_mutex_unlock(&shelf_lock);
+    return o;
+}
+
+const struct oracle *oracle_again(const struct oracle *o)
+{
+    pthread_mutex_lock(&shelf_lock);
+    ((struct oracle *)(uintptr_t)o)->users++;
+    pthread_mutex_unlock(&shelf_lock);
+    return o;
+}
+
+bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
+                    const struct oracle **out, struct err *e)
+{
+    struct oracle *o;
+    *out = oracle_kept(base, seed);
+    if (!*out) {
+        if (!compute(base, seed, c, &o, e))
+            return false;
+        pthread_mutex_lock(&shelf_lock);
+        put(o);
+        pthread_mutex_unlock(&shelf_lock);
+        *out = o;
+    }
+    return true;
+}
+
+void oracle_release(const struct oracle *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_lock(&shelf_lock);
+    drop((struct oracle *)(uintptr_t)o);
+    pthread_mutex_unlock(&shelf_lock);
+}
+
+/* --- Data ------------------------------------------------------------------------------------- */
+
+int oracle_base_tensor(const struct program *p, int tensor)
+{
+    const struct graph *g = p->graph, *base = p->base;
+    int nth = 0;
+    if (g->tensor[tensor].role == TENSOR_INTER)
+        return -1;
+    for (int t = 0; t < tensor; t++)
+        nth += g->tensor[t].role != TENSOR_INTER;
+    for (int t = 0; t < base->n_tensors; t++)
+        if (base->tensor[t].role != TENSOR_INTER && nth-- == 0)
+            return t;
+    UNREACHABLE();
+}
+
+/* The caller frees *own.  Everything else belongs to the oracle.  NULL with an error. */
+static const float *logical_data(const struct oracle *o, const struct program *p, int tensor,
+                                 uint64_t seed, float **own, struct err *e)
+{
+    int b = oracle_base_tensor(p, tensor);
+    *own = o ? NULL : make_data(&p->base->tensor[b], seed, e);
+    return o ? o->given[b] : *own;
+}
+
+bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
+                 int64_t elems, float *physical, struct err *e)
+{
+    const uint32_t poison = ORACLE_POISON;
+    const float *logical;
+    float *own;
+    if (!is_given(&p->graph->tensor[tensor])) {
+        for (int64_t i = 0; i < elems; i++)
+            memcpy(&physical[i], &poison, sizeof poison);
+        return true;
+    }
+    if (!(logical = logical_data(o, p, tensor, seed, &own, e)))
+        return false;
+    layout_pack(p->layout[tensor], logical, physical);
+    free(own);
+    for (int guest = 0; guest < p->graph->n_tensors; guest++)
+        if (p->host[guest] == tensor) {               /* store_at: kept in the same buffer */
+            if (!(logical = logical_data(o, p, guest, seed, &own, e)))
+                return false;
+            layout_place(p->pool, p->layout[guest], logical, physical);
+            free(own);
+        }
+    return true;
+}

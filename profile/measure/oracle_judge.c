@@ -1,0 +1,269 @@
+/* The verdict on an output: oracle.h says what is allowed. */
+#include "profile/measure/oracle_impl.h"
+
+#include "kernels/base/arena.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SINGLE_SLACK 8.0                  /* of float32's own deviation (SPEC L.2) */
+#define SINGLE_MOST 0.1                   /* of max(|ref|, rms), and never more than that */
+#define MOVED_SLACK 64.0
+#define HOPELESS 1024.0                   /* times what float32 explains: no second opinion */
+
+/* One output under judgement. */
+struct judged {
+    const struct tensor *tensor;
+    const float *got;
+    const double *ref, *error;            /* and the second opinions, once they are asked for */
+    const double *single, *moved;
+    int64_t n;
+    double rms;
+    double single_of_bound;               /* the worst of single */
+};
+
+enum opinion { GOOD, ILL, WRONG };
+
+static bool is_poison(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits == ORACLE_POISON;
+}
+
+/* "Conv[0][3][17][5]" */
+static void name_element(const struct tensor *t, int64_t flat, char *out, size_t n)
+{
+    int64_t index[MAX_RANK];
+    for (int d = t->rank - 1; d >= 0; d--) {
+        index[d] = flat % t->shape[d];
+        flat /= t->shape[d];
+    }
+    int len = snprintf(out, n, "%.60s", t->name);
+    for (int d = 0; d < t->rank && len < (int)n; d++)
+        len += snprintf(out + len, n - (size_t)len, "[%lld]", (long long)index[d]);
+}
+
+static double scale_at(const struct judged *j, int64_t i)
+{
+    double floor = j->rms > FLT_MIN ? j->rms : FLT_MIN;
+    return fabs(j->ref[i]) > floor ? fabs(j->ref[i]) : floor;
+}
+
+static bool beyond_float(double x)
+{
+    return !(fabs(x) <= FLT_MAX);
+}
+
+static double bound_at(const struct judged *j, int64_t i)
+{
+    return fmin(j->error[i], ORACLE_TOLERANCE * scale_at(j, i));
+}
+
+static double off_by(double got, double ref)
+{
+    return isfinite(got) ? fabs(got - ref) : INFINITY;
+}
+
+/* 0 / 0 is fine: a copy may be off by nothing, and is. */
+static double part_of(double off, double of)
+{
+    double part = off == 0 ? 0 : off / of;
+    return part < ORACLE_INFINITE ? part : ORACLE_INFINITE;
+}
+
+/* --- The first opinion ------------------------------------------------------------------------ */
+
+/* How many are beyond their bound. */
+static int64_t count_off(const struct judged *j, struct deviation *worst)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < j->n; i++) {
+        bool beyond = beyond_float(j->ref[i]);
+        double off = beyond ? INFINITY : off_by((double)j->got[i], j->ref[i]);
+        double rel = part_of(off, scale_at(j, i)), of_bound = part_of(off, bound_at(j, i));
+        worst->rel_err = rel > worst->rel_err ? rel : worst->rel_err;
+        worst->of_bound = of_bound > worst->of_bound ? of_bound : worst->of_bound;
+        n += of_bound > 1;
+    }
+    return n;
+}
+
+/* --- The second one --------------------------------------------------------------------------- */
+
+/* Is it wrong for certain?  Neither the propagated error nor a change of the inputs explains it. */
+static bool is_hopeless(const struct judged *j, int64_t i)
+{
+    double off = off_by((double)j->got[i], j->ref[i]);
+    return !beyond_float(j->ref[i]) && off > HOPELESS * j->error[i]
+        && off > MOVED_SLACK * j->moved[i];
+}
+
+/* Without float32's own result there is a hopeless element, and all that are off count as wrong. */
+static enum opinion judge(const struct judged *j, int64_t i)
+{
+    double off = off_by((double)j->got[i], j->ref[i]);
+    if (is_poison(j->got[i]))
+        return WRONG;
+    if (beyond_float(j->ref[i]))
+        return ILL;
+    if (off <= bound_at(j, i))
+        return GOOD;
+    if (!j->single)
+        return WRONG;
+    if (off <= SINGLE_SLACK * j->single_of_bound * bound_at(j, i)
+        && off <= SINGLE_MOST * scale_at(j, i))
+        return GOOD;
+    double own = off_by(j->single[i], j->ref[i]);
+    bool explained = off <= j->error[i] || off <= MOVED_SLACK * j->moved[i]
+                  || off <= SINGLE_SLACK * own;
+    return explained ? ILL : WRONG;
+}
+
+/* Takes the larger of two distances from the reference. */
+static void take_moved(const struct graph *g, double **moved, double *const *again,
+                       double *const *ref)
+{
+    for (int t = 0; t < g->n_tensors; t++)
+        for (int64_t i = 0; moved[t] && i < tensor_elems(&g->tensor[t]); i++) {
+            double a = off_by(moved[t][i], ref[t][i]), b = off_by(again[t][i], ref[t][i]);
+            moved[t][i] = a > b ? a : b;
+        }
+}
+
+/* The lock is held in both. */
+static bool have_moved(struct oracle *o, const struct graph *g, const struct cancel *c,
+                       struct err *e)
+{
+    double **first, **second;
+    if (o->moved)
+        return true;
+    if (!oracle_evaluate(o, g, ORACLE_MOVED, c, &first, NULL, e))
+        return false;
+    bool ok = oracle_evaluate(o, g, ORACLE_MOVED_AGAIN, c, &second, NULL, e);
+    if (ok) {
+        take_moved(g, first, second, o->data);
+        oracle_free_tensors(second, g->n_tensors);
+        o->moved = first;
+    } else {
+        oracle_free_tensors(first, g->n_tensors);
+    }
+    return ok;
+}
+
+static bool have_single(struct oracle *o, const struct graph *g, const struct cancel *c,
+                        struct err *e)
+{
+    return o->single || oracle_evaluate(o, g, ORACLE_SINGLE, c, &o->single, NULL, e);
+}
+
+static double worst_single(const struct judged *j)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < j->n; i++) {
+        double own = off_by(j->single[i], j->ref[i]);
+        double part = isfinite(own) ? part_of(own, bound_at(j, i)) : 0;
+        worst = part > worst ? part : worst;
+    }
+    return worst;
+}
+
+/* Fills in what judge() asks for; float32's own result only when something hangs on it. */
+static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
+                      const struct cancel *c, struct err *e)
+{
+    struct oracle *own = (struct oracle *)(uintptr_t)o;
+    pthread_mutex_lock(&own->lock);
+    bool ok = have_moved(own, g, c, e), hopeless = false;
+    if (ok) {
+        j->moved = o->moved[tensor];
+        for (int64_t i = 0; i < j->n && !hopeless; i++)
+            hopeless = is_hopeless(j, i);
+    }
+    if (ok && !hopeless) {
+        ok = have_single(own, g, c, e);
+        if (ok) {
+            j->single = o->single[tensor];
+            j->single_of_bound = worst_single(j);
+        }
+    }
+    pthread_mutex_unlock(&own->lock);
+    return ok;
+}
+
+/* --- What is said of it ----------------------------------------------------------------------- */
+
+static void say_share(int64_t n, int64_t of, char *out, size_t size)
+{
+    if (100 * n >= of)
+        snprintf(out, size, "%.0f %% of elements", 100 * (double)n / (double)of);
+    else
+        snprintf(out, size, "%lld of %lld elements", (long long)n, (long long)of);
+}
+
+static bool blame(const struct judged *j, int64_t first, int64_t n, const struct deviation *worst,
+                  struct err *e)
+{
+    char where[200], what[64], share[64], size[64] = "";
+    name_element(j->tensor, first, where, sizeof where);
+    if (is_poison(j->got[first]))
+        snprintf(what, sizeof what, "was never written");
+    else
+        snprintf(what, sizeof what, "is %.6g", j->got[first]);
+    say_share(n, j->n, share, sizeof share);
+    if (worst->rel_err < ORACLE_INFINITE)
+        snprintf(size, sizeof size, "max rel err %.2g, ", worst->rel_err);
+    return err_set(e, ERR_WRONG, "%s %s, reference %.6g (%s%s)", where, what, j->ref[first], size,
+                   share);
+}
+
+static bool cannot_say(const struct judged *j, int64_t first, int64_t n, struct err *e)
+{
+    char where[200], share[64], why[120];
+    name_element(j->tensor, first, where, sizeof where);
+    say_share(n, j->n, share, sizeof share);
+    if (isnan(j->ref[first]))
+        snprintf(why, sizeof why, "its reference is no number");
+    else if (beyond_float(j->ref[first]))
+        snprintf(why, sizeof why, "its reference %.6g is beyond float32", j->ref[first]);
+    else if (!isfinite(j->single[first]))
+        snprintf(why, sizeof why, "float32 overflows on the way to its reference %.6g",
+                 j->ref[first]);
+    else
+        snprintf(why, sizeof why, "it is %.6g, reference %.6g, and plain float32 gives %.6g",
+                 j->got[first], j->ref[first], j->single[first]);
+    return err_set(e, ERR_ILL, "%s cannot be checked with this data: %s (%s)", where, why, share);
+}
+
+static bool conclude(const struct judged *j, const struct deviation *worst, struct err *e)
+{
+    int64_t n[WRONG + 1] = { 0 }, first[WRONG + 1] = { 0 };
+    for (int64_t i = 0; i < j->n; i++) {
+        enum opinion v = judge(j, i);
+        if (n[v]++ == 0)
+            first[v] = i;
+    }
+    if (n[WRONG])
+        return blame(j, first[WRONG], n[WRONG], worst, e);
+    return n[ILL] == 0 || cannot_say(j, first[ILL], n[ILL], e);
+}
+
+bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
+                    const float *physical, const struct cancel *c, struct deviation *worst,
+                    struct err *e)
+{
+    int b = oracle_base_tensor(p, tensor);
+    const struct tensor *t = &p->base->tensor[b];
+    struct judged j = { .tensor = t, .ref = o->data[b], .error = o->error[b],
+                        .n = tensor_elems(t), .rms = o->rms[b] };
+    float *got = xmalloc_elems((size_t)j.n, sizeof *got);
+    layout_unpack(p->layout[tensor], physical, got);
+    j.got = got;
+    bool ok = count_off(&j, worst) == 0
+           || (ask_again(&j, o, p->base, b, c, e) && conclude(&j, worst, e));
+    free(got);
+    return ok;
+}

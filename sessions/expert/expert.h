@@ -1,0 +1,72 @@
+/* Expert schedules: what a person who knows the machine would write, parametric in the shape.  They
+ * are data (sessions/experts/NAME.yaml):
+ *
+ *     expert: 1
+ *     title: ...
+ *     note: why it is good
+ *     for: [c2d, dil]                       # operator families
+ *     when: sw == 1                         # does it apply? an expression; default yes
+ *     choose: {nv: [1, 2, 4], wt: [4, 7]}   # every combination is a schedule
+ *     let:                                  # numbers that follow, one after the other
+ *     - {ob: "min(nv * lanes, O)"}
+ *     only: "ob * wt <= 24"                 # combinations that make sense
+ *     prefer: "ob * wt / (ob + wt)"         # larger is better; decides without measuring
+ *     steps:
+ *     - layout set Conv "N H W O"
+ *     - {if: padded, step: "loop inline Inp"}
+ *     - {for: epilogue, step: "loop compute_at {epilogue} Conv W.0"}
+ *
+ * Names in expressions and in {braces}: the extents of the main node's loops (N O H W I KH KW, M N
+ * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
+ * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
+ * target, threads, last_cache (bytes of it), operand_bytes (of that operand, with the padding),
+ * `result` (the last tensor) and `stream` (it had better not go through the caches).
+ * `for: epilogue` is one line for each element-wise node behind the main one. */
+#ifndef TS_SESSIONS_EXPERT_H
+#define TS_SESSIONS_EXPERT_H
+#include "sessions/study/study.h"
+
+struct expert {
+    const char *id, *path, *title, *note;
+    int n_families; const char *const *family;
+    const char *when, *only, *prefer;                    /* NULL: always, all, in file order */
+    struct study_grid choose;
+    int n_lets; const struct study_param *let;           /* name, expression */
+    int n_steps; const struct expert_step *step;
+};
+struct expert_step { const char *text, *condition; bool per_epilogue; };
+struct experts { int n; const struct expert *const *item; };
+
+/* One file; strict as sessions are.  ERR_... with file, line, column and a caret. */
+bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
+                  const struct expert **out, struct err *e);
+/* All shipped ones, by file name, in arena a. */
+bool experts_read(struct arena *a, struct experts *out, struct err *e);
+
+/* Is any of them for this family?  Its `when` may still leave out the sizes at hand. */
+bool experts_for(const struct experts *all, const char *family);
+
+/* A schedule of an operator: step lines that apply to it, one after the other. */
+struct expert_schedule {
+    const struct expert *expert;
+    struct study_set chosen;                             /* "nv=2, wt=14" */
+    double score;
+    int n; const char *const *step;
+};
+/* The legal schedules of spec, best first by `prefer`, at most max; experts by file name where
+ * scores are equal.  isa: its registers and lanes; NULL: the best here.  threads > 1: with
+ * parallel loops where the expert has them.  ERR_NAME when no expert is for this operator; the
+ * errors of an expert's expressions name the expert. */
+bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
+                      const char *isa, int threads, int max, struct expert_schedule *out, int *n,
+                      struct err *e);
+
+/* "nv=2, wt=14, order=0" */
+const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);
+
+/* Measures n schedules of spec one after the other; *best is the fastest by its minimum and *m its
+ * measurement.  One that fails is passed over; ERR_WRONG and the like only when all fail. */
+bool expert_fastest(const char *spec, const struct expert_schedule *s, int n,
+                    const struct measure_opts *o, const struct progress *pr,
+                    const struct cancel *c, int *best, struct measurement *m, struct err *e);
+#endif

@@ -1,0 +1,172 @@
+/* YAML -> experts. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "sessions/expert/expert.h"
+#include "sessions/file/shipped.h"
+#include "sessions/study/study_loader.h"
+
+static bool read_families(struct study_loader *l, const struct ynode *root, struct expert *x)
+{
+    const struct ynode *list;
+    if (!study_need_list(l, root, "for", &list))
+        return false;
+    const char **family = ARENA_ARRAY(l->a, const char *, list->n);
+    for (int i = 0; i < list->n; i++) {
+        const char *text;
+        if (!ynode_text(&l->doc, list->item[i], "for", 40, false, &text, l->e))
+            return false;
+        if (!ops_find(text)) {
+            err_set(l->e, ERR_NAME, "there is no operator \"%s\"", text);
+            return study_at(l, list->item[i]);
+        }
+        family[i] = arena_strdup(l->a, text);
+    }
+    x->n_families = list->n;
+    x->family = family;
+    return true;
+}
+
+/* A list of single pairs, because their order matters. */
+static bool read_lets(struct study_loader *l, const struct ynode *root, struct expert *x)
+{
+    const struct ynode *list = ymap_get(root, "let");
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "let", l->e))
+        return false;
+    struct study_param *let = ARENA_ARRAY(l->a, struct study_param, list->n + 1);
+    for (int i = 0; i < list->n; i++) {
+        const struct ynode *pair = list->item[i];
+        const char *text;
+        if (!ynode_is(&l->doc, pair, YNODE_MAP, "let", l->e))
+            return false;
+        if (pair->n != 1) {
+            err_set(l->e, ERR_SYNTAX, "let: one {name: expression} an item");
+            return study_at(l, pair);
+        }
+        if (!study_check_id(l, pair->item[0]->text, pair->item[0])
+            || !ynode_text(&l->doc, pair->item[1], pair->item[0]->text, 1000, false, &text, l->e))
+            return false;
+        let[i] = (struct study_param){ arena_strdup(l->a, pair->item[0]->text),
+                                       arena_strdup(l->a, text) };
+    }
+    x->n_lets = list->n;
+    x->let = let;
+    return true;
+}
+
+static bool read_step(struct study_loader *l, const struct ynode *node, struct expert_step *out)
+{
+    static const char *const keys[] = { "if", "for", "step", NULL };
+    const struct ynode *step = node;
+    const char *text, *each = NULL;
+    *out = (struct expert_step){0};
+    if (node->kind == YNODE_MAP
+        && (!ymap_check(&l->doc, node, "a step", NULL, 0, keys, l->e)
+            || !ymap_need(&l->doc, node, "step", &step, l->e)
+            || !study_get_text(l, node, "if", 1000, false, &out->condition)
+            || !study_get_text(l, node, "for", 40, false, &each)))
+        return false;
+    if (each && !streq(each, "epilogue")) {
+        err_set(l->e, ERR_NAME, "for: \"%s\" is nothing to go through", each);
+        err_fix(l->e, "for: epilogue");
+        return study_at(l, ymap_get(node, "for"));
+    }
+    if (!ynode_text(&l->doc, step, "step", 4096, false, &text, l->e))
+        return false;
+    out->per_epilogue = each != NULL;
+    out->text = arena_strdup(l->a, text);
+    return true;
+}
+
+static bool read_steps(struct study_loader *l, const struct ynode *root, struct expert *x)
+{
+    const struct ynode *list;
+    if (!study_need_list(l, root, "steps", &list))
+        return false;
+    struct expert_step *step = ARENA_ARRAY(l->a, struct expert_step, list->n);
+    for (int i = 0; i < list->n; i++)
+        if (!read_step(l, list->item[i], &step[i]))
+            return false;
+    x->n_steps = list->n;
+    x->step = step;
+    return true;
+}
+
+static bool read_root(struct study_loader *l, struct expert *x)
+{
+    static const char *const keys[] = { "expert", "title", "note", "for", "when", "choose", "let",
+                                        "only", "prefer", "steps", NULL };
+    const struct ynode *root = l->doc.root, *version;
+    int64_t v;
+    if (!root) {
+        err_set(l->e, ERR_SYNTAX, "the file is empty");
+        return err_fix(l->e, "expert: 1");
+    }
+    return ymap_check(&l->doc, root, "an expert", NULL, 0, keys, l->e)
+        && ymap_need(&l->doc, root, "expert", &version, l->e)
+        && ynode_int(&l->doc, version, "expert", 1, 1, &v, l->e)
+        && study_get_text(l, root, "title", 200, false, &x->title)
+        && study_get_text(l, root, "note", 4096, true, &x->note)
+        && study_get_text(l, root, "when", 1000, false, &x->when)
+        && study_get_text(l, root, "only", 1000, false, &x->only)
+        && study_get_text(l, root, "prefer", 1000, false, &x->prefer)
+        && read_families(l, root, x) && study_read_grid(l, root, "choose", &x->choose)
+        && read_lets(l, root, x) && read_steps(l, root, x);
+}
+
+/* "experts/conv2d.yaml" -> "conv2d" */
+static const char *id_of(struct arena *a, const char *name)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    size_t n = strlen(base), end = strlen(".yaml");
+    return arena_printf(a, "%.*s", (int)(str_ends(base, ".yaml") ? n - end : n), base);
+}
+
+bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
+                  const struct expert **out, struct err *e)
+{
+    struct study_loader l = { .a = a, .e = e };
+    struct expert *x = ARENA_NEW(a, struct expert);
+    *x = (struct expert){ .id = id_of(a, name), .path = arena_strdup(a, name), .title = "" };
+    if (!yaml_read(a, x->path, arena_bytes(a, text, n), n, &l.doc, e) || !read_root(&l, x))
+        return false;
+    *out = x;
+    return true;
+}
+
+static int by_path(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+bool experts_read(struct arena *a, struct experts *out, struct err *e)
+{
+    char dir[1024];
+    VEC(const char *) path = {0};
+    *out = (struct experts){0};
+    if (!shipped_dir("experts", dir, sizeof dir))
+        return err_set(e, ERR_ENV, "the folder of the experts is missing from the installation");
+    DIR *d = opendir(dir);
+    for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
+        if (str_ends(f->d_name, ".yaml"))
+            vec_push(&path, arena_printf(a, "%s/%s", dir, f->d_name));
+    if (d)
+        closedir(d);
+    if (path.len > 0)
+        qsort(path.data, (size_t)path.len, sizeof *path.data, by_path);
+    const struct expert **item = ARENA_ARRAY(a, const struct expert *, path.len + 1);
+    bool ok = true;
+    for (int i = 0; i < path.len && ok; i++) {
+        struct str text = {0};
+        ok = file_read_regular(path.data[i], STUDY_MAX_BYTES, &text, e)
+          && expert_parse(a, path.data[i], str_text(&text), text.len, &item[i], e);
+        str_free(&text);
+    }
+    *out = (struct experts){ ok ? path.len : 0, item };
+    vec_free(&path);
+    return ok;
+}

@@ -1,0 +1,532 @@
+/* One C file that stands alone.  Kernel and reference come from the generators; the rest is fixed
+ * text around the few functions and calls that depend on the tensors. */
+#include "sessions/export/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/rng.h"
+#include "kernels/onnx/weights.h"
+#include "profile/measure/oracle.h"
+#include "sessions/export/export_data.h"
+
+#define TOLERANCE 1e-4                    /* of max(|want|, rms): coarser than run's check */
+#define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of files that are written out: 7 MB of text */
+
+struct export {
+    const struct session *session;
+    const struct program *program;
+    const struct func *func;
+    struct target target;
+    uint64_t seed;                        /* of the data */
+    int threads;
+    bool parallel;
+    bool stand_ins;                       /* random numbers instead of the weights in files */
+    struct err why;                       /* then */
+    float **weights;                      /* per tensor that has its data in a file, else NULL */
+};
+
+static const char language_text[] =
+    "#if !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
+    "#error \"this is C99: compile with -std=c99 or later\"\n"
+    "#endif\n"
+    "\n"
+    "/* Vectors wider than the machine's are lowered by the compiler; they never cross a call. */\n"
+    "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
+    "\n";
+
+/* Behind the kernel, whose names are the user's: no macro of a header can meet one of them. */
+static const char includes_text[] =
+    "#define _POSIX_C_SOURCE 200112L\n"
+    "#include <math.h>\n"
+    "#include <stdint.h>\n"
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "#include <string.h>\n"
+    "#include <time.h>\n"
+    "\n";
+
+static const char allocate_text[] =
+    "static void *allocate(long n, long size)\n"
+    "{\n"
+    "    size_t bytes = ((size_t)n * (size_t)size + 63) / 64 * 64;\n"
+    "    void *p;\n"
+    "    if (posix_memalign(&p, 64, bytes)) {\n"
+    "        fprintf(stderr, \"out of memory\\n\");\n"
+    "        exit(1);\n"
+    "    }\n"
+    "    memset(p, 0xff, bytes);             /* NaN: what is never written shows */\n"
+    "    return p;\n"
+    "}\n"
+    "\n";
+
+static const char give_text[] =
+    "/* n floats: the values of a constant, count of them or the same for all. */\n"
+    "static void give(double *to, long n, const double *value, long count)\n"
+    "{\n"
+    "    for (long i = 0; i < n; i++)\n"
+    "        to[i] = (float)value[count == 1 ? 0 : i];\n"
+    "}\n"
+    "\n";
+
+/* xoshiro256** and splitmix64 as in kernels/base/rng.c: the same data as in tilescope. */
+static const char fill_text[] =
+    "/* n floats, uniform in [-1, 1) (xoshiro256**, Blackman and Vigna 2018). */\n"
+    "static void fill(double *to, long n, uint64_t seed)\n"
+    "{\n"
+    "    uint64_t s[4];\n"
+    "    for (int i = 0; i < 4; i++) {\n"
+    "        uint64_t z = (seed += 0x9e3779b97f4a7c15u);\n"
+    "        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;\n"
+    "        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;\n"
+    "        s[i] = z ^ (z >> 31);\n"
+    "    }\n"
+    "    for (long i = 0; i < n; i++) {\n"
+    "        uint64_t x = s[1] * 5, t = s[1] << 17;\n"
+    "        x = ((x << 7) | (x >> 57)) * 9;\n"
+    "        s[2] ^= s[0];\n"
+    "        s[3] ^= s[1];\n"
+    "        s[1] ^= s[2];\n"
+    "        s[0] ^= s[3];\n"
+    "        s[2] ^= t;\n"
+    "        s[3] = (s[3] << 45) | (s[3] >> 19);\n"
+    "        to[i] = (float)(x >> 40) * 0x1p-23f - 1.0f;\n"
+    "    }\n"
+    "}\n"
+    "\n";
+
+static const char check_text[] =
+    "/* The largest |got - want| / max(|want|, rms(want)). */\n"
+    "static double relative_error(const double *got, const double *want, long n)\n"
+    "{\n"
+    "    double sum = 0, worst = 0;\n"
+    "    for (long i = 0; i < n; i++)\n"
+    "        sum += want[i] * want[i];\n"
+    "    double rms = sqrt(sum / (double)n);\n"
+    "    for (long i = 0; i < n; i++) {\n"
+    "        double scale = fabs(want[i]) > rms ? fabs(want[i]) : rms;\n"
+    "        double error = got[i] == want[i] ? 0 : fabs(got[i] - want[i]) / scale;\n"
+    "        if (!(error < INFINITY))\n"
+    "            return INFINITY;\n"
+    "        worst = error > worst ? error : worst;\n"
+    "    }\n"
+    "    return worst;\n"
+    "}\n"
+    "\n"
+    "static double now_ms(void)\n"
+    "{\n"
+    "    struct timespec t;\n"
+    "    clock_gettime(CLOCK_MONOTONIC, &t);\n"
+    "    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;\n"
+    "}\n"
+    "\n"
+    "/* The unit that fits. */\n"
+    "static void print_time(const char *what, double ms)\n"
+    "{\n"
+    "    double v = ms >= 0.1 ? ms : ms >= 1e-4 ? 1e3 * ms : 1e6 * ms;\n"
+    "    printf(\"%s %.3f %s  \", what, v, ms >= 0.1 ? \"ms\" : ms >= 1e-4 ? \"us\" : \"ns\");\n"
+    "}\n"
+    "\n"
+    "static int ascending(const void *a, const void *b)\n"
+    "{\n"
+    "    double x = *(const double *)a, y = *(const double *)b;\n"
+    "    return (x > y) - (x < y);\n"
+    "}\n"
+    "\n";
+
+/* the head comment */
+
+/* Text inside a comment must not end it. */
+static void add_commented(struct str *out, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        str_add_char(out, (unsigned char)*c < 0x20 ? ' ' : *c);
+        if (c[0] == '*' && c[1] == '/')
+            str_add_char(out, ' ');
+    }
+}
+
+static void add_head(struct str *out, const struct export *x, const char *command)
+{
+    const struct program *p = x->program;
+    str_add(out, "/* ");
+    if (x->session->title[0]) {
+        add_commented(out, x->session->title);
+        str_add(out, "\n *\n * ");
+    }
+    str_printf(out, "Operator:\n *     %s\n * Steps:\n", p->base->spec);
+    for (int i = 0; i < p->n_steps; i++) {
+        str_add(out, " *     ");
+        add_commented(out, p->steps[i]);
+        str_add_char(out, '\n');
+    }
+    str_add(out, p->n_steps ? "" : " *     none\n");
+    if (x->stand_ins) {
+        str_add(out, " *\n * Random numbers stand in for the weights: ");
+        add_commented(out, x->why.text);
+        str_add(out, ".\n");
+    }
+    str_add(out, " *\n * Compile and run:\n *     ");
+    add_commented(out, command);
+    str_add(out, "\n *\n"
+                 " * It checks the kernel against a reference in double precision, then times it.\n"
+                 " * Exit code 1: the results differ.  Written by tilescope. */\n");
+}
+
+static void add_title(struct str *out, const char *text)
+{
+    str_printf(out, "/* ---- %s ---- */\n\n", text);
+}
+
+/* gcc's -f flags, in the file too: without the first one a plain `gcc -O2` spills accumulators. */
+static void add_optimize(struct str *out, const struct export *x)
+{
+    int n = 0;
+    str_add(out, "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize (");
+    for (const char *const *f = gen_cflags(&x->target, false); *f; f++)
+        if (str_starts(*f, "-f"))
+            str_printf(out, "%s\"%s\"", n++ ? ", " : "", *f + 2);
+    str_add(out, ")\n#endif\n\n");
+}
+
+/* The kernel without the entry point that only tilescope calls, and with OpenMP pragmas only where
+ * OpenMP is on: elsewhere they are warnings. */
+static void add_kernel(struct str *out, const char *code)
+{
+    for (const char *line = code; *line && !str_starts(line, "void ts_entry(");) {
+        if (gen_macro(out, line, &line))
+            continue;
+        size_t n = strnlen(line, strcspn(line, "\n") + 1);
+        bool pragma = str_starts(line + strspn(line, " "), "#pragma omp");
+        str_add(out, pragma ? "#ifdef _OPENMP\n" : "");
+        str_add_n(out, line, n);
+        str_add(out, pragma ? "#endif\n" : "");
+        line += n;
+    }
+}
+
+/* main() */
+
+/* The parameter that holds a tensor, or NULL when the kernel keeps it to itself. */
+static const struct buffer *param_of(const struct export *x, int tensor)
+{
+    for (int i = 0; i < x->func->n_params; i++)
+        if (x->func->buffer[i].tensor == tensor)
+            return &x->func->buffer[i];
+    return NULL;
+}
+
+static bool is_given(const struct tensor *t)
+{
+    return t->producer < 0;
+}
+
+static void add_layout_functions(struct str *out, const struct export *x)
+{
+    const struct program *p = x->program;
+    struct str text = {0};
+    unsigned helpers = 0;
+    for (int t = 0; t < p->graph->n_tensors; t++) {
+        const struct tensor *tensor = &p->graph->tensor[t];
+        if (is_given(tensor) && param_of(x, t))
+            export_pack(&text, p->pool, p->layout[t], &helpers);
+        if (p->host[t] >= 0)
+            export_place(&text, p->pool, p->layout[t], &helpers);
+        if (tensor->role == TENSOR_OUTPUT)
+            export_unpack(&text, p->pool, p->layout[t], &helpers);
+    }
+    export_index_helpers(out, helpers);
+    str_add(out, str_text(&text));
+    str_free(&text);
+}
+
+/* The tensor of the operator as it was written. */
+static const struct tensor *original(const struct export *x, int tensor)
+{
+    return &x->program->base->tensor[oracle_base_tensor(x->program, tensor)];
+}
+
+/* How many values the file has for a tensor; 0: none, it is filled with random numbers. */
+static int64_t n_values(const struct export *x, int tensor)
+{
+    const struct tensor_source *s = original(x, tensor)->source;
+    return !s ? 0 : s->n > 0 ? s->n : x->weights[tensor] ? tensor_elems(original(x, tensor)) : 0;
+}
+
+static void add_values(struct str *out, const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    bool any = false;
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = is_given(&g->tensor[t]) ? n_values(x, t) : 0;
+        const float *own = n > 0 ? original(x, t)->source->value : NULL;
+        if (n > 0)
+            export_values(out, g->tensor[t].name, own ? own : x->weights[t], n);
+        any = any || n > 0;
+    }
+    str_add(out, any ? "\n" : "");
+    str_add(out, any ? give_text : "");
+}
+
+static bool has_random(const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    bool any = false;
+    for (int t = 0; t < g->n_tensors; t++)
+        any = any || (is_given(&g->tensor[t]) && n_values(x, t) == 0);
+    return any;
+}
+
+static void add_data(struct str *out, const struct export *x, int t)
+{
+    const char *name = x->program->graph->tensor[t].name, *first = original(x, t)->name;
+    long long n = tensor_elems(original(x, t)), values = n_values(x, t);
+    if (values > 0)
+        str_printf(out, "    give(exact_%s, %lld, values_%s, %lld);\n", name, n, name, values);
+    else
+        str_printf(out, "    fill(exact_%s, %lld, 0x%016llxu);\n", name, n,
+                   (unsigned long long)hash_bytes(first, strlen(first), x->seed));
+}
+
+static void add_tensors(struct str *out, const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    for (int t = 0; t < g->n_tensors; t++) {
+        const char *name = g->tensor[t].name;
+        long long n = tensor_elems(&g->tensor[t]);
+        const struct buffer *b = param_of(x, t);
+        str_printf(out, "    double *exact_%s = allocate(%lld, sizeof(double));\n", name, n);
+        if (b)
+            str_printf(out, "    float *stored_%s = allocate(%lld, sizeof(float));\n", name,
+                       (long long)b->elems);
+        if (is_given(&g->tensor[t])) {
+            add_data(out, x, t);
+            if (b)
+                str_printf(out, "    pack_%s(exact_%s, stored_%s);\n", name, name, name);
+        }
+    }
+    for (int t = 0; t < g->n_tensors; t++)
+        if (x->program->host[t] >= 0)
+            str_printf(out, "    place_%s(exact_%s, stored_%s);\n", g->tensor[t].name,
+                       g->tensor[t].name, g->tensor[x->program->host[t]].name);
+}
+
+static void add_call(struct str *out, const struct export *x, const char *indent)
+{
+    str_printf(out, "%skernel(", indent);
+    for (int i = 0; i < x->func->n_params; i++)
+        str_printf(out, "%sstored_%s", i ? ", " : "",
+                   x->program->graph->tensor[x->func->buffer[i].tensor].name);
+    str_add(out, ");\n");
+}
+
+static void add_check(struct str *out, const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    str_add(out, "    reference(");
+    for (int t = 0; t < g->n_tensors; t++)
+        str_printf(out, "%sexact_%s", t ? ", " : "", g->tensor[t].name);
+    str_add(out, ");\n");
+    add_call(out, x, "    ");
+    str_add(out, "    double worst = 0;\n");
+    for (int t = 0; t < g->n_tensors; t++) {
+        const char *name = g->tensor[t].name;
+        long long n = tensor_elems(&g->tensor[t]);
+        if (g->tensor[t].role != TENSOR_OUTPUT)
+            continue;
+        str_printf(out, "    double *got_%s = allocate(%lld, sizeof(double));\n", name, n);
+        str_printf(out, "    unpack_%s(stored_%s, got_%s);\n", name, name, name);
+        str_printf(out, "    worst = fmax(worst, relative_error(got_%s, exact_%s, %lld));\n", name,
+                   name, n);
+    }
+    str_printf(out, "    int wrong = !(worst <= %g);\n", TOLERANCE);
+    str_add(out, "    printf(\"max rel err %.1e: %s\\n\", worst, wrong ? \"WRONG\" : \"ok\");\n"
+                 "    if (wrong)\n"
+                 "        return 1;\n\n");
+}
+
+/* A sample is as many calls as the clock needs, at least 50 us. */
+static void add_timing(struct str *out, const struct export *x)
+{
+    str_add(out, "    static double ms[1000];\n"
+                 "    int runs = 0;\n"
+                 "    long batch = 1;\n"
+                 "    double start = now_ms();\n"
+                 "    while (runs < 1000 && (runs < 5 || now_ms() - start < 300)) {\n"
+                 "        double before = now_ms();\n"
+                 "        for (long i = 0; i < batch; i++)\n");
+    add_call(out, x, "            ");
+    str_add(out, "        double took = now_ms() - before;\n"
+                 "        if (took < 0.05 && batch < 1000000)\n"
+                 "            batch *= 2;                 /* and no sample: too short to tell */\n"
+                 "        else\n"
+                 "            ms[runs++] = took / (double)batch;\n"
+                 "    }\n"
+                 "    qsort(ms, (size_t)runs, sizeof *ms, ascending);\n"
+                 "    print_time(\"min\", ms[0]);\n"
+                 "    print_time(\"median\", ms[runs / 2]);\n");
+    str_printf(out, "    printf(\"%%.1f GFLOP/s\\n\", %.0f / ms[0] * 1e-6);\n",
+               x->program->base->flops);
+}
+
+static void add_frees(struct str *out, const struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    for (int t = 0; t < g->n_tensors; t++) {
+        str_printf(out, "    free(exact_%s);\n", g->tensor[t].name);
+        if (param_of(x, t))
+            str_printf(out, "    free(stored_%s);\n", g->tensor[t].name);
+        if (g->tensor[t].role == TENSOR_OUTPUT)
+            str_printf(out, "    free(got_%s);\n", g->tensor[t].name);
+    }
+}
+
+static void add_main(struct str *out, const struct export *x)
+{
+    str_add(out, "int main(void)\n{\n");
+    add_tensors(out, x);
+    str_add_char(out, '\n');
+    add_check(out, x);
+    add_timing(out, x);
+    add_frees(out, x);
+    str_add(out, "    return 0;\n}\n");
+}
+
+/* The words of a shell: quoted only when they must be. */
+static void add_word(struct str *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./";
+    if (!text[strspn(text, plain)]) {
+        str_add(out, text);
+        return;
+    }
+    str_add_char(out, '\'');
+    for (const char *c = text; *c; c++)
+        str_printf(out, *c == '\'' ? "'\\''" : "%c", *c);
+    str_add_char(out, '\'');
+}
+
+/* Without a compiler here, gcc's flags: whoever compiles it has one. */
+static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
+                        struct err *e)
+{
+    struct compiler cc = { .path = "gcc" };
+    struct err ignored;
+    bool named = o->file && !streq(o->file, "-");
+    struct str file = {0}, binary = {0};
+    if (!compiler_find(o->compiler, &cc, o->compiler ? e : &ignored) && o->compiler)
+        return false;
+    str_add(&file, named ? o->file : "kernel.c");
+    str_printf(&binary, "%s%s", str_text(&file)[0] == '/' ? "" : "./", str_text(&file));
+    if (str_ends(str_text(&binary), ".c"))
+        binary.data[binary.len -= 2] = '\0';
+    else
+        str_add(&binary, ".out");
+    str_add(out, cc.path);
+    for (const char *const *f = gen_cflags(&x->target, cc.is_clang); *f; f++)
+        str_printf(out, " %s", *f);
+    str_add(out, x->parallel ? " -fopenmp " : " ");
+    add_word(out, str_text(&file));
+    str_add(out, " -o ");
+    add_word(out, str_text(&binary));
+    str_add(out, " -lm && ");
+    if (x->parallel)
+        str_printf(out, "OMP_NUM_THREADS=%d ", x->threads);
+    add_word(out, str_text(&binary));
+    str_free(&file);
+    str_free(&binary);
+    return true;
+}
+
+/* Weights of files, when they are few enough and can be read. */
+static void read_weights(struct export *x)
+{
+    const struct graph *g = x->program->graph;
+    int64_t elems = 0;
+    x->weights = xcalloc((size_t)g->n_tensors, sizeof *x->weights);
+    for (int t = 0; t < g->n_tensors && !x->stand_ins; t++) {
+        const struct tensor *from = is_given(&g->tensor[t]) ? original(x, t) : NULL;
+        if (!from || !from->source || !from->source->file)
+            continue;
+        elems += tensor_elems(from);
+        if (elems > MAX_WEIGHTS) {
+            err_set(&x->why, ERR_RANGE, "there are more than %lld, in %.200s",
+                    (long long)MAX_WEIGHTS, from->source->file);
+            x->stand_ins = true;
+            break;
+        }
+        x->weights[t] = xmalloc_elems((size_t)tensor_elems(from), sizeof **x->weights);
+        x->stand_ins = !tensor_data(from, x->seed, x->weights[t], &x->why);
+    }
+    for (int t = 0; t < g->n_tensors && x->stand_ins; t++) {
+        free(x->weights[t]);
+        x->weights[t] = NULL;
+    }
+}
+
+/* What is exported, and its kernel's code. */
+static bool prepare(const struct session *s, struct export *x, struct str *kernel, struct err *e)
+{
+    const struct state *here = history_current(s->history);
+    *x = (struct export){ .session = s, .program = here->program, .target = target_host(),
+                          .threads = 1 };
+    if (here->measured)
+        x->seed = here->measured->seed;
+    if (here->measured && here->measured->threads > 1)
+        x->threads = here->measured->threads;
+    struct gen_opts opts = { .target = x->target, .name = "kernel", .openmp = true };
+    if (!program_lower(x->program, &x->func, e) || !gen_c(x->func, &opts, kernel, e))
+        return false;
+    x->parallel = strstr(str_text(kernel), "#pragma omp") != NULL;
+    return true;
+}
+
+bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
+                    struct err *e)
+{
+    struct export x;
+    struct str kernel = {0};
+    bool ok = prepare(s, &x, &kernel, e) && add_command(out, &x, o, e);
+    str_free(&kernel);
+    return ok;
+}
+
+static void add_file(struct str *out, const struct export *x, const char *command,
+                     const char *kernel)
+{
+    add_head(out, x, command);
+    str_add(out, language_text);
+    add_title(out, "the kernel");
+    add_optimize(out, x);
+    add_kernel(out, kernel);
+    add_title(out, "the reference: the operator as it is defined, in double precision");
+    gen_reference(x->program->graph, "reference", out);
+    str_add_char(out, '\n');
+    add_title(out, "data: how each tensor is stored for the kernel");
+    add_layout_functions(out, x);
+    add_title(out, "the check and the clock");
+    str_add(out, includes_text);
+    add_values(out, x);
+    str_add(out, allocate_text);
+    str_add(out, has_random(x) ? fill_text : "");
+    str_add(out, check_text);
+    add_main(out, x);
+}
+
+bool export_c(const struct session *s, const struct export_opts *o, struct str *out, struct err *e)
+{
+    struct export x;
+    struct str kernel = {0}, command = {0};
+    bool ok = prepare(s, &x, &kernel, e) && add_command(&command, &x, o, e);
+    if (ok) {
+        read_weights(&x);
+        add_file(out, &x, str_text(&command), str_text(&kernel));
+        for (int t = 0; t < x.program->graph->n_tensors; t++)
+            free(x.weights[t]);
+        free(x.weights);
+    }
+    str_free(&kernel);
+    str_free(&command);
+    return ok;
+}

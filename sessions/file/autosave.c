@@ -1,0 +1,353 @@
+/* Autosave, crash recovery and the list of recent files: what lives in the state folder.
+ *
+ * An autosave is an ordinary session file behind a few comment lines that say whose it is:
+ *     # autosave of process 4711 912345
+ *     # original: /home/me/conv.yaml
+ *     # title: ...
+ *     # file: 0123456789abcdef          (what the original held when it was read; may be missing)
+ * The process is its id and start time, so that a later process with the same id is not taken for
+ * it. */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "kernels/base/file.h"
+#include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
+#include "sessions/file/process.h"
+#include "sessions/file/session.h"
+#include "sessions/file/session_impl.h"
+
+#define HEAD "# autosave of process "
+#define ORIGINAL "# original: "
+#define TITLE "# title: "
+#define ON_DISK "# file: "
+#define RECENT_MAX 20
+#define AUTOSAVES_EACH 5                 /* of one work, besides the one that is being written */
+#define AUTOSAVES_S (90 * 86400.0)
+
+typedef VEC(struct autosave) autosave_list;
+
+/* the files */
+
+static bool autosave_dir(struct str *out, struct err *e)
+{
+    if (!dir_state(out, e))
+        return false;
+    str_add(out, "/autosave");
+    return dir_make(str_text(out), e);
+}
+
+/* The file's base name or the operator's name, in letters that are safe everywhere. */
+static void add_name(struct str *out, const struct session *s)
+{
+    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+    size_t n = strlen(name);
+    n -= str_ends(name, ".yaml") ? strlen(".yaml") : 0;
+    if (n == 0) {
+        name = history_spec(s->history);
+        n = strcspn(name, " ");
+    }
+    for (size_t i = 0; i < n && i < 40; i++) {
+        unsigned char c = (unsigned char)name[i];
+        bool safe = isascii(c) && (isalnum(c) || c == '-');
+        str_add_char(out, safe ? name[i] : '_');
+    }
+}
+
+/* NAME-HASH.yaml; the hash is of the process and the session in it, so that two windows on one file
+ * do not write over each other. */
+static bool autosave_path(const struct session *s, struct str *out, struct err *e)
+{
+    struct { long pid; unsigned long long started; uintptr_t session; } key = {
+        .pid = getpid(), .started = process_started(getpid()), .session = (uintptr_t)s,
+    };
+    if (!autosave_dir(out, e))
+        return false;
+    str_add_char(out, '/');
+    add_name(out, s);
+    uint64_t hash = hash_bytes(&key.pid, sizeof key.pid, hash_text(s->path));
+    hash = hash_bytes(&key.started, sizeof key.started, hash);
+    hash = hash_bytes(&key.session, sizeof key.session, hash);
+    str_printf(out, "-%012llx.yaml", (unsigned long long)(hash >> 16));
+    return true;
+}
+
+/* Texts in the head are one line each. */
+static void add_head(struct str *out, const char *key, const char *text)
+{
+    str_add(out, key);
+    for (const char *c = text; *c; c++)
+        str_add_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    str_add_char(out, '\n');
+}
+
+static void add_absolute(struct str *out, const char *path)
+{
+    char *cwd = path[0] && path[0] != '/' ? getcwd(NULL, 0) : NULL;
+    if (cwd)
+        str_printf(out, "%s/", cwd);
+    str_add(out, path);
+    free(cwd);
+}
+
+void session_autosave_drop(struct session *s)
+{
+    struct str path = {0};
+    struct err ignored;
+    if (autosave_path(s, &path, &ignored))
+        unlink(str_text(&path));
+    str_free(&path);
+}
+
+/* recovery */
+
+/* The rest of the next line behind key, without its line end; of any length, in *line. */
+static const char *head_line(FILE *f, const char *key, char **line, size_t *room)
+{
+    ssize_t n = getline(line, room, f);
+    if (n < 0 || !str_starts(*line, key))
+        return NULL;
+    (*line)[strcspn(*line, "\n")] = '\0';
+    return *line + strlen(key);
+}
+
+/* The lines of the head.  A name that is too long to save under is none. */
+static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long long *started)
+{
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long long on_disk = 0;
+    const char *text = head_line(f, HEAD, &line, &room);
+    bool ok = text && sscanf(text, "%ld %llu", pid, started) == 2;
+    ok = ok && (text = head_line(f, ORIGINAL, &line, &room)) != NULL;
+    if (ok && strlen(text) < sizeof out->original)
+        snprintf(out->original, sizeof out->original, "%s", text);
+    ok = ok && (text = head_line(f, TITLE, &line, &room)) != NULL;
+    if (ok)
+        snprintf(out->title, sizeof out->title, "%s", text);
+    if (ok && (text = head_line(f, ON_DISK, &line, &room)) && out->original[0]
+        && sscanf(text, "%16llx", &on_disk) == 1)
+        out->on_disk = on_disk;
+    free(line);
+    return ok;
+}
+
+/* Reads the head; false when this is no autosave, or its process is still there. */
+static bool read_head(const char *path, struct autosave *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    long pid = 0;
+    unsigned long long started = 0;
+    struct stat st;
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    *out = (struct autosave){0};
+    bool ok = take_head(f, out, &pid, &started);
+    fclose(f);
+    if (!ok || process_alive(pid, started))
+        return false;
+    snprintf(out->path, sizeof out->path, "%s", path);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    out->age_s = (double)(now.tv_sec - st.st_mtim.tv_sec)
+               + 1e-9 * (double)(now.tv_nsec - st.st_mtim.tv_nsec);
+    return true;
+}
+
+static int younger_first(const void *a, const void *b)
+{
+    double x = ((const struct autosave *)a)->age_s, y = ((const struct autosave *)b)->age_s;
+    return (x > y) - (x < y);
+}
+
+/* All that outlived their process, newest first. */
+static void find_all(const char *dir, autosave_list *found)
+{
+    struct str path = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *entry; d && (entry = readdir(d)) != NULL;) {
+        struct autosave one;
+        str_clear(&path);
+        str_printf(&path, "%s/%s", dir, entry->d_name);
+        if (str_ends(entry->d_name, ".yaml") && path.len < sizeof one.path
+            && read_head(str_text(&path), &one))
+            vec_push(found, one);
+    }
+    if (d)
+        closedir(d);
+    if (found->len > 0)
+        qsort(found->data, (size_t)found->len, sizeof *found->data, younger_first);
+    str_free(&path);
+}
+
+int session_autosaves(struct autosave *out, int max)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    if (autosave_dir(&dir, &ignored))
+        find_all(str_text(&dir), &found);
+    int n = found.len < max ? found.len : max;
+    for (int i = 0; i < n; i++)
+        out[i] = found.data[i];
+    vec_free(&found);
+    str_free(&dir);
+    return n;
+}
+
+/* writing */
+
+/* Are both of one file, or without a file of one title? */
+static bool same_work(const struct autosave *a, const struct autosave *b)
+{
+    return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
+}
+
+/* Kills leave one each: the newest few of one work stay, and all but the newest for some months. */
+static void prune(void)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    if (autosave_dir(&dir, &ignored)) {
+        file_tidy(str_text(&dir));
+        find_all(str_text(&dir), &found);
+    }
+    for (int i = 0; i < found.len; i++) {
+        int newer = 0;
+        for (int k = 0; k < i; k++)
+            newer += same_work(&found.data[i], &found.data[k]);
+        if (newer >= AUTOSAVES_EACH || (newer > 0 && found.data[i].age_s > AUTOSAVES_S))
+            unlink(found.data[i].path);
+    }
+    vec_free(&found);
+    str_free(&dir);
+}
+
+bool session_autosave(struct session *s, struct err *e)
+{
+    struct str path = {0}, text = {0}, original = {0};
+    add_absolute(&original, s->path);
+    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
+    add_head(&text, ORIGINAL, str_text(&original));
+    add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
+    str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
+    bool ok = autosave_path(s, &path, e);
+    if (ok)
+        session_yaml_in(s, str_text(&path), &text);
+    ok = ok && session_fits(s, &text, e);
+    if (ok && !file_exists(str_text(&path)))
+        prune();
+    ok = ok && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
+    str_free(&original);
+    str_free(&text);
+    str_free(&path);
+    return ok;
+}
+
+bool session_recover(const struct autosave *from, struct session **out, struct err *e)
+{
+    struct session *s;
+    struct str text = {0};
+    bool ok = file_read_regular(from->path, SESSION_MAX_BYTES, &text, e)
+           && session_parse_file(from->path, &text, &s, e);
+    str_free(&text);
+    if (!ok)
+        return false;
+    snprintf(s->path, sizeof s->path, "%s", from->original);
+    s->on_disk = from->on_disk;
+    s->dirty = true;
+    if (!session_autosave(s, e)) {
+        session_free(s);
+        return false;
+    }
+    unlink(from->path);
+    *out = s;
+    return true;
+}
+
+/* recent files */
+
+static bool recent_file(struct str *out, struct err *e)
+{
+    if (!dir_state(out, e))
+        return false;
+    str_add(out, "/recent");
+    return true;
+}
+
+/* The remembered paths, one a line, newest first. */
+static void read_recent(struct str *out)
+{
+    struct str path = {0};
+    struct err ignored;
+    if (!recent_file(&path, &ignored)
+        || !file_read_regular(str_text(&path), 1u << 20, out, &ignored))
+        str_clear(out);
+    str_free(&path);
+}
+
+/* first, and those of old that are another one. */
+static void put_first(struct str *out, const char *first, struct str *old)
+{
+    char *rest = NULL;
+    int n = 1;
+    str_clear(out);
+    str_printf(out, "%s\n", first);
+    for (char *line = old->data ? strtok_r(old->data, "\n", &rest) : NULL; line && n < RECENT_MAX;
+         line = strtok_r(NULL, "\n", &rest))
+        if (!streq(line, first)) {
+            str_printf(out, "%s\n", line);
+            n++;
+        }
+}
+
+/* Several processes may save at once: who comes late begins again with what is there then. */
+void recent_remember(const char *path)
+{
+    struct str first = {0}, old = {0}, text = {0}, file = {0};
+    struct err e;
+    add_absolute(&first, path);
+    bool done = strchr(str_text(&first), '\n') || !recent_file(&file, &e);
+    for (int i = 0; !done && i < 100; i++) {
+        uint64_t seen = file_seen(str_text(&file));
+        read_recent(&old);
+        put_first(&text, str_text(&first), &old);
+        done = file_replace(str_text(&file), seen, str_text(&text), text.len, &e)
+            || e.code != ERR_CHANGED;
+    }
+    str_free(&file);
+    str_free(&text);
+    str_free(&old);
+    str_free(&first);
+}
+
+void session_remember(const struct session *s)
+{
+    if (s->path[0])
+        recent_remember(s->path);
+}
+
+int session_recent(char (*out)[512], int max)
+{
+    struct str text = {0};
+    char *rest = NULL;
+    int n = 0;
+    read_recent(&text);
+    for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line && n < max;
+         line = strtok_r(NULL, "\n", &rest))
+        if (strlen(line) < sizeof *out && file_exists(line))
+            snprintf(out[n++], sizeof *out, "%s", line);
+    str_free(&text);
+    return n;
+}

@@ -1,0 +1,322 @@
+#include "sessions/file/machine_file.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/file.h"
+#include "sessions/file/machine_json.h"
+
+#define MOST_BYTES 65536
+
+/* --- Writing ---------------------------------------------------------------------------------- */
+
+static json_t *rate_json(const struct rate *r)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "best", json_real(r->best));
+    json_object_set_new(o, "median", json_real(r->median));
+    json_object_set_new(o, "spread", json_real(r->spread));
+    json_object_set_new(o, "runs", json_integer(r->runs));
+    return o;
+}
+
+static void put_rates(json_t *o, const char *one, const char *all, const struct rates *r)
+{
+    json_object_set_new(o, one, r->one.runs > 0 ? rate_json(&r->one) : json_null());
+    json_object_set_new(o, all, r->all.runs > 0 ? rate_json(&r->all) : json_null());
+}
+
+static json_t *peaks_json(const struct machine_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < m->n_isa; i++) {
+        json_t *o = json_object();
+        json_object_set_new(o, "isa", json_string(m->isa[i].isa));
+        json_object_set_new(o, "vector_floats", json_integer(m->isa[i].vector_floats));
+        put_rates(o, "one_core", "all_cores", &m->isa[i].gflops);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *levels_json(const struct machine_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < MODEL_LEVELS; i++) {
+        const struct level_bandwidth *l = &m->level[i];
+        json_t *o = json_object();
+        json_object_set_new(o, "level", json_string(model_level_name[i]));
+        json_object_set_new(o, "capacity_bytes", l->capacity > 0 ? json_integer(l->capacity)
+                                                                 : json_null());
+        json_object_set_new(o, "bytes_per_core", l->bytes > 0 ? json_integer(l->bytes)
+                                                              : json_null());
+        put_rates(o, "load_one_core", "load_all_cores", &l->load);
+        put_rates(o, "copy_one_core", "copy_all_cores", &l->copy);
+        json_object_set_new(o, "reason", l->reason[0] ? json_string(l->reason) : json_null());
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+json_t *machine_model_json(const struct machine_model *m)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "format", json_integer(1));
+    json_object_set_new(o, "fingerprint", json_string(m->fingerprint));
+    json_object_set_new(o, "date", json_string(m->date));
+    json_object_set_new(o, "compiler", json_string(m->compiler));
+    json_object_set_new(o, "cores", json_integer(m->cores));
+    json_object_set_new(o, "seconds", json_real(m->seconds));
+    json_object_set_new(o, "gflops", peaks_json(m));
+    json_object_set_new(o, "bandwidth_gb_s", levels_json(m));
+    return o;
+}
+
+void machine_file_print(struct str *out, const struct machine_model *m)
+{
+    json_t *o = machine_model_json(m);
+    char *text = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    str_add(out, text ? text : "");
+    str_add_char(out, '\n');
+    free(text);
+    json_decref(o);
+}
+
+/* --- Reading ---------------------------------------------------------------------------------- */
+
+/* The first thing that is wrong makes everything after it do nothing. */
+struct reader { struct err *e; bool bad; };
+
+static void refuse(struct reader *r, const char *key, const char *want)
+{
+    if (!r->bad)
+        err_set(r->e, ERR_TYPE, "'%s' is not %s", key, want);
+    r->bad = true;
+}
+
+/* In [lo, hi] whatever stands there, since not every double is an int. */
+static double read_number(struct reader *r, const json_t *o, const char *key, double lo, double hi)
+{
+    const json_t *v = json_object_get(o, key);
+    double d = json_is_number(v) ? json_number_value(v) : NAN;
+    if (d >= lo && d <= hi)
+        return d;
+    refuse(r, key, "a number that makes sense");
+    return lo;
+}
+
+static void read_text(struct reader *r, const json_t *o, const char *key, char *to, size_t n)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    if (!s || strlen(s) >= n)
+        refuse(r, key, "a text");
+    else
+        memcpy(to, s, strlen(s) + 1);
+}
+
+static void read_rate(struct reader *r, const json_t *o, const char *key, struct rate *to)
+{
+    const json_t *v = json_object_get(o, key);
+    if (json_is_null(v) || r->bad)
+        return;
+    if (!json_is_object(v)) {
+        refuse(r, key, "a rate or null");
+        return;
+    }
+    to->best = read_number(r, v, "best", 1e-9, 1e9);
+    to->median = read_number(r, v, "median", 1e-9, 1e9);
+    to->spread = read_number(r, v, "spread", 0, 1e9);
+    to->runs = (int)read_number(r, v, "runs", 1, 1e9);
+}
+
+static void read_rates(struct reader *r, const json_t *o, const char *one, const char *all,
+                       struct rates *to)
+{
+    read_rate(r, o, one, &to->one);
+    read_rate(r, o, all, &to->all);
+}
+
+static void read_peaks(struct reader *r, const json_t *list, struct machine_model *m)
+{
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n < 1 || n > MODEL_ISAS) {
+        refuse(r, "gflops", "a list of instruction sets");
+        return;
+    }
+    m->n_isa = (int)n;
+    for (size_t i = 0; i < n && !r->bad; i++) {
+        const json_t *o = json_array_get(list, i);
+        struct isa_peak *p = &m->isa[i];
+        read_text(r, o, "isa", p->isa, sizeof p->isa);
+        p->vector_floats = (int)read_number(r, o, "vector_floats", 1, 1024);
+        read_rates(r, o, "one_core", "all_cores", &p->gflops);
+        if (p->gflops.one.runs == 0)
+            refuse(r, "one_core", "measured");
+    }
+}
+
+static void read_levels(struct reader *r, const json_t *list, struct machine_model *m)
+{
+    if (!json_is_array(list) || json_array_size(list) != MODEL_LEVELS) {
+        refuse(r, "bandwidth_gb_s", "a list of four levels");
+        return;
+    }
+    for (size_t i = 0; i < MODEL_LEVELS && !r->bad; i++) {
+        const json_t *o = json_array_get(list, i);
+        struct level_bandwidth *l = &m->level[i];
+        char name[8];
+        read_text(r, o, "level", name, sizeof name);
+        if (!r->bad && !streq(name, model_level_name[i]))
+            refuse(r, "level", model_level_name[i]);
+        if (!json_is_null(json_object_get(o, "capacity_bytes")))
+            l->capacity = (int64_t)read_number(r, o, "capacity_bytes", 1, 1e15);
+        if (!json_is_null(json_object_get(o, "bytes_per_core")))
+            l->bytes = (int64_t)read_number(r, o, "bytes_per_core", 1, 1e15);
+        if (!json_is_null(json_object_get(o, "reason")))
+            read_text(r, o, "reason", l->reason, sizeof l->reason);
+        read_rates(r, o, "load_one_core", "load_all_cores", &l->load);
+        read_rates(r, o, "copy_one_core", "copy_all_cores", &l->copy);
+    }
+}
+
+bool machine_file_parse(const char *text, struct machine_model *out, struct err *e)
+{
+    json_error_t bad;
+    struct machine_model m = {0};
+    struct reader r = { .e = e };
+    json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, &bad);
+    if (!o)
+        return err_set(e, ERR_SYNTAX, "line %d: %s", bad.line, bad.text);
+    if (!json_is_object(o))
+        refuse(&r, "the file", "an object");
+    else if (read_number(&r, o, "format", 1, 1) != 1)
+        refuse(&r, "format", "1");
+    read_text(&r, o, "fingerprint", m.fingerprint, sizeof m.fingerprint);
+    read_text(&r, o, "date", m.date, sizeof m.date);
+    read_text(&r, o, "compiler", m.compiler, sizeof m.compiler);
+    m.cores = r.bad ? 1 : (int)read_number(&r, o, "cores", 1, 1 << 20);
+    m.seconds = read_number(&r, o, "seconds", 0, 1e9);
+    read_peaks(&r, json_object_get(o, "gflops"), &m);
+    read_levels(&r, json_object_get(o, "bandwidth_gb_s"), &m);
+    json_decref(o);
+    if (!r.bad)
+        *out = m;
+    return !r.bad;
+}
+
+/* --- The file --------------------------------------------------------------------------------- */
+
+bool machine_file_path(struct str *path, struct err *e)
+{
+    if (!dir_cache(path, e))
+        return false;
+    str_add(path, "/machine.json");
+    return true;
+}
+
+static bool none(struct err *why, const char *reason)
+{
+    err_set(why, ERR_ENV, "no machine model: %s", reason);
+    return err_fix(why, "tilescope machine measures it");
+}
+
+bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why)
+{
+    struct str path = {0}, text = {0}, print = {0};
+    struct machine_model found;
+    struct err e;
+    bool read = machine_file_path(&path, &e) && file_exists(str_text(&path))
+             && file_read_regular(str_text(&path), MOST_BYTES, &text, &e);
+    bool sound = read && machine_file_parse(str_text(&text), &found, &e);
+    machine_model_fingerprint(&print, m);
+    bool ours = sound && streq(found.fingerprint, str_text(&print));
+    str_free(&path);
+    str_free(&text);
+    str_free(&print);
+    if (!ours)
+        return none(why, !read ? "it was not measured yet"
+                       : !sound ? "its file is damaged" : "the one on disk is of another machine");
+    *out = found;
+    return true;
+}
+
+bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e)
+{
+    struct str path = {0}, text = {0};
+    machine_file_print(&text, m);
+    bool ok = machine_file_path(&path, e)
+           && file_replace(str_text(&path), seen, str_text(&text), text.len, e);
+    str_free(&path);
+    str_free(&text);
+    return ok;
+}
+
+/* --- A new one -------------------------------------------------------------------------------- */
+
+static int doubts(const struct machine_model *m, const struct machine_model *before,
+                  char *text, size_t n)
+{
+    struct str out = {0};
+    int found = machine_model_doubts(m, before, &out);
+    snprintf(text, n, "%s", str_text(&out));
+    str_free(&out);
+    return found;
+}
+
+/* Before a minute of measuring, not after. */
+static bool may_store(struct err *e)
+{
+    struct str path = {0};
+    bool ok = machine_file_path(&path, e) && file_may_write(str_text(&path), e);
+    str_free(&path);
+    return ok;
+}
+
+/* Unless what is there is better: it may have come while this was measured. */
+static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
+{
+    struct str path = {0};
+    char ignored[512];
+    struct err why;
+    bool done = false;
+    for (int i = 0; !done && i < 10; i++) {
+        uint64_t seen = machine_file_path(&path, &why) ? file_seen(str_text(&path)) : FILE_ANYTHING;
+        out->kept = machine_file_load(m, &out->before, &why)
+                 && of_this > doubts(&out->before, NULL, ignored, sizeof ignored);
+        done = out->kept || machine_file_save(&out->model, seen, e);
+        if (!done && e->code != ERR_CHANGED)
+            break;
+    }
+    str_free(&path);
+    return done;
+}
+
+bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
+                          int tries, struct machine_fresh *out, struct err *e)
+{
+    char ignored[512];
+    struct err why;
+    *out = (struct machine_fresh){ .tries = 0 };
+    if (!may_store(e))
+        return false;
+    bool stored = machine_file_load(m, &out->before, &why);
+    bool sound = stored && doubts(&out->before, NULL, ignored, sizeof ignored) == 0;
+    const struct machine_model *good = sound ? &out->before : NULL;
+    int of_this = 1;
+    for (int i = 0; i < tries && of_this > 0; i++) {
+        struct machine_model again;
+        if (!measure(ctx, &again, e)) {
+            out->tries = 0;
+            return false;
+        }
+        if (out->tries++ == 0)
+            out->model = again;
+        else
+            machine_model_merge(&out->model, &again);
+        of_this = doubts(&out->model, good, out->doubts, sizeof out->doubts);
+    }
+    return store(m, of_this, out, e);
+}

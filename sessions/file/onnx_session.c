@@ -1,0 +1,51 @@
+/* ONNX files as sessions. */
+#include "sessions/file/onnx_session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/onnx/onnx.h"
+
+static bool unsupported(const struct onnx_model *m, const struct onnx_graph *g, const char *path,
+                        struct err *e)
+{
+    struct str names = { 0 };
+    int shown = 0;
+    for (int i = 0; i < m->n_nodes; i++) {
+        if (!g->reason[i] || strncmp(g->reason[i], "waits for node ", 15) == 0 || shown++ >= 3)
+            continue;
+        str_printf(&names, "%s%.60s %.60s: %.120s", shown > 1 ? "; " : "", m->node[i].op,
+                   m->node[i].name, g->reason[i]);
+    }
+    err_set(e, ERR_ENV, "%.120s: %d of %d nodes cannot be computed here: %s%s", path,
+            g->n_unsupported, m->n_nodes, str_text(&names), shown > 3 ? "; ..." : "");
+    str_free(&names);
+    return err_fix(e, "tilescope show %.200s --what graph lists every node", path);
+}
+
+static void describe(struct session *s, const char *path, const struct onnx_model *m,
+                     const struct onnx_graph *g)
+{
+    const char *base = strrchr(path, '/');
+    const char *title = m->name[0] ? m->name : base ? base + 1 : path;
+    snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);
+    str_add(&s->note, str_text(&g->notes));
+}
+
+bool onnx_session(const char *path, struct session **out, struct err *e)
+{
+    struct onnx_model *m;
+    struct onnx_graph g;
+    if (!onnx_load(path, &m, e))
+        return false;
+    bool ok = onnx_import(m, NULL, 0, &g, e);
+    if (ok) {
+        ok = g.n_unsupported ? unsupported(m, &g, path, e)
+                             : session_new(str_text(&g.text), out, e);
+        if (ok)
+            describe(*out, path, m, &g);
+        onnx_graph_free(&g);
+    }
+    onnx_free(m);
+    return ok;
+}

@@ -1,0 +1,160 @@
+#include "sessions/file/session.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "profile/host/machine.h"
+#include "sessions/file/onnx_session.h"
+
+bool session_new(const char *spec, struct session **out, struct err *e)
+{
+    struct history *history;
+    if (!history_new(spec, &history, e))
+        return false;
+    struct session *s = xcalloc(1, sizeof *s);
+    s->history = history;
+    *out = s;
+    return true;
+}
+
+void session_free(struct session *s)
+{
+    if (!s)
+        return;
+    history_free(s->history);
+    str_free(&s->note);
+    free(s);
+}
+
+int session_measured_here(struct session *s)
+{
+    struct history *h = s->history;
+    struct machine machine;
+    struct str here = {0};
+    int forgotten = 0;
+    machine_read(&machine);
+    machine_fingerprint(&here, &machine);
+    bool elsewhere = s->machine[0] && !streq(s->machine, str_text(&here));
+    for (int i = 0; elsewhere && i < history_n_states(h); i++)
+        if (history_state(h, i)->measured) {
+            history_forget_measured(h, i);
+            forgotten++;
+        }
+    snprintf(s->machine, sizeof s->machine, "%s", str_text(&here));
+    str_free(&here);
+    return forgotten;
+}
+
+/* room */
+
+/* Steps as the file has them: each state but the bare operator once, if a branch reaches it. */
+static int steps_in_file(const struct history *h)
+{
+    int count = 0;
+    bool *seen = xcalloc((size_t)history_n_states(h), sizeof *seen);
+    for (int b = 0; b < history_n_branches(h); b++)
+        for (int id = history_branch(h, b)->tip; id > 0 && !seen[id];
+             id = history_state(h, id)->parent) {
+            seen[id] = true;
+            count++;
+        }
+    free(seen);
+    return count;
+}
+
+bool session_room(const struct session *s, int steps, bool branch, struct err *e)
+{
+    const struct history *h = s->history;
+    if (history_n_branches(h) + branch > SESSION_MAX_BRANCHES) {
+        err_set(e, ERR_RANGE, "a session has at most %d branches", SESSION_MAX_BRANCHES);
+        return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+    }
+    if (history_n_states(h) - 1 + steps <= SESSION_MAX_STEPS
+        || steps_in_file(h) + steps <= SESSION_MAX_STEPS)
+        return true;
+    err_set(e, ERR_RANGE, "a session has at most %d steps, on all branches together",
+            SESSION_MAX_STEPS);
+    return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+}
+
+/* A step here would leave steps behind that are kept on a branch of their own (history_apply). */
+static bool keeps_undone(const struct history *h)
+{
+    int n, at, here = history_branch_index(h), tip = history_branch(h, here)->tip;
+    for (int b = 0; b < history_n_branches(h); b++) {
+        const int *path = history_path(h, b, &n, &at);
+        for (int i = 0; b != here && i < n; i++)
+            if (path[i] == tip)
+                return false;
+    }
+    for (int id = tip; id != history_current(h)->id; id = history_state(h, id)->parent)
+        if (history_state(h, id)->measured)
+            return true;
+    return false;
+}
+
+static bool is_step(const char *line)
+{
+    struct arena *a = arena_new();
+    const struct step *step;
+    struct err ignored;
+    bool is = step_parse(a, line, &step, &ignored);
+    arena_free(a);
+    return is;
+}
+
+static bool makes_branch(const char *line)
+{
+    line += strspn(line, " \t");
+    return str_starts(line, "branch") && isblank((unsigned char)line[6]);
+}
+
+bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e)
+{
+    const struct history *h = s->history;
+    struct err full;
+    if (!session_room(s, 1, true, &full)
+        && ((is_step(line) && !session_room(s, 1, keeps_undone(h), e))
+            || (makes_branch(line) && !session_room(s, 0, true, e))))
+        return false;
+    return command_run(s->history, line, effect, e);
+}
+
+/* what the command line opens */
+
+static bool is_file_name(const char *arg)
+{
+    return streq(arg, "-") || str_ends(arg, ".yaml") || str_ends(arg, ".yml") || file_exists(arg);
+}
+
+/* Neither a file nor an operator: suggests the nearest operator when arg looks like one. */
+static bool neither(const char *arg, const char *first, struct err *e)
+{
+    const char *names[64];
+    int n = 0;
+    for (int i = 0; i < ops_count() && n < COUNT_OF(names); i++)
+        names[n++] = ops_get(i)->name;
+    const char *near = str_nearest(first, names, n);
+    err_set(e, ERR_IO, "\"%.200s\" is neither a session file nor an operator", arg);
+    if (near)
+        err_fix(e, "did you mean the operator \"%s\"?", near);
+    else
+        err_fix(e, "a session file (.yaml), or an operator like \"%s\"; tilescope ops lists them",
+                ops_get(0)->example);
+    return false;
+}
+
+bool session_open(const char *arg, struct session **out, struct err *e)
+{
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(arg, " \t"), arg);
+    if (ops_find(first) || graph_is_composition(arg))
+        return session_new(arg, out, e);
+    if (str_ends(arg, ".onnx"))
+        return onnx_session(arg, out, e);
+    if (is_file_name(arg))
+        return session_load(arg, out, e);
+    return neither(arg, first, e);
+}

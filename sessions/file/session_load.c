@@ -1,0 +1,381 @@
+/* YAML -> session.  Everything is built anew and handed out only when the whole file was good.
+ *
+ * The history is rebuilt through its own commands (branch, goto, steps), so a file cannot bring it
+ * into a state that typing could not. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "kernels/base/file.h"
+#include "kernels/base/vec.h"
+#include "sessions/file/measured_yaml.h"
+#include "sessions/file/model_path.h"
+#include "sessions/file/session.h"
+#include "sessions/file/session_impl.h"
+
+struct loader {
+    struct arena *a;
+    const char *file;                     /* the session file; NULL: paths are not its own */
+    struct ydoc doc;
+    struct history *h;
+    int n_steps;
+    int *at;                              /* per branch: the step it stands at in the end */
+    struct err *e;
+};
+
+static bool fails_at(struct loader *l, const struct ynode *node)
+{
+    return ydoc_at(&l->doc, node, l->e);
+}
+
+/* branches */
+
+static bool load_steps(struct loader *l, const struct ynode *list)
+{
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
+        return false;
+    for (int i = 0; i < list->n; i++) {
+        const struct ynode *item = list->item[i];
+        const char *line;
+        if (!ynode_text(&l->doc, item, "steps", 4096, false, &line, l->e))
+            return false;
+        if (l->n_steps++ == SESSION_MAX_STEPS) {
+            err_set(l->e, ERR_RANGE, "more than %d steps in one file", SESSION_MAX_STEPS);
+            return fails_at(l, item);
+        }
+        if (!history_apply(l->h, line, l->e))
+            return ydoc_at_text(&l->doc, item, l->e);
+    }
+    return true;
+}
+
+/* Remembers where the current branch stands in the end: `at`, or its tip. */
+static bool load_at(struct loader *l, const struct ynode *map)
+{
+    const struct ynode *at = ymap_get(map, "at");
+    int b = history_branch_index(l->h), n, here;
+    int64_t value;
+    history_path(l->h, b, &n, &here);
+    value = n - 1;
+    if (at && !ynode_int(&l->doc, at, "at", 0, n - 1, &value, l->e))
+        return false;
+    l->at[b] = (int)value;
+    return true;
+}
+
+/* "from: main, after: 1": goes to that place of an earlier branch. */
+static bool load_origin(struct loader *l, const struct ynode *map)
+{
+    const struct ynode *from = ymap_get(map, "from"), *after = ymap_get(map, "after");
+    const char *name;
+    int n, here;
+    if (after && !from) {
+        err_set(l->e, ERR_SYNTAX, "after: needs a from: branch");
+        return fails_at(l, after);
+    }
+    if (!from)
+        return history_goto(l->h, 0, l->e);
+    if (!ynode_text(&l->doc, from, "from", 255, false, &name, l->e))
+        return false;
+    if (!history_branch_switch(l->h, name, l->e)) {
+        if (!l->e->fix[0] || strstr(l->e->fix, "there "))
+            err_fix(l->e, "a branch comes from one that stands above it in the file");
+        return fails_at(l, from);
+    }
+    history_path(l->h, history_branch_index(l->h), &n, &here);
+    int64_t position = n - 1;
+    if (after && !ynode_int(&l->doc, after, "after", 0, n - 1, &position, l->e))
+        return false;
+    return history_goto(l->h, (int)position, l->e);
+}
+
+static bool load_branch(struct loader *l, const struct ynode *key, const struct ynode *map,
+                        bool first)
+{
+    static const char *const keys[] = { "steps", "at", "from", "after", NULL };
+    if (!ymap_check(&l->doc, map, "a branch", NULL, 0, keys, l->e))
+        return false;
+    const struct ynode *from = ymap_get(map, "from");
+    if (first && from) {
+        err_set(l->e, ERR_NAME, "the first branch cannot come from another one");
+        return fails_at(l, from);
+    }
+    if (first && !streq(key->text, history_branch(l->h, 0)->name)) {
+        const char *unwanted = history_branch(l->h, 0)->name;
+        if (!history_branch_new(l->h, key->text, l->e))
+            return fails_at(l, key);
+        if (!history_branch_delete(l->h, unwanted, l->e))
+            return false;
+    } else if (!first) {
+        if (!load_origin(l, map))
+            return false;
+        if (!history_branch_new(l->h, key->text, l->e))
+            return fails_at(l, key);
+    }
+    return load_steps(l, ymap_get(map, "steps")) && load_at(l, map);
+}
+
+static bool load_branches(struct loader *l, const struct ynode *map)
+{
+    if (!ynode_is(&l->doc, map, YNODE_MAP, "branches", l->e))
+        return false;
+    if (map->n == 0 || map->n > SESSION_MAX_BRANCHES) {
+        err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", SESSION_MAX_BRANCHES,
+                map->n);
+        return fails_at(l, map);
+    }
+    l->at = ARENA_ARRAY(l->a, int, map->n);
+    for (int i = 0; i < map->n; i++)
+        if (!ymap_key_once(&l->doc, map, i, "branches", l->e)
+            || !load_branch(l, map->item[2 * i], map->item[2 * i + 1], i == 0))
+            return false;
+    return true;
+}
+
+static bool load_history(struct loader *l, const struct ynode *root)
+{
+    const struct ynode *branches = ymap_get(root, "branches"), *steps = ymap_get(root, "steps"),
+                       *current = ymap_get(root, "branch"), *at = ymap_get(root, "at");
+    const char *name = NULL;
+    if (branches && (steps || at)) {
+        err_set(l->e, ERR_SYNTAX, "%s: stands inside a branch when there are branches:",
+                steps ? "steps" : "at");
+        return fails_at(l, steps ? steps : at);
+    }
+    l->at = ARENA_ARRAY(l->a, int, 1);
+    if (branches ? !load_branches(l, branches) : !(load_steps(l, steps) && load_at(l, root)))
+        return false;
+    for (int b = 0; b < history_n_branches(l->h); b++)
+        if (!history_branch_switch(l->h, history_branch(l->h, b)->name, l->e)
+            || !history_goto(l->h, l->at[b], l->e))
+            return false;
+    if (current && !ynode_text(&l->doc, current, "branch", 255, false, &name, l->e))
+        return false;
+    if (!history_branch_switch(l->h, name ? name : history_branch(l->h, 0)->name, l->e))
+        return fails_at(l, current);
+    return true;
+}
+
+/* measurements */
+
+/* The state a measurement belongs to, or -1 when the steps are not those it was made with. */
+static int measured_state(struct loader *l, const struct measured_at *m)
+{
+    for (int b = 0; b < history_n_branches(l->h); b++) {
+        int n, at;
+        if (!streq(history_branch(l->h, b)->name, m->branch))
+            continue;
+        const int *path = history_path(l->h, b, &n, &at);
+        if (m->step >= n)
+            return -1;
+        char key[20];
+        history_key(key, l->h, path, (int)m->step);
+        return streq(key, m->key) ? path[m->step] : -1;
+    }
+    return -1;
+}
+
+static bool load_measured(struct loader *l, const struct ynode *list)
+{
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "measured", l->e))
+        return false;
+    for (int i = 0; i < list->n; i++) {
+        struct measured_at at;
+        struct measurement m;
+        if (!measured_read(&l->doc, list->item[i], &at, &m, l->e))
+            return false;
+        int state = measured_state(l, &at);
+        if (state >= 0)
+            history_set_measured(l->h, state, &m);
+    }
+    return true;
+}
+
+void history_key(char out[20], const struct history *h, const int *path, int n)
+{
+    VEC(const char *) steps = {0};
+    for (int i = 1; i <= n; i++)
+        vec_push(&steps, history_state(h, path[i])->step);
+    state_key(out, history_spec(h), steps.data, steps.len);
+    vec_free(&steps);
+}
+
+/* the file */
+
+bool session_fits(const struct session *s, const struct str *yaml, struct err *e)
+{
+    if (!session_room(s, 0, false, e))
+        return false;
+    if (yaml->len > SESSION_MAX_BYTES) {
+        err_set(e, ERR_RANGE, "the session has %zu bytes; a file of one has at most %u",
+                yaml->len, SESSION_MAX_BYTES);
+        return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+    }
+    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value has a byte and one behind it */
+        return true;
+    struct arena *a = arena_new();
+    struct ydoc doc;
+    bool ok = yaml_read(a, "the session", str_text(yaml), yaml->len, &doc, e);
+    arena_free(a);
+    return ok;
+}
+
+static bool check_version(struct loader *l, const struct ynode *root)
+{
+    const struct ynode *v = ymap_get(root, "tilescope");
+    int64_t version;
+    if (!v) {
+        err_set(l->e, ERR_SYNTAX, "the key \"tilescope\" is missing: this is no session file");
+        err_fix(l->e, "a session begins with \"tilescope: 1\"");
+        return fails_at(l, root);
+    }
+    if (!ynode_int(&l->doc, v, "tilescope", 1, INT64_MAX, &version, l->e))
+        return false;
+    if (version > SESSION_VERSION) {
+        err_set(l->e, ERR_RANGE, "this session has format %lld; this tilescope reads format %d",
+                (long long)version, SESSION_VERSION);
+        err_fix(l->e, "a newer tilescope wrote it: update this one");
+        return fails_at(l, v);
+    }
+    return true;
+}
+
+static bool copy_text(struct loader *l, const struct ynode *root, const char *key, char *to,
+                      size_t size)
+{
+    const struct ynode *v = ymap_get(root, key);
+    const char *text;
+    if (!v)
+        return true;
+    if (!ynode_text(&l->doc, v, key, size - 1, false, &text, l->e))
+        return false;
+    memcpy(to, text, strlen(text) + 1);
+    return true;
+}
+
+/* The operator: one line, or the statements of a graph in a block, `operator: |`. */
+static bool load_operator(struct loader *l, const struct ynode *op, struct session **out)
+{
+    const char *spec;
+    struct str mapped = {0};
+    struct err with_paths;
+    bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
+    if (!ynode_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
+        return false;
+    if (l->file)
+        model_paths_from_file(&mapped, spec, l->file);
+    else
+        str_add(&mapped, spec);
+    bool ok = session_new(str_text(&mapped), out, &with_paths);
+    str_free(&mapped);
+    if (ok)
+        return true;
+    struct session *unmapped;                         /* for the columns of the file as it is */
+    if (session_new(spec, &unmapped, l->e)) {
+        session_free(unmapped);
+        *l->e = with_paths;
+        return fails_at(l, op);
+    }
+    if (op->line == op->end_line)
+        return ydoc_at_text(&l->doc, op, l->e);
+    int line = op->line + 1 + l->e->at.line, len = l->e->at.len;     /* the block starts below */
+    const char *text = l->doc.text;
+    for (int i = 1; i < line && strchr(text, '\n'); i++)
+        text = strchr(text, '\n') + 1;
+    err_where(l->e, l->doc.name, line, l->e->at.col + (int)strspn(text, " "), text);
+    return err_at(l->e, l->e->at.col, len);
+}
+
+static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
+{
+    static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
+                                        "branches", "steps", "at", "measured", "machine", NULL };
+    const struct ynode *op, *note = ymap_get(root, "note");
+    const char *text = "";
+    struct session *s;
+    if (!check_version(l, root) || !ymap_check(&l->doc, root, "a session", NULL, 0, keys, l->e)
+        || (note && !ynode_text(&l->doc, note, "note", SESSION_MAX_BYTES, true, &text, l->e))
+        || !ymap_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
+        return false;
+    l->h = s->history;
+    if (!copy_text(l, root, "title", s->title, sizeof s->title)
+        || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
+        || !load_history(l, root) || !load_measured(l, ymap_get(root, "measured"))) {
+        session_free(s);
+        return false;
+    }
+    str_add(&s->note, text);
+    *out = s;
+    return true;
+}
+
+static bool parse(struct arena *a, const char *name, const char *file, const char *text, size_t n,
+                  struct session **out, struct err *e)
+{
+    struct loader l = { .a = a, .file = file, .e = e };
+    if (n > SESSION_MAX_BYTES) {
+        err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, SESSION_MAX_BYTES);
+        return err_where(e, name, 0, 0, "");
+    }
+    if (!yaml_read(a, name, text, n, &l.doc, e))
+        return false;
+    const struct ynode *root = l.doc.root;
+    bool nothing = !root || (root->kind == YNODE_SCALAR && root->plain && !root->text[0]);
+    if (nothing) {
+        err_set(e, ERR_SYNTAX, "the file is empty");
+        err_fix(e, "a session has at least \"tilescope: 1\" and \"operator: ...\"");
+        return err_where(e, name, 0, 0, "");
+    }
+    if (!ynode_is(&l.doc, root, YNODE_MAP, "a session", e))
+        return err_fix(e, "\"tilescope: 1\", \"operator: ...\" and \"steps:\", one key a line");
+    return load_root(&l, root, out);
+}
+
+bool session_parse(const char *name, const char *text, size_t n, struct session **out,
+                   struct err *e)
+{
+    struct arena *a = arena_new();
+    bool ok = parse(a, name, NULL, text, n, out, e);
+    arena_free(a);
+    return ok;
+}
+
+bool session_parse_file(const char *path, const struct str *text, struct session **out,
+                        struct err *e)
+{
+    struct arena *a = arena_new();
+    bool ok = parse(a, path, path, str_text(text), text->len, out, e);
+    arena_free(a);
+    return ok;
+}
+
+bool session_load(const char *path, struct session **out, struct err *e)
+{
+    struct str text = {0};
+    struct stat st;
+    bool is_stdin = streq(path, "-");
+    bool is_file = !is_stdin && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    struct session *s;
+    if (strlen(path) >= sizeof s->path) {
+        err_set(e, ERR_IO, "a path of %zu bytes; at most %zu are allowed", strlen(path),
+                sizeof s->path - 1);
+        return false;
+    }
+    bool ok = file_read(path, SESSION_MAX_BYTES, &text, e)
+           && (is_file ? session_parse_file(path, &text, &s, e)
+                       : session_parse(is_stdin ? "<stdin>" : path, str_text(&text), text.len, &s,
+                                       e));
+    uint64_t hash = file_content(str_text(&text), text.len);
+    str_free(&text);
+    if (!ok)
+        return false;
+    if (is_file) {
+        memcpy(s->path, path, strlen(path) + 1);
+        s->on_disk = hash;
+    }
+    *out = s;
+    return true;
+}

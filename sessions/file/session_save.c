@@ -1,0 +1,215 @@
+/* Session -> YAML, with the keys always in the same order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "kernels/base/vec.h"
+#include "sessions/file/measured_yaml.h"
+#include "sessions/file/model_path.h"
+#include "sessions/file/session.h"
+#include "sessions/file/session_impl.h"
+
+/* The states of one branch, kept across the next history_path. */
+struct path { int n, at; int *id; };
+
+static struct path path_of(const struct history *h, int b)
+{
+    struct path p;
+    const int *id = history_path(h, b, &p.n, &p.at);
+    p.id = xmalloc(sizeof *id * (size_t)p.n);
+    memcpy(p.id, id, sizeof *id * (size_t)p.n);
+    return p;
+}
+
+static int shared_states(const struct path *a, const struct path *b)
+{
+    int n = 0;
+    while (n < a->n && n < b->n && a->id[n] == b->id[n])
+        n++;
+    return n;
+}
+
+/* The branch before b that shares the most steps with it, or -1; *shared = how many. */
+static int origin_of(const struct path *paths, int b, int *shared)
+{
+    int origin = -1;
+    *shared = 0;
+    for (int i = 0; i < b; i++) {
+        int n = shared_states(&paths[i], &paths[b]) - 1;
+        if (n > *shared) {
+            *shared = n;
+            origin = i;
+        }
+    }
+    return origin;
+}
+
+static void write_steps(struct ywriter *w, const struct history *h, const struct path *p, int from)
+{
+    ywrite_text(w, "steps");
+    ywrite_seq(w, p->n - 1 == from);
+    for (int i = from + 1; i < p->n; i++)
+        ywrite_text(w, history_state(h, p->id[i])->step);
+    ywrite_seq_end(w);
+    if (p->at < p->n - 1) {
+        ywrite_text(w, "at");
+        ywrite_int(w, p->at);
+    }
+}
+
+static void write_branches(struct ywriter *w, const struct history *h, const struct path *paths)
+{
+    ywrite_text(w, "branch");
+    ywrite_text(w, history_branch(h, history_branch_index(h))->name);
+    ywrite_text(w, "branches");
+    ywrite_map(w, false);
+    for (int b = 0; b < history_n_branches(h); b++) {
+        int shared, origin = origin_of(paths, b, &shared);
+        ywrite_text(w, history_branch(h, b)->name);
+        ywrite_map(w, false);
+        if (origin >= 0) {
+            ywrite_text(w, "from");
+            ywrite_text(w, history_branch(h, origin)->name);
+            ywrite_text(w, "after");
+            ywrite_int(w, shared);
+        }
+        write_steps(w, h, &paths[b], shared);
+        ywrite_map_end(w);
+    }
+    ywrite_map_end(w);
+}
+
+/* Each measured state once, at the first branch that has it. */
+static void write_measured(struct ywriter *w, const struct history *h, const struct path *paths)
+{
+    bool any = false, *done = xcalloc((size_t)history_n_states(h), sizeof *done);
+    for (int b = 0; b < history_n_branches(h); b++)
+        for (int i = 0; i < paths[b].n; i++) {
+            const struct state *s = history_state(h, paths[b].id[i]);
+            struct measured_at at = { .branch = history_branch(h, b)->name, .step = i };
+            if (!s->measured || done[s->id])
+                continue;
+            if (!any) {
+                ywrite_text(w, "measured");
+                ywrite_seq(w, false);
+            }
+            any = done[s->id] = true;
+            history_key(at.key, h, paths[b].id, i);
+            measured_write(w, &at, s->measured);
+        }
+    if (any)
+        ywrite_seq_end(w);
+    free(done);
+}
+
+static void write_lines(struct ywriter *w, const char *key, const char *text)
+{
+    if (text[0] == '\0')
+        return;
+    ywrite_text(w, key);
+    ywrite_text(w, text);
+}
+
+/* One line: the reader takes nothing else. */
+static void write_line(struct ywriter *w, const char *key, const char *text)
+{
+    char *line = xstrdup(text);
+    for (char *c = line; *c; c++)
+        if (*c == '\n' || *c == '\t')
+            *c = ' ';
+    write_lines(w, key, line);
+    free(line);
+}
+
+/* The statements of a graph, a line each, as they stand in the file `path`. */
+static void write_operator(struct ywriter *w, const char *spec, const char *path)
+{
+    struct str lines = {0}, mapped = {0};
+    if (!graph_is_composition(spec)) {
+        write_line(w, "operator", spec);
+        return;
+    }
+    if (path)
+        model_paths_to_file(&mapped, spec, path);
+    for (const char *s = path ? str_text(&mapped) : spec; *s; s++) {
+        bool ends = s[0] == ';' && s[1] == ' ';
+        str_add_char(&lines, ends ? '\n' : *s);
+        s += ends;
+    }
+    str_add_char(&lines, '\n');
+    write_lines(w, "operator", str_text(&lines));
+    str_free(&lines);
+    str_free(&mapped);
+}
+
+void session_yaml_in(const struct session *s, const char *path, struct str *out)
+{
+    const struct history *h = s->history;
+    int n = history_n_branches(h);
+    struct path *paths = xcalloc((size_t)n, sizeof *paths);
+    for (int b = 0; b < n; b++)
+        paths[b] = path_of(h, b);
+    struct ywriter *w = ywriter_open(out);
+    ywrite_map(w, false);
+    ywrite_text(w, "tilescope");
+    ywrite_int(w, SESSION_VERSION);
+    write_line(w, "title", s->title);
+    write_lines(w, "note", str_text(&s->note));
+    write_operator(w, history_spec(h), path);
+    if (n == 1 && streq(history_branch(h, 0)->name, "main"))
+        write_steps(w, h, &paths[0], 0);
+    else
+        write_branches(w, h, paths);
+    write_measured(w, h, paths);
+    write_line(w, "machine", s->machine);
+    ywrite_map_end(w);
+    ywriter_close(w);
+    for (int b = 0; b < n; b++)
+        free(paths[b].id);
+    free(paths);
+}
+
+uint64_t session_saw(const struct session *s, const char *path)
+{
+    return s->path[0] && file_same(path, s->path) ? s->on_disk : FILE_ANYTHING;
+}
+
+static bool save(struct session *s, const char *path, uint64_t seen, bool beside, struct err *e)
+{
+    struct str text = {0}, where = {0};
+    const size_t longest = sizeof s->path - (beside ? sizeof "-999" : 1);
+    if (streq(path, "-") || strlen(path) > longest) {
+        err_set(e, ERR_IO, "a session cannot be saved as \"%.200s\"", path);
+        return err_fix(e, "a file name of at most %zu bytes", longest);
+    }
+    session_yaml_in(s, path, &text);
+    str_add(&where, path);
+    bool ok = session_fits(s, &text, e)
+           && (beside ? file_write_beside(path, str_text(&text), text.len, &where, e)
+                      : file_replace(path, seen, str_text(&text), text.len, e));
+    if (ok) {
+        session_autosave_drop(s);
+        s->on_disk = file_content(str_text(&text), text.len);
+        snprintf(s->path, sizeof s->path, "%s", str_text(&where));
+        s->dirty = s->numbers = false;
+        recent_remember(s->path);
+    }
+    str_free(&text);
+    str_free(&where);
+    return ok;
+}
+
+bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e)
+{
+    return save(s, path, seen, false, e);
+}
+
+bool session_save(struct session *s, const char *path, struct err *e)
+{
+    return save(s, path, session_saw(s, path), false, e);
+}
+
+bool session_save_beside(struct session *s, const char *path, struct err *e)
+{
+    return save(s, path, FILE_ABSENT, true, e);
+}

@@ -1,0 +1,98 @@
+/* What the files of the records share. */
+#ifndef TS_SESSIONS_RECORDS_IMPL_H
+#define TS_SESSIONS_RECORDS_IMPL_H
+#include <sqlite3.h>
+
+#include "sessions/records/records.h"
+
+#define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
+
+/* Parts of queries: the tables together, what counts as right and timed, and the columns that
+ * record_of_row and record_run_of_row read. */
+#define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
+                     " JOIN task ON task.id = record.task" \
+                     " JOIN machine ON machine.id = record.machine"
+#define FROM_RUNS " FROM run JOIN task ON task.id = run.task" \
+                  " JOIN machine ON machine.id = run.machine"
+#define GOOD_RECORD "record.outcome = 'ok' AND record.verified AND record.min_ms IS NOT NULL"
+#define RECORD_COLUMNS \
+    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, record.trial," \
+    " record.strategy, record.seed, record.steps, record.outcome, record.reason," \
+    " record.median_ms, record.min_ms, record.spread, record.samples, record.gflops," \
+    " record.verified, record.max_rel_err, record.compile_s, record.measure_s," \
+    " record.features, record.version, record.date"
+#define RUN_COLUMNS \
+    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy," \
+    " run.options, run.seed, run.budget, run.started, run.ended, run.state," \
+    " is_alive(run.owner), (SELECT count(*) FROM record WHERE record.run = run.id)," \
+    " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
+    " run.task"
+
+/* Statements that are worth keeping, by number. */
+enum records_sql {
+#define SQL(id, text) SQL_##id,
+#include "sessions/records/records.def"
+    SQL_COUNT
+};
+
+struct records {
+    sqlite3 *db;
+    char path[1024];
+    struct str machine;
+    bool exists, reading, other, damaged, foreign;
+    sqlite3_stmt *kept[SQL_COUNT];
+    char run_id[RUN_ID];                 /* the run of the latest record, and its row */
+    int64_t run_row, run_task, run_machine;
+};
+
+/* As records_open_reading, of a file beside the one in use: no advice to replace that one. */
+bool records_open_other(const char *path, struct records **out, struct err *e);
+/* What SQLite says about the last call, with what to do about it.  Returns false. */
+bool records_fail(struct records *r, struct err *e, const char *doing);
+/* A statement of records.def, ready to bind; NULL with *e. */
+sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
+/* Runs SQL without results. */
+bool records_exec(struct records *r, const char *sql, struct err *e);
+/* BEGIN IMMEDIATE; and the end of it: commits when ok, else rolls back.  Returns ok. */
+bool records_begin(struct records *r, struct err *e);
+bool records_end(struct records *r, bool ok, struct err *e);
+/* One step of a statement that returns no row. */
+bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
+
+/* NULL for "", NAN; and back. */
+void bind_text(sqlite3_stmt *s, int at, const char *text);
+void bind_number(sqlite3_stmt *s, int at, double v);
+const char *column_text(sqlite3_stmt *s, int at);
+double column_number(sqlite3_stmt *s, int at, double none);
+
+void date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
+
+/* Inserts; for import and merge, within a transaction of the caller.  *added: it was not there. */
+bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
+bool records_put_run(struct records *r, const struct record_run *run, bool *added, struct err *e);
+/* Fills the cache of the latest run; *found. */
+bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
+
+/* "WHERE ..." of f over record, run, task and machine, and its values. */
+struct clause { struct str text; int n; struct { const char *text; int64_t number; } value[16]; };
+void records_where(const struct records *r, const struct record_filter *f, bool of_records,
+                   struct clause *out);
+bool records_prepare(struct records *r, const char *sql, const struct clause *c,
+                     sqlite3_stmt **out, struct err *e);
+/* A row of RECORD_COLUMNS or RUN_COLUMNS (texts are the statement's); a copy of one in a. */
+void record_of_row(sqlite3_stmt *s, struct record *out);
+void record_run_of_row(sqlite3_stmt *s, struct record_run *out);
+void record_copy(struct arena *a, const struct record *from, struct record *out);
+void record_run_copy(struct arena *a, const struct record_run *from, struct record_run *out);
+
+/* Where in a file of lines, with what stands there.  Returns false. */
+bool line_error(struct err *e, const char *file, int number, int col, const char *line);
+/* One exported line (record_json, record_run_json) back as a value.  Texts live in a.  *is_run
+ * says which of the two was filled. */
+struct line_reader;
+struct line_reader *line_reader_new(void);
+void line_reader_free(struct line_reader *lr);
+bool line_read(struct line_reader *lr, struct arena *a, const char *file, int number,
+               const char *line, size_t n, bool *is_run, struct record *rec,
+               struct record_run *run, struct err *e);
+#endif

@@ -1,0 +1,25 @@
+/* The roofline of a session: its current state and the steps before it, as points under the roofs
+ * of a machine, and the picture of that. */
+#ifndef TS_SESSIONS_ROOFLINE_STEPS_H
+#define TS_SESSIONS_ROOFLINE_STEPS_H
+#include "explorer/history/history.h"
+#include "profile/machine/roofline.h"
+
+/* position: in the ledger, 0 = the bare operator; step: its text, the history's. */
+struct roof_step { int position; const char *step; bool here; int threads; struct roofline r; };
+
+/* The steps of the current branch up to where it stands that were timed, in order; up to max of
+ * them.  model may be NULL.  Returns how many there are. */
+int roofline_steps(const struct history *h, const struct machine_model *model,
+                   struct roof_step *out, int max);
+
+/* What a picture of those points spans, roofs and all; powers of ten are not rounded to. */
+struct roof_span { double x_lo, x_hi, y_lo, y_hi; };
+/* threads: whose roofs. */
+struct roof_span roofline_span(const struct machine_model *model, int threads,
+                               const struct roof_step *step, int n);
+
+/* As a standalone SVG.  ERR_RANGE when no step was timed. */
+bool roofline_svg(const struct history *h, const struct machine_model *model, struct str *out,
+                  struct err *e);
+#endif

@@ -1,0 +1,155 @@
+/* Search spaces for people and for programs. */
+#include "sessions/report/space_report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/host/machine.h"
+
+/* A factored reduction changes the graph that loops are of, so it stays with the layouts. */
+static bool is_loop_line(const char *line)
+{
+    return str_starts(line, "loop ") && !str_starts(line, "loop rfactor");
+}
+
+bool spaces_of(struct arena *a, const struct program *p, int threads, struct spaces *out,
+               struct err *e)
+{
+    const char **settings = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    const char **base = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    struct machine m;
+    machine_read(&m);
+    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m) };
+    int n_settings = 0, n_base = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        if (str_starts(p->steps[i], "set "))
+            settings[n_settings++] = p->steps[i];
+        if (!is_loop_line(p->steps[i]))
+            base[n_base++] = p->steps[i];
+    }
+    *out = (struct spaces){ 0 };
+    if (!layout_space_new(a, p->base->spec, settings, n_settings, NULL, &out->layouts, e) ||
+        !loop_space_new(a, p->base->spec, base, n_base, &o, &out->loops, e))
+        return false;
+    out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor);
+    out->loops_known = loop_point_from_lines(out->loops, p->steps, p->n_steps, &out->point);
+    return true;
+}
+
+/* --- text --- */
+
+static void list_numbers(struct str *out, const int64_t *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        str_printf(out, " %lld", (long long)x[i]);
+}
+
+static void layout_row(struct str *out, const struct spaces *s, int k)
+{
+    const struct layout_knob *x = &s->layouts->knob[k];
+    str_printf(out, "  %-8s %-6s %6lld  ", x->name, x->tensor, (long long)x->extent);
+    if (s->layouts_known)
+        str_printf(out, "%6lld  of", (long long)s->factor[k]);
+    list_numbers(out, x->divisor, x->n_divisors);
+    str_add_char(out, '\n');
+}
+
+static void loop_row(struct str *out, const struct spaces *s, int k)
+{
+    const struct loop_knob *x = &s->loops->knob[k];
+    const int64_t *v = s->point.v[k];
+    str_printf(out, "  %-16s %6.0f  ", x->name, x->size);
+    for (int i = 0; i < x->n_choices; i++)
+        str_printf(out, s->loops_known && v[0] == i ? "%s[%s]" : "%s%s", i ? ", " : "",
+                   x->choice[i]);
+    if (x->parts > 0)
+        str_printf(out, "%lld = %s", (long long)x->extent, x->levels);
+    if (x->parts > 0 && s->loops_known) {
+        str_add(out, ":");
+        list_numbers(out, v, x->parts);
+    }
+    if (x->n_tiles > 0)
+        str_printf(out, " (and tiles up to %lld that do not divide)",
+                   (long long)x->tile[x->n_tiles - 1]);
+    str_add_char(out, '\n');
+}
+
+void spaces_text(struct str *out, const struct spaces *s)
+{
+    str_printf(out, "Layouts: %d factors, %g points\n\n  factor   tensor extent%s\n",
+               s->layouts->n, s->layouts->size, s->layouts_known ? "     now" : "");
+    for (int k = 0; k < s->layouts->n; k++)
+        layout_row(out, s, k);
+    str_printf(out, "\nLoops over the session's layouts: %d knobs, %g points\n\n"
+               "  knob             values\n", s->loops->n, s->loops->size);
+    for (int k = 0; k < s->loops->n; k++)
+        loop_row(out, s, k);
+    str_printf(out, "\nThe session's layouts are %s of the templates, its loops are %s.\n",
+               s->layouts_known ? "a point" : "none",
+               s->loops_known ? "a point, shown above" : "none of these points");
+}
+
+/* --- JSON --- */
+
+static json_t *numbers(const int64_t *x, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(x[i]));
+    return list;
+}
+
+static json_t *layouts_json(const struct spaces *s)
+{
+    json_t *knobs = json_array();
+    for (int k = 0; k < s->layouts->n; k++) {
+        const struct layout_knob *x = &s->layouts->knob[k];
+        json_t *now = s->layouts_known ? json_integer(s->factor[k]) : json_null();
+        json_array_append_new(knobs, json_pack("{s:s, s:s, s:I, s:o, s:o}", "name", x->name,
+                                               "tensor", x->tensor, "extent",
+                                               (json_int_t)x->extent, "divisors",
+                                               numbers(x->divisor, x->n_divisors), "now", now));
+    }
+    return json_pack("{s:f, s:b, s:o}", "size", s->layouts->size, "known", s->layouts_known,
+                     "knobs", knobs);
+}
+
+static json_t *loop_knob_json(const struct spaces *s, int k)
+{
+    const struct loop_knob *x = &s->loops->knob[k];
+    json_t *o = json_pack("{s:s, s:s, s:f}", "name", x->name, "kind", knob_kind_name[x->kind],
+                          "size", x->size);
+    json_t *choices = json_array(), *now = json_null();
+    for (int i = 0; i < x->n_choices; i++)
+        json_array_append_new(choices, json_string(x->choice[i]));
+    if (s->loops_known && x->parts > 0)
+        now = numbers(s->point.v[k], x->parts);
+    else if (s->loops_known)
+        now = json_string(x->choice[s->point.v[k][0]]);
+    if (x->parts > 0) {
+        json_object_set_new(o, "extent", json_integer(x->extent));
+        json_object_set_new(o, "levels", json_string(x->levels));
+        json_object_set_new(o, "tiles", numbers(x->tile, x->n_tiles));
+        json_decref(choices);
+    } else {
+        json_object_set_new(o, "choices", choices);
+    }
+    json_object_set_new(o, "now", now);
+    return o;
+}
+
+void spaces_json(struct str *out, const struct spaces *s, const struct program *p)
+{
+    json_t *knobs = json_array();
+    for (int k = 0; k < s->loops->n; k++)
+        json_array_append_new(knobs, loop_knob_json(s, k));
+    json_t *loops = json_pack("{s:f, s:b, s:o}", "size", s->loops->size, "known", s->loops_known,
+                              "knobs", knobs);
+    json_t *root = json_pack("{s:s, s:s, s:o, s:o}", "operator", p->base->op, "spec",
+                             p->base->spec, "layouts", layouts_json(s), "loops", loops);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    str_printf(out, "%s\n", text);
+    free(text);
+    json_decref(root);
+}

@@ -1,9 +1,0 @@
-/* What the parts of the JSON reports share.  Private to sessions/report_*.c. */
-#ifndef TS_SESSIONS_REPORT_IMPL_H
-#define TS_SESSIONS_REPORT_IMPL_H
-#include <jansson.h>
-#include "profile/measure.h"
-
-/* null when it was not asked for. */
-json_t *report_detail_json(const struct sim_result *s);
-#endif

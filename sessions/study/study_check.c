@@ -1,0 +1,120 @@
+/* What can be known of a study before anything is measured: every text is filled in for every
+ * case, every operator is built and every step applied. */
+#include <string.h>
+#include "sessions/study/study_loader.h"
+
+/* Where an error in a template stands; a filled-in text has columns of its own and is quoted. */
+static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
+                        int c)
+{
+    if (!strchr(scalar->text, '{'))
+        return ydoc_at_text(&l->doc, scalar, l->e);
+    struct err why = *l->e;
+    err_set(l->e, why.code, "%.400s (in case %s: %.200s)", why.text, l->s->cases[c].id, filled);
+    err_fix(l->e, "%s", why.fix);
+    return study_at(l, scalar);
+}
+
+/* The operator, the cache (-2) or step of a cell that is wrong. */
+static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
+                    bool filled)
+{
+    const struct ynode *map = l->variant_at.data[v], *k = l->case_at.data[c], *node;
+    if (bad >= 0 && l->s->variant[v].session)
+        return study_at(l, ymap_get(map, "session"));
+    const struct ynode *own = ymap_get(map, "steps");
+    int n_own = own ? own->n : 0;
+    node = bad >= n_own ? ymap_get(l->doc.root, "steps")->item[bad - n_own]
+         : bad >= 0 ? own->item[bad]
+         : bad == -2 ? (ymap_get(map, "cache") ? ymap_get(map, "cache")
+                        : ymap_get(ymap_get(l->doc.root, "measure"), "cache"))
+         : l->s->variant[v].session ? ymap_get(map, "session")
+         : ymap_get(k, "operator") ? ymap_get(k, "operator") : ymap_get(l->doc.root, "operator");
+    if (!filled)
+        return ydoc_at_text(&l->doc, node, l->e);
+    if (node->line != node->end_line)
+        return study_at(l, node);
+    return at_template(l, node, bad >= 0 ? code->step[bad] : bad == -2 ? code->cache : code->spec,
+                       c);
+}
+
+static bool same_operator(struct study_loader *l, struct arena *pass, int c, int v)
+{
+    const struct program *mine, *of_case;
+    const struct study_variant *var = &l->s->variant[v];
+    const char *spec;
+    struct err e = {0};
+    if (!var->spec || !l->s->cases[c].spec
+        || !study_expand(pass, l->s->cases[c].spec, &l->s->cases[c].params, &spec, &e)
+        || !program_new(pass, spec, &of_case, &e) || !program_new(pass, var->spec, &mine, &e)
+        || streq(mine->base->spec, of_case->base->spec))
+        return true;
+    err_set(l->e, ERR_NAME, "session: its operator is not that of case %s", l->s->cases[c].id);
+    err_fix(l->e, "the session has %.150s, the case %.150s", mine->base->spec, of_case->base->spec);
+    return study_at(l, ymap_get(l->variant_at.data[v], "session"));
+}
+
+static bool check_cache(struct study_loader *l, int c, int v, const struct study_code *code)
+{
+    struct measure_opts ignored = {0};
+    if (!code->cache || study_cache(code->cache, &ignored, l->e))
+        return true;
+    return at_code(l, c, v, -2, code, true);
+}
+
+/* Combination i, or no combination when there is nothing to search. */
+static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v, int64_t i)
+{
+    const struct study_variant *var = &l->s->variant[v];
+    struct study_set more = study_grid_at(pass, &var->search, i);
+    struct study_code code;
+    const struct program *p;
+    int bad;
+    if (!study_code(pass, l->s, c, v, &more, &code, &bad, l->e))
+        return at_code(l, c, v, bad, &code, false);
+    if (!check_cache(l, c, v, &code))
+        return false;
+    return study_program(pass, &code, &p, &bad, l->e) || at_code(l, c, v, bad, &code, true);
+}
+
+/* A search may meet what is not legal, but not only that. */
+static bool check_search(struct study_loader *l, struct arena *pass, int c, int v)
+{
+    int64_t n = study_grid_size(&l->s->variant[v].search);
+    for (int64_t i = 0; i < n && i < 1000; i++) {
+        if (check_cell(l, pass, c, v, i))
+            return true;
+        if (l->e->code == ERR_NAME || l->e->code == ERR_SYNTAX)
+            return false;
+        arena_reset(pass);
+    }
+    return false;
+}
+
+bool study_check_operators(struct study_loader *l)
+{
+    for (int v = 0; v < l->s->n_variants; v++)
+        for (int c = 0; c < l->s->n_cases; c++)
+            if (!l->s->variant[v].spec && !l->s->cases[c].spec) {
+                err_set(l->e, ERR_SYNTAX, "the key \"operator\" is missing");
+                return study_at(l, l->case_at.data[c]);
+            }
+    return true;
+}
+
+bool study_check_cells(struct study_loader *l)
+{
+    struct arena *pass = arena_new();
+    bool ok = true;
+    for (int v = 0; ok && v < l->s->n_variants; v++)
+        for (int c = 0; ok && c < l->s->n_cases; c++) {
+            const struct study_variant *var = &l->s->variant[v];
+            arena_reset(pass);
+            if (var->search.n)
+                ok = c > 0 || check_search(l, pass, c, v);
+            else
+                ok = same_operator(l, pass, c, v) && check_cell(l, pass, c, v, 0);
+        }
+    arena_free(pass);
+    return ok;
+}

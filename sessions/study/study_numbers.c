@@ -1,0 +1,345 @@
+/* YAML -> study: metrics, findings, how to measure. */
+#include <math.h>
+#include <string.h>
+#include "sessions/report/report.h"
+#include "sessions/study/study_loader.h"
+#include "sessions/study/study_tune.h"
+
+const char *const over_name[] = { "geomean", "mean", "min", "max", "all" };
+
+static bool need_one(struct study_loader *l, const struct ynode *map, const char *key,
+                     const char **out)
+{
+    const struct ynode *v;
+    return ymap_need(&l->doc, map, key, &v, l->e)
+        && study_get_text(l, map, key, 1000, false, out);
+}
+
+/* names of cases and variants */
+
+static bool find(struct study_loader *l, const struct ynode *node, const char *what, bool variant,
+                 int *out)
+{
+    VEC(const char *) ids = {0};
+    int n = variant ? l->s->n_variants : l->s->n_cases;
+    for (int i = 0; i < n; i++) {
+        vec_push(&ids, variant ? l->s->variant[i].id : l->s->cases[i].id);
+        if (node->kind == YNODE_SCALAR && streq(ids.data[i], node->text)) {
+            *out = i;
+            vec_free(&ids);
+            return true;
+        }
+    }
+    const char *text = node->kind == YNODE_SCALAR ? node->text : "?";
+    const char *near = str_nearest(text, ids.data, ids.len);
+    err_set(l->e, ERR_NAME, "%s: there is no %s \"%.60s\"", what, variant ? "variant" : "case",
+            text);
+    err_fix(l->e, near ? "did you mean \"%s\"?" : "the first one is \"%s\"",
+            near ? near : ids.data[0]);
+    vec_free(&ids);
+    return study_at(l, node);
+}
+
+/* metrics */
+
+/* paper: {VARIANT: NUMBER, VARIANT: {CASE: NUMBER}} */
+static bool read_paper(struct study_loader *l, const struct ynode *map, struct study_metric *m)
+{
+    const struct ynode *p = ymap_get(map, "paper");
+    int cells = l->s->n_cases * l->s->n_variants, v, c;
+    double *paper = ARENA_ARRAY(l->a, double, cells), number;
+    for (int i = 0; i < cells; i++)
+        paper[i] = NAN;
+    m->paper = paper;
+    m->has_paper = p != NULL;
+    if (!p)
+        return true;
+    if (!ynode_is(&l->doc, p, YNODE_MAP, "paper", l->e))
+        return false;
+    for (int i = 0; i < p->n; i++) {
+        const struct ynode *of = p->item[2 * i + 1];
+        if (!ymap_key_once(&l->doc, p, i, "paper", l->e)
+            || !find(l, p->item[2 * i], "paper", true, &v))
+            return false;
+        if (of->kind != YNODE_MAP && !ynode_double(&l->doc, of, "paper", &number, l->e))
+            return false;
+        for (c = 0; of->kind != YNODE_MAP && c < l->s->n_cases; c++)
+            paper[c * l->s->n_variants + v] = number;
+        for (int k = 0; of->kind == YNODE_MAP && k < of->n; k++) {
+            if (!ymap_key_once(&l->doc, of, k, "paper", l->e)
+                || !find(l, of->item[2 * k], "paper", false, &c)
+                || !ynode_double(&l->doc, of->item[2 * k + 1], "paper", &number, l->e))
+                return false;
+            paper[c * l->s->n_variants + v] = number;
+        }
+    }
+    return true;
+}
+
+/* Timed, but not counted: what was not counted has no members, and is an error of another kind. */
+static const struct measurement timed = {
+    .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1, .tolerance = 1,
+    .latency = { .median_ms = 1, .min_ms = 1, .max_ms = 1, .spread = 1, .runs = 1 },
+    .gflops = 1, .peak_gflops = 1, .peak_fraction = 1,
+    .threads = 1, .build_s = 1, .total_s = 1,
+};
+
+/* The paths of an expression must be there, counted or not; which libraries there are as a
+ * baseline is not known before. */
+static bool check_paths(struct study_loader *l, const char *expr, const struct ynode *node)
+{
+    struct arena *pass = arena_new();
+    struct str json = {0};
+    struct study_code code;
+    struct session *s = NULL;
+    struct err e = {0};
+    double ignored;
+    int bad;
+    struct study_set first = study_grid_at(pass, &l->s->variant[0].search, 0);
+    bool built = study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
+              && session_new(code.spec, &s, &e);
+    if (built) {
+        report_run_json(&json, s, &timed, l->s->meters, NULL, NULL);
+        if (study_is_tuned(l->s))
+            study_tune_example(&json);
+    }
+    bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)
+              && e.code == ERR_NAME && !strstr(expr, "baselines.");
+    if (wrong)
+        *l->e = e;
+    if (built)
+        session_free(s);
+    str_free(&json);
+    arena_free(pass);
+    return wrong ? ydoc_at_text(&l->doc, node, l->e) : true;
+}
+
+static bool get_expr(struct study_loader *l, const struct ynode *map, const char *key,
+                     const char **out)
+{
+    const struct ynode *node = ymap_get(map, key);
+    *out = NULL;
+    if (!study_get_text(l, map, key, 1000, false, out))
+        return false;
+    if (*out && !report_assert_check(*out, l->e))
+        return ydoc_at_text(&l->doc, node, l->e);
+    return !*out || check_paths(l, *out, node);
+}
+
+static bool read_metric(struct study_loader *l, const struct ynode *map, struct study_metric *m)
+{
+    static const char *const keys[] = { "id", "title", "unit", "value", "spread", "base", "paper",
+                                        NULL };
+    const struct ynode *value, *base = ymap_get(map, "base");
+    *m = (struct study_metric){ .unit = "", .base = -1 };
+    if (!ymap_check(&l->doc, map, "a metric", NULL, 0, keys, l->e)
+        || !need_one(l, map, "id", &m->id) || !study_check_id(l, m->id, ymap_get(map, "id"))
+        || !ymap_need(&l->doc, map, "value", &value, l->e))
+        return false;
+    m->title = m->id;
+    return study_get_text(l, map, "title", 200, false, &m->title)
+        && study_get_text(l, map, "unit", 20, false, &m->unit)
+        && get_expr(l, map, "value", &m->value) && get_expr(l, map, "spread", &m->spread)
+        && (!base || find(l, base, "base", true, &m->base)) && read_paper(l, map, m);
+}
+
+static bool read_metrics(struct study_loader *l, const struct ynode *root)
+{
+    const struct ynode *list;
+    if (!study_need_list(l, root, "metrics", &list))
+        return false;
+    struct study_metric *m = ARENA_ARRAY(l->a, struct study_metric, list->n);
+    for (int i = 0; i < list->n; i++) {
+        if (!read_metric(l, list->item[i], &m[i]))
+            return false;
+        for (int k = 0; k < i; k++)
+            if (streq(m[k].id, m[i].id)) {
+                err_set(l->e, ERR_NAME, "there are two metrics \"%s\"", m[i].id);
+                return study_at(l, ymap_get(list->item[i], "id"));
+            }
+    }
+    l->s->metric = m;
+    l->s->n_metrics = list->n;
+    return true;
+}
+
+/* findings */
+
+/* Names and types, on a case whose metrics are all 1. */
+static bool check_each(struct study_loader *l, const struct study_finding *f,
+                       const struct ynode *node)
+{
+    struct str json = {0};
+    bool ignored;
+    double number;
+    study_set_json(&json, &l->s->cases[0].params);
+    json.data[--json.len] = '\0';                        /* the closing brace */
+    for (int v = 0; v < l->s->n_variants; v++) {
+        str_printf(&json, "%s\"%s\": {", json.len > 1 ? ", " : "", l->s->variant[v].id);
+        for (int m = 0; m < l->s->n_metrics; m++)
+            str_printf(&json, "%s\"%s\": 1", m ? ", " : "", l->s->metric[m].id);
+        str_add(&json, "}");
+    }
+    str_add(&json, "}");
+    bool ok = f->over == OVER_ALL
+                  ? report_assert(str_text(&json), f->each, &ignored, NULL, l->e)
+                  : report_number(str_text(&json), f->each, &number, l->e);
+    str_free(&json);
+    return ok || l->e->code == ERR_RANGE || ydoc_at_text(&l->doc, node, l->e);
+}
+
+static bool read_combine(struct study_loader *l, const struct ynode *map, enum over_cases *out)
+{
+    const struct ynode *node = ymap_get(map, "combine");
+    const char *text = "all";
+    if (!study_get_text(l, map, "combine", 20, false, &text))
+        return false;
+    for (int i = 0; i < OVER_COUNT; i++)
+        if (streq(text, over_name[i])) {
+            *out = (enum over_cases)i;
+            return true;
+        }
+    err_set(l->e, ERR_NAME, "combine: there is no \"%s\"", text);
+    err_fix(l->e, "geomean, mean, min, max or all");
+    return study_at(l, node);
+}
+
+/* A parameter that every case has. */
+static bool read_by(struct study_loader *l, const struct ynode *map, struct study_finding *f)
+{
+    if (!study_get_text(l, map, "by", 60, false, &f->by))
+        return false;
+    for (int c = 0; f->by && c < l->s->n_cases; c++)
+        if (!study_param_get(&l->s->cases[c].params, f->by)) {
+            err_set(l->e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
+                    f->by);
+            return study_at(l, ymap_get(map, "by"));
+        }
+    return true;
+}
+
+static bool read_finding(struct study_loader *l, const struct ynode *map, struct study_finding *f)
+{
+    static const char *const keys[] = { "text", "each", "combine", "unit", "paper", "by",
+                                        NULL };
+    const struct ynode *paper = ymap_get(map, "paper");
+    *f = (struct study_finding){ .unit = "", .paper = NAN };
+    if (!ymap_check(&l->doc, map, "a finding", NULL, 0, keys, l->e)
+        || !need_one(l, map, "text", &f->text) || !need_one(l, map, "each", &f->each)
+        || !read_combine(l, map, &f->over)
+        || !study_get_text(l, map, "unit", 20, false, &f->unit)
+        || !read_by(l, map, f)
+        || (paper && !ynode_double(&l->doc, paper, "paper", &f->paper, l->e)))
+        return false;
+    if (paper && (f->over == OVER_ALL || f->paper <= 0)) {
+        err_set(l->e, ERR_TYPE, "paper: %s", f->paper <= 0 ? "a ratio is above 0"
+                                             : "\"all\" makes a truth value, not a number");
+        return study_at(l, paper);
+    }
+    return check_each(l, f, ymap_get(map, "each"));
+}
+
+static bool read_findings(struct study_loader *l, const struct ynode *root)
+{
+    const struct ynode *list = ymap_get(root, "findings");
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "findings", l->e))
+        return false;
+    struct study_finding *f = ARENA_ARRAY(l->a, struct study_finding, list->n + 1);
+    for (int i = 0; i < list->n; i++)
+        if (!read_finding(l, list->item[i], &f[i]))
+            return false;
+    l->s->finding = f;
+    l->s->n_findings = list->n;
+    return true;
+}
+
+/* how to measure */
+
+/* About what the command line takes; 0 is the usual one. */
+struct amount { const char *key; double value, lo, hi; };
+
+static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct ynode *node = ymap_get(map, a[i].key);
+        if (!node || a[i].value == 0 || (a[i].value >= a[i].lo && a[i].value <= a[i].hi))
+            continue;
+        err_set(l->e, ERR_RANGE, "%s: %.40s is out of range", a[i].key, node->text);
+        err_fix(l->e, "%g to %g", a[i].lo, a[i].hi);
+        return study_at(l, node);
+    }
+    return true;
+}
+
+static bool amounts_fit(struct study_loader *l, const struct ynode *map)
+{
+    const struct study *s = l->s;
+    const struct amount a[] = {
+        { "time", s->time_s, 0.001, 600 }, { "search_time", s->search_time_s, 0.001, 600 },
+        { "limit", s->limit_s, 0.01, 86400 }, { "budget", s->budget_s, 1e-9, 1e7 },
+        { "threads", s->threads, 1, 1024 },
+    };
+    return in_range(l, map, a, COUNT_OF(a));
+}
+
+static bool read_measure(struct study_loader *l, const struct ynode *root)
+{
+    static const char *const more[] = { "meters", "cache", "isa", "baselines", NULL };
+    static const struct field fields[] = {
+        { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, time_s), sizeof(double) },
+        { "search_time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, search_time_s),
+          sizeof(double) },
+        { "limit", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, limit_s), sizeof(double) },
+        { "budget", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, budget_s), sizeof(double) },
+        FIELD(INT, study, threads, ZERO_KEPT),
+        FIELD(UINT64, study, seed, ZERO_KEPT),
+    };
+    const struct ynode *map = ymap_get(root, "measure"), *meters;
+    struct study *s = l->s;
+    const char *text = NULL;
+    if (!map)
+        return true;
+    meters = ynode_is(&l->doc, map, YNODE_MAP, "measure", l->e) ? ymap_get(map, "meters") : NULL;
+    if (!ymap_check(&l->doc, map, "measure", fields, COUNT_OF(fields), more, l->e)
+        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), s, l->e) || !amounts_fit(l, map)
+        || !study_get_text(l, map, "cache", 200, false, &s->cache)
+        || !study_get_text(l, map, "isa", 20, false, &s->isa)
+        || !study_get_text(l, map, "meters", 200, false, &text))
+        return false;
+    const char *vendors = NULL;
+    if (!study_get_text(l, map, "baselines", 200, false, &vendors))
+        return false;
+    if (vendors && !vendor_parse(vendors, &s->baselines, l->e))
+        return ydoc_at_text(&l->doc, ymap_get(map, "baselines"), l->e);
+    struct target target;
+    if (s->isa && !target_find(s->isa, &target, l->e))
+        return ydoc_at_text(&l->doc, ymap_get(map, "isa"), l->e);
+    return !text || meters_parse(text, &s->meters, l->e)
+        || ydoc_at_text(&l->doc, meters, l->e);
+}
+
+static bool read_scale(struct study_loader *l, const struct ynode *root)
+{
+    static const struct field fields[] = {
+        FIELD(INT, study_scale, cases, ZERO_KEPT),
+        FIELD(INT, study_scale, search, ZERO_KEPT),
+        FIELD(INT, study_scale, budget, ZERO_KEPT),
+        FIELD(INT, study_scale, seeds, ZERO_KEPT),
+        { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study_scale, time_s), sizeof(double) },
+    };
+    const struct ynode *map = ymap_get(root, "scale");
+    if (!map)
+        return true;
+    if (!ymap_check(&l->doc, map, "scale", fields, COUNT_OF(fields), NULL, l->e)
+        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), &l->s->scale, l->e))
+        return false;
+    return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
+}
+
+bool study_read_numbers(struct study_loader *l, const struct ynode *root)
+{
+    return read_measure(l, root) && read_scale(l, root) && read_metrics(l, root)
+        && read_findings(l, root);
+}

@@ -1,0 +1,134 @@
+/* A part of a study: some of its cases, some of its variants. */
+#include <fnmatch.h>
+#include <string.h>
+#include "kernels/base/vec.h"
+#include "sessions/study/study_impl.h"
+
+struct named { const char *id, *title; };
+
+static bool is_called(const struct named *x, const char *pattern)
+{
+    return fnmatch(pattern, x->id, FNM_CASEFOLD) == 0
+        || fnmatch(pattern, x->title, FNM_CASEFOLD) == 0;
+}
+
+static bool unknown(const struct study *s, const char *what, const struct named *list, int n,
+                    const char *word, struct err *e)
+{
+    VEC(const char *) ids = {0};
+    for (int i = 0; i < n; i++)
+        vec_push(&ids, list[i].id);
+    const char *near = str_nearest(word, ids.data, n);
+    struct str all = {0};
+    for (int i = 0; i < n && i < 12; i++)
+        str_printf(&all, "%s%s", i ? ", " : "", ids.data[i]);
+    if (n > 12)
+        str_printf(&all, ", ... (%d)", n);
+    err_set(e, ERR_NAME, "study %s has no %s \"%.60s\"", s->id, what, word);
+    if (near)
+        err_fix(e, "did you mean \"%s\"?", near);
+    else
+        err_fix(e, "it has %s; * and ? stand for any letters", str_text(&all));
+    str_free(&all);
+    vec_free(&ids);
+    return false;
+}
+
+/* Each word of "A,B*" names at least one of the list. */
+static bool pick(const struct study *s, const char *what, const struct named *list, int n,
+                 const char *names, bool *keep, struct err *e)
+{
+    memset(keep, 0, (size_t)n * sizeof *keep);
+    for (const char *at = names;;) {
+        size_t len = strcspn(at, ",");
+        char *word = arena_printf(s->arena, "%.*s", (int)len, at);
+        bool any = false;
+        for (int i = 0; i < n; i++)
+            if (is_called(&list[i], word))
+                any = keep[i] = true;
+        if (!any)
+            return unknown(s, what, list, n, word, e);
+        if (!at[len])
+            return true;
+        at += len + 1;
+    }
+}
+
+bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e)
+{
+    struct named *list = ARENA_ARRAY(s->arena, struct named, s->n_cases);
+    for (int i = 0; i < s->n_cases; i++)
+        list[i] = (struct named){ s->cases[i].id, s->cases[i].title };
+    return pick(s, "case", list, s->n_cases, names, keep, e);
+}
+
+/* Is one of those that are left out in it, as in "loops.latency / alt.latency"? */
+static bool speaks_of_others(const char *expr, const struct study *s, const bool *keep)
+{
+    for (const char *at = expr; *at;) {
+        size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+        for (int v = 0; n > 0 && at[n] == '.' && v < s->n_variants; v++)
+            if (!keep[v] && strlen(s->variant[v].id) == n
+                && strncmp(s->variant[v].id, at, n) == 0)
+                return true;
+        at += n > 0 ? n : 1;
+    }
+    return false;
+}
+
+static void keep_findings(struct study *s, const bool *keep)
+{
+    struct study_finding *list = ARENA_ARRAY(s->arena, struct study_finding, s->n_findings + 1);
+    int n = 0;
+    for (int i = 0; i < s->n_findings; i++)
+        if (!speaks_of_others(s->finding[i].each, s, keep))
+            list[n++] = s->finding[i];
+    s->finding = list;
+    s->n_findings = n;
+}
+
+/* The paper's numbers are a table of cases by variants. */
+static void keep_columns(struct study *s, const int *now_at, int n)
+{
+    struct study_metric *list = ARENA_ARRAY(s->arena, struct study_metric, s->n_metrics + 1);
+    for (int i = 0; i < s->n_metrics; i++) {
+        list[i] = s->metric[i];
+        list[i].base = list[i].base < 0 ? -1 : now_at[list[i].base];
+        if (!list[i].paper)
+            continue;
+        double *paper = ARENA_ARRAY(s->arena, double, s->n_cases * n);
+        for (int c = 0; c < s->n_cases; c++)
+            for (int v = 0; v < s->n_variants; v++)
+                if (now_at[v] >= 0)
+                    paper[c * n + now_at[v]] = list[i].paper[c * s->n_variants + v];
+        list[i].paper = paper;
+    }
+    s->metric = list;
+}
+
+bool study_pick_variants(struct study *s, const char *names, struct err *e)
+{
+    struct named *list = ARENA_ARRAY(s->arena, struct named, s->n_variants);
+    struct study_variant *kept = ARENA_ARRAY(s->arena, struct study_variant, s->n_variants);
+    bool *keep = ARENA_ARRAY(s->arena, bool, s->n_variants);
+    int *now_at = ARENA_ARRAY(s->arena, int, s->n_variants), n = 0;
+    struct str others = {0};
+    for (int v = 0; v < s->n_variants; v++)
+        list[v] = (struct named){ s->variant[v].id, s->variant[v].title };
+    if (!pick(s, "variant", list, s->n_variants, names, keep, e))
+        return false;
+    for (int v = 0; v < s->n_variants; v++) {
+        now_at[v] = keep[v] ? n : -1;
+        if (keep[v])
+            kept[n++] = s->variant[v];
+        else
+            str_printf(&others, "%s%s", others.len ? ", " : "", s->variant[v].id);
+    }
+    keep_findings(s, keep);
+    keep_columns(s, now_at, n);
+    s->variant = kept;
+    s->n_variants = n;
+    s->left_out = arena_strdup(s->arena, str_text(&others));
+    str_free(&others);
+    return true;
+}

@@ -1,0 +1,124 @@
+/* YAML -> `tune:` of a study, of a variant and of a case. */
+#include <string.h>
+
+#include "explorer/tune/strategy.h"
+#include "sessions/study/study_loader.h"
+#include "sessions/study/study_tune.h"
+
+static bool read_seeds(struct study_loader *l, const struct ynode *map, struct study_tune *t)
+{
+    const struct ynode *list = ymap_get(map, "seeds");
+    int64_t seed;
+    if (!list)
+        return true;
+    if (!ynode_is(&l->doc, list, YNODE_SEQ, "seeds", l->e))
+        return false;
+    if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
+        err_set(l->e, ERR_RANGE, "seeds: %d of them, not 1 to %d", list->n, STUDY_MAX_SEEDS);
+        return study_at(l, list);
+    }
+    for (int i = 0; i < list->n; i++) {
+        if (!ynode_int(&l->doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->e))
+            return false;
+        for (int k = 0; k < i; k++)
+            if (t->seed[k] == (uint64_t)seed) {
+                err_set(l->e, ERR_NAME, "seeds: %lld is there twice", (long long)seed);
+                return study_at(l, list->item[i]);
+            }
+        t->seed[i] = (uint64_t)seed;
+    }
+    t->n_seeds = list->n;
+    return true;
+}
+
+static bool read_int(struct study_loader *l, const struct ynode *map, const char *key, int64_t lo,
+                     int64_t hi, int *out)
+{
+    const struct ynode *node = ymap_get(map, key);
+    int64_t v;
+    if (!node)
+        return true;
+    if (!ynode_int(&l->doc, node, key, lo, hi, &v, l->e))
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+static bool read_strategy(struct study_loader *l, const struct ynode *map, struct study_tune *t)
+{
+    const struct ynode *node = ymap_get(map, "strategy");
+    if (!study_get_text(l, map, "strategy", 40, false, &t->strategy))
+        return false;
+    return !node || strategy_find(t->strategy, l->e) || study_at(l, node);
+}
+
+/* Relative to the study's folder; whether it is there is found out when it is needed. */
+static bool read_weights(struct study_loader *l, const struct ynode *map, struct study_tune *t)
+{
+    const char *text = NULL, *slash = strrchr(l->doc.name, '/');
+    if (!study_get_text(l, map, "weights", 1000, false, &text))
+        return false;
+    if (text && text[0] != '/' && slash)
+        text = arena_printf(l->a, "%.*s/%s", (int)(slash - l->doc.name), l->doc.name, text);
+    t->weights = text ? text : t->weights;
+    return true;
+}
+
+static bool read_keys(struct study_loader *l, const struct ynode *map, const char *what,
+                      const char *const *keys, struct study_tune *t)
+{
+    const struct ynode *loop_only = ymap_get(map, "loop_only"), *cold = ymap_get(map, "cold");
+    return ymap_check(&l->doc, map, what, NULL, 0, keys, l->e)
+        && read_int(l, map, "budget", 1, 10000000, &t->budget)
+        && read_int(l, map, "experts", 0, 64, &t->experts)
+        && read_int(l, map, "levels", 1, 2, &t->levels)
+        && (!loop_only || ynode_bool(&l->doc, loop_only, "loop_only", &t->loop_only, l->e))
+        && (!cold || ynode_bool(&l->doc, cold, "cold", &t->cold, l->e))
+        && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
+}
+
+/* Starts from what `out` already says: the study's, for a variant. */
+bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
+{
+    static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
+                                        "levels", "seeds", "weights", NULL };
+    const struct ynode *t = ymap_get(map, "tune");
+    if (!t)
+        return true;
+    if (!read_keys(l, t, "tune", keys, out))
+        return false;
+    out->on = true;
+    return true;
+}
+
+/* Of a case: what every variant spends on it. */
+bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
+{
+    static const char *const keys[] = { "budget", "seeds", NULL };
+    const struct ynode *t = ymap_get(map, "tune");
+    if (!t)
+        return true;
+    out->on = true;
+    return read_keys(l, t, "tune of a case", keys, out);
+}
+
+bool study_is_tuned(const struct study *s)
+{
+    bool any = false;
+    for (int v = 0; v < s->n_variants; v++)
+        any = any || s->variant[v].tune.on;
+    return any;
+}
+
+struct study_tune study_tune_of(const struct study *s, int c, int v)
+{
+    struct study_tune t = s->variant[v].tune;
+    const struct study_tune *own = &s->cases[c].tune;
+    if (own->budget > 0)
+        t.budget = own->budget;
+    if (own->n_seeds > 0) {
+        t.n_seeds = own->n_seeds;
+        memcpy(t.seed, own->seed, sizeof t.seed);
+    }
+    return t;
+}

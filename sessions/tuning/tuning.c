@@ -1,0 +1,534 @@
+/* A session, its seeds and its records. */
+#include "sessions/tuning/tuning.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/tune/tidy.h"
+#include "kernels/gen/gen.h"
+#include "profile/build/build.h"
+#include "sessions/expert/expert.h"
+#include "sessions/tuning/tuning_impl.h"
+
+/* --- What is asked -------------------------------------------------------------------------- */
+
+/* The steps up to where the session stands. */
+static struct tune_lines session_lines(struct arena *a, const struct session *s)
+{
+    struct history *h = s->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    const char **line = ARENA_ARRAY(a, const char *, at + 1);
+    for (int i = 0; i < at; i++)
+        line[i] = arena_strdup(a, history_state(h, path[i + 1])->step);
+    return (struct tune_lines){ "session", at, line };
+}
+
+static bool add_pin(struct asked *q, const char *text, struct err *e)
+{
+    const struct step *step;
+    if (!step_parse(q->mem, text, &step, e))
+        return false;
+    if (str_starts(step->text, "loop ")) {
+        err_set(e, ERR_STEP, "--pin \"%.100s\": only layout steps can be pinned", text);
+        return err_fix(e, "layout, all-layouts or a layout step");
+    }
+    q->pin[q->n_pins++] = step->text;
+    return true;
+}
+
+static bool has_line(const struct tune_lines *l, const char *line)
+{
+    bool there = false;
+    for (int i = 0; i < l->n; i++)
+        there = there || streq(l->line[i], line);
+    return there;
+}
+
+static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    const struct tune_lines *start = &q->schedule[0];
+    q->fixed = o->loop_only;
+    q->pin = ARENA_ARRAY(q->mem, const char *, o->n_pins * (start->n + 1) + 1);
+    for (int i = 0; i < o->n_pins; i++) {
+        bool all = streq(o->pin[i], "layout");
+        q->fixed = q->fixed || streq(o->pin[i], "all-layouts");
+        for (int k = 0; all && k < start->n; k++)
+            if (!str_starts(start->line[k], "loop "))
+                q->pin[q->n_pins++] = start->line[k];
+        if (!all && !streq(o->pin[i], "all-layouts") && !add_pin(q, o->pin[i], e))
+            return false;
+    }
+    for (int i = 0; q->fixed && i < q->n_pins; i++)
+        if (!has_line(start, q->pin[i])) {
+            err_set(e, ERR_STEP, "the session's layouts stay as they are, and \"%.100s\" is none"
+                    " of its steps", q->pin[i]);
+            return err_fix(e, "apply it to the session first, or pin it without --loop-only and"
+                              " all-layouts");
+        }
+    return true;
+}
+
+static bool has_parallel(const struct expert_schedule *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (str_starts(s->step[i], "loop parallel "))
+            return true;
+    return false;
+}
+
+static struct tune_lines without_parallel(struct arena *a, const struct expert_schedule *s)
+{
+    struct tune_lines l = { "expert", 0, NULL };
+    const char **line = ARENA_ARRAY(a, const char *, s->n + 1);
+    for (int i = 0; i < s->n; i++)
+        if (!str_starts(s->step[i], "loop parallel "))
+            line[l.n++] = s->step[i];
+    l.line = line;
+    return l;
+}
+
+/* A small operator is done before its threads have begun: where experts would use threads, every
+ * second seed is one of their schedules without, the best first. */
+static void take_experts(struct asked *q, const struct expert_schedule *list, int n, int most)
+{
+    for (int i = 0; i < n && q->n_schedules <= most; i++) {
+        struct tune_lines as_is = { "expert", list[i].n, list[i].step };
+        q->schedule[q->n_schedules++] = as_is;
+        if (has_parallel(&list[i]) && q->n_schedules <= most)
+            q->schedule[q->n_schedules++] = without_parallel(q->mem, &list[i]);
+    }
+}
+
+/* No expert for this operator is no error: then there is one seed less. */
+static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct experts all;
+    struct expert_schedule list[TUNING_MOST_EXPERTS];
+    int most = o->experts > 0 ? o->experts : o->experts < 0 ? 0 : TUNING_EXPERTS, n = 0;
+    if (most > TUNING_MOST_EXPERTS)
+        most = TUNING_MOST_EXPERTS;
+    if (most == 0)
+        return true;
+    if (!experts_read(q->mem, &all, e))
+        return false;
+    struct err none;
+    if (!expert_schedules(q->mem, &all, q->spec, q->isa, q->threads, most, list, &n, &none))
+        return true;
+    take_experts(q, list, n, most);
+    return true;
+}
+
+static json_t *lines_json(const char *const *line, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_string(line[i]));
+    return list;
+}
+
+/* The compiler that is asked for makes the same steps another kernel, and so do its flags. */
+static const char *compiler_text(struct asked *q, const struct tuning_opts *o)
+{
+    const char *flags = getenv("TILESCOPE_CFLAGS");
+    struct compiler cc;
+    struct err none;                             /* a lack of one is told where it is needed */
+    if (!compiler_find(o->measure.compiler, &cc, &none))
+        return "";
+    return arena_printf(q->mem, "%s%s%s", cc.version, flags && *flags ? " " : "",
+                        flags ? flags : "");
+}
+
+/* What makes two runs of a task the same question, but for seed, strategy and budget. */
+static const char *options_text(struct asked *q, const struct tuning_opts *o)
+{
+    json_t *j = json_pack("{s:o, s:o, s:b, s:i, s:i, s:s}",
+                          "start", lines_json(q->schedule[0].line, q->schedule[0].n),
+                          "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
+                          "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
+                          "compiler", compiler_text(q, o));
+    if (o->cold)
+        json_object_set_new(j, "cold", json_true());
+    if (o->weights)
+        json_object_set_new(j, "weights", json_sprintf("%016llx", (unsigned long long)
+                            hash_bytes(o->weights, o->weights_bytes, 0)));
+    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *copy = arena_strdup(q->mem, text);
+    free(text);
+    json_decref(j);
+    return copy;
+}
+
+static bool ask(struct asked *q, const struct session *s, const struct tuning_opts *o,
+                struct err *e)
+{
+    struct target target = target_host();
+    if (o->measure.isa && !target_find(o->measure.isa, &target, e))
+        return false;
+    q->spec = arena_strdup(q->mem, history_spec(s->history));
+    q->isa = arena_strdup(q->mem, target.isa);
+    q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
+    q->schedule[q->n_schedules++] = session_lines(q->mem, s);
+    if (!read_pins(q, o, e) || !add_experts(q, o, e))
+        return false;
+    q->options = options_text(q, o);
+    return true;
+}
+
+/* --- Which run ------------------------------------------------------------------------------ */
+
+static bool matches(const struct asked *q, const struct tuning_opts *o,
+                    const struct record_run *run)
+{
+    return streq(run->options, q->options) && (!o->seed_given || run->seed == o->seed) &&
+           (!o->strategy || streq(run->strategy, o->strategy));
+}
+
+/* Are its records still there?  Pruning leaves the fastest of a run, and that answers nothing. */
+static bool is_whole(struct asked *q, const struct record_run *run, struct err *e, bool *out)
+{
+    struct record_filter f = { .run = run->id };
+    const struct record *rec;
+    int n, last = 0, trials = 0;
+    bool final = false, right = false;
+    if (!records_list(q->records, &f, q->mem, &rec, &n, e))
+        return false;
+    for (int i = 0; i < n; i++) {
+        bool trial = !streq(rec[i].strategy, "final");
+        final = final || !trial;
+        right = right || rec[i].outcome == OUTCOME_OK;
+        trials += trial && rec[i].trial != last;         /* they come in the order of trials */
+        last = trial ? rec[i].trial : last;
+    }
+    *out = trials > 0 && last == trials && (final || !right);
+    return true;
+}
+
+/* The latest run that answers (finished), and the latest that can go on; NULL: none. */
+static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct record_filter f = { .spec = q->spec, .isa = q->isa, .threads = q->threads };
+    const struct record_run *run;
+    int n, budget = o->budget > 0 ? o->budget : TUNING_BUDGET;
+    if (!records_runs(q->records, &f, q->mem, &run, &n, e))
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!matches(q, o, &run[i]))
+            continue;
+        bool enough = o->study ? run[i].budget == budget : run[i].budget >= budget;
+        if (run[i].state == RUN_FINISHED && enough && !q->finished) {
+            bool whole;
+            if (!is_whole(q, &run[i], e, &whole))
+                return false;
+            q->finished = whole ? &run[i] : NULL;
+        }
+        if (run[i].state != RUN_STOPPED && run[i].state != RUN_KILLED)
+            continue;
+        if (o->budget > 0 && run[i].budget != o->budget)
+            q->other_budget = q->other_budget ? q->other_budget : &run[i];
+        else if (!q->stopped)
+            q->stopped = &run[i];
+    }
+    return true;
+}
+
+/* What a search does depends on its budget from the first trial on. */
+static bool refuse_budget(const struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    long long had = q->other_budget->budget;
+    err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
+    return err_fix(e, "--resume --budget %lld goes on with it; without --resume a new run starts",
+                   had);
+}
+
+/* The records get a new run with its first measurement: what is refused before leaves none. */
+static bool begin_run(struct asked *q, struct err *e)
+{
+    return q->t->run[0] || records_run_start(q->records, &q->fresh, q->t->run, e);
+}
+
+static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opts *o,
+                      struct err *e)
+{
+    const struct record_run *old = o->resume ? q->stopped : NULL;
+    t->strategy = old ? old->strategy : o->strategy ? o->strategy : tune_default_strategy();
+    t->seed = old ? old->seed : o->seed_given ? o->seed : 1;
+    t->budget = old ? (int)old->budget : o->budget > 0 ? o->budget : TUNING_BUDGET;
+    t->resumed = -1;
+    if (!strategy_find(t->strategy, e))
+        return false;
+    if (o->resume && !o->study && !old && q->other_budget)
+        return refuse_budget(q, o, e);
+    if (!old) {
+        struct record_run fresh = {
+            .spec = q->spec, .isa = q->isa, .threads = q->threads, .strategy = t->strategy,
+            .options = q->options, .seed = t->seed, .budget = t->budget,
+        };
+        t->could_resume = q->stopped ? q->stopped->id : NULL;
+        q->fresh = fresh;
+        return true;
+    }
+    memcpy(t->run, old->id, RUN_ID);
+    struct record_filter f = { .run = t->run };
+    if (!records_run_resume(q->records, t->run, e) ||
+        !records_list(q->records, &f, q->mem, &q->known, &q->n_known, e))
+        return false;
+    t->resumed = q->n_known;
+    q->known_hash = ARENA_ARRAY(q->mem, uint64_t, q->n_known + 1);
+    for (int i = 0; i < q->n_known; i++)
+        q->known_hash[i] = hash_text(q->known[i].steps);
+    return true;
+}
+
+/* --- While it runs -------------------------------------------------------------------------- */
+
+static void write_down(void *ctx, const struct tune_candidate *c)
+{
+    struct asked *q = ctx;
+    struct record rec;
+    struct err e;
+    if (c->replayed || q->lost)
+        return;
+    record_of_candidate(q->scratch, &rec, c);
+    bool begun = begin_run(q, &e);
+    rec.run = q->t->run;
+    rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
+    rec.seed = q->data_seed;
+    if (!begun || !records_add(q->records, &rec, &e)) {
+        q->lost = true;
+        q->why_lost = e;
+        atomic_store(&q->cancel->raised, 1);
+    }
+    arena_reset(q->scratch);
+}
+
+static bool known(void *ctx, struct tune_candidate *c)
+{
+    struct asked *q = ctx;
+    const char *steps = records_steps(q->scratch, c->line, c->n_lines);
+    uint64_t hash = hash_text(steps);
+    for (int i = 0; i < q->n_known; i++) {
+        const struct record *r = &q->known[i];
+        if (q->known_hash[i] != hash || !streq(r->steps, steps) || r->trial > q->t->budget)
+            continue;
+        c->outcome = r->outcome;
+        c->ms = r->runs > 0 ? r->min_ms : INFINITY;
+        c->spread = r->spread;
+        c->reason = r->reason ? r->reason : "";
+        c->compile_s = r->compile_s;
+        c->measure_s = r->measure_s;
+        arena_reset(q->scratch);
+        return true;
+    }
+    arena_reset(q->scratch);
+    return false;
+}
+
+static void show(void *ctx, const struct tune_view *v)
+{
+    struct asked *q = ctx;
+    if (q->view && q->view->view)
+        q->view->view(q->view->ctx, v);
+}
+
+/* --- Its end -------------------------------------------------------------------------------- */
+
+/* The winner's own measurement, behind the trials: what a finished task is answered with. */
+static bool record_winner(struct tuning *t, struct asked *q, struct err *e)
+{
+    struct record rec;
+    if (!t->measured)
+        return true;
+    record_of_measurement(&rec, &t->m);
+    rec.run = t->run;
+    rec.trial = t->budget + 1;
+    rec.strategy = "final";
+    rec.steps = records_steps(q->mem, t->line, t->n_lines);
+    rec.seed = q->data_seed;
+    return records_add(q->records, &rec, e);
+}
+
+static double speedup_of(const struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    const struct tune_finalist *f = r->finalist;
+    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++)
+        if (f[i].c == r->best && f[i].compared.ratio.ratio > 0)
+            return 1 / f[i].compared.ratio.ratio;
+    return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+}
+
+static const struct measurement *in_final(const struct tune_result *r,
+                                          const struct tune_candidate *c)
+{
+    for (int i = 0; r->compared && i < r->n_finalists; i++)
+        if (r->finalist[i].c == c && r->finalist[i].compared.m.outcome == OUTCOME_OK)
+            return &r->finalist[i].compared.m;
+    return NULL;
+}
+
+static void take_result(struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    t->end = r->end;
+    t->note = r->note;
+    t->trials = r->view->n_trials;
+    t->replayed = r->view->replayed;
+    t->start_ms = r->start ? r->start->ms : INFINITY;
+    t->is_start = r->best && r->best == r->start;
+    t->n_lines = r->n_lines;
+    t->line = r->line;
+    t->measured = r->measured && r->m.outcome == OUTCOME_OK;
+    t->m = r->m;
+    if (t->measured) {
+        t->gflops = r->m.gflops;
+        t->spread = r->m.latency.spread;
+    }
+    t->ledger = r->ledger;
+    t->final_start = r->start ? in_final(r, r->start) : NULL;
+    t->final_best = r->best ? in_final(r, r->best) : NULL;
+    t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    t->speedup = speedup_of(t);
+    memcpy(t->failed, r->view->failed, sizeof t->failed);
+}
+
+static bool end_run(struct tuning *t, struct asked *q, struct err *e)
+{
+    bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
+    bool whole = done && (!t->result->best || t->measured);
+    return begin_run(q, e) && (!whole || record_winner(t, q, e)) &&
+           records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
+}
+
+static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o, struct err *e)
+{
+    struct tune_opts to = {
+        .kernels = {
+            .spec = q->spec, .n_seeds = q->n_schedules, .schedule = q->schedule,
+            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed,
+            .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
+        },
+        .budget = t->budget, .seed = t->seed, .strategy = t->strategy, .time_s = o->time_s,
+        .cold = o->cold, .ledger = !o->study, .baselines = o->baselines, .weights = o->weights,
+        .weights_bytes = o->weights_bytes,
+    };
+    struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
+    to.ledger = to.ledger && !o->no_ledger;
+    bool ok = tune_run(&to, &sink, q->cancel, &t->result, e);
+    if (!ok || q->lost) {
+        struct err ignored;
+        if (t->run[0])
+            records_run_end(q->records, t->run, RUN_STOPPED, &ignored);
+        if (q->lost)
+            *e = q->why_lost;
+        return false;
+    }
+    take_result(t);
+    return end_run(t, q, e);
+}
+
+/* Did the session itself win? */
+static bool won_by_session(const struct tuning *t, struct asked *q)
+{
+    const char *const *line;
+    struct err none;
+    int n;
+    return tidy_lines(q->mem, q->spec, q->schedule[0].line, q->schedule[0].n, &line, &n, &none) &&
+           streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
+}
+
+/* A finished run: its winner, what the session was then, and how many failed. */
+static bool answer(struct tuning *t, struct asked *q, struct err *e)
+{
+    const struct record_run *run = q->finished;
+    struct record_filter f = { .run = run->id };
+    const struct record *rec;
+    int n;
+    if (!records_list(q->records, &f, t->mem, &rec, &n, e))
+        return false;
+    t->answered = true;
+    t->answered_date = arena_strdup(t->mem, run->ended);
+    t->resumed = -1;
+    memcpy(t->run, run->id, RUN_ID);
+    t->strategy = arena_strdup(t->mem, run->strategy);
+    t->seed = run->seed;
+    t->budget = (int)run->budget;
+    t->end = SEARCH_BUDGET;
+    for (int i = 0; i < n; i++) {
+        const struct record *r = &rec[i];
+        if (streq(r->strategy, "final")) {
+            t->line = records_lines(t->mem, r->steps, &t->n_lines);
+            t->best_ms = r->min_ms;
+            t->gflops = r->gflops;
+            t->spread = r->spread;
+            continue;
+        }
+        t->trials++;
+        if (r->outcome != OUTCOME_OK)
+            t->failed[r->outcome]++;
+        else if (r->trial == 1)
+            t->start_ms = r->min_ms;
+    }
+    t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
+    t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    return true;
+}
+
+bool tuning_run(const struct session *s, const struct tuning_opts *o,
+                const struct search_sink *view, struct cancel *cancel, struct tuning **out,
+                struct err *e)
+{
+    struct tuning *t = xcalloc(1, sizeof *t);
+    struct asked q = { .t = t, .view = view, .cancel = cancel, .data_seed = o->measure.seed };
+    q.mem = t->mem = arena_new();
+    q.scratch = arena_new();
+    t->note = "";
+    t->start_ms = t->best_ms = INFINITY;
+    t->spread = NAN;
+    bool ok = ask(&q, s, o, e) && records_open(o->records, &q.records, e);
+    if (ok) {
+        t->spec = q.spec;
+        t->isa = q.isa;
+        t->threads = q.threads;
+        t->records_file = arena_strdup(t->mem, records_file(q.records));
+        ok = find_runs(&q, o, e);
+    }
+    if (ok && q.finished && !o->fresh && (o->study || !(o->resume && q.stopped)))
+        ok = answer(t, &q, e);
+    else if (ok)
+        ok = start_run(t, &q, o, e) && tune(t, &q, o, e);
+    records_close(q.records);
+    arena_free(q.scratch);
+    if (ok)
+        *out = t;
+    else
+        tuning_free(t);
+    return ok;
+}
+
+bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
+                    struct tuning_stopped *out)
+{
+    struct asked q = { .mem = arena_new() };
+    struct err ignored;
+    bool found = ask(&q, s, o, &ignored) && records_open_reading(o->records, &q.records, &ignored)
+              && find_runs(&q, o, &ignored) && q.stopped;
+    if (found)
+        *out = (struct tuning_stopped){
+            (int)q.stopped->n_records, (int)q.stopped->budget, q.stopped->best_ms,
+        };
+    records_close(q.records);
+    arena_free(q.mem);
+    return found;
+}
+
+void tuning_free(struct tuning *t)
+{
+    if (!t)
+        return;
+    tune_free(t->result);
+    arena_free(t->mem);
+    free(t);
+}
