@@ -1,6 +1,6 @@
 #include <signal.h>
 
-#include "profile/measure/measure.h"
+#include "profile/child/runner.h"
 
 int main(int argc, char **argv)
 {

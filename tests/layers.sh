@@ -18,7 +18,7 @@ sources() { find app sessions explorer profile kernels -name '*.[ch]' -o -name '
 
 # "FILE IMPORTED" for every import of a file of ours.
 imports() {
-    sources | xargs awk '/^#[ ]*include[ ]+"/ { split($0, quoted, "\""); print FILENAME, quoted[2] }'
+    sources | xargs awk -F'"' '/^#[ ]*include[ ]+"/ { print FILENAME, $2 }'
 }
 
 # Every import that goes up or sideways.  kernels/program and kernels/gen do not see each other.

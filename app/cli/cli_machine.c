@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/build/build.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/report.h"
 

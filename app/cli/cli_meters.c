@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/counters/eventset.h"
+#include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 
 static void add_meters(struct str *out, const struct cli *c, const struct meter_info *meter, int n)

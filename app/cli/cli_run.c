@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/base/file.h"
+#include "profile/measure/meters.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/report.h"
 

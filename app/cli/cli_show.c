@@ -11,6 +11,7 @@
 #include "app/views/roofline_plot.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
+#include "profile/measure/program_text.h"
 #include "sessions/export/export.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/space_report.h"
@@ -66,12 +67,12 @@ static bool show_layout(const struct cli *c, struct opened *o, struct str *out, 
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     (void)c;
-    return program_c_text(current(o), out, e);
+    return program_text_c(current(o), out, e);
 }
 
 static bool show_asm(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    return program_asm_text(current(o), args_value(c->args, OPT_COMPILER), c->cancel, out, e);
+    return program_text_asm(current(o), args_value(c->args, OPT_COMPILER), c->cancel, out, e);
 }
 
 static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, struct err *e)

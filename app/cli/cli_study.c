@@ -6,6 +6,7 @@
 #include "app/cli/cli.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/measure/meters.h"
 #include "sessions/study/study.h"
 #include "sessions/study/study_tune.h"
 

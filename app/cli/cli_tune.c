@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "app/cli/cli.h"
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 #include "profile/host/machine.h"

@@ -6,7 +6,7 @@
 #include "app/views/help.h"
 #include "app/model/model.h"
 #include "app/views/view.h"
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "sessions/expert/expert.h"
 
 #define FILES_MAX 200

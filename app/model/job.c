@@ -9,6 +9,9 @@
 #include <unistd.h>
 #include "app/model/tune_board.h"
 #include "kernels/base/vec.h"
+#include "profile/build/build.h"
+#include "profile/measure/meters.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 
 #define MACHINE_S 3.0                    /* of sampling for the machine model */
@@ -170,9 +173,9 @@ void job_run(struct job *j, struct cancel *c, const struct progress *pr)
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)
-        j->ok = program_c_text(p, &j->text, &j->e);
+        j->ok = program_text_c(p, &j->text, &j->e);
     else if (j->ok)
-        j->ok = program_asm_text(p, NULL, c, &j->text, &j->e);
+        j->ok = program_text_asm(p, NULL, c, &j->text, &j->e);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

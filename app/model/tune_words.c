@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 
 #define MOST_TRIALS 10000000
 #define MOST_SECONDS 10000000

@@ -5,9 +5,10 @@
 #include "app/model/appcmd.h"
 #include "app/ui/key.h"
 #include "explorer/history/command.h"
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "kernels/ops/graph.h"
 #include "profile/measure/measure.h"
+#include "profile/measure/meters.h"
 #include "sessions/expert/expert.h"
 
 enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };

@@ -8,13 +8,10 @@
 
 enum { EMPTY_ROUNDS = 3 };                       /* without a new point: the space is exhausted */
 
-bool search_new(const struct tune_problem *p, const struct search_opts *o,
-                const struct tune_seed *seed, int n_seeds, const struct search_sink *sink,
-                const struct cancel *cancel, struct search **out, struct err *e)
+struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
+                          const struct tune_seed *seed, int n_seeds,
+                          const struct search_sink *sink, const struct cancel *cancel)
 {
-    const struct strategy *strategy = strategy_find(o->strategy, e);
-    if (!strategy)
-        return false;
     struct search *s = xcalloc(1, sizeof *s);
     s->p = p;
     s->o = *o;
@@ -26,10 +23,10 @@ bool search_new(const struct tune_problem *p, const struct search_opts *o,
     if (sink)
         s->sink = *sink;
     s->cancel = cancel;
-    s->strategy = strategy;
+    s->strategy = o->strategy;
     s->rng = rng_seed(o->seed);
     s->plan = plan_of(o->budget, p->n_actions == 0);
-    if (strategy->ordered && p->n_actions > 0)
+    if (o->strategy->ordered && p->n_actions > 0)
         s->plan = (struct plan){ o->budget, o->budget, 0 };
     s->seed = seed;
     s->n_seeds = n_seeds;
@@ -42,9 +39,8 @@ bool search_new(const struct tune_problem *p, const struct search_opts *o,
     s->n_seed_arms = s->arm.len;
     for (int i = 0; i < s->arm_view.len; i++)
         s->arm_view.data[i].seed = true;
-    s->state = strategy->open(s);
-    *out = s;
-    return true;
+    s->state = s->strategy->open(s);
+    return s;
 }
 
 void search_free(struct search *s)

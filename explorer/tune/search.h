@@ -9,6 +9,7 @@
  * again.  Cancelling at any point keeps everything. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
 #define TS_EXPLORER_TUNE_SEARCH_H
+#include "explorer/tune/strategy.h"
 #include "explorer/tune/view.h"
 #include "kernels/base/str.h"
 
@@ -21,7 +22,7 @@ struct tune_seed {
 struct search_opts {
     int budget;                          /* >= 1 */
     uint64_t seed;
-    const char *strategy;                /* a name of strategy_find */
+    const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* stop looking after that; 0: never */
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
     bool cold;                           /* the usual layout and loops are not tried first */
@@ -45,10 +46,9 @@ struct search_sink {
 enum search_end { SEARCH_BUDGET, SEARCH_EXHAUSTED, SEARCH_TIME, SEARCH_CANCELLED, SEARCH_FAILED };
 
 struct search;
-/* ERR_NAME: no such strategy. */
-bool search_new(const struct tune_problem *p, const struct search_opts *o,
-                const struct tune_seed *seed, int n_seeds, const struct search_sink *sink,
-                const struct cancel *cancel, struct search **out, struct err *e);
+struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
+                          const struct tune_seed *seed, int n_seeds,
+                          const struct search_sink *sink, const struct cancel *cancel);
 void search_free(struct search *s);
 /* Until the budget, the time or the space is spent, or a cancel.  SEARCH_FAILED: the environment
  * lacks something, *e says what; what was measured by then is still there. */

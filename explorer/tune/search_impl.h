@@ -2,7 +2,6 @@
 #ifndef TS_EXPLORER_TUNE_SEARCH_IMPL_H
 #define TS_EXPLORER_TUNE_SEARCH_IMPL_H
 #include "explorer/tune/search.h"
-#include "explorer/tune/strategy.h"
 #include "explorer/tune/text_set.h"
 #include "kernels/base/vec.h"
 

@@ -25,16 +25,4 @@ struct strategy {
     void (*told)(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n);
     void (*stats)(void *state, struct tune_agents *out);     /* may be NULL */
 };
-
-int strategy_count(void);
-const struct strategy *strategy_get(int i);
-/* ERR_NAME suggests the nearest. */
-const struct strategy *strategy_find(const char *name, struct err *e);
-
-extern const struct strategy strategy_ppo, strategy_evo, strategy_sa, strategy_q,
-    strategy_random, strategy_exhaustive;
-/* For those that have no better idea: uniform layouts, and nothing learnt from them. */
-bool strategy_random_layout(struct search *s, void *state, int64_t *factor);
-void strategy_forget_layout(struct search *s, void *state, const int64_t *factor, double reward,
-                            bool measured);
 #endif

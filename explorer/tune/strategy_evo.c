@@ -1,5 +1,6 @@
 /* Regularised evolution (SPEC G.3): binary tournaments, uniform crossover at rate 0.2, at least one
  * mutation; parents are the 100 most recent of an arm, so that age, not rank, removes them. */
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
 #define CROSSOVER 0.2

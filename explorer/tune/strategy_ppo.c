@@ -12,6 +12,7 @@
  * it is not clipped: the same moves are best.  A move has the rewards of its own step and of those
  * after it in its walk.  Coming back to a point that is known is as bad as making it slower by the
  * reference, l_ref. */
+#include "explorer/tune/strategies.h"
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
 

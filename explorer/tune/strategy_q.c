@@ -1,6 +1,7 @@
 /* FlexTensor's Q-walk (SPEC E.3): from a measured point, every knob goes one step in the direction
  * that its network thinks best; what those points turn out to be is what the networks learn from.
  * Layouts are drawn at random, since FlexTensor has none. */
+#include "explorer/tune/strategies.h"
 #include "explorer/agent/qwalk.h"
 #include "explorer/tune/search_impl.h"
 

@@ -2,6 +2,7 @@
  * point is accepted with probability exp(-D / T), D the relative change of the latency.  T falls
  * from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of where the walk stands, the
  * 8 that are measured are offered to it one after the other. */
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0                     /* at most; less for small budgets */
@@ -219,17 +220,20 @@ static void search_fastest(struct tune_result *r)
 static bool run(struct tune_result *r, const struct tune_opts *o, const struct search_sink *sink,
                 const struct cancel *cancel, struct err *e)
 {
+    const struct strategy *strategy
+        = strategy_find(o->strategy ? o->strategy : tune_default_strategy(), e);
+    if (!strategy)
+        return false;
     struct search_opts so = {
         .budget = o->budget, .seed = o->seed, .time_s = o->time_s, .rounds = o->rounds,
         .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
-        .strategy = o->strategy ? o->strategy : tune_default_strategy(),
+        .strategy = strategy,
     };
     int n;
     const struct tune_seed *seed = kernels_seeds(r->kernels, &n);
     r->layouts = kernels_layouts(r->kernels);
-    if (!search_new(kernels_problem(r->kernels), &so, seed, n, sink, cancel, &r->search, e))
-        return false;
+    r->search = search_new(kernels_problem(r->kernels), &so, seed, n, sink, cancel);
     r->end = search_run(r->search, e);
     r->view = search_view(r->search);
     if (r->end == SEARCH_FAILED)

@@ -5,7 +5,7 @@
  * copy of a statement then only moves the known terms into the rest; nothing is rebuilt or
  * simplified.  Only terms that are not linear in a known variable (a div or mod that a layout
  * left behind) go through substitution. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
 #define N_BUCKETS 256

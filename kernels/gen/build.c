@@ -5,7 +5,7 @@
  * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane
  * is cut further, in halves, until it no longer does; at one lane it is plain scalar code.  So
  * every statement is right, and fast where it can be. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #define N_SITES 256
 

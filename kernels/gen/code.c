@@ -1,5 +1,5 @@
 /* Building and walking code. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  *
  * Compilers do the same (store forwarding, dead stores); doing it in the text keeps the trace
  * honest. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #define N_BUCKETS 256
 

@@ -1,5 +1,5 @@
 /* Drops what is computed into registers and local buffers that nobody reads. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 struct dead { struct unit *u; bool *reg_read, *buffer_read; };
 

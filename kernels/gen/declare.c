@@ -1,6 +1,6 @@
 /* Where registers are declared: by the statement that first sets them, when it stands in the
  * block that holds every other use; else at the top of the scope they live in. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 /* Where a register is used: the innermost block that holds every use, and its first use. */
 struct home { const struct block *block; const struct code *first; bool defines; };

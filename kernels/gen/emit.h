@@ -2,7 +2,7 @@
  * unit turns out to need.  Private to gen/. */
 #ifndef TS_GEN_EMIT_H
 #define TS_GEN_EMIT_H
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {

@@ -1,5 +1,5 @@
 /* The pipeline from a lowered program to text. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {

@@ -12,7 +12,7 @@
  *
  * Innermost loops also read once, before the loop, what they would read again in every
  * iteration. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #define MAX_KEPT 32                       /* places per loop */
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
-#include "kernels/gen/code.h"
 
 #define N_BUCKETS 512
 

@@ -2,7 +2,9 @@
  * generated helpers, each free again after the scope that claimed it. */
 #ifndef TS_GEN_NAMES_H
 #define TS_GEN_NAMES_H
-#include "kernels/ir/expr.h"
+#include "kernels/ir/val.h"
+
+#define GEN_MAX_LANES 64                  /* of the vectors that have names */
 
 struct names *names_new(struct arena *a);
 void names_free(struct names *n);

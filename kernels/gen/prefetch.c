@@ -13,7 +13,7 @@
  *                                                      i - i % g has it:  + (d - s) * (i % g)
  *
  * Hints are free to be wrong: behind the last iteration they name what lies behind the data. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Local buffers become named registers where every access to them is at a place that is known
  * when the code is written.  The accesses must fall into disjoint pieces: a vector of lanes,
  * or a single float; single floats inside a vector piece are lanes of it. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #define MAX_PIECES 256
 

@@ -8,7 +8,7 @@
  * merge the two loads again, and then spill accumulators to keep the value: 0.78 of the speed.
  * So the second load goes through a copy of the pointer that they cannot see through
  * (CODE_AGAIN). */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 #include <limits.h>
 

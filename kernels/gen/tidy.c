@@ -1,7 +1,7 @@
 /* Conditions move out of the loops that do not change them:
  *     for (k) if (c && d(k)) S   ==>   if (c) for (k) if (d(k)) S       when c does not use k
  * so that a guard of padding is tested once, and the loops inside stay straight. */
-#include "kernels/gen/code.h"
+#include "kernels/gen/gen_impl.h"
 
 static struct code *branch_of(struct unit *u, const struct expr *cond, struct code *c)
 {

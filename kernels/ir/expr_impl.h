@@ -4,7 +4,6 @@
 #ifndef TS_IR_EXPR_IMPL_H
 #define TS_IR_EXPR_IMPL_H
 #include "kernels/ir/expr.h"
-#include "kernels/ir/simplify.h"
 
 #define MAX_RULES 64
 

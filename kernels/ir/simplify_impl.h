@@ -2,6 +2,7 @@
 #ifndef TS_IR_SIMPLIFY_IMPL_H
 #define TS_IR_SIMPLIFY_IMPL_H
 #include "kernels/ir/linear.h"
+#include "kernels/ir/simplify.h"
 
 /* What a rule looks at: e = a kind b with simplified operands, in the view that suits its kind. */
 struct redex {

@@ -1,6 +1,6 @@
 /* When may one node be computed inside a loop of another? (compute_at; fusion-conflict rule of SPEC
  * B, Fig. 6 and 7.) */
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * iteration is inside, and the tail, each with a stage whose extents are exact.  So no condition is
  * left in either. */
 #include "kernels/nest/lower.h"
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #include <string.h>
 

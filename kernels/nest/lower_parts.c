@@ -1,7 +1,7 @@
 /* The pieces of the lowering pass that know about buffers and accesses: which tensors are
  * parameters, the rewritten body of a node, and the tiles of producers computed at a loop of their
  * consumer. */
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #include <ctype.h>
 #include <string.h>

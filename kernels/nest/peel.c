@@ -5,7 +5,7 @@
  * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
  *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c)
  * + 1  when c < 0 */
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 #include "kernels/ir/simplify.h"
 
 #define MAX_CONDS 32

@@ -5,7 +5,7 @@
  * limit is dropped full <= v < some = (E-1-k)/c + 1  partly inside: when this is one iteration, v
  * becomes that constant and the limit an exact extent of the loops inside; else the limit stays, as
  * a condition some <= v                         never inside: not emitted */
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #include <string.h>
 

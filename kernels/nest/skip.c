@@ -21,7 +21,7 @@
  *   unroll   the same where conditions are not so simple: written out, each tap and each element of
  *            the tile is a number, and the test disappears
  */
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
 

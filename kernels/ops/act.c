@@ -108,7 +108,7 @@ int act_node(struct graph *g, int x, enum act act, const char *out)
     struct node n = { .op = f->op, .elementwise = true, .data_in = x,
                       .params.function = act_words[act] };
     node_spatial(g, &n, tensor_like(g, x, out ? out : f->out));
-    n.body = f->apply(exprs_arena(g->pool), load_at(g, x, n.spatial));
+    n.body = f->apply(exprs_arena(g->pool), graph_load_at(g, x, n.spatial));
     graph_add_node(g, &n);
     return n.out;
 }

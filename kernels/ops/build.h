@@ -12,20 +12,6 @@ extern const struct op_family c2d_family, gmm_family, c1d_family, c3d_family, gr
 /* The graph that statements make (compose.c). */
 bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e);
 
-/* An empty graph over a fresh pool in a. */
-struct graph *graph_new(struct arena *a, const char *op);
-
-/* Tensor t, so far INTER, becomes the graph's output. */
-void graph_set_output(struct graph *g, int t);
-
-/* The loops of *n: one spatial variable per dim of tensor out, named like it in lower case. */
-void node_spatial(const struct graph *g, struct node *n, int out);
-/* Appends a reduction over dim (upper case), of that extent; returns its variable. */
-const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
-                               int64_t extent);
-/* Tensor t at idx[rank], every index simplified. */
-const struct val *load_at(const struct graph *g, int t, const struct expr *const *idx);
-
 /* A new tensor (INTER) shaped like x. */
 int tensor_like(struct graph *g, int x, const char *name);
 

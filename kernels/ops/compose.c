@@ -219,7 +219,8 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     int t = graph_add_tensor(c->g, &def);
     if (!is_stored(c, st, st->name, &c->g->tensor[t]))
         return false;
-    if (!source_finish(c->a, &data, &c->g->tensor[t], c->e))
+    struct tensor *made = &c->g->tensor[t];
+    if (!source_finish(c->a, &data, made->name, tensor_elems(made), &made->source, c->e))
         return at(c, last.col, (int)(last.value - c->text) + 1 - last.col + (int)last.n);
     return true;
 }

@@ -1,5 +1,5 @@
 /* Arithmetic: functions of one tensor, of two element by element, and matrix products. */
-#include "kernels/ops/compose_impl.h"
+#include "kernels/ops/compose_ops_impl.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int unary(struct call *c, const char *op,
     struct node n = { .op = op, .elementwise = true, .data_in = c->in[0], .params.function = op };
     node_spatial(c->g, &n, tensor_like(c->g, c->in[0], compose_fresh(c, "Out")));
     note_params(c, &n.params);
-    n.body = f(c, load_at(c->g, c->in[0], n.spatial));
+    n.body = f(c, graph_load_at(c->g, c->in[0], n.spatial));
     graph_add_node(c->g, &n);
     return n.out;
 }
@@ -231,7 +231,7 @@ int compose_matmul(struct call *c)
     iy[column ? 0 : by] = r;
     if (!column)
         iy[by + 1] = n.spatial[rank - 1];
-    n.body = bin(c, VAL_MUL, load_at(c->g, c->in[0], ix), load_at(c->g, c->in[1], iy));
+    n.body = bin(c, VAL_MUL, graph_load_at(c->g, c->in[0], ix), graph_load_at(c->g, c->in[1], iy));
     graph_add_node(c->g, &n);
     return n.out;
 }
@@ -259,13 +259,13 @@ int compose_gemm(struct call *c)
     ix[!ta] = k;
     iy[tb] = k;
     iy[!tb] = n.spatial[1];
-    n.body = bin(c, VAL_MUL, load_at(c->g, c->in[0], ix), load_at(c->g, c->in[1], iy));
+    n.body = bin(c, VAL_MUL, graph_load_at(c->g, c->in[0], ix), graph_load_at(c->g, c->in[1], iy));
     graph_add_node(c->g, &n);
     if (c->n_in < 3 && alpha == 1)
         return n.out;
     struct node s = { .op = "scale", .elementwise = true, .data_in = n.out };
     node_spatial(c->g, &s, tensor_like(c->g, n.out, compose_fresh(c, "Sum")));
-    s.body = load_at(c->g, n.out, s.spatial);
+    s.body = graph_load_at(c->g, n.out, s.spatial);
     if (alpha != 1)
         s.body = bin(c, VAL_MUL, s.body, num(c, alpha));
     if (c->n_in == 3) {

@@ -1,5 +1,5 @@
 /* Operators that move data. */
-#include "kernels/ops/compose_impl.h"
+#include "kernels/ops/compose_ops_impl.h"
 
 #include <string.h>
 
@@ -92,7 +92,7 @@ int compose_slice(struct call *c)
     for (int k = 0; k < t.rank; k++)
         idx[k] = s.spatial[k];
     idx[d] = expr_addc(c->g->pool, expr_mulc(c->g->pool, s.spatial[d], step), from);
-    s.body = load_at(c->g, c->in[0], idx);
+    s.body = graph_load_at(c->g, c->in[0], idx);
     graph_add_node(c->g, &s);
     return s.out;
 }

@@ -1,6 +1,6 @@
 /* Operators of composed graphs that work on tensors of any rank: which there are, and what they
  * share. */
-#include "kernels/ops/compose_impl.h"
+#include "kernels/ops/compose_ops_impl.h"
 
 #include <string.h>
 
@@ -71,7 +71,7 @@ const struct val *compose_load(struct call *c, int t, const struct node *n)
         const struct expr *v = n->spatial[n->n_spatial - x->rank + d];
         idx[d] = x->shape[d] == 1 ? expr_const(c->g->pool, 0) : v;
     }
-    return load_at(c->g, t, idx);
+    return graph_load_at(c->g, t, idx);
 }
 
 /* The parameters that the operators of a row take. */

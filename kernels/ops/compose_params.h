@@ -1,7 +1,15 @@
 /* Parameters of the operators in compose_ops.c: NAME=VALUE words behind a call. */
 #ifndef TS_OPS_COMPOSE_PARAMS_H
 #define TS_OPS_COMPOSE_PARAMS_H
-#include "kernels/ops/compose_ops.h"
+#include "kernels/ops/build.h"
+
+/* A call in a graph of its own: the arguments are its inputs, params its text "axis=1 eps=1e-5". */
+struct call {
+    struct graph *g;
+    const char *op, *params;
+    int n_in, in[64];
+    struct err *e;
+};
 
 /* Is the word of n bytes among `words`, which blanks separate? */
 bool words_have(const char *words, const char *word, size_t n);

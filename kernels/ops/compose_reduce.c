@@ -1,5 +1,5 @@
 /* Reductions, and what normalises by them. */
-#include "kernels/ops/compose_impl.h"
+#include "kernels/ops/compose_ops_impl.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int compose_batchnorm(struct call *c)
         }
     node_spatial(c->g, &n, tensor_like(c->g, c->in[0], compose_fresh(c, "Out")));
     for (int i = 0; i < 5; i++)
-        v[i] = load_at(c->g, c->in[i], i ? &n.spatial[1] : n.spatial);
+        v[i] = graph_load_at(c->g, c->in[i], i ? &n.spatial[1] : n.spatial);
     const struct val *root =
         un(c, VAL_SQRT, bin(c, VAL_ADD, v[4], num(c, param_float(c, "eps", 1e-5))));
     const struct val *unit = bin(c, VAL_DIV, bin(c, VAL_SUB, v[0], v[3]), root);
@@ -69,7 +69,7 @@ static int reduced(struct call *c, int x, unsigned dims, enum combine how, doubl
         }
         at += keep || !gone;
     }
-    n.body = load_at(c->g, x, idx);
+    n.body = graph_load_at(c->g, x, idx);
     if (scale != 1)
         n.body = bin(c, VAL_MUL, n.body, num(c, scale));
     graph_add_node(c->g, &n);
@@ -82,7 +82,7 @@ static int with_kept(struct call *c, const char *op, const char *name, int x, in
 {
     struct node n = { .op = op, .data_in = x };
     node_spatial(c->g, &n, tensor_like(c->g, x, compose_fresh(c, name)));
-    n.body = bin(c, kind, load_at(c->g, x, n.spatial), compose_load(c, y, &n));
+    n.body = bin(c, kind, graph_load_at(c->g, x, n.spatial), compose_load(c, y, &n));
     if (exp)
         n.body = un(c, VAL_EXP, n.body);
     graph_add_node(c->g, &n);
@@ -102,7 +102,7 @@ int compose_softmax(struct call *c)
         return with_kept(c, "softmax", "Out", e, sum, VAL_DIV, false);
     struct node l = { .op = "log", .data_in = sum };
     node_spatial(c->g, &l, tensor_like(c->g, sum, compose_fresh(c, "Log")));
-    l.body = un(c, VAL_LOG, load_at(c->g, sum, l.spatial));
+    l.body = un(c, VAL_LOG, graph_load_at(c->g, sum, l.spatial));
     graph_add_node(c->g, &l);
     int shifted = with_kept(c, "shift", "Shifted", c->in[0], max, VAL_SUB, false);
     return with_kept(c, "logsoftmax", "Out", shifted, l.out, VAL_SUB, false);
@@ -123,7 +123,8 @@ int compose_layernorm(struct call *c)
     int off = with_kept(c, "center", "Centered", c->in[0], mean, VAL_SUB, false);
     struct node sq = { .op = "square", .elementwise = true, .data_in = off };
     node_spatial(c->g, &sq, tensor_like(c->g, off, compose_fresh(c, "Square")));
-    sq.body = bin(c, VAL_MUL, load_at(c->g, off, sq.spatial), load_at(c->g, off, sq.spatial));
+    sq.body = bin(c, VAL_MUL, graph_load_at(c->g, off, sq.spatial),
+                  graph_load_at(c->g, off, sq.spatial));
     graph_add_node(c->g, &sq);
     int var = reduced(c, sq.out, dims, COMBINE_SUM, 1 / count, true);
     struct node n = { .op = "layernorm", .data_in = off,
@@ -132,7 +133,7 @@ int compose_layernorm(struct call *c)
     const struct val *root =
         un(c, VAL_SQRT,
            bin(c, VAL_ADD, compose_load(c, var, &n), num(c, param_float(c, "eps", 1e-5))));
-    n.body = bin(c, VAL_DIV, load_at(c->g, off, n.spatial), root);
+    n.body = bin(c, VAL_DIV, graph_load_at(c->g, off, n.spatial), root);
     for (int i = 1; i < c->n_in; i++)
         n.body = bin(c, i == 1 ? VAL_MUL : VAL_ADD, n.body, compose_load(c, c->in[i], &n));
     graph_add_node(c->g, &n);

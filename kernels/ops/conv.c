@@ -72,8 +72,8 @@ static void conv_node(struct graph *g, const struct conv *c, const struct channe
         at_ker[lead + i] = node_reduce(g, &n, w[i].k_dim, w[i].k);
         at_inp[2 + i] = window_at(g, &w[i], n.spatial[2 + i], at_ker[lead + i]);
     }
-    n.body = val_bin(exprs_arena(g->pool), VAL_MUL, load_at(g, inp, at_inp),
-                     load_at(g, ker, at_ker));
+    n.body = val_bin(exprs_arena(g->pool), VAL_MUL, graph_load_at(g, inp, at_inp),
+                     graph_load_at(g, ker, at_ker));
     graph_add_node(g, &n);
 }
 

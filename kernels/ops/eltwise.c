@@ -11,7 +11,8 @@ int binary_node(struct graph *g, int x, int y, enum val_kind kind, const char *o
         const struct expr *var = n.spatial[n.n_spatial - t->rank + d];
         idx[d] = t->shape[d] == var->hi + 1 ? var : expr_const(g->pool, 0);
     }
-    n.body = val_bin(exprs_arena(g->pool), kind, load_at(g, x, n.spatial), load_at(g, y, idx));
+    n.body = val_bin(exprs_arena(g->pool), kind, graph_load_at(g, x, n.spatial),
+                     graph_load_at(g, y, idx));
     graph_add_node(g, &n);
     return n.out;
 }
@@ -27,9 +28,9 @@ int batch_norm_node(struct graph *g, int x, int channel_dim)
     struct node n = { .op = "norm", .elementwise = true, .data_in = x };
     node_spatial(g, &n, tensor_like(g, x, "BatchNorm"));
     const struct expr *const *channel = &n.spatial[channel_dim];
-    const struct val *scaled = val_bin(a, VAL_MUL, load_at(g, x, n.spatial),
-                                       load_at(g, scale, channel));
-    n.body = val_bin(a, VAL_ADD, scaled, load_at(g, shift, channel));
+    const struct val *scaled = val_bin(a, VAL_MUL, graph_load_at(g, x, n.spatial),
+                                       graph_load_at(g, scale, channel));
+    n.body = val_bin(a, VAL_ADD, scaled, graph_load_at(g, shift, channel));
     graph_add_node(g, &n);
     return n.out;
 }

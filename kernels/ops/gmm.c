@@ -31,7 +31,8 @@ static bool build(struct graph *g, const int64_t *v, struct err *e)
     node_spatial(g, &n, c);
     const struct expr *k = node_reduce(g, &n, "K", v[P_K]);
     const struct expr *at_a[] = { n.spatial[0], k }, *at_b[] = { k, n.spatial[1] };
-    n.body = val_bin(exprs_arena(g->pool), VAL_MUL, load_at(g, a, at_a), load_at(g, b, at_b));
+    n.body = val_bin(exprs_arena(g->pool), VAL_MUL, graph_load_at(g, a, at_a),
+                     graph_load_at(g, b, at_b));
     graph_add_node(g, &n);
     finish_with(g, c, 1, &gmm_family, v);
     return true;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
-#include "kernels/ops/build.h"
-#include "kernels/ops/source.h"
 
 #define ELEM_BYTES 4.0                    /* f32 */
 
@@ -142,7 +140,7 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
     return var;
 }
 
-const struct val *load_at(const struct graph *g, int t, const struct expr *const *idx)
+const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx)
 {
     int rank = g->tensor[t].rank;
     const struct expr **own = ARENA_ARRAY(arena_of(g), const struct expr *, rank);
@@ -235,7 +233,7 @@ static void convert_node(struct graph *g, int from, int to)
 {
     struct node n = { .op = "convert", .data_in = from };
     node_spatial(g, &n, to);
-    n.body = load_at(g, from, n.spatial);
+    n.body = graph_load_at(g, from, n.spatial);
     graph_add_node(g, &n);
 }
 
@@ -348,7 +346,7 @@ static void rfactor_sum(struct graph *g, const struct node *n, int partial, cons
         sum.spatial[d] = idx[d + 1] = n->spatial[d];
     sum.reduce[0] = part;
     sum.reduce_dim[0] = dim;
-    sum.body = load_at(g, partial, idx);
+    sum.body = graph_load_at(g, partial, idx);
     graph_add_node(g, &sum);
 }
 

@@ -3,20 +3,12 @@
 #ifndef TS_OPS_GRAPH_H
 #define TS_OPS_GRAPH_H
 #include "kernels/ir/val.h"
+#include "kernels/ops/source.h"
 
 #define MAX_RANK 8                        /* logical dimensions of a tensor */
 #define MAX_SPATIAL 3                     /* spatial ones of convolutions and pools: D H W */
 
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
-
-/* The data of a constant that has its own: n values (one stands for all elements), or a tensor of a
- * file. */
-struct tensor_source {
-    int64_t n;                            /* 0: it is in the file */
-    const float *value;
-    const char *file, *tensor;            /* the path works from the current directory */
-    uint64_t hash;                        /* tensor_hash of the data in the file */
-};
 
 struct tensor {
     const char *name;                     /* "Inp", "Ker", "ReLU", "A"; unique, a C identifier */
@@ -150,6 +142,20 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def);
 /* Copies *n, sets producer of n->out, adds flops (counted from the body and the extents unless
  * n->flops is set).  The variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
+
+/* An empty graph over a fresh pool in a. */
+struct graph *graph_new(struct arena *a, const char *op);
+
+/* Tensor t, so far INTER, becomes the graph's output. */
+void graph_set_output(struct graph *g, int t);
+
+/* The loops of *n: one spatial variable per dim of tensor out, named like it in lower case. */
+void node_spatial(const struct graph *g, struct node *n, int out);
+/* Appends a reduction over dim (upper case), of that extent; returns its variable. */
+const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
+                               int64_t extent);
+/* Tensor t at idx[rank], every index simplified. */
+const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
 /* The same graph with a "convert" node (an identity copy) in front of every consumer of input
  * tensor t: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the

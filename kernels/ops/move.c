@@ -17,7 +17,7 @@ int transpose_node(struct graph *g, int x, const int *perm)
                                                                   TENSOR_INTER }));
     for (int d = 0; d < t.rank; d++)
         idx[perm[d]] = n.spatial[d];
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     graph_add_node(g, &n);
     return n.out;
 }
@@ -38,7 +38,7 @@ int reshape_node(struct graph *g, int x, int rank, const char *const *dims, cons
         idx[d] = expr_modc(p, expr_divc(p, flat, stride), t.shape[d]);
         stride *= t.shape[d];
     }
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     graph_add_node(g, &n);
     return n.out;
 }
@@ -61,7 +61,7 @@ int concat_node(struct graph *g, const int *x, int n_x, int dim)
         int64_t begin = end - g->tensor[x[i]].shape[dim];
         for (int d = 0; d < t.rank; d++)
             idx[d] = d == dim ? expr_addc(p, n.spatial[d], -begin) : n.spatial[d];
-        const struct val *part = load_at(g, x[i], idx);
+        const struct val *part = graph_load_at(g, x[i], idx);
         const struct expr *here = expr_lt(p, n.spatial[dim], expr_const(p, end));
         n.body = n.body ? val_select(exprs_arena(p), expr_simplify(p, here), part, n.body) : part;
         end = begin;
@@ -82,7 +82,7 @@ int slice_node(struct graph *g, int x, int dim, int64_t from, int64_t to)
                                                                   TENSOR_INTER }));
     for (int d = 0; d < t.rank; d++)
         idx[d] = d == dim ? expr_addc(g->pool, n.spatial[d], from) : n.spatial[d];
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     graph_add_node(g, &n);
     return n.out;
 }

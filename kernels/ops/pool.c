@@ -31,7 +31,7 @@ int max_pool_node(struct graph *g, int x, int n_axes, const struct window *w)
     const struct expr *idx[MAX_RANK];
     struct node n = { .op = "maxpool", .combine = COMBINE_MAX, .init = -INFINITY };
     window_node(g, &n, x, "MaxPool", n_axes, w, idx);
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     g->main_node = graph_add_node(g, &n);
     return n.out;
 }
@@ -43,7 +43,7 @@ static int sum_node(struct graph *g, int x, const char *out, int n_axes, const s
     const struct expr *idx[MAX_RANK];
     struct node n = { .op = "avgpool", .combine = COMBINE_SUM };
     window_node(g, &n, x, out, n_axes, w, idx);
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     if (scale != 1)
         n.body = val_bin(a, VAL_MUL, n.body, val_const(a, scale));
     g->main_node = graph_add_node(g, &n);

@@ -36,7 +36,7 @@ int reduce_node(struct graph *g, int x, unsigned dims, enum reduce how, const ch
         idx[d] = reduced ? node_reduce(g, &n, t.dim[d], t.shape[d]) : n.spatial[kept++];
         n_reduced *= reduced ? (double)t.shape[d] : 1;
     }
-    n.body = summand(exprs_arena(g->pool), how, load_at(g, x, idx), n_reduced);
+    n.body = summand(exprs_arena(g->pool), how, graph_load_at(g, x, idx), n_reduced);
     graph_add_node(g, &n);
     return n.out;
 }
@@ -47,7 +47,7 @@ static int with_rows(struct graph *g, struct node *n, int x, const char *out,
 {
     n->data_in = x;
     node_spatial(g, n, tensor_like(g, x, out));
-    *at_x = load_at(g, x, n->spatial);
+    *at_x = graph_load_at(g, x, n->spatial);
     return n->out;
 }
 
@@ -59,12 +59,12 @@ int softmax_node(struct graph *g, int x)
     int max = reduce_node(g, x, last, REDUCE_MAX, NULL);
     struct node e = { .op = "exp" };
     int exps = with_rows(g, &e, x, "Exp", &at_x);
-    e.body = val_un(a, VAL_EXP, val_bin(a, VAL_SUB, at_x, load_at(g, max, e.spatial)));
+    e.body = val_un(a, VAL_EXP, val_bin(a, VAL_SUB, at_x, graph_load_at(g, max, e.spatial)));
     graph_add_node(g, &e);
     int sum = reduce_node(g, exps, last, REDUCE_SUM, NULL);
     struct node n = { .op = "softmax" };
     with_rows(g, &n, exps, "Softmax", &at_x);
-    n.body = val_bin(a, VAL_DIV, at_x, load_at(g, sum, n.spatial));
+    n.body = val_bin(a, VAL_DIV, at_x, graph_load_at(g, sum, n.spatial));
     graph_add_node(g, &n);
     return n.out;
 }
@@ -81,7 +81,8 @@ static int variance_node(struct graph *g, int x, int mean)
     for (int d = 0; d < m.rank; d++)
         idx[d] = n.spatial[d];
     idx[m.rank] = node_reduce(g, &n, t.dim[m.rank], t.shape[m.rank]);
-    const struct val *off = val_bin(a, VAL_SUB, load_at(g, x, idx), load_at(g, mean, n.spatial));
+    const struct val *off = val_bin(a, VAL_SUB, graph_load_at(g, x, idx),
+                                    graph_load_at(g, mean, n.spatial));
     n.body = summand(a, REDUCE_MEAN, val_bin(a, VAL_MUL, off, off), (double)t.shape[m.rank]);
     graph_add_node(g, &n);
     return n.out;
@@ -101,13 +102,13 @@ int layer_norm_node(struct graph *g, int x)
     const struct val *at_x;
     struct node n = { .op = "norm", .params.alpha = EPSILON };
     with_rows(g, &n, x, "LayerNorm", &at_x);
-    const struct val *off = val_bin(a, VAL_SUB, at_x, load_at(g, mean, n.spatial));
-    const struct val *safe = val_bin(a, VAL_ADD, load_at(g, var, n.spatial),
+    const struct val *off = val_bin(a, VAL_SUB, at_x, graph_load_at(g, mean, n.spatial));
+    const struct val *safe = val_bin(a, VAL_ADD, graph_load_at(g, var, n.spatial),
                                      val_const(a, EPSILON));
     const struct val *unit = val_bin(a, VAL_DIV, off, val_un(a, VAL_SQRT, safe));
     n.body = val_bin(a, VAL_ADD,
-                     val_bin(a, VAL_MUL, unit, load_at(g, scale, &n.spatial[last])),
-                     load_at(g, shift, &n.spatial[last]));
+                     val_bin(a, VAL_MUL, unit, graph_load_at(g, scale, &n.spatial[last])),
+                     graph_load_at(g, shift, &n.spatial[last]));
     graph_add_node(g, &n);
     return n.out;
 }

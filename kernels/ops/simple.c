@@ -36,7 +36,7 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
         if (after[d] > 0)
             cond = also(p, cond, expr_lt(p, v, end));
     }
-    n.body = load_at(g, x, idx);
+    n.body = graph_load_at(g, x, idx);
     if (cond)
         n.body = val_select(exprs_arena(p), expr_simplify(p, cond), n.body,
                             val_const(exprs_arena(p), value));
@@ -51,8 +51,8 @@ int bias_node(struct graph *g, int x, int channel_dim)
                                                          &t.shape[channel_dim], TENSOR_CONST });
     struct node n = { .op = "bias", .elementwise = true, .data_in = x };
     node_spatial(g, &n, tensor_like(g, x, "BiasAdd"));
-    n.body = val_bin(exprs_arena(g->pool), VAL_ADD, load_at(g, x, n.spatial),
-                     load_at(g, bias, &n.spatial[channel_dim]));
+    n.body = val_bin(exprs_arena(g->pool), VAL_ADD, graph_load_at(g, x, n.spatial),
+                     graph_load_at(g, bias, &n.spatial[channel_dim]));
     graph_add_node(g, &n);
     return n.out;
 }

@@ -167,25 +167,24 @@ bool source_take(struct arena *a, struct source_words *w, const char *name, cons
     return take_name(a, streq(name, "file") ? &w->s.file : &w->s.tensor, name, value, n, e);
 }
 
-bool source_finish(struct arena *a, const struct source_words *w, struct tensor *t, struct err *e)
+bool source_finish(struct arena *a, const struct source_words *w, const char *name, int64_t elems,
+                   const struct tensor_source **out, struct err *e)
 {
-    int64_t elems = tensor_elems(t);
     int in_file = !!w->s.file + !!w->s.tensor + w->has_hash;
     if (w->s.n > 0 && in_file > 0)
         return err_set(e, ERR_SYNTAX, "%s has value= and a file: one of them says its data",
-                       t->name);
+                       name);
     if (in_file % 3 != 0) {
-        err_set(e, ERR_SYNTAX, "%s: file=, tensor= and hash= go together; %s= is missing", t->name,
+        err_set(e, ERR_SYNTAX, "%s: file=, tensor= and hash= go together; %s= is missing", name,
                 !w->s.file ? "file" : !w->s.tensor ? "tensor" : "hash");
         return err_fix(e, "tilescope import writes the words of a model's constants");
     }
     if (w->s.n > 1 && w->s.n != elems) {
-        err_set(e, ERR_RANGE, "%s has %lld elements and value= has %lld numbers", t->name,
+        err_set(e, ERR_RANGE, "%s has %lld elements and value= has %lld numbers", name,
                 (long long)elems, (long long)w->s.n);
         return err_fix(e, "one number for all elements, or one for each");
     }
-    if (w->s.n > 0 || in_file > 0)
-        t->source = arena_copy(a, &w->s, sizeof w->s);
+    *out = w->s.n > 0 || in_file > 0 ? arena_copy(a, &w->s, sizeof w->s) : NULL;
     return true;
 }
 

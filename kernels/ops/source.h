@@ -9,7 +9,20 @@
  * has no blank, quote, ; or #.  hash= is tensor_hash of the data. */
 #ifndef TS_OPS_SOURCE_H
 #define TS_OPS_SOURCE_H
-#include "kernels/ops/graph.h"
+#include <stdint.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
+
+/* The data of a constant that has its own: n values (one stands for all elements), or a tensor of a
+ * file. */
+struct tensor_source {
+    int64_t n;                            /* 0: it is in the file */
+    const float *value;
+    const char *file, *tensor;            /* the path works from the current directory */
+    uint64_t hash;                        /* tensor_hash of the data in the file */
+};
 
 /* Constants of at most so many elements stand in the text, and those that are all alike. */
 enum { SOURCE_MAX_SHORT = 16 };
@@ -21,8 +34,10 @@ bool source_is_word(const char *name);    /* value, file, tensor, hash */
 /* One word: name=value[n].  The error has no place: the caller knows it. */
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
                  size_t n, struct err *e);
-/* Sets t->source when there were words; they must suit each other and the tensor's shape. */
-bool source_finish(struct arena *a, const struct source_words *w, struct tensor *t, struct err *e);
+/* The source of tensor `name` with so many elements; NULL when there were no words.  They must suit
+ * each other and the number of elements. */
+bool source_finish(struct arena *a, const struct source_words *w, const char *name, int64_t elems,
+                   const struct tensor_source **out, struct err *e);
 /* " value=8", " file=... tensor=... hash=...": as it is read. */
 void source_print(struct str *out, const struct tensor_source *s);
 /* Float data of n elements as values, when they are short enough to stand in the text. */

@@ -95,7 +95,7 @@ static void gather_node(struct graph *g, const struct conv *c, const struct wind
         at_ker[2 + i] = expr_sub(p, expr_const(p, w[i].k - 1), k);
         cond = expr_and(p, cond, expr_eq(p, expr_modc(p, x, w[i].stride), expr_const(p, 0)));
     }
-    n.body = val_bin(a, VAL_MUL, load_at(g, inp, at_inp), load_at(g, ker, at_ker));
+    n.body = val_bin(a, VAL_MUL, graph_load_at(g, inp, at_inp), graph_load_at(g, ker, at_ker));
     cond = expr_simplify(p, cond);
     if (!expr_is_const(cond, 1))
         n.body = val_select(a, cond, n.body, val_const(a, 0));

@@ -6,7 +6,7 @@
  * a miss, never a crash. */
 #ifndef TS_PROFILE_OBJCACHE_H
 #define TS_PROFILE_OBJCACHE_H
-#include "profile/build/build.h"
+#include "kernels/base/subprocess.h"
 
 #define OBJCACHE_MAX_BYTES ((int64_t)512 << 20)
 

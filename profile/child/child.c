@@ -1,3 +1,4 @@
+#include "kernels/base/subprocess.h"
 #include "profile/child/child_impl.h"
 
 #include "kernels/base/arena.h"

@@ -3,7 +3,6 @@
  * refused load the child is dead and can only be closed. */
 #ifndef TS_PROFILE_CHILD_H
 #define TS_PROFILE_CHILD_H
-#include "profile/measure/measure.h"
 #include "profile/child/sampling.h"
 
 /* written: by the kernel; 0: only read. */

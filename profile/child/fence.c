@@ -1,7 +1,6 @@
 #include "profile/child/fence_impl.h"
 
 #include "kernels/base/arena.h"
-#include "profile/measure/oracle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -208,8 +207,8 @@ static void spoil_few(uint32_t *data, const uint32_t *copy, size_t elems, struct
 {
     for (int k = 0; elems > 0 && k < SPOILT; k++) {
         size_t at = (size_t)rng_range(few, 0, (int64_t)elems - 1);
-        if (copy[at] != ORACLE_POISON)
-            data[at] = ORACLE_POISON;
+        if (copy[at] != BUFFER_POISON)
+            data[at] = BUFFER_POISON;
     }
 }
 
@@ -226,7 +225,7 @@ void fence_spoil(struct fence *f, int first, int n, struct rng *few)
                       few);
         else
             for (size_t k = 0; k < elems; k++)
-                data[k] = ORACLE_POISON;
+                data[k] = BUFFER_POISON;
     }
 }
 

@@ -9,7 +9,7 @@
 #include "profile/sim/cachesim.h"
 #include "profile/counters/counting.h"
 #include "profile/sim/sim_result.h"
-#include "profile/vendor/plugin.h"
+#include "profile/vendor/vendor.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -18,6 +18,7 @@
 #define RUNNER_MEMORY_FD 4
 #define RUNNER_CEILING_FD 5               /* to the FMA ceiling's process (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
+#define BUFFER_POISON 0x7fcbadadu         /* elements that nobody has written: a NaN */
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384

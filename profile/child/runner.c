@@ -1,5 +1,6 @@
 /* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel
  * does, the worst that comes of it is a dead child and a sentence in the parent. */
+#include "kernels/base/subprocess.h"
 #include "profile/child/runner_impl.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #ifndef TS_PROFILE_RUNNER_IMPL_H
 #define TS_PROFILE_RUNNER_IMPL_H
 #include "profile/child/fence.h"
-#include "profile/measure/measure.h"
+#include "profile/child/runner.h"
 #include "profile/child/sampling.h"
 
 typedef void trace_fn(const unsigned long long *base, struct ts_sim *ts);

@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const meter_name[METER_COUNT] = {
+#define METER(id, name, on, what) [METER_ID_##id] = name,
+#include "profile/counters/meters.def"
+};
+
 bool counts_get(const struct counts *c, const char *name, double *value)
 {
     for (int i = 0; i < c->n; i++)

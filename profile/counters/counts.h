@@ -1,9 +1,20 @@
-/* What a meter counted for one call of the kernel, or why it could not.  The one form in which
- * every meter but the clock and the simulator answers. */
+/* The meters, and what one of them counted for one call of the kernel, or why it could not: the one
+ * form in which every meter but the clock and the simulator answers. */
 #ifndef TS_PROFILE_COUNTS_H
 #define TS_PROFILE_COUNTS_H
 #include <stdbool.h>
 #include <stddef.h>
+
+enum meter_id {
+#define METER(id, name, on, what) METER_ID_##id,
+#include "profile/counters/meters.def"
+    METER_COUNT
+};
+enum meter_mask {
+#define METER(id, name, on, what) METER_##id = 1 << METER_ID_##id,
+#include "profile/counters/meters.def"
+};
+extern const char *const meter_name[METER_COUNT];          /* as --meters takes them */
 
 #define COUNTS_MAX 32
 

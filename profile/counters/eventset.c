@@ -4,7 +4,6 @@
 #include "kernels/base/str.h"
 #include "profile/counters/formula.h"
 #include "profile/host/machine.h"
-#include "profile/measure/measure.h"
 #include "profile/counters/perfevent.h"
 
 #include <ctype.h>

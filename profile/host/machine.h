@@ -1,7 +1,7 @@
 /* What machine this is: names, cores, caches, vector ISA. */
 #ifndef TS_PROFILE_MACHINE_H
 #define TS_PROFILE_MACHINE_H
-#include "profile/build/build.h"
+#include "kernels/gen/gen.h"
 #include "profile/sim/cache_config.h"
 
 struct machine {

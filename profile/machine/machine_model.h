@@ -2,7 +2,9 @@
  * by generated loops in the measuring child, on one core and on all of them at once. */
 #ifndef TS_PROFILE_MACHINE_MODEL_H
 #define TS_PROFILE_MACHINE_MODEL_H
+#include "profile/build/build.h"
 #include "profile/host/machine.h"
+#include "profile/measure/measurement.h"
 
 /* Of short samples: the best (neighbours and clock rates only make a sample slower), the median,
  * and (p75 - p25) / median.  runs == 0: not measured. */

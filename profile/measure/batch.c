@@ -116,7 +116,7 @@ static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
 
 static bool measure_all(struct run *r, struct err *e)
 {
-    const struct job reporter = { .progress = r->progress };
+    const struct measure_job reporter = { .progress = r->progress };
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
         measure_report(&reporter, "measuring", (double)(r->before + i) / r->all);

@@ -129,7 +129,7 @@ static void plan_calls(struct run *r, int jobs, units *out)
 static bool call_compiler(const struct run *r, const struct unit *u, struct build *out,
                           struct err *e)
 {
-    const struct job *head = &r->candidate[u->member[0]].job;
+    const struct measure_job *head = &r->candidate[u->member[0]].job;
     const char *source[MOST_PER_CALL];
     struct str joined = {0};
     for (int i = 0; i < u->n; i++)
@@ -235,7 +235,7 @@ static void *work_nicely(void *ctx)
 /* Reports while others work; the lock is held on both sides of the waiting. */
 static void watch(struct shop *s)
 {
-    const struct job reporter = { .progress = s->run->progress };
+    const struct measure_job reporter = { .progress = s->run->progress };
     int shown = -1;
     while (!s->stopped && (s->next < s->todo.len || s->working > 0)) {
         struct timespec until;

@@ -2,7 +2,7 @@
 #ifndef TS_PROFILE_BATCH_IMPL_H
 #define TS_PROFILE_BATCH_IMPL_H
 #include "profile/measure/batch.h"
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 struct batch {
     struct batch_opts opts;              /* with defaults */
@@ -19,7 +19,7 @@ struct batch {
 /* A candidate of the run at work. */
 struct candidate {
     struct batch_item *item;
-    struct job job;
+    struct measure_job job;
     struct str text;                     /* its C */
     bool openmp, final;                  /* final: its measurement is filled in */
     bool refused;                        /* there is no kernel, and why */

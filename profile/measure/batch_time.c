@@ -34,7 +34,7 @@ static void close_child(struct batch *b)
 static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
-    struct job *j = &x->job;
+    struct measure_job *j = &x->job;
     j->child = b->child;
     b->stats.children += !b->child;
     bool ok = measure_open_child(&j, 1, e);
@@ -63,7 +63,7 @@ static bool take_first_call(struct candidate *x, struct err *e)
 }
 
 /* Who may be the fastest is sampled longer, and again while it is noisy. */
-static bool look_longer(struct job *j, struct samples *s, struct err *e)
+static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
 {
     double end = clock_s() + NOISY_MOST_S;
     bool ok;
@@ -76,14 +76,14 @@ static bool look_longer(struct job *j, struct samples *s, struct err *e)
 }
 
 /* The checked call counts for a long one: it is disturbed as seldom as its one sample. */
-static bool is_near(const struct batch *b, const struct job *j, double min_s)
+static bool is_near(const struct batch *b, const struct measure_job *j, double min_s)
 {
     double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(min_s, j->first_call_s) : min_s;
     return least < NEAR * b->best_s;
 }
 
 /* A short call can have been a long one when it was checked: then it is sampled like the others. */
-static bool look_once(struct job *j, double limit_s, struct samples *s, struct err *e)
+static bool look_once(struct measure_job *j, double limit_s, struct samples *s, struct err *e)
 {
     struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
     struct sampled some = { .time_s = j->opts.time_s, .min_runs = j->opts.min_runs,
@@ -101,7 +101,7 @@ static bool look_once(struct job *j, double limit_s, struct samples *s, struct e
 static bool sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
-    struct job *j = &x->job;
+    struct measure_job *j = &x->job;
     struct samples s;
     double limit_s = give_up_s(b);
     if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S)

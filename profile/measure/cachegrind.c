@@ -213,7 +213,7 @@ static bool build_twin(struct cg_run *r, struct err *e)
     static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };
     static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
                                          "-fno-builtin-memmove", NULL };
-    const struct job *j = r->once.job;
+    const struct measure_job *j = r->once.job;
     struct gen_opts o = measure_code_opts(j);
     struct str code = {0}, text = {0};
     o.target = r->target;
@@ -279,7 +279,7 @@ static void say_source(const struct cg_run *r, struct counts *out)
     str_free(&ll);
 }
 
-static bool count(struct cg_run *r, struct job *j, struct counts *out, struct err *e)
+static bool count(struct cg_run *r, struct measure_job *j, struct counts *out, struct err *e)
 {
     bool ok = cachegrind_geometry(&r->d1, e) && once_open(&r->once, j, LAST_ADDRESS, e)
            && build_twin(r, e) && run_valgrind(r, e) && measure_is_right(j, r->once.data, e)
@@ -294,7 +294,7 @@ static bool count(struct cg_run *r, struct job *j, struct counts *out, struct er
     return ok;
 }
 
-bool cachegrind_count(struct job *j, struct counts *out, struct err *e)
+bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e)
 {
     struct cache_geometry l1 = j->opts.cache.level[0].geometry;
     struct cg_run r = { .target = target_of(&j->target), .d1 = l1,

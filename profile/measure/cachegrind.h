@@ -6,13 +6,13 @@
  * Only those count.  Buffers lie where the simulator has them, the L1 is the simulator's. */
 #ifndef TS_PROFILE_CACHEGRIND_H
 #define TS_PROFILE_CACHEGRIND_H
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 /* Available when valgrind is installed; else what to install. */
 void cachegrind_probe(struct counts *out);
 /* instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of one call,
  * and seconds, what the call took under valgrind.  False only on a cancel. */
-bool cachegrind_count(struct job *j, struct counts *out, struct err *e);
+bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
 /* The sums over the functions of one source file in the text of a cachegrind output file, event by
  * event in the order of its `events:` line; how many events there are, 0 when the file is none or

@@ -26,7 +26,7 @@ struct in_run {
 };
 
 /* The text of the kernel's assembly, and both twins of it assembled. */
-static bool build_twins(struct in_run *r, const struct job *j, struct err *e)
+static bool build_twins(struct in_run *r, const struct measure_job *j, struct err *e)
 {
     struct gen_opts o = measure_code_opts(j);
     struct str text = {0}, assembly = {0};
@@ -49,7 +49,7 @@ static bool build_twins(struct in_run *r, const struct job *j, struct err *e)
 
 /* The same code on the same data: not a bit may differ.  A kernel with OpenMP was compiled
  * differently; the reference decides there. */
-static bool same_result(const struct in_run *r, struct job *j, struct err *e)
+static bool same_result(const struct in_run *r, struct measure_job *j, struct err *e)
 {
     const struct func *f = j->func;
     bool same_code = !measure_code_opts(j).openmp;
@@ -135,7 +135,7 @@ static bool read_sums(const struct in_run *r, struct counts *out, struct err *e)
 }
 
 /* "gcc 12.2.0": the first and the last word of what the compiler says of itself. */
-static void say_source(const struct in_run *r, const struct job *j, struct counts *out)
+static void say_source(const struct in_run *r, const struct measure_job *j, struct counts *out)
 {
     const char *last = strrchr(j->cc.version, ' ');
     struct str s = {0};
@@ -149,7 +149,7 @@ static void say_source(const struct in_run *r, const struct job *j, struct count
     str_free(&s);
 }
 
-static bool count(struct in_run *r, struct job *j, struct counts *out, struct err *e)
+static bool count(struct in_run *r, struct measure_job *j, struct counts *out, struct err *e)
 {
     bool ok = build_twins(r, j, e) && once_open(&r->once, j, 0, e);
     struct once_call call = { .so_path = r->counting.so_path, .padding = r->padded.so_path };
@@ -164,7 +164,7 @@ static bool count(struct in_run *r, struct job *j, struct counts *out, struct er
     return ok;
 }
 
-bool instructions_count(struct job *j, struct counts *out, struct err *e)
+bool instructions_count(struct measure_job *j, struct counts *out, struct err *e)
 {
     struct in_run r = { .once = { .data_fd = -1, .out_fd = -1 } };
     instructions_probe(out);

@@ -7,10 +7,10 @@
  * the kernel calls elsewhere (expf, memset) is named and not counted. */
 #ifndef TS_PROFILE_INSTRUCTIONS_H
 #define TS_PROFILE_INSTRUCTIONS_H
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 void instructions_probe(struct counts *out);
 /* instructions = fma + vector + scalar + branches; loads, stores, stack_loads, stack_stores (see
  * struct insn); fma_share etc. in percent.  False only on a cancel. */
-bool instructions_count(struct job *j, struct counts *out, struct err *e);
+bool instructions_count(struct measure_job *j, struct counts *out, struct err *e);
 #endif

@@ -1,5 +1,5 @@
 /* The child, and the check against the reference. */
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 #include "kernels/base/file.h"
 #include "profile/measure/oracle.h"
@@ -13,7 +13,7 @@
 
 /* Buffers twice (here and in the child), logical copies, and the reference in double, which
  * schedules of one operator share.  What a batch has already is not needed again. */
-static bool fits_memory(struct job *const *j, int n, struct err *e)
+static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();
     for (int k = 0; k < n; k++) {
@@ -32,7 +32,7 @@ static bool fits_memory(struct job *const *j, int n, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
-bool measure_check_tensors(struct job *const *j, int n, struct err *e)
+bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e)
 {
     int64_t tensors = 0;
     for (int k = 0; k < n; k++)
@@ -46,13 +46,14 @@ bool measure_check_tensors(struct job *const *j, int n, struct err *e)
                              : "compare fewer programs at a time");
 }
 
-static bool is_result(const struct job *j, int i)
+static bool is_result(const struct measure_job *j, int i)
 {
     return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
 }
 
 /* The jobs' buffers one after the other; how many. */
-static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer, int *first)
+static int list_buffers(struct measure_job *const *j, int n, struct child_buffer *buffer,
+                        int *first)
 {
     int at = 0;
     for (int k = 0; k < n; k++) {
@@ -68,7 +69,7 @@ static int list_buffers(struct job *const *j, int n, struct child_buffer *buffer
 }
 
 /* An object that is gone was taken by who emptied the cache folder, and is made again. */
-static bool load_kernel(struct job *j, enum slot slot, struct err *e)
+static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
 {
     if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
         return true;
@@ -77,11 +78,11 @@ static bool load_kernel(struct job *j, enum slot slot, struct err *e)
 }
 
 /* The first job has the options, and the twin if there is one. */
-bool measure_open_child(struct job *const *j, int n, struct err *e)
+bool measure_open_child(struct measure_job *const *j, int n, struct err *e)
 {
     struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
     int first[PROTOCOL_MAX_CONTENDERS];
-    struct job *head = j[0];
+    struct measure_job *head = j[0];
     if (!measure_check_tensors(j, n, e) || !fits_memory(j, n, e))
         return false;
     int n_buffers = list_buffers(j, n, buffer, first);
@@ -110,7 +111,7 @@ bool measure_open_child(struct job *const *j, int n, struct err *e)
     return true;
 }
 
-static bool compare_outputs(const struct job *j, const struct oracle *o, float *const *data,
+static bool compare_outputs(const struct measure_job *j, const struct oracle *o, float *const *data,
                             struct deviation *worst, struct err *e)
 {
     const struct func *f = j->func;
@@ -123,7 +124,7 @@ static bool compare_outputs(const struct job *j, const struct oracle *o, float *
     return ok;
 }
 
-bool measure_is_right(struct job *j, float *const *data, struct err *e)
+bool measure_is_right(struct measure_job *j, float *const *data, struct err *e)
 {
     struct deviation worst = { 0 };
     const struct oracle *o;
@@ -134,7 +135,7 @@ bool measure_is_right(struct job *j, float *const *data, struct err *e)
     return ok;
 }
 
-static bool fill_buffers(struct job *j, const struct oracle *o, float **data, struct err *e)
+static bool fill_buffers(struct measure_job *j, const struct oracle *o, float **data, struct err *e)
 {
     measure_begin(j, "checking");
     for (int i = 0; i < j->func->n_params; i++) {
@@ -149,7 +150,7 @@ static bool fill_buffers(struct job *j, const struct oracle *o, float **data, st
 }
 
 /* The worst of all results that were compared in this child stays in the measurement. */
-static bool judge_outputs(struct job *j, const struct oracle *o, float *const *data,
+static bool judge_outputs(struct measure_job *j, const struct oracle *o, float *const *data,
                           struct err *e)
 {
     struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
@@ -161,7 +162,7 @@ static bool judge_outputs(struct job *j, const struct oracle *o, float *const *d
 }
 
 /* Runs the kernel first: a crash need not wait for the reference. */
-bool measure_check(struct job *j, struct err *e)
+bool measure_check(struct measure_job *j, struct err *e)
 {
     float *data[PROTOCOL_MAX_BUFFERS];
     const struct graph *base = j->program->base;
@@ -175,7 +176,7 @@ bool measure_check(struct job *j, struct err *e)
     return ok;
 }
 
-bool measure_check_again(struct job *j, int64_t calls, struct err *e)
+bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
 {
     float *data[PROTOCOL_MAX_BUFFERS];
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;

@@ -1,5 +1,6 @@
 /* Programs against each other, in one child. */
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/measure.h"
+#include "profile/measure/job.h"
 
 #include <math.h>
 
@@ -11,8 +12,8 @@
 _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a contender");
 
 struct contest {
-    struct job job[MEASURE_MAX_COMPARED];
-    struct job *alive[MEASURE_MAX_COMPARED];              /* built, and not known to be wrong */
+    struct measure_job job[MEASURE_MAX_COMPARED];
+    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
     int n, n_alive;
     struct child *child;
     bool died;                                            /* it was killed from outside, once */
@@ -52,7 +53,7 @@ static int check_all(struct contest *c, struct err *e)
  * when somebody killed it, unless that happens twice to one of them. */
 static bool check(struct contest *c, struct err *e)
 {
-    const struct job *killed = NULL;
+    const struct measure_job *killed = NULL;
     while (c->n_alive > 0) {
         int bad = check_all(c, e);
         if (bad == -1)
@@ -127,7 +128,7 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
 static int find_failing(struct contest *c, struct err *e)
 {
     for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
-        struct job *j = c->alive[i];
+        struct measure_job *j = c->alive[i];
         struct sampled what = { .time_s = ALONE_S, .min_runs = j->opts.min_runs, .as_is = true };
         struct samples s;
         struct err why;
@@ -176,7 +177,7 @@ static bool start(struct contest *c, const struct program *const *p, const struc
                   struct err *e)
 {
     for (int i = 0; i < c->n; i++) {
-        struct job *j = &c->job[i];
+        struct measure_job *j = &c->job[i];
         bool ok = measure_start(j, p[i], o, &out[i].m, e);
         j->progress = pr;
         j->cancel = cancel;

@@ -1,5 +1,5 @@
 /* The tracing twin through the cache simulator. */
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define FIRST_ADDRESS 0x10000000ull
 #define PAGE_BYTES 4096ull
 
-bool measure_sim_refused(struct job *j, const struct err *e)
+bool measure_sim_refused(struct measure_job *j, const struct err *e)
 {
     snprintf(j->m->sim.reason, sizeof j->m->sim.reason, "%.255s", e->text);
     return e->code != ERR_CANCEL;
@@ -37,7 +37,7 @@ static int index_of_tensor(struct sim_result *r, const char *tensor)
 }
 
 /* Tiles count for the tensor that they hold. */
-static int tensor_of(struct job *j, int buffer)
+static int tensor_of(struct measure_job *j, int buffer)
 {
     const struct func *f = j->func;
     return index_of_tensor(&j->m->sim, f->graph->tensor[f->buffer[buffer].tensor].name);
@@ -97,7 +97,7 @@ static void take_levels(struct sim_result *r, const struct simulation *s, int64_
     r->straddled = s->level[0].straddled;
 }
 
-static void take_counts(struct job *j, const struct simulation *s)
+static void take_counts(struct measure_job *j, const struct simulation *s)
 {
     struct sim_result *r = &j->m->sim;
     const struct trace_table *t = &j->trace;
@@ -149,7 +149,7 @@ unsigned long long measure_place_buffers(const struct func *f, unsigned long lon
 }
 
 /* What detail is asked for: the largest buffer of each tensor, in one map, and the loops. */
-static void want_detail(struct job *j, struct simulated *what, struct arena *a)
+static void want_detail(struct measure_job *j, struct simulated *what, struct arena *a)
 {
     const struct func *f = j->func;
     struct sim_detail *d = j->opts.detail;
@@ -176,7 +176,7 @@ static void want_detail(struct job *j, struct simulated *what, struct arena *a)
     what->end = what->base[last] + 4 * (unsigned long long)f->buffer[last].elems + PAGE_BYTES;
 }
 
-static bool too_many(struct job *j)
+static bool too_many(struct measure_job *j)
 {
     snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
              "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
@@ -186,7 +186,7 @@ static bool too_many(struct job *j)
 
 /* A count that cannot be had is a reason in m->sim; the measurement stands. False only on a
  * cancel. */
-bool measure_sim(struct job *j, struct err *e)
+bool measure_sim(struct measure_job *j, struct err *e)
 {
     struct arena *pass = arena_new();
     unsigned long long *base = ARENA_ARRAY(pass, unsigned long long, j->func->n_buffers + 1);

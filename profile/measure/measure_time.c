@@ -1,5 +1,5 @@
 /* The clock. */
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,24 +17,24 @@
 
 /* What the kernel has to do for its result: what it skips is not work, what it repeats is not
  * either. */
-static double needed_flops(const struct job *j)
+static double needed_flops(const struct measure_job *j)
 {
     double asked = j->program->base->flops, executed = func_flops(j->func);
     return executed > 0 && executed < asked ? executed : asked;
 }
 
-static int cores_of(const struct job *j)
+static int cores_of(const struct measure_job *j)
 {
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
 }
 
 /* GFLOP/s that no ceiling has: its code is broken as well. */
-static double beyond(const struct job *j)
+static double beyond(const struct measure_job *j)
 {
     return TOO_FAST * MOST_GFLOPS * cores_of(j);
 }
 
-static double result_bytes(const struct job *j)
+static double result_bytes(const struct measure_job *j)
 {
     const struct graph *g = j->program->graph;
     double bytes = 0;
@@ -55,7 +55,7 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
  * multiply-add, two FLOPs.  Element-wise FLOPs do not count, for compilers see through some of
  * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; 0, or
  * where the kernel's target is not the widest (compilers may find wider vectors): any core's. */
-static bool is_possible(const struct job *j, double seconds, double peak, struct err *e)
+static bool is_possible(const struct measure_job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
@@ -75,7 +75,7 @@ static bool is_possible(const struct job *j, double seconds, double peak, struct
 }
 
 /* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
-static void take_peak(struct job *j, double peak)
+static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
     if (peak > beyond(j)) {
@@ -106,7 +106,7 @@ struct latency measure_latency(const struct samples *s, int series)
     };
 }
 
-bool measure_take(struct job *j, const struct samples *s, struct err *e)
+bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 {
     struct measurement *m = j->m;
     double best = s->of[SERIES_KERNEL + j->contender].min;
@@ -132,7 +132,8 @@ bool measure_take(struct job *j, const struct samples *s, struct err *e)
 
 /* Judges another result.  A kernel whose results differ by right (sums in another order) is checked
  * by calls of its own, and no longer told by bits. */
-static bool judge(struct job *const *j, int n, struct sampled *what, const struct samples *s,
+static bool judge(struct measure_job *const *j, int n, struct sampled *what,
+                  const struct samples *s,
                   struct err *e)
 {
     for (int k = 0; k < n; k++) {
@@ -146,7 +147,7 @@ static bool judge(struct job *const *j, int n, struct sampled *what, const struc
     UNREACHABLE();
 }
 
-static bool check_unsteady(struct job *const *j, int n, struct err *e)
+static bool check_unsteady(struct measure_job *const *j, int n, struct err *e)
 {
     for (int k = 0; k < n; k++)
         for (int i = 0; j[k]->differed >= MOST_DIFFERENT && i < UNSTEADY_CHECKS; i++) {
@@ -158,7 +159,7 @@ static bool check_unsteady(struct job *const *j, int n, struct err *e)
     return true;
 }
 
-bool measure_sample(struct job *const *j, int n, struct sampled *what, struct samples *s,
+bool measure_sample(struct measure_job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e)
 {
     for (int k = 0; k < n; k++) {
@@ -179,16 +180,17 @@ bool measure_sample(struct job *const *j, int n, struct sampled *what, struct sa
     return true;
 }
 
-bool measure_again(struct job *j, struct err *e)
+bool measure_again(struct measure_job *j, struct err *e)
 {
     struct samples s;
     struct sampled what = { .time_s = AGAIN_S, .min_runs = 1, .as_is = true };
     return j->first_call_s >= SAMPLING_LONG_S || measure_sample(&j, 1, &what, &s, e);
 }
 
-bool measure_time(struct job *const *j, int n, int sittings, struct samples *s, struct err *e)
+bool measure_time(struct measure_job *const *j, int n, int sittings, struct samples *s,
+                  struct err *e)
 {
-    struct job *head = j[0];
+    struct measure_job *head = j[0];
     struct err ignored;
     measure_begin(head, "timing");
     head->has_ceiling = head->has_ceiling
@@ -215,9 +217,9 @@ static int64_t walk_bytes(const struct machine *m)
          : want > MOST_WALK_BYTES ? MOST_WALK_BYTES : want;
 }
 
-bool measure_time_cold(struct job *const *j, int n, struct err *e)
+bool measure_time_cold(struct measure_job *const *j, int n, struct err *e)
 {
-    struct job *head = j[0];
+    struct measure_job *head = j[0];
     struct samples s;
     struct sampled what = { .cold = true, .time_s = head->opts.time_s,
                             .min_runs = head->opts.min_runs,

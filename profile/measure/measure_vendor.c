@@ -1,6 +1,6 @@
 /* Vendor baselines of one measurement: contenders in the kernel's child.  Each has row-major
  * buffers of its own with the same data, and is compared with the reference before it is timed. */
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 #include "profile/measure/oracle.h"
 
@@ -9,7 +9,7 @@
 
 /* --- Who takes part --------------------------------------------------------------------------- */
 
-static void refuse(struct job *j, enum vendor_library library, const char *reason)
+static void refuse(struct measure_job *j, enum vendor_library library, const char *reason)
 {
     struct baseline *b = &j->m->baseline[library];
     b->available = false;
@@ -17,7 +17,7 @@ static void refuse(struct job *j, enum vendor_library library, const char *reaso
 }
 
 /* The i-th entrant goes, the others move up. */
-static void drop(struct job *j, int i, const char *reason)
+static void drop(struct measure_job *j, int i, const char *reason)
 {
     struct entrants *x = &j->entrants;
     refuse(j, x->library[i], reason);
@@ -27,7 +27,7 @@ static void drop(struct job *j, int i, const char *reason)
     }
 }
 
-static bool can_enter(struct job *j, enum vendor_library library, const char *runner,
+static bool can_enter(struct measure_job *j, enum vendor_library library, const char *runner,
                       struct err *why)
 {
     struct entrants *x = &j->entrants;
@@ -38,7 +38,7 @@ static bool can_enter(struct job *j, enum vendor_library library, const char *ru
         && vendor_find(runner, library, x->plugin[x->n], sizeof x->plugin[0], why);
 }
 
-bool measure_vendor_match(struct job *j, struct err *e)
+bool measure_vendor_match(struct measure_job *j, struct err *e)
 {
     struct entrants *x = &j->entrants;
     char runner[600];
@@ -61,7 +61,7 @@ bool measure_vendor_match(struct job *j, struct err *e)
     return program_new(x->arena, j->program->base->spec, &x->plain, e);
 }
 
-void measure_vendor_finish(struct job *j)
+void measure_vendor_finish(struct measure_job *j)
 {
     arena_free(j->entrants.arena);
     j->entrants.arena = NULL;
@@ -69,7 +69,8 @@ void measure_vendor_finish(struct job *j)
 
 /* --- In the child ----------------------------------------------------------------------------- */
 
-void measure_vendor_buffers(struct job *j, int contenders, struct child_buffer *buffer, int *n)
+void measure_vendor_buffers(struct measure_job *j, int contenders, struct child_buffer *buffer,
+                            int *n)
 {
     struct entrants *x = &j->entrants;
     x->contender = contenders;
@@ -89,13 +90,13 @@ void measure_vendor_buffers(struct job *j, int contenders, struct child_buffer *
     }
 }
 
-int64_t measure_vendor_bytes(const struct job *j)
+int64_t measure_vendor_bytes(const struct measure_job *j)
 {
     const struct entrants *x = &j->entrants;
     return x->n > 0 ? x->n * vendor_bytes(&x->problem, j->opts.threads) : 0;
 }
 
-static bool fill(struct job *j, int i, struct err *e)
+static bool fill(struct measure_job *j, int i, struct err *e)
 {
     const struct entrants *x = &j->entrants;
     const struct oracle *o = oracle_kept(x->plain->base, j->opts.seed);
@@ -110,7 +111,7 @@ static bool fill(struct job *j, int i, struct err *e)
 }
 
 /* Is its result, the last of its tensors, the reference's? */
-static bool is_right(struct job *j, int i, struct err *e)
+static bool is_right(struct measure_job *j, int i, struct err *e)
 {
     const struct entrants *x = &j->entrants;
     const struct oracle *o = NULL;
@@ -133,7 +134,7 @@ static bool is_right(struct job *j, int i, struct err *e)
 }
 
 /* *lives: the child can go on, whatever became of this library. */
-static bool enter(struct job *j, int i, bool *lives, struct err *e)
+static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
     const struct entrants *x = &j->entrants;
     struct baseline *b = &j->m->baseline[x->library[i]];
@@ -157,7 +158,7 @@ static bool enter(struct job *j, int i, bool *lives, struct err *e)
 }
 
 /* Contenders keep their numbers once the child is open: who is refused in it has an idle place. */
-bool measure_vendor_load(struct job *j, struct err *e)
+bool measure_vendor_load(struct measure_job *j, struct err *e)
 {
     struct entrants *x = &j->entrants;
     for (int i = 0; i < x->n; i++) {
@@ -183,7 +184,7 @@ bool measure_vendor_load(struct job *j, struct err *e)
 
 /* --- The clock -------------------------------------------------------------------------------- */
 
-unsigned measure_vendor_contenders(const struct job *j)
+unsigned measure_vendor_contenders(const struct measure_job *j)
 {
     unsigned set = 0;
     for (int i = 0; i < j->entrants.n; i++)
@@ -192,7 +193,7 @@ unsigned measure_vendor_contenders(const struct job *j)
     return set;
 }
 
-void measure_vendor_take(struct job *j, const struct samples *s)
+void measure_vendor_take(struct measure_job *j, const struct samples *s)
 {
     for (int i = 0; i < j->entrants.n; i++) {
         struct baseline *b = &j->m->baseline[j->entrants.library[i]];

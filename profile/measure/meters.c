@@ -1,5 +1,7 @@
-/* The meters behind one interface: probe() says whether it works here or why not, count() fills
- * its part of a measurement.  The clock and the simulator have stages of their own in measure.c. */
+/* Each meter: probe() says whether it works here or why not, count() fills its part of a
+ * measurement.  The clock and the simulator are stages of their own (measure_time.c,
+ * measure_sim.c). */
+#include "profile/measure/meters.h"
 #include "profile/measure/cachegrind.h"
 #include "profile/counters/eventset.h"
 #include "profile/measure/instructions.h"
@@ -10,14 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const meter_name[METER_COUNT] = {
-#define METER(id, name, on, what) [METER_ID_##id] = name,
-#include "profile/measure/meters.def"
-};
-
 static const char *const meter_what[METER_COUNT] = {
 #define METER(id, name, on, what) [METER_ID_##id] = what,
-#include "profile/measure/meters.def"
+#include "profile/counters/meters.def"
 };
 
 struct meter {
@@ -25,7 +22,7 @@ struct meter {
     void (*probe)(struct counts *out);
     /* Per call of the kernel; what cannot be had is a reason in *out.  False when the kernel
      * failed, and on a cancel. */
-    bool (*count)(struct job *j, struct counts *out, struct err *e);
+    bool (*count)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
 /* What runs kernels needs a compiler and the runner, and nothing else. */
@@ -51,7 +48,7 @@ static void probe_perf_sw(struct counts *out)
 }
 
 /* The events of the meter's set around the kernel, and what follows from them. */
-static bool count_set(struct job *j, enum meter_id meter, const struct event_set *s,
+static bool count_set(struct measure_job *j, enum meter_id meter, const struct event_set *s,
                       struct counts *out, struct err *e)
 {
     struct known known = { .flops = j->program->base->flops, .bytes = j->program->base->bytes,
@@ -69,7 +66,8 @@ static bool count_set(struct job *j, enum meter_id meter, const struct event_set
     return true;
 }
 
-static bool count_events(struct job *j, enum meter_id meter, struct counts *out, struct err *e)
+static bool count_events(struct measure_job *j, enum meter_id meter, struct counts *out,
+                         struct err *e)
 {
     const struct event_set *s = j->opts.set[meter];
     struct arena *a = arena_new();
@@ -83,17 +81,17 @@ static bool count_events(struct job *j, enum meter_id meter, struct counts *out,
     return ok;
 }
 
-static bool count_perf(struct job *j, struct counts *out, struct err *e)
+static bool count_perf(struct measure_job *j, struct counts *out, struct err *e)
 {
     return count_events(j, METER_ID_PERF, out, e);
 }
 
-static bool count_perf_sw(struct job *j, struct counts *out, struct err *e)
+static bool count_perf_sw(struct measure_job *j, struct counts *out, struct err *e)
 {
     return count_events(j, METER_ID_PERF_SW, out, e);
 }
 
-static bool count_papi(struct job *j, struct counts *out, struct err *e)
+static bool count_papi(struct measure_job *j, struct counts *out, struct err *e)
 {
     return count_events(j, METER_ID_PAPI, out, e);
 }
@@ -149,7 +147,7 @@ unsigned meters_default(void)
 {
     unsigned bits = 0;
 #define METER(id, name, on, what) bits |= (on) ? METER_##id : 0;
-#include "profile/measure/meters.def"
+#include "profile/counters/meters.def"
     return bits;
 }
 
@@ -206,7 +204,7 @@ bool meters_events(struct arena *a, const char *text, struct measure_opts *o, st
     }
 }
 
-bool measure_count(struct job *j, struct err *e)
+bool meters_count(struct measure_job *j, struct err *e)
 {
     for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
         struct counts *out = &j->m->counts[i];

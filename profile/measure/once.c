@@ -32,7 +32,8 @@ static bool map_data(struct once *o, struct err *e)
     return true;
 }
 
-bool once_open(struct once *o, struct job *j, unsigned long long last_address, struct err *e)
+bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
+               struct err *e)
 {
     const struct func *f = j->func;
     *o = (struct once){ .job = j, .data_fd = -1, .out_fd = -1 };
@@ -97,7 +98,7 @@ static bool explain(const struct once *o, const char *who, const struct subproce
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e)
 {
-    const struct job *j = o->job;
+    const struct measure_job *j = o->job;
     const char *argv[ONCE_TOOL_ARGS + 12 + PROTOCOL_MAX_BUFFERS];
     char runner[600], out[64];
     struct subprocess_result res;

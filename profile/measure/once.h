@@ -3,12 +3,12 @@
  * check; their memory is shared, so that the caller sees what was computed. */
 #ifndef TS_PROFILE_ONCE_H
 #define TS_PROFILE_ONCE_H
-#include "profile/measure/measure_impl.h"
+#include "profile/measure/job.h"
 
 #define ONCE_TOOL_ARGS 16
 
 struct once {
-    struct job *job;
+    struct measure_job *job;
     unsigned long long *base;            /* per buffer of the function */
     unsigned long long bytes;            /* of the parameters, page after page */
     int data_fd, out_fd;                 /* of the parameters; for what a tool writes; -1 = none */
@@ -18,7 +18,8 @@ struct once {
 };
 
 /* ERR_ENV: no memory.  ERR_RANGE: the buffers would end above `last_address` (0 = anywhere). */
-bool once_open(struct once *o, struct job *j, unsigned long long last_address, struct err *e);
+bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
+               struct err *e);
 void once_close(struct once *o);         /* also after a failed once_open */
 /* The path of out_fd for another process. */
 void once_out_path(const struct once *o, char *out, size_t n);

@@ -266,7 +266,7 @@ static const float *logical_data(const struct oracle *o, const struct program *p
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, float *physical, struct err *e)
 {
-    const uint32_t poison = ORACLE_POISON;
+    const uint32_t poison = BUFFER_POISON;
     const float *logical;
     float *own;
     if (!is_given(&p->graph->tensor[tensor])) {

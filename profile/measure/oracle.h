@@ -4,6 +4,7 @@
 #define TS_PROFILE_ORACLE_H
 #include "kernels/base/subprocess.h"
 #include "kernels/program/program.h"
+#include "profile/child/protocol.h"
 
 /* The data of one seed for an operator, and its reference outputs on them.  Layouts and schedules
  * do not matter to it, so the last few are kept for whoever measures the same operator next; every
@@ -22,10 +23,9 @@ int64_t oracle_bytes(const struct graph *base);          /* what computing it ta
 int oracle_base_tensor(const struct program *p, int tensor);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the seed's data in their
- * layout, everything else with ORACLE_POISON, a NaN that no kernel computes.  o: has the data;
+ * layout, everything else with BUFFER_POISON, a NaN that no kernel computes.  o: has the data;
  * NULL = they are made for this once, which fails when they are in a file that is gone
  * (tensor_data). */
-#define ORACLE_POISON 0x7fcbadadu
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, float *physical, struct err *e);
 

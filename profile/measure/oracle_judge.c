@@ -31,7 +31,7 @@ static bool is_poison(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return bits == ORACLE_POISON;
+    return bits == BUFFER_POISON;
 }
 
 /* "Conv[0][3][17][5]" */

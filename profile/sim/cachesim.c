@@ -1,3 +1,4 @@
+#include "profile/sim/cachesim.h"
 #include "profile/sim/cachesim_level.h"
 
 #include <stdlib.h>

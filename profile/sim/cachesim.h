@@ -14,16 +14,7 @@
 #ifndef TS_PROFILE_CACHESIM_H
 #define TS_PROFILE_CACHESIM_H
 #include "kernels/gen/gen.h"
-#include "profile/sim/cache_config.h"
-
-/* Lines that an access of the kernel did not find, per level. */
-struct site_count { int64_t misses[CACHE_LEVELS]; };
-
-/* accesses: of the level above's misses (L1: not known here, the twin keeps hits back); prefetches:
- * lines that a prefetcher brought into this level; useful: those of L1 that the kernel then used.
- * Prefetches are neither accesses nor misses.  straddled: misses of L1 beyond the first of one
- * access, which lay across lines that were both missing. */
-struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
+#include "profile/sim/sim_result.h"
 
 struct cachesim;
 /* Told of every touch of a line by an access that was not kept back; at L1. */

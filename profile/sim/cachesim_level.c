@@ -1,4 +1,5 @@
 #include "profile/sim/cachesim_level.h"
+#include "kernels/base/arena.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * and calls, a miss costs half as much. */
 #ifndef TS_PROFILE_CACHESIM_LEVEL_H
 #define TS_PROFILE_CACHESIM_LEVEL_H
-#include "profile/sim/cachesim.h"
+#include "profile/sim/sim_result.h"
 
 #if defined __SSE2__
 #include <emmintrin.h>

@@ -14,6 +14,19 @@
 #define MEASURE_MAX_SITES 32
 #define SIM_HOW 160
 
+/* What the simulator counts by itself. */
+
+/* Lines that an access of the kernel did not find, per level. */
+struct site_count { int64_t misses[CACHE_LEVELS]; };
+
+/* accesses: of the level above's misses (L1: not known here, the twin keeps hits back); prefetches:
+ * lines that a prefetcher brought into this level; useful: those of L1 that the kernel then used.
+ * Prefetches are neither accesses nor misses.  straddled: misses of L1 beyond the first of one
+ * access, which lay across lines that were both missing. */
+struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
+
+/* What is made of it. */
+
 /* By tensor; tiles count for the tensor that they hold.  Beyond MEASURE_MAX_TENSORS: "others". */
 struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses, l2_misses, l3_misses; };
 

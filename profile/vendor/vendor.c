@@ -1,5 +1,5 @@
 /* The libraries: which operators they have, what they need, and their plugins. */
-#include "profile/vendor/plugin.h"
+#include "profile/vendor/vendor.h"
 
 #include "kernels/base/file.h"
 

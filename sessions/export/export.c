@@ -7,6 +7,7 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
+#include "profile/build/build.h"
 #include "profile/measure/oracle.h"
 #include "sessions/export/export_data.h"
 

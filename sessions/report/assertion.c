@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/vec.h"
+#include "profile/measure/meters.h"
 #include "sessions/report/number_fn.h"
 #include "sessions/report/report.h"
 

@@ -3,6 +3,7 @@
 #ifndef TS_SESSIONS_REPORT_H
 #define TS_SESSIONS_REPORT_H
 #include "profile/machine/machine_model.h"
+#include "profile/measure/meters.h"
 #include "sessions/file/session.h"
 
 /* machine: the fingerprint of where m was measured; NULL = nowhere.  model: of that machine, for

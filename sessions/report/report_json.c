@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "profile/counters/eventset.h"
+#include "profile/measure/meters.h"
 #include "profile/measure/oracle.h"
 #include "profile/machine/roofline.h"
 #include "sessions/file/json_text.h"

@@ -29,6 +29,7 @@
  */
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
+#include "profile/measure/meters.h"
 #include "sessions/file/session.h"
 #include "sessions/tuning/tuning.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/version.h"
+#include "profile/measure/meters.h"
 #include "sessions/file/json_text.h"
 #include "sessions/study/study_impl.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "profile/measure/meters.h"
 #include "sessions/file/session_impl.h"
 #include "sessions/study/study_loader.h"
 

@@ -1,6 +1,7 @@
 /* YAML -> study: metrics, findings, how to measure. */
 #include <math.h>
 #include <string.h>
+#include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 #include "sessions/study/study_loader.h"
 #include "sessions/study/study_tune.h"

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
+#include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 #include "sessions/study/study_tune.h"
 

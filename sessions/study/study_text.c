@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/version.h"
+#include "profile/measure/meters.h"
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 

@@ -1,7 +1,7 @@
 /* YAML -> `tune:` of a study, of a variant and of a case. */
 #include <string.h>
 
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "sessions/study/study_loader.h"
 #include "sessions/study/study_tune.h"
 

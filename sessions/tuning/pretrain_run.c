@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explorer/tune/kernels.h"
+#include "explorer/tune/strategies.h"
 #include "kernels/base/file.h"
 #include "kernels/gen/gen.h"
 #include "sessions/tuning/pretrain.h"
@@ -135,18 +136,16 @@ static uint64_t visit_seed(const struct training *t)
 static bool search(struct training *t, struct kernels *k, struct str *weights, struct err *e)
 {
     struct search_opts so = {
-        .budget = t->p->budget, .seed = visit_seed(t), .strategy = "ppo",
+        .budget = t->p->budget, .seed = visit_seed(t), .strategy = &strategy_ppo,
         .entropy = t->p->entropy,
         .cold = true,                            /* there is more to learn on the way down */
         .weights = t->weights.len ? t->weights.data : NULL, .weights_bytes = t->weights.len,
         .weights_out = weights,
     };
     struct search_sink sink = { t, write_down, known, show };
-    struct search *s;
     int n;
     const struct tune_seed *seed = kernels_seeds(k, &n);
-    if (!search_new(kernels_problem(k), &so, seed, n, &sink, t->cancel, &s, e))
-        return false;
+    struct search *s = search_new(kernels_problem(k), &so, seed, n, &sink, t->cancel);
     enum search_end end = search_run(s, e);
     const struct tune_view *view = search_view(s);
     t->v.start_ms = view->start_ms;

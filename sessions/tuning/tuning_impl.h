@@ -1,7 +1,7 @@
 /* Inside tuning*.c. */
 #ifndef TS_SESSIONS_TUNING_IMPL_H
 #define TS_SESSIONS_TUNING_IMPL_H
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "sessions/tuning/tuning.h"
 
 enum { TUNING_MOST_EXPERTS = 64 };

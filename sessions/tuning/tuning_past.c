@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "kernels/base/vec.h"
 #include "kernels/layout/layout.h"
 #include "sessions/tuning/tuning.h"

@@ -21,6 +21,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
 #include "profile/measure/batch.h"
+#include "profile/measure/program_text.h"
 #include "sessions/expert/expert.h"
 
 #define MOST 256
@@ -60,7 +61,7 @@ static void candidates(struct arena *a, const char *spec, int threads, int most,
         const struct program *p;
         bool known = false;
         if (!program_replay(a, spec, s[i].step, s[i].n, &p, &bad, &e)
-            || !program_c_text(p, &text, &e))
+            || !program_text_c(p, &text, &e))
             continue;
         const char *code = strchr(str_text(&text), '/');
         code = strstr(code, "*/");                        /* behind the steps */

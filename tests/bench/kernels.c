@@ -14,6 +14,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
+#include "profile/build/build.h"
 #include "sessions/report/chart.h"
 #include "sessions/expert/expert.h"
 #include "sessions/file/machine_file.h"

@@ -7,7 +7,8 @@
 #include "kernels/base/arena.h"
 #include "profile/build/build.h"
 #include "profile/child/child.h"
-#include "profile/vendor/plugin.h"
+#include "profile/measure/measure.h"
+#include "profile/vendor/vendor.h"
 
 #undef fail
 #include <setjmp.h>

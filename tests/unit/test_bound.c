@@ -475,7 +475,7 @@ static void unwritten_elements_are_wrong(void **state)
         "x = input n=9; z = mul(x, x); v = sub(z, z); y = sqrt(v)",
         "x = input n=9; y = affine(x) mul=1e30; z = mul(y, y)",
     };
-    const uint32_t poison = ORACLE_POISON;
+    const uint32_t poison = BUFFER_POISON;
     (void)state;
     for (int i = 0; i < COUNT_OF(spec); i++) {
         struct trial t = trial_open(spec[i], seed);

@@ -6,6 +6,7 @@
 
 #include "kernels/base/arena.h"
 #include "profile/measure/cachegrind.h"
+#include "profile/measure/measure.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

@@ -5,8 +5,10 @@
 
 #include "kernels/base/arena.h"
 #include "profile/build/asmtext.h"
+#include "profile/build/build.h"
 #include "profile/measure/cachegrind.h"
 #include "profile/measure/instructions.h"
+#include "profile/measure/measure.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
+#include "profile/build/build.h"
 #include "profile/child/child_impl.h"
 
 #undef fail

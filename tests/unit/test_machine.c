@@ -10,6 +10,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/build/build.h"
 #include "sessions/file/machine_file.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */

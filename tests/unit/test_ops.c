@@ -220,7 +220,7 @@ static void odd_pooling(void **state)
     const struct expr *k = node_reduce(g, &n, "K", 3);
     const struct expr *idx[] = { n.spatial[0],
                                  expr_add(g->pool, expr_mulc(g->pool, n.spatial[1], 2), k) };
-    n.body = load_at(g, 0, idx);
+    n.body = graph_load_at(g, 0, idx);
     check_odd(g, &n, a, "pooling");
 }
 
@@ -237,7 +237,7 @@ static void odd_groups(void **state)
     const struct expr *c = expr_add(p, expr_mulc(p, expr_divc(p, n.spatial[0], 2), 3), i);
     const struct expr *left[] = { c, n.spatial[1] },
                       *right[] = { n.spatial[0], expr_add(p, i, n.spatial[1]) };
-    n.body = val_bin(a, VAL_MUL, load_at(g, 0, left), load_at(g, 0, right));
+    n.body = val_bin(a, VAL_MUL, graph_load_at(g, 0, left), graph_load_at(g, 0, right));
     check_odd(g, &n, a, "groups");
 }
 
@@ -254,8 +254,8 @@ static void odd_parity(void **state)
     const struct expr *k = node_reduce(g, &n, "K", 4), *at = expr_add(p, n.spatial[1], k);
     const struct expr *idx[] = { n.spatial[0], expr_divc(p, at, 2) };
     const struct expr *even = expr_eq(p, expr_modc(p, at, 2), expr_const(p, 0));
-    n.body = val_select(a, expr_and(p, even, expr_lt(p, at, expr_const(p, 17))), load_at(g, 0, idx),
-                        val_const(a, -1));
+    n.body = val_select(a, expr_and(p, even, expr_lt(p, at, expr_const(p, 17))),
+                        graph_load_at(g, 0, idx), val_const(a, -1));
     check_odd(g, &n, a, "parity");
 }
 
@@ -272,7 +272,7 @@ static void odd_reversed(void **state)
     const struct expr *idx[] = { c, back };
     const struct expr *inside = expr_and(p, expr_ge(p, expr_mulc(p, back, 3), expr_const(p, 0)),
                                          expr_lt(p, c, expr_const(p, 5)));
-    const struct val *x = val_select(a, inside, load_at(g, 0, idx), val_const(a, 4));
+    const struct val *x = val_select(a, inside, graph_load_at(g, 0, idx), val_const(a, 4));
     n.body = val_bin(a, VAL_SUB, val_bin(a, VAL_MIN, x, val_const(a, 3)),
                      val_bin(a, VAL_DIV, x, val_const(a, 8)));
     check_odd(g, &n, a, "reversed");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
-#include "kernels/nest/lower_parts.h"
+#include "kernels/nest/lower_impl.h"
 
 #undef fail
 #include <setjmp.h>

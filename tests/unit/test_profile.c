@@ -15,9 +15,11 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/build/build.h"
 #include "profile/child/child_impl.h"
 #include "profile/build/objcache.h"
 #include "profile/counters/perfevent.h"
+#include "profile/measure/meters.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/temp_dir.h"
 

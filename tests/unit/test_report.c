@@ -11,6 +11,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/measure/meters.h"
 #include "sessions/export/export.h"
 #include "profile/counters/eventset.h"
 #include "sessions/report/report.h"

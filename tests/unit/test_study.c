@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "kernels/base/file.h"
+#include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 #include "sessions/study/study_impl.h"
 #include "tests/unit/golden.h"

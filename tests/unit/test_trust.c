@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
+#include "profile/build/build.h"
 #include "profile/measure/batch.h"
 #include "profile/child/child_impl.h"
 #include "tests/unit/miscompile.h"

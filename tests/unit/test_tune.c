@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/tune_landscape.h"
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/text_set.h"
 
 #undef fail
@@ -63,10 +63,9 @@ static enum search_end play(struct landscape *l, const struct search_opts *o, st
                             struct tape *out, const struct tune_seed *seeds, int n_seeds)
 {
     struct search_sink sink = { known ? known : out, NULL, known ? tape_known : NULL, tape_view };
-    struct search *s;
     struct err e = {0};
     landscape_open(l);
-    assert_true(search_new(&l->problem, o, seeds, n_seeds, &sink, &l->cancel, &s, &e));
+    struct search *s = search_new(&l->problem, o, seeds, n_seeds, &sink, &l->cancel);
     enum search_end end = search_run(s, &e);
     const struct tune_view *v = search_view(s);
     for (int i = 0; i < v->n_trials; i++) {
@@ -139,7 +138,7 @@ static void a_thousand_is_a_thousand(void **state)
             continue;
         struct landscape *l = land(true, false);
         struct tape t = {0};
-        struct search_opts o = { .budget = 1000, .seed = 7, .strategy = st->name };
+        struct search_opts o = { .budget = 1000, .seed = 7, .strategy = st };
         assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_BUDGET);
         assert_int_equal(t.text.len, 1000);
         assert_int_equal(l->n_measured, 1000);
@@ -159,7 +158,7 @@ static void nothing_is_measured_twice(void **state)
         struct landscape *l = land(true, true);
         struct tape t = {0};
         int budget = is_slow(strategy_get(i)) ? 100 : 300;
-        struct search_opts o = { .budget = budget, .seed = 11, .strategy = strategy_get(i)->name };
+        struct search_opts o = { .budget = budget, .seed = 11, .strategy = strategy_get(i) };
         play(l, &o, NULL, &t, NULL, 0);
         assert_int_equal(t.text.len, budget);
         for (int a = 0; a < t.text.len; a++)
@@ -183,7 +182,7 @@ static void what_was_not_measured_costs_no_budget(void **state)
     (void)state;
     for (int each = 1; each < 6; each += 4) {
         struct landscape *l = land(true, false);
-        struct search_opts o = { .budget = 100, .seed = seed, .strategy = "evo" };
+        struct search_opts o = { .budget = 100, .seed = seed, .strategy = &strategy_evo };
         int next = 0;
         struct search_sink sink = { &next, check_number, NULL, NULL };
         struct search *s;
@@ -195,7 +194,7 @@ static void what_was_not_measured_costs_no_budget(void **state)
         l->n_arms = 1;
         l->killed_each = each;
         landscape_open(l);
-        assert_true(search_new(&l->problem, &o, &start, 1, &sink, &l->cancel, &s, &e));
+        s = search_new(&l->problem, &o, &start, 1, &sink, &l->cancel);
         enum search_end end = search_run(s, &e);
         assert_int_equal(end, each > 1 ? SEARCH_BUDGET : SEARCH_FAILED);
         assert_int_equal(search_view(s)->n_trials, each > 1 ? 100 : 0);
@@ -213,7 +212,7 @@ static void failures_cost_budget_and_never_win(void **state)
 {
     struct landscape *l = land(true, true);
     struct tape t = {0};
-    struct search_opts o = { .budget = 400, .seed = 3, .strategy = "evo" };
+    struct search_opts o = { .budget = 400, .seed = 3, .strategy = &strategy_evo };
     int failed = 0;
     (void)state;
     play(l, &o, NULL, &t, NULL, 0);
@@ -238,7 +237,7 @@ static void the_seed_decides_everything(void **state)
         for (int run = 0; run < 3; run++) {
             struct landscape *l = land(true, true);
             struct search_opts o = { .budget = 100, .seed = run == 2 ? 6 : 5,
-                                     .strategy = strategy_get(i)->name };
+                                     .strategy = strategy_get(i) };
             play(l, &o, NULL, &t[run], NULL, 0);
             free(l);
         }
@@ -258,7 +257,7 @@ static void a_stopped_run_resumes(void **state)
     static const int at[] = { 1, 5, 8, 61, 100, 159 };
     (void)state;
     for (int i = 0; i < strategy_count(); i++) {
-        struct search_opts o = { .budget = 160, .seed = 5, .strategy = strategy_get(i)->name };
+        struct search_opts o = { .budget = 160, .seed = 5, .strategy = strategy_get(i) };
         struct landscape *whole = land(true, true);
         struct tape want = {0};
         play(whole, &o, NULL, &want, NULL, 0);
@@ -299,7 +298,7 @@ static void seeds_come_first_and_bound_the_result(void **state)
         struct tune_seed seeds[] = {
             { 0, NULL, 1, line }, { 0, &good, 1, good_line }, { 0, NULL, 1, line },
         };
-        struct search_opts o = { .budget = 40, .seed = 2, .strategy = strategy_get(i)->name };
+        struct search_opts o = { .budget = 40, .seed = 2, .strategy = strategy_get(i) };
         play(l, &o, NULL, &t, seeds, 3);
         assert_string_equal(t.text.data[0], "layout set by hand\n");
         assert_string_equal(t.text.data[1], "a good one\n");
@@ -315,7 +314,7 @@ static void a_small_space_is_exhausted(void **state)
 {
     struct landscape *l = land(false, false);
     struct tape t = {0};
-    struct search_opts o = { .budget = 100000, .seed = 2, .strategy = "exhaustive" };
+    struct search_opts o = { .budget = 100000, .seed = 2, .strategy = &strategy_exhaustive };
     (void)state;
     l->values = 2;
     l->extent = 6;
@@ -325,7 +324,7 @@ static void a_small_space_is_exhausted(void **state)
     assert_true(fabs(t.last.best_ms - landscape_best(l)) < 1e-9);
     tape_free(&t);
     l->n_measured = l->n_learned = 0;
-    o.strategy = "random";
+    o.strategy = &strategy_random;
     l->fixed = true;
     assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_EXHAUSTED);
     assert_int_equal(t.text.len, 32);
@@ -339,7 +338,7 @@ static void in_order_goes_to_the_last_layout(void **state)
 {
     struct landscape *l = land(false, false);
     struct tape t = {0};
-    struct search_opts o = { .budget = 1000, .seed = 2, .strategy = "exhaustive" };
+    struct search_opts o = { .budget = 1000, .seed = 2, .strategy = &strategy_exhaustive };
     (void)state;
     l->values = 1;
     l->n_alike = 2;
@@ -388,10 +387,10 @@ static void a_walk_stays_in_its_layout(void **state)
         l->watched = b;
         l->watched_arm = 1;
         struct tune_seed seeds[] = { { 0, &a, 1, one }, { 1, &b, 1, two } };
-        struct search_opts o = { .budget = 200, .seed = 2, .strategy = strategy_get(i)->name };
+        struct search_opts o = { .budget = 200, .seed = 2, .strategy = strategy_get(i) };
         play(l, &o, NULL, &t, seeds, 2);
         if (l->n_foreign > 0)
-            fail_msg("%s: %d of another layout", o.strategy, l->n_foreign);
+            fail_msg("%s: %d of another layout", o.strategy->name, l->n_foreign);
         tape_free(&t);
         free(l);
     }
@@ -411,7 +410,7 @@ static void they_find_good_points(void **state)
             for (int model = 0; model < 2; model++) {
                 struct landscape *l = land(model, true);
                 struct tape t = {0};
-                struct search_opts o = { .budget = 1000, .seed = seed + k, .strategy = st->name };
+                struct search_opts o = { .budget = 1000, .seed = seed + k, .strategy = st };
                 play(l, &o, NULL, &t, NULL, 0);
                 *(model ? &product : &plain) *= t.last.best_ms / landscape_best(l);
                 tape_free(&t);
@@ -437,7 +436,8 @@ static void agents_walk_well(void **state)
         for (int k = 0; k < 2; k++) {
             struct landscape *l = land(true, true);
             struct tape t = {0};
-            struct search_opts o = { .budget = 400, .seed = seed + k, .strategy = name[i] };
+            struct search_opts o = { .budget = 400, .seed = seed + k,
+                                    .strategy = strategy_find(name[i], NULL) };
             l->fixed = true;
             play(l, &o, NULL, &t, NULL, 0);
             product *= t.last.best_ms / landscape_best(l);
@@ -451,15 +451,14 @@ static void agents_walk_well(void **state)
 
 /* The 8 measured are the best 8 of the 128 by the model; one in twenty is drawn. */
 /* How many of 160 trials were the loops that one would try first. */
-static int count_usual(const char *strategy, bool cold)
+static int count_usual(const struct strategy *strategy, bool cold)
 {
     struct landscape *l = land(true, false);
     struct search_opts o = { .budget = 160, .seed = 4, .strategy = strategy, .cold = cold };
-    struct search *s;
     struct err e = {0};
     int n = 0;
     landscape_open(l);
-    assert_true(search_new(&l->problem, &o, NULL, 0, NULL, &l->cancel, &s, &e));
+    struct search *s = search_new(&l->problem, &o, NULL, 0, NULL, &l->cancel);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     const struct tune_view *v = search_view(s);
     for (int i = 0; i < v->n_trials; i++)
@@ -474,17 +473,16 @@ static void a_cold_search_tries_nothing_usual(void **state)
     static const char *const name[] = { "random", "evo", "ppo" };
     (void)state;
     for (int i = 0; i < COUNT_OF(name); i++) {
-        assert_true(count_usual(name[i], false) > 0);
-        assert_int_equal(count_usual(name[i], true), 0);
+        assert_true(count_usual(strategy_find(name[i], NULL), false) > 0);
+        assert_int_equal(count_usual(strategy_find(name[i], NULL), true), 0);
     }
 }
 
 static void the_model_chooses(void **state)
 {
     struct landscape *l = land(true, false);
-    struct search_opts o = { .budget = 2000, .seed = 4, .strategy = "random" };
+    struct search_opts o = { .budget = 2000, .seed = 4, .strategy = &strategy_random };
     struct search_sink sink = {0};
-    struct search *s;
     struct err e = {0};
     int explored = 0;
     double by_score = 0, drawn = 0;
@@ -492,7 +490,7 @@ static void the_model_chooses(void **state)
     l->fixed = true;
     l->noise = 0;
     landscape_open(l);
-    assert_true(search_new(&l->problem, &o, NULL, 0, &sink, NULL, &s, &e));
+    struct search *s = search_new(&l->problem, &o, NULL, 0, &sink, NULL);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     const struct tune_view *v = search_view(s);
     for (int i = 32; i < v->n_trials; i++) {
@@ -510,7 +508,7 @@ static void what_is_lacking_ends_it(void **state)
 {
     struct landscape *l = land(false, false);
     struct tape t = {0};
-    struct search_opts o = { .budget = 100, .seed = 4, .strategy = "random" };
+    struct search_opts o = { .budget = 100, .seed = 4, .strategy = &strategy_random };
     struct err e = {0};
     (void)state;
     l->lack_after = 20;

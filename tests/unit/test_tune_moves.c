@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/tune/strategy.h"
+#include "explorer/tune/strategies.h"
 #include "tests/unit/tune_landscape.h"
 
 #undef fail
@@ -124,14 +124,14 @@ static void watch_measured(void *ctx, const struct tune_candidate *c)
 }
 
 /* A search over eight layouts, or one, whose model ranks after the first batch. */
-static void search(const char *strategy, bool fixed, bool failures, int budget, uint64_t seed)
+static void search(const struct strategy *strategy, bool fixed, bool failures, int budget,
+                   uint64_t seed)
 {
     struct landscape *l = xcalloc(1, sizeof *l);
     *l = (struct landscape){ .seed = seed, .values = 8, .extent = 2, .model = true, .fixed = fixed,
                              .failures = failures, .learn_after = 8, .noise = 0.3 };
     struct search_opts o = { .budget = budget, .seed = seed, .strategy = strategy };
     struct search_sink sink = { .measured = watch_measured };
-    struct search *s;
     struct err e = {0};
     memset(watched, 0, sizeof watched);
     seen.arm = seen.measured = -1;
@@ -142,7 +142,7 @@ static void search(const char *strategy, bool fixed, bool failures, int budget, 
     l->problem.point_draw = watch_draw;
     l->problem.point_mutate = watch_mutate;
     l->problem.point_move = watch_move;
-    assert_true(search_new(&l->problem, &o, NULL, 0, &sink, &l->cancel, &s, &e));
+    struct search *s = search_new(&l->problem, &o, NULL, 0, &sink, &l->cancel);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     search_free(s);
     free(l);
@@ -154,7 +154,7 @@ static void no_layout_twice_in_a_batch(void **state)
     (void)state;
     for (int i = 0; i < strategy_count(); i++)
         for (uint64_t seed = 1; seed <= 2 && !strategy_get(i)->ordered; seed++)
-            search(strategy_get(i)->name, false, false, 120, seed);
+            search(strategy_get(i), false, false, 120, seed);
 }
 
 /* Random points until there is a batch to walk from; then from a measured one; annealing from the
@@ -167,7 +167,7 @@ static void walks_begin_at_measured_points(void **state)
         for (int fixed = 0; fixed < 2; fixed++) {
             memset(&seen, 0, sizeof seen);
             for (uint64_t seed = 1; seed <= 3; seed++)
-                search(walkers[i], fixed, true, i ? 120 : 300, seed);
+                search(strategy_find(walkers[i], NULL), fixed, true, i ? 120 : 300, seed);
             print_message("# %s: %d walks, %d first ones, %d where it was before\n", walkers[i],
                           seen.walks, seen.first, seen.again);
             assert_true(seen.walks > 100 && seen.first >= 3);

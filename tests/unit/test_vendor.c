@@ -8,7 +8,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
 #include "profile/measure/oracle.h"
-#include "profile/vendor/plugin.h"
+#include "profile/vendor/vendor.h"
 #include "tests/unit/random_ops.h"
 
 #undef fail

@@ -1,7 +1,7 @@
 /* What the parts of the oneDNN plugin share (C API of version 2). */
 #ifndef TS_PROFILE_ONEDNN_IMPL_H
 #define TS_PROFILE_ONEDNN_IMPL_H
-#include "profile/vendor/plugin.h"
+#include "profile/vendor/vendor.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

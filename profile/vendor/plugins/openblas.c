@@ -1,5 +1,5 @@
 /* OpenBLAS: matrix multiplication on plain matrices, a call of sgemm per batch. */
-#include "profile/vendor/plugin.h"
+#include "profile/vendor/vendor.h"
 
 #include <cblas.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Private to the lowering pass: buffers, the rewritten body of a node, and the tiles of attached
  * producers. */
-#ifndef TS_NEST_LOWER_PARTS_H
-#define TS_NEST_LOWER_PARTS_H
+#ifndef TS_NEST_LOWER_IMPL_H
+#define TS_NEST_LOWER_IMPL_H
 #include "kernels/base/vec.h"
 #include "kernels/nest/lower.h"
 

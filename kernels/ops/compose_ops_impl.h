@@ -1,7 +1,7 @@
 /* What the files of operators on tensors of any rank share.  Private to kernels/ops/compose_*.c. */
-#ifndef TS_OPS_COMPOSE_IMPL_H
-#define TS_OPS_COMPOSE_IMPL_H
-#include "kernels/ops/compose_params.h"
+#ifndef TS_OPS_COMPOSE_OPS_IMPL_H
+#define TS_OPS_COMPOSE_OPS_IMPL_H
+#include "kernels/ops/compose_ops.h"
 
 /* Each adds the nodes of its call and returns the tensor that comes out, or -1 with an error. */
 int compose_unary(struct call *c);

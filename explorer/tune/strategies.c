@@ -1,4 +1,5 @@
 /* The table of strategies, and the two that remember nothing: random and exhaustive. */
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/search_impl.h"
 
 static const struct strategy *const strategies[] = {

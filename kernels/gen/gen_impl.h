@@ -7,13 +7,12 @@
  * prefetch asks for lines ahead of their loads. Two printers then read the result: print_c.c
  * writes it as C, print_trace.c writes down the memory it touches (hints are none of it).  So
  * the trace cannot drift from the code: both are text of the same statements. */
-#ifndef TS_GEN_CODE_H
-#define TS_GEN_CODE_H
+#ifndef TS_GEN_IMPL_H
+#define TS_GEN_IMPL_H
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
 
-#define GEN_MAX_LANES 64
 #define GEN_MAX_STATEMENTS 4096           /* of one unrolled body (SPEC D.5) */
 
 /* The floats [base + rest, base + rest + lanes) of a buffer.  base holds the loop variables

@@ -1,0 +1,17 @@
+/* The strategies that there are, each in a file of its own (strategy.h). */
+#ifndef TS_EXPLORER_TUNE_STRATEGIES_H
+#define TS_EXPLORER_TUNE_STRATEGIES_H
+#include "explorer/tune/strategy.h"
+
+int strategy_count(void);
+const struct strategy *strategy_get(int i);
+/* ERR_NAME suggests the nearest. */
+const struct strategy *strategy_find(const char *name, struct err *e);
+
+extern const struct strategy strategy_ppo, strategy_evo, strategy_sa, strategy_q,
+    strategy_random, strategy_exhaustive;
+/* For those that have no better idea: uniform layouts, and nothing learnt from them. */
+bool strategy_random_layout(struct search *s, void *state, int64_t *factor);
+void strategy_forget_layout(struct search *s, void *state, const int64_t *factor, double reward,
+                            bool measured);
+#endif

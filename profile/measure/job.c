@@ -1,0 +1,150 @@
+/* A job from its options to its outcome, and what it says meanwhile. */
+#include "profile/measure/job.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_TIME_S 0.3
+#define DEFAULT_MIN_RUNS 10
+#define DEFAULT_LIMIT_S 20.0
+#define DEFAULT_SIM_BUDGET 5e8            /* a few seconds */
+#define MAX_THREADS 1024
+
+const char *const outcome_name[] = {
+    [OUTCOME_NONE] = "none", [OUTCOME_OK] = "ok", [OUTCOME_COMPILE] = "compile error",
+    [OUTCOME_CRASH] = "crash", [OUTCOME_TIMEOUT] = "timeout", [OUTCOME_WRONG] = "wrong result",
+    [OUTCOME_CANCEL] = "cancelled", [OUTCOME_ENV] = "environment", [OUTCOME_LIMIT] = "too large",
+    [OUTCOME_ILL] = "ill-conditioned",
+};
+
+static struct machine this_machine;
+static void read_this_machine(void)
+{
+    machine_read(&this_machine);
+}
+
+void measure_report(const struct measure_job *j, const char *what, double fraction)
+{
+    if (j->progress && j->progress->report)
+        j->progress->report(j->progress->ctx, what, fraction);
+}
+
+void measure_begin(struct measure_job *j, const char *what)
+{
+    snprintf(j->doing, sizeof j->doing, "%s", what);
+    j->since = clock_s();
+    measure_report(j, what, -1);
+}
+
+/* Samples are counted; of anything else only the time that it has taken so far is known. */
+void measure_tick(void *ctx, double done)
+{
+    const struct measure_job *j = ctx;
+    char text[64];
+    double elapsed = clock_s() - j->since;
+    if (streq(j->doing, "simulating")) {
+        measure_report(j, j->doing, done);
+        return;
+    }
+    if (streq(j->doing, "timing")) {
+        measure_report(j, done < 1 ? "timing" : "timing again", done - (int)done);
+        return;
+    }
+    snprintf(text, sizeof text, elapsed < 1 ? "%s" : "%s, %.0f s", j->doing, elapsed);
+    measure_report(j, text, -1);
+}
+
+void measure_blame(struct err *e)
+{
+    struct err killed = *e;
+    if (e->code == ERR_KILLED)
+        err_set(e, ERR_CRASH, "crashed: %s, and so was another one", killed.text);
+}
+
+static enum outcome outcome_of(enum err_code code)
+{
+    switch ((int)code) {
+    case ERR_COMPILE: return OUTCOME_COMPILE;
+    case ERR_CRASH: return OUTCOME_CRASH;
+    case ERR_TIMEOUT: return OUTCOME_TIMEOUT;
+    case ERR_WRONG: return OUTCOME_WRONG;
+    case ERR_ILL: return OUTCOME_ILL;
+    case ERR_CANCEL: return OUTCOME_CANCEL;
+    case ERR_STEP: case ERR_RANGE: case ERR_OVERFLOW: case ERR_RANK: return OUTCOME_LIMIT;
+    default: return OUTCOME_ENV;
+    }
+}
+
+bool measure_is_result(const struct err *e)
+{
+    switch ((int)e->code) {
+    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: case ERR_KILLED: return false;
+    default: return true;
+    }
+}
+
+/* A count that is not there says why. */
+static void give_reasons(struct measurement *m, unsigned meters, unsigned baselines)
+{
+    static const char *const why[] = { "not asked for", "the kernel did not get that far" };
+    if (!m->sim.available && !m->sim.reason[0])
+        snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (!m->counts[i].available && !m->counts[i].reason[0] && (meters & 1u << i))
+            counts_refuse(&m->counts[i], "%s", why[1]);
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        if (!m->baseline[i].available && !m->baseline[i].reason[0] && (baselines & 1u << i))
+            snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
+}
+
+static struct measure_opts with_defaults(const struct measure_opts *o)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct measure_opts d = *o;
+    pthread_once(&once, read_this_machine);
+    d.threads = o->threads < 1 ? 1 : o->threads > MAX_THREADS ? MAX_THREADS : o->threads;
+    d.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
+    d.min_runs = o->min_runs > 0 ? o->min_runs : DEFAULT_MIN_RUNS;
+    d.limit_s = o->limit_s > 0 ? o->limit_s : DEFAULT_LIMIT_S;
+    d.cache = cache_config_on(&o->cache, &this_machine.l1d, &this_machine.l2, &this_machine.l3);
+    d.sim_budget = o->sim_budget > 0 ? o->sim_budget : DEFAULT_SIM_BUDGET;
+    return d;
+}
+
+bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
+                   struct measurement *m, struct err *e)
+{
+    *j = (struct measure_job){ .program = p, .opts = with_defaults(o), .m = m,
+                               .target = target_host(), .machine = &this_machine };
+    *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
+                               .sim.cache = j->opts.cache };
+    if ((o->isa && !target_find(o->isa, &j->target, e))
+        || !compiler_find(o->compiler, &j->cc, e))
+        return false;
+    snprintf(m->compiler, sizeof m->compiler, "%s", j->cc.version);
+    return true;
+}
+
+/* The kernel failed in a later phase: it is not right, and its times and ratios mean nothing. */
+static void take_back(struct measurement *m)
+{
+    m->verified = false;
+    m->latency = m->cold_latency = (struct latency){ 0 };
+    m->gflops = m->executed_gflops = m->peak_gflops = m->peak_fraction = 0;
+    m->cold_method[0] = m->peak_reason[0] = '\0';
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        m->baseline[i].ratio = 0;
+}
+
+void measure_end(struct measure_job *j, bool ok, const struct err *e)
+{
+    struct measurement *m = j->m;
+    snprintf(m->isa, sizeof m->isa, "%s", j->target.isa);
+    m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
+    if (!ok) {
+        snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
+        take_back(m);
+    }
+    give_reasons(m, j->opts.meters, j->opts.baselines);
+}

@@ -1,0 +1,18 @@
+/* How a program's code is generated, and that code as text. */
+#ifndef TS_PROFILE_PROGRAM_TEXT_H
+#define TS_PROFILE_PROGRAM_TEXT_H
+#include "kernels/base/subprocess.h"
+#include "kernels/gen/gen.h"
+#include "kernels/program/program.h"
+
+/* The same for measuring and for showing, so that what is shown is what was measured.  f: p
+ * lowered. */
+struct gen_opts program_text_opts(const struct program *p, const struct func *f,
+                                 const struct target *t);
+
+/* The generated C and its assembly, as measured (same target, same flags).  The comment at the head
+ * of the C says which; its vector helpers are macros, so that other flags bring no warning. */
+bool program_text_c(const struct program *p, struct str *out, struct err *e);
+bool program_text_asm(const struct program *p, const char *compiler, const struct cancel *c,
+                      struct str *out, struct err *e);
+#endif
