@@ -34,8 +34,7 @@ static bool read_options(struct bench *b, struct err *e)
     b->opts.cold = args_has(a, OPT_COLD);
     b->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
     b->opts.compiler = args_value(a, OPT_COMPILER);
-    b->opts.isa = args_value(a, OPT_ISA);
-    return true;
+    return args_target(a, &b->opts.target, e);
 }
 
 static bool open_sessions(struct bench *b, struct err *e)

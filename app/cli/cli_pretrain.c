@@ -21,7 +21,6 @@ static bool read_options(const struct args *a, struct pretrain *p, struct pretra
                          struct err *e)
 {
     long long budget = p->budget, seed = (long long)p->seed, threads = 1;
-    struct target target;
     if (!args_int(a, OPT_BUDGET, 1, 1000000, &budget, e) ||
         !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
         !args_int(a, OPT_THREADS, 1, 1024, &threads, e))
@@ -34,8 +33,7 @@ static bool read_options(const struct args *a, struct pretrain *p, struct pretra
     o->fresh = args_has(a, OPT_FRESH);
     o->threads = (int)threads;
     o->compiler = args_value(a, OPT_COMPILER);
-    o->isa = args_value(a, OPT_ISA);
-    return !o->isa || target_find(o->isa, &target, e);
+    return args_target(a, &o->target, e);
 }
 
 /* --- While it runs --------------------------------------------------------------------------- */

@@ -110,9 +110,7 @@ static bool read_options(struct run *r, struct err *e)
     if (!check_asserts(r, e))
         return false;
     r->opts.compiler = args_value(a, OPT_COMPILER);
-    r->opts.isa = args_value(a, OPT_ISA);
-    struct target ignored;
-    return !r->opts.isa || target_find(r->opts.isa, &ignored, e);
+    return args_target(a, &r->opts.target, e);
 }
 
 static bool is_good(const struct measurement *m)

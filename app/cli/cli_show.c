@@ -66,13 +66,15 @@ static bool show_layout(const struct cli *c, struct opened *o, struct str *out, 
 
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    (void)c;
-    return program_text_c(current(o), out, e);
+    const struct target *t = NULL;
+    return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }
 
 static bool show_asm(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    return program_text_asm(current(o), args_value(c->args, OPT_COMPILER), c->cancel, out, e);
+    const struct target *t = NULL;
+    return args_target(c->args, &t, e)
+        && program_text_asm(current(o), t, args_value(c->args, OPT_COMPILER), c->cancel, out, e);
 }
 
 static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, struct err *e)
@@ -274,9 +276,9 @@ static bool is_plain_file(const char *path)
 static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
 {
     const char *path = args_value(c->args, OPT_OUTPUT);
-    struct export_opts opts = {path, args_value(c->args, OPT_COMPILER)};
+    struct export_opts opts = { path, args_value(c->args, OPT_COMPILER), NULL };
     struct str out = {0}, command = {0};
-    bool ok = export_c(o->session, &opts, &out, e) &&
+    bool ok = args_target(c->args, &opts.target, e) && export_c(o->session, &opts, &out, e) &&
               export_command(o->session, &opts, &command, e);
     if (ok && (!path || streq(path, "-"))) {
         cli_put(&out);

@@ -43,14 +43,14 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
 {
     long long threads = 0, seed = 0, budget = 0;
     const char *meters = args_value(a, OPT_METERS);
-    struct target target;
+    const struct target *known;
     o->scale = 1;
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
         || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
         || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)
         || !args_int(a, OPT_BUDGET, 1, 10000000, &budget, e)
         || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
-        || (args_has(a, OPT_ISA) && !target_find(args_value(a, OPT_ISA), &target, e))
+        || !args_target(a, &known, e)
         || (meters && !meters_parse(meters, &o->meters, e)))
         return false;
     if (meters && o->meters == 0)

@@ -70,7 +70,6 @@ static bool read_options(struct tuner *t, struct err *e)
     struct tuning_opts *o = &t->opts;
     long long budget = 0, threads = 1, seed = 1, levels = 1, experts = TUNING_EXPERTS;
     const char *baselines = args_value(a, OPT_BASELINES);
-    struct target target;
     o->strategy = args_value(a, OPT_STRATEGY);
     if (!args_int(a, OPT_BUDGET, 1, 10000000, &budget, e) ||
         !args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
@@ -95,7 +94,6 @@ static bool read_options(struct tuner *t, struct err *e)
     o->measure.threads = (int)threads;
     o->measure.seed = 1;
     o->measure.compiler = args_value(a, OPT_COMPILER);
-    o->measure.isa = args_value(a, OPT_ISA);
     for (int i = 0; i < a->given.len; i++)
         if (a->given.data[i].opt == OPT_PIN)
             vec_push(&t->pin, a->given.data[i].value);
@@ -104,7 +102,7 @@ static bool read_options(struct tuner *t, struct err *e)
     t->json = args_has(a, OPT_JSON);
     t->quiet = args_has(a, OPT_QUIET);
     return agree(a, o, e) && read_weights(t, e) &&
-           (!o->measure.isa || target_find(o->measure.isa, &target, e));
+           args_target(a, &o->measure.target, e);
 }
 
 /* --- While it runs --------------------------------------------------------------------------- */

@@ -236,3 +236,10 @@ bool args_double(const struct args *a, enum opt o, double lo, double hi, double 
     *out = v;
     return true;
 }
+
+bool args_target(const struct args *a, const struct target **out, struct err *e)
+{
+    if (args_has(a, OPT_ISA))
+        *out = target_find(args_value(a, OPT_ISA), e);
+    return !args_has(a, OPT_ISA) || *out;
+}

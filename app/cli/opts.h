@@ -3,6 +3,7 @@
 #define TS_APP_OPTS_H
 #include "kernels/base/err.h"
 #include "kernels/base/vec.h"
+#include "kernels/gen/target.h"
 
 /* CMD_SCREEN, with no name of its own, is `tilescope`, `tilescope c2d ...` and `tilescope FILE`. */
 enum cmd {
@@ -57,4 +58,6 @@ bool args_int(const struct args *a, enum opt o, long long lo, long long hi, long
               struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);
+/* --isa: as target_find; without it *out stays as it is. */
+bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

@@ -147,7 +147,8 @@ static bool export_kernel(struct model *m, const char *path)
     struct err e;
     if (!need_session(m))
         return false;
-    bool ok = export_c(m->session, &(struct export_opts){path[0] ? path : NULL, NULL}, &text, &e);
+    bool ok = export_c(m->session, &(struct export_opts){ .file = path[0] ? path : NULL }, &text,
+                       &e);
     if (ok)
         ok = write_text(m, path, "export kernel.c", &text, "C file");
     else

@@ -173,9 +173,9 @@ void job_run(struct job *j, struct cancel *c, const struct progress *pr)
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)
-        j->ok = program_text_c(p, &j->text, &j->e);
+        j->ok = program_text_c(p, NULL, &j->text, &j->e);
     else if (j->ok)
-        j->ok = program_text_asm(p, NULL, c, &j->text, &j->e);
+        j->ok = program_text_asm(p, NULL, NULL, c, &j->text, &j->e);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

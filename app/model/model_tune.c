@@ -272,7 +272,7 @@ static bool trial_program(struct model *m, struct arena *a, int trial, const str
         return err_fix(e, last > 0 ? "tune open 1 to %d" : "trials come as soon as they are "
                        "measured", last);
     }
-    return tidy_lines(a, spec, copy, n, &line, &n, e)
+    return tidy_lines(a, spec, NULL, copy, n, &line, &n, e)
         && program_replay(a, spec, line, n, out, &bad, e);
 }
 

@@ -225,7 +225,7 @@ static double expansion(const struct func *f, int buffer)
 {
     const struct buffer *b = &f->buffer[buffer];
     double logical = (double)tensor_elems(&f->graph->tensor[b->tensor]);
-    return b->scope == BUFFER_PARAM ? (double)b->elems / fmax(logical, 1) : 1;
+    return b->memory == MEMORY_GLOBAL ? (double)b->elems / fmax(logical, 1) : 1;
 }
 
 /* The access that is operand k of a statement (0: what it writes), or NULL. */

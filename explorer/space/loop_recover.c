@@ -18,7 +18,7 @@ struct shape {
     int consumer, pad;                                  /* depth; AT_ROOT, AT_INLINE */
 };
 
-struct target {
+struct recovery {
     const struct loop_space *s;
     const struct stage *stage;
     struct shape want;
@@ -57,7 +57,7 @@ static bool path_before(const char *x, const char *y)
 }
 
 /* The loops of the stage with the place of each among the parts of its axis. */
-static bool read_leaves(struct target *t)
+static bool read_leaves(struct recovery *t)
 {
     const struct nest_info *nest = t->s->nest;
     const struct stage *s = t->stage;
@@ -89,7 +89,7 @@ static int depth_of(const struct stage *s, const char *axis)
     return depth;
 }
 
-static bool read_attached(struct target *t, const struct program *p)
+static bool read_attached(struct recovery *t, const struct program *p)
 {
     const struct nest_info *nest = t->s->nest;
     int main = program_stage(p, nest->name);
@@ -113,13 +113,13 @@ static bool read_attached(struct target *t, const struct program *p)
 }
 
 /* Where the space does not have it, as parallel marks: passed over. */
-static void read_stream(struct target *t, const struct program *p)
+static void read_stream(struct recovery *t, const struct program *p)
 {
     const char *result = t->s->nest->result;
     t->stream = result && p->stage[program_stage(p, result)]->stream;
 }
 
-static bool read_copies(struct target *t)
+static bool read_copies(struct recovery *t)
 {
     const struct nest_info *nest = t->s->nest;
     const struct stage *s = t->stage;
@@ -137,7 +137,7 @@ static bool read_copies(struct target *t)
 }
 
 /* Runs of output loops and of reductions: at most S R S R S. */
-static bool find_runs(struct target *t)
+static bool find_runs(struct recovery *t)
 {
     int run = 0;
     for (int i = 0; i < t->want.n; i++) {
@@ -154,7 +154,7 @@ static bool find_runs(struct target *t)
 }
 
 /* Loops [from, to) of a run. */
-static void run_ends(const struct target *t, int run, int *from, int *to)
+static void run_ends(const struct recovery *t, int run, int *from, int *to)
 {
     *from = *to = 0;
     for (int i = 0; i < t->want.n; i++) {
@@ -176,7 +176,7 @@ static int slot_of(const struct loop_axis *x, enum loop_level level)
 }
 
 /* The factors under the levels of the leaves; false when an axis has no part at one. */
-static bool fill_factors(const struct target *t, struct loop_point *p)
+static bool fill_factors(const struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
     for (int k = 0; k < t->s->n; k++)
@@ -196,7 +196,7 @@ static bool fill_factors(const struct target *t, struct loop_point *p)
 }
 
 /* Of an attached node: the loops around it. */
-static int place_of(const struct target *t, int at, const int *depth, int64_t choice)
+static int place_of(const struct recovery *t, int at, const int *depth, int64_t choice)
 {
     const struct nest_info *nest = t->s->nest;
     if (at == AT_PINNED)
@@ -204,7 +204,7 @@ static int place_of(const struct target *t, int at, const int *depth, int64_t ch
     return at >= 0 ? depth[at] : at;
 }
 
-static void shape_of(const struct target *t, const struct loop_point *p,
+static void shape_of(const struct recovery *t, const struct loop_point *p,
                      const struct loop_plan *plan, struct shape *out)
 {
     const struct loop_space *s = t->s;
@@ -286,7 +286,7 @@ static bool same_shape(const struct loop_space *s, const struct shape *x, const 
 }
 
 /* Does this point make the wanted nest?  `leaves`: its loops alone, wherever the rest lives. */
-static bool is_it(const struct target *t, const struct loop_point *p, bool leaves)
+static bool is_it(const struct recovery *t, const struct loop_point *p, bool leaves)
 {
     struct loop_plan plan;
     struct shape got, want = t->want;
@@ -305,7 +305,7 @@ static bool is_it(const struct target *t, const struct loop_point *p, bool leave
 }
 
 /* Every value of the n knobs listed; -1 is no knob. */
-static bool try_knobs(const struct target *t, const int *knob, int n, bool leaves,
+static bool try_knobs(const struct recovery *t, const int *knob, int n, bool leaves,
                       struct loop_point *p)
 {
     if (n == 0)
@@ -321,7 +321,7 @@ static bool try_knobs(const struct target *t, const int *knob, int n, bool leave
 }
 
 /* The choices that change loops and their marks first, then those that place the rest. */
-static bool try_choices(const struct target *t, struct loop_point *p)
+static bool try_choices(const struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
     const int order[] = { nest->k_order, nest->k_reduce_order, nest->k_unroll, nest->k_parallel };
@@ -339,7 +339,7 @@ static bool try_choices(const struct target *t, struct loop_point *p)
 }
 
 /* Levels of the leaves [from, to): those before `at` are one level, the others the next. */
-static void set_levels(struct target *t, int from, int to, int at, enum loop_level first,
+static void set_levels(struct recovery *t, int from, int to, int at, enum loop_level first,
                        enum loop_level second)
 {
     for (int i = from; i < to; i++)
@@ -349,7 +349,7 @@ static void set_levels(struct target *t, int from, int to, int at, enum loop_lev
 struct runs { int from[5], to[5]; };
 
 /* Reductions on both sides of S3: only S1 and S2 cannot be told apart. */
-static bool find_with_two(struct target *t, const struct runs *r, struct loop_point *p)
+static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     set_levels(t, r->from[1], r->to[1], r->to[1], LEVEL_R1, LEVEL_R1);
     set_levels(t, r->from[2], r->to[2], r->to[2], LEVEL_S3, LEVEL_S3);
@@ -364,7 +364,7 @@ static bool find_with_two(struct target *t, const struct runs *r, struct loop_po
 }
 
 /* One run of reductions: R1, R2 or both.  Where it is all of R2, S3 is outside of it. */
-static bool find_with_one(struct target *t, const struct runs *r, struct loop_point *p)
+static bool find_with_one(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     for (int s = r->to[0]; s >= r->from[0]; s--) {
         set_levels(t, r->from[0], r->to[0], s, LEVEL_S1, LEVEL_S2);
@@ -386,7 +386,7 @@ static bool find_with_one(struct target *t, const struct runs *r, struct loop_po
     return false;
 }
 
-static bool find_point(struct target *t, struct loop_point *p)
+static bool find_point(struct recovery *t, struct loop_point *p)
 {
     struct runs r;
     for (int i = 0; i < 5; i++)
@@ -418,7 +418,7 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
 {
     struct arena *a = arena_new();
     const struct program *program;
-    struct target *t = ARENA_NEW(a, struct target);
+    struct recovery *t = ARENA_NEW(a, struct recovery);
     t->s = s;
     if (!replay_loops(s, a, line, n, &program) || program_stage(program, s->nest->name) < 0) {
         arena_free(a);

@@ -484,9 +484,7 @@ static bool open_program(struct builder *b, const char *spec, const char *const 
 static struct loop_opts fill_options(const struct loop_opts *given)
 {
     struct loop_opts o = given ? *given : (struct loop_opts){ 0 };
-    struct target t = target_named(o.isa);
-    o.lanes = o.lanes ? o.lanes : t.vector_floats;
-    o.registers = o.registers ? o.registers : t.registers;
+    o.target = target_or_host(o.target);
     return o;
 }
 

@@ -15,6 +15,7 @@
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
 #define TS_EXPLORER_SPACE_LOOP_SPACE_H
 #include "kernels/base/rng.h"
+#include "kernels/gen/target.h"
 #include "kernels/program/program.h"
 
 #define LOOP_KNOBS 32
@@ -48,8 +49,7 @@ struct loop_opts {
     bool full;                            /* four parts for every output dim */
     bool dividing;                        /* only factors that divide */
     int threads;                          /* 0 and 1: nothing is parallel */
-    const char *isa;                      /* "avx2"; NULL: this machine's best */
-    int lanes, registers;                 /* of the vector unit; 0: those of the isa */
+    const struct target *target;          /* of the code; NULL: this machine's best */
     int64_t last_cache;                   /* bytes; a result of a quarter of it or more may be
                                            * stored past the caches; 0: never */
 };

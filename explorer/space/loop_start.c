@@ -31,11 +31,11 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
  * its own, so that more vectors share nothing. */
 static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
 {
-    double vectors = (double)((v + s->opts.lanes - 1) / s->opts.lanes);
-    double tile = vectors * (double)m, most = s->opts.registers - 4;
-    if (tile > (apart ? s->opts.registers / 2 : most))
+    double vectors = (double)((v + s->opts.target->lanes - 1) / s->opts.target->lanes);
+    double tile = vectors * (double)m, most = s->opts.target->registers - 4;
+    if (tile > (apart ? s->opts.target->registers / 2 : most))
         return 0;
-    used *= (double)v / (vectors * s->opts.lanes);
+    used *= (double)v / (vectors * s->opts.target->lanes);
     if (apart)
         return used * fmin(1, tile / 5) * (double)m / ((double)m + 0.5) - 0.02 * vectors;
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));
@@ -87,7 +87,7 @@ static void try_axis(struct start *b, const struct loop_point *from, int axis, i
 {
     const struct loop_axis *x = &b->s->nest->axis[axis];
     const struct loop_knob *k = &b->s->knob[x->knob];
-    for (int64_t m = 1; m <= b->s->opts.registers && m <= x->rest; m++) {
+    for (int64_t m = 1; m <= b->s->opts.target->registers && m <= x->rest; m++) {
         struct loop_point p = *from;
         if (!take_tile(k, m, p.v[x->knob]))
             continue;

@@ -15,7 +15,7 @@ bool kernels_is_layout(const char *line)
 struct loop_opts kernels_loop_opts(const struct kernels *k)
 {
     return (struct loop_opts){
-        .isa = k->o.measure.isa, .threads = k->o.measure.threads, .last_cache = k->last_cache,
+        .target = k->o.measure.target, .threads = k->o.measure.threads, .last_cache = k->last_cache,
     };
 }
 
@@ -201,7 +201,7 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
     k->keep = arena_new();
     k->batch_mem = arena_new();
     k->best_ms = INFINITY;
-    k->lanes = target_named(o->measure.isa).vector_floats;
+    k->lanes = target_or_host(o->measure.target)->lanes;
     k->last_cache = machine_last_cache(&machine);
     k->n_threads = o->jobs > 0 ? o->jobs : machine.cores;
     if (k->n_threads > COUNT_OF(k->scratch))

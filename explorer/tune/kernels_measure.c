@@ -27,7 +27,7 @@ struct lowering {
 /* Of its C; SIZE_MAX: there is none, or more than anybody looks at. */
 static size_t size_of(const struct kernels *k, const struct func *f, bool seed)
 {
-    struct gen_opts o = { .target = target_host(), .openmp = true };
+    struct gen_opts o = { .target = target_or_host(k->o.measure.target), .openmp = true };
     struct str text = {0};
     struct err e;
     bool some = (seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&

@@ -8,14 +8,19 @@
 #include "kernels/gen/gen.h"
 #include "kernels/program/program.h"
 
-struct tidy { const char *spec; struct arena *scratch; struct str want, got; };
+struct tidy {
+    const char *spec;
+    const struct target *target;         /* NULL: this CPU's best */
+    struct arena *scratch;
+    struct str want, got;
+};
 
 /* The layouts are part of it: a layout of an input whose memory is the same may be left out, one
  * that is not changes the C. */
 static bool generate(struct tidy *t, const char *const *line, int n, struct str *out,
                      struct err *e)
 {
-    struct gen_opts o = { .target = target_host(), .openmp = true };
+    struct gen_opts o = { .target = target_or_host(t->target), .openmp = true };
     const struct program *p;
     const struct func *f;
     int bad;
@@ -58,10 +63,10 @@ static int drop_lines(struct tidy *t, struct arena *a, const char **line, int n)
     return n;
 }
 
-bool tidy_lines(struct arena *a, const char *spec, const char *const *line, int n,
-                const char *const **out, int *n_out, struct err *e)
+bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
+                const char *const *line, int n, const char *const **out, int *n_out, struct err *e)
 {
-    struct tidy t = { .spec = spec, .scratch = arena_new() };
+    struct tidy t = { .spec = spec, .target = target, .scratch = arena_new() };
     bool ok = generate(&t, line, n, &t.want, e);
     if (ok) {
         const char **kept = ARENA_ARRAY(a, const char *, n + 1);
@@ -141,9 +146,10 @@ static bool same_text(struct words *w, const char *x, const char *y)
     }
 }
 
-bool tidy_same(const char *spec, const char *const *x, int n_x, const char *const *y, int n_y)
+bool tidy_same(const char *spec, const struct target *target, const char *const *x, int n_x,
+               const char *const *y, int n_y)
 {
-    struct tidy t = { .spec = spec, .scratch = arena_new() };
+    struct tidy t = { .spec = spec, .target = target, .scratch = arena_new() };
     struct words w = {0};
     struct err e;
     bool same = generate(&t, x, n_x, &t.want, &e) && generate(&t, y, n_y, &t.got, &e) &&

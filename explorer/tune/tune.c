@@ -191,7 +191,8 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 
 /* A seed's schedule in the words of the space, which splits only where there is something to split;
  * the user's own stays as it is. */
-static bool tidy(struct tune_result *r, const char *spec, struct err *e)
+static bool tidy(struct tune_result *r, const char *spec, const struct target *target,
+                 struct err *e)
 {
     const struct tune_problem *p = kernels_problem(r->kernels);
     const struct tune_candidate *c = r->best;
@@ -203,11 +204,11 @@ static bool tidy(struct tune_result *r, const char *spec, struct err *e)
     n = c->n_lines;
     if (c->seed && c != r->start && c->point && p->n_knobs(p->ctx, c->arm) > 0 &&
         p->point_lines(p->ctx, c->arm, c->point, r->mem, &typed, &m) &&
-        tidy_same(spec, line, n, typed, m)) {
+        tidy_same(spec, target, line, n, typed, m)) {
         line = typed;
         n = m;
     }
-    return tidy_lines(r->mem, spec, line, n, &r->line, &r->n_lines, e);
+    return tidy_lines(r->mem, spec, target, line, n, &r->line, &r->n_lines, e);
 }
 
 static void search_fastest(struct tune_result *r)
@@ -245,7 +246,7 @@ static bool run(struct tune_result *r, const struct tune_opts *o, const struct s
         finish(r, o, cancel);
     if (r->best)
         r->points = kernels_points(r->kernels, r->best->arm);
-    if (!tidy(r, o->kernels.spec, e))
+    if (!tidy(r, o->kernels.spec, o->kernels.measure.target, e))
         return false;
     if (o->ledger && r->measured && !cancelled(cancel))
         measure_ledger(r, cancel);

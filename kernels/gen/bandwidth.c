@@ -28,7 +28,7 @@ static void put_memory(struct str *out, int lanes, int64_t vectors)
 /* Whole turns of the loop. */
 static int64_t whole_vectors(const struct target *t, int64_t bytes)
 {
-    int64_t turn = (int64_t)UNROLL * 4 * t->vector_floats;
+    int64_t turn = (int64_t)UNROLL * 4 * t->lanes;
     return (bytes > turn ? bytes / turn : 1) * UNROLL;
 }
 
@@ -39,10 +39,10 @@ static long passes_of(int64_t bytes)
 
 double gen_load(const struct target *t, int64_t bytes, struct str *out)
 {
-    int64_t vectors = whole_vectors(t, bytes), size = vectors * 4 * t->vector_floats;
+    int64_t vectors = whole_vectors(t, bytes), size = vectors * 4 * t->lanes;
     long passes = passes_of(size);
     str_printf(out, "/* Sums %lld bytes: how fast vector loads can be. */\n", (long long)size);
-    put_memory(out, t->vector_floats, vectors);
+    put_memory(out, t->lanes, vectors);
     str_add(out, "_Thread_local vec ts_sink;\n\n"
                  "void ts_entry(float *const *buffers)\n{\n"
                  "    (void)buffers;\n    if (!mine)\n        take_memory();\n");
@@ -64,10 +64,10 @@ double gen_load(const struct target *t, int64_t bytes, struct str *out)
  * makes of it. */
 double gen_copy(const struct target *t, int64_t bytes, struct str *out)
 {
-    int64_t half = whole_vectors(t, bytes / 2), size = 2 * half * 4 * t->vector_floats;
+    int64_t half = whole_vectors(t, bytes / 2), size = 2 * half * 4 * t->lanes;
     long passes = passes_of(size);
     str_printf(out, "/* Copies %lld bytes to as many others. */\n", (long long)size / 2);
-    put_memory(out, t->vector_floats, 2 * half);
+    put_memory(out, t->lanes, 2 * half);
     str_printf(out, "void ts_entry(float *const *buffers)\n{\n"
                     "    (void)buffers;\n    if (!mine)\n        take_memory();\n"
                     "    for (long r = 0; r < %ld; r++) {\n"

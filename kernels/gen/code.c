@@ -201,7 +201,7 @@ bool code_streams(const struct unit *u, const struct code *c)
 {
     return c->kind == CODE_SET && c->reg < 0 && c->how == STORE_SET
         && u->func->buffer[c->at.buffer].stream && c->at.lanes >= 4
-        && c->at.lanes == u->opts->target.vector_floats && place_aligned(u, &c->at);
+        && c->at.lanes == u->opts->target->lanes && place_aligned(u, &c->at);
 }
 
 static void note_stored(void *ctx, const struct access *a)

@@ -35,7 +35,7 @@ static bool is_dead(const struct dead *d, const struct code *c)
     if (c->reg >= 0)
         return !d->reg_read[c->reg];
     int b = c->at.buffer;
-    return d->u->func->buffer[b].scope == BUFFER_LOCAL && !d->buffer_read[b];
+    return d->u->func->buffer[b].memory == MEMORY_LOCAL && !d->buffer_read[b];
 }
 
 static void note_load(void *ctx, const struct access *a)

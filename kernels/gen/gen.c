@@ -4,7 +4,7 @@
 static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {
     *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
-    if (!code_build(u, e))
+    if (!target_takes(o->target, f, e) || !code_build(u, e))
         return false;
     code_tidy(u);
     code_promote(u);
@@ -29,7 +29,7 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
     struct unit u;
     bool ok = prepare(&u, f, o, e);
     if (ok)
-        code_print_c(&u, out);
+        o->target->print(&u, out);
     finish(&u);
     return ok;
 }

@@ -6,20 +6,10 @@
  * clang -Wall -Wextra. */
 #ifndef TS_GEN_GEN_H
 #define TS_GEN_GEN_H
-#include "kernels/nest/tree.h"
-
-struct target {
-    int vector_floats;                    /* f32 lanes of the widest vector; 1 = plain C */
-    const char *isa;                      /* "avx512", "avx2", "neon", "sse", "plain" */
-    int registers;                        /* vector registers; "plain": of scalars */
-};
-struct target target_host(void);          /* from what this machine's CPU can do */
-struct target target_named(const char *isa);                    /* NULL: target_host() */
-/* By name, and this CPU can run it.  ERR_NAME with the nearest one, ERR_ENV when it cannot. */
-bool target_find(const char *isa, struct target *out, struct err *e);
+#include "kernels/gen/target.h"
 
 struct gen_opts {
-    struct target target;
+    const struct target *target;
     const char *name;                     /* the C function, e.g. "conv2d"; NULL = "kernel" */
     bool openmp;                          /* emit the pragmas of parallel loops */
     const char *header;                   /* for the top of the file, as a comment; or NULL */
@@ -98,8 +88,4 @@ double gen_copy(const struct target *t, int64_t bytes, struct str *out);
  *     void NAME(const double *Inp, const double *Ker, double *Conv);
  * Defines no name that gen_c's text defines, so both can stand in one file. */
 void gen_reference(const struct graph *g, const char *name, struct str *out);
-
-/* Compiler flags that the generated form wants ("-O2", "-march=native", ...), NULL-terminated;
- * is_clang picks. */
-const char *const *gen_cflags(const struct target *t, bool is_clang);
 #endif

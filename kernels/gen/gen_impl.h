@@ -100,7 +100,6 @@ void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
 /* The printers. */
-void code_print_c(struct unit *u, struct str *out);
 /* The twin, and its table but for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);

@@ -117,7 +117,7 @@ static void drop(struct share *s, int i)
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
     int b = v->at.buffer;
-    return s->u->func->buffer[b].scope == BUFFER_LOCAL || !s->stored[b];
+    return s->u->func->buffer[b].memory == MEMORY_LOCAL || !s->stored[b];
 }
 
 /* Drops what is not used again, and the farthest when there are too many. */
@@ -272,8 +272,8 @@ static bool holds_loop(const struct block *b)
  * code, and when the tile alone is too large. */
 static int capacity(const struct walk *w, const struct block *b, int from, int to)
 {
-    const struct target *t = &w->u->opts->target;
-    if (t->vector_floats == 1 || holds_loop(b))
+    const struct target *t = w->u->opts->target;
+    if (t->lanes == 1 || holds_loop(b))
         return INT_MAX;
     int left = t->registers - count_resident(w, b, from, to) - 1;
     return left < 2 ? INT_MAX : left;

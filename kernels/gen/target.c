@@ -1,65 +1,155 @@
-/* The vector units that generated code can be written for. */
-#include "kernels/gen/gen.h"
+/* The targets, which of them this machine runs, and what their code can have. */
+#include "kernels/gen/target.h"
+
+/* Plain C is for any CPU of its kind, not for the vectors of this one. */
+#if defined __x86_64__
+#define ANY_CPU "-march=x86-64"
+#elif defined __aarch64__
+#define ANY_CPU "-march=native"
+#else
+#define ANY_CPU "-O2"
+#endif
+
+static bool never(void)
+{
+    return false;
+}
+
+#if defined __x86_64__
+static bool has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
+        && __builtin_cpu_supports("avx512dq");
+}
+
+static bool has_avx2(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+        && __builtin_cpu_supports("bmi2");
+}
+
+static bool has_sse(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("sse4.2");
+}
+#else
+#define has_avx512 never
+#define has_avx2 never
+#define has_sse never
+#endif
+#if defined __aarch64__
+#define has_neon always
+#else
+#define has_neon never
+#endif
+
+static bool always(void)
+{
+    return true;
+}
+
+/* A CPU's compiler makes code of every kind of loop. */
+#define CPU_LOOPS \
+    (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
+#define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
+
+#define TARGET(id, lanes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
+    static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;
+#include "kernels/gen/target.def"
 
 static const struct target targets[] = {
-    { 16, "avx512", 32 }, { 8, "avx2", 16 }, { 4, "neon", 32 }, { 4, "sse", 16 },
-    { 1, "plain", 16 },
+#define TARGET(id, lanes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
+    { #id, lanes, registers, CPU_LOOPS, CPU_MEMORIES, emulated, chains, rounds, id##_gcc, \
+      id##_clang, runs_here, code_print_c },
+#include "kernels/gen/target.def"
 };
 
-struct target target_named(const char *isa)
+int targets_count(void)
 {
-    if (!isa)
-        return target_host();
+    return COUNT_OF(targets);
+}
+
+const struct target *target_get(int i)
+{
+    return &targets[i];
+}
+
+const struct target *target_host(void)
+{
+    const struct target *t = targets;
+    while (!t->runs_here())
+        t++;
+    return t;
+}
+
+const struct target *target_or_host(const struct target *t)
+{
+    return t ? t : target_host();
+}
+
+static const struct target *by_name(const char *isa)
+{
     for (int i = 0; i < COUNT_OF(targets); i++)
         if (streq(targets[i].isa, isa))
-            return targets[i];
-    return targets[COUNT_OF(targets) - 1];
+            return &targets[i];
+    return NULL;
 }
 
-static bool runs_here(const char *isa)
+const struct target *target_named(const char *isa)
 {
-#if defined __x86_64__
-    __builtin_cpu_init();
-    if (streq(isa, "avx2"))
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-            && __builtin_cpu_supports("bmi2");
-    if (streq(isa, "sse"))
-        return __builtin_cpu_supports("sse4.2");
-#endif
-    return streq(isa, "plain") || streq(isa, target_host().isa);
+    const struct target *t = isa ? by_name(isa) : target_host();
+    return t ? t : &targets[COUNT_OF(targets) - 1];
 }
 
-bool target_find(const char *isa, struct target *out, struct err *e)
+const struct target *target_find(const char *isa, struct err *e)
 {
-    const char *name[COUNT_OF(targets)];
-    for (int i = 0; i < COUNT_OF(targets); i++) {
-        name[i] = targets[i].isa;
-        if (!streq(isa, name[i]))
-            continue;
-        if (!runs_here(isa))
-            return err_set(e, ERR_ENV, "this CPU has no %s: its instruction set is %s", isa,
-                           target_host().isa);
-        *out = targets[i];
-        return true;
+    const struct target *t = by_name(isa);
+    if (t && t->runs_here())
+        return t;
+    if (t) {
+        err_set(e, ERR_ENV, "this CPU has no %s: its instruction set is %s", isa,
+                target_host()->isa);
+        return NULL;
     }
+    const char *name[COUNT_OF(targets)];
+    for (int i = 0; i < COUNT_OF(targets); i++)
+        name[i] = targets[i].isa;
     const char *near = str_nearest(isa, name, COUNT_OF(targets));
     err_set(e, ERR_NAME, "no instruction set named '%s'", isa);
-    return err_fix(e, "%s", near ? near : "avx512, avx2, sse, neon or plain");
+    err_fix(e, "%s", near ? near : "avx512, avx2, sse, neon or plain");
+    return NULL;
 }
 
-struct target target_host(void)
+const char *const *target_flags(const struct target *t, bool is_clang)
 {
-#if defined __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        return target_named("avx512");
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return target_named("avx2");
-    return target_named("sse");
-#elif defined __aarch64__
-    return target_named("neon");
-#else
-    return target_named("plain");
-#endif
+    return is_clang ? t->clang : t->gcc;
+}
+
+/* The first loop that is annotated as t's loops cannot be, or NULL. */
+static const struct tree *foreign_loop(const struct target *t, int n, const struct tree *const *at)
+{
+    for (int i = 0; i < n; i++) {
+        if (at[i]->kind == TREE_LOOP && !(t->annotations & 1u << at[i]->ann))
+            return at[i];
+        const struct tree *below = foreign_loop(t, at[i]->n_kids, at[i]->kid);
+        if (below)
+            return below;
+    }
+    return NULL;
+}
+
+bool target_takes(const struct target *t, const struct func *f, struct err *e)
+{
+    const struct tree *loop = foreign_loop(t, f->n_roots, f->root);
+    if (loop)
+        return err_set(e, ERR_STEP, "loop %s is marked %s, and %s code has no such loops",
+                       loop->axis, loop_ann_name[loop->ann], t->isa);
+    for (int i = 0; i < f->n_buffers; i++)
+        if (!(t->memories & 1u << f->buffer[i].memory))
+            return err_set(e, ERR_STEP, "%s lies in memory that %s code does not have",
+                           f->buffer[i].name, t->isa);
+    return true;
 }

@@ -75,7 +75,7 @@ static struct place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct place at = { 0 };
     struct buffer b = { .tensor = w->in->graph->node[s->node].out,
-                        .scope = BUFFER_LOCAL,
+                        .memory = MEMORY_LOCAL,
                         .read = true,
                         .written = true,
                         .elems = 1 };

@@ -72,7 +72,7 @@ static struct buffer param_of(const struct lowering *in, int t)
     const struct layout *l = in->layout[t];
     struct buffer b = { .name = in->graph->tensor[t].name,
                         .tensor = t,
-                        .scope = BUFFER_PARAM,
+                        .memory = MEMORY_GLOBAL,
                         .rank = l->rank,
                         .elems = l->elems,
                         .layout = l };
@@ -166,7 +166,7 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     f->graph = w->in->graph;
     f->n_buffers = w->buffers.len;
     f->buffer = ARENA_DUP(w->arena, w->buffers.data, w->buffers.len);
-    while (f->n_params < f->n_buffers && f->buffer[f->n_params].scope == BUFFER_PARAM)
+    while (f->n_params < f->n_buffers && f->buffer[f->n_params].memory == MEMORY_GLOBAL)
         f->n_params++;
     f->n_roots = roots->len;
     f->root = ARENA_DUP(w->arena, roots->data, roots->len);
@@ -475,7 +475,7 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     val_rebuild(w->arena, w->in->graph->node[s->node].body, &map);
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
-                        .scope = BUFFER_LOCAL,
+                        .memory = MEMORY_LOCAL,
                         .read = true,
                         .written = true,
                         .rank = x->l->rank,

@@ -190,7 +190,7 @@ static void verify_index(struct verifier *v, int buffer, int rank, const struct 
                          bool guarded)
 {
     const struct buffer *b = &v->f->buffer[buffer];
-    if (b->scope == BUFFER_LOCAL && !v->in_scope[buffer])
+    if (b->memory == MEMORY_LOCAL && !v->in_scope[buffer])
         fail("buffer %s is used outside its scope", b->name);
     if (rank != b->rank)
         fail("buffer %s has rank %d, accessed with %d", b->name, b->rank, rank);

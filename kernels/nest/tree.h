@@ -12,15 +12,16 @@
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL };
 extern const char *const loop_ann_name[];              /* "range" "parallel" "vectorize" "unroll" */
 
-enum buffer_scope { BUFFER_PARAM, BUFFER_LOCAL };      /* function parameter, or living inside one
-                                                        * SCOPE */
+/* Where a buffer lies: a parameter of the function is in global memory, what lives inside one SCOPE
+ * is local (the stack and registers). */
+enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL };
 
 struct buffer {
     const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", a tile
                                       * of Inp "Inp_tile" */
     int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed
                                       * to it) */
-    enum buffer_scope scope;
+    enum memory_scope memory;
     bool written, read;              /* by the function */
     bool stream;                     /* stored past the caches, where the code can */
     int rank;

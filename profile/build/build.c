@@ -232,7 +232,7 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
 {
     const char *extra = getenv("TILESCOPE_CFLAGS");
     *f = (struct flags){ .link = openmp ? NULL : "-lgcc", .math = math ? "-lm" : NULL };
-    for (const char *const *p = gen_cflags(t, cc->is_clang); *p; p++)
+    for (const char *const *p = target_flags(t, cc->is_clang); *p; p++)
         add_flag(f, *p);
     add_flag(f, "-shared");
     add_flag(f, "-Wl,-Bsymbolic");        /* a kernel calls its own functions, however named */

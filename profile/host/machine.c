@@ -195,13 +195,13 @@ bool machine_has_pmu(void)
 
 void machine_read(struct machine *m)
 {
-    struct target t = target_host();
+    const struct target *t = target_host();
     struct cgroup_limits granted = cgroup_limits();
     struct utsname u;
     *m = (struct machine){0};
     read_cpu_name(m);
-    snprintf(m->isa, sizeof m->isa, "%s", t.isa);
-    m->vector_floats = t.vector_floats;
+    snprintf(m->isa, sizeof m->isa, "%s", t->isa);
+    m->vector_floats = t->lanes;
     m->cores = usable_cores(granted.cpus);
     read_caches(m);
     m->memory_bytes = usable_memory(granted.memory_bytes);

@@ -6,7 +6,7 @@
 
 struct machine {
     char cpu[128];                       /* /proc/cpuinfo's model name */
-    char isa[32];                        /* target_host().isa */
+    char isa[32];                        /* target_host()->isa */
     int vector_floats;
     int cores;                           /* this process may run on (affinity, cgroup) */
     struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; l1d then is 32K/8/64 and assumed */

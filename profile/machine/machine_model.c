@@ -18,7 +18,6 @@
 
 const char *const model_level_name[MODEL_LEVELS] = { "L1", "L2", "L3", "DRAM" };
 
-static const char *const isa_name[] = { "avx512", "avx2", "neon", "sse", "plain" };
 
 void machine_model_fingerprint(struct str *out, const struct machine *m)
 {
@@ -122,17 +121,16 @@ static bool add_loop(struct bench *b, const struct target *t, struct str *source
 static bool add_peaks(struct bench *b, struct err *e)
 {
     struct machine_model *m = b->model;
-    for (int i = 0; i < COUNT_OF(isa_name); i++) {
-        struct target t;
+    for (int i = 0; i < targets_count(); i++) {
+        const struct target *t = target_get(i);
         struct str source = {0};
-        struct err cannot;
-        if (!target_find(isa_name[i], &t, &cannot))
+        if (!t->runs_here())
             continue;
         struct isa_peak *p = &m->isa[m->n_isa++];
-        snprintf(p->isa, sizeof p->isa, "%s", t.isa);
-        p->vector_floats = t.vector_floats;
-        double flops = gen_peak(&t, &source);
-        if (!add_loop(b, &t, &source, flops, 0, &p->gflops, e))
+        snprintf(p->isa, sizeof p->isa, "%s", t->isa);
+        p->vector_floats = t->lanes;
+        double flops = gen_peak(t, &source);
+        if (!add_loop(b, t, &source, flops, 0, &p->gflops, e))
             return false;
     }
     return true;
@@ -140,7 +138,7 @@ static bool add_peaks(struct bench *b, struct err *e)
 
 static bool add_bandwidths(struct bench *b, struct err *e)
 {
-    struct target t = target_host();
+    const struct target *t = target_host();
     for (int i = 0; i < MODEL_LEVELS; i++) {
         struct level_bandwidth *l = &b->model->level[i];
         struct str load = {0}, copy = {0};
@@ -149,15 +147,15 @@ static bool add_bandwidths(struct bench *b, struct err *e)
                                        l->reason, sizeof l->reason);
         if (l->bytes == 0)
             continue;
-        double work = gen_load(&t, l->bytes, &load);
-        if (!add_loop(b, &t, &load, work, l->bytes, &l->load, e))
+        double work = gen_load(t, l->bytes, &load);
+        if (!add_loop(b, t, &load, work, l->bytes, &l->load, e))
             return false;
         b->loop[b->n - 1].alone = i == MODEL_L3
                                && l->bytes * b->machine->cores > b->machine->l3.size_bytes;
         if (i != MODEL_DRAM)
             continue;
-        work = gen_copy(&t, l->bytes, &copy);
-        if (!add_loop(b, &t, &copy, work, l->bytes, &l->copy, e))
+        work = gen_copy(t, l->bytes, &copy);
+        if (!add_loop(b, t, &copy, work, l->bytes, &l->copy, e))
             return false;
     }
     return true;

@@ -41,7 +41,7 @@ struct shop {
 static bool find_cached(struct run *r, struct candidate *x)
 {
     struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
-                             .target = &x->job.target, .openmp = x->openmp };
+                             .target = x->job.target, .openmp = x->openmp };
     if (!build_cached(&job, &x->job.kernel))
         return false;
     r->batch->stats.cached++;
@@ -136,7 +136,7 @@ static bool call_compiler(const struct run *r, const struct unit *u, struct buil
         source[i] = str_text(&r->candidate[u->member[i]].text);
     if (u->n > 1)
         gen_join(source, u->n, &joined);
-    struct build_job job = { .cc = &head->cc, .target = &head->target, .openmp = u->openmp,
+    struct build_job job = { .cc = &head->cc, .target = head->target, .openmp = u->openmp,
                              .source = u->n > 1 ? str_text(&joined) : source[0],
                              .n_kernels = u->n,
                              .cpu_s = r->batch->opts.compile_cpu_s + u->n / 2 };

@@ -181,18 +181,16 @@ static bool take_sums(const char *text, struct counts *out)
 struct cg_run {
     struct once once;
     struct build twin;
-    struct target target;
+    const struct target *target;
     struct cache_geometry d1, ll;
 };
 
-/* valgrind 3.19 knows no AVX-512. */
-static struct target target_of(const struct target *t)
+/* valgrind 3.19 knows no AVX-512: the widest target below it that both know. */
+static const struct target *target_of(const struct target *t)
 {
-    struct target avx2;
-    struct err ignored;
-    if (!streq(t->isa, "avx512"))
-        return *t;
-    return target_find("avx2", &avx2, &ignored) ? avx2 : target_named("sse");
+    while (t->emulated)
+        t = target_named(t->emulated);
+    return t->runs_here() ? t : target_named("sse");
 }
 
 /* The kernel's own arrays begin on a page, as the simulator has them: where they begin decides
@@ -223,7 +221,7 @@ static bool build_twin(struct cg_run *r, struct err *e)
     if (ok)
         align_arrays(&text, str_text(&code));
     str_free(&code);
-    ok = ok && build_shared_with(&j->cc, str_text(&text), &o.target, false,
+    ok = ok && build_shared_with(&j->cc, str_text(&text), o.target, false,
                                 j->cc.is_clang ? clang : gcc, j->cancel, &r->twin, e);
     str_free(&text);
     return ok;
@@ -274,7 +272,7 @@ static void say_source(const struct cg_run *r, struct counts *out)
     cache_geometry_print(&d1, &r->d1);
     cache_geometry_print(&ll, &r->ll);
     snprintf(out->source, sizeof out->source, "%s, %s twin, 1 thread, D1 %s, LL %s", version,
-             r->target.isa, str_text(&d1), str_text(&ll));
+             r->target->isa, str_text(&d1), str_text(&ll));
     str_free(&d1);
     str_free(&ll);
 }
@@ -297,7 +295,7 @@ static bool count(struct cg_run *r, struct measure_job *j, struct counts *out, s
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e)
 {
     struct cache_geometry l1 = j->opts.cache.level[0].geometry;
-    struct cg_run r = { .target = target_of(&j->target), .d1 = l1,
+    struct cg_run r = { .target = target_of(j->target), .d1 = l1,
                         .ll = last_level(j->machine, l1.line_bytes),
                         .once = { .data_fd = -1, .out_fd = -1 } };
     cachegrind_probe(out);

@@ -32,7 +32,7 @@ static bool build_twins(struct in_run *r, const struct measure_job *j, struct er
     struct str text = {0}, assembly = {0};
     o.openmp = false;
     bool ok = gen_c(j->func, &o, &text, e)
-           && build_assembly(&j->cc, str_text(&text), &o.target, j->cancel, &assembly, e);
+           && build_assembly(&j->cc, str_text(&text), o.target, j->cancel, &assembly, e);
     /* In front of the file, where a linker would find no use for it. */
     const char *math = gen_calls_libm(str_text(&text)) ? "-Wl,--no-as-needed,-lm" : NULL;
     const char *const more[] = { "-x", "assembler", math, NULL };
@@ -41,9 +41,9 @@ static bool build_twins(struct in_run *r, const struct measure_job *j, struct er
     str_free(&text);
     str_free(&assembly);
     return ok
-        && build_shared_with(&j->cc, str_text(&r->text.counting), &o.target, false, more,
+        && build_shared_with(&j->cc, str_text(&r->text.counting), o.target, false, more,
                              j->cancel, &r->counting, e)
-        && build_shared_with(&j->cc, str_text(&r->text.padded), &o.target, false, more, j->cancel,
+        && build_shared_with(&j->cc, str_text(&r->text.padded), o.target, false, more, j->cancel,
                              &r->padded, e);
 }
 
@@ -140,7 +140,7 @@ static void say_source(const struct in_run *r, const struct measure_job *j, stru
     const char *last = strrchr(j->cc.version, ' ');
     struct str s = {0};
     str_printf(&s, "counted blocks of the compiled code, %s %s, %s",
-               j->cc.is_clang ? "clang" : "gcc", last ? last + 1 : "", j->target.isa);
+               j->cc.is_clang ? "clang" : "gcc", last ? last + 1 : "", j->target->isa);
     for (int i = 0; i < r->text.call.len; i++)
         str_printf(&s, "%s%s", i ? ", " : "; without ", r->text.call.data[i]);
     if (r->text.repeats)

@@ -116,11 +116,10 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
                    struct measurement *m, struct err *e)
 {
     *j = (struct measure_job){ .program = p, .opts = with_defaults(o), .m = m,
-                               .target = target_host(), .machine = &this_machine };
+                               .target = target_or_host(o->target), .machine = &this_machine };
     *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
                                .sim.cache = j->opts.cache };
-    if ((o->isa && !target_find(o->isa, &j->target, e))
-        || !compiler_find(o->compiler, &j->cc, e))
+    if (!compiler_find(o->compiler, &j->cc, e))
         return false;
     snprintf(m->compiler, sizeof m->compiler, "%s", j->cc.version);
     return true;
@@ -140,7 +139,7 @@ static void take_back(struct measurement *m)
 void measure_end(struct measure_job *j, bool ok, const struct err *e)
 {
     struct measurement *m = j->m;
-    snprintf(m->isa, sizeof m->isa, "%s", j->target.isa);
+    snprintf(m->isa, sizeof m->isa, "%s", j->target->isa);
     m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
     if (!ok) {
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);

@@ -26,7 +26,7 @@ struct measure_job {
     const struct cancel *cancel;
     struct measurement *m;
     struct compiler cc;
-    struct target target;
+    const struct target *target;
     const struct func *func;
     struct build kernel, ceiling, twin;
     char entry[32];                      /* of the kernel in its object; "" = the usual one */

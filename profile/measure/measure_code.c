@@ -4,7 +4,7 @@
 
 struct gen_opts measure_code_opts(const struct measure_job *j)
 {
-    return program_text_opts(j->program, j->func, &j->target);
+    return program_text_opts(j->program, j->func, j->target);
 }
 
 bool measure_code(struct measure_job *j, struct str *text, bool *openmp, struct err *e)
@@ -20,7 +20,7 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
     bool openmp;
     j->entry[0] = '\0';
     bool ok = measure_code(j, &text, &openmp, e)
-           && build_shared(&j->cc, str_text(&text), &j->target, openmp, j->cancel, &j->kernel, e);
+           && build_shared(&j->cc, str_text(&text), j->target, openmp, j->cancel, &j->kernel, e);
     str_free(&text);
     return ok;
 }
@@ -29,8 +29,8 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
 static bool build_ceiling(struct measure_job *j, struct err *e)
 {
     struct str text = {0};
-    j->ceiling_flops = gen_peak(&j->target, &text);
-    j->has_ceiling = build_shared(&j->cc, str_text(&text), &j->target, false, j->cancel,
+    j->ceiling_flops = gen_peak(j->target, &text);
+    j->has_ceiling = build_shared(&j->cc, str_text(&text), j->target, false, j->cancel,
                                   &j->ceiling, e);
     str_free(&text);
     return j->has_ceiling || e->code != ERR_CANCEL;
@@ -43,7 +43,7 @@ static bool build_twin(struct measure_job *j, struct err *e)
     o.openmp = false;
     j->has_twin = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
                             &j->trace, e)
-               && build_shared(&j->cc, str_text(&text), &o.target, false, j->cancel, &j->twin, e);
+               && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel, &j->twin, e);
     str_free(&text);
     return j->has_twin || measure_sim_refused(j, e);
 }

@@ -91,7 +91,7 @@ struct measure_opts {
     struct sim_detail *detail;           /* where to put it (the caller's); NULL = not wanted */
     const struct event_set *set[METER_COUNT];    /* of meters that count events; NULL = their own */
     const char *compiler;                /* NULL = default */
-    const char *isa;                     /* "avx2": build for it; NULL = this CPU's best */
+    const struct target *target;         /* what to generate code for; NULL = this CPU's best */
     const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
 };
 /* Called from the measuring thread with what is going on ("compiling", "checking", "timing",

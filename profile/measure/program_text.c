@@ -33,7 +33,7 @@ struct gen_opts program_text_opts(const struct program *p, const struct func *f,
                                  const struct target *t)
 {
     return (struct gen_opts){
-        .target = *t,
+        .target = t,
         .name = kernel_name(p->base),
         .openmp = has_parallel(f->n_roots, f->root),
     };
@@ -43,10 +43,10 @@ struct gen_opts program_text_opts(const struct program *p, const struct func *f,
 static void add_compile_line(struct str *header, const struct gen_opts *o)
 {
     struct str line = {0};
-    str_printf(header, "\nFor %s (%d lane%s), compiled with", o->target.isa,
-               o->target.vector_floats, o->target.vector_floats == 1 ? "" : "s");
+    str_printf(header, "\nFor %s (%d lane%s), compiled with", o->target->isa,
+               o->target->lanes, o->target->lanes == 1 ? "" : "s");
     str_add(&line, "    gcc");
-    for (const char *const *f = gen_cflags(&o->target, false); *f; f++) {
+    for (const char *const *f = target_flags(o->target, false); *f; f++) {
         if (line.len + strlen(*f) > HEADER_COLUMNS) {
             str_printf(header, "\n%s", str_text(&line));
             str_clear(&line);
@@ -76,14 +76,14 @@ static void add_portable(struct str *out, const char *code)
     }
 }
 
-bool program_text_c(const struct program *p, struct str *out, struct err *e)
+bool program_text_c(const struct program *p, const struct target *t, struct str *out,
+                    struct err *e)
 {
     const struct func *f;
     struct str header = {0};
     if (!program_lower(p, &f, e))
         return false;
-    const struct target host = target_host();
-    struct gen_opts o = program_text_opts(p, f, &host);
+    struct gen_opts o = program_text_opts(p, f, target_or_host(t));
     str_add(&header, p->base->spec);
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&header, "\n    %s", p->steps[i]);
@@ -98,8 +98,8 @@ bool program_text_c(const struct program *p, struct str *out, struct err *e)
     return ok;
 }
 
-bool program_text_asm(const struct program *p, const char *compiler, const struct cancel *c,
-                      struct str *out, struct err *e)
+bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
+                      const struct cancel *c, struct str *out, struct err *e)
 {
     const struct func *f;
     struct compiler cc;
@@ -107,10 +107,9 @@ bool program_text_asm(const struct program *p, const char *compiler, const struc
     struct str text = {0};
     if (!compiler_find(compiler, &cc, e) || !program_lower(p, &f, e))
         return false;
-    const struct target host = target_host();
-    struct gen_opts o = program_text_opts(p, f, &host);
+    struct gen_opts o = program_text_opts(p, f, target_or_host(t));
     bool ok = gen_c(f, &o, &text, e)
-           && build_shared(&cc, str_text(&text), &o.target, o.openmp, c, &b, e)
+           && build_shared(&cc, str_text(&text), o.target, o.openmp, c, &b, e)
            && build_disassemble(b.so_path, o.name, c, out, e);
     str_free(&text);
     return ok;

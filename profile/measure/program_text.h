@@ -10,9 +10,11 @@
 struct gen_opts program_text_opts(const struct program *p, const struct func *f,
                                  const struct target *t);
 
-/* The generated C and its assembly, as measured (same target, same flags).  The comment at the head
- * of the C says which; its vector helpers are macros, so that other flags bring no warning. */
-bool program_text_c(const struct program *p, struct str *out, struct err *e);
-bool program_text_asm(const struct program *p, const char *compiler, const struct cancel *c,
-                      struct str *out, struct err *e);
+/* The generated C and its assembly for t (NULL: this CPU's best), with the flags of a measurement.
+ * The comment at the head of the C says which; its vector helpers are macros, so that other flags
+ * bring no warning. */
+bool program_text_c(const struct program *p, const struct target *t, struct str *out,
+                    struct err *e);
+bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
+                      const struct cancel *c, struct str *out, struct err *e);
 #endif

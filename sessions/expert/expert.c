@@ -76,9 +76,9 @@ static void put_windows(struct arena *a, param_list *p, const struct graph *g)
 
 static void put_machine(struct arena *a, param_list *p, const char *isa, int threads)
 {
-    struct target t = target_named(isa);
-    put(a, p, "lanes", t.vector_floats);
-    put(a, p, "registers", t.registers);
+    const struct target *t = target_named(isa);
+    put(a, p, "lanes", t->lanes);
+    put(a, p, "registers", t->registers);
     put(a, p, "threads", threads);
 }
 

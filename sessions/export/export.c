@@ -18,7 +18,7 @@ struct export {
     const struct session *session;
     const struct program *program;
     const struct func *func;
-    struct target target;
+    const struct target *target;
     uint64_t seed;                        /* of the data */
     int threads;
     bool parallel;
@@ -184,7 +184,7 @@ static void add_optimize(struct str *out, const struct export *x)
 {
     int n = 0;
     str_add(out, "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize (");
-    for (const char *const *f = gen_cflags(&x->target, false); *f; f++)
+    for (const char *const *f = target_flags(x->target, false); *f; f++)
         if (str_starts(*f, "-f"))
             str_printf(out, "%s\"%s\"", n++ ? ", " : "", *f + 2);
     str_add(out, ")\n#endif\n\n");
@@ -425,7 +425,7 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     else
         str_add(&binary, ".out");
     str_add(out, cc.path);
-    for (const char *const *f = gen_cflags(&x->target, cc.is_clang); *f; f++)
+    for (const char *const *f = target_flags(x->target, cc.is_clang); *f; f++)
         str_printf(out, " %s", *f);
     str_add(out, x->parallel ? " -fopenmp " : " ");
     add_word(out, str_text(&file));
@@ -467,11 +467,12 @@ static void read_weights(struct export *x)
 }
 
 /* What is exported, and its kernel's code. */
-static bool prepare(const struct session *s, struct export *x, struct str *kernel, struct err *e)
+static bool prepare(const struct session *s, const struct export_opts *o, struct export *x,
+                    struct str *kernel, struct err *e)
 {
     const struct state *here = history_current(s->history);
-    *x = (struct export){ .session = s, .program = here->program, .target = target_host(),
-                          .threads = 1 };
+    *x = (struct export){ .session = s, .program = here->program,
+                          .target = target_or_host(o->target), .threads = 1 };
     if (here->measured)
         x->seed = here->measured->seed;
     if (here->measured && here->measured->threads > 1)
@@ -488,7 +489,7 @@ bool export_command(const struct session *s, const struct export_opts *o, struct
 {
     struct export x;
     struct str kernel = {0};
-    bool ok = prepare(s, &x, &kernel, e) && add_command(out, &x, o, e);
+    bool ok = prepare(s, o, &x, &kernel, e) && add_command(out, &x, o, e);
     str_free(&kernel);
     return ok;
 }
@@ -519,7 +520,7 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
 {
     struct export x;
     struct str kernel = {0}, command = {0};
-    bool ok = prepare(s, &x, &kernel, e) && add_command(&command, &x, o, e);
+    bool ok = prepare(s, o, &x, &kernel, e) && add_command(&command, &x, o, e);
     if (ok) {
         read_weights(&x);
         add_file(out, &x, str_text(&command), str_text(&kernel));

@@ -2,11 +2,12 @@
  * main(). */
 #ifndef TS_SESSIONS_EXPORT_H
 #define TS_SESSIONS_EXPORT_H
+#include "kernels/gen/target.h"
 #include "sessions/file/session.h"
 
-/* Where it goes ("-" or NULL: kernel.c), and what compiles it (NULL: the compiler that measures).
- */
-struct export_opts { const char *file, *compiler; };
+/* Where it goes ("-" or NULL: kernel.c), what compiles it (NULL: the compiler that measures), what
+ * it is for (NULL: this CPU's best). */
+struct export_opts { const char *file, *compiler; const struct target *target; };
 
 /* Compiles alone (export_command), fills the same data as tilescope, re-lays constants out, checks
  * against the float64 reference, prints "max rel err ... ok" and min/median latency and GFLOP/s;

@@ -314,8 +314,7 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
         return false;
     if (vendors && !vendor_parse(vendors, &s->baselines, l->e))
         return ydoc_at_text(&l->doc, ymap_get(map, "baselines"), l->e);
-    struct target target;
-    if (s->isa && !target_find(s->isa, &target, l->e))
+    if (s->isa && !target_find(s->isa, l->e))
         return ydoc_at_text(&l->doc, ymap_get(map, "isa"), l->e);
     return !text || meters_parse(text, &s->meters, l->e)
         || ydoc_at_text(&l->doc, meters, l->e);

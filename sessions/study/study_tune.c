@@ -119,7 +119,7 @@ static struct tuning_opts question(const struct study_report *r, const struct st
         .experts = t->experts > 0 ? t->experts : -1, .study = true,
         .resume = !o->fresh, .fresh = o->fresh, .records = o->records,
         .measure = { .threads = r->threads, .seed = r->seed, .limit_s = r->study->limit_s,
-                     .compiler = o->compiler, .isa = r->isa },
+                     .compiler = o->compiler, .target = target_named(r->isa) },
         .weights = weights->len ? weights->data : NULL, .weights_bytes = weights->len,
     };
 }

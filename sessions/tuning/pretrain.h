@@ -69,7 +69,8 @@ struct pretrain_opts {
     bool fresh;                          /* measure what the records know, too */
     const char *records;                 /* file; NULL: records_path */
     int threads;                         /* of kernels; 0: 1 */
-    const char *compiler, *isa;          /* NULL: the usual ones */
+    const char *compiler;                /* NULL: the usual one */
+    const struct target *target;         /* NULL: this CPU's best */
     void *ctx;
     void (*visited)(void *ctx, const struct pretrain_visit *v);
     void (*view)(void *ctx, const struct pretrain_visit *v, const struct tune_view *t);

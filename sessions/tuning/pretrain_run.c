@@ -173,7 +173,7 @@ static bool visit(struct training *t, struct err *e)
     struct kernels_opts ko = {
         .n_seeds = 1, .schedule = &bare, .seed = visit_seed(t),
         .measure = { .threads = t->o->threads > 0 ? t->o->threads : 1, .seed = DATA_SEED,
-                     .compiler = t->o->compiler, .isa = t->o->isa },
+                     .compiler = t->o->compiler, .target = t->o->target },
     };
     struct str weights = {0};
     struct kernels *k = NULL;
@@ -252,10 +252,7 @@ static bool go_on(struct training *t, struct err *e)
 
 static bool train(struct training *t, struct pretrain_done *out, struct err *e)
 {
-    struct target target = target_host();
-    if (t->o->isa && !target_find(t->o->isa, &target, e))
-        return false;
-    t->isa = arena_strdup(t->mem, target.isa);
+    t->isa = target_or_host(t->o->target)->isa;
     t->summary = pretrain_summary(t->mem, t->p);
     t->seen = file_seen(t->o->weights);
     if (!file_may_write(t->o->weights, e) || !go_on(t, e)

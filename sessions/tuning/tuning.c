@@ -164,11 +164,8 @@ static const char *options_text(struct asked *q, const struct tuning_opts *o)
 static bool ask(struct asked *q, const struct session *s, const struct tuning_opts *o,
                 struct err *e)
 {
-    struct target target = target_host();
-    if (o->measure.isa && !target_find(o->measure.isa, &target, e))
-        return false;
     q->spec = arena_strdup(q->mem, history_spec(s->history));
-    q->isa = arena_strdup(q->mem, target.isa);
+    q->isa = target_or_host(o->measure.target)->isa;
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
     q->schedule[q->n_schedules++] = session_lines(q->mem, s);
     if (!read_pins(q, o, e) || !add_experts(q, o, e))
@@ -435,7 +432,8 @@ static bool won_by_session(const struct tuning *t, struct asked *q)
     const char *const *line;
     struct err none;
     int n;
-    return tidy_lines(q->mem, q->spec, q->schedule[0].line, q->schedule[0].n, &line, &n, &none) &&
+    return tidy_lines(q->mem, q->spec, target_named(q->isa), q->schedule[0].line, q->schedule[0].n,
+                      &line, &n, &none) &&
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 

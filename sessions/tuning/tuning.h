@@ -23,7 +23,7 @@ struct tuning_opts {
     bool fresh;                          /* measure even if the records have the answer */
     bool study;                          /* only a run of this very budget answers, and goes before
                                           * a stopped one; no ledger */
-    struct measure_opts measure;         /* threads, isa, compiler, data seed */
+    struct measure_opts measure;         /* threads, target, compiler, data seed */
     unsigned baselines;
     const char *records;                 /* file; NULL: records_path */
     const char *weights; size_t weights_bytes;

@@ -61,7 +61,7 @@ static void candidates(struct arena *a, const char *spec, int threads, int most,
         const struct program *p;
         bool known = false;
         if (!program_replay(a, spec, s[i].step, s[i].n, &p, &bad, &e)
-            || !program_text_c(p, &text, &e))
+            || !program_text_c(p, NULL, &text, &e))
             continue;
         const char *code = strchr(str_text(&text), '/');
         code = strstr(code, "*/");                        /* behind the steps */

@@ -63,7 +63,7 @@ static void compile(const char *cc, const struct target *t, bool quick,
     static const char *const fixed[] = { "-Wall", "-Wextra", "-Werror",  "-std=c17",
                                          "-fPIC", "-shared", "-fopenmp", "-o" };
     vec_push(&argv, cc);
-    for (const char *const *flag = gen_cflags(t, is_clang); *flag; flag++)
+    for (const char *const *flag = target_flags(t, is_clang); *flag; flag++)
         vec_push(&argv, *flag);
     if (quick)
         vec_push(&argv, "-O0");

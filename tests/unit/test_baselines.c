@@ -113,13 +113,13 @@ static void plant(const char *open, const char *output)
         "    tilescope_vendor_plugin = { %d, %zu, p_open, p_run, p_output, p_text, p_text, p_close"
         " };\n";
     struct str text = {0}, link = {0};
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct compiler cc;
     struct build b;
     struct err e;
     str_printf(&text, source, open, output, VENDOR_PLUGIN_ABI, sizeof(struct vendor_problem));
     if (!compiler_find(NULL, &cc, &e)
-        || !build_shared(&cc, str_text(&text), &host, false, NULL, &b, &e))
+        || !build_shared(&cc, str_text(&text), host, false, NULL, &b, &e))
         fail_msg("%s", e.text);
     str_printf(&link, "%s/tilescope-onednn.so", str_text(&folder));
     unlink(str_text(&link));

@@ -114,14 +114,13 @@ static void simulator_agrees(void **state)
     need_valgrind();
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct measure_opts o = { .meters = METER_SIM | METER_CACHEGRIND, .seed = 3,
-                                  .isa = "sse" };
+                                  .target = target_named("sse") };
         struct measurement m;
         struct err e;
         double misses = 0, loads = 0;
         assert_true(cache_config_parse(row[i].cache, &o.cache, &e));
-        struct target t;
-        if (!target_find(o.isa, &t, &e))
-            o.isa = NULL;
+        if (!o.target->runs_here())
+            o.target = NULL;
         bool ok = measure(row[i].spec, row[i].step, &o, &m);
         const struct counts *c = &m.counts[METER_ID_CACHEGRIND];
         if (!ok)
@@ -155,17 +154,16 @@ static void what_it_cannot_be_is_a_reason(void **state)
 
 static void instruction_sets_are_checked(void **state)
 {
-    struct target t = {0};
+    const struct target *t;
     struct err e;
     (void)state;
-    assert_true(target_find("plain", &t, &e) && t.vector_floats == 1);
-    assert_true(target_find(target_host().isa, &t, &e));
-    assert_int_equal(t.vector_floats, target_host().vector_floats);
-    assert_false(target_find("avx3", &t, &e));
+    assert_true((t = target_find("plain", &e)) && t->lanes == 1);
+    assert_ptr_equal(target_find(target_host()->isa, &e), target_host());
+    assert_null(target_find("avx3", &e));
     assert_int_equal(e.code, ERR_NAME);
     assert_string_equal(e.fix, "avx2");
 #if defined __x86_64__
-    assert_false(target_find("neon", &t, &e));
+    assert_null(target_find("neon", &e));
     assert_int_equal(e.code, ERR_ENV);
 #endif
 }

@@ -357,12 +357,12 @@ static struct child *loaded_by(const char *compiler, const char *source, bool op
     static const struct child_buffer buffer[] = { { "A", 4096, true } };
     struct child_opts o = { .threads = threads, .limit_s = 10, .n_buffers = 1, .buffer = buffer };
     struct compiler cc;
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct build b;
     struct child *c = NULL;
     struct err e;
     double seconds;
-    if (!compiler_find(compiler, &cc, &e) || !build_shared(&cc, source, &host, openmp, NULL, &b, &e)
+    if (!compiler_find(compiler, &cc, &e) || !build_shared(&cc, source, host, openmp, NULL, &b, &e)
         || !child_open(&o, &c, &e) || !child_load(c, SLOT_KERNEL, b.so_path, &e)
         || !child_check(c, 0, &seconds, &e))
         fail_msg("%s", e.text);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gen/emit.h"
+#include "tests/unit/targets.h"
 #include "tests/unit/tree_text.h"
 
 #undef fail
@@ -39,8 +40,7 @@ static void comments_end_where_they_should(void **state)
 /* The C of a tree with vectors of so many floats; the texts live in a. */
 static const char *c_of(struct arena *a, const char *tree, int lanes)
 {
-    struct gen_opts o = { .target = target_named("avx512") };
-    o.target.vector_floats = lanes;
+    struct gen_opts o = { .target = target_with(lanes, 32) };
     struct str out = {0};
     struct err e;
     if (!gen_c(tree_from_text(a, tree), &o, &out, &e))

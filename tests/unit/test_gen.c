@@ -97,10 +97,10 @@ static void joined_texts_are_one_unit(void **state)
                       "{\n    ts_entry_0(b);\n    ts_entry_%d(b);\n}\n", n - 1);
     for (int i = 0; i < COUNT_OF(compiler); i++) {
         const char *cc = kernel_compiler(compiler[i]), *one = str_text(&unit);
-        struct target host = target_host();
+        const struct target *host = target_host();
         void *fn;
         if (cc)
-            kernel_compile_quick(cc, &host, &one, 1, "joined", &fn);
+            kernel_compile_quick(cc, host, &one, 1, "joined", &fn);
     }
     str_free(&unit);
 }
@@ -185,7 +185,7 @@ static void reference_is_the_reference(void **state)
     const char *cc = kernel_compiler("gcc"), *source[COUNT_OF(specs)];
     const struct graph *g[COUNT_OF(specs)];
     void *fn[COUNT_OF(specs)];
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct err e;
     if (!cc)
         skip();
@@ -201,7 +201,7 @@ static void reference_is_the_reference(void **state)
         source[i] = arena_strdup(arena, str_text(&out));
         str_free(&out);
     }
-    kernel_compile(cc, &host, source, COUNT_OF(specs), "reference", fn);
+    kernel_compile(cc, host, source, COUNT_OF(specs), "reference", fn);
     for (int i = 0; i < COUNT_OF(specs); i++)
         check_reference(g[i], fn[i]);
 }
@@ -210,15 +210,15 @@ static void peak_runs(void **state)
 {
     (void)state;
     const char *cc = kernel_compiler("gcc"), *source;
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct str out = { 0 };
     void *fn;
     void (*entry)(float *const *);
     if (!cc)
         skip();
-    double flops = gen_peak(&host, &out);
+    double flops = gen_peak(host, &out);
     source = str_text(&out);
-    kernel_compile(cc, &host, &source, 1, "ts_entry", &fn);
+    kernel_compile(cc, host, &source, 1, "ts_entry", &fn);
     memcpy(&entry, &fn, sizeof entry);
     entry(NULL);
     double start = clock_s();
@@ -235,17 +235,17 @@ static void memory_loops_run(void **state)
 {
     (void)state;
     static const char *const compiler[] = { "gcc", "clang" };
-    struct target target[] = { target_host(), target_named("plain") };
+    const struct target *target[] = { target_host(), target_named("plain") };
     for (int k = 0; k < COUNT_OF(compiler) * COUNT_OF(target); k++) {
         const char *cc = kernel_compiler(compiler[k / 2]);
         struct str text[2] = { { 0 }, { 0 } };
-        double bytes[] = { gen_load(&target[k % 2], 40000, &text[0]),
-                           gen_copy(&target[k % 2], 40000, &text[1]) };
+        double bytes[] = { gen_load(target[k % 2], 40000, &text[0]),
+                           gen_copy(target[k % 2], 40000, &text[1]) };
         for (int i = 0; i < 2 && cc; i++) {
             const char *source = str_text(&text[i]);
             void (*entry)(float *const *);
             void *fn;
-            kernel_compile(cc, &target[k % 2], &source, 1, "ts_entry", &fn);
+            kernel_compile(cc, target[k % 2], &source, 1, "ts_entry", &fn);
             memcpy(&entry, &fn, sizeof entry);
             entry(NULL);
             double start = clock_s();
@@ -267,14 +267,14 @@ static void targets(void **state)
         { "avx512", 16 }, { "avx2", 8 }, { "neon", 4 }, { "sse", 4 }, { "plain", 1 },
     };
     for (int i = 0; i < COUNT_OF(rows); i++) {
-        struct target t = target_named(rows[i].isa);
-        assert_int_equal(t.vector_floats, rows[i].lanes);
-        assert_string_equal(t.isa, rows[i].isa);
+        const struct target *t = target_named(rows[i].isa);
+        assert_int_equal(t->lanes, rows[i].lanes);
+        assert_string_equal(t->isa, rows[i].isa);
         for (int clang = 0; clang < 2; clang++)
-            assert_string_equal(gen_cflags(&t, clang)[0], "-O2");
+            assert_string_equal(target_flags(t, clang)[0], "-O2");
     }
-    assert_string_equal(target_named("vax").isa, "plain");
-    assert_true(target_host().vector_floats >= 1);
+    assert_string_equal(target_named("vax")->isa, "plain");
+    assert_true(target_host()->lanes >= 1);
 }
 
 int main(void)

@@ -176,7 +176,6 @@ static void valgrind_counts_the_same(void **state)
     static const char *const isa[] = { "sse", "avx2" };
     struct compiler cc;
     struct err e;
-    struct target t;
     (void)state;
     need(cachegrind_probe);
     need(instructions_probe);
@@ -187,18 +186,19 @@ static void valgrind_counts_the_same(void **state)
     for (int i = 0; i < 2 * COUNT_OF(kernels); i++) {
         const char *spec = kernels[i / 2].spec;
         struct measure_opts o = { .meters = METER_CACHEGRIND | METER_INSTRUCTIONS, .seed = 5,
-                                  .isa = isa[i % 2] };
+                                  .target = target_named(isa[i % 2]) };
         struct measurement m;
-        if (!target_find(o.isa, &t, &e))
+        if (!o.target->runs_here())
             continue;
         measure(spec, kernels[i / 2].step, &o, &m);
         const struct counts *a = &m.counts[METER_ID_CACHEGRIND];
         const struct counts *b = &m.counts[METER_ID_INSTRUCTIONS];
         if (value(a, "instructions") != value(b, "instructions"))
-            fail_msg("%s, %s: valgrind %.0f, blocks %.0f", spec, o.isa, value(a, "instructions"),
+            fail_msg("%s, %s: valgrind %.0f, blocks %.0f", spec, o.target->isa,
+                     value(a, "instructions"),
                      value(b, "instructions"));
         /* It loads the memory operand of an FMA lane by lane, and add to memory is no store. */
-        if (streq(o.isa, "sse"))
+        if (streq(o.target->isa, "sse"))
             assert_true(value(a, "loads") == value(b, "loads"));
         else
             assert_true(value(a, "loads") >= value(b, "loads"));
@@ -231,11 +231,11 @@ static void multiply_adds_are_as_many_as_the_schedule_says(void **state)
     struct measurement m;
     (void)state;
     need(instructions_probe);
-    if (target_host().vector_floats < 8)
+    if (target_host()->lanes < 8)
         skip();
     measure(kernels[1].spec, kernels[1].step, &o, &m);
     const struct counts *c = &m.counts[METER_ID_INSTRUCTIONS];
-    assert_true(value(c, "fma") == 64.0 * 64 * 64 / target_host().vector_floats);
+    assert_true(value(c, "fma") == 64.0 * 64 * 64 / target_host()->lanes);
 }
 
 static void what_is_elsewhere_is_named(void **state)

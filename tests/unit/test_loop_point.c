@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "explorer/space/loop_space.h"
+#include "tests/unit/targets.h"
 
 #undef fail
 #include <setjmp.h>
@@ -11,7 +12,7 @@
 
 static const struct loop_space *space(struct arena *a, const char *spec)
 {
-    struct loop_opts o = { .lanes = 8, .registers = 16, .threads = 2 };
+    struct loop_opts o = { .target = target_with(8, 16), .threads = 2 };
     const struct loop_space *s;
     struct err e;
     if (!loop_space_new(a, spec, NULL, 0, &o, &s, &e))
@@ -104,7 +105,7 @@ static void a_large_result_is_streamed_from_the_start(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct arena *a = arena_new();
-        struct loop_opts o = { .lanes = 8, .registers = 16, .last_cache = table[i].last_cache };
+        struct loop_opts o = { .target = target_with(8, 16), .last_cache = table[i].last_cache };
         const struct loop_space *s;
         struct loop_point p;
         struct err e;

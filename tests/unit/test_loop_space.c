@@ -13,6 +13,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/expert/expert.h"
 #include "tests/unit/run_program.h"
+#include "tests/unit/targets.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -118,8 +119,9 @@ static void drawn_points(void **state)
         struct arena *a = arena_new();
         const char *spec = ops[i % COUNT_OF(ops)], *const *line;
         int n = draw_layout(a, &r, spec, &line);
-        struct loop_opts o = { .full = i % 5 == 4, .threads = i % 3 ? 1 : 2, .lanes = 4 << i % 3,
-                               .registers = 16 << i % 2, .last_cache = i % 2 ? 64 : 0 };
+        struct loop_opts o = { .full = i % 5 == 4, .threads = i % 3 ? 1 : 2,
+                               .target = target_with(4 << i % 3, 16 << i % 2),
+                               .last_cache = i % 2 ? 64 : 0 };
         const struct loop_space *s = loops_over(a, spec, line, n, &o);
         struct loop_point p = { 0 }, q;
         loop_point_start(s, &p);
@@ -256,7 +258,7 @@ static void experts(void **state)
             const struct func *f;
             int bad;
             assert_true(program_replay_known(a, spec, x[k].step, x[k].n, &program, &f, &bad, &e));
-            most = fmax(most, func_statements(f, s->opts.lanes));
+            most = fmax(most, func_statements(f, s->opts.target->lanes));
             assert_true(loop_code_sound(s, f, &e));
             const struct layout_space *l;
             int64_t factor[LAYOUT_KNOBS];
@@ -311,7 +313,7 @@ static void streams(void **state)
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
         const struct loop_space *s = plain_space(a, row[i].spec, &(struct loop_opts){
-                                                 .lanes = 16, .registers = 32,
+                                                 .target = target_with(16, 32),
                                                  .last_cache = row[i].last_cache });
         const char *const *line;
         struct loop_point p, q;
@@ -453,7 +455,7 @@ static void refusals(void **state)
         { "unroll", { 7 }, "choice" }, { "consumers", { 1 }, "S1" },
     };
     struct arena *a = arena_new();
-    struct loop_opts o = { .lanes = 16, .registers = 32 };
+    struct loop_opts o = { .target = target_with(16, 32) };
     const struct loop_space *s = plain_space(a, "gmm m=64 k=512 n=64 bias=1", &o);
     struct loop_point start;
     struct err e;
@@ -496,9 +498,8 @@ static void starts(void **state)
         assert_true(layout_space_new(a, specs[i], NULL, 0, NULL, &l, &e));
         layout_space_start(l, factor);
         assert_true(layout_space_lines(l, a, factor, &line, &n, NULL, &e));
-        const struct loop_space *s = loops_over(a, specs[i], line, n,
-                                                &(struct loop_opts){ .lanes = 16,
-                                                                     .registers = 32 });
+        struct loop_opts o = { .target = target_with(16, 32) };
+        const struct loop_space *s = loops_over(a, specs[i], line, n, &o);
         struct loop_point p;
         loop_point_start(s, &p);
         for (int k = 0; k < s->n; k++)
@@ -608,10 +609,10 @@ static void instruction_sets(void **state)
     (void)state;
     struct arena *a = arena_new();
     for (int i = 0; i < COUNT_OF(row); i++) {
-        struct loop_opts o = { .isa = row[i].isa };
+        struct loop_opts o = { .target = target_named(row[i].isa) };
         const struct loop_space *s = plain_space(a, "gmm m=16 k=16 n=32", &o);
-        assert_int_equal(s->opts.lanes, row[i].lanes);
-        assert_int_equal(s->opts.registers, row[i].registers);
+        assert_int_equal(s->opts.target->lanes, row[i].lanes);
+        assert_int_equal(s->opts.target->registers, row[i].registers);
     }
     arena_free(a);
 }

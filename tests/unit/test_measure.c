@@ -378,11 +378,11 @@ static void texts_are_of_the_measured_code(void **state)
     struct str c = {0}, assembly = {0};
     struct err e;
     (void)state;
-    assert_true(program_text_c(p, &c, &e));
+    assert_true(program_text_c(p, NULL, &c, &e));
     assert_contains(str_text(&c), "gmm ");
     assert_contains(str_text(&c), "loop vectorize C N");
     assert_contains(str_text(&c), "void matmul(");
-    if (!program_text_asm(p, NULL, NULL, &assembly, &e))
+    if (!program_text_asm(p, NULL, NULL, NULL, &assembly, &e))
         assert_int_equal(e.code, ERR_ENV);
     else
         assert_contains(str_text(&assembly), "matmul:\n");
@@ -396,7 +396,7 @@ static void no_kernel_is_named_like_a_function_of_c(void **state)
     struct str c = {0};
     struct err e;
     (void)state;
-    assert_true(program_text_c(program_of("x = input m=4 n=8; y = exp(x)", none), &c, &e));
+    assert_true(program_text_c(program_of("x = input m=4 n=8; y = exp(x)", none), NULL, &c, &e));
     assert_contains(str_text(&c), "void kernel(");
     str_free(&c);
 }

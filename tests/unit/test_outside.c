@@ -65,9 +65,9 @@ static int calls(void)
 static bool build_with(const char *cc_path, const char *source, struct build *b, struct err *e)
 {
     struct compiler cc;
-    struct target host = target_host();
+    const struct target *host = target_host();
     assert_true(compiler_find(cc_path, &cc, e));
-    return build_shared(&cc, source, &host, false, NULL, b, e);
+    return build_shared(&cc, source, host, false, NULL, b, e);
 }
 
 /* --- Compilers -------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void what_it_did_not_end_is_made_again(void **state)
 static void waiting_can_be_cancelled(void **state)
 {
     struct compiler cc;
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct cancel raised = { 1 };
     struct build b;
     struct err e;
@@ -222,7 +222,7 @@ static void waiting_can_be_cancelled(void **state)
     unlink(in_home("go"));
     kill_while_it_compiles(path);
     assert_true(compiler_find(path, &cc, &e));
-    assert_false(build_shared(&cc, "int orphan;\n", &host, false, &raised, &b, &e));
+    assert_false(build_shared(&cc, "int orphan;\n", host, false, &raised, &b, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     assert_true(file_write_atomic(in_home("go"), "", 0, &e));
 }

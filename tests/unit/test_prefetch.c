@@ -103,7 +103,7 @@ static void check_row(struct arena *a, const struct row *r, const void *const *h
 static void hints_name_what_is_read_next(void **state)
 {
     (void)state;
-    struct target host = target_host();
+    const struct target *host = target_host();
     const void **hint = xcalloc(MOST_HINTS, sizeof *hint);
     const char *cc = kernel_compiler("gcc");
     for (int i = 0; cc && i < COUNT_OF(rows); i++) {
@@ -116,7 +116,7 @@ static void hints_name_what_is_read_next(void **state)
         if (!program_lower(p, &f, &e))
             fail_msg("%s", e.text);
         const char *source = recording(a, f, rows[i].lanes);
-        kernel_compile_quick(cc, &host, &source, 1, "ts_hints", &symbol);
+        kernel_compile_quick(cc, host, &source, 1, "ts_hints", &symbol);
         memcpy(&run, &symbol, sizeof run);
         float **data = kernel_buffers(a, f, 1);
         int b = 0;

@@ -32,7 +32,7 @@
 #define ELEMS 1000                        /* 4000 bytes: 32 of slack to the next 64 */
 
 static struct compiler cc;
-static struct target host;
+static const struct target *host;
 
 /* --- Helpers --------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static struct build built(const char *source, bool openmp)
 {
     struct build b;
     struct err e;
-    if (!build_shared(&cc, source, &host, openmp, NULL, &b, &e))
+    if (!build_shared(&cc, source, host, openmp, NULL, &b, &e))
         fail_msg("%s", e.text);
     return b;
 }
@@ -148,7 +148,7 @@ static void sampling_gives_whole_rounds(void **state)
     struct err e;
     struct str peak = {0};
     struct child *c = loaded(GOOD, 10);
-    double flops = gen_peak(&host, &peak);
+    double flops = gen_peak(host, &peak);
     struct build b = built(str_text(&peak), false);
     struct sampled what = { .contenders = 1, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
     (void)state;
@@ -395,7 +395,7 @@ static void a_busy_team_is_not_the_ceiling(void **state)
         struct samples s;
         struct err e;
         struct str peak = {0};
-        gen_peak(&host, &peak);
+        gen_peak(host, &peak);
         struct build b = built(str_text(&peak), false);
         struct child *c = opened(10, NULL, threads);
         struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
@@ -478,7 +478,7 @@ static void threads_of_a_team_are_pinned(void **state)
         double seconds;
         if (!compiler_find(compilers[k], &other, &e))
             continue;
-        if (!build_shared(&other, places, &host, true, NULL, &b, &e))
+        if (!build_shared(&other, places, host, true, NULL, &b, &e))
             fail_msg("%s", e.text);
         for (int threads = 2; threads <= n + 1 && threads <= 4; threads++) {
             struct child *c = opened(10, NULL, threads);
@@ -689,7 +689,7 @@ static void cancel_ends_a_compile(void **state)
     assert_true(compiler_find(path, &slow, &e));
     assert_string_equal(slow.version, "slowcc 1.0");
     assert_int_equal(pthread_create(&thread, NULL, raise_later, &r), 0);
-    assert_false(build_shared(&slow, "int never;\n", &host, false, &cancel, &b, &e));
+    assert_false(build_shared(&slow, "int never;\n", host, false, &cancel, &b, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     pthread_join(thread, NULL);
 }
@@ -837,7 +837,7 @@ static void compile_errors_are_quoted(void **state)
     struct build b;
     struct err e;
     (void)state;
-    assert_false(build_shared(&cc, "int f(void)\n{\n    return undeclared;\n}\nint g = ;\n", &host,
+    assert_false(build_shared(&cc, "int f(void)\n{\n    return undeclared;\n}\nint g = ;\n", host,
                               false, NULL, &b, &e));
     assert_int_equal(e.code, ERR_COMPILE);
     assert_contains(e.text, "line 3: error: ");
@@ -852,16 +852,16 @@ static void extra_flags_count(void **state)
     struct err e;
     (void)state;
     setenv("TILESCOPE_CFLAGS", " -DVALUE=3  -DOTHER ", 1);
-    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", host, false, NULL, &b, &e));
     assert_false(b.cached);
     setenv("TILESCOPE_CFLAGS", "-DVALUE=4", 1);
-    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_true(build_shared(&cc, "int flags_count = VALUE;\n", host, false, NULL, &b, &e));
     assert_false(b.cached);
     setenv("TILESCOPE_CFLAGS", "-fno-such-flag-at-all", 1);
-    assert_false(build_shared(&cc, "int flags_count = 5;\n", &host, false, NULL, &b, &e));
+    assert_false(build_shared(&cc, "int flags_count = 5;\n", host, false, NULL, &b, &e));
     assert_int_equal(e.code, ERR_ENV);
     unsetenv("TILESCOPE_CFLAGS");
-    assert_false(build_shared(&cc, "int flags_count = VALUE;\n", &host, false, NULL, &b, &e));
+    assert_false(build_shared(&cc, "int flags_count = VALUE;\n", host, false, NULL, &b, &e));
     assert_int_equal(e.code, ERR_COMPILE);
 }
 
@@ -921,7 +921,7 @@ static void *build_the_same(void *ctx)
     struct build b;
     struct err e;
     (void)ctx;
-    return build_shared(&cc, "/* at once */\n" GOOD, &host, false, NULL, &b, &e) ? &cc : NULL;
+    return build_shared(&cc, "/* at once */\n" GOOD, host, false, NULL, &b, &e) ? &cc : NULL;
 }
 
 static void building_the_same_at_once_is_fine(void **state)
@@ -1010,7 +1010,7 @@ static void variable_cc_is_honoured(void **state)
     assert_contains(e.fix, "CC");
     setenv("CC", "env  gcc", 1);
     if (compiler_find(NULL, &c, &e))
-        assert_true(build_shared(&c, "int by_env;\n", &host, false, NULL, &b, &e));
+        assert_true(build_shared(&c, "int by_env;\n", host, false, NULL, &b, &e));
     unsetenv("CC");
     if (kept)
         setenv("CC", kept, 1);

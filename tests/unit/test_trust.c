@@ -281,10 +281,10 @@ static void the_compiler_behind_the_driver_counts(void **state)
 static struct build built(const char *source)
 {
     struct compiler cc;
-    struct target host = target_host();
+    const struct target *host = target_host();
     struct build b = {0};
     struct err e;
-    if (!compiler_find(NULL, &cc, &e) || !build_shared(&cc, source, &host, false, NULL, &b, &e))
+    if (!compiler_find(NULL, &cc, &e) || !build_shared(&cc, source, host, false, NULL, &b, &e))
         fail_msg("%s", e.text);
     return b;
 }

@@ -217,7 +217,7 @@ static void idle_lines_are_left_out(void **state)
     struct err e = {0};
     int n;
     (void)state;
-    assert_true(tidy_lines(a, "gmm m=12 k=8 n=32", line, COUNT(line), &out, &n, &e));
+    assert_true(tidy_lines(a, "gmm m=12 k=8 n=32", NULL, line, COUNT(line), &out, &n, &e));
     assert_int_equal(n, COUNT(want));
     for (int i = 0; i < n; i++)
         assert_string_equal(out[i], want[i]);
@@ -235,9 +235,9 @@ static void the_same_but_for_names(void **state)
                                          "loop cache_write C at=N.0", "loop vectorize C N.1" };
     const char *spec = "gmm m=12 k=8 n=32";
     (void)state;
-    assert_true(tidy_same(spec, ones, COUNT(ones), typed, COUNT(typed)));
-    assert_false(tidy_same(spec, ones, COUNT(ones), other, COUNT(other)));
-    assert_false(tidy_same(spec, ones, COUNT(ones), typed, COUNT(typed) - 1));
+    assert_true(tidy_same(spec, NULL, ones, COUNT(ones), typed, COUNT(typed)));
+    assert_false(tidy_same(spec, NULL, ones, COUNT(ones), other, COUNT(other)));
+    assert_false(tidy_same(spec, NULL, ones, COUNT(ones), typed, COUNT(typed) - 1));
 }
 
 /* --- A run, and its replay -------------------------------------------------------------------- */

@@ -182,10 +182,10 @@ static int indent_of(const char *line)
     return (int)strspn(line, " ") / 2;
 }
 
-static void read_buffer(struct reader *r, enum buffer_scope scope, bool read, bool written)
+static void read_buffer(struct reader *r, enum memory_scope scope, bool read, bool written)
 {
     struct buffer b = {
-        .scope = scope, .read = read, .written = written, .elems = 1, .name = word(r)
+        .memory = scope, .read = read, .written = written, .elems = 1, .name = word(r)
     };
     while (eat(r, "[")) {
         b.shape[b.rank] = number(r);
@@ -262,7 +262,7 @@ static void read_trees(struct reader *r, int indent, struct kids *out)
             (void)vec_pop(&r->vars);
         } else if (eat(r, "tile ")) {
             t->kind = TREE_SCOPE;
-            read_buffer(r, BUFFER_LOCAL, true, true);
+            read_buffer(r, MEMORY_LOCAL, true, true);
             t->buffer = r->buffer.len - 1;
             read_trees(r, indent + 1, &kids);
         } else {
@@ -303,7 +303,7 @@ const struct func *tree_from_text(struct arena *a, const char *text)
         bool out = stream || (!both && eat(&r, "out "));
         if (!both && !out && !eat(&r, "in "))
             break;
-        read_buffer(&r, BUFFER_PARAM, !out, both || out);
+        read_buffer(&r, MEMORY_GLOBAL, !out, both || out);
         r.buffer.data[r.buffer.len - 1].stream = stream;
     }
     f->n_params = r.buffer.len;

@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/targets.h"
 #include "tests/unit/touch.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 struct gen_opts unit_options(int lanes)
 {
-    struct gen_opts o = { .target = target_host(), .openmp = true, .name = "ts_entry_kernel" };
-    o.target.vector_floats = lanes;
-    return o;
+    return (struct gen_opts){ .target = target_with(lanes, target_host()->registers),
+                              .openmp = true, .name = "ts_entry_kernel" };
 }
 
 const char *unit_c(struct arena *a, const struct unit *u)
@@ -57,12 +57,12 @@ void unit_check_values(struct arena *a, const char *cc, const struct unit *u, in
 {
     const char **source = ARENA_ARRAY(a, const char *, n);
     void **fn = ARENA_ARRAY(a, void *, n);
-    struct target host = target_host();
+    const struct target *host = target_host();
     if (!kernel_compiler(cc))
         skip();
     for (int i = 0; i < n; i++)
         source[i] = unit_c(a, &u[i]);
-    kernel_compile(cc, &host, source, n, "ts_entry", fn);
+    kernel_compile(cc, host, source, n, "ts_entry", fn);
     for (int i = 0; i < n; i++)
         check_equal(&u[i], fn[i], seed);
 }
@@ -224,7 +224,7 @@ void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t se
     struct trace_table *table = ARENA_ARRAY(a, struct trace_table, n);
     void **symbol = ARENA_ARRAY(a, void *, n);
     touch_fn **run = ARENA_ARRAY(a, touch_fn *, n);
-    struct target host = target_host();
+    const struct target *host = target_host();
     if (!kernel_compiler("gcc") || !kernel_compiler("g++"))
         skip();
     str_add(&cpp, touch_prologue);
@@ -233,7 +233,7 @@ void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t se
         trace[i] = trace_text(a, &u[i], &table[i]);
     }
     touch_compile("g++", str_text(&cpp), n, run);
-    kernel_compile_quick("gcc", &host, trace, n, "ts_pick", symbol);
+    kernel_compile_quick("gcc", host, trace, n, "ts_pick", symbol);
     for (int i = 0; i < n; i++) {
         trace_fn *fn;
         count_fn *count;
