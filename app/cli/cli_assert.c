@@ -3,13 +3,14 @@
 
 #include <stdio.h>
 
+#include "kernels/base/formula.h"
 #include "sessions/report/report.h"
 
 bool cli_asserts_check(const struct args *a, struct err *e)
 {
     for (int i = 0; i < a->given.len; i++)
         if (a->given.data[i].opt == OPT_ASSERT
-            && !report_assert_check(a->given.data[i].value, e))
+            && !formula_check(a->given.data[i].value, NULL, NULL, e))
             return false;
     return true;
 }

@@ -1,8 +1,8 @@
 #include "profile/counters/eventset.h"
 
 #include "kernels/base/file.h"
+#include "kernels/base/formula.h"
 #include "kernels/base/str.h"
-#include "profile/counters/formula.h"
 #include "profile/host/machine.h"
 #include "profile/counters/perfevent.h"
 
@@ -140,17 +140,24 @@ static int find_event(const struct event_set *s, const char *name, size_t n)
 
 static const char *const known_name[] = { "time_s", "flops", "bytes", "threads" };
 
+/* The place of a name in known_name, or -1. */
+static int find_known(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(known_name); i++)
+        if (streq(name, known_name[i]))
+            return i;
+    return -1;
+}
+
 /* Formulas know another value of that name, or reports have another member of it beside the
  * counts. */
 static bool is_reserved(const char *name)
 {
     static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
                                           "missing", "source" };
-    bool found = false;
+    bool found = find_known(name) >= 0;
     for (int i = 0; i < COUNT_OF(member); i++)
         found = found || streq(name, member[i]);
-    for (int i = 0; i < COUNT_OF(known_name); i++)
-        found = found || streq(name, known_name[i]);
     return found;
 }
 
@@ -199,14 +206,11 @@ static bool read_event(struct reader *r)
     return true;
 }
 
-/* While reading, every name has a value: it is the formula's form that is looked at. */
-static enum formula_value check_name(void *ctx, const char *name, size_t n, double *value)
+static bool check_name(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
-    *value = 1;
-    for (int i = 0; i < COUNT_OF(known_name); i++)
-        if (strlen(known_name[i]) == n && memcmp(known_name[i], name, n) == 0)
-            return FORMULA_VALUE;
-    return find_event(ctx, name, n) >= 0 ? FORMULA_VALUE : FORMULA_WRONG;
+    (void)out;
+    return find_known(name) >= 0 || find_event(ctx, name, strlen(name)) >= 0
+        || err_set(e, ERR_NAME, "no event of this set, and no other value, is called %.60s", name);
 }
 
 /* NAME [UNIT] = FORMULA */
@@ -245,8 +249,7 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    double ignored;
-    if (formula_eval(m->formula, check_name, r->set, &ignored, r->e) == FORMULA_WRONG)
+    if (!formula_check(m->formula, check_name, r->set, r->e))
         return wrong_at(r, m->formula + r->e->at.col - 1, (size_t)r->e->at.len);
     r->set->n_metrics++;
     return true;
@@ -453,23 +456,22 @@ bool event_set_fits(const struct event_set *s, struct counts *why)
 
 struct derivation { const struct known *known; const struct counts *counts; int n; };
 
-static enum formula_value look_up(void *ctx, const char *name, size_t n, double *value)
+/* Only what was counted has a value. */
+static bool look_up(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct derivation *d = ctx;
     const double known[] = { d->known->time_s, d->known->flops, d->known->bytes,
                              d->known->threads };
-    for (int i = 0; i < COUNT_OF(known_name); i++)
-        if (strlen(known_name[i]) == n && memcmp(known_name[i], name, n) == 0) {
-            *value = known[i];
-            return known[i] > 0 ? FORMULA_VALUE : FORMULA_ABSENT;
+    int k = find_known(name);
+    out->number = k >= 0 ? known[k] : 0;
+    if (k >= 0 && known[k] > 0)
+        return true;
+    for (int i = 0; k < 0 && i < d->n; i++)
+        if (streq(d->counts->count[i].name, name)) {
+            out->number = d->counts->count[i].value;
+            return true;
         }
-    for (int i = 0; i < d->n; i++)
-        if (strlen(d->counts->count[i].name) == n
-            && memcmp(d->counts->count[i].name, name, n) == 0) {
-            *value = d->counts->count[i].value;
-            return FORMULA_VALUE;
-        }
-    return FORMULA_ABSENT;
+    return err_set(e, ERR_TYPE, "%s has no value: it was not counted", name);
 }
 
 void event_set_derive(const struct event_set *s, const struct known *k, struct counts *c)
@@ -478,7 +480,7 @@ void event_set_derive(const struct event_set *s, const struct known *k, struct c
     for (int i = 0; i < s->n_metrics; i++) {
         struct err e;
         double v;
-        if (formula_eval(s->metric[i].formula, look_up, &d, &v, &e) != FORMULA_VALUE
+        if (!formula_number(s->metric[i].formula, look_up, &d, &v, &e)
             || !counts_add(c, s->metric[i].name, v))
             continue;
         struct count *to = &c->count[c->n - 1];

@@ -26,19 +26,16 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
                         const struct event_sets *sets);
 void report_ops_json(struct str *out);
 
-/* The syntax of EXPR alone: before anything is measured. */
-bool report_assert_check(const char *expr, struct err *e);
 /* True when o asks for every meter and baseline that EXPR names, and for cold caches and huge pages
  * where it does.  Else ERR_NAME with what to ask for.  An EXPR that tests `available` of a default
  * meter may name that. */
 bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
-/* EXPR over a JSON text: paths (latency_ms.median, counters.sim.by_tensor.Inp.l1_misses),
- * numbers, true/false, + - * /, < <= > >= == !=, && || !, parentheses, min max mean geomean (of
- * several numbers) floor ceil log abs (of one).  *holds is its truth; a
- * path that does not exist is an error with column.  values (may be NULL) gets what the paths
- * were: "gflops is 97.5, verified is true". */
+/* EXPR (formula.h) over a JSON text: its names are paths, like latency_ms.median and
+ * counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME for a path that does not exist, ERR_TYPE for what
+ * was not measured.  values (may be NULL) gets what the paths were: "gflops is 97.5, verified is
+ * true". */
 bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
                    struct err *e);
-/* The same language for a number. */
+/* The same for a number. */
 bool report_number(const char *json, const char *expr, double *number, struct err *e);
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "profile/measure/meters.h"
+#include "kernels/base/formula.h"
 #include "sessions/report/report.h"
 #include "sessions/study/study_loader.h"
 #include "sessions/study/study_tune.h"
@@ -122,7 +123,7 @@ static bool get_expr(struct study_loader *l, const struct ynode *map, const char
     *out = NULL;
     if (!study_get_text(l, map, key, 1000, false, out))
         return false;
-    if (*out && !report_assert_check(*out, l->e))
+    if (*out && !formula_check(*out, NULL, NULL, l->e))
         return ydoc_at_text(&l->doc, node, l->e);
     return !*out || check_paths(l, *out, node);
 }

@@ -9,7 +9,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/str.h"
 #include "profile/counters/eventset.h"
-#include "profile/counters/formula.h"
+#include "kernels/base/formula.h"
 #include "profile/counters/perfevent.h"
 
 #undef fail
@@ -58,41 +58,57 @@ static void names_stand_for_configs(void **state)
 
 /* --- Formulas --------------------------------------------------------------------------------- */
 
-static enum formula_value letters(void *ctx, const char *name, size_t n, double *v)
+static bool letters(void *ctx, const char *name, struct formula_value *v, struct err *e)
 {
     (void)ctx;
-    *v = n == 1 ? name[0] - 'a' + 1 : 0;             /* a = 1, b = 2... */
-    return n == 1 && name[0] == 'z' ? FORMULA_ABSENT : n == 1 ? FORMULA_VALUE : FORMULA_WRONG;
+    v->number = name[0] - 'a' + 1;                   /* a = 1, b = 2... */
+    return strlen(name) > 1 ? err_set(e, ERR_NAME, "no letter") :
+           name[0] != 'z' || err_set(e, ERR_TYPE, "not counted");
 }
 
+static bool exist(void *ctx, const char *name, struct formula_value *v, struct err *e)
+{
+    return letters(ctx, name, v, e) || name[0] == 'z';
+}
+
+enum outcome_of { VALUE, ABSENT, WRONG };
+
+/* As event sets do it: the form and the names when they are read, the values later. */
 static void formulas_follow_arithmetic(void **state)
 {
-    static const struct { const char *text; enum formula_value is; double value; int col; } t[] = {
-        { "1 + 2 * 3", FORMULA_VALUE, 7, 0 },      { "(1 + 2) * 3", FORMULA_VALUE, 9, 0 },
-        { "10 - 4 - 3", FORMULA_VALUE, 3, 0 },     { "24 / 4 / 2", FORMULA_VALUE, 3, 0 },
-        { "-b * c", FORMULA_VALUE, -6, 0 },        { "- -b", FORMULA_VALUE, 2, 0 },
-        { "1e-9 * d", FORMULA_VALUE, 4e-9, 0 },    { ".5*b", FORMULA_VALUE, 1, 0 },
-        { "100*a/(b+c)", FORMULA_VALUE, 20, 0 },   { "a/(b-2)", FORMULA_ABSENT, 0, 0 },
-        { "0 * z", FORMULA_ABSENT, 0, 0 },         { "1e300 * 1e300", FORMULA_ABSENT, 0, 0 },
-        { "", FORMULA_WRONG, 0, 1 },               { "a +", FORMULA_WRONG, 0, 4 },
-        { "a b", FORMULA_WRONG, 0, 3 },            { "(a", FORMULA_WRONG, 0, 3 },
-        { "a)", FORMULA_WRONG, 0, 2 },             { "a ^ b", FORMULA_WRONG, 0, 3 },
-        { "2x", FORMULA_WRONG, 0, 1 },             { "0x10", FORMULA_WRONG, 0, 1 },
-        { "1e999", FORMULA_WRONG, 0, 1 },
-        { "a + name", FORMULA_WRONG, 0, 5 },       { "z / 0 +", FORMULA_WRONG, 0, 8 },
-        { "((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))", FORMULA_WRONG, 0,
-          33 },
+    static const struct { const char *text; enum outcome_of is; double value; int col; } t[] = {
+        { "1 + 2 * 3", VALUE, 7, 0 },      { "(1 + 2) * 3", VALUE, 9, 0 },
+        { "10 - 4 - 3", VALUE, 3, 0 },     { "24 / 4 / 2", VALUE, 3, 0 },
+        { "-b * c", VALUE, -6, 0 },        { "- -b", VALUE, 2, 0 },
+        { "1e-9 * d", VALUE, 4e-9, 0 },    { ".5*b", VALUE, 1, 0 },
+        { "100*a/(b+c)", VALUE, 20, 0 },   { "a/(b-2)", ABSENT, 0, 0 },
+        { "0 * z", ABSENT, 0, 0 },         { "1e300 * 1e300", ABSENT, 0, 0 },
+        { "", WRONG, 0, 1 },               { "a +", WRONG, 0, 4 },
+        { "a b", WRONG, 0, 3 },            { "(a", WRONG, 0, 1 },
+        { "a)", WRONG, 0, 2 },             { "a ^ b", WRONG, 0, 3 },
+        { "2x", WRONG, 0, 1 },             { "0x10", WRONG, 0, 1 },
+        { "1e999", WRONG, 0, 1 },
+        { "a + name", WRONG, 0, 5 },       { "z / 0 +", WRONG, 0, 8 },
+        { "max(a, c)", VALUE, 3, 0 },      { "a.b", WRONG, 0, 1 },
     };
+    struct str deep = {0};
+    struct err e;
+    double v;
     (void)state;
     for (int i = 0; i < COUNT_OF(t); i++) {
-        struct err e;
-        double v = 0;
-        enum formula_value is = formula_eval(t[i].text, letters, NULL, &v, &e);
-        if (is != t[i].is || (is == FORMULA_VALUE && fabs(v - t[i].value) > 1e-12))
+        bool form = formula_check(t[i].text, exist, NULL, &e);
+        int col = form ? 0 : e.at.col;
+        enum outcome_of is = !form ? WRONG
+                           : formula_number(t[i].text, letters, NULL, &v, &e) ? VALUE : ABSENT;
+        if (is != t[i].is || (is == VALUE && fabs(v - t[i].value) > 1e-12))
             fail_msg("%s: %d, %g", t[i].text, (int)is, v);
-        if (is == FORMULA_WRONG && e.at.col != t[i].col)
-            fail_msg("%s: column %d (%s)", t[i].text, e.at.col, e.text);
+        if (col != t[i].col)
+            fail_msg("%s: column %d (%s)", t[i].text, col, e.text);
     }
+    str_repeat(&deep, '(', 101);
+    assert_false(formula_check(str_text(&deep), exist, NULL, &e));
+    assert_int_equal(e.at.col, 101);
+    str_free(&deep);
 }
 
 /* --- Event sets ------------------------------------------------------------------------------- */
@@ -117,7 +133,7 @@ static void malformed_sets_are_pointed_at(void **state)
         { HEAD "EVENTSET\nMy cycles\n", 4, 1, "lower-case" },
         { HEAD "EVENTSET\na cycles b\n", 4, 10, "one event a line" },
         { HEAD "EVENTSET\nraw:0xzz\n", 4, 1, "no event raw:0xzz" },
-        { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles / 0 +\n", 6, 17, "ends early" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles / 0 +\n", 6, 17, "ends where a value" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx = 2 * instructions\n", 6, 9, "no event of this set" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx [%] 2\n", 6, 7, "a = was expected" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx [much too long] = 2\n", 6, 4, "a unit of 1 to" },

@@ -1,0 +1,43 @@
+/* Expressions over names: of --assert, of studies and experts, and of event sets.
+ *
+ *     or = and { "||" and }        and = not { "&&" not }       not = "!" not | compare
+ *     compare = sum [ < <= > >= == != sum ]
+ *     sum = term { + - term }      term = unary { * / unary }   unary = - unary | atom
+ *     atom = number | "text" | true | false | name | ( or ) | function ( sum { , sum } )
+ *     name = word { . word or digits }
+ *     function = min | max | mean | geomean (of several numbers) | floor | ceil | log | abs
+ *
+ * Types are strict: a number is no truth value.  The side of && and || that does not matter is
+ * parsed but not looked up, so that
+ *     !counters.perf.available || counters.perf.cycles < 1e9
+ * holds on a machine without counters.  Every error has the column and width of what is wrong. */
+#ifndef TS_BASE_FORMULA_H
+#define TS_BASE_FORMULA_H
+#include <stddef.h>
+#include "kernels/base/err.h"
+
+enum formula_type { FORMULA_NUMBER, FORMULA_TRUTH, FORMULA_TEXT };
+
+struct formula_value {
+    enum formula_type type;
+    double number;
+    bool truth;
+    const char *text; size_t n;          /* TEXT: n bytes that the caller's names keep */
+    int from, to;                        /* where it stands; the evaluator's */
+};
+
+/* What a name stands for.  False with *e: nothing; the evaluator adds the place. */
+typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
+
+/* ERR_SYNTAX: malformed.  ERR_TYPE: another type was expected.  ERR_RANGE: a division by zero, a
+ * number that is too large, log and geomean of what is not above 0.  Others are those of names. */
+bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
+bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);
+/* The form alone.  names (may be NULL) is asked whether each name exists; values are ignored. */
+bool formula_check(const char *expr, formula_names *names, void *ctx, struct err *e);
+
+/* Letters, digits and _. */
+bool formula_name_char(char c);
+/* A name without dots: a letter first. */
+bool formula_is_word(const char *text);
+#endif
