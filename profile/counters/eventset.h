@@ -17,8 +17,9 @@
  *     Prose, up to the end of the file.
  *
  * Lines that begin with # are comments, but not in the prose.  Formulas (formula.h) know the events
- * of the set, per call of the kernel, and time_s (seconds a call), flops and bytes (of the operator) and
- * threads; a metric with something that was not counted, or a division by zero, is absent. */
+ * of the set, per call of the kernel, and time_s (seconds a call), flops and bytes (of the
+ * operator) and threads; a metric with something that was not counted, or a division by zero, is
+ * absent. */
 #ifndef TS_PROFILE_EVENTSET_H
 #define TS_PROFILE_EVENTSET_H
 #include "kernels/base/arena.h"

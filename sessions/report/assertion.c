@@ -1,5 +1,5 @@
-/* Assertions over a result: formulas whose names are paths into its JSON.  null (not measured) is no
- * number. */
+/* Assertions over a result: formulas whose names are paths into its JSON.  A null there was not
+ * measured, and is no number. */
 #include "sessions/report/report.h"
 
 #include <jansson.h>
