@@ -9,9 +9,8 @@ order="kernels/base kernels/ir kernels/ops kernels/onnx kernels/layout kernels/n
        kernels/program+kernels/gen
        profile/sim profile/host profile/build profile/counters profile/vendor profile/child
        profile/measure profile/machine
-       explorer/history explorer/space explorer/model explorer/agent explorer/tune
-       sessions/file sessions/records sessions/report sessions/expert sessions/tuning sessions/study
-       sessions/export
+       explorer/history explorer/expert explorer/space explorer/model explorer/agent explorer/tune
+       sessions/file sessions/records sessions/report sessions/tuning sessions/study sessions/export
        app/ui app/model app/views app/cli app"
 
 sources() { find app sessions explorer profile kernels -name '*.[ch]' -o -name '*.def' | sort; }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "app/cli/cli.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 
 #define MOST_SCHEDULES 64
 
@@ -66,7 +66,7 @@ static bool choose(const struct cli *c, struct session *s, const struct asked *o
     struct measure_opts mo = { .meters = METER_CLOCK, .threads = (int)o->threads, .seed = 1,
                                .time_s = o->time_s };
     int n, best = 0, most = o->measured ? (int)o->measured : 1;
-    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && experts_read(a, &all, e)
+    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e)
            && expert_schedules(a, &all, spec, NULL, (int)o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);

@@ -16,7 +16,7 @@
 /* Long titles go on below their column. */
 static void put_studies(struct str *out, struct study *const *s, int n)
 {
-    studies_text(out, s, n);
+    study_list_text(out, s, n);
     const char *title = strstr(str_text(out), "title");
     if (title)
         cli_wrap(out, 0, (int)(title - str_text(out)));
@@ -28,9 +28,9 @@ int cmd_studies(const struct cli *c)
     struct str out = {0};
     struct err e = {0};
     int n;
-    bool ok = studies_list(s, STUDIES_MAX, &n, &e);
+    bool ok = study_list(s, STUDIES_MAX, &n, &e);
     if (ok && args_has(c->args, OPT_JSON))
-        studies_json(&out, s, n);
+        study_list_json(&out, s, n);
     else if (ok)
         put_studies(&out, s, n);
     for (int i = 0; i < n; i++)

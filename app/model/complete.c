@@ -7,7 +7,7 @@
 #include "app/model/model.h"
 #include "app/views/view.h"
 #include "explorer/tune/strategies.h"
-#include "sessions/expert/expert.h"
+#include "explorer/expert/expert.h"
 
 #define FILES_MAX 200
 #define EXPERTS_OFFERED 9

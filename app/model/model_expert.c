@@ -2,14 +2,14 @@
 #include "app/model/model.h"
 
 #include <stdio.h>
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 
 bool model_has_expert(const char *family)
 {
     struct arena *a = arena_new();
     struct experts all;
     struct err ignored;
-    bool has = experts_read(a, &all, &ignored) && experts_for(&all, family);
+    bool has = expert_file_all(a, &all, &ignored) && experts_for(&all, family);
     arena_free(a);
     return has;
 }
@@ -18,7 +18,7 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
                    int *n, struct err *e)
 {
     struct experts all;
-    return experts_read(a, &all, e)
+    return expert_file_all(a, &all, e)
         && expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads,
                             max, out, n, e);
 }

@@ -9,7 +9,7 @@
 #include "kernels/ops/graph.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/meters.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 
 enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
 
@@ -158,7 +158,7 @@ static void topic_experts(struct str *out)
         "  :expert 2, or 02X                       the second best\n"
         "\n"
         "On the bare operator the steps go where you are, else on a new branch.\n\n");
-    if (!experts_read(a, &all, &e))
+    if (!expert_file_all(a, &all, &e))
         str_printf(&list, "  none: %s\n", e.text);
     for (int i = 0; i < all.n; i++) {
         const struct expert *x = all.item[i];

@@ -8,7 +8,7 @@
 #include "app/ui/text.h"
 #include "app/views/view.h"
 #include "kernels/base/file.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "sessions/file/shipped.h"
 
 #define SHOWN_MAX 12                     /* of each kind */
@@ -92,7 +92,7 @@ static void read_operators(struct model *m)
     struct arena *a = arena_new();
     struct experts all;
     struct err ignored;
-    if (!experts_read(a, &all, &ignored))
+    if (!expert_file_all(a, &all, &ignored))
         all = (struct experts){0};
     for (int i = 0; i < ops_count(); i++) {
         struct start_entry *e = add_entry(m, ENTRY_OPERATOR, "");

@@ -1,5 +1,6 @@
 #include "kernels/base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernels/base/cleanup.h"
+#include "kernels/base/vec.h"
 
 /* Reads fd to its end into buf. */
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
@@ -178,4 +180,26 @@ bool dir_state(struct str *out, struct err *e)
 bool dir_data(struct str *out, struct err *e)
 {
     return dir_xdg("XDG_DATA_HOME", ".local/share", out, e);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n)
+{
+    VEC(const char *) name = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
+        if (str_ends(f->d_name, suffix) && f->d_name[0] != '.')
+            vec_push(&name, arena_strndup(a, f->d_name, strlen(f->d_name) - strlen(suffix)));
+    if (d)
+        closedir(d);
+    if (name.len > 0)
+        qsort(name.data, (size_t)name.len, sizeof *name.data, by_name);
+    *n = name.len;
+    const char **list = ARENA_DUP(a, name.data, name.len);
+    vec_free(&name);
+    return list;
 }

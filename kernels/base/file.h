@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "kernels/base/arena.h"
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
@@ -43,6 +44,9 @@ bool file_exists(const char *path);
 /* Where this program lies; without /proc, as it was started.  False: nobody knows. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
+/* The files of a folder that end in suffix, but for hidden ones: their names without it, in order.
+ * None when the folder cannot be read. */
+const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);
 
 /* $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope, $XDG_DATA_HOME/tilescope (with the usual
  * defaults, /tmp/tilescope-UID when there is no home), made on demand.  What is in the cache can

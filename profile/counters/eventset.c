@@ -7,11 +7,10 @@
 #include "profile/counters/perfevent.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SET_MAX_BYTES = 64 << 10, SETS_MAX = 256 };
+enum { SET_MAX_BYTES = 64 << 10 };
 
 /* Words of a line that a section may begin with. */
 enum section { IN_HEAD, IN_EVENTS, IN_METRICS, IN_PROSE };
@@ -346,25 +345,6 @@ static bool parse_file(struct arena *a, const char *name, const char *path,
     return ok;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The names of the user's files, without ".txt", in order. */
-static int user_names(struct arena *a, const char *folder, const char *out[SETS_MAX])
-{
-    DIR *d = opendir(folder);
-    int n = 0;
-    for (struct dirent *entry; d && n < SETS_MAX && (entry = readdir(d));)
-        if (str_ends(entry->d_name, ".txt") && entry->d_name[0] != '.')
-            out[n++] = arena_strndup(a, entry->d_name, strlen(entry->d_name) - 4);
-    if (d)
-        closedir(d);
-    qsort(out, (size_t)n, sizeof *out, by_name);
-    return n;
-}
-
 static void put_set(struct event_sets *all, const struct event_set *s)
 {
     for (int i = 0; i < all->n; i++)
@@ -385,18 +365,18 @@ static int builtin_count(void)
 
 struct event_sets event_sets_load(struct arena *a, struct str *broken)
 {
-    struct event_sets all = { .set = ARENA_ARRAY(a, const struct event_set *,
-                                                 builtin_count() + SETS_MAX) };
-    const struct event_set *s;
-    const char *name[SETS_MAX];
     struct str folder = {0};
+    int n = 0;
+    const char **name = user_folder(&folder) ? dir_list(a, str_text(&folder), ".txt", &n) : NULL;
+    struct event_sets all = { .set = ARENA_ARRAY(a, const struct event_set *,
+                                                 builtin_count() + n) };
+    const struct event_set *s;
     struct err e;
     for (int i = 0; builtin_set[i].name; i++) {
         if (!event_set_parse(a, builtin_set[i].name, "", builtin_set[i].text, &s, &e))
             fail("the built-in event set %s: line %d: %s", builtin_set[i].name, e.at.line, e.text);
         put_set(&all, s);
     }
-    int n = user_folder(&folder) ? user_names(a, str_text(&folder), name) : 0;
     for (int i = 0; i < n; i++) {
         const char *path = arena_printf(a, "%s/%s.txt", str_text(&folder), name[i]);
         if (parse_file(a, name[i], path, &s, &e))

@@ -30,13 +30,9 @@
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
 #include "profile/measure/meters.h"
+#include "explorer/expert/param.h"
 #include "sessions/file/session.h"
 #include "sessions/tuning/tuning.h"
-
-struct study_param { const char *name, *value; };        /* a number or a word, as written */
-struct study_set { int n; const struct study_param *item; };
-struct study_axis { const char *name; int n; const char *const *value; };
-struct study_grid { int n; const struct study_axis *axis; };
 
 #define STUDY_MAX_SEEDS 32
 
@@ -53,7 +49,7 @@ struct study_tune {
 
 struct study_case {
     const char *id, *title, *spec;
-    struct study_set params;
+    struct param_set params;
     struct study_tune tune;
 };
 
@@ -62,8 +58,8 @@ struct study_case {
 struct study_variant {
     const char *id, *title, *session, *spec, *cache;
     int n_steps; const char *const *step;
-    struct study_set params;
-    struct study_grid search;
+    struct param_set params;
+    struct param_grid search;
     struct study_tune tune;
 };
 
@@ -120,7 +116,7 @@ void study_free(struct study *s);
  * others go with them, and ratios to one of those.  ERR_NAME with what there is. */
 bool study_pick_variants(struct study *s, const char *names, struct err *e);
 /* The shipped ones by name, as far as they could be read. */
-bool studies_list(struct study **out, int max, int *n, struct err *e);
+bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* running */
 
@@ -133,7 +129,7 @@ struct study_cell {
     const char *reason;                                  /* FAILED, LEFT: why */
     const char *key, *spec, *cache;                      /* key: names what was measured and how */
     int n_steps; const char *const *step;                /* with the parameters filled in */
-    struct study_set chosen;                             /* by the search */
+    struct param_set chosen;                             /* by the search */
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
     const char *ended;                                   /* of a search: "all", "scale", "budget" */
@@ -233,6 +229,6 @@ void study_json(struct str *out, const struct study_report *r);
 bool study_svg(struct str *out, const struct study_report *r, int metric, struct err *e);
 /* The best so far over the trials, a line per tuned variant of a case.  ERR_RANGE: none is. */
 bool study_curve_svg(struct str *out, const struct study_report *r, int chosen_case, struct err *e);
-void studies_text(struct str *out, struct study *const *s, int n);
-void studies_json(struct str *out, struct study *const *s, int n);
+void study_list_text(struct str *out, struct study *const *s, int n);
+void study_list_json(struct str *out, struct study *const *s, int n);
 #endif

@@ -8,11 +8,11 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
                         int c)
 {
     if (!strchr(scalar->text, '{'))
-        return ydoc_at_text(&l->doc, scalar, l->e);
-    struct err why = *l->e;
-    err_set(l->e, why.code, "%.400s (in case %s: %.200s)", why.text, l->s->cases[c].id, filled);
-    err_fix(l->e, "%s", why.fix);
-    return study_at(l, scalar);
+        return ydoc_at_text(&l->y.doc, scalar, l->y.e);
+    struct err why = *l->y.e;
+    err_set(l->y.e, why.code, "%.400s (in case %s: %.200s)", why.text, l->s->cases[c].id, filled);
+    err_fix(l->y.e, "%s", why.fix);
+    return yaml_load_at(&l->y, scalar);
 }
 
 /* The operator, the cache (-2) or step of a cell that is wrong. */
@@ -21,19 +21,19 @@ static bool at_code(struct study_loader *l, int c, int v, int bad, const struct 
 {
     const struct ynode *map = l->variant_at.data[v], *k = l->case_at.data[c], *node;
     if (bad >= 0 && l->s->variant[v].session)
-        return study_at(l, ymap_get(map, "session"));
+        return yaml_load_at(&l->y, ymap_get(map, "session"));
     const struct ynode *own = ymap_get(map, "steps");
     int n_own = own ? own->n : 0;
-    node = bad >= n_own ? ymap_get(l->doc.root, "steps")->item[bad - n_own]
+    node = bad >= n_own ? ymap_get(l->y.doc.root, "steps")->item[bad - n_own]
          : bad >= 0 ? own->item[bad]
          : bad == -2 ? (ymap_get(map, "cache") ? ymap_get(map, "cache")
-                        : ymap_get(ymap_get(l->doc.root, "measure"), "cache"))
+                        : ymap_get(ymap_get(l->y.doc.root, "measure"), "cache"))
          : l->s->variant[v].session ? ymap_get(map, "session")
-         : ymap_get(k, "operator") ? ymap_get(k, "operator") : ymap_get(l->doc.root, "operator");
+         : ymap_get(k, "operator") ? ymap_get(k, "operator") : ymap_get(l->y.doc.root, "operator");
     if (!filled)
-        return ydoc_at_text(&l->doc, node, l->e);
+        return ydoc_at_text(&l->y.doc, node, l->y.e);
     if (node->line != node->end_line)
-        return study_at(l, node);
+        return yaml_load_at(&l->y, node);
     return at_template(l, node, bad >= 0 ? code->step[bad] : bad == -2 ? code->cache : code->spec,
                        c);
 }
@@ -45,19 +45,19 @@ static bool same_operator(struct study_loader *l, struct arena *pass, int c, int
     const char *spec;
     struct err e = {0};
     if (!var->spec || !l->s->cases[c].spec
-        || !study_expand(pass, l->s->cases[c].spec, &l->s->cases[c].params, &spec, &e)
+        || !param_expand(pass, l->s->cases[c].spec, &l->s->cases[c].params, &spec, &e)
         || !program_new(pass, spec, &of_case, &e) || !program_new(pass, var->spec, &mine, &e)
         || streq(mine->base->spec, of_case->base->spec))
         return true;
-    err_set(l->e, ERR_NAME, "session: its operator is not that of case %s", l->s->cases[c].id);
-    err_fix(l->e, "the session has %.150s, the case %.150s", mine->base->spec, of_case->base->spec);
-    return study_at(l, ymap_get(l->variant_at.data[v], "session"));
+    err_set(l->y.e, ERR_NAME, "session: its operator is not that of case %s", l->s->cases[c].id);
+    err_fix(l->y.e, "the session has %.150s, the case %.150s", mine->base->spec, of_case->base->spec);
+    return yaml_load_at(&l->y, ymap_get(l->variant_at.data[v], "session"));
 }
 
 static bool check_cache(struct study_loader *l, int c, int v, const struct study_code *code)
 {
     struct measure_opts ignored = {0};
-    if (!code->cache || study_cache(code->cache, &ignored, l->e))
+    if (!code->cache || cache_config_parse(code->cache, &ignored.cache, l->y.e))
         return true;
     return at_code(l, c, v, -2, code, true);
 }
@@ -66,25 +66,25 @@ static bool check_cache(struct study_loader *l, int c, int v, const struct study
 static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v, int64_t i)
 {
     const struct study_variant *var = &l->s->variant[v];
-    struct study_set more = study_grid_at(pass, &var->search, i);
+    struct param_set more = param_grid_at(pass, &var->search, i);
     struct study_code code;
     const struct program *p;
     int bad;
-    if (!study_code(pass, l->s, c, v, &more, &code, &bad, l->e))
+    if (!study_code(pass, l->s, c, v, &more, &code, &bad, l->y.e))
         return at_code(l, c, v, bad, &code, false);
     if (!check_cache(l, c, v, &code))
         return false;
-    return study_program(pass, &code, &p, &bad, l->e) || at_code(l, c, v, bad, &code, true);
+    return program_replay(pass, code.spec, code.step, code.n, &p, &bad, l->y.e) || at_code(l, c, v, bad, &code, true);
 }
 
 /* A search may meet what is not legal, but not only that. */
 static bool check_search(struct study_loader *l, struct arena *pass, int c, int v)
 {
-    int64_t n = study_grid_size(&l->s->variant[v].search);
+    int64_t n = param_grid_size(&l->s->variant[v].search);
     for (int64_t i = 0; i < n && i < 1000; i++) {
         if (check_cell(l, pass, c, v, i))
             return true;
-        if (l->e->code == ERR_NAME || l->e->code == ERR_SYNTAX)
+        if (l->y.e->code == ERR_NAME || l->y.e->code == ERR_SYNTAX)
             return false;
         arena_reset(pass);
     }
@@ -96,8 +96,8 @@ bool study_check_operators(struct study_loader *l)
     for (int v = 0; v < l->s->n_variants; v++)
         for (int c = 0; c < l->s->n_cases; c++)
             if (!l->s->variant[v].spec && !l->s->cases[c].spec) {
-                err_set(l->e, ERR_SYNTAX, "the key \"operator\" is missing");
-                return study_at(l, l->case_at.data[c]);
+                err_set(l->y.e, ERR_SYNTAX, "the key \"operator\" is missing");
+                return yaml_load_at(&l->y, l->case_at.data[c]);
             }
     return true;
 }

@@ -32,12 +32,14 @@ static void print_json(struct str *out, json_t *root)
     json_decref(root);
 }
 
-static json_t *set_json(const struct study_set *s)
+/* Numbers where they look like one. */
+static json_t *set_json(const struct param_set *s)
 {
-    struct str text = {0};
-    study_set_json(&text, s);
-    json_t *o = json_loads(str_text(&text), 0, NULL);
-    str_free(&text);
+    json_t *o = json_object();
+    double number;
+    for (int i = 0; i < s->n; i++)
+        put(o, s->item[i].name, param_is_number(s->item[i].value, &number)
+                                    ? json_real(number) : json_string(s->item[i].value));
     return o;
 }
 
@@ -248,7 +250,7 @@ void study_json(struct str *out, const struct study_report *r)
     print_json(out, o);
 }
 
-void studies_json(struct str *out, struct study *const *s, int n)
+void study_list_json(struct str *out, struct study *const *s, int n)
 {
     json_t *o = json_object(), *list = json_array();
     for (int i = 0; i < n; i++) {
@@ -272,7 +274,7 @@ static void take_search(struct arena *a, const json_t *search, struct study_cell
 {
     const char *key, *first = json_string_value(json_object_get(search, "first_illegal"));
     json_t *best = json_object_get(search, "best"), *value;
-    struct study_param *item = ARENA_ARRAY(a, struct study_param, json_object_size(best) + 1);
+    struct param_value *item = ARENA_ARRAY(a, struct param_value, json_object_size(best) + 1);
     int n = 0;
     cell->combinations = (int)json_integer_value(json_object_get(search, "combinations"));
     cell->tried = (int)json_integer_value(json_object_get(search, "tried"));
@@ -285,9 +287,9 @@ static void take_search(struct arena *a, const json_t *search, struct study_cell
         const char *text = json_is_string(value)
                                ? arena_strdup(a, json_string_value(value))
                                : arena_printf(a, "%.15g", json_number_value(value));
-        item[n++] = (struct study_param){ arena_strdup(a, key), text };
+        item[n++] = (struct param_value){ arena_strdup(a, key), text };
     }
-    cell->chosen = (struct study_set){ n, item };
+    cell->chosen = (struct param_set){ n, item };
 }
 
 static void take_steps(struct arena *a, const json_t *run, struct study_cell *cell)

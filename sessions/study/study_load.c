@@ -7,55 +7,6 @@
 #include "sessions/file/session_impl.h"
 #include "sessions/study/study_loader.h"
 
-bool study_at(struct study_loader *l, const struct ynode *node)
-{
-    return ydoc_at(&l->doc, node, l->e);
-}
-
-bool study_need_list(struct study_loader *l, const struct ynode *map, const char *key,
-                      const struct ynode **out)
-{
-    if (!ymap_need(&l->doc, map, key, out, l->e) || !ynode_is(&l->doc, *out, YNODE_SEQ, key, l->e))
-        return false;
-    if ((*out)->n > 0)
-        return true;
-    err_set(l->e, ERR_SYNTAX, "%s: at least one", key);
-    return study_at(l, *out);
-}
-
-/* Optional: *out stays as it is. */
-bool study_get_text(struct study_loader *l, const struct ynode *map, const char *key, size_t max,
-                     bool lines, const char **out)
-{
-    const struct ynode *v = ymap_get(map, key);
-    const char *text;
-    if (!v)
-        return true;
-    if (!ynode_text(&l->doc, v, key, max, lines, &text, l->e))
-        return false;
-    *out = arena_strdup(l->a, text);
-    return true;
-}
-
-/* ids and parameters: they are said in expressions */
-
-static bool is_id(const char *text)
-{
-    bool ok = isalpha((unsigned char)text[0]) && strlen(text) <= 40;
-    for (const char *c = text; *c; c++)
-        ok = ok && (isalnum((unsigned char)*c) || *c == '_');
-    return ok;
-}
-
-bool study_check_id(struct study_loader *l, const char *id, const struct ynode *node)
-{
-    if (is_id(id))
-        return true;
-    err_set(l->e, ERR_NAME, "\"%.60s\" is no name for an expression", id);
-    err_fix(l->e, "letters, digits and _, a letter first, at most 40");
-    return study_at(l, node);
-}
-
 /* The id of a study names the files of its report. */
 static bool check_file_id(struct study_loader *l, const char *id, const struct ynode *node)
 {
@@ -64,65 +15,21 @@ static bool check_file_id(struct study_loader *l, const char *id, const struct y
         ok = ok && (isalnum((unsigned char)*c) || strchr("._-", *c));
     if (ok)
         return true;
-    err_set(l->e, ERR_NAME, "\"%.60s\" cannot name the files of a report", id);
-    err_fix(l->e, "letters, digits and . _ -, a letter or digit first");
-    return study_at(l, node);
-}
-
-static bool read_axis(struct study_loader *l, const char *key, const struct ynode *v,
-                      struct study_axis *out)
-{
-    bool one = v->kind == YNODE_SCALAR;
-    const char **value = ARENA_ARRAY(l->a, const char *, one ? 1 : v->n);
-    if (!one && !ynode_is(&l->doc, v, YNODE_SEQ, key, l->e))
-        return false;
-    *out = (struct study_axis){ arena_strdup(l->a, key), one ? 1 : v->n, value };
-    if (out->n == 0) {
-        err_set(l->e, ERR_RANGE, "%s: no value, so nothing would be measured", key);
-        return study_at(l, v);
-    }
-    for (int i = 0; i < out->n; i++) {
-        const char *text;
-        if (!ynode_text(&l->doc, one ? v : v->item[i], key, 200, false, &text, l->e))
-            return false;
-        value[i] = arena_strdup(l->a, text);
-    }
-    return true;
-}
-
-/* `for` and `search`: a mapping of names to values. */
-bool study_read_grid(struct study_loader *l, const struct ynode *map, const char *key,
-                      struct study_grid *out)
-{
-    const struct ynode *g = ymap_get(map, key);
-    *out = (struct study_grid){0};
-    if (!g)
-        return true;
-    if (!ynode_is(&l->doc, g, YNODE_MAP, key, l->e))
-        return false;
-    struct study_axis *axis = ARENA_ARRAY(l->a, struct study_axis, g->n + 1);
-    for (int i = 0; i < g->n; i++)
-        if (!ymap_key_once(&l->doc, g, i, key, l->e)
-            || !study_check_id(l, g->item[2 * i]->text, g->item[2 * i])
-            || !read_axis(l, g->item[2 * i]->text, g->item[2 * i + 1], &axis[i]))
-            return false;
-    *out = (struct study_grid){ g->n, axis };
-    if (study_grid_size(out) <= STUDY_MAX_COMBINATIONS)
-        return true;
-    err_set(l->e, ERR_RANGE, "%s: more than %d combinations", key, STUDY_MAX_COMBINATIONS);
-    return study_at(l, g);
+    err_set(l->y.e, ERR_NAME, "\"%.60s\" cannot name the files of a report", id);
+    err_fix(l->y.e, "letters, digits and . _ -, a letter or digit first");
+    return yaml_load_at(&l->y, node);
 }
 
 /* The value of a key with its {parameters} filled in; *out stays when there is none. */
 static bool get_filled(struct study_loader *l, const struct ynode *map, const char *key,
-                       const struct study_set *params, const char **out)
+                       const struct param_set *params, const char **out)
 {
     const char *text = NULL;
-    if (!study_get_text(l, map, key, 1000, false, &text))
+    if (!yaml_load_text(&l->y, map, key, 1000, false, &text))
         return false;
-    if (!text || study_expand(l->a, text, params, out, l->e))
+    if (!text || param_expand(l->y.a, text, params, out, l->y.e))
         return true;
-    return ydoc_at_text(&l->doc, ymap_get(map, key), l->e);
+    return ydoc_at_text(&l->y.doc, ymap_get(map, key), l->y.e);
 }
 
 /* Before they are made: names are compared with each other. */
@@ -130,8 +37,8 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
 {
     if (more <= STUDY_MAX_CELLS - have)
         return true;
-    err_set(l->e, ERR_RANGE, "more than %d of them", STUDY_MAX_CELLS);
-    return study_at(l, ymap_get(map, "for") ? ymap_get(map, "for") : map);
+    err_set(l->y.e, ERR_RANGE, "more than %d of them", STUDY_MAX_CELLS);
+    return yaml_load_at(&l->y, ymap_get(map, "for") ? ymap_get(map, "for") : map);
 }
 
 /* cases */
@@ -139,15 +46,15 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
 static bool new_case(struct study_loader *l, const struct ynode *map, struct study_case c)
 {
     c.title = NULL;
-    if (!get_filled(l, map, "id", &c.params, &c.id) || !study_check_id(l, c.id, ymap_get(map, "id"))
+    if (!get_filled(l, map, "id", &c.params, &c.id) || !yaml_load_id(&l->y, c.id, ymap_get(map, "id"))
         || !get_filled(l, map, "title", &c.params, &c.title))
         return false;
     c.title = c.title ? c.title : c.id;
     for (int i = 0; i < l->cases.len; i++)
         if (streq(l->cases.data[i].id, c.id)) {
-            err_set(l->e, ERR_NAME, "there are two cases \"%s\"", c.id);
-            err_fix(l->e, "name a parameter in it: %s_{x}", c.id);
-            return study_at(l, ymap_get(map, "id"));
+            err_set(l->y.e, ERR_NAME, "there are two cases \"%s\"", c.id);
+            err_fix(l->y.e, "name a parameter in it: %s_{x}", c.id);
+            return yaml_load_at(&l->y, ymap_get(map, "id"));
         }
     vec_push(&l->cases, c);
     vec_push(&l->case_at, map);
@@ -158,18 +65,18 @@ static bool read_case(struct study_loader *l, const struct ynode *map, const cha
 {
     static const char *const keys[] = { "id", "title", "operator", "for", "tune", NULL };
     const struct ynode *id;
-    struct study_grid grid;
+    struct param_grid grid;
     struct study_tune tune = {0};
-    if (!ymap_check(&l->doc, map, "a case", NULL, 0, keys, l->e)
-        || !ymap_need(&l->doc, map, "id", &id, l->e)
-        || !study_get_text(l, map, "operator", 65536, true, &spec)
-        || !study_read_grid(l, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
+    if (!ymap_check(&l->y.doc, map, "a case", NULL, 0, keys, l->y.e)
+        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e)
+        || !yaml_load_text(&l->y, map, "operator", 65536, true, &spec)
+        || !yaml_load_grid(&l->y, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
         return false;
-    if (!room_for(l, map, study_grid_size(&grid), l->cases.len))
+    if (!room_for(l, map, param_grid_size(&grid), l->cases.len))
         return false;
-    for (int64_t i = 0; i < study_grid_size(&grid); i++)
+    for (int64_t i = 0; i < param_grid_size(&grid); i++)
         if (!new_case(l, map, (struct study_case){ .spec = spec, .tune = tune,
-                                                   .params = study_grid_at(l->a, &grid, i) }))
+                                                   .params = param_grid_at(l->y.a, &grid, i) }))
             return false;
     return true;
 }
@@ -178,8 +85,8 @@ static bool read_cases(struct study_loader *l, const struct ynode *root)
 {
     const struct ynode *list;
     const char *spec = NULL;
-    if (!study_need_list(l, root, "cases", &list)
-        || !study_get_text(l, root, "operator", 65536, true, &spec))
+    if (!yaml_load_list(&l->y, root, "cases", &list)
+        || !yaml_load_text(&l->y, root, "operator", 65536, true, &spec))
         return false;
     for (int i = 0; i < list->n; i++)
         if (!read_case(l, list->item[i], spec))
@@ -194,29 +101,20 @@ static bool read_steps(struct study_loader *l, const struct ynode *list, struct 
 {
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
+    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "steps", l->y.e))
         return false;
-    const char **step = ARENA_ARRAY(l->a, const char *, v->n_steps + list->n + 1);
+    const char **step = ARENA_ARRAY(l->y.a, const char *, v->n_steps + list->n + 1);
     for (int i = 0; i < v->n_steps; i++)
         step[i] = v->step[i];
     for (int i = 0; i < list->n; i++) {
         const char *text;
-        if (!ynode_text(&l->doc, list->item[i], "steps", 4096, false, &text, l->e))
+        if (!ynode_text(&l->y.doc, list->item[i], "steps", 4096, false, &text, l->y.e))
             return false;
-        step[v->n_steps + i] = arena_strdup(l->a, text);
+        step[v->n_steps + i] = arena_strdup(l->y.a, text);
     }
     v->n_steps += list->n;
     v->step = step;
     return true;
-}
-
-/* Relative to the study's folder. */
-static const char *session_path(struct study_loader *l, const char *path)
-{
-    const char *slash = strrchr(l->doc.name, '/');
-    if (path[0] == '/' || !slash)
-        return path;
-    return arena_printf(l->a, "%.*s/%s", (int)(slash - l->doc.name), l->doc.name, path);
 }
 
 /* A study may be a stranger's and name any file: what stands in one that is no session is not
@@ -228,19 +126,19 @@ static bool no_session(struct study_loader *l, const struct ynode *node,
         char from[64] = "";
         if (why->at.line > 0)
             snprintf(from, sizeof from, ", from line %d, column %d on", why->at.line, why->at.col);
-        err_set(l->e, why->code, "session: %.300s is no session for this tilescope%s", v->session,
+        err_set(l->y.e, why->code, "session: %.300s is no session for this tilescope%s", v->session,
                 from);
-        err_fix(l->e, "`tilescope show FILE` says what is wrong with it");
+        err_fix(l->y.e, "`tilescope show FILE` says what is wrong with it");
     } else {
-        err_set(l->e, why->code, "session: %.300s: %.300s", v->session, why->text);
-        err_fix(l->e, "%s", why->fix);
+        err_set(l->y.e, why->code, "session: %.300s: %.300s", v->session, why->text);
+        err_fix(l->y.e, "%s", why->fix);
     }
-    return study_at(l, node);
+    return yaml_load_at(&l->y, node);
 }
 
 static bool take_session(struct study_loader *l, const struct ynode *node, struct study_variant *v)
 {
-    const char *path = session_path(l, v->session);
+    const char *path = yaml_load_path(&l->y, v->session);
     struct session *s;
     struct str text = {0};
     struct err why = {0};
@@ -250,10 +148,10 @@ static bool take_session(struct study_loader *l, const struct ynode *node, struc
     if (!ok)
         return no_session(l, node, v, read, &why);
     const struct program *p = history_current(s->history)->program;
-    const char **step = ARENA_ARRAY(l->a, const char *, p->n_steps + 1);
+    const char **step = ARENA_ARRAY(l->y.a, const char *, p->n_steps + 1);
     for (int i = 0; i < p->n_steps; i++)
-        step[i] = arena_strdup(l->a, p->steps[i]);
-    v->spec = arena_strdup(l->a, p->base->spec);
+        step[i] = arena_strdup(l->y.a, p->steps[i]);
+    v->spec = arena_strdup(l->y.a, p->base->spec);
     v->step = step;
     v->n_steps = p->n_steps;
     session_free(s);
@@ -263,7 +161,7 @@ static bool take_session(struct study_loader *l, const struct ynode *node, struc
 static bool new_variant(struct study_loader *l, const struct ynode *map, struct study_variant v)
 {
     v.title = NULL;
-    if (!get_filled(l, map, "id", &v.params, &v.id) || !study_check_id(l, v.id, ymap_get(map, "id"))
+    if (!get_filled(l, map, "id", &v.params, &v.id) || !yaml_load_id(&l->y, v.id, ymap_get(map, "id"))
         || !get_filled(l, map, "title", &v.params, &v.title)
         || !get_filled(l, map, "session", &v.params, &v.session)
         || (v.session && !take_session(l, ymap_get(map, "session"), &v)))
@@ -271,9 +169,9 @@ static bool new_variant(struct study_loader *l, const struct ynode *map, struct 
     v.title = v.title ? v.title : v.id;
     for (int i = 0; i < l->variant.len; i++)
         if (streq(l->variant.data[i].id, v.id)) {
-            err_set(l->e, ERR_NAME, "there are two variants \"%s\"", v.id);
-            err_fix(l->e, "name a parameter in it: %s_{x}", v.id);
-            return study_at(l, ymap_get(map, "id"));
+            err_set(l->y.e, ERR_NAME, "there are two variants \"%s\"", v.id);
+            err_fix(l->y.e, "name a parameter in it: %s_{x}", v.id);
+            return yaml_load_at(&l->y, ymap_get(map, "id"));
         }
     vec_push(&l->variant, v);
     vec_push(&l->variant_at, map);
@@ -285,29 +183,29 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
     static const char *const keys[] = { "id", "title", "for", "steps", "session", "cache",
                                         "search", "tune", NULL };
     const struct ynode *id;
-    struct study_grid grid;
+    struct param_grid grid;
     struct study_variant v = { .tune = l->s->tune };
     v.tune.on = false;
-    if (!ymap_check(&l->doc, map, "a variant", NULL, 0, keys, l->e)
-        || !ymap_need(&l->doc, map, "id", &id, l->e) || !study_read_grid(l, map, "for", &grid)
-        || !study_read_grid(l, map, "search", &v.search)
+    if (!ymap_check(&l->y.doc, map, "a variant", NULL, 0, keys, l->y.e)
+        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e) || !yaml_load_grid(&l->y, map, "for", &grid)
+        || !yaml_load_grid(&l->y, map, "search", &v.search)
         || !read_steps(l, ymap_get(map, "steps"), &v)
-        || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->doc.root, "steps"), &v))
-        || !study_get_text(l, map, "cache", 200, false, &v.cache)
+        || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->y.doc.root, "steps"), &v))
+        || !yaml_load_text(&l->y, map, "cache", 200, false, &v.cache)
         || !study_read_tune(l, map, &v.tune))
         return false;
     if (v.tune.on && v.search.n) {
-        err_set(l->e, ERR_SYNTAX, "the tuner searches: there is no `search` beside `tune`");
-        return study_at(l, ymap_get(map, "search"));
+        err_set(l->y.e, ERR_SYNTAX, "the tuner searches: there is no `search` beside `tune`");
+        return yaml_load_at(&l->y, ymap_get(map, "search"));
     }
     if (ymap_get(map, "session") && (ymap_get(map, "steps") || v.search.n)) {
-        err_set(l->e, ERR_SYNTAX, "a session brings its own steps");
-        return study_at(l, ymap_get(map, v.search.n ? "search" : "steps"));
+        err_set(l->y.e, ERR_SYNTAX, "a session brings its own steps");
+        return yaml_load_at(&l->y, ymap_get(map, v.search.n ? "search" : "steps"));
     }
-    if (!room_for(l, map, study_grid_size(&grid), l->variant.len))
+    if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
         return false;
-    for (int64_t i = 0; i < study_grid_size(&grid); i++) {
-        v.params = study_grid_at(l->a, &grid, i);
+    for (int64_t i = 0; i < param_grid_size(&grid); i++) {
+        v.params = param_grid_at(l->y.a, &grid, i);
         if (!new_variant(l, map, v))
             return false;
     }
@@ -317,20 +215,20 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
 static bool read_variants(struct study_loader *l, const struct ynode *root)
 {
     const struct ynode *list;
-    if (!study_need_list(l, root, "variants", &list))
+    if (!yaml_load_list(&l->y, root, "variants", &list))
         return false;
     for (int i = 0; i < list->n; i++)
         if (!read_variant(l, list->item[i]))
             return false;
     l->s->n_cases = l->cases.len;
-    l->s->cases = ARENA_DUP(l->a, l->cases.data, l->cases.len);
+    l->s->cases = ARENA_DUP(l->y.a, l->cases.data, l->cases.len);
     l->s->n_variants = l->variant.len;
-    l->s->variant = ARENA_DUP(l->a, l->variant.data, l->variant.len);
+    l->s->variant = ARENA_DUP(l->y.a, l->variant.data, l->variant.len);
     if ((int64_t)l->cases.len * l->variant.len <= STUDY_MAX_CELLS)
         return true;
-    err_set(l->e, ERR_RANGE, "%d cases under %d variants are more than %d cells", l->cases.len,
+    err_set(l->y.e, ERR_RANGE, "%d cases under %d variants are more than %d cells", l->cases.len,
             l->variant.len, STUDY_MAX_CELLS);
-    return study_at(l, list);
+    return yaml_load_at(&l->y, list);
 }
 
 /* the file */
@@ -340,18 +238,18 @@ static bool check_version(struct study_loader *l, const struct ynode *root)
     const struct ynode *v = ymap_get(root, "study");
     int64_t version;
     if (!v) {
-        err_set(l->e, ERR_SYNTAX, "the key \"study\" is missing: this is no study file");
-        err_fix(l->e, "a study begins with \"study: 1\"");
-        return study_at(l, root);
+        err_set(l->y.e, ERR_SYNTAX, "the key \"study\" is missing: this is no study file");
+        err_fix(l->y.e, "a study begins with \"study: 1\"");
+        return yaml_load_at(&l->y, root);
     }
-    if (!ynode_int(&l->doc, v, "study", 1, INT64_MAX, &version, l->e))
+    if (!ynode_int(&l->y.doc, v, "study", 1, INT64_MAX, &version, l->y.e))
         return false;
     if (version <= STUDY_VERSION)
         return true;
-    err_set(l->e, ERR_RANGE, "this study has format %lld; this tilescope reads format %d",
+    err_set(l->y.e, ERR_RANGE, "this study has format %lld; this tilescope reads format %d",
             (long long)version, STUDY_VERSION);
-    err_fix(l->e, "a newer tilescope wrote it: update this one");
-    return study_at(l, v);
+    err_fix(l->y.e, "a newer tilescope wrote it: update this one");
+    return yaml_load_at(&l->y, v);
 }
 
 static bool read_paper(struct study_loader *l, const struct ynode *root)
@@ -359,10 +257,10 @@ static bool read_paper(struct study_loader *l, const struct ynode *root)
     static const char *const keys[] = { "title", "item", "machine", NULL };
     const struct ynode *p = ymap_get(root, "paper");
     struct study *s = l->s;
-    return !p || (ymap_check(&l->doc, p, "paper", NULL, 0, keys, l->e)
-                  && study_get_text(l, p, "title", 500, false, &s->paper)
-                  && study_get_text(l, p, "item", 100, false, &s->item)
-                  && study_get_text(l, p, "machine", 200, false, &s->machine));
+    return !p || (ymap_check(&l->y.doc, p, "paper", NULL, 0, keys, l->y.e)
+                  && yaml_load_text(&l->y, p, "title", 500, false, &s->paper)
+                  && yaml_load_text(&l->y, p, "item", 100, false, &s->item)
+                  && yaml_load_text(&l->y, p, "machine", 200, false, &s->machine));
 }
 
 static bool read_root(struct study_loader *l, const struct ynode *root)
@@ -372,12 +270,12 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
                                         "measure", "scale", "tune", NULL };
     struct study *s = l->s;
     const struct ynode *id;
-    if (!ynode_is(&l->doc, root, YNODE_MAP, "a study", l->e) || !check_version(l, root)
-        || !ymap_check(&l->doc, root, "a study", NULL, 0, keys, l->e)
-        || !ymap_need(&l->doc, root, "id", &id, l->e)
-        || !study_get_text(l, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
-        || !study_get_text(l, root, "title", 200, false, &s->title) || !read_paper(l, root)
-        || !study_get_text(l, root, "prose", 20000, true, &s->prose)
+    if (!ynode_is(&l->y.doc, root, YNODE_MAP, "a study", l->y.e) || !check_version(l, root)
+        || !ymap_check(&l->y.doc, root, "a study", NULL, 0, keys, l->y.e)
+        || !ymap_need(&l->y.doc, root, "id", &id, l->y.e)
+        || !yaml_load_text(&l->y, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
+        || !yaml_load_text(&l->y, root, "title", 200, false, &s->title) || !read_paper(l, root)
+        || !yaml_load_text(&l->y, root, "prose", 20000, true, &s->prose)
         || !study_read_tune(l, root, &s->tune))
         return false;
     return read_cases(l, root) && read_variants(l, root) && study_check_operators(l)
@@ -387,23 +285,23 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
 static bool parse(struct study_loader *l, const char *name, const char *text, size_t n)
 {
     if (n > STUDY_MAX_BYTES) {
-        err_set(l->e, ERR_RANGE, "%zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
-        return err_where(l->e, name, 0, 0, "");
+        err_set(l->y.e, ERR_RANGE, "%zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
+        return err_where(l->y.e, name, 0, 0, "");
     }
-    if (!yaml_read(l->a, name, text, n, &l->doc, l->e))
+    if (!yaml_read(l->y.a, name, text, n, &l->y.doc, l->y.e))
         return false;
-    if (l->doc.root)
-        return read_root(l, l->doc.root);
-    err_set(l->e, ERR_SYNTAX, "the file is empty");
-    err_fix(l->e, "a study begins with \"study: 1\"");
-    return err_where(l->e, name, 0, 0, "");
+    if (l->y.doc.root)
+        return read_root(l, l->y.doc.root);
+    err_set(l->y.e, ERR_SYNTAX, "the file is empty");
+    err_fix(l->y.e, "a study begins with \"study: 1\"");
+    return err_where(l->y.e, name, 0, 0, "");
 }
 
 bool study_parse(const char *name, const char *text, size_t n, struct study **out, struct err *e)
 {
     struct arena *a = arena_new();
     struct study *s = ARENA_NEW(a, struct study);
-    struct study_loader l = { .a = a, .s = s, .e = e };
+    struct study_loader l = { .y = { .a = a, .e = e }, .s = s };
     *s = (struct study){ .arena = a, .path = arena_strdup(a, name), .threads = 1, .seed = 1,
                          .meters = meters_default() };
     s->tune = (struct study_tune){ .budget = TUNING_BUDGET, .levels = 1, .n_seeds = 1,

@@ -3,31 +3,15 @@
 #define TS_SESSIONS_STUDY_LOADER_H
 #include "kernels/base/vec.h"
 #include "sessions/study/study_impl.h"
-#include "sessions/file/yaml_fields.h"
+#include "sessions/file/yaml_load.h"
 
 struct study_loader {
-    struct arena *a;
-    struct ydoc doc;
+    struct yaml_load y;
     struct study *s;
     VEC(struct study_case) cases;
     VEC(struct study_variant) variant;
     VEC(const struct ynode *) case_at, variant_at;       /* where each came from */
-    struct err *e;
 };
-
-/* Each returns false with *l->e at the place. */
-bool study_at(struct study_loader *l, const struct ynode *node);
-bool study_need_list(struct study_loader *l, const struct ynode *map, const char *key,
-                     const struct ynode **out);
-/* Optional: *out stays as it is. */
-bool study_get_text(struct study_loader *l, const struct ynode *map, const char *key, size_t max,
-                    bool lines, const char **out);
-/* A name that expressions can say. */
-bool study_check_id(struct study_loader *l, const char *id, const struct ynode *node);
-
-/* `for`, `search`, `choose`: a mapping of names to values; none: an empty grid. */
-bool study_read_grid(struct study_loader *l, const struct ynode *map, const char *key,
-                     struct study_grid *out);
 
 /* `tune:` of the study, of a variant; of a case. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);

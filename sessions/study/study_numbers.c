@@ -13,8 +13,8 @@ static bool need_one(struct study_loader *l, const struct ynode *map, const char
                      const char **out)
 {
     const struct ynode *v;
-    return ymap_need(&l->doc, map, key, &v, l->e)
-        && study_get_text(l, map, key, 1000, false, out);
+    return ymap_need(&l->y.doc, map, key, &v, l->y.e)
+        && yaml_load_text(&l->y, map, key, 1000, false, out);
 }
 
 /* names of cases and variants */
@@ -34,12 +34,12 @@ static bool find(struct study_loader *l, const struct ynode *node, const char *w
     }
     const char *text = node->kind == YNODE_SCALAR ? node->text : "?";
     const char *near = str_nearest(text, ids.data, ids.len);
-    err_set(l->e, ERR_NAME, "%s: there is no %s \"%.60s\"", what, variant ? "variant" : "case",
+    err_set(l->y.e, ERR_NAME, "%s: there is no %s \"%.60s\"", what, variant ? "variant" : "case",
             text);
-    err_fix(l->e, near ? "did you mean \"%s\"?" : "the first one is \"%s\"",
+    err_fix(l->y.e, near ? "did you mean \"%s\"?" : "the first one is \"%s\"",
             near ? near : ids.data[0]);
     vec_free(&ids);
-    return study_at(l, node);
+    return yaml_load_at(&l->y, node);
 }
 
 /* metrics */
@@ -49,28 +49,28 @@ static bool read_paper(struct study_loader *l, const struct ynode *map, struct s
 {
     const struct ynode *p = ymap_get(map, "paper");
     int cells = l->s->n_cases * l->s->n_variants, v, c;
-    double *paper = ARENA_ARRAY(l->a, double, cells), number;
+    double *paper = ARENA_ARRAY(l->y.a, double, cells), number;
     for (int i = 0; i < cells; i++)
         paper[i] = NAN;
     m->paper = paper;
     m->has_paper = p != NULL;
     if (!p)
         return true;
-    if (!ynode_is(&l->doc, p, YNODE_MAP, "paper", l->e))
+    if (!ynode_is(&l->y.doc, p, YNODE_MAP, "paper", l->y.e))
         return false;
     for (int i = 0; i < p->n; i++) {
         const struct ynode *of = p->item[2 * i + 1];
-        if (!ymap_key_once(&l->doc, p, i, "paper", l->e)
+        if (!ymap_key_once(&l->y.doc, p, i, "paper", l->y.e)
             || !find(l, p->item[2 * i], "paper", true, &v))
             return false;
-        if (of->kind != YNODE_MAP && !ynode_double(&l->doc, of, "paper", &number, l->e))
+        if (of->kind != YNODE_MAP && !ynode_double(&l->y.doc, of, "paper", &number, l->y.e))
             return false;
         for (c = 0; of->kind != YNODE_MAP && c < l->s->n_cases; c++)
             paper[c * l->s->n_variants + v] = number;
         for (int k = 0; of->kind == YNODE_MAP && k < of->n; k++) {
-            if (!ymap_key_once(&l->doc, of, k, "paper", l->e)
+            if (!ymap_key_once(&l->y.doc, of, k, "paper", l->y.e)
                 || !find(l, of->item[2 * k], "paper", false, &c)
-                || !ynode_double(&l->doc, of->item[2 * k + 1], "paper", &number, l->e))
+                || !ynode_double(&l->y.doc, of->item[2 * k + 1], "paper", &number, l->y.e))
                 return false;
             paper[c * l->s->n_variants + v] = number;
         }
@@ -97,7 +97,7 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
     struct err e = {0};
     double ignored;
     int bad;
-    struct study_set first = study_grid_at(pass, &l->s->variant[0].search, 0);
+    struct param_set first = param_grid_at(pass, &l->s->variant[0].search, 0);
     bool built = study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
               && session_new(code.spec, &s, &e);
     if (built) {
@@ -108,12 +108,12 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
     bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)
               && e.code == ERR_NAME && !strstr(expr, "baselines.");
     if (wrong)
-        *l->e = e;
+        *l->y.e = e;
     if (built)
         session_free(s);
     str_free(&json);
     arena_free(pass);
-    return wrong ? ydoc_at_text(&l->doc, node, l->e) : true;
+    return wrong ? ydoc_at_text(&l->y.doc, node, l->y.e) : true;
 }
 
 static bool get_expr(struct study_loader *l, const struct ynode *map, const char *key,
@@ -121,10 +121,10 @@ static bool get_expr(struct study_loader *l, const struct ynode *map, const char
 {
     const struct ynode *node = ymap_get(map, key);
     *out = NULL;
-    if (!study_get_text(l, map, key, 1000, false, out))
+    if (!yaml_load_text(&l->y, map, key, 1000, false, out))
         return false;
-    if (*out && !formula_check(*out, NULL, NULL, l->e))
-        return ydoc_at_text(&l->doc, node, l->e);
+    if (*out && !formula_check(*out, NULL, NULL, l->y.e))
+        return ydoc_at_text(&l->y.doc, node, l->y.e);
     return !*out || check_paths(l, *out, node);
 }
 
@@ -134,13 +134,13 @@ static bool read_metric(struct study_loader *l, const struct ynode *map, struct 
                                         NULL };
     const struct ynode *value, *base = ymap_get(map, "base");
     *m = (struct study_metric){ .unit = "", .base = -1 };
-    if (!ymap_check(&l->doc, map, "a metric", NULL, 0, keys, l->e)
-        || !need_one(l, map, "id", &m->id) || !study_check_id(l, m->id, ymap_get(map, "id"))
-        || !ymap_need(&l->doc, map, "value", &value, l->e))
+    if (!ymap_check(&l->y.doc, map, "a metric", NULL, 0, keys, l->y.e)
+        || !need_one(l, map, "id", &m->id) || !yaml_load_id(&l->y, m->id, ymap_get(map, "id"))
+        || !ymap_need(&l->y.doc, map, "value", &value, l->y.e))
         return false;
     m->title = m->id;
-    return study_get_text(l, map, "title", 200, false, &m->title)
-        && study_get_text(l, map, "unit", 20, false, &m->unit)
+    return yaml_load_text(&l->y, map, "title", 200, false, &m->title)
+        && yaml_load_text(&l->y, map, "unit", 20, false, &m->unit)
         && get_expr(l, map, "value", &m->value) && get_expr(l, map, "spread", &m->spread)
         && (!base || find(l, base, "base", true, &m->base)) && read_paper(l, map, m);
 }
@@ -148,16 +148,16 @@ static bool read_metric(struct study_loader *l, const struct ynode *map, struct 
 static bool read_metrics(struct study_loader *l, const struct ynode *root)
 {
     const struct ynode *list;
-    if (!study_need_list(l, root, "metrics", &list))
+    if (!yaml_load_list(&l->y, root, "metrics", &list))
         return false;
-    struct study_metric *m = ARENA_ARRAY(l->a, struct study_metric, list->n);
+    struct study_metric *m = ARENA_ARRAY(l->y.a, struct study_metric, list->n);
     for (int i = 0; i < list->n; i++) {
         if (!read_metric(l, list->item[i], &m[i]))
             return false;
         for (int k = 0; k < i; k++)
             if (streq(m[k].id, m[i].id)) {
-                err_set(l->e, ERR_NAME, "there are two metrics \"%s\"", m[i].id);
-                return study_at(l, ymap_get(list->item[i], "id"));
+                err_set(l->y.e, ERR_NAME, "there are two metrics \"%s\"", m[i].id);
+                return yaml_load_at(&l->y, ymap_get(list->item[i], "id"));
             }
     }
     l->s->metric = m;
@@ -167,55 +167,42 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
 
 /* findings */
 
-/* Names and types, on a case whose metrics are all 1. */
+/* Names and types, on the first case. */
 static bool check_each(struct study_loader *l, const struct study_finding *f,
                        const struct ynode *node)
 {
-    struct str json = {0};
-    bool ignored;
+    bool holds;
     double number;
-    study_set_json(&json, &l->s->cases[0].params);
-    json.data[--json.len] = '\0';                        /* the closing brace */
-    for (int v = 0; v < l->s->n_variants; v++) {
-        str_printf(&json, "%s\"%s\": {", json.len > 1 ? ", " : "", l->s->variant[v].id);
-        for (int m = 0; m < l->s->n_metrics; m++)
-            str_printf(&json, "%s\"%s\": 1", m ? ", " : "", l->s->metric[m].id);
-        str_add(&json, "}");
-    }
-    str_add(&json, "}");
-    bool ok = f->over == OVER_ALL
-                  ? report_assert(str_text(&json), f->each, &ignored, NULL, l->e)
-                  : report_number(str_text(&json), f->each, &number, l->e);
-    str_free(&json);
-    return ok || l->e->code == ERR_RANGE || ydoc_at_text(&l->doc, node, l->e);
+    return study_each(l->s, NULL, 0, f, &holds, &number, l->y.e) || l->y.e->code == ERR_RANGE
+        || ydoc_at_text(&l->y.doc, node, l->y.e);
 }
 
 static bool read_combine(struct study_loader *l, const struct ynode *map, enum over_cases *out)
 {
     const struct ynode *node = ymap_get(map, "combine");
     const char *text = "all";
-    if (!study_get_text(l, map, "combine", 20, false, &text))
+    if (!yaml_load_text(&l->y, map, "combine", 20, false, &text))
         return false;
     for (int i = 0; i < OVER_COUNT; i++)
         if (streq(text, over_name[i])) {
             *out = (enum over_cases)i;
             return true;
         }
-    err_set(l->e, ERR_NAME, "combine: there is no \"%s\"", text);
-    err_fix(l->e, "geomean, mean, min, max or all");
-    return study_at(l, node);
+    err_set(l->y.e, ERR_NAME, "combine: there is no \"%s\"", text);
+    err_fix(l->y.e, "geomean, mean, min, max or all");
+    return yaml_load_at(&l->y, node);
 }
 
 /* A parameter that every case has. */
 static bool read_by(struct study_loader *l, const struct ynode *map, struct study_finding *f)
 {
-    if (!study_get_text(l, map, "by", 60, false, &f->by))
+    if (!yaml_load_text(&l->y, map, "by", 60, false, &f->by))
         return false;
     for (int c = 0; f->by && c < l->s->n_cases; c++)
-        if (!study_param_get(&l->s->cases[c].params, f->by)) {
-            err_set(l->e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
+        if (!param_get(&l->s->cases[c].params, f->by)) {
+            err_set(l->y.e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
                     f->by);
-            return study_at(l, ymap_get(map, "by"));
+            return yaml_load_at(&l->y, ymap_get(map, "by"));
         }
     return true;
 }
@@ -226,17 +213,17 @@ static bool read_finding(struct study_loader *l, const struct ynode *map, struct
                                         NULL };
     const struct ynode *paper = ymap_get(map, "paper");
     *f = (struct study_finding){ .unit = "", .paper = NAN };
-    if (!ymap_check(&l->doc, map, "a finding", NULL, 0, keys, l->e)
+    if (!ymap_check(&l->y.doc, map, "a finding", NULL, 0, keys, l->y.e)
         || !need_one(l, map, "text", &f->text) || !need_one(l, map, "each", &f->each)
         || !read_combine(l, map, &f->over)
-        || !study_get_text(l, map, "unit", 20, false, &f->unit)
+        || !yaml_load_text(&l->y, map, "unit", 20, false, &f->unit)
         || !read_by(l, map, f)
-        || (paper && !ynode_double(&l->doc, paper, "paper", &f->paper, l->e)))
+        || (paper && !ynode_double(&l->y.doc, paper, "paper", &f->paper, l->y.e)))
         return false;
     if (paper && (f->over == OVER_ALL || f->paper <= 0)) {
-        err_set(l->e, ERR_TYPE, "paper: %s", f->paper <= 0 ? "a ratio is above 0"
+        err_set(l->y.e, ERR_TYPE, "paper: %s", f->paper <= 0 ? "a ratio is above 0"
                                              : "\"all\" makes a truth value, not a number");
-        return study_at(l, paper);
+        return yaml_load_at(&l->y, paper);
     }
     return check_each(l, f, ymap_get(map, "each"));
 }
@@ -246,9 +233,9 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
     const struct ynode *list = ymap_get(root, "findings");
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "findings", l->e))
+    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "findings", l->y.e))
         return false;
-    struct study_finding *f = ARENA_ARRAY(l->a, struct study_finding, list->n + 1);
+    struct study_finding *f = ARENA_ARRAY(l->y.a, struct study_finding, list->n + 1);
     for (int i = 0; i < list->n; i++)
         if (!read_finding(l, list->item[i], &f[i]))
             return false;
@@ -268,9 +255,9 @@ static bool in_range(struct study_loader *l, const struct ynode *map, const stru
         const struct ynode *node = ymap_get(map, a[i].key);
         if (!node || a[i].value == 0 || (a[i].value >= a[i].lo && a[i].value <= a[i].hi))
             continue;
-        err_set(l->e, ERR_RANGE, "%s: %.40s is out of range", a[i].key, node->text);
-        err_fix(l->e, "%g to %g", a[i].lo, a[i].hi);
-        return study_at(l, node);
+        err_set(l->y.e, ERR_RANGE, "%s: %.40s is out of range", a[i].key, node->text);
+        err_fix(l->y.e, "%g to %g", a[i].lo, a[i].hi);
+        return yaml_load_at(&l->y, node);
     }
     return true;
 }
@@ -303,22 +290,22 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
     const char *text = NULL;
     if (!map)
         return true;
-    meters = ynode_is(&l->doc, map, YNODE_MAP, "measure", l->e) ? ymap_get(map, "meters") : NULL;
-    if (!ymap_check(&l->doc, map, "measure", fields, COUNT_OF(fields), more, l->e)
-        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), s, l->e) || !amounts_fit(l, map)
-        || !study_get_text(l, map, "cache", 200, false, &s->cache)
-        || !study_get_text(l, map, "isa", 20, false, &s->isa)
-        || !study_get_text(l, map, "meters", 200, false, &text))
+    meters = ynode_is(&l->y.doc, map, YNODE_MAP, "measure", l->y.e) ? ymap_get(map, "meters") : NULL;
+    if (!ymap_check(&l->y.doc, map, "measure", fields, COUNT_OF(fields), more, l->y.e)
+        || !fields_read(&l->y.doc, map, fields, COUNT_OF(fields), s, l->y.e) || !amounts_fit(l, map)
+        || !yaml_load_text(&l->y, map, "cache", 200, false, &s->cache)
+        || !yaml_load_text(&l->y, map, "isa", 20, false, &s->isa)
+        || !yaml_load_text(&l->y, map, "meters", 200, false, &text))
         return false;
     const char *vendors = NULL;
-    if (!study_get_text(l, map, "baselines", 200, false, &vendors))
+    if (!yaml_load_text(&l->y, map, "baselines", 200, false, &vendors))
         return false;
-    if (vendors && !vendor_parse(vendors, &s->baselines, l->e))
-        return ydoc_at_text(&l->doc, ymap_get(map, "baselines"), l->e);
-    if (s->isa && !target_find(s->isa, l->e))
-        return ydoc_at_text(&l->doc, ymap_get(map, "isa"), l->e);
-    return !text || meters_parse(text, &s->meters, l->e)
-        || ydoc_at_text(&l->doc, meters, l->e);
+    if (vendors && !vendor_parse(vendors, &s->baselines, l->y.e))
+        return ydoc_at_text(&l->y.doc, ymap_get(map, "baselines"), l->y.e);
+    if (s->isa && !target_find(s->isa, l->y.e))
+        return ydoc_at_text(&l->y.doc, ymap_get(map, "isa"), l->y.e);
+    return !text || meters_parse(text, &s->meters, l->y.e)
+        || ydoc_at_text(&l->y.doc, meters, l->y.e);
 }
 
 static bool read_scale(struct study_loader *l, const struct ynode *root)
@@ -333,8 +320,8 @@ static bool read_scale(struct study_loader *l, const struct ynode *root)
     const struct ynode *map = ymap_get(root, "scale");
     if (!map)
         return true;
-    if (!ymap_check(&l->doc, map, "scale", fields, COUNT_OF(fields), NULL, l->e)
-        || !fields_read(&l->doc, map, fields, COUNT_OF(fields), &l->s->scale, l->e))
+    if (!ymap_check(&l->y.doc, map, "scale", fields, COUNT_OF(fields), NULL, l->y.e)
+        || !fields_read(&l->y.doc, map, fields, COUNT_OF(fields), &l->s->scale, l->y.e))
         return false;
     return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
 }

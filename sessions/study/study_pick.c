@@ -1,4 +1,4 @@
-/* A part of a study: some of its cases, some of its variants. */
+/* A part of a study: some of its cases, some of its variants, the lines of one cell. */
 #include <fnmatch.h>
 #include <string.h>
 #include "kernels/base/vec.h"
@@ -130,5 +130,29 @@ bool study_pick_variants(struct study *s, const char *names, struct err *e)
     s->n_variants = n;
     s->left_out = arena_strdup(s->arena, str_text(&others));
     str_free(&others);
+    return true;
+}
+
+bool study_code(struct arena *a, const struct study *s, int c, int v, const struct param_set *more,
+                struct study_code *out, int *bad, struct err *e)
+{
+    const struct study_case *k = &s->cases[c];
+    const struct study_variant *var = &s->variant[v];
+    struct param_set params = param_join(a, &k->params, &var->params);
+    params = more ? param_join(a, &params, more) : params;
+    *out = (struct study_code){ .spec = var->spec, .n = var->n_steps,
+                                .step = ARENA_ARRAY(a, const char *, var->n_steps + 1) };
+    const char *cache = var->cache ? var->cache : s->cache;
+    *bad = -1;
+    if (!var->spec && !param_expand(a, k->spec, &params, &out->spec, e))
+        return false;
+    *bad = -2;
+    if (cache && !param_expand(a, cache, &params, &out->cache, e))
+        return false;
+    for (*bad = 0; *bad < var->n_steps; ++*bad)
+        if (var->session)
+            out->step[*bad] = var->step[*bad];
+        else if (!param_expand(a, var->step[*bad], &params, &out->step[*bad], e))
+            return false;
     return true;
 }

@@ -100,10 +100,9 @@ static const char *cell_key(const struct running *run, const struct study_code *
                r->isa ? r->isa : "");
     for (int i = 0; i < v->n_steps; i++)
         str_printf(&text, "%s\n", v->search.n ? v->step[i] : code->step[i]);
-    if (v->search.n) {                   /* the steps have their names in them */
-        study_set_json(&text, &c->params);
-        study_set_json(&text, &v->params);
-    }
+    if (v->search.n)                     /* the steps have their names in them */
+        str_printf(&text, "%s\n%s\n", param_text(r->arena, &c->params),
+                   param_text(r->arena, &v->params));
     for (int i = 0; i < v->search.n; i++)
         for (int k = 0; k < v->search.axis[i].n; k++)
             str_printf(&text, "%s=%s\n", v->search.axis[i].name, v->search.axis[i].value[k]);
@@ -160,7 +159,7 @@ static int64_t *shuffled(struct arena *a, int64_t n, uint64_t seed)
 
 static int64_t combinations_of(const struct running *run, const struct study_variant *v)
 {
-    int64_t n = study_grid_size(&v->search);
+    int64_t n = param_grid_size(&v->search);
     if (run->r->scale >= 1)
         return n;
     double keep = fmax(ceil(run->r->scale * (double)n), fmax(1, run->s->scale.search));
@@ -169,7 +168,7 @@ static int64_t combinations_of(const struct running *run, const struct study_var
 
 /* One combination: its latency in *ms, INFINITY when there is none. False: stop the study. */
 static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
-                    const struct study_set *chosen, double *ms, struct err *e)
+                    const struct param_set *chosen, double *ms, struct err *e)
 {
     struct arena *pass = arena_new();
     struct study_code code;
@@ -184,10 +183,10 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     o.min_runs = SEARCH_RUNS;            /* what takes long is no candidate */
     o.time_s = search_time_s(run->s);
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
-        || !study_program(pass, &code, &p, &bad, &why)) {
+        || !program_replay(pass, code.spec, code.step, code.n, &p, &bad, &why)) {
         if (cell->illegal++ == 0)
             cell->first_illegal = arena_printf(run->r->arena, "%s: %.300s",
-                                               study_set_text(pass, chosen), why.text);
+                                               param_text(pass, chosen), why.text);
     } else {
         go_on = measure(run, p, &o, &m, e);
         cell->tried++;
@@ -205,7 +204,7 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
 {
     const struct study_variant *var = &run->s->variant[v];
     struct arena *pass = arena_new();
-    int64_t all = study_grid_size(&var->search), keep = combinations_of(run, var), best = -1;
+    int64_t all = param_grid_size(&var->search), keep = combinations_of(run, var), best = -1;
     int64_t *order = shuffled(pass, all, run->r->seed);
     double fastest = INFINITY, start = clock_s();
     double share = run->budget_s > 0 ? (run->budget_s - run->spent_s) / run->searches_left
@@ -218,7 +217,7 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
             cell->ended = "budget";
             break;
         }
-        struct study_set chosen = study_grid_at(pass, &var->search, order[i]);
+        struct param_set chosen = param_grid_at(pass, &var->search, order[i]);
         double ms;
         ok = try_one(run, cell, c, v, &chosen, &ms, e);
         if (ok && ms < fastest) {
@@ -229,7 +228,7 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
     run->spent_s += clock_s() - start;
     run->searches_left--;
     if (best >= 0)
-        cell->chosen = study_grid_at(run->r->arena, &var->search, best);
+        cell->chosen = param_grid_at(run->r->arena, &var->search, best);
     arena_free(pass);
     return ok;
 }
@@ -290,7 +289,7 @@ static bool measure_cell(struct running *run, struct study_cell *cell,
     o.baselines = o.meters & METER_CLOCK ? run->s->baselines : 0;
     o.meters &= timed && !o.baselines ? ~(unsigned)METER_CLOCK : ~0u;
     bool ok = program_replay(pass, cell->spec, cell->step, cell->n_steps, &p, &bad, e)
-           && (!cell->cache || study_cache(cell->cache, &o, e));
+           && (!cell->cache || cache_config_parse(cell->cache, &o.cache, e));
     if (!ok) {
         cell_fails(run->r, cell, CELL_FAILED, e->text);
         ok = true;
@@ -326,7 +325,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     const struct study *s = run->s;
     const struct study_variant *var = &s->variant[v];
     struct arena *a = run->r->arena;
-    struct study_set first = study_grid_at(a, &var->search, 0);
+    struct param_set first = param_grid_at(a, &var->search, 0);
     struct err why = {0};
     int bad;
     if (!study_code(a, s, c, v, &first, code, &bad, &why)) {

@@ -302,7 +302,7 @@ static void searches(struct str *out, const struct study_report *r)
         text_table_addf(&t, "%d", cell->failed);
         ended = ended || (cell->ended && !streq(cell->ended, "all"));
         text_table_add(&t, cell->ended ? cell->ended : "-");
-        text_table_add(&t, cell->chosen.n ? study_set_text(r->arena, &cell->chosen) : "-");
+        text_table_add(&t, cell->chosen.n ? param_text(r->arena, &cell->chosen) : "-");
     }
     if (any)
         str_add(out, "\nsearch: combinations of loop parameters, all in the study file\n");
@@ -408,7 +408,7 @@ void study_text(struct str *out, const struct study_report *r)
     footer(out, r);
 }
 
-void studies_text(struct str *out, struct study *const *s, int n)
+void study_list_text(struct str *out, struct study *const *s, int n)
 {
     struct text_table t = { .align = "lrrll" };
     static const char *const head[] = { "study", "cases", "variants", "of", "title" };

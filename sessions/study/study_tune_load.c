@@ -11,19 +11,19 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
     int64_t seed;
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "seeds", l->e))
+    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
         return false;
     if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
-        err_set(l->e, ERR_RANGE, "seeds: %d of them, not 1 to %d", list->n, STUDY_MAX_SEEDS);
-        return study_at(l, list);
+        err_set(l->y.e, ERR_RANGE, "seeds: %d of them, not 1 to %d", list->n, STUDY_MAX_SEEDS);
+        return yaml_load_at(&l->y, list);
     }
     for (int i = 0; i < list->n; i++) {
-        if (!ynode_int(&l->doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->e))
+        if (!ynode_int(&l->y.doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->y.e))
             return false;
         for (int k = 0; k < i; k++)
             if (t->seed[k] == (uint64_t)seed) {
-                err_set(l->e, ERR_NAME, "seeds: %lld is there twice", (long long)seed);
-                return study_at(l, list->item[i]);
+                err_set(l->y.e, ERR_NAME, "seeds: %lld is there twice", (long long)seed);
+                return yaml_load_at(&l->y, list->item[i]);
             }
         t->seed[i] = (uint64_t)seed;
     }
@@ -34,33 +34,27 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
 static bool read_int(struct study_loader *l, const struct ynode *map, const char *key, int64_t lo,
                      int64_t hi, int *out)
 {
-    const struct ynode *node = ymap_get(map, key);
-    int64_t v;
-    if (!node)
-        return true;
-    if (!ynode_int(&l->doc, node, key, lo, hi, &v, l->e))
-        return false;
+    int64_t v = *out;
+    bool ok = yaml_load_int(&l->y, map, key, lo, hi, &v);
     *out = (int)v;
-    return true;
+    return ok;
 }
 
 static bool read_strategy(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
     const struct ynode *node = ymap_get(map, "strategy");
-    if (!study_get_text(l, map, "strategy", 40, false, &t->strategy))
+    if (!yaml_load_text(&l->y, map, "strategy", 40, false, &t->strategy))
         return false;
-    return !node || strategy_find(t->strategy, l->e) || study_at(l, node);
+    return !node || strategy_find(t->strategy, l->y.e) || yaml_load_at(&l->y, node);
 }
 
 /* Relative to the study's folder; whether it is there is found out when it is needed. */
 static bool read_weights(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
-    const char *text = NULL, *slash = strrchr(l->doc.name, '/');
-    if (!study_get_text(l, map, "weights", 1000, false, &text))
+    const char *text = NULL;
+    if (!yaml_load_text(&l->y, map, "weights", 1000, false, &text))
         return false;
-    if (text && text[0] != '/' && slash)
-        text = arena_printf(l->a, "%.*s/%s", (int)(slash - l->doc.name), l->doc.name, text);
-    t->weights = text ? text : t->weights;
+    t->weights = text ? yaml_load_path(&l->y, text) : t->weights;
     return true;
 }
 
@@ -68,12 +62,12 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
                       const char *const *keys, struct study_tune *t)
 {
     const struct ynode *loop_only = ymap_get(map, "loop_only"), *cold = ymap_get(map, "cold");
-    return ymap_check(&l->doc, map, what, NULL, 0, keys, l->e)
+    return ymap_check(&l->y.doc, map, what, NULL, 0, keys, l->y.e)
         && read_int(l, map, "budget", 1, 10000000, &t->budget)
         && read_int(l, map, "experts", 0, 64, &t->experts)
         && read_int(l, map, "levels", 1, 2, &t->levels)
-        && (!loop_only || ynode_bool(&l->doc, loop_only, "loop_only", &t->loop_only, l->e))
-        && (!cold || ynode_bool(&l->doc, cold, "cold", &t->cold, l->e))
+        && (!loop_only || ynode_bool(&l->y.doc, loop_only, "loop_only", &t->loop_only, l->y.e))
+        && (!cold || ynode_bool(&l->y.doc, cold, "cold", &t->cold, l->y.e))
         && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
 }
 

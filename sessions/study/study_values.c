@@ -1,7 +1,5 @@
 /* Numbers of a study: metrics of cells, ratios, verdicts, findings. */
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "sessions/report/report.h"
 #include "sessions/study/study_impl.h"
@@ -72,25 +70,60 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
 
 /* findings */
 
-/* What `each` speaks about: the parameters of the case, and VARIANT.METRIC. */
-static char *case_json(const struct study_report *r, int c)
+/* What `each` speaks about: the parameters of a case, and VARIANT.METRIC. */
+struct spoken { const struct study *s; const struct study_report *r; int c; };
+
+static bool unknown(const struct spoken *x, const struct param_set *params, const char *name,
+                    struct err *e)
 {
-    const struct study *s = r->study;
-    struct str params = {0};
-    study_set_json(&params, &s->cases[r->cases[c]].params);
-    json_t *o = json_loads(str_text(&params), 0, NULL);
-    for (int v = 0; v < s->n_variants; v++) {
-        json_t *of = json_object();
+    const struct study *s = x->s;
+    struct arena *pass = arena_new();
+    const char **known = ARENA_ARRAY(pass, const char *, params->n + s->n_variants * s->n_metrics);
+    int n = 0;
+    for (int i = 0; i < params->n; i++)
+        known[n++] = params->item[i].name;
+    for (int v = 0; v < s->n_variants; v++)
+        for (int m = 0; m < s->n_metrics; m++)
+            known[n++] = arena_printf(pass, "%s.%s", s->variant[v].id, s->metric[m].id);
+    const char *near = str_nearest(name, known, n);
+    err_set(e, ERR_NAME, "there is no parameter or metric \"%s\"", name);
+    if (near)
+        err_fix(e, "did you mean %s?", near);
+    else
+        err_fix(e, "names are the parameters of the cases, and VARIANT.METRIC such as %s",
+                known[n - 1]);
+    arena_free(pass);
+    return false;
+}
+
+/* Without a report every metric is 1: names and types are what counts then. */
+static bool spoken_value(void *ctx, const char *name, struct formula_value *out, struct err *e)
+{
+    const struct spoken *x = ctx;
+    const struct study *s = x->s;
+    const struct param_set *params = &s->cases[x->r ? x->r->cases[x->c] : x->c].params;
+    const char *dot = strchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) : 0;
+    if (param_get(params, name))
+        return param_names((void *)params, name, out, e);
+    for (int v = 0; dot && v < s->n_variants; v++)
         for (int m = 0; m < s->n_metrics; m++) {
-            double x = study_cell(r, c, v)->value[m];
-            json_object_set_new(of, s->metric[m].id, isnan(x) ? json_null() : json_real(x));
+            const char *id = s->variant[v].id;
+            if (strlen(id) != n || memcmp(id, name, n) != 0 || !streq(s->metric[m].id, dot + 1))
+                continue;
+            out->number = x->r ? study_cell(x->r, x->c, v)->value[m] : 1;
+            return !isnan(out->number)
+                || err_set(e, ERR_TYPE, "\"%s\" has no value: it was not measured", name);
         }
-        json_object_set_new(o, s->variant[v].id, of);
-    }
-    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(o);
-    str_free(&params);
-    return text;
+    return unknown(x, params, name, e);
+}
+
+bool study_each(const struct study *s, const struct study_report *r, int c,
+                const struct study_finding *f, bool *holds, double *number, struct err *e)
+{
+    struct spoken x = { s, r, c };
+    return f->over == OVER_ALL ? formula_truth(f->each, spoken_value, &x, holds, e)
+                               : formula_number(f->each, spoken_value, &x, number, e);
 }
 
 static double combine(enum over_cases over, double so_far, double x, int n)
@@ -109,7 +142,7 @@ static double combine(enum over_cases over, double so_far, double x, int n)
 static void add_to_group(struct study_report *r, const struct study_finding *f,
                          struct study_result *out, int c, double x, bool holds)
 {
-    const char *value = study_param_get(&r->study->cases[r->cases[c]].params, f->by);
+    const char *value = param_get(&r->study->cases[r->cases[c]].params, f->by);
     struct study_group *g = NULL;
     for (int i = 0; i < out->n_groups && !g; i++)
         if (streq(out->group[i].value, value))
@@ -126,13 +159,10 @@ static void add_to_group(struct study_report *r, const struct study_finding *f,
 static void add_case(struct study_report *r, const struct study_finding *f,
                      struct study_result *out, int c)
 {
-    char *json = case_json(r, c);
     struct err e = {0};
     bool holds = false;
     double x = 0;
-    bool ok = f->over == OVER_ALL ? report_assert(json, f->each, &holds, NULL, &e)
-                                  : report_number(json, f->each, &x, &e);
-    free(json);
+    bool ok = study_each(r->study, r, c, f, &holds, &x, &e);
     if (ok && f->over == OVER_GEOMEAN && !(x > 0))
         ok = err_set(&e, ERR_RANGE, "geomean of %g", x);
     const char *id = r->study->cases[r->cases[c]].id;

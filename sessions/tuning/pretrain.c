@@ -6,29 +6,22 @@
 #include "explorer/space/layout_space.h"
 #include "kernels/base/file.h"
 #include "sessions/file/shipped.h"
-#include "sessions/file/yaml_fields.h"
+#include "sessions/file/yaml_load.h"
 
 #define MOST_BYTES (1 << 20)
 #define MOST_WEIGHT_BYTES (64 << 20)
 #define MOST_SPEC 4096
 
-struct loader { struct arena *a; struct ydoc doc; struct err *e; };
-
-static bool at(struct loader *l, const struct ynode *node)
-{
-    return ydoc_at(&l->doc, node, l->e);
-}
-
-static bool check_workload(struct loader *l, const struct ynode *node, const char *spec)
+static bool check_workload(struct yaml_load *l, const struct ynode *node, const char *spec)
 {
     struct arena *scratch = arena_new();
     const struct layout_space *space;
     bool ok = layout_space_new(scratch, spec, NULL, 0, NULL, &space, l->e);
     arena_free(scratch);
-    return ok || (l->e->at.col > 0 ? ydoc_at_text(&l->doc, node, l->e) : at(l, node));
+    return ok || (l->e->at.col > 0 ? ydoc_at_text(&l->doc, node, l->e) : yaml_load_at(l, node));
 }
 
-static bool read_workloads(struct loader *l, const struct ynode *root, struct pretrain *p)
+static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct pretrain *p)
 {
     const struct ynode *list;
     if (!ymap_need(&l->doc, root, "workloads", &list, l->e)
@@ -37,7 +30,7 @@ static bool read_workloads(struct loader *l, const struct ynode *root, struct pr
     if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS) {
         err_set(l->e, ERR_RANGE, "workloads: %d of them, not 1 to %d", list->n,
                 PRETRAIN_MAX_WORKLOADS);
-        return at(l, list);
+        return yaml_load_at(l, list);
     }
     const char **workload = ARENA_ARRAY(l->a, const char *, list->n);
     for (int i = 0; i < list->n; i++) {
@@ -49,7 +42,7 @@ static bool read_workloads(struct loader *l, const struct ynode *root, struct pr
         for (int j = 0; j < i; j++)
             if (streq(workload[i], workload[j])) {
                 err_set(l->e, ERR_NAME, "workloads: \"%s\" is there twice", workload[i]);
-                return at(l, node);
+                return yaml_load_at(l, node);
             }
     }
     p->n = list->n;
@@ -57,28 +50,7 @@ static bool read_workloads(struct loader *l, const struct ynode *root, struct pr
     return true;
 }
 
-/* Optional keys: *out stays as it is. */
-static bool get_text(struct loader *l, const struct ynode *root, const char *key, bool lines,
-                     const char **out)
-{
-    const struct ynode *v = ymap_get(root, key);
-    const char *text;
-    if (!v)
-        return true;
-    if (!ynode_text(&l->doc, v, key, 4096, lines, &text, l->e))
-        return false;
-    *out = arena_strdup(l->a, text);
-    return true;
-}
-
-static bool get_int(struct loader *l, const struct ynode *root, const char *key, int64_t lo,
-                    int64_t hi, int64_t *out)
-{
-    const struct ynode *v = ymap_get(root, key);
-    return !v || ynode_int(&l->doc, v, key, lo, hi, out, l->e);
-}
-
-static bool get_share(struct loader *l, const struct ynode *root, const char *key, double *out)
+static bool get_share(struct yaml_load *l, const struct ynode *root, const char *key, double *out)
 {
     const struct ynode *v = ymap_get(root, key);
     if (!v)
@@ -88,10 +60,10 @@ static bool get_share(struct loader *l, const struct ynode *root, const char *ke
     if (*out > 0 && *out <= 1)
         return true;
     err_set(l->e, ERR_RANGE, "%s: %g is not above 0 and at most 1", key, *out);
-    return at(l, v);
+    return yaml_load_at(l, v);
 }
 
-static bool read_root(struct loader *l, struct pretrain *p)
+static bool read_root(struct yaml_load *l, struct pretrain *p)
 {
     static const char *const keys[] = { "pretrain", "title", "note", "seed", "passes", "budget",
                                         "measured", "entropy", "workloads", NULL };
@@ -104,13 +76,13 @@ static bool read_root(struct loader *l, struct pretrain *p)
     if (!ymap_check(&l->doc, root, "a pretrain file", NULL, 0, keys, l->e)
         || !ymap_need(&l->doc, root, "pretrain", &version, l->e)
         || !ynode_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
-        || !get_text(l, root, "title", false, &p->title)
-        || !get_text(l, root, "note", true, &p->note)
-        || !get_int(l, root, "seed", 0, INT64_MAX, &seed)
-        || !get_int(l, root, "passes", 1, 1000, &passes)
+        || !yaml_load_text(l, root, "title", 4096, false, &p->title)
+        || !yaml_load_text(l, root, "note", 4096, true, &p->note)
+        || !yaml_load_int(l, root, "seed", 0, INT64_MAX, &seed)
+        || !yaml_load_int(l, root, "passes", 1, 1000, &passes)
         || !ymap_need(&l->doc, root, "budget", &budget, l->e)
         || !ynode_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
-        || !get_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
+        || !yaml_load_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
         || !get_share(l, root, "entropy", &p->entropy) || !read_workloads(l, root, p))
         return false;
     p->seed = (uint64_t)seed;
@@ -123,7 +95,7 @@ static bool read_root(struct loader *l, struct pretrain *p)
 bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t n,
                     const struct pretrain **out, struct err *e)
 {
-    struct loader l = { .a = a, .e = e };
+    struct yaml_load l = { .a = a, .e = e };
     struct pretrain *p = ARENA_NEW(a, struct pretrain);
     p->path = arena_strdup(a, name);
     p->title = p->note = "";

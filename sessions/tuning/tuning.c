@@ -9,7 +9,7 @@
 #include "explorer/tune/tidy.h"
 #include "kernels/gen/gen.h"
 #include "profile/build/build.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "sessions/tuning/tuning_impl.h"
 
 /* --- What is asked -------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err
         most = TUNING_MOST_EXPERTS;
     if (most == 0)
         return true;
-    if (!experts_read(q->mem, &all, e))
+    if (!expert_file_all(q->mem, &all, e))
         return false;
     struct err none;
     if (!expert_schedules(q->mem, &all, q->spec, q->isa, q->threads, most, list, &n, &none))

@@ -22,7 +22,7 @@
 #include "kernels/base/vec.h"
 #include "profile/measure/batch.h"
 #include "profile/measure/program_text.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 
 #define MOST 256
 #define COMPARED 6
@@ -53,7 +53,7 @@ static void candidates(struct arena *a, const char *spec, int threads, int most,
     struct err e;
     int n = 0, bad;
     out->n = 0;
-    if (!experts_read(a, &all, &e) ||
+    if (!expert_file_all(a, &all, &e) ||
         !expert_schedules(a, &all, spec, NULL, threads, MOST, s, &n, &e))
         fail("%s", e.text);
     for (int i = 0; i < n && out->n < most; i++) {

@@ -16,7 +16,7 @@
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
 #include "sessions/report/chart.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/text_table.h"
 
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && streq(argv[i], "-c"))
             only = argv[++i];
     }
-    if (!experts_read(b.a, &b.experts, &e)) {
+    if (!expert_file_all(b.a, &b.experts, &e)) {
         fprintf(stderr, "%s\n", e.text);
         return 3;
     }

@@ -22,7 +22,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "profile/measure/measure.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 
 static struct feature_opts columns;      /* -l: those of the layout, too */
 static const char *const specs[] = { "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1",
@@ -143,7 +143,7 @@ static void draw(struct arena *a, uint64_t seed, const char *spec, int n, struct
     const struct program *p;
     struct err e;
     int n_schedules, have = 0;
-    if (!experts_read(a, &experts, &e) || !program_new(a, spec, &p, &e) ||
+    if (!expert_file_all(a, &experts, &e) || !program_new(a, spec, &p, &e) ||
         !expert_schedules(a, &experts, spec, NULL, 1, 400, schedule, &n_schedules, &e))
         fail("%s", e.text);
     for (int tries = 0; have < n && tries < 100 * n; tries++) {

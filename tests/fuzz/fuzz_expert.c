@@ -1,5 +1,5 @@
 #include <stdlib.h>
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_BYTES ((size_t)4 << 20)     /* of an expert, and ... */
@@ -36,7 +36,7 @@ int fuzz_expert(const uint8_t *data, size_t n)
     const struct expert *x = NULL;
     struct err e = {0};
     char *text = fuzz_text(data, n);
-    bool ok = expert_parse(a, "fuzz.yaml", text, n, &x, &e);
+    bool ok = expert_file_parse(a, "fuzz.yaml", text, n, &x, &e);
     FUZZ_CHECK(arena_used_bytes(a) <= MOST_BYTES + BYTES_PER_BYTE * n, "%zu bytes of text took %zu",
                n, arena_used_bytes(a));
     if (ok)

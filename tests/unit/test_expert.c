@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "tests/unit/run_program.h"
 #undef fail
 #include <cmocka.h>
@@ -63,7 +63,7 @@ static void shipped_ones_are_right(void **state)
     struct experts all;
     struct err e;
     int total = 0;
-    if (!experts_read(a, &all, &e))
+    if (!expert_file_all(a, &all, &e))
         fail_msg("%s", e.text);
     assert_true(all.n >= 8);
     for (int i = 0; i < COUNT_OF(specs); i++)
@@ -116,7 +116,7 @@ static void large_operands(void **state)
         if (per && !table[i].stream)
             samples = cache / table[i].in + 1;
         const char *spec = arena_printf(a, table[i].text, (long long)samples);
-        assert_true(experts_read(a, &all, &e));
+        assert_true(expert_file_all(a, &all, &e));
         if (!expert_schedules(a, &all, spec, NULL, 1, 1, s, &n, &e) || n < 1)
             fail_msg("%s: %s", spec, e.text);
         if (has_step(&s[0], "loop prefetch Conv Inp") != table[i].ahead ||
@@ -134,7 +134,7 @@ static void others_have_none(void **state)
     struct expert_schedule s[1];
     struct err e;
     int n;
-    assert_true(experts_read(a, &all, &e));
+    assert_true(expert_file_all(a, &all, &e));
     assert_false(expert_schedules(a, &all, "softmax m=4 n=8", NULL, 1, 1, s, &n, &e));
     assert_int_equal(e.code, ERR_NAME);
     assert_false(expert_schedules(a, &all, "c2d n=1", NULL, 1, 1, s, &n, &e));
@@ -161,7 +161,7 @@ static void nonsense_is_refused(void **state)
         struct arena *a = arena_new();
         const struct expert *x;
         struct err e = {0};
-        if (expert_parse(a, "t.yaml", wrong[i].text, strlen(wrong[i].text), &x, &e))
+        if (expert_file_parse(a, "t.yaml", wrong[i].text, strlen(wrong[i].text), &x, &e))
             fail_msg("%s is accepted", wrong[i].what);
         if (!strstr(e.text, wrong[i].says))
             fail_msg("%s: %s", wrong[i].what, e.text);
@@ -177,9 +177,9 @@ static void nul_bytes_are_refused(void **state)
     const struct expert *x;
     struct err e = {0};
     (void)state;
-    assert_false(expert_parse(a, "t.yaml", text, sizeof text - 1, &x, &e));
+    assert_false(expert_file_parse(a, "t.yaml", text, sizeof text - 1, &x, &e));
     assert_non_null(strstr(e.text, "not UTF-8 text (byte 0xff)"));
-    assert_false(expert_parse(a, "t.yaml", text, sizeof text - 3, &x, &e));
+    assert_false(expert_file_parse(a, "t.yaml", text, sizeof text - 3, &x, &e));
     assert_non_null(strstr(e.text, "control characters are not allowed"));
     arena_free(a);
 }
@@ -204,7 +204,7 @@ static void faults_name_the_expert(void **state)
         struct err e = {0};
         int n;
         const char *text = arena_printf(a, "%s%s", HEAD, at_use[i].rest);
-        if (!expert_parse(a, "t.yaml", text, strlen(text), &x, &e))
+        if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s: %s", at_use[i].rest, e.text);
         struct experts all = { 1, &x };
         assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", NULL, 1, 1, s, &n, &e));

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sessions/expert/expert.h"
+#include "explorer/expert/expert.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

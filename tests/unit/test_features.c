@@ -13,7 +13,7 @@
 #include "explorer/model/features.h"
 #include "kernels/base/rng.h"
 #include "kernels/program/program.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/random_ops.h"
 #include "tests/unit/random_steps.h"
@@ -485,7 +485,7 @@ static void experts_of_all_classes(void **state)
     struct experts all;
     struct err e;
     int exact = 0;
-    assert_true(experts_read(a, &all, &e));
+    assert_true(expert_file_all(a, &all, &e));
     for (int i = 0; i < COUNT_OF(spec); i++) {
         struct expert_schedule s[3];
         int n;

@@ -11,7 +11,7 @@
 #include "explorer/space/layout_space.h"
 #include "explorer/space/loop_space.h"
 #include "kernels/base/vec.h"
-#include "sessions/expert/expert.h"
+#include "sessions/file/expert_file.h"
 #include "tests/unit/run_program.h"
 #include "tests/unit/targets.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -237,7 +237,7 @@ static void experts(void **state)
     struct arena *a = arena_new();
     struct experts all;
     struct err e;
-    assert_true(experts_read(a, &all, &e));
+    assert_true(expert_file_all(a, &all, &e));
     int found = 0, layouts_found = 0, total = 0;
     double most = 0;
     for (int i = 0; i < 2 * COUNT_OF(specs); i++) {

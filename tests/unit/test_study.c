@@ -163,8 +163,8 @@ static void test_refused(void **state)
 static void test_expand(void **state)
 {
     (void)state;
-    static const struct study_param item[] = { { "T", "16" }, { "word", "abc" }, { "x", "2.5" } };
-    static const struct study_set set = { COUNT_OF(item), item };
+    static const struct param_value item[] = { { "T", "16" }, { "word", "abc" }, { "x", "2.5" } };
+    static const struct param_set set = { COUNT_OF(item), item };
     static const struct { const char *text, *want; } table[] = {
         { "plain", "plain" }, { "", "" }, { "{T}", "16" }, { "a{T}b{word}c", "a16babcc" },
         { "{T/4}", "4" }, { "{ceil(1000/T)}", "63" }, { "{floor(T/5)*2}", "6" }, { "{x}", "2.5" },
@@ -176,7 +176,7 @@ static void test_expand(void **state)
     for (int i = 0; i < COUNT_OF(table); i++) {
         const char *got = NULL;
         struct err e = {0};
-        bool ok = study_expand(a, table[i].text, &set, &got, &e);
+        bool ok = param_expand(a, table[i].text, &set, &got, &e);
         if (ok != (table[i].want != NULL) || (ok && !streq(got, table[i].want)))
             fail_msg("%s -> %s, not %s", table[i].text, ok ? got : e.text,
                      table[i].want ? table[i].want : "an error");
@@ -190,15 +190,15 @@ static void test_grid(void **state)
 {
     (void)state;
     static const char *const two[] = { "1", "2" }, *const three[] = { "a", "b", "c" };
-    static const struct study_axis axis[] = { { "x", 2, two }, { "y", 3, three } };
-    static const struct study_grid grid = { 2, axis }, none = {0};
+    static const struct param_axis axis[] = { { "x", 2, two }, { "y", 3, three } };
+    static const struct param_grid grid = { 2, axis }, none = {0};
     struct arena *a = arena_new();
-    assert_int_equal(study_grid_size(&grid), 6);
-    assert_int_equal(study_grid_size(&none), 1);
-    assert_int_equal(study_grid_at(a, &none, 0).n, 0);
-    struct study_set s = study_grid_at(a, &grid, 0), t = study_grid_at(a, &grid, 4);
-    assert_string_equal(study_set_text(a, &s), "x=1, y=a");
-    assert_string_equal(study_set_text(a, &t), "x=2, y=b");
+    assert_int_equal(param_grid_size(&grid), 6);
+    assert_int_equal(param_grid_size(&none), 1);
+    assert_int_equal(param_grid_at(a, &none, 0).n, 0);
+    struct param_set s = param_grid_at(a, &grid, 0), t = param_grid_at(a, &grid, 4);
+    assert_string_equal(param_text(a, &s), "x=1, y=a");
+    assert_string_equal(param_text(a, &t), "x=2, y=b");
     arena_free(a);
 }
 
@@ -350,13 +350,13 @@ static void check_json_golden(const char *report)
 static void test_names(void **state)
 {
     struct arena *a = arena_new();
-    struct study_param outer = { "x", "1" }, inner = { "x", "2" };
-    struct study_set first = { 1, &outer }, more = { 1, &inner };
-    struct study_set both = study_join(a, &first, &more);
+    struct param_value outer = { "x", "1" }, inner = { "x", "2" };
+    struct param_set first = { 1, &outer }, more = { 1, &inner };
+    struct param_set both = param_join(a, &first, &more);
     const char *text;
     struct err e = {0};
     (void)state;
-    assert_true(study_expand(a, "{x} {x + 0}", &both, &text, &e));
+    assert_true(param_expand(a, "{x} {x + 0}", &both, &text, &e));
     assert_string_equal(text, "2 2");
     arena_free(a);
 }
@@ -371,7 +371,7 @@ static void test_reuse(void **state)
                              " \"search\": {\"best\": {\"a\": 1234567}}}]}", 0, NULL);
     assert_false(study_reuse(none, a, &cell));
     assert_true(study_reuse(one, a, &cell));
-    assert_string_equal(study_param_get(&cell.chosen, "a"), "1234567");
+    assert_string_equal(param_get(&cell.chosen, "a"), "1234567");
     json_decref(none);
     json_decref(one);
     arena_free(a);
@@ -390,7 +390,7 @@ static void test_report(void **state)
     const struct study_cell *best = study_cell(r, 1, 2);
     assert_int_equal(best->illegal, 3);
     assert_int_equal(best->failed, 1);                   /* a factor of 3 computes wrong values */
-    assert_string_equal(study_param_get(&best->chosen, "a"), "4");
+    assert_string_equal(param_get(&best->chosen, "a"), "4");
     assert_string_equal(best->step[1], "loop split C M 4");
     assert_true(study_ratio(r, 1, 2, 0) == 1.0 / 16);
     assert_int_equal(study_cell_verdict(r, 0, 0, 0), AGREE_BASE);
@@ -411,7 +411,7 @@ static void test_report(void **state)
     r = run_script(s, &again, 1, str_text(&json));
     assert_int_equal(again.calls, 0);
     assert_true(study_ratio(r, 1, 2, 0) == 1.0 / 16);
-    assert_string_equal(study_param_get(&study_cell(r, 1, 2)->chosen, "a"), "4");
+    assert_string_equal(param_get(&study_cell(r, 1, 2)->chosen, "a"), "4");
     assert_int_equal(study_cell(r, 1, 2)->state, CELL_REUSED);
     study_report_free(r);
     str_free(&out);
@@ -729,7 +729,7 @@ static void test_shipped(void **state)
     struct err e = {0};
     int n = 0;
     setenv("TILESCOPE_HOME", ".", 1);
-    if (!studies_list(s, COUNT_OF(s), &n, &e))
+    if (!study_list(s, COUNT_OF(s), &n, &e))
         fail_msg("%s:%d: %s", e.at.file, e.at.line, e.text);
     assert_true(n > 0);
     for (int i = 0; i < n; i++) {
@@ -778,7 +778,7 @@ static void test_schema(void **state)
     char *text = good_demo();
     struct study *s = must_parse(text);
     str_clear(&json);
-    studies_json(&json, &s, 1);
+    study_list_json(&json, &s, 1);
     root = json_loads(str_text(&json), 0, NULL);
     check_keys(root, str_text(&schema));
     json_decref(root);

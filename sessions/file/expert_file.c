@@ -1,17 +1,17 @@
 /* YAML -> experts. */
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "sessions/file/expert_file.h"
+
 #include <string.h>
 #include "kernels/base/file.h"
-#include "sessions/expert/expert.h"
 #include "sessions/file/shipped.h"
-#include "sessions/study/study_loader.h"
+#include "sessions/file/yaml_load.h"
 
-static bool read_families(struct study_loader *l, const struct ynode *root, struct expert *x)
+#define MOST_BYTES (1u << 20)
+
+static bool read_families(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
     const struct ynode *list;
-    if (!study_need_list(l, root, "for", &list))
+    if (!yaml_load_list(l, root, "for", &list))
         return false;
     const char **family = ARENA_ARRAY(l->a, const char *, list->n);
     for (int i = 0; i < list->n; i++) {
@@ -20,7 +20,7 @@ static bool read_families(struct study_loader *l, const struct ynode *root, stru
             return false;
         if (!ops_find(text)) {
             err_set(l->e, ERR_NAME, "there is no operator \"%s\"", text);
-            return study_at(l, list->item[i]);
+            return yaml_load_at(l, list->item[i]);
         }
         family[i] = arena_strdup(l->a, text);
     }
@@ -30,14 +30,14 @@ static bool read_families(struct study_loader *l, const struct ynode *root, stru
 }
 
 /* A list of single pairs, because their order matters. */
-static bool read_lets(struct study_loader *l, const struct ynode *root, struct expert *x)
+static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
     const struct ynode *list = ymap_get(root, "let");
     if (!list)
         return true;
     if (!ynode_is(&l->doc, list, YNODE_SEQ, "let", l->e))
         return false;
-    struct study_param *let = ARENA_ARRAY(l->a, struct study_param, list->n + 1);
+    struct param_value *let = ARENA_ARRAY(l->a, struct param_value, list->n + 1);
     for (int i = 0; i < list->n; i++) {
         const struct ynode *pair = list->item[i];
         const char *text;
@@ -45,12 +45,12 @@ static bool read_lets(struct study_loader *l, const struct ynode *root, struct e
             return false;
         if (pair->n != 1) {
             err_set(l->e, ERR_SYNTAX, "let: one {name: expression} an item");
-            return study_at(l, pair);
+            return yaml_load_at(l, pair);
         }
-        if (!study_check_id(l, pair->item[0]->text, pair->item[0])
+        if (!yaml_load_id(l, pair->item[0]->text, pair->item[0])
             || !ynode_text(&l->doc, pair->item[1], pair->item[0]->text, 1000, false, &text, l->e))
             return false;
-        let[i] = (struct study_param){ arena_strdup(l->a, pair->item[0]->text),
+        let[i] = (struct param_value){ arena_strdup(l->a, pair->item[0]->text),
                                        arena_strdup(l->a, text) };
     }
     x->n_lets = list->n;
@@ -58,7 +58,7 @@ static bool read_lets(struct study_loader *l, const struct ynode *root, struct e
     return true;
 }
 
-static bool read_step(struct study_loader *l, const struct ynode *node, struct expert_step *out)
+static bool read_step(struct yaml_load *l, const struct ynode *node, struct expert_step *out)
 {
     static const char *const keys[] = { "if", "for", "step", NULL };
     const struct ynode *step = node;
@@ -67,13 +67,13 @@ static bool read_step(struct study_loader *l, const struct ynode *node, struct e
     if (node->kind == YNODE_MAP
         && (!ymap_check(&l->doc, node, "a step", NULL, 0, keys, l->e)
             || !ymap_need(&l->doc, node, "step", &step, l->e)
-            || !study_get_text(l, node, "if", 1000, false, &out->condition)
-            || !study_get_text(l, node, "for", 40, false, &each)))
+            || !yaml_load_text(l, node, "if", 1000, false, &out->condition)
+            || !yaml_load_text(l, node, "for", 40, false, &each)))
         return false;
     if (each && !streq(each, "epilogue")) {
         err_set(l->e, ERR_NAME, "for: \"%s\" is nothing to go through", each);
         err_fix(l->e, "for: epilogue");
-        return study_at(l, ymap_get(node, "for"));
+        return yaml_load_at(l, ymap_get(node, "for"));
     }
     if (!ynode_text(&l->doc, step, "step", 4096, false, &text, l->e))
         return false;
@@ -82,10 +82,10 @@ static bool read_step(struct study_loader *l, const struct ynode *node, struct e
     return true;
 }
 
-static bool read_steps(struct study_loader *l, const struct ynode *root, struct expert *x)
+static bool read_steps(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
     const struct ynode *list;
-    if (!study_need_list(l, root, "steps", &list))
+    if (!yaml_load_list(l, root, "steps", &list))
         return false;
     struct expert_step *step = ARENA_ARRAY(l->a, struct expert_step, list->n);
     for (int i = 0; i < list->n; i++)
@@ -96,7 +96,7 @@ static bool read_steps(struct study_loader *l, const struct ynode *root, struct 
     return true;
 }
 
-static bool read_root(struct study_loader *l, struct expert *x)
+static bool read_root(struct yaml_load *l, struct expert *x)
 {
     static const char *const keys[] = { "expert", "title", "note", "for", "when", "choose", "let",
                                         "only", "prefer", "steps", NULL };
@@ -109,12 +109,12 @@ static bool read_root(struct study_loader *l, struct expert *x)
     return ymap_check(&l->doc, root, "an expert", NULL, 0, keys, l->e)
         && ymap_need(&l->doc, root, "expert", &version, l->e)
         && ynode_int(&l->doc, version, "expert", 1, 1, &v, l->e)
-        && study_get_text(l, root, "title", 200, false, &x->title)
-        && study_get_text(l, root, "note", 4096, true, &x->note)
-        && study_get_text(l, root, "when", 1000, false, &x->when)
-        && study_get_text(l, root, "only", 1000, false, &x->only)
-        && study_get_text(l, root, "prefer", 1000, false, &x->prefer)
-        && read_families(l, root, x) && study_read_grid(l, root, "choose", &x->choose)
+        && yaml_load_text(l, root, "title", 200, false, &x->title)
+        && yaml_load_text(l, root, "note", 4096, true, &x->note)
+        && yaml_load_text(l, root, "when", 1000, false, &x->when)
+        && yaml_load_text(l, root, "only", 1000, false, &x->only)
+        && yaml_load_text(l, root, "prefer", 1000, false, &x->prefer)
+        && read_families(l, root, x) && yaml_load_grid(l, root, "choose", &x->choose)
         && read_lets(l, root, x) && read_steps(l, root, x);
 }
 
@@ -126,10 +126,10 @@ static const char *id_of(struct arena *a, const char *name)
     return arena_printf(a, "%.*s", (int)(str_ends(base, ".yaml") ? n - end : n), base);
 }
 
-bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
+bool expert_file_parse(struct arena *a, const char *name, const char *text, size_t n,
                   const struct expert **out, struct err *e)
 {
-    struct study_loader l = { .a = a, .e = e };
+    struct yaml_load l = { .a = a, .e = e };
     struct expert *x = ARENA_NEW(a, struct expert);
     *x = (struct expert){ .id = id_of(a, name), .path = arena_strdup(a, name), .title = "" };
     if (!yaml_read(a, x->path, arena_bytes(a, text, n), n, &l.doc, e) || !read_root(&l, x))
@@ -138,35 +138,23 @@ bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
     return true;
 }
 
-static int by_path(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
-bool experts_read(struct arena *a, struct experts *out, struct err *e)
+bool expert_file_all(struct arena *a, struct experts *out, struct err *e)
 {
     char dir[1024];
-    VEC(const char *) path = {0};
+    int n;
     *out = (struct experts){0};
     if (!shipped_dir("experts", dir, sizeof dir))
         return err_set(e, ERR_ENV, "the folder of the experts is missing from the installation");
-    DIR *d = opendir(dir);
-    for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
-        if (str_ends(f->d_name, ".yaml"))
-            vec_push(&path, arena_printf(a, "%s/%s", dir, f->d_name));
-    if (d)
-        closedir(d);
-    if (path.len > 0)
-        qsort(path.data, (size_t)path.len, sizeof *path.data, by_path);
-    const struct expert **item = ARENA_ARRAY(a, const struct expert *, path.len + 1);
+    const char **name = dir_list(a, dir, ".yaml", &n);
+    const struct expert **item = ARENA_ARRAY(a, const struct expert *, n + 1);
     bool ok = true;
-    for (int i = 0; i < path.len && ok; i++) {
+    for (int i = 0; i < n && ok; i++) {
+        const char *path = arena_printf(a, "%s/%s.yaml", dir, name[i]);
         struct str text = {0};
-        ok = file_read_regular(path.data[i], STUDY_MAX_BYTES, &text, e)
-          && expert_parse(a, path.data[i], str_text(&text), text.len, &item[i], e);
+        ok = file_read_regular(path, MOST_BYTES, &text, e)
+          && expert_file_parse(a, path, str_text(&text), text.len, &item[i], e);
         str_free(&text);
     }
-    *out = (struct experts){ ok ? path.len : 0, item };
-    vec_free(&path);
+    *out = (struct experts){ ok ? n : 0, item };
     return ok;
 }

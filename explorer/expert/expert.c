@@ -1,5 +1,5 @@
 /* From an expert and an operator to step lines. */
-#include "sessions/expert/expert.h"
+#include "explorer/expert/expert.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,19 +7,18 @@
 #include <string.h>
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
-#include "sessions/report/report.h"
-#include "sessions/study/study_impl.h"
+#include "profile/host/machine.h"
 
 #define MOST_TRIED 400                    /* combinations that are stepped through for one answer */
 
-typedef VEC(struct study_param) param_list;
+typedef VEC(struct param_value) param_list;
 
 static void put(struct arena *a, param_list *p, const char *name, int64_t value)
 {
     for (int i = 0; i < p->len; i++)
         if (streq(p->data[i].name, name))
             return;
-    struct study_param x = { name, arena_printf(a, "%lld", (long long)value) };
+    struct param_value x = { name, arena_printf(a, "%lld", (long long)value) };
     vec_push(p, x);
 }
 
@@ -97,11 +96,11 @@ static void put_data(struct arena *a, param_list *p, const struct graph *g)
     put(a, p, "last_cache", last);
     put(a, p, "operand_bytes", operand);
     put(a, p, "stream", 2 * r >= last || (4 * r >= last && r + operand >= last));
-    struct study_param name = { "result", result->name };
+    struct param_value name = { "result", result->name };
     vec_push(p, name);
 }
 
-static struct study_set facts_of(struct arena *a, const struct graph *g, const char *isa,
+static struct param_set facts_of(struct arena *a, const struct graph *g, const char *isa,
                                  int threads)
 {
     param_list p = {0};
@@ -110,7 +109,7 @@ static struct study_set facts_of(struct arena *a, const struct graph *g, const c
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
     put_machine(a, &p, isa, threads);
     put_data(a, &p, g);
-    struct study_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
+    struct param_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
     return s;
 }
@@ -127,46 +126,37 @@ static bool in_expert(const struct expert *x, const char *what, struct err *e)
 
 /* Absent: true. */
 static bool truth(const struct expert *x, const char *what, const char *expr,
-                  const struct study_set *known, bool *holds, struct err *e)
+                  const struct param_set *known, bool *holds, struct err *e)
 {
-    struct str json = {0};
     *holds = true;
-    if (!expr)
-        return true;
-    study_set_json(&json, known);
-    bool ok = report_assert(str_text(&json), expr, holds, NULL, e);
-    str_free(&json);
-    return ok || in_expert(x, what, e);
+    return !expr || formula_truth(expr, param_names, (void *)known, holds, e)
+        || in_expert(x, what, e);
 }
 
 static bool number(const struct expert *x, const char *what, const char *expr,
-                   const struct study_set *known, double *value, struct err *e)
+                   const struct param_set *known, double *value, struct err *e)
 {
-    struct str json = {0};
-    study_set_json(&json, known);
-    bool ok = report_number(str_text(&json), expr, value, e);
-    str_free(&json);
-    return ok || in_expert(x, what, e);
+    return formula_number(expr, param_names, (void *)known, value, e) || in_expert(x, what, e);
 }
 
 /* known, and what `let` makes of it. */
-static bool with_lets(struct arena *a, const struct expert *x, struct study_set *known,
+static bool with_lets(struct arena *a, const struct expert *x, struct param_set *known,
                       struct err *e)
 {
     for (int i = 0; i < x->n_lets; i++) {
         double value;
         if (!number(x, x->let[i].name, x->let[i].value, known, &value, e))
             return false;
-        struct study_param one = { x->let[i].name, arena_printf(a, "%.17g", value) };
-        struct study_set more = { 1, &one };
-        *known = study_join(a, known, &more);
+        struct param_value one = { x->let[i].name, arena_printf(a, "%.17g", value) };
+        struct param_set more = { 1, &one };
+        *known = param_join(a, known, &more);
     }
     return true;
 }
 
 /* --- Schedules ------------------------------------------------------------------------------- */
 
-struct candidate { const struct expert *x; struct study_set chosen, known; double score; int at; };
+struct candidate { const struct expert *x; struct param_set chosen, known; double score; int at; };
 typedef VEC(struct candidate) candidate_list;
 
 static int by_score(const void *p, const void *q)
@@ -193,16 +183,16 @@ bool experts_for(const struct experts *all, const char *family)
     return false;
 }
 
-static bool add_candidates(struct arena *a, const struct expert *x, const struct study_set *facts,
+static bool add_candidates(struct arena *a, const struct expert *x, const struct param_set *facts,
                            candidate_list *out, struct err *e)
 {
     bool holds;
     if (!truth(x, "when", x->when, facts, &holds, e))
         return false;
-    int64_t size = holds ? study_grid_size(&x->choose) : 0;
+    int64_t size = holds ? param_grid_size(&x->choose) : 0;
     for (int64_t i = 0; i < size; i++) {
-        struct candidate c = { .x = x, .chosen = study_grid_at(a, &x->choose, i), .at = out->len };
-        c.known = study_join(a, facts, &c.chosen);
+        struct candidate c = { .x = x, .chosen = param_grid_at(a, &x->choose, i), .at = out->len };
+        c.known = param_join(a, facts, &c.chosen);
         if (!with_lets(a, x, &c.known, e) || !truth(x, "only", x->only, &c.known, &holds, e))
             return false;
         if (!holds)
@@ -218,7 +208,7 @@ static bool add_line(struct arena *a, const struct candidate *c, const char *tex
                      const struct program **p, struct expert_schedule *out, struct err *e)
 {
     const char *line;
-    if (!study_expand(a, text, &c->known, &line, e))
+    if (!param_expand(a, text, &c->known, &line, e))
         return in_expert(c->x, text, e);
     if (!program_apply_line(*p, line, p, e))
         return false;
@@ -233,9 +223,9 @@ static bool add_epilogue(struct arena *a, const struct candidate *c, const char 
     const struct graph *g = (*p)->base;
     for (int i = g->main_node + 1; i < g->n_nodes; i++) {
         struct candidate with = *c;
-        struct study_param one = { "epilogue", g->tensor[g->node[i].out].name };
-        struct study_set more = { 1, &one };
-        with.known = study_join(a, &c->known, &more);
+        struct param_value one = { "epilogue", g->tensor[g->node[i].out].name };
+        struct param_set more = { 1, &one };
+        with.known = param_join(a, &c->known, &more);
         if (!add_line(a, &with, text, p, out, e))
             return false;
     }
@@ -295,7 +285,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     struct err why = {0};
     bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
-    struct study_set facts = ok ? facts_of(a, bare->base, isa, threads) : (struct study_set){0};
+    struct param_set facts = ok ? facts_of(a, bare->base, isa, threads) : (struct param_set){0};
     for (int i = 0; i < all->n && ok; i++)
         if (is_for(all->item[i], bare->base->op)) {
             for_family = true;
@@ -323,7 +313,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
 
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s)
 {
-    return study_set_text(a, &s->chosen);
+    return param_text(a, &s->chosen);
 }
 
 struct counted { const struct progress *pr; int i, n; };

@@ -1,5 +1,5 @@
 /* Expert schedules: what a person who knows the machine would write, parametric in the shape.  They
- * are data (sessions/experts/NAME.yaml):
+ * are data (sessions/experts/NAME.yaml, read by sessions/file/expert_file.h):
  *
  *     expert: 1
  *     title: ...
@@ -20,28 +20,23 @@
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
  * target, threads, last_cache (bytes of it), operand_bytes (of that operand, with the padding),
- * `result` (the last tensor) and `stream` (it had better not go through the caches).
+ * `result` (the last tensor) and `stream` (1: it had better not go through the caches).
  * `for: epilogue` is one line for each element-wise node behind the main one. */
-#ifndef TS_SESSIONS_EXPERT_H
-#define TS_SESSIONS_EXPERT_H
-#include "sessions/study/study.h"
+#ifndef TS_EXPLORER_EXPERT_H
+#define TS_EXPLORER_EXPERT_H
+#include "explorer/expert/param.h"
+#include "profile/measure/measure.h"
 
 struct expert {
     const char *id, *path, *title, *note;
     int n_families; const char *const *family;
     const char *when, *only, *prefer;                    /* NULL: always, all, in file order */
-    struct study_grid choose;
-    int n_lets; const struct study_param *let;           /* name, expression */
+    struct param_grid choose;
+    int n_lets; const struct param_value *let;           /* name, expression */
     int n_steps; const struct expert_step *step;
 };
 struct expert_step { const char *text, *condition; bool per_epilogue; };
 struct experts { int n; const struct expert *const *item; };
-
-/* One file; strict as sessions are.  ERR_... with file, line, column and a caret. */
-bool expert_parse(struct arena *a, const char *name, const char *text, size_t n,
-                  const struct expert **out, struct err *e);
-/* All shipped ones, by file name, in arena a. */
-bool experts_read(struct arena *a, struct experts *out, struct err *e);
 
 /* Is any of them for this family?  Its `when` may still leave out the sizes at hand. */
 bool experts_for(const struct experts *all, const char *family);
@@ -49,7 +44,7 @@ bool experts_for(const struct experts *all, const char *family);
 /* A schedule of an operator: step lines that apply to it, one after the other. */
 struct expert_schedule {
     const struct expert *expert;
-    struct study_set chosen;                             /* "nv=2, wt=14" */
+    struct param_set chosen;                             /* "nv=2, wt=14" */
     double score;
     int n; const char *const *step;
 };
