@@ -4,7 +4,6 @@
 #include "app/cli/cli.h"
 #include "kernels/base/file.h"
 #include "kernels/onnx/onnx.h"
-#include "sessions/file/onnx_session.h"
 
 static bool list_nodes(const char *path, struct str *out, int *missing, struct err *e)
 {
@@ -50,7 +49,7 @@ int cmd_import(const struct cli *c)
         return cli_usage(c, "which model? one .onnx file");
     if (cli_onnx_shown(c, &code))
         return code;
-    if (!onnx_session(c->args->word.data[0], &s, &e))
+    if (!session_from_onnx(c->args->word.data[0], &s, &e))
         return cli_fail(c, &e);
     struct str out = {0};
     session_yaml_in(s, to && !streq(to, "-") ? to : NULL, &out);

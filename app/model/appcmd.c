@@ -7,7 +7,6 @@
 #include "app/views/view.h"
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
-#include "sessions/file/onnx_session.h"
 
 static const struct app_info infos[] = {
 #define APP_COMMAND(id, name, syntax, help) {name, syntax, help},
@@ -338,7 +337,7 @@ static bool open_file(struct model *m, const char *path)
     }
     if (!is_file(m, path))
         return false;
-    if (!(str_ends(path, ".onnx") ? onnx_session : session_load)(path, &s, &e)) {
+    if (!(str_ends(path, ".onnx") ? session_from_onnx : session_load)(path, &s, &e)) {
         model_error(m, &e);
         return false;
     }

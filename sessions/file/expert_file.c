@@ -127,7 +127,7 @@ static const char *id_of(struct arena *a, const char *name)
 }
 
 bool expert_file_parse(struct arena *a, const char *name, const char *text, size_t n,
-                  const struct expert **out, struct err *e)
+                       const struct expert **out, struct err *e)
 {
     struct yaml_load l = { .a = a, .e = e };
     struct expert *x = ARENA_NEW(a, struct expert);

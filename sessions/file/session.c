@@ -6,7 +6,6 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "profile/host/machine.h"
-#include "sessions/file/onnx_session.h"
 
 bool session_new(const char *spec, struct session **out, struct err *e)
 {
@@ -153,7 +152,7 @@ bool session_open(const char *arg, struct session **out, struct err *e)
     if (ops_find(first) || graph_is_composition(arg))
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx"))
-        return onnx_session(arg, out, e);
+        return session_from_onnx(arg, out, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);

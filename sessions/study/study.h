@@ -220,7 +220,7 @@ double study_ratio(const struct study_report *r, int chosen_case, int variant, i
 double study_paper(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
 enum agreement study_cell_verdict(const struct study_report *r, int chosen_case, int variant,
-                                int metric);
+                                  int metric);
 
 /* reports */
 void study_text(struct str *out, const struct study_report *r);

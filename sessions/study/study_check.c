@@ -50,7 +50,8 @@ static bool same_operator(struct study_loader *l, struct arena *pass, int c, int
         || streq(mine->base->spec, of_case->base->spec))
         return true;
     err_set(l->y.e, ERR_NAME, "session: its operator is not that of case %s", l->s->cases[c].id);
-    err_fix(l->y.e, "the session has %.150s, the case %.150s", mine->base->spec, of_case->base->spec);
+    err_fix(l->y.e, "the session has %.150s, the case %.150s", mine->base->spec,
+            of_case->base->spec);
     return yaml_load_at(&l->y, ymap_get(l->variant_at.data[v], "session"));
 }
 
@@ -74,7 +75,8 @@ static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v,
         return at_code(l, c, v, bad, &code, false);
     if (!check_cache(l, c, v, &code))
         return false;
-    return program_replay(pass, code.spec, code.step, code.n, &p, &bad, l->y.e) || at_code(l, c, v, bad, &code, true);
+    return program_replay(pass, code.spec, code.step, code.n, &p, &bad, l->y.e)
+        || at_code(l, c, v, bad, &code, true);
 }
 
 /* A search may meet what is not legal, but not only that. */

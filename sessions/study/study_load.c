@@ -46,7 +46,8 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
 static bool new_case(struct study_loader *l, const struct ynode *map, struct study_case c)
 {
     c.title = NULL;
-    if (!get_filled(l, map, "id", &c.params, &c.id) || !yaml_load_id(&l->y, c.id, ymap_get(map, "id"))
+    if (!get_filled(l, map, "id", &c.params, &c.id)
+        || !yaml_load_id(&l->y, c.id, ymap_get(map, "id"))
         || !get_filled(l, map, "title", &c.params, &c.title))
         return false;
     c.title = c.title ? c.title : c.id;
@@ -161,7 +162,8 @@ static bool take_session(struct study_loader *l, const struct ynode *node, struc
 static bool new_variant(struct study_loader *l, const struct ynode *map, struct study_variant v)
 {
     v.title = NULL;
-    if (!get_filled(l, map, "id", &v.params, &v.id) || !yaml_load_id(&l->y, v.id, ymap_get(map, "id"))
+    if (!get_filled(l, map, "id", &v.params, &v.id)
+        || !yaml_load_id(&l->y, v.id, ymap_get(map, "id"))
         || !get_filled(l, map, "title", &v.params, &v.title)
         || !get_filled(l, map, "session", &v.params, &v.session)
         || (v.session && !take_session(l, ymap_get(map, "session"), &v)))
@@ -187,7 +189,8 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
     struct study_variant v = { .tune = l->s->tune };
     v.tune.on = false;
     if (!ymap_check(&l->y.doc, map, "a variant", NULL, 0, keys, l->y.e)
-        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e) || !yaml_load_grid(&l->y, map, "for", &grid)
+        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e)
+        || !yaml_load_grid(&l->y, map, "for", &grid)
         || !yaml_load_grid(&l->y, map, "search", &v.search)
         || !read_steps(l, ymap_get(map, "steps"), &v)
         || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->y.doc.root, "steps"), &v))

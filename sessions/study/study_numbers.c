@@ -290,7 +290,7 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
     const char *text = NULL;
     if (!map)
         return true;
-    meters = ynode_is(&l->y.doc, map, YNODE_MAP, "measure", l->y.e) ? ymap_get(map, "meters") : NULL;
+    meters = ymap_get(map, "meters");
     if (!ymap_check(&l->y.doc, map, "measure", fields, COUNT_OF(fields), more, l->y.e)
         || !fields_read(&l->y.doc, map, fields, COUNT_OF(fields), s, l->y.e) || !amounts_fit(l, map)
         || !yaml_load_text(&l->y, map, "cache", 200, false, &s->cache)

@@ -1,5 +1,5 @@
 /* ONNX files as sessions. */
-#include "sessions/file/onnx_session.h"
+#include "sessions/file/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void describe(struct session *s, const char *path, const struct onnx_mode
     str_add(&s->note, str_text(&g->notes));
 }
 
-bool onnx_session(const char *path, struct session **out, struct err *e)
+bool session_from_onnx(const char *path, struct session **out, struct err *e)
 {
     struct onnx_model *m;
     struct onnx_graph g;
