@@ -156,12 +156,12 @@ static bool with_lets(struct arena *a, const struct expert *x, struct param_set 
 
 /* --- Schedules ------------------------------------------------------------------------------- */
 
-struct candidate { const struct expert *x; struct param_set chosen, known; double score; int at; };
-typedef VEC(struct candidate) candidate_list;
+struct tiling { const struct expert *x; struct param_set chosen, known; double score; int at; };
+typedef VEC(struct tiling) tiling_list;
 
 static int by_score(const void *p, const void *q)
 {
-    const struct candidate *x = p, *y = q;
+    const struct tiling *x = p, *y = q;
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
     return x->at - y->at;
@@ -183,15 +183,15 @@ bool experts_for(const struct experts *all, const char *family)
     return false;
 }
 
-static bool add_candidates(struct arena *a, const struct expert *x, const struct param_set *facts,
-                           candidate_list *out, struct err *e)
+static bool add_tilings(struct arena *a, const struct expert *x, const struct param_set *facts,
+                        tiling_list *out, struct err *e)
 {
     bool holds;
     if (!truth(x, "when", x->when, facts, &holds, e))
         return false;
     int64_t size = holds ? param_grid_size(&x->choose) : 0;
     for (int64_t i = 0; i < size; i++) {
-        struct candidate c = { .x = x, .chosen = param_grid_at(a, &x->choose, i), .at = out->len };
+        struct tiling c = { .x = x, .chosen = param_grid_at(a, &x->choose, i), .at = out->len };
         c.known = param_join(a, facts, &c.chosen);
         if (!with_lets(a, x, &c.known, e) || !truth(x, "only", x->only, &c.known, &holds, e))
             return false;
@@ -204,7 +204,7 @@ static bool add_candidates(struct arena *a, const struct expert *x, const struct
     return true;
 }
 
-static bool add_line(struct arena *a, const struct candidate *c, const char *text,
+static bool add_line(struct arena *a, const struct tiling *c, const char *text,
                      const struct program **p, struct expert_schedule *out, struct err *e)
 {
     const char *line;
@@ -217,12 +217,12 @@ static bool add_line(struct arena *a, const struct candidate *c, const char *tex
 }
 
 /* The element-wise nodes behind the main one, each once. */
-static bool add_epilogue(struct arena *a, const struct candidate *c, const char *text,
+static bool add_epilogue(struct arena *a, const struct tiling *c, const char *text,
                          const struct program **p, struct expert_schedule *out, struct err *e)
 {
     const struct graph *g = (*p)->base;
     for (int i = g->main_node + 1; i < g->n_nodes; i++) {
-        struct candidate with = *c;
+        struct tiling with = *c;
         struct param_value one = { "epilogue", g->tensor[g->node[i].out].name };
         struct param_set more = { 1, &one };
         with.known = param_join(a, &c->known, &more);
@@ -233,7 +233,7 @@ static bool add_epilogue(struct arena *a, const struct candidate *c, const char 
 }
 
 /* Steps through it; false when a step is not legal, or the expert is at fault (*e). */
-static bool build(struct arena *a, const struct candidate *c, const struct program *bare,
+static bool build(struct arena *a, const struct tiling *c, const struct program *bare,
                   struct expert_schedule *out, struct err *e)
 {
     const struct program *p = bare;
@@ -281,7 +281,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
                       struct err *e)
 {
     const struct program *bare;
-    candidate_list list = {0};
+    tiling_list list = {0};
     struct err why = {0};
     bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
@@ -289,7 +289,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     for (int i = 0; i < all->n && ok; i++)
         if (is_for(all->item[i], bare->base->op)) {
             for_family = true;
-            ok = add_candidates(a, all->item[i], &facts, &list, e);
+            ok = add_tilings(a, all->item[i], &facts, &list, e);
         }
     if (list.len > 0)
         qsort(list.data, (size_t)list.len, sizeof *list.data, by_score);

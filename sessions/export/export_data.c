@@ -32,14 +32,14 @@ static bool needs_helper(const struct expr *e)
 }
 
 /* A function that is being written. */
-struct writer {
+struct export_writer {
     struct str *out;
     struct arena *arena;
     struct names *names;
     unsigned *helpers;                    /* a bit for each expr_kind whose helper is called */
 };
 
-static void print_expr(struct writer *w, const struct expr *e, int prec)
+static void print_expr(struct export_writer *w, const struct expr *e, int prec)
 {
     const struct op *op = &ops[e->kind];
     if (e->kind == EXPR_VAR) {
@@ -88,11 +88,11 @@ void export_index_helpers(struct str *out, unsigned helpers)
 
 /* the functions */
 
-static void open_function(struct writer *w, struct str *out, unsigned *helpers)
+static void open_function(struct export_writer *w, struct str *out, unsigned *helpers)
 {
     static const char *const words[] = { "logical", "stored", "at" };
     struct arena *a = arena_new();
-    *w = (struct writer){ out, a, names_new(a), helpers };
+    *w = (struct export_writer){ out, a, names_new(a), helpers };
     for (int i = 0; i < COUNT_OF(words); i++)
         names_claim(w->names, words[i]);
     for (int k = 0; k < EXPR_KIND_COUNT; k++)
@@ -100,7 +100,7 @@ static void open_function(struct writer *w, struct str *out, unsigned *helpers)
             names_claim(w->names, ops[k].helper);
 }
 
-static void open_loops(struct writer *w, const struct expr *const *var, int rank)
+static void open_loops(struct export_writer *w, const struct expr *const *var, int rank)
 {
     for (int d = 0; d < rank; d++) {
         names_claim_var(w->names, var[d]);
@@ -112,7 +112,7 @@ static void open_loops(struct writer *w, const struct expr *const *var, int rank
     str_repeat(w->out, ' ', 4 * (rank + 1));
 }
 
-static void close_function(struct writer *w)
+static void close_function(struct export_writer *w)
 {
     names_free(w->names);
     arena_free(w->arena);
@@ -155,7 +155,7 @@ void export_values(struct str *out, const char *name, const float *data, int64_t
 
 void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
-    struct writer w;
+    struct export_writer w;
     open_function(&w, out, helpers);
     str_printf(out, "static void pack_%s(const double *logical, float *stored)\n{\n"
                     "    long at = 0;\n", l->tensor->name);
@@ -173,7 +173,7 @@ void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsig
 
 void export_place(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
-    struct writer w;
+    struct export_writer w;
     open_function(&w, out, helpers);
     str_printf(out, "static void place_%s(const double *logical, float *stored)\n{\n"
                     "    long at = 0;\n", l->tensor->name);
@@ -186,7 +186,7 @@ void export_place(struct str *out, struct exprs *p, const struct layout *l, unsi
 
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers)
 {
-    struct writer w;
+    struct export_writer w;
     open_function(&w, out, helpers);
     str_printf(out, "static void unpack_%s(const float *stored, double *logical)\n{\n"
                     "    long at = 0;\n", l->tensor->name);

@@ -88,9 +88,9 @@ void machine_file_print(struct str *out, const struct machine_model *m)
 /* --- Reading ---------------------------------------------------------------------------------- */
 
 /* The first thing that is wrong makes everything after it do nothing. */
-struct reader { struct err *e; bool bad; };
+struct machine_reader { struct err *e; bool bad; };
 
-static void refuse(struct reader *r, const char *key, const char *want)
+static void refuse(struct machine_reader *r, const char *key, const char *want)
 {
     if (!r->bad)
         err_set(r->e, ERR_TYPE, "'%s' is not %s", key, want);
@@ -98,7 +98,8 @@ static void refuse(struct reader *r, const char *key, const char *want)
 }
 
 /* In [lo, hi] whatever stands there, since not every double is an int. */
-static double read_number(struct reader *r, const json_t *o, const char *key, double lo, double hi)
+static double read_number(struct machine_reader *r, const json_t *o, const char *key, double lo,
+                          double hi)
 {
     const json_t *v = json_object_get(o, key);
     double d = json_is_number(v) ? json_number_value(v) : NAN;
@@ -108,7 +109,8 @@ static double read_number(struct reader *r, const json_t *o, const char *key, do
     return lo;
 }
 
-static void read_text(struct reader *r, const json_t *o, const char *key, char *to, size_t n)
+static void read_text(struct machine_reader *r, const json_t *o, const char *key, char *to,
+                      size_t n)
 {
     const char *s = json_string_value(json_object_get(o, key));
     if (!s || strlen(s) >= n)
@@ -117,7 +119,7 @@ static void read_text(struct reader *r, const json_t *o, const char *key, char *
         memcpy(to, s, strlen(s) + 1);
 }
 
-static void read_rate(struct reader *r, const json_t *o, const char *key, struct rate *to)
+static void read_rate(struct machine_reader *r, const json_t *o, const char *key, struct rate *to)
 {
     const json_t *v = json_object_get(o, key);
     if (json_is_null(v) || r->bad)
@@ -132,14 +134,14 @@ static void read_rate(struct reader *r, const json_t *o, const char *key, struct
     to->runs = (int)read_number(r, v, "runs", 1, 1e9);
 }
 
-static void read_rates(struct reader *r, const json_t *o, const char *one, const char *all,
+static void read_rates(struct machine_reader *r, const json_t *o, const char *one, const char *all,
                        struct rates *to)
 {
     read_rate(r, o, one, &to->one);
     read_rate(r, o, all, &to->all);
 }
 
-static void read_peaks(struct reader *r, const json_t *list, struct machine_model *m)
+static void read_peaks(struct machine_reader *r, const json_t *list, struct machine_model *m)
 {
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n < 1 || n > MODEL_ISAS) {
@@ -158,7 +160,7 @@ static void read_peaks(struct reader *r, const json_t *list, struct machine_mode
     }
 }
 
-static void read_levels(struct reader *r, const json_t *list, struct machine_model *m)
+static void read_levels(struct machine_reader *r, const json_t *list, struct machine_model *m)
 {
     if (!json_is_array(list) || json_array_size(list) != MODEL_LEVELS) {
         refuse(r, "bandwidth_gb_s", "a list of four levels");
@@ -186,7 +188,7 @@ bool machine_file_parse(const char *text, struct machine_model *out, struct err 
 {
     json_error_t bad;
     struct machine_model m = {0};
-    struct reader r = { .e = e };
+    struct machine_reader r = { .e = e };
     json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, &bad);
     if (!o)
         return err_set(e, ERR_SYNTAX, "line %d: %s", bad.line, bad.text);

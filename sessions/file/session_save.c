@@ -10,18 +10,18 @@
 #include "sessions/file/session_impl.h"
 
 /* The states of one branch, kept across the next history_path. */
-struct path { int n, at; int *id; };
+struct trail { int n, at; int *id; };
 
-static struct path path_of(const struct history *h, int b)
+static struct trail path_of(const struct history *h, int b)
 {
-    struct path p;
+    struct trail p;
     const int *id = history_path(h, b, &p.n, &p.at);
     p.id = xmalloc(sizeof *id * (size_t)p.n);
     memcpy(p.id, id, sizeof *id * (size_t)p.n);
     return p;
 }
 
-static int shared_states(const struct path *a, const struct path *b)
+static int shared_states(const struct trail *a, const struct trail *b)
 {
     int n = 0;
     while (n < a->n && n < b->n && a->id[n] == b->id[n])
@@ -30,7 +30,7 @@ static int shared_states(const struct path *a, const struct path *b)
 }
 
 /* The branch before b that shares the most steps with it, or -1; *shared = how many. */
-static int origin_of(const struct path *paths, int b, int *shared)
+static int origin_of(const struct trail *paths, int b, int *shared)
 {
     int origin = -1;
     *shared = 0;
@@ -44,7 +44,7 @@ static int origin_of(const struct path *paths, int b, int *shared)
     return origin;
 }
 
-static void write_steps(struct ywriter *w, const struct history *h, const struct path *p, int from)
+static void write_steps(struct ywriter *w, const struct history *h, const struct trail *p, int from)
 {
     ywrite_text(w, "steps");
     ywrite_seq(w, p->n - 1 == from);
@@ -57,7 +57,7 @@ static void write_steps(struct ywriter *w, const struct history *h, const struct
     }
 }
 
-static void write_branches(struct ywriter *w, const struct history *h, const struct path *paths)
+static void write_branches(struct ywriter *w, const struct history *h, const struct trail *paths)
 {
     ywrite_text(w, "branch");
     ywrite_text(w, history_branch(h, history_branch_index(h))->name);
@@ -80,7 +80,7 @@ static void write_branches(struct ywriter *w, const struct history *h, const str
 }
 
 /* Each measured state once, at the first branch that has it. */
-static void write_measured(struct ywriter *w, const struct history *h, const struct path *paths)
+static void write_measured(struct ywriter *w, const struct history *h, const struct trail *paths)
 {
     bool any = false, *done = xcalloc((size_t)history_n_states(h), sizeof *done);
     for (int b = 0; b < history_n_branches(h); b++)
@@ -146,7 +146,7 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
 {
     const struct history *h = s->history;
     int n = history_n_branches(h);
-    struct path *paths = xcalloc((size_t)n, sizeof *paths);
+    struct trail *paths = xcalloc((size_t)n, sizeof *paths);
     for (int b = 0; b < n; b++)
         paths[b] = path_of(h, b);
     struct ywriter *w = ywriter_open(out);

@@ -98,7 +98,7 @@ bool ydoc_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *
 /* A sequence or mapping whose end has not come yet. */
 struct open_node { struct ynode *node; VEC(const struct ynode *) items; };
 
-struct reader {
+struct yaml_reader {
     struct arena *a;
     struct ydoc *doc;
     yaml_parser_t parser;
@@ -110,12 +110,12 @@ struct reader {
     struct err *e;
 };
 
-static size_t mark_offset(const struct reader *r, yaml_mark_t m)
+static size_t mark_offset(const struct yaml_reader *r, yaml_mark_t m)
 {
     return offset_of(r->doc, (int)m.line, (int)m.column);
 }
 
-static bool refuse(struct reader *r, yaml_mark_t at, const char *what, const char *fix)
+static bool refuse(struct yaml_reader *r, yaml_mark_t at, const char *what, const char *fix)
 {
     err_set(r->e, ERR_SYNTAX, "%s", what);
     err_fix(r->e, "%s", fix);
@@ -129,7 +129,7 @@ static bool only_blanks_after(const struct ydoc *d, size_t offset)
 
 /* libyaml knows two places: where it stopped, and what it was in the middle of.  When it stopped at
  * the end of the file, only the second one helps. */
-static bool libyaml_error(struct reader *r)
+static bool libyaml_error(struct yaml_reader *r)
 {
     const yaml_parser_t *p = &r->parser;
     if (p->error == YAML_MEMORY_ERROR)
@@ -158,13 +158,13 @@ static bool libyaml_error(struct reader *r)
     return at_offset(r->doc, at_end ? within : stopped, 1, r->e);
 }
 
-static bool is_key_place(const struct reader *r)
+static bool is_key_place(const struct yaml_reader *r)
 {
     const struct open_node *top = r->depth ? &r->open[r->depth - 1] : NULL;
     return top && top->node->kind == YNODE_MAP && top->items.len % 2 == 0;
 }
 
-static void attach(struct reader *r, const struct ynode *node)
+static void attach(struct yaml_reader *r, const struct ynode *node)
 {
     if (r->depth > 0)
         vec_push(&r->open[r->depth - 1].items, node);
@@ -172,7 +172,7 @@ static void attach(struct reader *r, const struct ynode *node)
         r->root = node;
 }
 
-static struct ynode *new_node(struct reader *r, const yaml_event_t *ev, enum ynode_kind kind)
+static struct ynode *new_node(struct yaml_reader *r, const yaml_event_t *ev, enum ynode_kind kind)
 {
     struct ynode *node = ARENA_NEW(r->a, struct ynode);
     *node = (struct ynode){
@@ -183,7 +183,7 @@ static struct ynode *new_node(struct reader *r, const yaml_event_t *ev, enum yno
     return node;
 }
 
-static bool read_scalar(struct reader *r, const yaml_event_t *ev)
+static bool read_scalar(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const char *text = (const char *)ev->data.scalar.value;
     if (memchr(text, '\0', ev->data.scalar.length))
@@ -195,7 +195,7 @@ static bool read_scalar(struct reader *r, const yaml_event_t *ev)
     return true;
 }
 
-static bool read_start(struct reader *r, const yaml_event_t *ev, enum ynode_kind kind)
+static bool read_start(struct yaml_reader *r, const yaml_event_t *ev, enum ynode_kind kind)
 {
     if (r->depth == DEPTH_MAX)
         return refuse(r, ev->start_mark, "nested deeper than 16 levels", "");
@@ -207,7 +207,7 @@ static bool read_start(struct reader *r, const yaml_event_t *ev, enum ynode_kind
     return true;
 }
 
-static bool read_end(struct reader *r, const yaml_event_t *ev)
+static bool read_end(struct yaml_reader *r, const yaml_event_t *ev)
 {
     struct open_node *top = &r->open[--r->depth];
     struct ynode *node = top->node;
@@ -221,7 +221,7 @@ static bool read_end(struct reader *r, const yaml_event_t *ev)
 }
 
 /* What a session has no use for, and what makes YAML surprising. */
-static bool check_plain_data(struct reader *r, const yaml_event_t *ev)
+static bool check_plain_data(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     if (ev->type == YAML_SCALAR_EVENT) {
@@ -247,7 +247,7 @@ static bool check_plain_data(struct reader *r, const yaml_event_t *ev)
     return refuse(r, ev->start_mark, many, "");
 }
 
-static bool read_event(struct reader *r, const yaml_event_t *ev)
+static bool read_event(struct yaml_reader *r, const yaml_event_t *ev)
 {
     switch (ev->type) {
     case YAML_ALIAS_EVENT:
@@ -278,7 +278,7 @@ static bool read_event(struct reader *r, const yaml_event_t *ev)
     return true;
 }
 
-static bool read_events(struct reader *r)
+static bool read_events(struct yaml_reader *r)
 {
     for (bool more = true; more;) {
         yaml_event_t ev;
@@ -306,7 +306,7 @@ bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, st
         err_set(e, ERR_SYNTAX, "not UTF-8 text (byte 0x%02x)", (unsigned char)text[bad]);
         return at_offset(&doc, bad, 1, e);
     }
-    struct reader r = { .a = a, .doc = &doc, .e = e };
+    struct yaml_reader r = { .a = a, .doc = &doc, .e = e };
     if (!yaml_parser_initialize(&r.parser))
         fail("out of memory in libyaml");
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);

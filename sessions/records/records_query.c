@@ -189,14 +189,14 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     return rows_over(r, s, rc, e);
 }
 
-struct gather {
+struct record_gather {
     struct arena *a;
     VEC(struct record) list;
     int most;                            /* of different steps; 0 = everything */
     int *place, room;                    /* of them by hash, from 1; at least half of room is 0 */
 };
 
-static int *place_of(const struct gather *g, const struct record *rec)
+static int *place_of(const struct record_gather *g, const struct record *rec)
 {
     uint64_t hash = hash_text(rec->steps) ^ hash_text(rec->spec);
     int at = (int)(hash & (uint64_t)(g->room - 1));
@@ -208,7 +208,7 @@ static int *place_of(const struct gather *g, const struct record *rec)
     return &g->place[at];
 }
 
-static void make_room(struct gather *g)
+static void make_room(struct record_gather *g)
 {
     if (2 * g->list.len < g->room)
         return;
@@ -221,7 +221,7 @@ static void make_room(struct gather *g)
 
 static bool take_into(void *ctx, const struct record *rec)
 {
-    struct gather *g = ctx;
+    struct record_gather *g = ctx;
     struct record copy;
     if (g->most) {
         make_room(g);
@@ -235,7 +235,7 @@ static bool take_into(void *ctx, const struct record *rec)
     return !g->most || g->list.len < g->most;
 }
 
-static bool gather(struct records *r, const struct record_filter *f, struct gather *g,
+static bool gather(struct records *r, const struct record_filter *f, struct record_gather *g,
                    const struct record **out, int *n, struct err *e)
 {
     bool ok = records_each(r, f, take_into, g, e);
@@ -251,7 +251,7 @@ static bool gather(struct records *r, const struct record_filter *f, struct gath
 bool records_list(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record **out, int *n, struct err *e)
 {
-    return gather(r, f, &(struct gather){ .a = a }, out, n, e);
+    return gather(r, f, &(struct record_gather){ .a = a }, out, n, e);
 }
 
 bool records_best(struct records *r, const struct record_filter *f, int k, struct arena *a,
@@ -261,7 +261,7 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
     best.good = best.fastest = true;
     best.failed = false;
     best.limit = 0;
-    return gather(r, &best, &(struct gather){ .a = a, .most = k }, out, n, e);
+    return gather(r, &best, &(struct record_gather){ .a = a, .most = k }, out, n, e);
 }
 
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,

@@ -17,7 +17,7 @@
 
 struct box { double x0, y0, x1, y1; };
 
-struct plot {
+struct chart_plot {
     const struct chart *c;
     struct str *out;
     double w, h;
@@ -30,13 +30,13 @@ struct plot {
 
 /* --- What is drawn ---------------------------------------------------------------------------- */
 
-static int colour_of(const struct plot *p, int series)
+static int colour_of(const struct chart_plot *p, int series)
 {
     int wanted = p->c->series[series].colour;
     return wanted >= 1 && wanted <= CHART_COLOURS ? wanted : 1 + series % PALETTE;
 }
 
-static double x_of(const struct plot *p, const struct chart_series *s, int i)
+static double x_of(const struct chart_plot *p, const struct chart_series *s, int i)
 {
     if (s->x && s->mark != CHART_BARS)
         return scale_at(&p->x, s->x[i]);
@@ -49,9 +49,9 @@ static bool usable(const struct chart_axis *a, double v)
     return isfinite(v) && (!a->log || v > 0);
 }
 
-struct range { double lo, hi; bool any; };
+struct chart_range { double lo, hi; bool any; };
 
-static void widen(struct range *r, const struct chart_axis *a, double v)
+static void widen(struct chart_range *r, const struct chart_axis *a, double v)
 {
     if (!usable(a, v))
         return;
@@ -61,7 +61,7 @@ static void widen(struct range *r, const struct chart_axis *a, double v)
 }
 
 /* The least logarithmic bar still shows: the axis begins below it. */
-static void find_ranges(const struct chart *c, struct range *x, struct range *y)
+static void find_ranges(const struct chart *c, struct chart_range *x, struct chart_range *y)
 {
     for (int k = 0; k < c->n_series; k++) {
         const struct chart_series *s = &c->series[k];
@@ -100,7 +100,7 @@ static bool check(const struct chart *c, struct err *e)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-static void put_text(struct plot *p, double x, double y, const char *more, const char *text)
+static void put_text(struct chart_plot *p, double x, double y, const char *more, const char *text)
 {
     str_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, more);
     chart_escape(p->out, text);
@@ -125,7 +125,7 @@ static size_t line_bytes(const char *text, double width)
     return n;
 }
 
-static int wrapped(struct plot *p, const char *text, double y, bool draw)
+static int wrapped(struct chart_plot *p, const char *text, double y, bool draw)
 {
     int rows = 0;
     while (text && *text) {
@@ -150,7 +150,7 @@ static const char *dash_of(const struct chart_series *s)
 }
 
 /* Circle, square, triangle, diamond, in turns with the colours. */
-static void put_point(struct plot *p, int colour, double x, double y, double r)
+static void put_point(struct chart_plot *p, int colour, double x, double y, double r)
 {
     switch (colour % 4) {
     case 1:
@@ -171,7 +171,7 @@ static void put_point(struct plot *p, int colour, double x, double y, double r)
     str_printf(p->out, " class=\"c%d fill\"/>\n", colour);
 }
 
-static void put_swatch(struct plot *p, int series, double x, double y)
+static void put_swatch(struct chart_plot *p, int series, double x, double y)
 {
     const struct chart_series *s = &p->c->series[series];
     int colour = colour_of(p, series);
@@ -187,7 +187,7 @@ static void put_swatch(struct plot *p, int series, double x, double y)
 }
 
 /* Rows of the legend; draws them when `draw`. */
-static int legend(struct plot *p, double y, bool draw)
+static int legend(struct chart_plot *p, double y, bool draw)
 {
     double x = EDGE;
     int rows = 0;
@@ -235,12 +235,12 @@ static double widest_category(const struct chart *c)
 }
 
 /* Names of categories that do not fit side by side hang down at an angle of 35 degrees. */
-static bool slanted(const struct plot *p)
+static bool slanted(const struct chart_plot *p)
 {
     return widest_category(p->c) + 8 > (p->area.x1 - p->area.x0) / p->c->n_categories;
 }
 
-static void put_grid_line(struct plot *p, const struct tick *t, bool vertical)
+static void put_grid_line(struct chart_plot *p, const struct tick *t, bool vertical)
 {
     double at = scale_at(vertical ? &p->x : &p->y, t->value);
     const char *class = t->minor ? "grid minor" : "grid";
@@ -252,7 +252,7 @@ static void put_grid_line(struct plot *p, const struct tick *t, bool vertical)
                    p->area.x1, class);
 }
 
-static void put_ticks(struct plot *p, bool vertical)
+static void put_ticks(struct chart_plot *p, bool vertical)
 {
     const struct scale *s = vertical ? &p->x : &p->y;
     for (int i = 0; i < s->n; i++) {
@@ -268,7 +268,7 @@ static void put_ticks(struct plot *p, bool vertical)
     }
 }
 
-static void put_categories(struct plot *p)
+static void put_categories(struct chart_plot *p)
 {
     double slot = (p->area.x1 - p->area.x0) / p->c->n_categories;
     bool slant = slanted(p);
@@ -282,7 +282,7 @@ static void put_categories(struct plot *p)
     }
 }
 
-static void put_axes(struct plot *p)
+static void put_axes(struct chart_plot *p)
 {
     const struct box *a = &p->area;
     put_ticks(p, false);
@@ -294,7 +294,7 @@ static void put_axes(struct plot *p)
                a->x1);
 }
 
-static void put_axis_names(struct plot *p, double below)
+static void put_axis_names(struct chart_plot *p, double below)
 {
     const struct box *a = &p->area;
     char more[96];
@@ -315,7 +315,7 @@ static bool overlaps(const struct box *a, const struct box *b)
     return a->x0 < b->x1 && b->x0 < a->x1 && a->y0 < b->y1 && b->y0 < a->y1;
 }
 
-static bool is_free(const struct plot *p, const struct box *b)
+static bool is_free(const struct chart_plot *p, const struct box *b)
 {
     const struct box *a = &p->area;
     if (b->x0 < a->x0 || b->x1 > p->w - 2 || b->y0 < a->y0 - 4 || b->y1 > a->y1)
@@ -327,7 +327,7 @@ static bool is_free(const struct plot *p, const struct box *b)
 }
 
 /* Right of the point, above it, below it, left, then further away: the first place that is free. */
-static void put_label(struct plot *p, double x, double y, const char *text, bool strong)
+static void put_label(struct chart_plot *p, double x, double y, const char *text, bool strong)
 {
     static const struct { double x, y; int anchor; } place[] = {
         { 8, 4, 0 }, { 0, -8, 1 }, { 0, 17, 1 }, { -8, 4, 2 }, { 8, -8, 0 }, { 8, 17, 0 },
@@ -354,7 +354,7 @@ static void put_label(struct plot *p, double x, double y, const char *text, bool
 
 /* The name of a line, along its longest piece: at the low end of a rising one, at the end of a
  * level one. */
-static void put_along(struct plot *p, int series, const double best[4])
+static void put_along(struct chart_plot *p, int series, const double best[4])
 {
     double dx = best[2] - best[0], dy = best[3] - best[1], length = hypot(dx, dy);
     bool level = fabs(dy) < 1;
@@ -376,7 +376,7 @@ static void put_along(struct plot *p, int series, const double best[4])
 
 /* --- Series ----------------------------------------------------------------------------------- */
 
-static void put_line(struct plot *p, int series)
+static void put_line(struct chart_plot *p, int series)
 {
     const struct chart_series *s = &p->c->series[series];
     double best[4] = {0}, most = 0, end[2] = { NAN, NAN };
@@ -403,7 +403,7 @@ static void put_line(struct plot *p, int series)
         put_along(p, series, best);
 }
 
-static void put_whisker(struct plot *p, double x, double lo, double hi)
+static void put_whisker(struct chart_plot *p, double x, double lo, double hi)
 {
     double a = scale_at(&p->y, lo), b = scale_at(&p->y, hi);
     if (isfinite(a) && isfinite(b))
@@ -416,7 +416,7 @@ static bool inside(const struct box *a, double x, double y)
     return x >= a->x0 - 0.5 && x <= a->x1 + 0.5 && y >= a->y0 - 0.5 && y <= a->y1 + 0.5;
 }
 
-static void put_points(struct plot *p, int series)
+static void put_points(struct chart_plot *p, int series)
 {
     const struct chart_series *s = &p->c->series[series];
     double r = s->strong ? 6 : 4;
@@ -437,7 +437,8 @@ static void put_points(struct plot *p, int series)
 }
 
 /* What stands where a value would: its label, or why there is no bar. */
-static void put_bar_text(struct plot *p, const struct chart_series *s, int i, double x, double y)
+static void put_bar_text(struct chart_plot *p, const struct chart_series *s, int i, double x,
+                         double y)
 {
     struct str t = {0};
     double v = s->y[i];
@@ -452,7 +453,7 @@ static void put_bar_text(struct plot *p, const struct chart_series *s, int i, do
     str_free(&t);
 }
 
-static void put_bars(struct plot *p, int series, int place)
+static void put_bars(struct chart_plot *p, int series, int place)
 {
     const struct chart_series *s = &p->c->series[series];
     double slot = (p->area.x1 - p->area.x0) / p->c->n_categories, w = GROUP * slot / p->n_bars;
@@ -475,7 +476,7 @@ static void put_bars(struct plot *p, int series, int place)
 }
 
 /* Bars, lines, points; of each the strong ones last. */
-static void put_series(struct plot *p)
+static void put_series(struct chart_plot *p)
 {
     static const enum chart_mark order[] = { CHART_BARS, CHART_LINE, CHART_POINTS };
     for (int o = 0; o < COUNT_OF(order); o++)
@@ -497,7 +498,7 @@ static void put_series(struct plot *p)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static void put_head(struct plot *p)
+static void put_head(struct chart_plot *p)
 {
     str_printf(p->out,
                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\""
@@ -535,7 +536,7 @@ static void put_head(struct plot *p)
 
 /* From the outside inwards: title, legend; caption, name of the x axis, its numbers; those of the
  * y axis.  below gets the baseline of the x axis's name, caption that of the caption. */
-static void lay_out(struct plot *p, double *legend_at, double *below, double *caption)
+static void lay_out(struct chart_plot *p, double *legend_at, double *below, double *caption)
 {
     const struct chart *c = p->c;
     double top = EDGE + (c->title ? TITLE_FONT + 8 : 0), bottom = p->h - EDGE;
@@ -559,7 +560,7 @@ static void lay_out(struct plot *p, double *legend_at, double *below, double *ca
     p->y.to = p->area.y0;
 }
 
-static void draw(struct plot *p)
+static void draw(struct chart_plot *p)
 {
     double legend_at, below, caption;
     lay_out(p, &legend_at, &below, &caption);
@@ -576,9 +577,9 @@ static void draw(struct plot *p)
 
 bool chart_svg(const struct chart *c, struct str *out, struct err *e)
 {
-    struct range x = {0}, y = {0};
-    struct plot p = { .c = c, .out = out, .w = c->width > 0 ? c->width : 760,
-                      .h = c->height > 0 ? c->height : 480 };
+    struct chart_range x = {0}, y = {0};
+    struct chart_plot p = { .c = c, .out = out, .w = c->width > 0 ? c->width : 760,
+                            .h = c->height > 0 ? c->height : 480 };
     if (!check(c, e))
         return false;
     find_ranges(c, &x, &y);

@@ -61,7 +61,7 @@ struct roof_span roofline_span(const struct machine_model *model, int threads,
 
 #define MOST_STEPS 512
 
-struct picture {
+struct roofline_picture {
     const struct machine_model *model;
     struct roof_span span;
     int threads, n_steps;
@@ -75,7 +75,7 @@ struct picture {
     const char *label[MOST_STEPS];
 };
 
-static void add_roof_line(struct picture *p, double x0, double y0, double x1, double y1,
+static void add_roof_line(struct roofline_picture *p, double x0, double y0, double x1, double y1,
                           enum chart_dash dash, bool strong)
 {
     int i = p->n++;
@@ -90,7 +90,7 @@ static void add_roof_line(struct picture *p, double x0, double y0, double x1, do
 }
 
 /* Slopes up to the highest peak; peaks from where the steepest slope meets them. */
-static void add_roofs(struct picture *p)
+static void add_roofs(struct roofline_picture *p)
 {
     const struct machine_model *m = p->model;
     double peak = machine_model_peak(m, p->threads), steepest = 0;
@@ -115,7 +115,7 @@ static void add_roofs(struct picture *p)
     }
 }
 
-static void add_points(struct picture *p)
+static void add_points(struct roofline_picture *p)
 {
     int earlier = 0;
     for (int i = 0; i < p->n_steps; i++) {
@@ -141,7 +141,7 @@ static void add_points(struct picture *p)
 bool roofline_svg(const struct history *h, const struct machine_model *model, struct str *out,
                   struct err *e)
 {
-    struct picture *p = xcalloc(1, sizeof *p);
+    struct roofline_picture *p = xcalloc(1, sizeof *p);
     struct str caption = {0};
     p->step = xcalloc(MOST_STEPS, sizeof *p->step);
     int n = roofline_steps(h, model, p->step, MOST_STEPS);

@@ -4,15 +4,15 @@
 #include "kernels/base/vec.h"
 #include "sessions/study/study_impl.h"
 
-struct named { const char *id, *title; };
+struct study_name { const char *id, *title; };
 
-static bool is_called(const struct named *x, const char *pattern)
+static bool is_called(const struct study_name *x, const char *pattern)
 {
     return fnmatch(pattern, x->id, FNM_CASEFOLD) == 0
         || fnmatch(pattern, x->title, FNM_CASEFOLD) == 0;
 }
 
-static bool unknown(const struct study *s, const char *what, const struct named *list, int n,
+static bool unknown(const struct study *s, const char *what, const struct study_name *list, int n,
                     const char *word, struct err *e)
 {
     VEC(const char *) ids = {0};
@@ -35,7 +35,7 @@ static bool unknown(const struct study *s, const char *what, const struct named 
 }
 
 /* Each word of "A,B*" names at least one of the list. */
-static bool pick(const struct study *s, const char *what, const struct named *list, int n,
+static bool pick(const struct study *s, const char *what, const struct study_name *list, int n,
                  const char *names, bool *keep, struct err *e)
 {
     memset(keep, 0, (size_t)n * sizeof *keep);
@@ -56,9 +56,9 @@ static bool pick(const struct study *s, const char *what, const struct named *li
 
 bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e)
 {
-    struct named *list = ARENA_ARRAY(s->arena, struct named, s->n_cases);
+    struct study_name *list = ARENA_ARRAY(s->arena, struct study_name, s->n_cases);
     for (int i = 0; i < s->n_cases; i++)
-        list[i] = (struct named){ s->cases[i].id, s->cases[i].title };
+        list[i] = (struct study_name){ s->cases[i].id, s->cases[i].title };
     return pick(s, "case", list, s->n_cases, names, keep, e);
 }
 
@@ -108,13 +108,13 @@ static void keep_columns(struct study *s, const int *now_at, int n)
 
 bool study_pick_variants(struct study *s, const char *names, struct err *e)
 {
-    struct named *list = ARENA_ARRAY(s->arena, struct named, s->n_variants);
+    struct study_name *list = ARENA_ARRAY(s->arena, struct study_name, s->n_variants);
     struct study_variant *kept = ARENA_ARRAY(s->arena, struct study_variant, s->n_variants);
     bool *keep = ARENA_ARRAY(s->arena, bool, s->n_variants);
     int *now_at = ARENA_ARRAY(s->arena, int, s->n_variants), n = 0;
     struct str others = {0};
     for (int v = 0; v < s->n_variants; v++)
-        list[v] = (struct named){ s->variant[v].id, s->variant[v].title };
+        list[v] = (struct study_name){ s->variant[v].id, s->variant[v].title };
     if (!pick(s, "variant", list, s->n_variants, names, keep, e))
         return false;
     for (int v = 0; v < s->n_variants; v++) {

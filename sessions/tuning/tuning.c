@@ -26,7 +26,7 @@ static struct tune_lines session_lines(struct arena *a, const struct session *s)
     return (struct tune_lines){ "session", at, line };
 }
 
-static bool add_pin(struct asked *q, const char *text, struct err *e)
+static bool add_pin(struct inquiry *q, const char *text, struct err *e)
 {
     const struct step *step;
     if (!step_parse(q->mem, text, &step, e))
@@ -47,7 +47,7 @@ static bool has_line(const struct tune_lines *l, const char *line)
     return there;
 }
 
-static bool read_pins(struct asked *q, const struct tuning_opts *o, struct err *e)
+static bool read_pins(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     const struct tune_lines *start = &q->schedule[0];
     q->fixed = o->loop_only;
@@ -92,7 +92,7 @@ static struct tune_lines without_parallel(struct arena *a, const struct expert_s
 
 /* A small operator is done before its threads have begun: where experts would use threads, every
  * second seed is one of their schedules without, the best first. */
-static void take_experts(struct asked *q, const struct expert_schedule *list, int n, int most)
+static void take_experts(struct inquiry *q, const struct expert_schedule *list, int n, int most)
 {
     for (int i = 0; i < n && q->n_schedules <= most; i++) {
         struct tune_lines as_is = { "expert", list[i].n, list[i].step };
@@ -103,7 +103,7 @@ static void take_experts(struct asked *q, const struct expert_schedule *list, in
 }
 
 /* No expert for this operator is no error: then there is one seed less. */
-static bool add_experts(struct asked *q, const struct tuning_opts *o, struct err *e)
+static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct experts all;
     struct expert_schedule list[TUNING_MOST_EXPERTS];
@@ -130,7 +130,7 @@ static json_t *lines_json(const char *const *line, int n)
 }
 
 /* The compiler that is asked for makes the same steps another kernel, and so do its flags. */
-static const char *compiler_text(struct asked *q, const struct tuning_opts *o)
+static const char *compiler_text(struct inquiry *q, const struct tuning_opts *o)
 {
     const char *flags = getenv("TILESCOPE_CFLAGS");
     struct compiler cc;
@@ -142,7 +142,7 @@ static const char *compiler_text(struct asked *q, const struct tuning_opts *o)
 }
 
 /* What makes two runs of a task the same question, but for seed, strategy and budget. */
-static const char *options_text(struct asked *q, const struct tuning_opts *o)
+static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
     json_t *j = json_pack("{s:o, s:o, s:b, s:i, s:i, s:s}",
                           "start", lines_json(q->schedule[0].line, q->schedule[0].n),
@@ -161,7 +161,7 @@ static const char *options_text(struct asked *q, const struct tuning_opts *o)
     return copy;
 }
 
-static bool ask(struct asked *q, const struct session *s, const struct tuning_opts *o,
+static bool ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
                 struct err *e)
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
@@ -176,7 +176,7 @@ static bool ask(struct asked *q, const struct session *s, const struct tuning_op
 
 /* --- Which run ------------------------------------------------------------------------------ */
 
-static bool matches(const struct asked *q, const struct tuning_opts *o,
+static bool matches(const struct inquiry *q, const struct tuning_opts *o,
                     const struct record_run *run)
 {
     return streq(run->options, q->options) && (!o->seed_given || run->seed == o->seed) &&
@@ -184,7 +184,7 @@ static bool matches(const struct asked *q, const struct tuning_opts *o,
 }
 
 /* Are its records still there?  Pruning leaves the fastest of a run, and that answers nothing. */
-static bool is_whole(struct asked *q, const struct record_run *run, struct err *e, bool *out)
+static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
     const struct record *rec;
@@ -204,7 +204,7 @@ static bool is_whole(struct asked *q, const struct record_run *run, struct err *
 }
 
 /* The latest run that answers (finished), and the latest that can go on; NULL: none. */
-static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *e)
+static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct record_filter f = { .spec = q->spec, .isa = q->isa, .threads = q->threads };
     const struct record_run *run;
@@ -232,7 +232,7 @@ static bool find_runs(struct asked *q, const struct tuning_opts *o, struct err *
 }
 
 /* What a search does depends on its budget from the first trial on. */
-static bool refuse_budget(const struct asked *q, const struct tuning_opts *o, struct err *e)
+static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     long long had = q->other_budget->budget;
     err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
@@ -241,12 +241,12 @@ static bool refuse_budget(const struct asked *q, const struct tuning_opts *o, st
 }
 
 /* The records get a new run with its first measurement: what is refused before leaves none. */
-static bool begin_run(struct asked *q, struct err *e)
+static bool begin_run(struct inquiry *q, struct err *e)
 {
     return q->t->run[0] || records_run_start(q->records, &q->fresh, q->t->run, e);
 }
 
-static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opts *o,
+static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_opts *o,
                       struct err *e)
 {
     const struct record_run *old = o->resume ? q->stopped : NULL;
@@ -283,7 +283,7 @@ static bool start_run(struct tuning *t, struct asked *q, const struct tuning_opt
 
 static void write_down(void *ctx, const struct tune_candidate *c)
 {
-    struct asked *q = ctx;
+    struct inquiry *q = ctx;
     struct record rec;
     struct err e;
     if (c->replayed || q->lost)
@@ -303,7 +303,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
 
 static bool known(void *ctx, struct tune_candidate *c)
 {
-    struct asked *q = ctx;
+    struct inquiry *q = ctx;
     const char *steps = records_steps(q->scratch, c->line, c->n_lines);
     uint64_t hash = hash_text(steps);
     for (int i = 0; i < q->n_known; i++) {
@@ -325,7 +325,7 @@ static bool known(void *ctx, struct tune_candidate *c)
 
 static void show(void *ctx, const struct tune_view *v)
 {
-    struct asked *q = ctx;
+    struct inquiry *q = ctx;
     if (q->view && q->view->view)
         q->view->view(q->view->ctx, v);
 }
@@ -333,7 +333,7 @@ static void show(void *ctx, const struct tune_view *v)
 /* --- Its end -------------------------------------------------------------------------------- */
 
 /* The winner's own measurement, behind the trials: what a finished task is answered with. */
-static bool record_winner(struct tuning *t, struct asked *q, struct err *e)
+static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
 {
     struct record rec;
     if (!t->measured)
@@ -391,7 +391,7 @@ static void take_result(struct tuning *t)
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
 
-static bool end_run(struct tuning *t, struct asked *q, struct err *e)
+static bool end_run(struct tuning *t, struct inquiry *q, struct err *e)
 {
     bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
     bool whole = done && (!t->result->best || t->measured);
@@ -399,7 +399,7 @@ static bool end_run(struct tuning *t, struct asked *q, struct err *e)
            records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
 }
 
-static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o, struct err *e)
+static bool tune(struct tuning *t, struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct tune_opts to = {
         .kernels = {
@@ -427,7 +427,7 @@ static bool tune(struct tuning *t, struct asked *q, const struct tuning_opts *o,
 }
 
 /* Did the session itself win? */
-static bool won_by_session(const struct tuning *t, struct asked *q)
+static bool won_by_session(const struct tuning *t, struct inquiry *q)
 {
     const char *const *line;
     struct err none;
@@ -438,7 +438,7 @@ static bool won_by_session(const struct tuning *t, struct asked *q)
 }
 
 /* A finished run: its winner, what the session was then, and how many failed. */
-static bool answer(struct tuning *t, struct asked *q, struct err *e)
+static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;
     struct record_filter f = { .run = run->id };
@@ -479,7 +479,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 struct err *e)
 {
     struct tuning *t = xcalloc(1, sizeof *t);
-    struct asked q = { .t = t, .view = view, .cancel = cancel, .data_seed = o->measure.seed };
+    struct inquiry q = { .t = t, .view = view, .cancel = cancel, .data_seed = o->measure.seed };
     q.mem = t->mem = arena_new();
     q.scratch = arena_new();
     t->note = "";
@@ -509,7 +509,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
                     struct tuning_stopped *out)
 {
-    struct asked q = { .mem = arena_new() };
+    struct inquiry q = { .mem = arena_new() };
     struct err ignored;
     bool found = ask(&q, s, o, &ignored) && records_open_reading(o->records, &q.records, &ignored)
               && find_runs(&q, o, &ignored) && q.stopped;

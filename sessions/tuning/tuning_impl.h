@@ -7,7 +7,7 @@
 enum { TUNING_MOST_EXPERTS = 64 };
 
 /* A question to the tuner, and what it needs until it is answered. */
-struct asked {
+struct inquiry {
     struct tuning *t;
     struct arena *mem, *scratch;         /* mem is t's */
     const char *spec, *isa; int threads;
