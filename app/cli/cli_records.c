@@ -181,7 +181,7 @@ static int set_aside(const struct cli *c)
     struct str out = {0};
     if (args_has(c->args, OPT_JSON)) {
         str_add(&out, "{\"format\": 1, \"moved\": ");
-        str_json(&out, str_text(&moved));
+        json_text_put(&out, str_text(&moved));
         str_add(&out, "}\n");
     } else {
         str_printf(&out, "moved to %s; the next run starts a new file\n", str_text(&moved));

@@ -279,7 +279,7 @@ static void add_runs(struct ask *k, const struct record_run *run, int n)
         bool here = is_here(k, run[i].machine);
         other = other || !here;
         text_table_add(&t, short_id(k, run[i].id));
-        text_table_add(&t, run_state_name[run[i].state]);
+        text_table_add(&t, records_state_name[run[i].state]);
         text_table_addf(&t, "%lld", (long long)run[i].n_records);
         if (run[i].budget > 0)
             text_table_addf(&t, "%lld", (long long)run[i].budget);

@@ -175,7 +175,7 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
     }
     const char *path = args_value(c->args, OPT_OUTPUT);
     if (path && str_ends(path, ".svg"))
-        return roofline_svg(h, &model, out, e);
+        return roofline_steps_svg(h, &model, out, e);
     struct roof_step *step = xcalloc((size_t)n, sizeof *step);
     struct canvas canvas;
     int width = columns();
@@ -205,11 +205,11 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
     struct spaces s;
     long long threads = 1;
     bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e) &&
-              spaces_of(a, current(o), (int)threads, &s, e);
+              space_report(a, current(o), (int)threads, &s, e);
     if (ok && args_has(c->args, OPT_JSON))
-        spaces_json(out, &s, current(o));
+        space_report_json(out, &s, current(o));
     else if (ok)
-        spaces_text(out, &s);
+        space_report_text(out, &s);
     arena_free(a);
     return ok;
 }

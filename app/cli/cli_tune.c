@@ -31,7 +31,7 @@ static bool read_weights(struct tuner *t, struct err *e)
 {
     const char *file = args_value(t->cli->args, OPT_WEIGHTS);
     struct arena *a = arena_new();
-    bool ok = !file || weights_bytes(a, file, true, &t->weights, NULL, e);
+    bool ok = !file || pretrain_weights_bytes(a, file, true, &t->weights, NULL, e);
     if (ok && file) {
         t->opts.weights = t->weights.data;
         t->opts.weights_bytes = t->weights.len;

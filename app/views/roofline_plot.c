@@ -149,7 +149,7 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
     struct roofs_plot p = { .model = model, .threads = step[n - 1].threads };
     if (c->w < ROOF_PLOT_MIN_W || c->h < ROOF_PLOT_MIN_H)
         return;
-    struct roof_span span = roofline_span(model, p.threads, step, n);
+    struct roof_span span = roofline_steps_span(model, p.threads, step, n);
     plot_open(&p.plot, c, (struct plot_axis){ span.x_lo, span.x_hi, true, "FLOP/byte" },
               (struct plot_axis){ span.y_lo, span.y_hi, true, "GFLOP/s" });
     double peak = machine_model_peak(model, p.threads);

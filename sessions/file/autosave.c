@@ -7,6 +7,8 @@
  *     # file: 0123456789abcdef          (what the original held when it was read; may be missing)
  * The process is its id and start time, so that a later process with the same id is not taken for
  * it. */
+#include "sessions/file/session_impl.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,8 +22,6 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
 #include "sessions/file/process.h"
-#include "sessions/file/session.h"
-#include "sessions/file/session_impl.h"
 
 #define HEAD "# autosave of process "
 #define ORIGINAL "# original: "
@@ -313,7 +313,7 @@ static void put_first(struct str *out, const char *first, struct str *old)
 }
 
 /* Several processes may save at once: who comes late begins again with what is there then. */
-void recent_remember(const char *path)
+void session_recent_put(const char *path)
 {
     struct str first = {0}, old = {0}, text = {0}, file = {0};
     struct err e;
@@ -335,7 +335,7 @@ void recent_remember(const char *path)
 void session_remember(const struct session *s)
 {
     if (s->path[0])
-        recent_remember(s->path);
+        session_recent_put(s->path);
 }
 
 int session_recent(char (*out)[512], int max)

@@ -16,7 +16,7 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
     const char **family = ARENA_ARRAY(l->a, const char *, list->n);
     for (int i = 0; i < list->n; i++) {
         const char *text;
-        if (!ynode_text(&l->doc, list->item[i], "for", 40, false, &text, l->e))
+        if (!yaml_text(&l->doc, list->item[i], "for", 40, false, &text, l->e))
             return false;
         if (!ops_find(text)) {
             err_set(l->e, ERR_NAME, "there is no operator \"%s\"", text);
@@ -32,23 +32,23 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
 /* A list of single pairs, because their order matters. */
 static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
-    const struct ynode *list = ymap_get(root, "let");
+    const struct ynode *list = yaml_get(root, "let");
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "let", l->e))
+    if (!yaml_is(&l->doc, list, YNODE_SEQ, "let", l->e))
         return false;
     struct param_value *let = ARENA_ARRAY(l->a, struct param_value, list->n + 1);
     for (int i = 0; i < list->n; i++) {
         const struct ynode *pair = list->item[i];
         const char *text;
-        if (!ynode_is(&l->doc, pair, YNODE_MAP, "let", l->e))
+        if (!yaml_is(&l->doc, pair, YNODE_MAP, "let", l->e))
             return false;
         if (pair->n != 1) {
             err_set(l->e, ERR_SYNTAX, "let: one {name: expression} an item");
             return yaml_load_at(l, pair);
         }
         if (!yaml_load_id(l, pair->item[0]->text, pair->item[0])
-            || !ynode_text(&l->doc, pair->item[1], pair->item[0]->text, 1000, false, &text, l->e))
+            || !yaml_text(&l->doc, pair->item[1], pair->item[0]->text, 1000, false, &text, l->e))
             return false;
         let[i] = (struct param_value){ arena_strdup(l->a, pair->item[0]->text),
                                        arena_strdup(l->a, text) };
@@ -65,17 +65,17 @@ static bool read_step(struct yaml_load *l, const struct ynode *node, struct expe
     const char *text, *each = NULL;
     *out = (struct expert_step){0};
     if (node->kind == YNODE_MAP
-        && (!ymap_check(&l->doc, node, "a step", NULL, 0, keys, l->e)
-            || !ymap_need(&l->doc, node, "step", &step, l->e)
+        && (!yaml_keys(&l->doc, node, "a step", NULL, 0, keys, l->e)
+            || !yaml_need(&l->doc, node, "step", &step, l->e)
             || !yaml_load_text(l, node, "if", 1000, false, &out->condition)
             || !yaml_load_text(l, node, "for", 40, false, &each)))
         return false;
     if (each && !streq(each, "epilogue")) {
         err_set(l->e, ERR_NAME, "for: \"%s\" is nothing to go through", each);
         err_fix(l->e, "for: epilogue");
-        return yaml_load_at(l, ymap_get(node, "for"));
+        return yaml_load_at(l, yaml_get(node, "for"));
     }
-    if (!ynode_text(&l->doc, step, "step", 4096, false, &text, l->e))
+    if (!yaml_text(&l->doc, step, "step", 4096, false, &text, l->e))
         return false;
     out->per_epilogue = each != NULL;
     out->text = arena_strdup(l->a, text);
@@ -106,9 +106,9 @@ static bool read_root(struct yaml_load *l, struct expert *x)
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "expert: 1");
     }
-    return ymap_check(&l->doc, root, "an expert", NULL, 0, keys, l->e)
-        && ymap_need(&l->doc, root, "expert", &version, l->e)
-        && ynode_int(&l->doc, version, "expert", 1, 1, &v, l->e)
+    return yaml_keys(&l->doc, root, "an expert", NULL, 0, keys, l->e)
+        && yaml_need(&l->doc, root, "expert", &version, l->e)
+        && yaml_int(&l->doc, version, "expert", 1, 1, &v, l->e)
         && yaml_load_text(l, root, "title", 200, false, &x->title)
         && yaml_load_text(l, root, "note", 4096, true, &x->note)
         && yaml_load_text(l, root, "when", 1000, false, &x->when)

@@ -19,7 +19,7 @@ json_t *json_text_or_null(const char *text)
     return text && text[0] ? json_text(text) : json_null();
 }
 
-void str_json(struct str *out, const char *text)
+void json_text_put(struct str *out, const char *text)
 {
     json_t *v = json_text(text);
     char *quoted = json_dumps(v, JSON_ENCODE_ANY);

@@ -7,5 +7,5 @@
 
 json_t *json_text(const char *text);
 json_t *json_text_or_null(const char *text);             /* NULL and "" are null */
-void str_json(struct str *out, const char *text);        /* in its quotes */
+void json_text_put(struct str *out, const char *text);        /* in its quotes */
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "kernels/base/file.h"
-#include "sessions/file/machine_json.h"
 
 #define MOST_BYTES 65536
 
@@ -61,7 +60,7 @@ static json_t *levels_json(const struct machine_model *m)
     return list;
 }
 
-json_t *machine_model_json(const struct machine_model *m)
+json_t *machine_file_json(const struct machine_model *m)
 {
     json_t *o = json_object();
     json_object_set_new(o, "format", json_integer(1));
@@ -77,7 +76,7 @@ json_t *machine_model_json(const struct machine_model *m)
 
 void machine_file_print(struct str *out, const struct machine_model *m)
 {
-    json_t *o = machine_model_json(m);
+    json_t *o = machine_file_json(m);
     char *text = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     str_add(out, text ? text : "");
     str_add_char(out, '\n');

@@ -3,6 +3,7 @@
  * as none. */
 #ifndef TS_SESSIONS_MACHINE_FILE_H
 #define TS_SESSIONS_MACHINE_FILE_H
+#include <jansson.h>
 #include "profile/machine/machine_model.h"
 
 /* False when there is none for this machine; *why says it in a clause ("nobody has measured ..."),
@@ -30,4 +31,6 @@ bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err 
 /* The text of the file; and back: ERR_SYNTAX or ERR_TYPE names the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);
 bool machine_file_parse(const char *text, struct machine_model *out, struct err *e);
+/* As JSON, for the file and for `machine --json`: a new reference. */
+json_t *machine_file_json(const struct machine_model *m);
 #endif

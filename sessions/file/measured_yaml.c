@@ -126,7 +126,7 @@ static void no_path(void *ctx, const char *path, struct str *out)
     (void)ctx, (void)path, (void)out;
 }
 
-void state_key(char out[20], const char *spec, const char *const *steps, int n)
+void measured_key(char out[20], const char *spec, const char *const *steps, int n)
 {
     struct str nameless = {0};
     spec_map_files(&nameless, spec, no_path, NULL);
@@ -143,26 +143,26 @@ void state_key(char out[20], const char *spec, const char *const *steps, int n)
 static void write_maps(struct ywriter *w, const char *key, const struct field *field, int n_fields,
                        const void *item, size_t size, int n)
 {
-    ywrite_text(w, key);
-    ywrite_seq(w, true);
+    yaml_put_text(w, key);
+    yaml_put_seq(w, true);
     for (int i = 0; i < n; i++) {
-        ywrite_map(w, true);
-        fields_write(w, field, n_fields, (const char *)item + size * (size_t)i);
-        ywrite_map_end(w);
+        yaml_put_map(w, true);
+        yaml_fields_write(w, field, n_fields, (const char *)item + size * (size_t)i);
+        yaml_put_map_end(w);
     }
-    ywrite_seq_end(w);
+    yaml_put_seq_end(w);
 }
 
 static void write_sim(struct ywriter *w, const struct sim_result *sim)
 {
-    ywrite_text(w, "sim");
-    ywrite_map(w, true);
-    fields_write(w, WITH_COUNT(sim_fields), sim);
+    yaml_put_text(w, "sim");
+    yaml_put_map(w, true);
+    yaml_fields_write(w, WITH_COUNT(sim_fields), sim);
     if (sim->cache.n_levels > 0) {
         struct str cache = {0};
         cache_config_print(&cache, &sim->cache);
-        ywrite_text(w, "cache");
-        ywrite_text(w, str_text(&cache));
+        yaml_put_text(w, "cache");
+        yaml_put_text(w, str_text(&cache));
         str_free(&cache);
     }
     if (sim->available)
@@ -172,45 +172,45 @@ static void write_sim(struct ywriter *w, const struct sim_result *sim)
         write_maps(w, "sites", WITH_COUNT(site_fields), sim->site, sizeof *sim->site,
                    sim->n_sites);
     if (sim->n > 0) {
-        ywrite_text(w, "by_tensor");
-        ywrite_map(w, true);
+        yaml_put_text(w, "by_tensor");
+        yaml_put_map(w, true);
         for (int i = 0; i < sim->n; i++) {
-            ywrite_text(w, sim->by_tensor[i].tensor);
-            ywrite_map(w, true);
-            fields_write(w, WITH_COUNT(tensor_fields), &sim->by_tensor[i]);
-            ywrite_map_end(w);
+            yaml_put_text(w, sim->by_tensor[i].tensor);
+            yaml_put_map(w, true);
+            yaml_fields_write(w, WITH_COUNT(tensor_fields), &sim->by_tensor[i]);
+            yaml_put_map_end(w);
         }
-        ywrite_map_end(w);
+        yaml_put_map_end(w);
     }
-    ywrite_map_end(w);
+    yaml_put_map_end(w);
 }
 
 static void write_counts(struct ywriter *w, const char *key, const struct counts *c)
 {
-    ywrite_text(w, key);
-    ywrite_map(w, true);
-    fields_write(w, WITH_COUNT(counts_fields), c);
+    yaml_put_text(w, key);
+    yaml_put_map(w, true);
+    yaml_fields_write(w, WITH_COUNT(counts_fields), c);
     if (c->n > 0) {
-        ywrite_text(w, "counts");
-        ywrite_seq(w, true);
+        yaml_put_text(w, "counts");
+        yaml_put_seq(w, true);
         for (int i = 0; i < c->n; i++) {
-            ywrite_map(w, true);
-            fields_write(w, WITH_COUNT(count_fields), &c->count[i]);
-            ywrite_map_end(w);
+            yaml_put_map(w, true);
+            yaml_fields_write(w, WITH_COUNT(count_fields), &c->count[i]);
+            yaml_put_map_end(w);
         }
-        ywrite_seq_end(w);
+        yaml_put_seq_end(w);
     }
-    ywrite_map_end(w);
+    yaml_put_map_end(w);
 }
 
 static void write_latency(struct ywriter *w, const char *key, const struct latency *l)
 {
     if (l->runs == 0)
         return;
-    ywrite_text(w, key);
-    ywrite_map(w, true);
-    fields_write(w, WITH_COUNT(latency_fields), l);
-    ywrite_map_end(w);
+    yaml_put_text(w, key);
+    yaml_put_map(w, true);
+    yaml_fields_write(w, WITH_COUNT(latency_fields), l);
+    yaml_put_map_end(w);
 }
 
 static bool has_baseline(const struct baseline *b)
@@ -225,41 +225,41 @@ static void write_baselines(struct ywriter *w, const struct measurement *m)
         any = any || has_baseline(&m->baseline[i]);
     if (!any)
         return;
-    ywrite_text(w, "baselines");
-    ywrite_map(w, true);
+    yaml_put_text(w, "baselines");
+    yaml_put_map(w, true);
     for (int i = 0; i < VENDOR_COUNT; i++) {
         if (!has_baseline(&m->baseline[i]))
             continue;
-        ywrite_text(w, vendor_name[i]);
-        ywrite_map(w, true);
-        fields_write(w, WITH_COUNT(baseline_fields), &m->baseline[i]);
+        yaml_put_text(w, vendor_name[i]);
+        yaml_put_map(w, true);
+        yaml_fields_write(w, WITH_COUNT(baseline_fields), &m->baseline[i]);
         write_latency(w, "latency_ms", &m->baseline[i].latency);
-        ywrite_map_end(w);
+        yaml_put_map_end(w);
     }
-    ywrite_map_end(w);
+    yaml_put_map_end(w);
 }
 
 void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m)
 {
-    ywrite_map(w, true);
-    ywrite_text(w, "branch");
-    ywrite_text(w, at->branch);
-    ywrite_text(w, "step");
-    ywrite_int(w, at->step);
-    ywrite_text(w, "key");
-    ywrite_text(w, at->key);
-    ywrite_text(w, "outcome");
-    ywrite_text(w, outcome_name[m->outcome]);
+    yaml_put_map(w, true);
+    yaml_put_text(w, "branch");
+    yaml_put_text(w, at->branch);
+    yaml_put_text(w, "step");
+    yaml_put_int(w, at->step);
+    yaml_put_text(w, "key");
+    yaml_put_text(w, at->key);
+    yaml_put_text(w, "outcome");
+    yaml_put_text(w, outcome_name[m->outcome]);
     write_latency(w, "latency_ms", &m->latency);
     write_latency(w, "cold_latency_ms", &m->cold_latency);
-    fields_write(w, WITH_COUNT(result_fields), m);
+    yaml_fields_write(w, WITH_COUNT(result_fields), m);
     write_baselines(w, m);
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (m->counts[i].available || m->counts[i].reason[0])
             write_counts(w, meter_name[i], &m->counts[i]);
-    ywrite_map_end(w);
+    yaml_put_map_end(w);
 }
 
 /* reading */
@@ -268,7 +268,7 @@ static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outco
                          struct err *e)
 {
     const char *text;
-    if (!ynode_text(d, v, "outcome", 64, false, &text, e))
+    if (!yaml_text(d, v, "outcome", 64, false, &text, e))
         return false;
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], text)) {
@@ -279,25 +279,25 @@ static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outco
     const char *near = str_nearest(text, outcome_name, OUTCOME_COUNT);
     if (near)
         err_fix(e, "did you mean \"%s\"?", near);
-    return ydoc_at(d, v, e);
+    return yaml_at(d, v, e);
 }
 
 static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct sim_result *sim,
                            struct err *e)
 {
-    if (!ynode_is(d, map, YNODE_MAP, "by_tensor", e))
+    if (!yaml_is(d, map, YNODE_MAP, "by_tensor", e))
         return false;
     if (map->n > MEASURE_MAX_TENSORS) {
         err_set(e, ERR_RANGE, "by_tensor: more than %d tensors", MEASURE_MAX_TENSORS);
-        return ydoc_at(d, map, e);
+        return yaml_at(d, map, e);
     }
     for (int i = 0; i < map->n; i++) {
         const struct ynode *key = map->item[2 * i], *counts = map->item[2 * i + 1];
         struct tensor_count *t = &sim->by_tensor[i];
         const char *name;
-        if (!ynode_text(d, key, "by_tensor", sizeof t->tensor - 1, false, &name, e)
-            || !ymap_check(d, counts, name, WITH_COUNT(tensor_fields), NULL, e)
-            || !fields_read(d, counts, WITH_COUNT(tensor_fields), t, e))
+        if (!yaml_text(d, key, "by_tensor", sizeof t->tensor - 1, false, &name, e)
+            || !yaml_keys(d, counts, name, WITH_COUNT(tensor_fields), NULL, e)
+            || !yaml_fields_read(d, counts, WITH_COUNT(tensor_fields), t, e))
             return false;
         snprintf(t->tensor, sizeof t->tensor, "%s", name);
     }
@@ -310,15 +310,16 @@ static bool read_maps(const struct ydoc *d, const struct ynode *list, const char
                       const struct field *field, int n_fields, void *item, size_t size, int most,
                       struct err *e)
 {
-    if (!ynode_is(d, list, YNODE_SEQ, key, e))
+    if (!yaml_is(d, list, YNODE_SEQ, key, e))
         return false;
     if (list->n > most) {
         err_set(e, ERR_RANGE, "%s: more than %d", key, most);
-        return ydoc_at(d, list, e);
+        return yaml_at(d, list, e);
     }
     for (int i = 0; i < list->n; i++)
-        if (!ymap_check(d, list->item[i], key, field, n_fields, NULL, e)
-            || !fields_read(d, list->item[i], field, n_fields, (char *)item + size * (size_t)i, e))
+        if (!yaml_keys(d, list->item[i], key, field, n_fields, NULL, e)
+            || !yaml_fields_read(d, list->item[i], field, n_fields,
+                                 (char *)item + size * (size_t)i, e))
             return false;
     return true;
 }
@@ -327,19 +328,19 @@ static bool read_maps(const struct ydoc *d, const struct ynode *list, const char
 static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cache_config *out,
                        struct err *e)
 {
-    const struct ynode *cache = ymap_get(map, "cache"), *l1 = ymap_get(map, "l1");
+    const struct ynode *cache = yaml_get(map, "cache"), *l1 = yaml_get(map, "l1");
     const char *text;
-    if (cache && !ynode_text(d, cache, "cache", 255, false, &text, e))
+    if (cache && !yaml_text(d, cache, "cache", 255, false, &text, e))
         return false;
     if (cache && !cache_config_parse(text, out, e))
-        return ydoc_at(d, cache, e);
+        return yaml_at(d, cache, e);
     if (!l1 || cache)
         return true;
     out->n_levels = 1;
-    if (!ymap_check(d, l1, "l1", WITH_COUNT(geometry_fields), NULL, e)
-        || !fields_read(d, l1, WITH_COUNT(geometry_fields), &out->level[0].geometry, e))
+    if (!yaml_keys(d, l1, "l1", WITH_COUNT(geometry_fields), NULL, e)
+        || !yaml_fields_read(d, l1, WITH_COUNT(geometry_fields), &out->level[0].geometry, e))
         return false;
-    return cache_config_check(out, e) || ydoc_at(d, l1, e);
+    return cache_config_check(out, e) || yaml_at(d, l1, e);
 }
 
 /* Sites name their tensor by its position. */
@@ -349,7 +350,7 @@ static bool check_sites(const struct ydoc *d, const struct ynode *list, struct s
     for (int i = 0; i < list->n; i++)
         if (sim->site[i].tensor > sim->n) {
             err_set(e, ERR_RANGE, "sites: there is no tensor %d", sim->site[i].tensor);
-            return ydoc_at(d, list->item[i], e);
+            return yaml_at(d, list->item[i], e);
         }
     sim->n_sites = list->n;
     return true;
@@ -359,11 +360,11 @@ static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_r
                      struct err *e)
 {
     static const char *const more[] = { "cache", "l1", "by_tensor", "levels", "sites", NULL };
-    if (!ymap_check(d, map, "sim", WITH_COUNT(sim_fields), more, e)
-        || !fields_read(d, map, WITH_COUNT(sim_fields), sim, e))
+    if (!yaml_keys(d, map, "sim", WITH_COUNT(sim_fields), more, e)
+        || !yaml_fields_read(d, map, WITH_COUNT(sim_fields), sim, e))
         return false;
-    const struct ynode *tensors = ymap_get(map, "by_tensor"), *levels = ymap_get(map, "levels");
-    const struct ynode *sites = ymap_get(map, "sites");
+    const struct ynode *tensors = yaml_get(map, "by_tensor"), *levels = yaml_get(map, "levels");
+    const struct ynode *sites = yaml_get(map, "sites");
     if (!read_cache(d, map, &sim->cache, e) || (tensors && !read_by_tensor(d, tensors, sim, e)))
         return false;
     sim->level[0].accesses = sim->loads + sim->stores;
@@ -382,21 +383,21 @@ static bool read_counts(const struct ydoc *d, const struct ynode *map, const cha
                         struct counts *c, struct err *e)
 {
     static const char *const more[] = { "counts", NULL };
-    if (!ymap_check(d, map, meter, WITH_COUNT(counts_fields), more, e)
-        || !fields_read(d, map, WITH_COUNT(counts_fields), c, e))
+    if (!yaml_keys(d, map, meter, WITH_COUNT(counts_fields), more, e)
+        || !yaml_fields_read(d, map, WITH_COUNT(counts_fields), c, e))
         return false;
-    const struct ynode *counts = ymap_get(map, "counts");
+    const struct ynode *counts = yaml_get(map, "counts");
     if (!counts)
         return true;
-    if (!ynode_is(d, counts, YNODE_SEQ, "counts", e))
+    if (!yaml_is(d, counts, YNODE_SEQ, "counts", e))
         return false;
     if (counts->n > COUNTS_MAX) {
         err_set(e, ERR_RANGE, "counts: more than %d events", COUNTS_MAX);
-        return ydoc_at(d, counts, e);
+        return yaml_at(d, counts, e);
     }
     for (int i = 0; i < counts->n; i++)
-        if (!ymap_check(d, counts->item[i], "counts", WITH_COUNT(count_fields), NULL, e)
-            || !fields_read(d, counts->item[i], WITH_COUNT(count_fields), &c->count[i], e))
+        if (!yaml_keys(d, counts->item[i], "counts", WITH_COUNT(count_fields), NULL, e)
+            || !yaml_fields_read(d, counts->item[i], WITH_COUNT(count_fields), &c->count[i], e))
             return false;
     c->n = counts->n;
     return true;
@@ -407,11 +408,11 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
 {
     const struct ynode *branch, *step, *key;
     const char *text;
-    if (!ymap_need(d, map, "branch", &branch, e) || !ymap_need(d, map, "step", &step, e)
-        || !ymap_need(d, map, "key", &key, e)
-        || !ynode_text(d, branch, "branch", 255, false, &at->branch, e)
-        || !ynode_int(d, step, "step", 0, INT32_MAX, &at->step, e)
-        || !ynode_text(d, key, "key", sizeof at->key - 1, false, &text, e))
+    if (!yaml_need(d, map, "branch", &branch, e) || !yaml_need(d, map, "step", &step, e)
+        || !yaml_need(d, map, "key", &key, e)
+        || !yaml_text(d, branch, "branch", 255, false, &at->branch, e)
+        || !yaml_int(d, step, "step", 0, INT32_MAX, &at->step, e)
+        || !yaml_text(d, key, "key", sizeof at->key - 1, false, &text, e))
         return false;
     snprintf(at->key, sizeof at->key, "%s", text);
     return true;
@@ -421,18 +422,18 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {
-    const struct ynode *map = ymap_get(measured, key);
+    const struct ynode *map = yaml_get(measured, key);
     out->disturbed = NAN;
-    return !map || (ymap_check(d, map, key, WITH_COUNT(latency_fields), NULL, e)
-                    && fields_read(d, map, WITH_COUNT(latency_fields), out, e));
+    return !map || (yaml_keys(d, map, key, WITH_COUNT(latency_fields), NULL, e)
+                    && yaml_fields_read(d, map, WITH_COUNT(latency_fields), out, e));
 }
 
 static bool read_baseline(const struct ydoc *d, const struct ynode *map, const char *name,
                           struct baseline *b, struct err *e)
 {
     static const char *const more[] = { "latency_ms", NULL };
-    return ymap_check(d, map, name, WITH_COUNT(baseline_fields), more, e)
-        && fields_read(d, map, WITH_COUNT(baseline_fields), b, e)
+    return yaml_keys(d, map, name, WITH_COUNT(baseline_fields), more, e)
+        && yaml_fields_read(d, map, WITH_COUNT(baseline_fields), b, e)
         && (!b->available || read_latency(d, map, "latency_ms", &b->latency, e));
 }
 
@@ -441,10 +442,10 @@ static bool read_baselines(const struct ydoc *d, const struct ynode *map, struct
 {
     const char *more[VENDOR_COUNT + 1] = { NULL };
     memcpy(more, vendor_name, sizeof vendor_name);
-    if (!ymap_check(d, map, "baselines", NULL, 0, more, e))
+    if (!yaml_keys(d, map, "baselines", NULL, 0, more, e))
         return false;
     for (int i = 0; i < VENDOR_COUNT; i++) {
-        const struct ynode *v = ymap_get(map, vendor_name[i]);
+        const struct ynode *v = yaml_get(map, vendor_name[i]);
         if (v && !read_baseline(d, v, vendor_name[i], &m->baseline[i], e))
             return false;
     }
@@ -460,22 +461,22 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
     *m = (struct measurement){0};
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         more[8 + i - METER_ID_PERF] = meter_name[i];
-    if (!ymap_check(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
+    if (!yaml_keys(d, node, "a measurement", WITH_COUNT(result_fields), more, e)
         || !read_at(d, node, at, e)
-        || !ymap_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
-        || !fields_read(d, node, WITH_COUNT(result_fields), m, e))
+        || !yaml_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e)
+        || !yaml_fields_read(d, node, WITH_COUNT(result_fields), m, e))
         return false;
-    const struct ynode *sim = ymap_get(node, "sim");
+    const struct ynode *sim = yaml_get(node, "sim");
     if (!read_latency(d, node, "latency_ms", &m->latency, e)
         || !read_latency(d, node, "cold_latency_ms", &m->cold_latency, e))
         return false;
     if (sim && !read_sim(d, sim, &m->sim, e))
         return false;
-    const struct ynode *baselines = ymap_get(node, "baselines");
+    const struct ynode *baselines = yaml_get(node, "baselines");
     if (baselines && !read_baselines(d, baselines, m, e))
         return false;
     for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
-        const struct ynode *counts = ymap_get(node, meter_name[i]);
+        const struct ynode *counts = yaml_get(node, meter_name[i]);
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }

@@ -11,9 +11,9 @@
 bool session_parse_file(const char *path, const struct str *text, struct session **out,
                         struct err *e);
 
-/* state_key of the state behind step n of a path. */
-void history_key(char out[20], const struct history *h, const int *path, int n);
+/* measured_key of the state behind step n of a path. */
+void session_state_key(char out[20], const struct history *h, const int *path, int n);
 /* Puts a session file on top of the recent ones; when that fails, nothing is lost but the
  * convenience. */
-void recent_remember(const char *path);
+void session_recent_put(const char *path);
 #endif

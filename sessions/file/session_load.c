@@ -2,6 +2,8 @@
  *
  * The history is rebuilt through its own commands (branch, goto, steps), so a file cannot bring it
  * into a state that typing could not. */
+#include "sessions/file/session_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,8 +11,6 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/model_path.h"
-#include "sessions/file/session.h"
-#include "sessions/file/session_impl.h"
 
 struct loader {
     struct arena *a;
@@ -24,7 +24,7 @@ struct loader {
 
 static bool fails_at(struct loader *l, const struct ynode *node)
 {
-    return ydoc_at(&l->doc, node, l->e);
+    return yaml_at(&l->doc, node, l->e);
 }
 
 /* branches */
@@ -33,19 +33,19 @@ static bool load_steps(struct loader *l, const struct ynode *list)
 {
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
+    if (!yaml_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
         return false;
     for (int i = 0; i < list->n; i++) {
         const struct ynode *item = list->item[i];
         const char *line;
-        if (!ynode_text(&l->doc, item, "steps", 4096, false, &line, l->e))
+        if (!yaml_text(&l->doc, item, "steps", 4096, false, &line, l->e))
             return false;
         if (l->n_steps++ == SESSION_MAX_STEPS) {
             err_set(l->e, ERR_RANGE, "more than %d steps in one file", SESSION_MAX_STEPS);
             return fails_at(l, item);
         }
         if (!history_apply(l->h, line, l->e))
-            return ydoc_at_text(&l->doc, item, l->e);
+            return yaml_at_text(&l->doc, item, l->e);
     }
     return true;
 }
@@ -53,12 +53,12 @@ static bool load_steps(struct loader *l, const struct ynode *list)
 /* Remembers where the current branch stands in the end: `at`, or its tip. */
 static bool load_at(struct loader *l, const struct ynode *map)
 {
-    const struct ynode *at = ymap_get(map, "at");
+    const struct ynode *at = yaml_get(map, "at");
     int b = history_branch_index(l->h), n, here;
     int64_t value;
     history_path(l->h, b, &n, &here);
     value = n - 1;
-    if (at && !ynode_int(&l->doc, at, "at", 0, n - 1, &value, l->e))
+    if (at && !yaml_int(&l->doc, at, "at", 0, n - 1, &value, l->e))
         return false;
     l->at[b] = (int)value;
     return true;
@@ -67,7 +67,7 @@ static bool load_at(struct loader *l, const struct ynode *map)
 /* "from: main, after: 1": goes to that place of an earlier branch. */
 static bool load_origin(struct loader *l, const struct ynode *map)
 {
-    const struct ynode *from = ymap_get(map, "from"), *after = ymap_get(map, "after");
+    const struct ynode *from = yaml_get(map, "from"), *after = yaml_get(map, "after");
     const char *name;
     int n, here;
     if (after && !from) {
@@ -76,7 +76,7 @@ static bool load_origin(struct loader *l, const struct ynode *map)
     }
     if (!from)
         return history_goto(l->h, 0, l->e);
-    if (!ynode_text(&l->doc, from, "from", 255, false, &name, l->e))
+    if (!yaml_text(&l->doc, from, "from", 255, false, &name, l->e))
         return false;
     if (!history_branch_switch(l->h, name, l->e)) {
         if (!l->e->fix[0] || strstr(l->e->fix, "there "))
@@ -85,7 +85,7 @@ static bool load_origin(struct loader *l, const struct ynode *map)
     }
     history_path(l->h, history_branch_index(l->h), &n, &here);
     int64_t position = n - 1;
-    if (after && !ynode_int(&l->doc, after, "after", 0, n - 1, &position, l->e))
+    if (after && !yaml_int(&l->doc, after, "after", 0, n - 1, &position, l->e))
         return false;
     return history_goto(l->h, (int)position, l->e);
 }
@@ -94,9 +94,9 @@ static bool load_branch(struct loader *l, const struct ynode *key, const struct 
                         bool first)
 {
     static const char *const keys[] = { "steps", "at", "from", "after", NULL };
-    if (!ymap_check(&l->doc, map, "a branch", NULL, 0, keys, l->e))
+    if (!yaml_keys(&l->doc, map, "a branch", NULL, 0, keys, l->e))
         return false;
-    const struct ynode *from = ymap_get(map, "from");
+    const struct ynode *from = yaml_get(map, "from");
     if (first && from) {
         err_set(l->e, ERR_NAME, "the first branch cannot come from another one");
         return fails_at(l, from);
@@ -113,12 +113,12 @@ static bool load_branch(struct loader *l, const struct ynode *key, const struct 
         if (!history_branch_new(l->h, key->text, l->e))
             return fails_at(l, key);
     }
-    return load_steps(l, ymap_get(map, "steps")) && load_at(l, map);
+    return load_steps(l, yaml_get(map, "steps")) && load_at(l, map);
 }
 
 static bool load_branches(struct loader *l, const struct ynode *map)
 {
-    if (!ynode_is(&l->doc, map, YNODE_MAP, "branches", l->e))
+    if (!yaml_is(&l->doc, map, YNODE_MAP, "branches", l->e))
         return false;
     if (map->n == 0 || map->n > SESSION_MAX_BRANCHES) {
         err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", SESSION_MAX_BRANCHES,
@@ -127,7 +127,7 @@ static bool load_branches(struct loader *l, const struct ynode *map)
     }
     l->at = ARENA_ARRAY(l->a, int, map->n);
     for (int i = 0; i < map->n; i++)
-        if (!ymap_key_once(&l->doc, map, i, "branches", l->e)
+        if (!yaml_key_once(&l->doc, map, i, "branches", l->e)
             || !load_branch(l, map->item[2 * i], map->item[2 * i + 1], i == 0))
             return false;
     return true;
@@ -135,8 +135,8 @@ static bool load_branches(struct loader *l, const struct ynode *map)
 
 static bool load_history(struct loader *l, const struct ynode *root)
 {
-    const struct ynode *branches = ymap_get(root, "branches"), *steps = ymap_get(root, "steps"),
-                       *current = ymap_get(root, "branch"), *at = ymap_get(root, "at");
+    const struct ynode *branches = yaml_get(root, "branches"), *steps = yaml_get(root, "steps"),
+                       *current = yaml_get(root, "branch"), *at = yaml_get(root, "at");
     const char *name = NULL;
     if (branches && (steps || at)) {
         err_set(l->e, ERR_SYNTAX, "%s: stands inside a branch when there are branches:",
@@ -150,7 +150,7 @@ static bool load_history(struct loader *l, const struct ynode *root)
         if (!history_branch_switch(l->h, history_branch(l->h, b)->name, l->e)
             || !history_goto(l->h, l->at[b], l->e))
             return false;
-    if (current && !ynode_text(&l->doc, current, "branch", 255, false, &name, l->e))
+    if (current && !yaml_text(&l->doc, current, "branch", 255, false, &name, l->e))
         return false;
     if (!history_branch_switch(l->h, name ? name : history_branch(l->h, 0)->name, l->e))
         return fails_at(l, current);
@@ -170,7 +170,7 @@ static int measured_state(struct loader *l, const struct measured_at *m)
         if (m->step >= n)
             return -1;
         char key[20];
-        history_key(key, l->h, path, (int)m->step);
+        session_state_key(key, l->h, path, (int)m->step);
         return streq(key, m->key) ? path[m->step] : -1;
     }
     return -1;
@@ -180,7 +180,7 @@ static bool load_measured(struct loader *l, const struct ynode *list)
 {
     if (!list)
         return true;
-    if (!ynode_is(&l->doc, list, YNODE_SEQ, "measured", l->e))
+    if (!yaml_is(&l->doc, list, YNODE_SEQ, "measured", l->e))
         return false;
     for (int i = 0; i < list->n; i++) {
         struct measured_at at;
@@ -194,12 +194,12 @@ static bool load_measured(struct loader *l, const struct ynode *list)
     return true;
 }
 
-void history_key(char out[20], const struct history *h, const int *path, int n)
+void session_state_key(char out[20], const struct history *h, const int *path, int n)
 {
     VEC(const char *) steps = {0};
     for (int i = 1; i <= n; i++)
         vec_push(&steps, history_state(h, path[i])->step);
-    state_key(out, history_spec(h), steps.data, steps.len);
+    measured_key(out, history_spec(h), steps.data, steps.len);
     vec_free(&steps);
 }
 
@@ -225,14 +225,14 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
 
 static bool check_version(struct loader *l, const struct ynode *root)
 {
-    const struct ynode *v = ymap_get(root, "tilescope");
+    const struct ynode *v = yaml_get(root, "tilescope");
     int64_t version;
     if (!v) {
         err_set(l->e, ERR_SYNTAX, "the key \"tilescope\" is missing: this is no session file");
         err_fix(l->e, "a session begins with \"tilescope: 1\"");
         return fails_at(l, root);
     }
-    if (!ynode_int(&l->doc, v, "tilescope", 1, INT64_MAX, &version, l->e))
+    if (!yaml_int(&l->doc, v, "tilescope", 1, INT64_MAX, &version, l->e))
         return false;
     if (version > SESSION_VERSION) {
         err_set(l->e, ERR_RANGE, "this session has format %lld; this tilescope reads format %d",
@@ -246,11 +246,11 @@ static bool check_version(struct loader *l, const struct ynode *root)
 static bool copy_text(struct loader *l, const struct ynode *root, const char *key, char *to,
                       size_t size)
 {
-    const struct ynode *v = ymap_get(root, key);
+    const struct ynode *v = yaml_get(root, key);
     const char *text;
     if (!v)
         return true;
-    if (!ynode_text(&l->doc, v, key, size - 1, false, &text, l->e))
+    if (!yaml_text(&l->doc, v, key, size - 1, false, &text, l->e))
         return false;
     memcpy(to, text, strlen(text) + 1);
     return true;
@@ -263,7 +263,7 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     struct str mapped = {0};
     struct err with_paths;
     bool block = op->kind == YNODE_SCALAR && graph_is_composition(op->text);
-    if (!ynode_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
+    if (!yaml_text(&l->doc, op, "operator", block ? SESSION_MAX_BYTES : 4096, block, &spec, l->e))
         return false;
     if (l->file)
         model_paths_from_file(&mapped, spec, l->file);
@@ -280,7 +280,7 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
         return fails_at(l, op);
     }
     if (op->line == op->end_line)
-        return ydoc_at_text(&l->doc, op, l->e);
+        return yaml_at_text(&l->doc, op, l->e);
     int line = op->line + 1 + l->e->at.line, len = l->e->at.len;     /* the block starts below */
     const char *text = l->doc.text;
     for (int i = 1; i < line && strchr(text, '\n'); i++)
@@ -293,17 +293,17 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
                                         "branches", "steps", "at", "measured", "machine", NULL };
-    const struct ynode *op, *note = ymap_get(root, "note");
+    const struct ynode *op, *note = yaml_get(root, "note");
     const char *text = "";
     struct session *s;
-    if (!check_version(l, root) || !ymap_check(&l->doc, root, "a session", NULL, 0, keys, l->e)
-        || (note && !ynode_text(&l->doc, note, "note", SESSION_MAX_BYTES, true, &text, l->e))
-        || !ymap_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
+    if (!check_version(l, root) || !yaml_keys(&l->doc, root, "a session", NULL, 0, keys, l->e)
+        || (note && !yaml_text(&l->doc, note, "note", SESSION_MAX_BYTES, true, &text, l->e))
+        || !yaml_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
         return false;
     l->h = s->history;
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
-        || !load_history(l, root) || !load_measured(l, ymap_get(root, "measured"))) {
+        || !load_history(l, root) || !load_measured(l, yaml_get(root, "measured"))) {
         session_free(s);
         return false;
     }
@@ -329,7 +329,7 @@ static bool parse(struct arena *a, const char *name, const char *file, const cha
         err_fix(e, "a session has at least \"tilescope: 1\" and \"operator: ...\"");
         return err_where(e, name, 0, 0, "");
     }
-    if (!ynode_is(&l.doc, root, YNODE_MAP, "a session", e))
+    if (!yaml_is(&l.doc, root, YNODE_MAP, "a session", e))
         return err_fix(e, "\"tilescope: 1\", \"operator: ...\" and \"steps:\", one key a line");
     return load_root(&l, root, out);
 }

@@ -1,4 +1,6 @@
 /* Session -> YAML, with the keys always in the same order. */
+#include "sessions/file/session_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +8,6 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/model_path.h"
-#include "sessions/file/session.h"
-#include "sessions/file/session_impl.h"
 
 /* The states of one branch, kept across the next history_path. */
 struct trail { int n, at; int *id; };
@@ -46,37 +46,37 @@ static int origin_of(const struct trail *paths, int b, int *shared)
 
 static void write_steps(struct ywriter *w, const struct history *h, const struct trail *p, int from)
 {
-    ywrite_text(w, "steps");
-    ywrite_seq(w, p->n - 1 == from);
+    yaml_put_text(w, "steps");
+    yaml_put_seq(w, p->n - 1 == from);
     for (int i = from + 1; i < p->n; i++)
-        ywrite_text(w, history_state(h, p->id[i])->step);
-    ywrite_seq_end(w);
+        yaml_put_text(w, history_state(h, p->id[i])->step);
+    yaml_put_seq_end(w);
     if (p->at < p->n - 1) {
-        ywrite_text(w, "at");
-        ywrite_int(w, p->at);
+        yaml_put_text(w, "at");
+        yaml_put_int(w, p->at);
     }
 }
 
 static void write_branches(struct ywriter *w, const struct history *h, const struct trail *paths)
 {
-    ywrite_text(w, "branch");
-    ywrite_text(w, history_branch(h, history_branch_index(h))->name);
-    ywrite_text(w, "branches");
-    ywrite_map(w, false);
+    yaml_put_text(w, "branch");
+    yaml_put_text(w, history_branch(h, history_branch_index(h))->name);
+    yaml_put_text(w, "branches");
+    yaml_put_map(w, false);
     for (int b = 0; b < history_n_branches(h); b++) {
         int shared, origin = origin_of(paths, b, &shared);
-        ywrite_text(w, history_branch(h, b)->name);
-        ywrite_map(w, false);
+        yaml_put_text(w, history_branch(h, b)->name);
+        yaml_put_map(w, false);
         if (origin >= 0) {
-            ywrite_text(w, "from");
-            ywrite_text(w, history_branch(h, origin)->name);
-            ywrite_text(w, "after");
-            ywrite_int(w, shared);
+            yaml_put_text(w, "from");
+            yaml_put_text(w, history_branch(h, origin)->name);
+            yaml_put_text(w, "after");
+            yaml_put_int(w, shared);
         }
         write_steps(w, h, &paths[b], shared);
-        ywrite_map_end(w);
+        yaml_put_map_end(w);
     }
-    ywrite_map_end(w);
+    yaml_put_map_end(w);
 }
 
 /* Each measured state once, at the first branch that has it. */
@@ -90,15 +90,15 @@ static void write_measured(struct ywriter *w, const struct history *h, const str
             if (!s->measured || done[s->id])
                 continue;
             if (!any) {
-                ywrite_text(w, "measured");
-                ywrite_seq(w, false);
+                yaml_put_text(w, "measured");
+                yaml_put_seq(w, false);
             }
             any = done[s->id] = true;
-            history_key(at.key, h, paths[b].id, i);
+            session_state_key(at.key, h, paths[b].id, i);
             measured_write(w, &at, s->measured);
         }
     if (any)
-        ywrite_seq_end(w);
+        yaml_put_seq_end(w);
     free(done);
 }
 
@@ -106,8 +106,8 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
 {
     if (text[0] == '\0')
         return;
-    ywrite_text(w, key);
-    ywrite_text(w, text);
+    yaml_put_text(w, key);
+    yaml_put_text(w, text);
 }
 
 /* One line: the reader takes nothing else. */
@@ -149,10 +149,10 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
     struct trail *paths = xcalloc((size_t)n, sizeof *paths);
     for (int b = 0; b < n; b++)
         paths[b] = path_of(h, b);
-    struct ywriter *w = ywriter_open(out);
-    ywrite_map(w, false);
-    ywrite_text(w, "tilescope");
-    ywrite_int(w, SESSION_VERSION);
+    struct ywriter *w = yaml_open(out);
+    yaml_put_map(w, false);
+    yaml_put_text(w, "tilescope");
+    yaml_put_int(w, SESSION_VERSION);
     write_line(w, "title", s->title);
     write_lines(w, "note", str_text(&s->note));
     write_operator(w, history_spec(h), path);
@@ -162,8 +162,8 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
         write_branches(w, h, paths);
     write_measured(w, h, paths);
     write_line(w, "machine", s->machine);
-    ywrite_map_end(w);
-    ywriter_close(w);
+    yaml_put_map_end(w);
+    yaml_close(w);
     for (int b = 0; b < n; b++)
         free(paths[b].id);
     free(paths);
@@ -192,7 +192,7 @@ static bool save(struct session *s, const char *path, uint64_t seen, bool beside
         s->on_disk = file_content(str_text(&text), text.len);
         snprintf(s->path, sizeof s->path, "%s", str_text(&where));
         s->dirty = s->numbers = false;
-        recent_remember(s->path);
+        session_recent_put(s->path);
     }
     str_free(&text);
     str_free(&where);

@@ -23,10 +23,10 @@ static bool unknown_key(const struct ydoc *d, const struct ynode *key, const cha
     else
         err_fix(e, "there are: %s", str_text(&list));
     str_free(&list);
-    return ydoc_at(d, key, e);
+    return yaml_at(d, key, e);
 }
 
-bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
+bool yaml_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
                    struct err *e)
 {
     const struct ynode *key = map->item[2 * i];
@@ -34,7 +34,7 @@ bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const c
         if (streq(map->item[2 * j]->text, key->text)) {
             err_set(e, ERR_SYNTAX, "the key \"%.80s\" is given twice in %s", key->text, what);
             err_fix(e, "the first one is in line %d", map->item[2 * j]->line + 1);
-            return ydoc_at(d, key, e);
+            return yaml_at(d, key, e);
         }
     return true;
 }
@@ -49,16 +49,16 @@ static bool check_keys(const struct ydoc *d, const struct ynode *map, const char
             found |= streq(key->text, known[k]);
         if (!found)
             return unknown_key(d, key, what, known, n, e);
-        if (!ymap_key_once(d, map, i, what, e))
+        if (!yaml_key_once(d, map, i, what, e))
             return false;
     }
     return true;
 }
 
-bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
-                const struct field *fields, int n_fields, const char *const *more, struct err *e)
+bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
+               const struct field *fields, int n_fields, const char *const *more, struct err *e)
 {
-    if (!ynode_is(d, map, YNODE_MAP, what, e))
+    if (!yaml_is(d, map, YNODE_MAP, what, e))
         return false;
     VEC(const char *) known = {0};
     for (int i = 0; more && more[i]; i++)
@@ -70,7 +70,7 @@ bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
     return ok;
 }
 
-const struct ynode *ymap_get(const struct ynode *map, const char *key)
+const struct ynode *yaml_get(const struct ynode *map, const char *key)
 {
     if (map->kind != YNODE_MAP)
         return NULL;
@@ -80,13 +80,13 @@ const struct ynode *ymap_get(const struct ynode *map, const char *key)
     return NULL;
 }
 
-bool ymap_need(const struct ydoc *d, const struct ynode *map, const char *key,
+bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
                const struct ynode **out, struct err *e)
 {
-    const struct ynode *found = ymap_get(map, key);
+    const struct ynode *found = yaml_get(map, key);
     if (!found) {
         err_set(e, ERR_SYNTAX, "the key \"%s\" is missing", key);
-        return ydoc_at(d, map, e);
+        return yaml_at(d, map, e);
     }
     *out = found;
     return true;
@@ -109,11 +109,11 @@ static bool wrong_type(const struct ydoc *d, const struct ynode *v, const char *
         err_set(e, ERR_TYPE, "%s: %s expected, not %s", key, wanted, kind_name(v));
     else
         err_set(e, ERR_TYPE, "%s: %s expected, not \"%.80s\"", key, wanted, v->text);
-    return ydoc_at(d, v, e);
+    return yaml_at(d, v, e);
 }
 
-bool ynode_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
-              struct err *e)
+bool yaml_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
+             struct err *e)
 {
     if (v->kind == kind)
         return true;
@@ -132,23 +132,23 @@ static bool has_control(const char *text, bool lines)
     return false;
 }
 
-bool ynode_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
-                bool lines, const char **out, struct err *e)
+bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
+               bool lines, const char **out, struct err *e)
 {
     if (v->kind != YNODE_SCALAR || streq(kind_name(v), "nothing"))
         return wrong_type(d, v, key, "a text", e);
     if (!lines && v->line != v->end_line) {
         err_set(e, ERR_TYPE, "%s: a text of one line expected", key);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     if (has_control(v->text, lines)) {
         err_set(e, ERR_TYPE, "%s: a control character or line break in the text", key);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     if (strlen(v->text) > max_bytes) {
         err_set(e, ERR_RANGE, "%s: a text of %zu bytes, at most %zu are allowed", key,
                 strlen(v->text), max_bytes);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     *out = v->text;
     return true;
@@ -162,8 +162,8 @@ static bool integer_form(const struct ynode *v)
     return v->plain && n > 0 && digits[n] == '\0' && (digits[0] != '0' || n == 1);
 }
 
-bool ynode_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,
-               int64_t *out, struct err *e)
+bool yaml_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,
+              int64_t *out, struct err *e)
 {
     long long value;
     if (v->kind != YNODE_SCALAR || !integer_form(v))
@@ -176,7 +176,7 @@ bool ynode_int(const struct ydoc *d, const struct ynode *v, const char *key, int
             err_fix(e, "%lld to %lld", (long long)lo, (long long)hi);
         else
             err_fix(e, "%lld or more", (long long)lo);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     *out = value;
     return true;
@@ -191,14 +191,14 @@ static bool read_uint64(const struct ydoc *d, const struct ynode *v, const char 
     unsigned long long value = strtoull(v->text, NULL, 10);
     if (errno) {
         err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     *out = value;
     return true;
 }
 
-bool ynode_bool(const struct ydoc *d, const struct ynode *v, const char *key, bool *out,
-                struct err *e)
+bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, bool *out,
+               struct err *e)
 {
     bool scalar = v->kind == YNODE_SCALAR && v->plain;
     if (!scalar || !(streq(v->text, "true") || streq(v->text, "false")))
@@ -207,15 +207,15 @@ bool ynode_bool(const struct ydoc *d, const struct ynode *v, const char *key, bo
     return true;
 }
 
-bool ynode_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
-                  struct err *e)
+bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
+                 struct err *e)
 {
     double value;
     if (v->kind != YNODE_SCALAR || !v->plain || !str_to_double(v->text, &value))
         return wrong_type(d, v, key, "a number", e);
     if (!isfinite(value)) {
         err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     *out = value;
     return true;
@@ -227,7 +227,7 @@ static bool read_text(const struct ydoc *d, const struct ynode *v, const struct 
                       struct err *e)
 {
     const char *text;
-    if (!ynode_text(d, v, f->key, f->size - 1, true, &text, e))
+    if (!yaml_text(d, v, f->key, f->size - 1, true, &text, e))
         return false;
     snprintf(to, f->size, "%s", text);
     return true;
@@ -237,11 +237,11 @@ static bool read_amount(const struct ydoc *d, const struct ynode *v, const char 
                         struct err *e)
 {
     double value;
-    if (!ynode_double(d, v, key, &value, e))
+    if (!yaml_double(d, v, key, &value, e))
         return false;
     if (value < 0) {
         err_set(e, ERR_RANGE, "%s: %.40s is negative", key, v->text);
-        return ydoc_at(d, v, e);
+        return yaml_at(d, v, e);
     }
     *to = value;
     return true;
@@ -252,13 +252,13 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
 {
     int64_t value;
     switch (f->type) {
-    case FIELD_BOOL:   return ynode_bool(d, v, f->key, to, e);
-    case FIELD_INT64:  return ynode_int(d, v, f->key, 0, INT64_MAX, to, e);
+    case FIELD_BOOL:   return yaml_bool(d, v, f->key, to, e);
+    case FIELD_INT64:  return yaml_int(d, v, f->key, 0, INT64_MAX, to, e);
     case FIELD_UINT64: return read_uint64(d, v, f->key, to, e);
     case FIELD_DOUBLE: return read_amount(d, v, f->key, to, e);
     case FIELD_TEXT:   return read_text(d, v, f, to, e);
     case FIELD_INT:
-        if (!ynode_int(d, v, f->key, 0, INT32_MAX, &value, e))
+        if (!yaml_int(d, v, f->key, 0, INT32_MAX, &value, e))
             return false;
         *(int *)to = (int)value;
         return true;
@@ -266,11 +266,11 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
     UNREACHABLE();
 }
 
-bool fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields, int n,
-                 void *base, struct err *e)
+bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields,
+                      int n, void *base, struct err *e)
 {
     for (int i = 0; i < n; i++) {
-        const struct ynode *v = ymap_get(map, fields[i].key);
+        const struct ynode *v = yaml_get(map, fields[i].key);
         if (v && !read_field(d, v, &fields[i], (char *)base + fields[i].offset, e))
             return false;
     }
@@ -287,19 +287,19 @@ static bool is_zero(const struct field *f, const void *at)
 
 static void write_field(struct ywriter *w, const struct field *f, const void *at)
 {
-    ywrite_text(w, f->key);
+    yaml_put_text(w, f->key);
     switch (f->type) {
-    case FIELD_BOOL:   ywrite_bool(w, *(const bool *)at); return;
-    case FIELD_INT:    ywrite_int(w, *(const int *)at); return;
-    case FIELD_INT64:  ywrite_int(w, *(const int64_t *)at); return;
-    case FIELD_UINT64: ywrite_uint(w, *(const uint64_t *)at); return;
-    case FIELD_DOUBLE: ywrite_double(w, *(const double *)at); return;
-    case FIELD_TEXT:   ywrite_text(w, at); return;
+    case FIELD_BOOL:   yaml_put_bool(w, *(const bool *)at); return;
+    case FIELD_INT:    yaml_put_int(w, *(const int *)at); return;
+    case FIELD_INT64:  yaml_put_int(w, *(const int64_t *)at); return;
+    case FIELD_UINT64: yaml_put_uint(w, *(const uint64_t *)at); return;
+    case FIELD_DOUBLE: yaml_put_double(w, *(const double *)at); return;
+    case FIELD_TEXT:   yaml_put_text(w, at); return;
     }
     UNREACHABLE();
 }
 
-void fields_write(struct ywriter *w, const struct field *fields, int n, const void *base)
+void yaml_fields_write(struct ywriter *w, const struct field *fields, int n, const void *base)
 {
     for (int i = 0; i < n; i++) {
         const void *at = (const char *)base + fields[i].offset;

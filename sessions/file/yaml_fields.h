@@ -17,32 +17,32 @@ struct field {
 
 /* map is a mapping of known keys, each once: those of fields and of more (NULL-terminated); either
  * may be NULL. */
-bool ymap_check(const struct ydoc *d, const struct ynode *map, const char *what,
-                const struct field *fields, int n_fields, const char *const *more, struct err *e);
+bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
+               const struct field *fields, int n_fields, const char *const *more, struct err *e);
 /* For mappings with keys of any name: pair i's key has not been there before. */
-bool ymap_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
+bool yaml_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
                    struct err *e);
 /* The value of a key; NULL: there is none, or map is no mapping. */
-const struct ynode *ymap_get(const struct ynode *map, const char *key);
+const struct ynode *yaml_get(const struct ynode *map, const char *key);
 /* ERR_SYNTAX at the map when the key is missing. */
-bool ymap_need(const struct ydoc *d, const struct ynode *map, const char *key,
+bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
                const struct ynode **out, struct err *e);
 
-bool ynode_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
-              struct err *e);
+bool yaml_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
+             struct err *e);
 /* One line of at least 1 and at most max_bytes bytes; lines: several are fine. */
-bool ynode_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
-                bool lines, const char **out, struct err *e);
-bool ynode_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,
-               int64_t *out, struct err *e);
-bool ynode_bool(const struct ydoc *d, const struct ynode *v, const char *key, bool *out,
-                struct err *e);
-bool ynode_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
-                  struct err *e);
+bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
+               bool lines, const char **out, struct err *e);
+bool yaml_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,
+              int64_t *out, struct err *e);
+bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, bool *out,
+               struct err *e);
+bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
+                 struct err *e);
 
 /* The keys of map that belong to fields -> the struct at base.  Numbers must not be negative. */
-bool fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields, int n,
-                 void *base, struct err *e);
+bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields,
+                      int n, void *base, struct err *e);
 /* Into an open mapping; numbers that are not finite are left out. */
-void fields_write(struct ywriter *w, const struct field *fields, int n, const void *base);
+void yaml_fields_write(struct ywriter *w, const struct field *fields, int n, const void *base);
 #endif

@@ -74,7 +74,7 @@ static bool at_offset(const struct ydoc *d, size_t offset, size_t len, struct er
     return false;
 }
 
-bool ydoc_at(const struct ydoc *d, const struct ynode *node, struct err *e)
+bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e)
 {
     size_t from = offset_of(d, node->line, node->column);
     size_t to = offset_of(d, node->end_line, node->end_column);
@@ -82,14 +82,14 @@ bool ydoc_at(const struct ydoc *d, const struct ynode *node, struct err *e)
     return at_offset(d, from, mark_all && to > from ? to - from : 1, e);
 }
 
-bool ydoc_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e)
+bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e)
 {
     int col = e->at.col, len = e->at.len;
     size_t from = offset_of(d, scalar->line, scalar->column) + (scalar->plain ? 0 : 1);
     size_t size = strlen(scalar->text);
     bool verbatim = from + size <= d->n && memcmp(d->text + from, scalar->text, size) == 0;
     if (col < 1 || !verbatim || (size_t)col > size + 1)
-        return ydoc_at(d, scalar, e);
+        return yaml_at(d, scalar, e);
     return at_offset(d, from + (size_t)col - 1, (size_t)(len > 1 ? len : 1), e);
 }
 
@@ -338,7 +338,7 @@ static void emit(struct ywriter *w, yaml_event_t *ev, int made)
         fail("libyaml cannot emit: %s", w->emitter.problem ? w->emitter.problem : "out of memory");
 }
 
-struct ywriter *ywriter_open(struct str *out)
+struct ywriter *yaml_open(struct str *out)
 {
     struct ywriter *w = xcalloc(1, sizeof *w);
     yaml_event_t ev;
@@ -353,7 +353,7 @@ struct ywriter *ywriter_open(struct str *out)
     return w;
 }
 
-void ywriter_close(struct ywriter *w)
+void yaml_close(struct ywriter *w)
 {
     yaml_event_t ev;
     emit(w, &ev, yaml_document_end_event_initialize(&ev, 1));
@@ -362,27 +362,27 @@ void ywriter_close(struct ywriter *w)
     free(w);
 }
 
-void ywrite_map(struct ywriter *w, bool flow)
+void yaml_put_map(struct ywriter *w, bool flow)
 {
     yaml_event_t ev;
     yaml_mapping_style_t style = flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE;
     emit(w, &ev, yaml_mapping_start_event_initialize(&ev, NULL, NULL, 1, style));
 }
 
-void ywrite_map_end(struct ywriter *w)
+void yaml_put_map_end(struct ywriter *w)
 {
     yaml_event_t ev;
     emit(w, &ev, yaml_mapping_end_event_initialize(&ev));
 }
 
-void ywrite_seq(struct ywriter *w, bool flow)
+void yaml_put_seq(struct ywriter *w, bool flow)
 {
     yaml_event_t ev;
     yaml_sequence_style_t style = flow ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE;
     emit(w, &ev, yaml_sequence_start_event_initialize(&ev, NULL, NULL, 1, style));
 }
 
-void ywrite_seq_end(struct ywriter *w)
+void yaml_put_seq_end(struct ywriter *w)
 {
     yaml_event_t ev;
     emit(w, &ev, yaml_sequence_end_event_initialize(&ev));
@@ -414,7 +414,7 @@ static bool has_other_break(const char *text)
     return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");
 }
 
-void ywrite_text(struct ywriter *w, const char *text)
+void yaml_put_text(struct ywriter *w, const char *text)
 {
     struct str clean = {0};
     str_add_n(&clean, text, strlen(text));
@@ -431,21 +431,21 @@ void ywrite_text(struct ywriter *w, const char *text)
     str_free(&clean);
 }
 
-void ywrite_int(struct ywriter *w, int64_t v)
+void yaml_put_int(struct ywriter *w, int64_t v)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)v);
     write_scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-void ywrite_uint(struct ywriter *w, uint64_t v)
+void yaml_put_uint(struct ywriter *w, uint64_t v)
 {
     char text[32];
     snprintf(text, sizeof text, "%llu", (unsigned long long)v);
     write_scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-void ywrite_double(struct ywriter *w, double v)
+void yaml_put_double(struct ywriter *w, double v)
 {
     char text[40];
     if (!isfinite(v))
@@ -458,7 +458,7 @@ void ywrite_double(struct ywriter *w, double v)
     write_scalar(w, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-void ywrite_bool(struct ywriter *w, bool v)
+void yaml_put_bool(struct ywriter *w, bool v)
 {
     write_scalar(w, v ? "true" : "false", YAML_PLAIN_SCALAR_STYLE);
 }

@@ -37,24 +37,24 @@ bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, st
                struct err *e);
 
 /* Gives *e, already set, the place of a node.  Each returns false. */
-bool ydoc_at(const struct ydoc *d, const struct ynode *node, struct err *e);
+bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
 /* The same for an error inside the text of a scalar, at e->at.col there: the column becomes the
  * file's when the scalar stands there as it is (no escapes), else the whole scalar is marked. */
-bool ydoc_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
+bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
 /* writing: block style, flow where asked for; texts are quoted when they need to be */
 
 struct ywriter;
-struct ywriter *ywriter_open(struct str *out);
-void ywriter_close(struct ywriter *w);                   /* ends the document and frees w */
-void ywrite_map(struct ywriter *w, bool flow);           /* then key, value, ..., ywrite_map_end */
-void ywrite_map_end(struct ywriter *w);
-void ywrite_seq(struct ywriter *w, bool flow);
-void ywrite_seq_end(struct ywriter *w);
+struct ywriter *yaml_open(struct str *out);
+void yaml_close(struct ywriter *w);  /* ends the document and frees w */
+void yaml_put_map(struct ywriter *w, bool flow);   /* then key, value, ..., yaml_put_map_end */
+void yaml_put_map_end(struct ywriter *w);
+void yaml_put_seq(struct ywriter *w, bool flow);
+void yaml_put_seq_end(struct ywriter *w);
 /* Also keys.  Malformed UTF-8 and control characters become '?'. */
-void ywrite_text(struct ywriter *w, const char *text);
-void ywrite_int(struct ywriter *w, int64_t v);
-void ywrite_uint(struct ywriter *w, uint64_t v);
-void ywrite_double(struct ywriter *w, double v);         /* finite; reads back equal */
-void ywrite_bool(struct ywriter *w, bool v);
+void yaml_put_text(struct ywriter *w, const char *text);
+void yaml_put_int(struct ywriter *w, int64_t v);
+void yaml_put_uint(struct ywriter *w, uint64_t v);
+void yaml_put_double(struct ywriter *w, double v);  /* finite; reads back equal */
+void yaml_put_bool(struct ywriter *w, bool v);
 #endif

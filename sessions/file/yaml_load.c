@@ -8,13 +8,13 @@
 
 bool yaml_load_at(struct yaml_load *l, const struct ynode *node)
 {
-    return ydoc_at(&l->doc, node, l->e);
+    return yaml_at(&l->doc, node, l->e);
 }
 
 bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *key,
                     const struct ynode **out)
 {
-    if (!ymap_need(&l->doc, map, key, out, l->e) || !ynode_is(&l->doc, *out, YNODE_SEQ, key, l->e))
+    if (!yaml_need(&l->doc, map, key, out, l->e) || !yaml_is(&l->doc, *out, YNODE_SEQ, key, l->e))
         return false;
     if ((*out)->n > 0)
         return true;
@@ -25,11 +25,11 @@ bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *ke
 bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *key, size_t max,
                     bool lines, const char **out)
 {
-    const struct ynode *v = ymap_get(map, key);
+    const struct ynode *v = yaml_get(map, key);
     const char *text;
     if (!v)
         return true;
-    if (!ynode_text(&l->doc, v, key, max, lines, &text, l->e))
+    if (!yaml_text(&l->doc, v, key, max, lines, &text, l->e))
         return false;
     *out = arena_strdup(l->a, text);
     return true;
@@ -38,8 +38,8 @@ bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *ke
 bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int64_t lo,
                    int64_t hi, int64_t *out)
 {
-    const struct ynode *v = ymap_get(map, key);
-    return !v || ynode_int(&l->doc, v, key, lo, hi, out, l->e);
+    const struct ynode *v = yaml_get(map, key);
+    return !v || yaml_int(&l->doc, v, key, lo, hi, out, l->e);
 }
 
 bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node)
@@ -56,7 +56,7 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
 {
     bool one = v->kind == YNODE_SCALAR;
     const char **value = ARENA_ARRAY(l->a, const char *, one ? 1 : v->n);
-    if (!one && !ynode_is(&l->doc, v, YNODE_SEQ, key, l->e))
+    if (!one && !yaml_is(&l->doc, v, YNODE_SEQ, key, l->e))
         return false;
     *out = (struct param_axis){ arena_strdup(l->a, key), one ? 1 : v->n, value };
     if (out->n == 0) {
@@ -65,7 +65,7 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
     }
     for (int i = 0; i < out->n; i++) {
         const char *text;
-        if (!ynode_text(&l->doc, one ? v : v->item[i], key, 200, false, &text, l->e))
+        if (!yaml_text(&l->doc, one ? v : v->item[i], key, 200, false, &text, l->e))
             return false;
         value[i] = arena_strdup(l->a, text);
     }
@@ -75,15 +75,15 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
 bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *key,
                     struct param_grid *out)
 {
-    const struct ynode *g = ymap_get(map, key);
+    const struct ynode *g = yaml_get(map, key);
     *out = (struct param_grid){0};
     if (!g)
         return true;
-    if (!ynode_is(&l->doc, g, YNODE_MAP, key, l->e))
+    if (!yaml_is(&l->doc, g, YNODE_MAP, key, l->e))
         return false;
     struct param_axis *axis = ARENA_ARRAY(l->a, struct param_axis, g->n + 1);
     for (int i = 0; i < g->n; i++)
-        if (!ymap_key_once(&l->doc, g, i, key, l->e)
+        if (!yaml_key_once(&l->doc, g, i, key, l->e)
             || !yaml_load_id(l, g->item[2 * i]->text, g->item[2 * i])
             || !read_axis(l, g->item[2 * i]->text, g->item[2 * i + 1], &axis[i]))
             return false;

@@ -16,7 +16,7 @@
 #include "sessions/file/process.h"
 #include "sessions/records/records_impl.h"
 
-const char *const run_state_name[] = {
+const char *const records_state_name[] = {
     [RUN_RUNNING] = "running", [RUN_FINISHED] = "finished", [RUN_STOPPED] = "stopped",
     [RUN_KILLED] = "killed",
 };
@@ -51,13 +51,13 @@ static bool insert_run(struct records *r, const struct record_run *run, const ch
     sqlite3_bind_text(s, 4, run->isa, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 5, run->machine, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 6, run->strategy, -1, SQLITE_TRANSIENT);
-    bind_text(s, 7, run->options);
+    records_bind_text(s, 7, run->options);
     sqlite3_bind_int64(s, 8, (int64_t)run->seed);
     sqlite3_bind_int64(s, 9, run->budget);
     sqlite3_bind_text(s, 10, run->started, -1, SQLITE_TRANSIENT);
-    bind_text(s, 11, run->ended);
-    sqlite3_bind_text(s, 12, run_state_name[run->state], -1, SQLITE_TRANSIENT);
-    bind_text(s, 13, owner);
+    records_bind_text(s, 11, run->ended);
+    sqlite3_bind_text(s, 12, records_state_name[run->state], -1, SQLITE_TRANSIENT);
+    records_bind_text(s, 13, owner);
     return records_done(r, s, WRITE, e);
 }
 
@@ -90,7 +90,7 @@ bool records_run_start(struct records *r, const struct record_run *run, char id[
     struct record_run fresh = *run;
     if (!new_id(name, e))
         return false;
-    date_now(date);
+    records_date_now(date);
     owner_text(&owner);
     fresh.id = name;
     fresh.started = date;
@@ -155,9 +155,9 @@ bool records_run_end(struct records *r, const char *id, enum run_state state, st
     sqlite3_stmt *s = records_sql(r, SQL_END_RUN, e);
     if (!s)
         return false;
-    date_now(date);
+    records_date_now(date);
     sqlite3_bind_text(s, 1, id, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(s, 2, run_state_name[state], -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(s, 2, records_state_name[state], -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 3, date, -1, SQLITE_TRANSIENT);
     return records_done(r, s, WRITE, e) && (sqlite3_changes(r->db) == 1 || no_run(id, e));
 }
@@ -212,8 +212,8 @@ static bool put_known_run(struct records *r, const struct record_run *run, struc
         ok = (s = records_sql(r, SQL_END_RUN, e)) != NULL;
         if (s) {
             sqlite3_bind_text(s, 1, run->id, -1, SQLITE_TRANSIENT);
-            sqlite3_bind_text(s, 2, run_state_name[run->state], -1, SQLITE_TRANSIENT);
-            bind_text(s, 3, run->ended);
+            sqlite3_bind_text(s, 2, records_state_name[run->state], -1, SQLITE_TRANSIENT);
+            records_bind_text(s, 3, run->ended);
             ok = records_done(r, s, WRITE, e);
         }
     }
@@ -259,7 +259,7 @@ const char *const *records_lines(struct arena *a, const char *steps, int *n)
     return line;
 }
 
-void record_of_measurement(struct record *out, const struct measurement *m)
+void records_of_measurement(struct record *out, const struct measurement *m)
 {
     bool timed = m->latency.runs > 0;
     *out = (struct record){
@@ -272,10 +272,10 @@ void record_of_measurement(struct record *out, const struct measurement *m)
     };
 }
 
-void record_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c)
+void records_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c)
 {
     if (c->m)
-        record_of_measurement(out, c->m);
+        records_of_measurement(out, c->m);
     else
         *out = (struct record){ 0 };
     out->trial = c->trial + 1;
@@ -290,15 +290,15 @@ void record_of_candidate(struct arena *a, struct record *out, const struct tune_
 static void bind_measured(sqlite3_stmt *s, const struct record *rec)
 {
     bool timed = rec->runs > 0;
-    bind_number(s, 12, timed ? rec->median_ms : (double)NAN);
-    bind_number(s, 13, timed ? rec->min_ms : (double)NAN);
-    bind_number(s, 14, timed ? rec->spread : (double)NAN);
+    records_bind_number(s, 12, timed ? rec->median_ms : (double)NAN);
+    records_bind_number(s, 13, timed ? rec->min_ms : (double)NAN);
+    records_bind_number(s, 14, timed ? rec->spread : (double)NAN);
     sqlite3_bind_int(s, 15, timed ? rec->runs : 0);
-    bind_number(s, 16, rec->gflops > 0 ? rec->gflops : (double)NAN);
+    records_bind_number(s, 16, rec->gflops > 0 ? rec->gflops : (double)NAN);
     sqlite3_bind_int(s, 17, rec->verified);
-    bind_number(s, 18, isfinite(rec->max_rel_err) ? rec->max_rel_err : (double)NAN);
-    bind_number(s, 19, isfinite(rec->compile_s) ? rec->compile_s : (double)NAN);
-    bind_number(s, 20, isfinite(rec->measure_s) ? rec->measure_s : (double)NAN);
+    records_bind_number(s, 18, isfinite(rec->max_rel_err) ? rec->max_rel_err : (double)NAN);
+    records_bind_number(s, 19, isfinite(rec->compile_s) ? rec->compile_s : (double)NAN);
+    records_bind_number(s, 20, isfinite(rec->measure_s) ? rec->measure_s : (double)NAN);
     if (rec->features)
         sqlite3_bind_int64(s, 21, (int64_t)rec->features);
 }
@@ -309,7 +309,7 @@ static uint64_t content_of(const struct record *rec)
     struct str line = {0};
     struct record own = *rec;
     own.spec = NULL;
-    record_json(&line, &own);
+    records_json(&line, &own);
     uint64_t hash = hash_text(str_text(&line));
     str_free(&line);
     return hash;
@@ -331,7 +331,7 @@ static bool insert_record(struct records *r, const struct record *rec, bool *add
     sqlite3_bind_text(s, 8, rec->steps, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 9, (int64_t)hash_text(rec->steps));
     sqlite3_bind_text(s, 10, outcome_name[rec->outcome], -1, SQLITE_STATIC);
-    bind_text(s, 11, rec->reason);
+    records_bind_text(s, 11, rec->reason);
     bind_measured(s, rec);
     sqlite3_bind_text(s, 22, rec->version, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 23, rec->date, -1, SQLITE_STATIC);
@@ -361,7 +361,7 @@ bool records_add(struct records *r, const struct record *rec, struct err *e)
         return false;
     if (!found)
         return no_run(rec->run, e);
-    date_now(date);
+    records_date_now(date);
     full.date = date;
     full.version = TILESCOPE_VERSION;
     if (insert_record(r, &full, &added, e))

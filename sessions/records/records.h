@@ -38,7 +38,7 @@ void records_set_machine(struct records *r, const char *fingerprint);
 
 /* KILLED is never stored: it is RUNNING whose process is gone. */
 enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_KILLED };
-extern const char *const run_state_name[];               /* "running" "finished" "stopped"... */
+extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
 struct record_run {
     const char *id;
@@ -91,10 +91,10 @@ char *records_steps(struct arena *a, const char *const *line, int n);
 /* Back again; n is how many. */
 const char *const *records_lines(struct arena *a, const char *steps, int *n);
 /* What m says about outcome, times and correctness; the rest of *out is zero (texts are m's). */
-void record_of_measurement(struct record *out, const struct measurement *m);
+void records_of_measurement(struct record *out, const struct measurement *m);
 /* A trial of a search, measured or not: run, strategy and seed are the caller's.  Steps in a. */
 struct tune_candidate;
-void record_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
+void records_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
 
 /* Commits the record before it returns.  The run must be one of this file (ERR_NAME).  The same
  * record twice is one. */
@@ -155,8 +155,8 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
 /* One of its lines, without the newline.  A record whose spec is NULL has no task in it. */
-void record_json(struct str *out, const struct record *rec);
-void record_run_json(struct str *out, const struct record_run *run);
+void records_json(struct str *out, const struct record *rec);
+void records_run_json(struct str *out, const struct record_run *run);
 /* What `records --json` prints: the beginning of an object, whose file and machine are r's; and
  * whole ones. */
 void records_head_json(struct str *out, const struct records *r);

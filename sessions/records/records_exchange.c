@@ -37,10 +37,10 @@ static bool export_one(void *ctx, const struct record *rec)
         str_clear(&x->run);
         str_add(&x->run, rec->run);
         if (run)
-            record_run_json(x->out, run);
+            records_run_json(x->out, run);
         str_add(x->out, run ? "\n" : "");
     }
-    record_json(x->out, rec);
+    records_json(x->out, rec);
     str_add_char(x->out, '\n');
     x->n++;
     return true;
@@ -126,12 +126,12 @@ static bool import_line(struct importer *im, struct line_reader *lr, struct aren
     struct record rec;
     struct record_run run;
     bool is_run;
-    if (!line_read(lr, a, name, number, line, n, &is_run, &rec, &run, e))
+    if (!records_line_read(lr, a, name, number, line, n, &is_run, &rec, &run, e))
         return false;
     if (put_line(im, is_run, &rec, &run, e))
         return true;
     if (e->code != ERR_IO && e->code != ERR_ENV)
-        line_error(e, name, number, 1, line);
+        records_line_error(e, name, number, 1, line);
     return false;
 }
 
@@ -146,7 +146,7 @@ static bool import_lines(struct importer *im, const char *name, const char *text
                          struct err *e)
 {
     struct arena *a = arena_new();
-    struct line_reader *lr = line_reader_new();
+    struct line_reader *lr = records_line_reader_new();
     bool ok = true;
     int number = 1;
     for (size_t at = 0; ok && at < n; number++) {
@@ -164,7 +164,7 @@ static bool import_lines(struct importer *im, const char *name, const char *text
         }
         at += len + 1;
     }
-    line_reader_free(lr);
+    records_line_reader_free(lr);
     arena_free(a);
     return ok;
 }

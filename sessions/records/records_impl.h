@@ -8,7 +8,7 @@
 #define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
 
 /* Parts of queries: the tables together, what counts as right and timed, and the columns that
- * record_of_row and record_run_of_row read. */
+ * records_of_row and records_run_of_row read. */
 #define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
                      " JOIN task ON task.id = record.task" \
                      " JOIN machine ON machine.id = record.machine"
@@ -60,12 +60,12 @@ bool records_end(struct records *r, bool ok, struct err *e);
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
 /* NULL for "", NAN; and back. */
-void bind_text(sqlite3_stmt *s, int at, const char *text);
-void bind_number(sqlite3_stmt *s, int at, double v);
-const char *column_text(sqlite3_stmt *s, int at);
-double column_number(sqlite3_stmt *s, int at, double none);
+void records_bind_text(sqlite3_stmt *s, int at, const char *text);
+void records_bind_number(sqlite3_stmt *s, int at, double v);
+const char *records_text(sqlite3_stmt *s, int at);
+double records_number(sqlite3_stmt *s, int at, double none);
 
-void date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
+void records_date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
 
 /* Inserts; for import and merge, within a transaction of the caller.  *added: it was not there. */
 bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
@@ -80,19 +80,19 @@ void records_where(const struct records *r, const struct record_filter *f, bool 
 bool records_prepare(struct records *r, const char *sql, const struct clause *c,
                      sqlite3_stmt **out, struct err *e);
 /* A row of RECORD_COLUMNS or RUN_COLUMNS (texts are the statement's); a copy of one in a. */
-void record_of_row(sqlite3_stmt *s, struct record *out);
-void record_run_of_row(sqlite3_stmt *s, struct record_run *out);
-void record_copy(struct arena *a, const struct record *from, struct record *out);
-void record_run_copy(struct arena *a, const struct record_run *from, struct record_run *out);
+void records_of_row(sqlite3_stmt *s, struct record *out);
+void records_run_of_row(sqlite3_stmt *s, struct record_run *out);
+void records_copy(struct arena *a, const struct record *from, struct record *out);
+void records_run_copy(struct arena *a, const struct record_run *from, struct record_run *out);
 
 /* Where in a file of lines, with what stands there.  Returns false. */
-bool line_error(struct err *e, const char *file, int number, int col, const char *line);
-/* One exported line (record_json, record_run_json) back as a value.  Texts live in a.  *is_run
+bool records_line_error(struct err *e, const char *file, int number, int col, const char *line);
+/* One exported line (records_json, records_run_json) back as a value.  Texts live in a.  *is_run
  * says which of the two was filled. */
 struct line_reader;
-struct line_reader *line_reader_new(void);
-void line_reader_free(struct line_reader *lr);
-bool line_read(struct line_reader *lr, struct arena *a, const char *file, int number,
-               const char *line, size_t n, bool *is_run, struct record *rec,
-               struct record_run *run, struct err *e);
+struct line_reader *records_line_reader_new(void);
+void records_line_reader_free(struct line_reader *lr);
+bool records_line_read(struct line_reader *lr, struct arena *a, const char *file, int number,
+                       const char *line, size_t n, bool *is_run, struct record *rec,
+                       struct record_run *run, struct err *e);
 #endif

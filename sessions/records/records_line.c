@@ -22,14 +22,14 @@ struct line_reader {
     VEC(const char *) known;             /* keys that were asked for */
 };
 
-struct line_reader *line_reader_new(void)
+struct line_reader *records_line_reader_new(void)
 {
     struct line_reader *lr = xcalloc(1, sizeof *lr);
     lr->scratch = arena_new();
     return lr;
 }
 
-void line_reader_free(struct line_reader *lr)
+void records_line_reader_free(struct line_reader *lr)
 {
     arena_free(lr->scratch);
     str_free(&lr->spec);
@@ -62,7 +62,7 @@ static int column_of(const char *line, const char *key)
 
 /* Lines are long: what is shown of one is its beginning when the caret is in there, else what
  * stands at the column, or its end (err_print draws no caret behind what is shown). */
-bool line_error(struct err *e, const char *file, int number, int col, const char *line)
+bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
     char part[SHOWN + 1];
@@ -88,7 +88,7 @@ static void refuse(struct line_reader *lr, const char *key, enum err_code code, 
     va_end(ap);
     lr->bad = true;
     err_set(lr->e, code, "%s", text);
-    line_error(lr->e, lr->file, lr->number, key ? column_of(lr->line, key) : 1, lr->line);
+    records_line_error(lr->e, lr->file, lr->number, key ? column_of(lr->line, key) : 1, lr->line);
     lr->e->at.len = key ? (int)strlen(key) + 2 : 1;
 }
 
@@ -333,7 +333,7 @@ static enum run_state get_state(struct line_reader *lr)
 {
     const char *name = get_text(lr, "state", 40, false);
     for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
-        if (streq(run_state_name[i], name))
+        if (streq(records_state_name[i], name))
             return (enum run_state)i;
     refuse(lr, "state", ERR_NAME, "\"state\" is none of running, finished, stopped, killed");
     return RUN_STOPPED;
@@ -396,9 +396,9 @@ static void read_line(struct line_reader *lr, bool *is_run, struct record *rec,
     check_unknown(lr);
 }
 
-bool line_read(struct line_reader *lr, struct arena *a, const char *file, int number,
-               const char *line, size_t n, bool *is_run, struct record *rec,
-               struct record_run *run, struct err *e)
+bool records_line_read(struct line_reader *lr, struct arena *a, const char *file, int number,
+                       const char *line, size_t n, bool *is_run, struct record *rec,
+                       struct record_run *run, struct err *e)
 {
     json_error_t bad;
     lr->file = file;
@@ -412,7 +412,8 @@ bool line_read(struct line_reader *lr, struct arena *a, const char *file, int nu
     if (!o) {
         err_set(e, ERR_SYNTAX, "not JSON: %s", bad.text);
         size_t most = strlen(line), col = bad.column > 1 ? (size_t)bad.column : 1;
-        return line_error(e, file, number, (int)(col < most ? col : most > 0 ? most : 1), line);
+        return records_line_error(e, file, number, (int)(col < most ? col : most > 0 ? most : 1),
+                                  line);
     }
     lr->o = o;
     read_line(lr, is_run, rec, run);

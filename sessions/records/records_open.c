@@ -138,7 +138,7 @@ bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct 
     return ok;
 }
 
-void bind_text(sqlite3_stmt *s, int at, const char *text)
+void records_bind_text(sqlite3_stmt *s, int at, const char *text)
 {
     if (text && *text)
         sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
@@ -146,23 +146,23 @@ void bind_text(sqlite3_stmt *s, int at, const char *text)
         sqlite3_bind_null(s, at);
 }
 
-void bind_number(sqlite3_stmt *s, int at, double v)
+void records_bind_number(sqlite3_stmt *s, int at, double v)
 {
     sqlite3_bind_double(s, at, v);       /* NAN becomes NULL */
 }
 
-const char *column_text(sqlite3_stmt *s, int at)
+const char *records_text(sqlite3_stmt *s, int at)
 {
     const char *text = (const char *)sqlite3_column_text(s, at);
     return text ? text : "";
 }
 
-double column_number(sqlite3_stmt *s, int at, double none)
+double records_number(sqlite3_stmt *s, int at, double none)
 {
     return sqlite3_column_type(s, at) == SQLITE_NULL ? none : sqlite3_column_double(s, at);
 }
 
-void date_now(char out[24])
+void records_date_now(char out[24])
 {
     time_t now = time(NULL);
     struct tm t;
@@ -324,7 +324,7 @@ static bool plain_schema(struct records *r, struct err *e)
     int rc = ok ? sqlite3_step(s) : SQLITE_ERROR;
     if (rc == SQLITE_ROW) {
         ok = err_set(e, ERR_IO, "%s has views or triggers (%.100s), which no records have: nothing"
-                     " is read from it", r->path, column_text(s, 0));
+                     " is read from it", r->path, records_text(s, 0));
         err_fix(e, "its maker can export them: `tilescope records export`; import takes that");
     } else if (rc != SQLITE_DONE) {
         ok = records_fail(r, e, "read the records");
@@ -500,8 +500,8 @@ bool records_check(struct records *r, struct err *e)
            && sqlite3_step(s) == SQLITE_ROW;
     if (!ok)
         records_fail(r, e, "read the records");
-    else if (!streq(column_text(s, 0), "ok"))
-        ok = damaged(r, e, in_one_line(said, sizeof said, column_text(s, 0)));
+    else if (!streq(records_text(s, 0), "ok"))
+        ok = damaged(r, e, in_one_line(said, sizeof said, records_text(s, 0)));
     sqlite3_finalize(s);
     return ok;
 }

@@ -12,7 +12,7 @@ static void text_key(struct str *out, const char *key, const char *text)
 {
     str_printf(out, ", \"%s\": ", key);
     if (text && *text)
-        str_json(out, text);
+        json_text_put(out, text);
     else
         str_add(out, "null");
 }
@@ -59,7 +59,7 @@ static void add_steps(struct str *out, const char *steps)
     str_add(out, ", \"steps\": [");
     for (int i = 0; i < n; i++) {
         str_add(out, i ? ", " : "");
-        str_json(out, line[i]);
+        json_text_put(out, line[i]);
     }
     str_add(out, "]");
     arena_free(a);
@@ -78,7 +78,7 @@ static void add_times(struct str *out, const struct record *rec)
     str_printf(out, ", \"runs\": %d}", rec->runs);
 }
 
-void record_json(struct str *out, const struct record *rec)
+void records_json(struct str *out, const struct record *rec)
 {
     str_printf(out, "{\"format\": %d, \"kind\": \"record\"", RECORD_FORMAT);
     text_key(out, "run", rec->run);
@@ -119,12 +119,12 @@ static void add_run(struct str *out, const struct record_run *run)
                text ? text : "null");
     text_key(out, "started", run->started);
     text_key(out, "ended", run->ended);
-    text_key(out, "state", run_state_name[run->state]);
+    text_key(out, "state", records_state_name[run->state]);
     free(text);
     json_decref(options);
 }
 
-void record_run_json(struct str *out, const struct record_run *run)
+void records_run_json(struct str *out, const struct record_run *run)
 {
     add_run(out, run);
     str_add(out, "}");
@@ -185,7 +185,7 @@ void records_list_json(struct str *out, const struct records *r, const struct re
     open_list(out, r, "records");
     for (int i = 0; i < n; i++) {
         str_add(out, i ? ",\n  " : "\n  ");
-        record_json(out, &rec[i]);
+        records_json(out, &rec[i]);
     }
     str_add(out, "]}\n");
 }

@@ -20,26 +20,26 @@ static enum outcome outcome_of(const char *name)
     return OUTCOME_NONE;
 }
 
-void record_of_row(sqlite3_stmt *s, struct record *out)
+void records_of_row(sqlite3_stmt *s, struct record *out)
 {
     *out = (struct record){
-        .run = column_text(s, 0), .spec = column_text(s, 1), .threads = sqlite3_column_int(s, 2),
-        .isa = column_text(s, 3), .machine = column_text(s, 4), .trial = sqlite3_column_int(s, 5),
-        .strategy = column_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
-        .steps = column_text(s, 8), .outcome = outcome_of(column_text(s, 9)),
-        .reason = column_text(s, 10), .median_ms = column_number(s, 11, 0),
-        .min_ms = column_number(s, 12, 0), .spread = column_number(s, 13, 0),
-        .runs = sqlite3_column_int(s, 14), .gflops = column_number(s, 15, 0),
+        .run = records_text(s, 0), .spec = records_text(s, 1), .threads = sqlite3_column_int(s, 2),
+        .isa = records_text(s, 3), .machine = records_text(s, 4), .trial = sqlite3_column_int(s, 5),
+        .strategy = records_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
+        .steps = records_text(s, 8), .outcome = outcome_of(records_text(s, 9)),
+        .reason = records_text(s, 10), .median_ms = records_number(s, 11, 0),
+        .min_ms = records_number(s, 12, 0), .spread = records_number(s, 13, 0),
+        .runs = sqlite3_column_int(s, 14), .gflops = records_number(s, 15, 0),
         .verified = sqlite3_column_int(s, 16) != 0,
-        .max_rel_err = column_number(s, 17, (double)NAN),
-        .compile_s = column_number(s, 18, (double)NAN),
-        .measure_s = column_number(s, 19, (double)NAN),
-        .features = (uint64_t)sqlite3_column_int64(s, 20), .version = column_text(s, 21),
-        .date = column_text(s, 22),
+        .max_rel_err = records_number(s, 17, (double)NAN),
+        .compile_s = records_number(s, 18, (double)NAN),
+        .measure_s = records_number(s, 19, (double)NAN),
+        .features = (uint64_t)sqlite3_column_int64(s, 20), .version = records_text(s, 21),
+        .date = records_text(s, 22),
     };
 }
 
-void record_copy(struct arena *a, const struct record *from, struct record *out)
+void records_copy(struct arena *a, const struct record *from, struct record *out)
 {
     *out = *from;
     out->run = arena_strdup(a, from->run);
@@ -53,23 +53,23 @@ void record_copy(struct arena *a, const struct record *from, struct record *out)
     out->date = arena_strdup(a, from->date);
 }
 
-void record_run_of_row(sqlite3_stmt *s, struct record_run *out)
+void records_run_of_row(sqlite3_stmt *s, struct record_run *out)
 {
-    const char *state = column_text(s, 11);
+    const char *state = records_text(s, 11);
     *out = (struct record_run){
-        .id = column_text(s, 0), .spec = column_text(s, 1), .threads = sqlite3_column_int(s, 2),
-        .isa = column_text(s, 3), .machine = column_text(s, 4), .strategy = column_text(s, 5),
-        .options = column_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
-        .budget = sqlite3_column_int64(s, 8), .started = column_text(s, 9),
-        .ended = column_text(s, 10), .n_records = sqlite3_column_int64(s, 13),
-        .best_ms = column_number(s, 14, 0),
+        .id = records_text(s, 0), .spec = records_text(s, 1), .threads = sqlite3_column_int(s, 2),
+        .isa = records_text(s, 3), .machine = records_text(s, 4), .strategy = records_text(s, 5),
+        .options = records_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
+        .budget = sqlite3_column_int64(s, 8), .started = records_text(s, 9),
+        .ended = records_text(s, 10), .n_records = sqlite3_column_int64(s, 13),
+        .best_ms = records_number(s, 14, 0),
         .task = sqlite3_column_int64(s, 15),
         .state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
                : sqlite3_column_int(s, 12) ? RUN_RUNNING : RUN_KILLED,
     };
 }
 
-void record_run_copy(struct arena *a, const struct record_run *from, struct record_run *out)
+void records_run_copy(struct arena *a, const struct record_run *from, struct record_run *out)
 {
     *out = *from;
     out->id = arena_strdup(a, from->id);
@@ -182,7 +182,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
         return false;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        record_of_row(s, &rec);
+        records_of_row(s, &rec);
         if (!take(ctx, &rec))
             break;
     }
@@ -230,7 +230,7 @@ static bool take_into(void *ctx, const struct record *rec)
             return true;
         *place = g->list.len + 1;
     }
-    record_copy(g->a, rec, &copy);
+    records_copy(g->a, rec, &copy);
     vec_push(&g->list, copy);
     return !g->most || g->list.len < g->most;
 }
@@ -279,8 +279,8 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
     sqlite3_bind_text(s, 6, steps, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) {
-        record_of_row(s, &rec);
-        record_copy(a, &rec, copy = ARENA_NEW(a, struct record));
+        records_of_row(s, &rec);
+        records_copy(a, &rec, copy = ARENA_NEW(a, struct record));
     }
     bool ok = rc == SQLITE_ROW || rc == SQLITE_DONE || records_fail(r, e, READ);
     sqlite3_reset(s);
@@ -305,8 +305,8 @@ bool records_runs(struct records *r, const struct record_filter *f, struct arena
                      " ORDER BY run.started DESC, run.id DESC", f->limit, &s, e))
         return false;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        record_run_of_row(s, &run);
-        record_run_copy(a, &run, &copy);
+        records_run_of_row(s, &run);
+        records_run_copy(a, &run, &copy);
         vec_push(&list, copy);
     }
     bool ok = rows_over(r, s, rc, e);
@@ -321,12 +321,12 @@ bool records_runs(struct records *r, const struct record_filter *f, struct arena
 static void task_of_row(struct arena *a, sqlite3_stmt *s, struct record_task *t)
 {
     *t = (struct record_task){
-        .task = sqlite3_column_int64(s, 0), .spec = arena_strdup(a, column_text(s, 1)),
-        .threads = sqlite3_column_int(s, 2), .isa = arena_strdup(a, column_text(s, 3)),
-        .machine = arena_strdup(a, column_text(s, 4)), .n_records = sqlite3_column_int64(s, 5),
+        .task = sqlite3_column_int64(s, 0), .spec = arena_strdup(a, records_text(s, 1)),
+        .threads = sqlite3_column_int(s, 2), .isa = arena_strdup(a, records_text(s, 3)),
+        .machine = arena_strdup(a, records_text(s, 4)), .n_records = sqlite3_column_int64(s, 5),
         .n_good = sqlite3_column_int64(s, 6), .n_runs = sqlite3_column_int64(s, 7),
-        .best_ms = column_number(s, 8, 0), .best_gflops = column_number(s, 9, 0),
-        .last = arena_strdup(a, column_text(s, 10)),
+        .best_ms = records_number(s, 8, 0), .best_gflops = records_number(s, 9, 0),
+        .last = arena_strdup(a, records_text(s, 10)),
     };
 }
 

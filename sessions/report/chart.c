@@ -39,7 +39,7 @@ static int colour_of(const struct chart_plot *p, int series)
 static double x_of(const struct chart_plot *p, const struct chart_series *s, int i)
 {
     if (s->x && s->mark != CHART_BARS)
-        return scale_at(&p->x, s->x[i]);
+        return chart_scale_at(&p->x, s->x[i]);
     double slot = (p->area.x1 - p->area.x0) / (p->c->n_categories > 0 ? p->c->n_categories : 1);
     return p->area.x0 + slot * (i + 0.5);
 }
@@ -242,7 +242,7 @@ static bool slanted(const struct chart_plot *p)
 
 static void put_grid_line(struct chart_plot *p, const struct tick *t, bool vertical)
 {
-    double at = scale_at(vertical ? &p->x : &p->y, t->value);
+    double at = chart_scale_at(vertical ? &p->x : &p->y, t->value);
     const char *class = t->minor ? "grid minor" : "grid";
     if (vertical)
         str_printf(p->out, "<path d=\"M%.1f %.1fV%.1f\" class=\"%s\"/>\n", at, p->area.y0,
@@ -259,7 +259,7 @@ static void put_ticks(struct chart_plot *p, bool vertical)
         struct str t = {0};
         put_grid_line(p, &s->tick[i], vertical);
         chart_number(&t, s->tick[i].value);
-        double at = scale_at(s, s->tick[i].value);
+        double at = chart_scale_at(s, s->tick[i].value);
         if (!s->tick[i].minor && vertical)
             put_text(p, at, p->area.y1 + 16, " text-anchor=\"middle\"", str_text(&t));
         else if (!s->tick[i].minor)
@@ -382,9 +382,9 @@ static void put_line(struct chart_plot *p, int series)
     double best[4] = {0}, most = 0, end[2] = { NAN, NAN };
     str_add(p->out, "<path d=\"");
     for (int i = 0; i + 1 < s->n; i++) {
-        double q[4] = { x_of(p, s, i), scale_at(&p->y, s->y[i]), x_of(p, s, i + 1),
-                        scale_at(&p->y, s->y[i + 1]) };
-        if (!scale_clip(&p->x, &p->y, q))
+        double q[4] = { x_of(p, s, i), chart_scale_at(&p->y, s->y[i]), x_of(p, s, i + 1),
+                        chart_scale_at(&p->y, s->y[i + 1]) };
+        if (!chart_scale_clip(&p->x, &p->y, q))
             continue;
         if (!(fabs(q[0] - end[0]) < 0.05 && fabs(q[1] - end[1]) < 0.05))
             str_printf(p->out, "M%.1f %.1f", q[0], q[1]);
@@ -405,7 +405,7 @@ static void put_line(struct chart_plot *p, int series)
 
 static void put_whisker(struct chart_plot *p, double x, double lo, double hi)
 {
-    double a = scale_at(&p->y, lo), b = scale_at(&p->y, hi);
+    double a = chart_scale_at(&p->y, lo), b = chart_scale_at(&p->y, hi);
     if (isfinite(a) && isfinite(b))
         str_printf(p->out, "<path d=\"M%.1f %.1fh6M%.1f %.1fV%.1fM%.1f %.1fh6\""
                    " class=\"whisker\"/>\n", x - 3, a, x, a, b, x - 3, b);
@@ -422,7 +422,7 @@ static void put_points(struct chart_plot *p, int series)
     double r = s->strong ? 6 : 4;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < s->n; i++) {
-            double x = x_of(p, s, i), y = scale_at(&p->y, s->y[i]);
+            double x = x_of(p, s, i), y = chart_scale_at(&p->y, s->y[i]);
             if (!inside(&p->area, x, y))
                 continue;
             if (pass == 1 && s->label && s->label[i])
@@ -457,10 +457,10 @@ static void put_bars(struct chart_plot *p, int series, int place)
 {
     const struct chart_series *s = &p->c->series[series];
     double slot = (p->area.x1 - p->area.x0) / p->c->n_categories, w = GROUP * slot / p->n_bars;
-    double zero = scale_at(&p->y, p->c->y.log || p->y.lo > 0 ? p->y.lo : fmin(0, p->y.hi));
+    double zero = chart_scale_at(&p->y, p->c->y.log || p->y.lo > 0 ? p->y.lo : fmin(0, p->y.hi));
     for (int i = 0; i < s->n; i++) {
         double left = p->area.x0 + slot * (i + (1 - GROUP) / 2) + w * place, mid = left + w / 2;
-        double y = usable(&p->c->y, s->y[i]) ? scale_at(&p->y, s->y[i]) : zero;
+        double y = usable(&p->c->y, s->y[i]) ? chart_scale_at(&p->y, s->y[i]) : zero;
         y = fmax(p->area.y0, fmin(p->area.y1, y));
         if (usable(&p->c->y, s->y[i]))
             str_printf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\""
@@ -469,7 +469,7 @@ static void put_bars(struct chart_plot *p, int series, int place)
         double top = fmin(y, zero);
         if (s->lo && s->hi && isfinite(s->lo[i]) && isfinite(s->hi[i])) {
             put_whisker(p, mid, s->lo[i], s->hi[i]);
-            top = fmin(top, scale_at(&p->y, s->hi[i]));
+            top = fmin(top, chart_scale_at(&p->y, s->hi[i]));
         }
         put_bar_text(p, s, i, mid, top - 4);
     }
@@ -589,9 +589,10 @@ bool chart_svg(const struct chart *c, struct str *out, struct err *e)
     for (int k = 0; k < c->n_series; k++)
         p.n_bars += c->series[k].mark == CHART_BARS;
     if (c->n_categories == 0)
-        scale_init(&p.x, c->x.log, fix_x ? c->x.lo : x.lo, fix_x ? c->x.hi : x.hi, fix_x,
-                   MOST_TICKS + 2);
-    scale_init(&p.y, c->y.log, fix_y ? c->y.lo : y.lo, fix_y ? c->y.hi : y.hi, fix_y, MOST_TICKS);
+        chart_scale_init(&p.x, c->x.log, fix_x ? c->x.lo : x.lo, fix_x ? c->x.hi : x.hi, fix_x,
+                         MOST_TICKS + 2);
+    chart_scale_init(&p.y, c->y.log, fix_y ? c->y.lo : y.lo, fix_y ? c->y.hi : y.hi, fix_y,
+                     MOST_TICKS);
     draw(&p);
     vec_free(&p.taken);
     vec_free(&p.named);

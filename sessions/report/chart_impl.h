@@ -17,10 +17,10 @@ struct scale {
 };
 
 /* Extends lo..hi to round numbers unless fixed, and chooses the ticks; at most `most` numbers. */
-void scale_init(struct scale *s, bool log, double lo, double hi, bool fixed, int most);
-double scale_at(const struct scale *s, double value);    /* pixel; NAN when it has none */
+void chart_scale_init(struct scale *s, bool log, double lo, double hi, bool fixed, int most);
+double chart_scale_at(const struct scale *s, double value);    /* pixel; NAN when it has none */
 /* The part of the segment that lies between the scales' ends; false when none does. */
-bool scale_clip(const struct scale *x, const struct scale *y, double p[4]);
+bool chart_scale_clip(const struct scale *x, const struct scale *y, double p[4]);
 
 /* Width in pixels of a text in the font size, by a table of widths of a common sans serif. */
 double chart_text_width(const char *text, double size);

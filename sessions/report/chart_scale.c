@@ -65,7 +65,7 @@ static void log_ticks(struct scale *s, bool fixed, int most)
     }
 }
 
-void scale_init(struct scale *s, bool log, double lo, double hi, bool fixed, int most)
+void chart_scale_init(struct scale *s, bool log, double lo, double hi, bool fixed, int most)
 {
     s->log = log;
     s->n = 0;
@@ -82,7 +82,7 @@ void scale_init(struct scale *s, bool log, double lo, double hi, bool fixed, int
         linear_ticks(s, fixed, most);
 }
 
-double scale_at(const struct scale *s, double v)
+double chart_scale_at(const struct scale *s, double v)
 {
     if (!isfinite(v) || (s->log && v <= 0))
         return NAN;
@@ -102,7 +102,7 @@ static bool narrow(double p, double d, double lo, double hi, double *t0, double 
     return *t0 <= *t1;
 }
 
-bool scale_clip(const struct scale *x, const struct scale *y, double p[4])
+bool chart_scale_clip(const struct scale *x, const struct scale *y, double p[4])
 {
     double dx = p[2] - p[0], dy = p[3] - p[1], t0 = 0, t1 = 1;
     if (!isfinite(p[0] + p[1] + p[2] + p[3])

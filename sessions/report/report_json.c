@@ -9,7 +9,7 @@
 #include "profile/measure/oracle.h"
 #include "profile/machine/roofline.h"
 #include "sessions/file/json_text.h"
-#include "sessions/file/machine_json.h"
+#include "sessions/file/machine_file.h"
 #include "sessions/report/report.h"
 #include "sessions/report/report_impl.h"
 
@@ -502,7 +502,7 @@ void report_machine_json(struct str *out, const struct machine *m,
         machine_model_doubts(model, NULL, &doubts);
     put(o, "doubts", json_text_or_null(str_text(&doubts)));
     str_free(&doubts);
-    put(o, "model", model ? machine_model_json(model) : json_null());
+    put(o, "model", model ? machine_file_json(model) : json_null());
     str_free(&fingerprint);
     print_json(out, o);
 }

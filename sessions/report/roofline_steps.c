@@ -39,8 +39,8 @@ static void cover(double v, double *lo, double *hi)
 }
 
 /* Points, and where each level's roof meets the highest peak. */
-struct roof_span roofline_span(const struct machine_model *model, int threads,
-                               const struct roof_step *step, int n)
+struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
+                                     const struct roof_step *step, int n)
 {
     struct roof_span s = { INFINITY, 0, INFINITY, 0 };
     double peak = machine_model_peak(model, threads);
@@ -138,8 +138,8 @@ static void add_points(struct roofline_picture *p)
                                                    .strong = true };
 }
 
-bool roofline_svg(const struct history *h, const struct machine_model *model, struct str *out,
-                  struct err *e)
+bool roofline_steps_svg(const struct history *h, const struct machine_model *model, struct str *out,
+                        struct err *e)
 {
     struct roofline_picture *p = xcalloc(1, sizeof *p);
     struct str caption = {0};
@@ -148,7 +148,7 @@ bool roofline_svg(const struct history *h, const struct machine_model *model, st
     p->n_steps = n < MOST_STEPS ? n : MOST_STEPS;
     p->model = model;
     p->threads = n > 0 ? p->step[p->n_steps - 1].threads : 1;
-    p->span = roofline_span(model, p->threads, p->step, p->n_steps);
+    p->span = roofline_steps_span(model, p->threads, p->step, p->n_steps);
     bool simulated = n > 0 && p->step[p->n_steps - 1].r.simulated;
     add_roofs(p);
     add_points(p);

@@ -16,10 +16,10 @@ int roofline_steps(const struct history *h, const struct machine_model *model,
 /* What a picture of those points spans, roofs and all; powers of ten are not rounded to. */
 struct roof_span { double x_lo, x_hi, y_lo, y_hi; };
 /* threads: whose roofs. */
-struct roof_span roofline_span(const struct machine_model *model, int threads,
-                               const struct roof_step *step, int n);
+struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
+                                     const struct roof_step *step, int n);
 
 /* As a standalone SVG.  ERR_RANGE when no step was timed. */
-bool roofline_svg(const struct history *h, const struct machine_model *model, struct str *out,
-                  struct err *e);
+bool roofline_steps_svg(const struct history *h, const struct machine_model *model, struct str *out,
+                        struct err *e);
 #endif

@@ -13,8 +13,8 @@ static bool is_loop_line(const char *line)
     return str_starts(line, "loop ") && !str_starts(line, "loop rfactor");
 }
 
-bool spaces_of(struct arena *a, const struct program *p, int threads, struct spaces *out,
-               struct err *e)
+bool space_report(struct arena *a, const struct program *p, int threads, struct spaces *out,
+                  struct err *e)
 {
     const char **settings = ARENA_ARRAY(a, const char *, p->n_steps + 1);
     const char **base = ARENA_ARRAY(a, const char *, p->n_steps + 1);
@@ -75,7 +75,7 @@ static void loop_row(struct str *out, const struct spaces *s, int k)
     str_add_char(out, '\n');
 }
 
-void spaces_text(struct str *out, const struct spaces *s)
+void space_report_text(struct str *out, const struct spaces *s)
 {
     str_printf(out, "Layouts: %d factors, %g points\n\n  factor   tensor extent%s\n",
                s->layouts->n, s->layouts->size, s->layouts_known ? "     now" : "");
@@ -139,7 +139,7 @@ static json_t *loop_knob_json(const struct spaces *s, int k)
     return o;
 }
 
-void spaces_json(struct str *out, const struct spaces *s, const struct program *p)
+void space_report_json(struct str *out, const struct spaces *s, const struct program *p)
 {
     json_t *knobs = json_array();
     for (int k = 0; k < s->loops->n; k++)

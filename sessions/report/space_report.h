@@ -15,8 +15,8 @@ struct spaces {
 
 /* All in arena a; settings of the program (`set ...`) stay, and so do its layouts for the loop
  * space.  threads > 1: with parallel loops.  ERR_NAME when its operator has no template. */
-bool spaces_of(struct arena *a, const struct program *p, int threads, struct spaces *out,
-               struct err *e);
-void spaces_text(struct str *out, const struct spaces *s);
-void spaces_json(struct str *out, const struct spaces *s, const struct program *p);
+bool space_report(struct arena *a, const struct program *p, int threads, struct spaces *out,
+                  struct err *e);
+void space_report_text(struct str *out, const struct spaces *s);
+void space_report_json(struct str *out, const struct spaces *s, const struct program *p);
 #endif

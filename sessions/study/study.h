@@ -73,7 +73,7 @@ struct study_metric {
 };
 
 enum over_cases { OVER_GEOMEAN, OVER_MEAN, OVER_MIN, OVER_MAX, OVER_ALL, OVER_COUNT };
-extern const char *const over_name[];                    /* "geomean" ... "all" */
+extern const char *const study_over_name[];                    /* "geomean" ... "all" */
 
 /* each: over the parameters of a case and VARIANT.METRIC; with `all` a truth value.  Only a ratio,
  * unit x, has a verdict; other numbers stand beside the paper's.  by: a parameter of the cases; the
@@ -122,7 +122,7 @@ bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* READY: while a study runs. */
 enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
-extern const char *const cell_state_name[];              /* "measured" "reused" ... */
+extern const char *const study_state_name[];              /* "measured" "reused" ... */
 
 struct study_cell {
     enum cell_state state;
@@ -141,7 +141,7 @@ struct study_cell {
 };
 
 enum agreement { AGREE_NONE, AGREE_BASE, AGREE_TWICE, AGREE_SIGN, AGREE_NOT, AGREE_UNKNOWN };
-extern const char *const agreement_text[];
+extern const char *const study_agreement_text[];
 /* Of ratios to a base: SPEC I's rule.  A paper's ratio of 1 has no sign: within 5 % agrees. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 

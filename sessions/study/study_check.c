@@ -8,7 +8,7 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
                         int c)
 {
     if (!strchr(scalar->text, '{'))
-        return ydoc_at_text(&l->y.doc, scalar, l->y.e);
+        return yaml_at_text(&l->y.doc, scalar, l->y.e);
     struct err why = *l->y.e;
     err_set(l->y.e, why.code, "%.400s (in case %s: %.200s)", why.text, l->s->cases[c].id, filled);
     err_fix(l->y.e, "%s", why.fix);
@@ -21,17 +21,17 @@ static bool at_code(struct study_loader *l, int c, int v, int bad, const struct 
 {
     const struct ynode *map = l->variant_at.data[v], *k = l->case_at.data[c], *node;
     if (bad >= 0 && l->s->variant[v].session)
-        return yaml_load_at(&l->y, ymap_get(map, "session"));
-    const struct ynode *own = ymap_get(map, "steps");
+        return yaml_load_at(&l->y, yaml_get(map, "session"));
+    const struct ynode *own = yaml_get(map, "steps");
     int n_own = own ? own->n : 0;
-    node = bad >= n_own ? ymap_get(l->y.doc.root, "steps")->item[bad - n_own]
+    node = bad >= n_own ? yaml_get(l->y.doc.root, "steps")->item[bad - n_own]
          : bad >= 0 ? own->item[bad]
-         : bad == -2 ? (ymap_get(map, "cache") ? ymap_get(map, "cache")
-                        : ymap_get(ymap_get(l->y.doc.root, "measure"), "cache"))
-         : l->s->variant[v].session ? ymap_get(map, "session")
-         : ymap_get(k, "operator") ? ymap_get(k, "operator") : ymap_get(l->y.doc.root, "operator");
+         : bad == -2 ? (yaml_get(map, "cache") ? yaml_get(map, "cache")
+                        : yaml_get(yaml_get(l->y.doc.root, "measure"), "cache"))
+         : l->s->variant[v].session ? yaml_get(map, "session")
+         : yaml_get(k, "operator") ? yaml_get(k, "operator") : yaml_get(l->y.doc.root, "operator");
     if (!filled)
-        return ydoc_at_text(&l->y.doc, node, l->y.e);
+        return yaml_at_text(&l->y.doc, node, l->y.e);
     if (node->line != node->end_line)
         return yaml_load_at(&l->y, node);
     return at_template(l, node, bad >= 0 ? code->step[bad] : bad == -2 ? code->cache : code->spec,
@@ -52,7 +52,7 @@ static bool same_operator(struct study_loader *l, struct arena *pass, int c, int
     err_set(l->y.e, ERR_NAME, "session: its operator is not that of case %s", l->s->cases[c].id);
     err_fix(l->y.e, "the session has %.150s, the case %.150s", mine->base->spec,
             of_case->base->spec);
-    return yaml_load_at(&l->y, ymap_get(l->variant_at.data[v], "session"));
+    return yaml_load_at(&l->y, yaml_get(l->variant_at.data[v], "session"));
 }
 
 static bool check_cache(struct study_loader *l, int c, int v, const struct study_code *code)

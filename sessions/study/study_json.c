@@ -93,7 +93,7 @@ static json_t *cell_json(const struct study_report *r, int c, int v)
     json_t *o = json_object();
     put(o, "case", json_string(r->study->cases[r->cases[c]].id));
     put(o, "variant", json_string(r->study->variant[v].id));
-    put(o, "state", json_string(cell_state_name[cell->state]));
+    put(o, "state", json_string(study_state_name[cell->state]));
     put(o, "reason", json_text_or_null(cell->reason));
     put(o, "key", json_text_or_null(cell->key));
     put(o, "cache", json_text_or_null(cell->cache));
@@ -173,7 +173,7 @@ static json_t *findings_json(const struct study_report *r)
             measured = f->over == OVER_ALL ? json_boolean(x->holds) : real_or_null(x->value);
         put(o, "text", json_string(f->text));
         put(o, "each", json_string(f->each));
-        put(o, "combine", json_string(over_name[f->over]));
+        put(o, "combine", json_string(study_over_name[f->over]));
         put(o, "unit", json_text_or_null(f->unit));
         put(o, "measured", measured);
         put(o, "cases", json_integer(x->n_cases));

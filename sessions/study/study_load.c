@@ -29,7 +29,7 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
         return false;
     if (!text || param_expand(l->y.a, text, params, out, l->y.e))
         return true;
-    return ydoc_at_text(&l->y.doc, ymap_get(map, key), l->y.e);
+    return yaml_at_text(&l->y.doc, yaml_get(map, key), l->y.e);
 }
 
 /* Before they are made: names are compared with each other. */
@@ -38,7 +38,7 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
     if (more <= STUDY_MAX_CELLS - have)
         return true;
     err_set(l->y.e, ERR_RANGE, "more than %d of them", STUDY_MAX_CELLS);
-    return yaml_load_at(&l->y, ymap_get(map, "for") ? ymap_get(map, "for") : map);
+    return yaml_load_at(&l->y, yaml_get(map, "for") ? yaml_get(map, "for") : map);
 }
 
 /* cases */
@@ -47,7 +47,7 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
 {
     c.title = NULL;
     if (!get_filled(l, map, "id", &c.params, &c.id)
-        || !yaml_load_id(&l->y, c.id, ymap_get(map, "id"))
+        || !yaml_load_id(&l->y, c.id, yaml_get(map, "id"))
         || !get_filled(l, map, "title", &c.params, &c.title))
         return false;
     c.title = c.title ? c.title : c.id;
@@ -55,7 +55,7 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
         if (streq(l->cases.data[i].id, c.id)) {
             err_set(l->y.e, ERR_NAME, "there are two cases \"%s\"", c.id);
             err_fix(l->y.e, "name a parameter in it: %s_{x}", c.id);
-            return yaml_load_at(&l->y, ymap_get(map, "id"));
+            return yaml_load_at(&l->y, yaml_get(map, "id"));
         }
     vec_push(&l->cases, c);
     vec_push(&l->case_at, map);
@@ -68,8 +68,8 @@ static bool read_case(struct study_loader *l, const struct ynode *map, const cha
     const struct ynode *id;
     struct param_grid grid;
     struct study_tune tune = {0};
-    if (!ymap_check(&l->y.doc, map, "a case", NULL, 0, keys, l->y.e)
-        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a case", NULL, 0, keys, l->y.e)
+        || !yaml_need(&l->y.doc, map, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, map, "operator", 65536, true, &spec)
         || !yaml_load_grid(&l->y, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
         return false;
@@ -102,14 +102,14 @@ static bool read_steps(struct study_loader *l, const struct ynode *list, struct 
 {
     if (!list)
         return true;
-    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "steps", l->y.e))
+    if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "steps", l->y.e))
         return false;
     const char **step = ARENA_ARRAY(l->y.a, const char *, v->n_steps + list->n + 1);
     for (int i = 0; i < v->n_steps; i++)
         step[i] = v->step[i];
     for (int i = 0; i < list->n; i++) {
         const char *text;
-        if (!ynode_text(&l->y.doc, list->item[i], "steps", 4096, false, &text, l->y.e))
+        if (!yaml_text(&l->y.doc, list->item[i], "steps", 4096, false, &text, l->y.e))
             return false;
         step[v->n_steps + i] = arena_strdup(l->y.a, text);
     }
@@ -163,17 +163,17 @@ static bool new_variant(struct study_loader *l, const struct ynode *map, struct 
 {
     v.title = NULL;
     if (!get_filled(l, map, "id", &v.params, &v.id)
-        || !yaml_load_id(&l->y, v.id, ymap_get(map, "id"))
+        || !yaml_load_id(&l->y, v.id, yaml_get(map, "id"))
         || !get_filled(l, map, "title", &v.params, &v.title)
         || !get_filled(l, map, "session", &v.params, &v.session)
-        || (v.session && !take_session(l, ymap_get(map, "session"), &v)))
+        || (v.session && !take_session(l, yaml_get(map, "session"), &v)))
         return false;
     v.title = v.title ? v.title : v.id;
     for (int i = 0; i < l->variant.len; i++)
         if (streq(l->variant.data[i].id, v.id)) {
             err_set(l->y.e, ERR_NAME, "there are two variants \"%s\"", v.id);
             err_fix(l->y.e, "name a parameter in it: %s_{x}", v.id);
-            return yaml_load_at(&l->y, ymap_get(map, "id"));
+            return yaml_load_at(&l->y, yaml_get(map, "id"));
         }
     vec_push(&l->variant, v);
     vec_push(&l->variant_at, map);
@@ -188,22 +188,22 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
     struct param_grid grid;
     struct study_variant v = { .tune = l->s->tune };
     v.tune.on = false;
-    if (!ymap_check(&l->y.doc, map, "a variant", NULL, 0, keys, l->y.e)
-        || !ymap_need(&l->y.doc, map, "id", &id, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a variant", NULL, 0, keys, l->y.e)
+        || !yaml_need(&l->y.doc, map, "id", &id, l->y.e)
         || !yaml_load_grid(&l->y, map, "for", &grid)
         || !yaml_load_grid(&l->y, map, "search", &v.search)
-        || !read_steps(l, ymap_get(map, "steps"), &v)
-        || (!ymap_get(map, "session") && !read_steps(l, ymap_get(l->y.doc.root, "steps"), &v))
+        || !read_steps(l, yaml_get(map, "steps"), &v)
+        || (!yaml_get(map, "session") && !read_steps(l, yaml_get(l->y.doc.root, "steps"), &v))
         || !yaml_load_text(&l->y, map, "cache", 200, false, &v.cache)
         || !study_read_tune(l, map, &v.tune))
         return false;
     if (v.tune.on && v.search.n) {
         err_set(l->y.e, ERR_SYNTAX, "the tuner searches: there is no `search` beside `tune`");
-        return yaml_load_at(&l->y, ymap_get(map, "search"));
+        return yaml_load_at(&l->y, yaml_get(map, "search"));
     }
-    if (ymap_get(map, "session") && (ymap_get(map, "steps") || v.search.n)) {
+    if (yaml_get(map, "session") && (yaml_get(map, "steps") || v.search.n)) {
         err_set(l->y.e, ERR_SYNTAX, "a session brings its own steps");
-        return yaml_load_at(&l->y, ymap_get(map, v.search.n ? "search" : "steps"));
+        return yaml_load_at(&l->y, yaml_get(map, v.search.n ? "search" : "steps"));
     }
     if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
         return false;
@@ -238,14 +238,14 @@ static bool read_variants(struct study_loader *l, const struct ynode *root)
 
 static bool check_version(struct study_loader *l, const struct ynode *root)
 {
-    const struct ynode *v = ymap_get(root, "study");
+    const struct ynode *v = yaml_get(root, "study");
     int64_t version;
     if (!v) {
         err_set(l->y.e, ERR_SYNTAX, "the key \"study\" is missing: this is no study file");
         err_fix(l->y.e, "a study begins with \"study: 1\"");
         return yaml_load_at(&l->y, root);
     }
-    if (!ynode_int(&l->y.doc, v, "study", 1, INT64_MAX, &version, l->y.e))
+    if (!yaml_int(&l->y.doc, v, "study", 1, INT64_MAX, &version, l->y.e))
         return false;
     if (version <= STUDY_VERSION)
         return true;
@@ -258,9 +258,9 @@ static bool check_version(struct study_loader *l, const struct ynode *root)
 static bool read_paper(struct study_loader *l, const struct ynode *root)
 {
     static const char *const keys[] = { "title", "item", "machine", NULL };
-    const struct ynode *p = ymap_get(root, "paper");
+    const struct ynode *p = yaml_get(root, "paper");
     struct study *s = l->s;
-    return !p || (ymap_check(&l->y.doc, p, "paper", NULL, 0, keys, l->y.e)
+    return !p || (yaml_keys(&l->y.doc, p, "paper", NULL, 0, keys, l->y.e)
                   && yaml_load_text(&l->y, p, "title", 500, false, &s->paper)
                   && yaml_load_text(&l->y, p, "item", 100, false, &s->item)
                   && yaml_load_text(&l->y, p, "machine", 200, false, &s->machine));
@@ -273,9 +273,9 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
                                         "measure", "scale", "tune", NULL };
     struct study *s = l->s;
     const struct ynode *id;
-    if (!ynode_is(&l->y.doc, root, YNODE_MAP, "a study", l->y.e) || !check_version(l, root)
-        || !ymap_check(&l->y.doc, root, "a study", NULL, 0, keys, l->y.e)
-        || !ymap_need(&l->y.doc, root, "id", &id, l->y.e)
+    if (!yaml_is(&l->y.doc, root, YNODE_MAP, "a study", l->y.e) || !check_version(l, root)
+        || !yaml_keys(&l->y.doc, root, "a study", NULL, 0, keys, l->y.e)
+        || !yaml_need(&l->y.doc, root, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
         || !yaml_load_text(&l->y, root, "title", 200, false, &s->title) || !read_paper(l, root)
         || !yaml_load_text(&l->y, root, "prose", 20000, true, &s->prose)

@@ -7,13 +7,13 @@
 #include "sessions/study/study_loader.h"
 #include "sessions/study/study_tune.h"
 
-const char *const over_name[] = { "geomean", "mean", "min", "max", "all" };
+const char *const study_over_name[] = { "geomean", "mean", "min", "max", "all" };
 
 static bool need_one(struct study_loader *l, const struct ynode *map, const char *key,
                      const char **out)
 {
     const struct ynode *v;
-    return ymap_need(&l->y.doc, map, key, &v, l->y.e)
+    return yaml_need(&l->y.doc, map, key, &v, l->y.e)
         && yaml_load_text(&l->y, map, key, 1000, false, out);
 }
 
@@ -47,7 +47,7 @@ static bool find(struct study_loader *l, const struct ynode *node, const char *w
 /* paper: {VARIANT: NUMBER, VARIANT: {CASE: NUMBER}} */
 static bool read_paper(struct study_loader *l, const struct ynode *map, struct study_metric *m)
 {
-    const struct ynode *p = ymap_get(map, "paper");
+    const struct ynode *p = yaml_get(map, "paper");
     int cells = l->s->n_cases * l->s->n_variants, v, c;
     double *paper = ARENA_ARRAY(l->y.a, double, cells), number;
     for (int i = 0; i < cells; i++)
@@ -56,21 +56,21 @@ static bool read_paper(struct study_loader *l, const struct ynode *map, struct s
     m->has_paper = p != NULL;
     if (!p)
         return true;
-    if (!ynode_is(&l->y.doc, p, YNODE_MAP, "paper", l->y.e))
+    if (!yaml_is(&l->y.doc, p, YNODE_MAP, "paper", l->y.e))
         return false;
     for (int i = 0; i < p->n; i++) {
         const struct ynode *of = p->item[2 * i + 1];
-        if (!ymap_key_once(&l->y.doc, p, i, "paper", l->y.e)
+        if (!yaml_key_once(&l->y.doc, p, i, "paper", l->y.e)
             || !find(l, p->item[2 * i], "paper", true, &v))
             return false;
-        if (of->kind != YNODE_MAP && !ynode_double(&l->y.doc, of, "paper", &number, l->y.e))
+        if (of->kind != YNODE_MAP && !yaml_double(&l->y.doc, of, "paper", &number, l->y.e))
             return false;
         for (c = 0; of->kind != YNODE_MAP && c < l->s->n_cases; c++)
             paper[c * l->s->n_variants + v] = number;
         for (int k = 0; of->kind == YNODE_MAP && k < of->n; k++) {
-            if (!ymap_key_once(&l->y.doc, of, k, "paper", l->y.e)
+            if (!yaml_key_once(&l->y.doc, of, k, "paper", l->y.e)
                 || !find(l, of->item[2 * k], "paper", false, &c)
-                || !ynode_double(&l->y.doc, of->item[2 * k + 1], "paper", &number, l->y.e))
+                || !yaml_double(&l->y.doc, of->item[2 * k + 1], "paper", &number, l->y.e))
                 return false;
             paper[c * l->s->n_variants + v] = number;
         }
@@ -113,18 +113,18 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
         session_free(s);
     str_free(&json);
     arena_free(pass);
-    return wrong ? ydoc_at_text(&l->y.doc, node, l->y.e) : true;
+    return wrong ? yaml_at_text(&l->y.doc, node, l->y.e) : true;
 }
 
 static bool get_expr(struct study_loader *l, const struct ynode *map, const char *key,
                      const char **out)
 {
-    const struct ynode *node = ymap_get(map, key);
+    const struct ynode *node = yaml_get(map, key);
     *out = NULL;
     if (!yaml_load_text(&l->y, map, key, 1000, false, out))
         return false;
     if (*out && !formula_check(*out, NULL, NULL, l->y.e))
-        return ydoc_at_text(&l->y.doc, node, l->y.e);
+        return yaml_at_text(&l->y.doc, node, l->y.e);
     return !*out || check_paths(l, *out, node);
 }
 
@@ -132,11 +132,11 @@ static bool read_metric(struct study_loader *l, const struct ynode *map, struct 
 {
     static const char *const keys[] = { "id", "title", "unit", "value", "spread", "base", "paper",
                                         NULL };
-    const struct ynode *value, *base = ymap_get(map, "base");
+    const struct ynode *value, *base = yaml_get(map, "base");
     *m = (struct study_metric){ .unit = "", .base = -1 };
-    if (!ymap_check(&l->y.doc, map, "a metric", NULL, 0, keys, l->y.e)
-        || !need_one(l, map, "id", &m->id) || !yaml_load_id(&l->y, m->id, ymap_get(map, "id"))
-        || !ymap_need(&l->y.doc, map, "value", &value, l->y.e))
+    if (!yaml_keys(&l->y.doc, map, "a metric", NULL, 0, keys, l->y.e)
+        || !need_one(l, map, "id", &m->id) || !yaml_load_id(&l->y, m->id, yaml_get(map, "id"))
+        || !yaml_need(&l->y.doc, map, "value", &value, l->y.e))
         return false;
     m->title = m->id;
     return yaml_load_text(&l->y, map, "title", 200, false, &m->title)
@@ -157,7 +157,7 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
         for (int k = 0; k < i; k++)
             if (streq(m[k].id, m[i].id)) {
                 err_set(l->y.e, ERR_NAME, "there are two metrics \"%s\"", m[i].id);
-                return yaml_load_at(&l->y, ymap_get(list->item[i], "id"));
+                return yaml_load_at(&l->y, yaml_get(list->item[i], "id"));
             }
     }
     l->s->metric = m;
@@ -174,17 +174,17 @@ static bool check_each(struct study_loader *l, const struct study_finding *f,
     bool holds;
     double number;
     return study_each(l->s, NULL, 0, f, &holds, &number, l->y.e) || l->y.e->code == ERR_RANGE
-        || ydoc_at_text(&l->y.doc, node, l->y.e);
+        || yaml_at_text(&l->y.doc, node, l->y.e);
 }
 
 static bool read_combine(struct study_loader *l, const struct ynode *map, enum over_cases *out)
 {
-    const struct ynode *node = ymap_get(map, "combine");
+    const struct ynode *node = yaml_get(map, "combine");
     const char *text = "all";
     if (!yaml_load_text(&l->y, map, "combine", 20, false, &text))
         return false;
     for (int i = 0; i < OVER_COUNT; i++)
-        if (streq(text, over_name[i])) {
+        if (streq(text, study_over_name[i])) {
             *out = (enum over_cases)i;
             return true;
         }
@@ -202,7 +202,7 @@ static bool read_by(struct study_loader *l, const struct ynode *map, struct stud
         if (!param_get(&l->s->cases[c].params, f->by)) {
             err_set(l->y.e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
                     f->by);
-            return yaml_load_at(&l->y, ymap_get(map, "by"));
+            return yaml_load_at(&l->y, yaml_get(map, "by"));
         }
     return true;
 }
@@ -211,29 +211,29 @@ static bool read_finding(struct study_loader *l, const struct ynode *map, struct
 {
     static const char *const keys[] = { "text", "each", "combine", "unit", "paper", "by",
                                         NULL };
-    const struct ynode *paper = ymap_get(map, "paper");
+    const struct ynode *paper = yaml_get(map, "paper");
     *f = (struct study_finding){ .unit = "", .paper = NAN };
-    if (!ymap_check(&l->y.doc, map, "a finding", NULL, 0, keys, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a finding", NULL, 0, keys, l->y.e)
         || !need_one(l, map, "text", &f->text) || !need_one(l, map, "each", &f->each)
         || !read_combine(l, map, &f->over)
         || !yaml_load_text(&l->y, map, "unit", 20, false, &f->unit)
         || !read_by(l, map, f)
-        || (paper && !ynode_double(&l->y.doc, paper, "paper", &f->paper, l->y.e)))
+        || (paper && !yaml_double(&l->y.doc, paper, "paper", &f->paper, l->y.e)))
         return false;
     if (paper && (f->over == OVER_ALL || f->paper <= 0)) {
         err_set(l->y.e, ERR_TYPE, "paper: %s", f->paper <= 0 ? "a ratio is above 0"
                                              : "\"all\" makes a truth value, not a number");
         return yaml_load_at(&l->y, paper);
     }
-    return check_each(l, f, ymap_get(map, "each"));
+    return check_each(l, f, yaml_get(map, "each"));
 }
 
 static bool read_findings(struct study_loader *l, const struct ynode *root)
 {
-    const struct ynode *list = ymap_get(root, "findings");
+    const struct ynode *list = yaml_get(root, "findings");
     if (!list)
         return true;
-    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "findings", l->y.e))
+    if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "findings", l->y.e))
         return false;
     struct study_finding *f = ARENA_ARRAY(l->y.a, struct study_finding, list->n + 1);
     for (int i = 0; i < list->n; i++)
@@ -252,7 +252,7 @@ struct amount { const char *key; double value, lo, hi; };
 static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)
 {
     for (int i = 0; i < n; i++) {
-        const struct ynode *node = ymap_get(map, a[i].key);
+        const struct ynode *node = yaml_get(map, a[i].key);
         if (!node || a[i].value == 0 || (a[i].value >= a[i].lo && a[i].value <= a[i].hi))
             continue;
         err_set(l->y.e, ERR_RANGE, "%s: %.40s is out of range", a[i].key, node->text);
@@ -285,14 +285,15 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
         FIELD(INT, study, threads, ZERO_KEPT),
         FIELD(UINT64, study, seed, ZERO_KEPT),
     };
-    const struct ynode *map = ymap_get(root, "measure"), *meters;
+    const struct ynode *map = yaml_get(root, "measure"), *meters;
     struct study *s = l->s;
     const char *text = NULL;
     if (!map)
         return true;
-    meters = ymap_get(map, "meters");
-    if (!ymap_check(&l->y.doc, map, "measure", fields, COUNT_OF(fields), more, l->y.e)
-        || !fields_read(&l->y.doc, map, fields, COUNT_OF(fields), s, l->y.e) || !amounts_fit(l, map)
+    meters = yaml_get(map, "meters");
+    if (!yaml_keys(&l->y.doc, map, "measure", fields, COUNT_OF(fields), more, l->y.e)
+        || !yaml_fields_read(&l->y.doc, map, fields, COUNT_OF(fields), s, l->y.e)
+        || !amounts_fit(l, map)
         || !yaml_load_text(&l->y, map, "cache", 200, false, &s->cache)
         || !yaml_load_text(&l->y, map, "isa", 20, false, &s->isa)
         || !yaml_load_text(&l->y, map, "meters", 200, false, &text))
@@ -301,11 +302,11 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
     if (!yaml_load_text(&l->y, map, "baselines", 200, false, &vendors))
         return false;
     if (vendors && !vendor_parse(vendors, &s->baselines, l->y.e))
-        return ydoc_at_text(&l->y.doc, ymap_get(map, "baselines"), l->y.e);
+        return yaml_at_text(&l->y.doc, yaml_get(map, "baselines"), l->y.e);
     if (s->isa && !target_find(s->isa, l->y.e))
-        return ydoc_at_text(&l->y.doc, ymap_get(map, "isa"), l->y.e);
+        return yaml_at_text(&l->y.doc, yaml_get(map, "isa"), l->y.e);
     return !text || meters_parse(text, &s->meters, l->y.e)
-        || ydoc_at_text(&l->y.doc, meters, l->y.e);
+        || yaml_at_text(&l->y.doc, meters, l->y.e);
 }
 
 static bool read_scale(struct study_loader *l, const struct ynode *root)
@@ -317,11 +318,11 @@ static bool read_scale(struct study_loader *l, const struct ynode *root)
         FIELD(INT, study_scale, seeds, ZERO_KEPT),
         { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study_scale, time_s), sizeof(double) },
     };
-    const struct ynode *map = ymap_get(root, "scale");
+    const struct ynode *map = yaml_get(root, "scale");
     if (!map)
         return true;
-    if (!ymap_check(&l->y.doc, map, "scale", fields, COUNT_OF(fields), NULL, l->y.e)
-        || !fields_read(&l->y.doc, map, fields, COUNT_OF(fields), &l->s->scale, l->y.e))
+    if (!yaml_keys(&l->y.doc, map, "scale", fields, COUNT_OF(fields), NULL, l->y.e)
+        || !yaml_fields_read(&l->y.doc, map, fields, COUNT_OF(fields), &l->s->scale, l->y.e))
         return false;
     return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
 }

@@ -13,7 +13,7 @@
 #define SEARCH_RUNS 3
 #define COMPARE_TIME_S 0.3               /* a cell */
 
-const char *const cell_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
+const char *const study_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
 
 struct running {
     const struct study *s;

@@ -127,7 +127,7 @@ static void metric_row(struct text_table *t, const struct study_report *r, int c
     text_table_add(t, times(text, study_paper_ratio(r, c, v, metric)));
     text_table_add(t, "|");
     enum agreement verdict = study_cell_verdict(r, c, v, metric);
-    text_table_addf(t, "%s%s", agreement_text[verdict],
+    text_table_addf(t, "%s%s", study_agreement_text[verdict],
                     verdict > AGREE_BASE && within_spread(r, c, v, metric) ? " ~" : "");
 }
 
@@ -236,14 +236,14 @@ static void finding_value(struct str *out, const struct study_report *r, int i)
             str_printf(out, " in %s", x->failing);
     } else {
         str_printf(out, "measured %s%s%s, %s", number(text, x->value), f->unit[0] ? " " : "",
-                   f->unit, over_name[f->over]);
+                   f->unit, study_over_name[f->over]);
     }
     if (x->known)
         str_printf(out, "%s %d of %d cases", f->over == OVER_ALL ? ", having seen" : " over",
                    x->n_cases, r->study->n_cases);
     if (!isnan(f->paper))
         str_printf(out, " | paper %s%s%s%s%s", number(text, f->paper), f->unit[0] ? " " : "",
-                   f->unit, x->verdict ? " | " : "", agreement_text[x->verdict]);
+                   f->unit, x->verdict ? " | " : "", study_agreement_text[x->verdict]);
 }
 
 /* A row of a table for each value of `by`. */
@@ -325,7 +325,7 @@ static void troubles(struct str *out, const struct study_report *r)
         str_add(out, any ? "" : "\ncells without numbers\n");
         any = true;
         str_printf(&line, "%s, %s: %s: %s", s->cases[r->cases[i / s->n_variants]].title,
-                   s->variant[i % s->n_variants].title, cell_state_name[cell->state],
+                   s->variant[i % s->n_variants].title, study_state_name[cell->state],
                    cell->reason);
         wrapped(out, str_text(&line), 2, 92);
         str_free(&line);

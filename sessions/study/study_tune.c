@@ -171,7 +171,8 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     const char *trained = "";
     bool ok = true, stopped = false;
     bool typed = o->weights != NULL;
-    if (t->weights && !weights_bytes(r->arena, t->weights, typed, &weights, &trained, &why)) {
+    if (t->weights
+        && !pretrain_weights_bytes(r->arena, t->weights, typed, &weights, &trained, &why)) {
         ends(cell, CELL_FAILED,
              arena_printf(r->arena, "%s; `tilescope pretrain` makes weights", why.text));
         str_free(&weights);

@@ -7,18 +7,18 @@
 
 static bool read_seeds(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
-    const struct ynode *list = ymap_get(map, "seeds");
+    const struct ynode *list = yaml_get(map, "seeds");
     int64_t seed;
     if (!list)
         return true;
-    if (!ynode_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
+    if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
         return false;
     if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
         err_set(l->y.e, ERR_RANGE, "seeds: %d of them, not 1 to %d", list->n, STUDY_MAX_SEEDS);
         return yaml_load_at(&l->y, list);
     }
     for (int i = 0; i < list->n; i++) {
-        if (!ynode_int(&l->y.doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->y.e))
+        if (!yaml_int(&l->y.doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->y.e))
             return false;
         for (int k = 0; k < i; k++)
             if (t->seed[k] == (uint64_t)seed) {
@@ -42,7 +42,7 @@ static bool read_int(struct study_loader *l, const struct ynode *map, const char
 
 static bool read_strategy(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
-    const struct ynode *node = ymap_get(map, "strategy");
+    const struct ynode *node = yaml_get(map, "strategy");
     if (!yaml_load_text(&l->y, map, "strategy", 40, false, &t->strategy))
         return false;
     return !node || strategy_find(t->strategy, l->y.e) || yaml_load_at(&l->y, node);
@@ -61,13 +61,13 @@ static bool read_weights(struct study_loader *l, const struct ynode *map, struct
 static bool read_keys(struct study_loader *l, const struct ynode *map, const char *what,
                       const char *const *keys, struct study_tune *t)
 {
-    const struct ynode *loop_only = ymap_get(map, "loop_only"), *cold = ymap_get(map, "cold");
-    return ymap_check(&l->y.doc, map, what, NULL, 0, keys, l->y.e)
+    const struct ynode *loop_only = yaml_get(map, "loop_only"), *cold = yaml_get(map, "cold");
+    return yaml_keys(&l->y.doc, map, what, NULL, 0, keys, l->y.e)
         && read_int(l, map, "budget", 1, 10000000, &t->budget)
         && read_int(l, map, "experts", 0, 64, &t->experts)
         && read_int(l, map, "levels", 1, 2, &t->levels)
-        && (!loop_only || ynode_bool(&l->y.doc, loop_only, "loop_only", &t->loop_only, l->y.e))
-        && (!cold || ynode_bool(&l->y.doc, cold, "cold", &t->cold, l->y.e))
+        && (!loop_only || yaml_bool(&l->y.doc, loop_only, "loop_only", &t->loop_only, l->y.e))
+        && (!cold || yaml_bool(&l->y.doc, cold, "cold", &t->cold, l->y.e))
         && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
 }
 
@@ -76,7 +76,7 @@ bool study_read_tune(struct study_loader *l, const struct ynode *map, struct stu
 {
     static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
                                         "levels", "seeds", "weights", NULL };
-    const struct ynode *t = ymap_get(map, "tune");
+    const struct ynode *t = yaml_get(map, "tune");
     if (!t)
         return true;
     if (!read_keys(l, t, "tune", keys, out))
@@ -89,7 +89,7 @@ bool study_read_tune(struct study_loader *l, const struct ynode *map, struct stu
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "seeds", NULL };
-    const struct ynode *t = ymap_get(map, "tune");
+    const struct ynode *t = yaml_get(map, "tune");
     if (!t)
         return true;
     out->on = true;

@@ -4,8 +4,9 @@
 #include "sessions/report/report.h"
 #include "sessions/study/study_impl.h"
 
-const char *const agreement_text[] = { "", "base", "agrees in sign and within x2", "agrees in sign",
-                                     "disagrees", "not comparable" };
+const char *const study_agreement_text[] = {
+    "", "base", "agrees in sign and within x2", "agrees in sign", "disagrees", "not comparable"
+};
 
 void study_cell_values(struct study_report *r, struct study_cell *cell)
 {

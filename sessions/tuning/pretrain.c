@@ -18,14 +18,14 @@ static bool check_workload(struct yaml_load *l, const struct ynode *node, const 
     const struct layout_space *space;
     bool ok = layout_space_new(scratch, spec, NULL, 0, NULL, &space, l->e);
     arena_free(scratch);
-    return ok || (l->e->at.col > 0 ? ydoc_at_text(&l->doc, node, l->e) : yaml_load_at(l, node));
+    return ok || (l->e->at.col > 0 ? yaml_at_text(&l->doc, node, l->e) : yaml_load_at(l, node));
 }
 
 static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct pretrain *p)
 {
     const struct ynode *list;
-    if (!ymap_need(&l->doc, root, "workloads", &list, l->e)
-        || !ynode_is(&l->doc, list, YNODE_SEQ, "workloads", l->e))
+    if (!yaml_need(&l->doc, root, "workloads", &list, l->e)
+        || !yaml_is(&l->doc, list, YNODE_SEQ, "workloads", l->e))
         return false;
     if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS) {
         err_set(l->e, ERR_RANGE, "workloads: %d of them, not 1 to %d", list->n,
@@ -35,7 +35,7 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
     const char **workload = ARENA_ARRAY(l->a, const char *, list->n);
     for (int i = 0; i < list->n; i++) {
         const struct ynode *node = list->item[i];
-        if (!ynode_text(&l->doc, node, "workloads", MOST_SPEC, false, &workload[i], l->e)
+        if (!yaml_text(&l->doc, node, "workloads", MOST_SPEC, false, &workload[i], l->e)
             || !check_workload(l, node, workload[i]))
             return false;
         workload[i] = arena_strdup(l->a, workload[i]);
@@ -52,10 +52,10 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
 
 static bool get_share(struct yaml_load *l, const struct ynode *root, const char *key, double *out)
 {
-    const struct ynode *v = ymap_get(root, key);
+    const struct ynode *v = yaml_get(root, key);
     if (!v)
         return true;
-    if (!ynode_double(&l->doc, v, key, out, l->e))
+    if (!yaml_double(&l->doc, v, key, out, l->e))
         return false;
     if (*out > 0 && *out <= 1)
         return true;
@@ -73,15 +73,15 @@ static bool read_root(struct yaml_load *l, struct pretrain *p)
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "pretrain: 1");
     }
-    if (!ymap_check(&l->doc, root, "a pretrain file", NULL, 0, keys, l->e)
-        || !ymap_need(&l->doc, root, "pretrain", &version, l->e)
-        || !ynode_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
+    if (!yaml_keys(&l->doc, root, "a pretrain file", NULL, 0, keys, l->e)
+        || !yaml_need(&l->doc, root, "pretrain", &version, l->e)
+        || !yaml_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
         || !yaml_load_text(l, root, "title", 4096, false, &p->title)
         || !yaml_load_text(l, root, "note", 4096, true, &p->note)
         || !yaml_load_int(l, root, "seed", 0, INT64_MAX, &seed)
         || !yaml_load_int(l, root, "passes", 1, 1000, &passes)
-        || !ymap_need(&l->doc, root, "budget", &budget, l->e)
-        || !ynode_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
+        || !yaml_need(&l->doc, root, "budget", &budget, l->e)
+        || !yaml_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
         || !yaml_load_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
         || !get_share(l, root, "entropy", &p->entropy) || !read_workloads(l, root, p))
         return false;
@@ -145,7 +145,7 @@ const char *pretrain_summary(struct arena *a, const struct pretrain *p)
                         (unsigned long long)content_of(p) & 0xffffffff);
 }
 
-bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e)
+bool pretrain_weights_read(struct agents *g, const char *path, const char **trained, struct err *e)
 {
     char place[1024];
     struct str data = {0};
@@ -158,8 +158,8 @@ bool weights_read(struct agents *g, const char *path, const char **trained, stru
     return ok || (read ? err_where(e, path, 0, 0, "") : false);
 }
 
-bool weights_write(const struct agents *g, const char *path, uint64_t *seen, const char *trained,
-                   struct err *e)
+bool pretrain_weights_write(const struct agents *g, const char *path, uint64_t *seen,
+                            const char *trained, struct err *e)
 {
     struct str data = {0};
     agents_save(g, trained, &data);
@@ -170,8 +170,8 @@ bool weights_write(const struct agents *g, const char *path, uint64_t *seen, con
     return ok;
 }
 
-bool weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
-                   const char **trained, struct err *e)
+bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
+                            const char **trained, struct err *e)
 {
     char place[1024];
     if (!path && !shipped("agents.weights", place, sizeof place, e))

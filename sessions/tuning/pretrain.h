@@ -44,13 +44,13 @@ const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 
 /* Weights of agents; path NULL: the shipped ones, ERR_ENV when there are none.  *trained (may be
  * NULL) lives as long as g.  Written as by file_replace; *seen becomes what is there then. */
-bool weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
-bool weights_write(const struct agents *g, const char *path, uint64_t *seen, const char *trained,
-                   struct err *e);
+bool pretrain_weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
+bool pretrain_weights_write(const struct agents *g, const char *path, uint64_t *seen,
+                            const char *trained, struct err *e);
 /* The bytes of such a file, found to be sound; *trained (may be NULL) lives in a.  typed: by the
  * user, so that a pipe is fine. */
-bool weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
-                   const char **trained, struct err *e);
+bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
+                            const char **trained, struct err *e);
 
 /* --- Training ------------------------------------------------------------------------------- */
 

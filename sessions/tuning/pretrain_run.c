@@ -104,7 +104,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         t->best_ms = c->ms;
     if (t->lost)
         return;
-    record_of_candidate(t->visit, &rec, c);
+    records_of_candidate(t->visit, &rec, c);
     bool ok = t->run[0] || start_run(t, &e);
     rec.run = t->run;
     rec.strategy = "ppo";
@@ -216,7 +216,7 @@ static bool write_weights(struct training *t, struct err *e)
     const char *trained = t->done == of ? t->summary
                         : arena_printf(t->mem, "%s" SO_FAR, t->summary, t->done, of);
     bool ok = agents_load(g, str_text(&t->weights), t->weights.len, NULL, e)
-           && weights_write(g, t->o->weights, &t->seen, trained, e);
+           && pretrain_weights_write(g, t->o->weights, &t->seen, trained, e);
     agents_free(g);
     if (!ok && e->code == ERR_CHANGED)
         err_fix(e, "with -o FILE the same line takes what was measured from the records");
@@ -240,7 +240,7 @@ static bool go_on(struct training *t, struct err *e)
     const char *trained;
     if (!t->o->resume || !file_exists(t->o->weights))
         return true;
-    if (!weights_bytes(t->mem, t->o->weights, true, &t->weights, &trained, e))
+    if (!pretrain_weights_bytes(t->mem, t->o->weights, true, &t->weights, &trained, e))
         return false;
     t->done = visits_of(t, trained);
     if (t->done >= 0)

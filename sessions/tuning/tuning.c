@@ -288,7 +288,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
     struct err e;
     if (c->replayed || q->lost)
         return;
-    record_of_candidate(q->scratch, &rec, c);
+    records_of_candidate(q->scratch, &rec, c);
     bool begun = begin_run(q, &e);
     rec.run = q->t->run;
     rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
@@ -338,7 +338,7 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     struct record rec;
     if (!t->measured)
         return true;
-    record_of_measurement(&rec, &t->m);
+    records_of_measurement(&rec, &t->m);
     rec.run = t->run;
     rec.trial = t->budget + 1;
     rec.strategy = "final";

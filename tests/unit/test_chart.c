@@ -189,13 +189,13 @@ static void scales_hold_their_values(void **state)
         double lo = pow(10, 8 * rng_unit(&r) - 4), hi = lo * pow(10, 6 * rng_unit(&r));
         struct scale s = { .from = 0, .to = 100 };
         double from = log ? lo : lo - hi / 3;
-        scale_init(&s, log, from, hi, false, 6);
+        chart_scale_init(&s, log, from, hi, false, 6);
         assert_true(s.lo <= from + 1e-9 * fabs(from));
         assert_true(s.hi >= hi * (1 - 1e-9));
         assert_true(s.n >= 2);
         int numbers = 0;
         for (int k = 0; k < s.n; k++) {
-            double at = scale_at(&s, s.tick[k].value);
+            double at = chart_scale_at(&s, s.tick[k].value);
             assert_true(at >= -1e-6 && at <= 100 + 1e-6);
             assert_true(k == 0 || s.tick[k].value > s.tick[k - 1].value);
             numbers += !s.tick[k].minor;

@@ -122,7 +122,8 @@ static void weights_go_through_a_file(void **state)
     (void)state;
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
-    if (!weights_write(g, path, &seen, "nothing", &e) || !weights_read(h, path, &trained, &e))
+    if (!pretrain_weights_write(g, path, &seen, "nothing", &e)
+        || !pretrain_weights_read(h, path, &trained, &e))
         fail_msg("%s", e.text);
     assert_string_equal(trained, "nothing");
     agents_save(g, "", &x);
@@ -132,30 +133,30 @@ static void weights_go_through_a_file(void **state)
     assert_int_equal(truncate(path, 0), 0);
     struct arena *a = arena_new();
     struct str bytes = {0};
-    assert_false(weights_bytes(a, path, true, &bytes, NULL, &e));
+    assert_false(pretrain_weights_bytes(a, path, true, &bytes, NULL, &e));
     assert_int_equal(e.code, ERR_SYNTAX);
     seen = file_seen(path);
     assert_true(file_write_atomic(path, "somebody else", 13, &e));
-    assert_false(weights_write(g, path, &seen, "nothing", &e));
+    assert_false(pretrain_weights_write(g, path, &seen, "nothing", &e));
     assert_int_equal(e.code, ERR_CHANGED);
     seen = FILE_ANYTHING;
-    assert_true(weights_write(g, path, &seen, "nothing", &e));
-    assert_true(weights_write(g, path, &seen, "something", &e));
+    assert_true(pretrain_weights_write(g, path, &seen, "nothing", &e));
+    assert_true(pretrain_weights_write(g, path, &seen, "something", &e));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     alarm(20);
-    assert_false(weights_bytes(a, path, false, &bytes, NULL, &e));
+    assert_false(pretrain_weights_bytes(a, path, false, &bytes, NULL, &e));
     alarm(0);
     assert_int_equal(unlink(path), 0);
-    assert_true(weights_write(g, path, &seen, "nothing", &e));
+    assert_true(pretrain_weights_write(g, path, &seen, "nothing", &e));
     str_free(&bytes);
     arena_free(a);
     assert_int_equal(truncate(path, 5000), 0);
-    assert_false(weights_read(h, path, NULL, &e));
+    assert_false(pretrain_weights_read(h, path, NULL, &e));
     assert_int_equal(e.code, ERR_SYNTAX);
     assert_string_equal(e.at.file, path);
     assert_int_equal(unlink(path), 0);
-    assert_false(weights_read(h, path, NULL, &e));
+    assert_false(pretrain_weights_read(h, path, NULL, &e));
     assert_int_equal(e.code, ERR_IO);
     rmdir(dir);
     str_free(&x);
@@ -306,7 +307,7 @@ static void another_training_is_not_resumed(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
     struct pretrain_opts o = { .weights = path, .resume = true, .measure = made_up };
-    assert_true(weights_write(g, path, &seen, "something else", &e));
+    assert_true(pretrain_weights_write(g, path, &seen, "something else", &e));
     assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
     assert_false(pretrain_run(p, &o, &cancel, &done, &e));
     assert_int_equal(e.code, ERR_NAME);

@@ -222,11 +222,11 @@ static void of_a_measurement(void **state)
                              .gflops = 12.5, .seed = 3,
                              .latency = { .median_ms = 2, .min_ms = 1, .spread = 0.5, .runs = 9 } };
     struct record rec;
-    record_of_measurement(&rec, &m);
+    records_of_measurement(&rec, &m);
     assert_true(rec.min_ms == 1 && rec.median_ms == 2 && rec.spread == 0.5 && rec.runs == 9);
     assert_true(rec.gflops == 12.5 && rec.verified && rec.max_rel_err == 1e-6 && rec.seed == 3);
     m = (struct measurement){ .outcome = OUTCOME_TIMEOUT, .reason = "a time limit" };
-    record_of_measurement(&rec, &m);
+    records_of_measurement(&rec, &m);
     assert_string_equal(rec.reason, "a time limit");
     assert_true(rec.runs == 0 && isnan(rec.max_rel_err));
 }

@@ -291,8 +291,8 @@ static void check_spaces(const char *schema)
     int bad;
     assert_true(program_replay(a, "c2d i=4 h=14 w=14 o=16 k=3 p=1", steps, COUNT_OF(steps), &p,
                                &bad, &e));
-    assert_true(spaces_of(a, p, 1, &spaces, &e));
-    spaces_json(&out, &spaces, p);
+    assert_true(space_report(a, p, 1, &spaces, &e));
+    space_report_json(&out, &spaces, p);
     json_t *root = must_load(&out), *loops = json_object_get(root, "loops"), *knob;
     check_documented(root, schema);
     assert_true(json_is_true(json_object_get(loops, "known")));
@@ -308,7 +308,7 @@ static void check_spaces(const char *schema)
     json_decref(root);
     str_free(&out);
     assert_true(program_new(a, "softmax m=4 n=4", &p, &e));
-    assert_false(spaces_of(a, p, 1, &spaces, &e));
+    assert_false(space_report(a, p, 1, &spaces, &e));
     arena_free(a);
 }
 

@@ -194,7 +194,7 @@ static void text_and_svg(void **state)
     assert_string_equal(str_text(&out), "   # FLOP/byte GFLOP/s   bound    by share  step\n"
                         "   0     0.466     1.4    46.6    L2   3 %  as given\n"
                         "   1       1.4     2.5   139.8    L2   2 %  layout set B \"N/16 K 16n\"");
-    if (!roofline_svg(m->session->history, &model, &svg, &e))
+    if (!roofline_steps_svg(m->session->history, &model, &svg, &e))
         fail_msg("%s", e.text);
     svg_check(str_text(&svg));
     golden("chart/roofline.svg", str_text(&svg));
@@ -202,7 +202,7 @@ static void text_and_svg(void **state)
     str_free(&svg);
     model_free(m);
     m = model_on("gmm m=16 k=16 n=16");
-    assert_false(roofline_svg(m->session->history, &model, &svg, &e));
+    assert_false(roofline_steps_svg(m->session->history, &model, &svg, &e));
     assert_int_equal(e.code, ERR_RANGE);
     model_free(m);
 }

@@ -327,7 +327,7 @@ static void weights_reach_the_search(void **state)
 
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/w", dir);
-    assert_true(weights_write(g, path, &seen, "some operators", &e));
+    assert_true(pretrain_weights_write(g, path, &seen, "some operators", &e));
     struct study_opts o = { .scale = 0.1, .ctx = &x, .measure = measured_so, .tune = searched_so,
                             .weights = path };
     assert_true(study_run(s, &o, NULL, &x.cancel, &r, &e));
