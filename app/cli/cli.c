@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "app/model/appcmd.h"
-#include "app/views/help.h"
+#include "app/model/model.h"
 #include "app/ui/signals.h"
+#include "app/ui/term.h"
 #include "app/views/tui.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/graph.h"
@@ -53,7 +54,7 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
             a->word.data[1]);
     if (args_has(a, OPT_BASELINES))
         return err_fix(e, "--baselines takes any of %s",
-                       opt_info[OPT_BASELINES].operand);
+                       args_opt[OPT_BASELINES].operand);
     return err_fix(e, "tilescope bench compares sessions");
 }
 
@@ -65,7 +66,7 @@ static bool no_such_step(const char *line, struct err *e)
     int len = (int)strcspn(first, " \t#\"");
     snprintf(word, sizeof word, "%.*s", len, first);
     for (int i = 0; i < APP_COUNT; i++)
-        if (streq(app_info((enum app_command)i)->name, word)) {
+        if (streq(appcmd_info((enum app_command)i)->name, word)) {
             err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
             return err_at(e, 1 + (int)(first - line), len);
         }
@@ -238,7 +239,7 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
 }
 
 /* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
-static int cmd_screen(const struct cli *c)
+static int open_screen(const struct cli *c)
 {
     struct opened o = {0};
     long long threads = 1;
@@ -256,17 +257,19 @@ static int cmd_screen(const struct cli *c)
         return code;
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
         struct str out = {0};
-        help_usage(&out);
+        cli_help_usage(&out);
         str_add(&out, "\nThe screen needs a terminal; `run` and `show` work without one.\n");
         fputs(str_text(&out), stderr);
         str_free(&out);
         cli_close(&o);
         return EXIT_USAGE;
     }
-    struct tui_opts opts = {
+    struct term_opts look = {
         .no_color = !c->color_out,
         .no_unicode = args_has(c->args, OPT_NO_UNICODE),
         .no_mouse = args_has(c->args, OPT_NO_MOUSE),
+    };
+    struct model_opts opts = {
         .no_auto = args_has(c->args, OPT_NO_AUTO),
         .threads = (int)threads,
         .baselines = baselines,
@@ -280,7 +283,7 @@ static int cmd_screen(const struct cli *c)
         session_autosave(s, &e);                 /* the screen says so if it still cannot later */
     }
     cli_close(&o);
-    return tui_run(s, &opts);
+    return tui_run(s, &look, &opts);
 }
 
 /* A first word that opens nothing: say what it might have been. */
@@ -289,7 +292,7 @@ static int unknown_word(const struct cli *c, const char *word)
     const char *candidate[CMD_COUNT + 64];
     int n = 0;
     for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
-        candidate[n++] = cmd_info[i].name;
+        candidate[n++] = args_cmd[i].name;
     for (int i = 0; i < ops_count() && n < COUNT_OF(candidate); i++)
         candidate[n++] = ops_get(i)->name;
     struct err e = {0};
@@ -302,23 +305,10 @@ static int unknown_word(const struct cli *c, const char *word)
     return cli_fail(c, &e);
 }
 
-static int cmd_help(const struct cli *c)
-{
-    struct str out = {0};
-    struct err e = {0};
-    const char *topic = c->args->word.len ? c->args->word.data[0] : NULL;
-    if (!help_topic(&out, topic, &e)) {
-        str_free(&out);
-        return cli_fail(c, &e);
-    }
-    cli_put(&out);
-    return EXIT_FINE;
-}
-
 static int dispatch(const struct cli *c)
 {
     const struct args *a = c->args;
-    bool operands = cmd_info[a->cmd].operands[0] != '\0';
+    bool operands = args_cmd[a->cmd].operands[0] != '\0';
     if (a->cmd == CMD_OPS && a->word.len && ops_find(a->word.data[0])) {
         struct err e = {0};
         err_set(&e, ERR_SYNTAX, "ops takes no operand, and there is '%s'", a->word.data[0]);
@@ -326,30 +316,30 @@ static int dispatch(const struct cli *c)
         return cli_fail(c, &e);
     }
     if (!operands && a->word.len)
-        return cli_usage(c, "%s takes no operand, and there is '%s'", cmd_info[a->cmd].name,
+        return cli_usage(c, "%s takes no operand, and there is '%s'", args_cmd[a->cmd].name,
                          a->word.data[0]);
     switch (a->cmd) {
     case CMD_SCREEN: {
         const char *w = a->word.len ? a->word.data[0] : "";
         if (a->word.len && !strpbrk(w, " /.") && !ops_find(w) && !streq(w, "-") && !file_exists(w))
             return unknown_word(c, w);
-        return cmd_screen(c);
+        return open_screen(c);
     }
-    case CMD_RUN: return cmd_run(c);
-    case CMD_BENCH: return cmd_bench(c);
-    case CMD_SHOW: return cmd_show(c);
-    case CMD_EXPORT: return cmd_export(c);
-    case CMD_OPS: return cmd_ops(c);
-    case CMD_METERS: return cmd_meters(c);
-    case CMD_MACHINE: return cmd_machine(c);
-    case CMD_STUDIES: return cmd_studies(c);
-    case CMD_TUNE: return cmd_tune(c);
-    case CMD_PRETRAIN: return cmd_pretrain(c);
-    case CMD_EXPERT: return cmd_expert(c);
-    case CMD_STUDY: return cmd_study(c);
-    case CMD_IMPORT: return cmd_import(c);
-    case CMD_RECORDS: return cmd_records(c);
-    case CMD_HELP: return cmd_help(c);
+    case CMD_RUN: return cli_run(c);
+    case CMD_BENCH: return cli_bench(c);
+    case CMD_SHOW: return cli_show(c);
+    case CMD_EXPORT: return cli_export(c);
+    case CMD_OPS: return cli_ops(c);
+    case CMD_METERS: return cli_meters(c);
+    case CMD_MACHINE: return cli_machine(c);
+    case CMD_STUDIES: return cli_studies(c);
+    case CMD_TUNE: return cli_tune(c);
+    case CMD_PRETRAIN: return cli_pretrain(c);
+    case CMD_EXPERT: return cli_expert(c);
+    case CMD_STUDY: return cli_study(c);
+    case CMD_IMPORT: return cli_import(c);
+    case CMD_RECORDS: return cli_records(c);
+    case CMD_HELP: return cli_help(c);
     case CMD_COUNT: break;
     }
     UNREACHABLE();
@@ -360,13 +350,13 @@ static int start(struct cli *c, bool parsed, const struct err *e)
     const struct args *a = c->args;
     struct str out = {0};
     if (args_has(a, OPT_HELP)) {
-        help_command(&out, a->cmd);
+        cli_help_command(&out, a->cmd);
         cli_put(&out);
         return EXIT_FINE;
     }
     if (!parsed) {
         int code = cli_fail(c, e);
-        fprintf(stderr, "Try `tilescope %s%s--help`.\n", cmd_info[a->cmd].name,
+        fprintf(stderr, "Try `tilescope %s%s--help`.\n", args_cmd[a->cmd].name,
                 a->cmd == CMD_SCREEN ? "" : " ");
         return code;
     }

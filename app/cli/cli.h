@@ -1,7 +1,7 @@
 /* The command line without the screen: one function per command, each returning the exit code. */
 #ifndef TS_APP_CLI_H
 #define TS_APP_CLI_H
-#include "app/cli/opts.h"
+#include "app/cli/args.h"
 #include "kernels/base/str.h"
 #include "kernels/base/subprocess.h"
 #include "kernels/base/version.h"
@@ -43,24 +43,32 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e);
 bool cli_says_beside(const char *path, const char *where, struct err *e);
 
 int cli_main(int argc, char **argv);
-int cmd_run(const struct cli *c);
-int cmd_bench(const struct cli *c);
-int cmd_show(const struct cli *c);
-int cmd_export(const struct cli *c);
-int cmd_import(const struct cli *c);
-int cmd_ops(const struct cli *c);
-int cmd_meters(const struct cli *c);
-int cmd_machine(const struct cli *c);
-int cmd_expert(const struct cli *c);
-int cmd_study(const struct cli *c);
-int cmd_studies(const struct cli *c);
-int cmd_records(const struct cli *c);
-int cmd_tune(const struct cli *c);
-int cmd_pretrain(const struct cli *c);
+int cli_run(const struct cli *c);
+int cli_bench(const struct cli *c);
+int cli_show(const struct cli *c);
+int cli_export(const struct cli *c);
+int cli_import(const struct cli *c);
+int cli_ops(const struct cli *c);
+int cli_meters(const struct cli *c);
+int cli_machine(const struct cli *c);
+int cli_expert(const struct cli *c);
+int cli_study(const struct cli *c);
+int cli_studies(const struct cli *c);
+int cli_records(const struct cli *c);
+int cli_tune(const struct cli *c);
+int cli_pretrain(const struct cli *c);
+int cli_help(const struct cli *c);
 
 /* An ONNX model with nodes that are not supported is still shown, as a list of nodes: true when the
  * operand was one, and the list is printed. */
 bool cli_onnx_shown(const struct cli *c, int *code);
+
+/* The first screen of help: the commands, and how to go on. */
+void cli_help_usage(struct str *out);
+/* What `CMD --help` prints: synopsis, what the command does, its options. */
+void cli_help_command(struct str *out, enum cmd cmd);
+/* A topic, a command or an operator; NULL is the list of them.  ERR_NAME suggests the nearest. */
+bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 
 /* Prints the error on stderr; the exit code that belongs to it. */
 int cli_fail(const struct cli *c, const struct err *e);
@@ -73,7 +81,7 @@ int cli_columns(int otherwise);
 /* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the
  * terminal, or 80 columns; what follows is indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Writes to stdout, or stderr, and empties out.  Of escapes only those of str_paint are printed. */
+/* Writes to stdout, or stderr, and empties out.  Of escapes only those of cli_paint are printed. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
@@ -83,19 +91,30 @@ void cli_note(struct str *out);
 bool cli_asserts_check(const struct args *a, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
+/* The text form of a measurement of the session's current state; model may be NULL. */
+struct machine_model;
+void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
+                          const struct measurement *m, unsigned meters,
+                          const struct machine_model *model);
+/* One line about the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
+void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
+                         const struct measurement *m);
+/* What --sim-detail adds. */
+void cli_text_detail(struct str *out, const struct cli *c, const struct sim_result *s);
+
 /* Colours: SGR parameters, nothing when on is false. */
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"
 #define PAINT_BOLD "1"
-void str_paint(struct str *out, bool on, const char *sgr, const char *text);
+void cli_paint(struct str *out, bool on, const char *sgr, const char *text);
 
 /* One line on stderr that overwrites itself: "compiling  40 %".  Ctx is a struct cli. */
 struct progress cli_progress(const struct cli *c);
 void cli_progress_clear(const struct cli *c);
 
 /* "11 203 112"; "0.310 ms", "31.20 us", "1.235 s": numbers as people read them. */
-void str_count(struct str *out, int64_t n);
-void str_quantity(struct str *out, double v);  /* a count, or a rate with four digits */
-void str_ms(struct str *out, double ms);
+void cli_count(struct str *out, int64_t n);
+void cli_quantity(struct str *out, double v);  /* a count, or a rate with four digits */
+void cli_ms(struct str *out, double ms);
 #endif

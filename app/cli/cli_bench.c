@@ -9,7 +9,7 @@
 
 enum { NAME_WIDTH = 36 };
 
-struct bench {
+struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
     int n;
@@ -19,7 +19,7 @@ struct bench {
     struct comparison how;
 };
 
-static bool read_options(struct bench *b, struct err *e)
+static bool read_options(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
     long long threads = 1, seed = 1;
@@ -37,7 +37,7 @@ static bool read_options(struct bench *b, struct err *e)
     return args_target(a, &b->opts.target, e);
 }
 
-static bool open_sessions(struct bench *b, struct err *e)
+static bool open_sessions(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
     if (a->word.len < 2 || a->word.len > MEASURE_MAX_COMPARED) {
@@ -63,7 +63,7 @@ static const char *short_name(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static int name_width(const struct bench *b)
+static int name_width(const struct bench_call *b)
 {
     int width = 7;
     for (int i = 0; i < b->n; i++) {
@@ -73,7 +73,7 @@ static int name_width(const struct bench *b)
     return width < NAME_WIDTH ? width : NAME_WIDTH;
 }
 
-static void add_name(struct str *out, const struct bench *b, int i, int width)
+static void add_name(struct str *out, const struct bench_call *b, int i, int width)
 {
     str_printf(out, "%c  %-*.*s", 'A' + i, width, width, short_name(b->entry[i].name));
 }
@@ -81,7 +81,7 @@ static void add_name(struct str *out, const struct bench *b, int i, int width)
 static void add_ms(struct str *out, double ms)
 {
     struct str text = {0};
-    str_ms(&text, ms);
+    cli_ms(&text, ms);
     str_printf(out, " %10s", str_text(&text));
     str_free(&text);
 }
@@ -100,7 +100,7 @@ static void add_ratio(struct str *out, const struct ratio *r)
                r->ratio, r->low, r->high);
 }
 
-static void add_row(struct str *out, const struct bench *b, int i, int width)
+static void add_row(struct str *out, const struct bench_call *b, int i, int width)
 {
     const struct compared *r = &b->result[i];
     const struct measurement *m = &r->m;
@@ -120,12 +120,12 @@ static void add_row(struct str *out, const struct bench *b, int i, int width)
         const char *color = r->verdict == VERDICT_FASTER ? PAINT_GOOD
                           : r->verdict == VERDICT_SLOWER ? PAINT_BAD : PAINT_DIM;
         add_ratio(out, &r->ratio);
-        str_paint(out, b->cli->color_out, color, verdict_name[r->verdict]);
+        cli_paint(out, b->cli->color_out, color, verdict_name[r->verdict]);
     }
     str_add(out, "\n");
 }
 
-static void add_cold(struct str *out, const struct bench *b, int width)
+static void add_cold(struct str *out, const struct bench_call *b, int width)
 {
     bool first = true;
     for (int i = 0; i < b->n; i++) {
@@ -142,7 +142,7 @@ static void add_cold(struct str *out, const struct bench *b, int width)
 }
 
 /* What stands above the ratios is the first that was timed. */
-static int reference_of(const struct bench *b)
+static int reference_of(const struct bench_call *b)
 {
     int i = 0;
     while (i < b->n - 1 && b->result[i].m.latency.runs == 0)
@@ -151,7 +151,7 @@ static int reference_of(const struct bench *b)
 }
 
 /* Times of different work can be compared; but what is faster then is not the schedule. */
-static void add_warnings(struct str *out, const struct bench *b)
+static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];
     const struct graph *g = history_current(first->session->history)->program->base;
@@ -174,13 +174,13 @@ static void add_warnings(struct str *out, const struct bench *b)
                    (double)m->huge_bytes / (1 << 20), (double)m->huge_of_bytes / (1 << 20));
 }
 
-static void add_text(struct str *out, const struct bench *b)
+static void add_text(struct str *out, const struct bench_call *b)
 {
     int width = name_width(b);
     struct str head = {0};
     str_printf(&head, "   %-*s %10s %10s  %7s  GFLOP/s  ceiling  time / %c (95 %%)", width,
                "session", "min", "median", "spread", 'A' + reference_of(b));
-    str_paint(out, b->cli->color_out, PAINT_BOLD, str_text(&head));
+    cli_paint(out, b->cli->color_out, PAINT_BOLD, str_text(&head));
     str_add(out, "\n");
     str_free(&head);
     for (int i = 0; i < b->n; i++)
@@ -198,7 +198,7 @@ static void add_text(struct str *out, const struct bench *b)
 
 /* --- The command ----------------------------------------------------------------------------- */
 
-static int run(struct bench *b)
+static int run(struct bench_call *b)
 {
     struct err e = {0};
     const struct program *p[MEASURE_MAX_COMPARED];
@@ -228,11 +228,11 @@ static int run(struct bench *b)
     return good ? code : EXIT_CHECK;
 }
 
-int cmd_bench(const struct cli *c)
+int cli_bench(const struct cli *c)
 {
-    static struct bench b;
+    static struct bench_call b;
     struct err e = {0};
-    b = (struct bench){ .cli = c };
+    b = (struct bench_call){ .cli = c };
     int code = read_options(&b, &e) && open_sessions(&b, &e) ? run(&b) : cli_fail(c, &e);
     for (int i = 0; i < b.n; i++)
         session_free(b.session[i]);

@@ -1,5 +1,5 @@
 /* The text form of the simulator's detail. */
-#include "app/cli/cli_run.h"
+#include "app/cli/cli.h"
 
 #include <stdio.h>
 
@@ -9,14 +9,14 @@ static void head(struct str *out, const struct cli *c, const char *text)
 {
     struct str line = {0};
     str_printf(&line, "%*s%s\n", MARGIN, "", text);
-    str_paint(out, c->color_out, PAINT_DIM, str_text(&line));
+    cli_paint(out, c->color_out, PAINT_DIM, str_text(&line));
     str_free(&line);
 }
 
 static void number(struct str *out, int width, int64_t n)
 {
     struct str text = {0};
-    str_count(&text, n);
+    cli_count(&text, n);
     str_printf(out, "%*s", width, str_text(&text));
     str_free(&text);
 }
@@ -111,7 +111,7 @@ static void heat_row(struct str *out, const char *name, const struct sim_heat *c
     for (int i = 0; i < columns; i++)
         str_add_char(out, ramp[(column[i] * 9 + most - 1) / most]);
     str_add(out, "|  most ");
-    str_count(out, most);
+    cli_count(out, most);
     int64_t size = (n + columns - 1) / columns * each;
     str_printf(out, " in %lld %s%s\n", (long long)size, unit, size == 1 ? "" : "s");
 }
@@ -158,7 +158,7 @@ static void time_line(struct str *out, const struct cli *c, const struct sim_det
         }
 }
 
-void text_detail(struct str *out, const struct cli *c, const struct sim_result *s)
+void cli_text_detail(struct str *out, const struct cli *c, const struct sim_result *s)
 {
     if (s->detail->reason[0]) {
         str_printf(out, "%*sno detail: %s\n", MARGIN, "", s->detail->reason);

@@ -7,11 +7,11 @@
 
 #define MOST_SCHEDULES 64
 
-struct asked { long long measured, threads; double time_s; };
+struct expert_opts { long long measured, threads; double time_s; };
 
-static bool read_options(const struct args *a, struct asked *o, struct err *e)
+static bool read_options(const struct args *a, struct expert_opts *o, struct err *e)
 {
-    *o = (struct asked){ .threads = 1, .time_s = 0.1 };
+    *o = (struct expert_opts){ .threads = 1, .time_s = 0.1 };
     return args_int(a, OPT_SEARCH, 1, MOST_SCHEDULES, &o->measured, e)
         && args_int(a, OPT_THREADS, 1, 1024, &o->threads, e)
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
@@ -26,7 +26,7 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     str_printf(&out, "# %s\n", expert_chosen_text(a, s));
     if (m) {
         str_add(&out, "# ");
-        str_ms(&out, m->latency.min_ms);
+        cli_ms(&out, m->latency.min_ms);
         str_printf(&out, ", %.1f GFLOP/s", m->gflops);
         if (m->peak_fraction > 0)
             str_printf(&out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
@@ -54,7 +54,8 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
     return cli_save(s, to, e);
 }
 
-static bool choose(const struct cli *c, struct session *s, const struct asked *o, struct err *e)
+static bool choose(const struct cli *c, struct session *s, const struct expert_opts *o,
+                   struct err *e)
 {
     struct arena *a = arena_new();
     struct experts all;
@@ -79,9 +80,9 @@ static bool choose(const struct cli *c, struct session *s, const struct asked *o
     return ok;
 }
 
-int cmd_expert(const struct cli *c)
+int cli_expert(const struct cli *c)
 {
-    struct asked asked;
+    struct expert_opts asked;
     struct err e = {0};
     struct opened o;
     if (!read_options(c->args, &asked, &e))

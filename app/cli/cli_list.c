@@ -1,10 +1,12 @@
-/* `tilescope ops`. */
+/* `tilescope ops` and `tilescope meters`: what there is to choose from. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/ops/graph.h"
+#include "profile/counters/eventset.h"
+#include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 
 /* "i" required, "s=1" with its default, "[kh]" derived when absent. */
@@ -23,7 +25,7 @@ static void add_params(struct str *out, const struct op_family *op)
     }
 }
 
-int cmd_ops(const struct cli *c)
+int cli_ops(const struct cli *c)
 {
     struct str out = {0};
     if (args_has(c->args, OPT_JSON)) {
@@ -33,7 +35,7 @@ int cmd_ops(const struct cli *c)
     }
     for (int i = 0; i < ops_count(); i++) {
         const struct op_family *op = ops_get(i);
-        str_paint(&out, c->color_out, PAINT_BOLD, op->name);
+        cli_paint(&out, c->color_out, PAINT_BOLD, op->name);
         str_printf(&out, "%*s%s\n", (int)(10 - strlen(op->name)), "", op->title);
         size_t start = out.len;
         str_add(&out, "      parameters");
@@ -44,4 +46,108 @@ int cmd_ops(const struct cli *c)
     }
     cli_put(&out);
     return EXIT_FINE;
+}
+
+static void add_meters(struct str *out, const struct cli *c, const struct meter_info *meter, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct meter_info *m = &meter[i];
+        str_printf(out, "%-12s ", m->name);
+        cli_paint(out, c->color_out, m->available ? PAINT_GOOD : PAINT_BAD,
+                  m->available ? "yes" : "no ");
+        str_printf(out, "  %s%s%s\n", m->what, m->reason[0] ? "; " : "", m->reason);
+    }
+}
+
+static void add_sets(struct str *out, const struct cli *c, const struct event_sets *sets)
+{
+    cli_paint(out, c->color_out, PAINT_BOLD,
+              "\nEvent sets (run --events SET; meters --events SET explains one)\n");
+    for (int i = 0; i < sets->n; i++) {
+        const struct event_set *s = sets->set[i];
+        str_printf(out, "%-12s %-8s %s%s\n", s->name, s->meter, s->summary,
+                   s->path[0] ? " (yours)" : "");
+    }
+}
+
+static void add_metric(struct str *out, const struct metric *m)
+{
+    struct str name = {0};
+    str_add(&name, m->name);
+    if (m->unit[0])
+        str_printf(&name, " [%s]", m->unit);
+    str_printf(out, "    %-28s = %s\n", str_text(&name), m->formula);
+    str_free(&name);
+}
+
+/* Prose, events and formulas. */
+static void add_set(struct str *out, const struct cli *c, const struct event_set *s)
+{
+    cli_paint(out, c->color_out, PAINT_BOLD, s->name);
+    str_printf(out, "  %s\n", s->summary);
+    str_printf(out, "  meter %s%s%s%s%s\n\n", s->meter, s->cpu[0] ? ", only on " : "", s->cpu,
+               s->path[0] ? ", from " : "", s->path);
+    for (const char *line = s->prose; *line; line += line[0] == '\n') {
+        size_t n = strcspn(line, "\n");
+        str_printf(out, "%s%.*s\n", n ? "  " : "", (int)n, line);
+        line += n;
+    }
+    str_add(out, "\n  events\n");
+    for (int i = 0; i < s->n; i++) {
+        const struct event *ev = &s->event[i];
+        bool plain = streq(ev->name, ev->text);
+        str_printf(out, plain ? "    %s\n" : "    %-28s   %s\n", ev->name, ev->text);
+    }
+    str_add(out, s->n_metrics ? "  metrics\n" : "");
+    for (int i = 0; i < s->n_metrics; i++)
+        add_metric(out, &s->metric[i]);
+}
+
+/* The sets that are asked for: one, or all; files of the user that do not parse are told on
+ * stderr. */
+static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets *out,
+                        struct err *e)
+{
+    const char *name = args_value(c->args, OPT_EVENTS);
+    struct str broken = {0};
+    if (name && name[0]) {
+        out->n = 1;
+        out->set = ARENA_NEW(a, const struct event_set *);
+        return event_set_find(a, name, out->set, e);
+    }
+    *out = event_sets_load(a, &broken);
+    cli_note(&broken);
+    return true;
+}
+
+static int print_meters(const struct cli *c, struct arena *a)
+{
+    struct str out = {0};
+    struct event_sets sets;
+    struct err e;
+    struct meter_info meter[METER_COUNT];
+    bool explain = args_has(c->args, OPT_EVENTS);
+    if (!choose_sets(c, a, &sets, &e))
+        return cli_fail(c, &e);
+    if (args_has(c->args, OPT_JSON)) {
+        report_meters_json(&out, meter, meters_probe(meter, METER_COUNT), &sets);
+    } else if (explain) {
+        for (int i = 0; i < sets.n; i++) {
+            str_add(&out, i ? "\n" : "");
+            add_set(&out, c, sets.set[i]);
+        }
+    } else {
+        add_meters(&out, c, meter, meters_probe(meter, METER_COUNT));
+        add_sets(&out, c, &sets);
+    }
+    cli_put(&out);
+    return EXIT_FINE;
+}
+
+int cli_meters(const struct cli *c)
+{
+    struct arena *a = arena_new();
+    int code = print_meters(c, a);
+    arena_free(a);
+    return code;
 }

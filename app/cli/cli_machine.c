@@ -154,7 +154,7 @@ static void add_doubts(struct str *out, const struct machine_fresh *fresh)
     str_free(&path);
 }
 
-int cmd_machine(const struct cli *c)
+int cli_machine(const struct cli *c)
 {
     struct machine m;
     struct compiler cc;

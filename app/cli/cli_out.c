@@ -9,6 +9,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "kernels/base/formula.h"
+#include "sessions/report/report.h"
+
 /* --- What reaches a terminal ------------------------------------------------------------------ */
 
 #define PAINT "\033["
@@ -61,7 +64,7 @@ void cli_note(struct str *out)
     str_free(out);
 }
 
-void str_paint(struct str *out, bool on, const char *sgr, const char *text)
+void cli_paint(struct str *out, bool on, const char *sgr, const char *text)
 {
     if (on)
         str_printf(out, PAINT "%s%sm%s" PAINT "%s0m", paint_key(), sgr, text, paint_key());
@@ -99,7 +102,7 @@ int cli_fail(const struct cli *c, const struct err *e)
     const char *tag = strstr(str_text(&text), "error:");
     if (tag && c->color_err) {
         str_add_n(&out, text.data, (size_t)(tag - text.data));
-        str_paint(&out, true, PAINT_BAD, "error:");
+        cli_paint(&out, true, PAINT_BAD, "error:");
         str_add(&out, tag + strlen("error:"));
     } else {
         str_add(&out, str_text(&text));
@@ -118,7 +121,7 @@ int cli_usage(const struct cli *c, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     err_set(&e, ERR_SYNTAX, "%s", text);
-    err_fix(&e, "tilescope %s --help", cmd_info[c->args->cmd].name);
+    err_fix(&e, "tilescope %s --help", args_cmd[c->args->cmd].name);
     return cli_fail(c, &e);
 }
 
@@ -207,7 +210,7 @@ void cli_progress_clear(const struct cli *c)
 }
 
 /* Groups of three, so that millions and billions are told apart at a glance. */
-void str_count(struct str *out, int64_t n)
+void cli_count(struct str *out, int64_t n)
 {
     char digits[32];
     int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
@@ -220,16 +223,16 @@ void str_count(struct str *out, int64_t n)
 }
 
 /* A count as above; what is no whole number with four significant digits. */
-void str_quantity(struct str *out, double v)
+void cli_quantity(struct str *out, double v)
 {
     if (fabs(v) >= 1000 || v == floor(v))
-        str_count(out, llround(v));
+        cli_count(out, llround(v));
     else
         str_printf(out, "%.4g", v);
 }
 
 /* Four significant digits in the unit that fits. */
-void str_ms(struct str *out, double ms)
+void cli_ms(struct str *out, double ms)
 {
     static const struct { double from, per_ms; const char *unit; } scale[] = {
         { 1000, 1e-3, "s" }, { 0.1, 1, "ms" }, { 1e-3, 1e3, "us" }, { 0, 1e6, "ns" },
@@ -241,4 +244,41 @@ void str_ms(struct str *out, double ms)
     /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
     int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
     str_printf(out, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
+}
+
+/* --- --assert, of every command that measures ------------------------------------------------ */
+
+bool cli_asserts_check(const struct args *a, struct err *e)
+{
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == OPT_ASSERT
+            && !formula_check(a->given.data[i].value, NULL, NULL, e))
+            return false;
+    return true;
+}
+
+int cli_asserts(const struct cli *c, const struct str *json, bool good)
+{
+    int code = EXIT_FINE;
+    const struct args *a = c->args;
+    for (int i = 0; i < a->given.len; i++) {
+        if (a->given.data[i].opt != OPT_ASSERT)
+            continue;
+        bool holds = false;
+        struct err e = {0};
+        struct str values = {0};
+        const char *expr = a->given.data[i].value;
+        bool ok = report_assert(str_text(json), expr, &holds, &values, &e);
+        if (ok && !holds) {
+            struct str said = {0};
+            str_printf(&said, "assertion failed: %s", expr);
+            str_printf(&said, values.len ? " (%s)\n" : "%s\n", str_text(&values));
+            cli_note(&said);
+            code = EXIT_CHECK;
+        }
+        str_free(&values);
+        if (!ok && good)
+            return cli_fail(c, &e);
+    }
+    return code;
 }

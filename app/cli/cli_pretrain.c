@@ -94,10 +94,10 @@ static void visited(void *ctx, const struct pretrain_visit *v)
     cli_progress_clear(x->cli);
     str_printf(&out, "%3d/%d  %-40s ", v->number, v->of, v->workload);
     if (isfinite(v->start_ms))
-        str_ms(&out, v->start_ms);
+        cli_ms(&out, v->start_ms);
     str_add(&out, " -> ");
     if (isfinite(v->best_ms))
-        str_ms(&out, v->best_ms);
+        cli_ms(&out, v->best_ms);
     add_entropy(&out, &v->agents);
     str_printf(&out, "  %.0f s\n", v->seconds);
     cli_put(&out);
@@ -161,7 +161,7 @@ static int pretrain(struct pretrainer *x, struct arena *a)
     return ok ? finish(x, &p, &o, &done) : cli_fail(c, &e);
 }
 
-int cmd_pretrain(const struct cli *c)
+int cli_pretrain(const struct cli *c)
 {
     struct pretrainer x = {
         .cli = c, .visits = json_array(), .json = args_has(c->args, OPT_JSON),

@@ -21,7 +21,7 @@ static bool do_export(struct ask *k, struct err *e)
     int64_t n;
     if (!args_has(k->args, OPT_MACHINE))
         k->f.any_machine = true;
-    if (!ask_filter(k, e))
+    if (!cli_records_filter(k, e))
         return false;
     if (!records_export(k->r, &k->f, &k->out, &n, e))
         return false;
@@ -35,7 +35,7 @@ static bool do_export(struct ask *k, struct err *e)
         return true;
     }
     str_add(&k->out, "wrote ");
-    ask_plural(&k->out, n, "record");
+    cli_records_plural(&k->out, n, "record");
     str_printf(&k->out, " to %s\n", to);
     return true;
 }
@@ -49,12 +49,12 @@ static void add_added(struct ask *k, const struct records_added *added)
         return;
     }
     str_add(&k->out, "added ");
-    ask_plural(&k->out, added->records, "record");
+    cli_records_plural(&k->out, added->records, "record");
     str_add(&k->out, " in ");
-    ask_plural(&k->out, added->runs, "new run");
+    cli_records_plural(&k->out, added->runs, "new run");
     if (added->known > 0) {
         str_add(&k->out, "; ");
-        str_count(&k->out, added->known);
+        cli_count(&k->out, added->known);
         str_add(&k->out, added->known == 1 ? " was there already" : " were there already");
     }
     str_add(&k->out, "\n");
@@ -100,12 +100,12 @@ static bool do_prune(struct ask *k, struct err *e)
     long long keep = 0;
     struct records_pruned gone;
     bool dry = !args_has(k->args, OPT_YES);
-    if (!ask_filter(k, e))
+    if (!cli_records_filter(k, e))
         return false;
     if (!args_int(k->args, OPT_KEEP, 1, INT32_MAX, &keep, e))
         return false;
-    bool chosen = ask_operand(k) || keep || k->f.run || k->f.failed || k->f.before || k->f.outcome
-               || args_has(k->args, OPT_MACHINE);
+    bool chosen = cli_records_operand(k) || keep || k->f.run || k->f.failed || k->f.before
+               || k->f.outcome || args_has(k->args, OPT_MACHINE);
     if (!chosen) {
         err_set(e, ERR_SYNTAX, "prune what? every record of this machine would go");
         return err_fix(e, "TASK, --failed, --outcome, --before, --run, --machine, or --keep 100:"
@@ -119,9 +119,9 @@ static bool do_prune(struct ask *k, struct err *e)
         return true;
     }
     str_add(&k->out, dry ? "would delete " : "deleted ");
-    ask_plural(&k->out, gone.records, "record");
+    cli_records_plural(&k->out, gone.records, "record");
     str_add(&k->out, " and ");
-    ask_plural(&k->out, gone.runs, "run");
+    cli_records_plural(&k->out, gone.runs, "run");
     str_add(&k->out, dry ? "; --yes does it\n" : "\n");
     return true;
 }
@@ -165,7 +165,7 @@ static bool do_check(struct ask *k, struct err *e)
         return true;
     }
     str_printf(&k->out, "%s: ", records_file(k->r));
-    ask_plural(&k->out, c.n, "record");
+    cli_records_plural(&k->out, c.n, "record");
     str_add(&k->out, ", sound\n");
     return true;
 }
@@ -206,10 +206,10 @@ static const struct verb {
     unsigned long long options;          /* of those that only some verbs take */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
-    { "list", false, false, OF_RECORD, records_do_list },
-    { "show", false, false, OF_RECORD | HAS(COUNT_ROWS), records_do_show },
-    { "best", false, false, OF_RUN | HAS(COUNT_ROWS) | HAS(OUTPUT), records_do_best },
-    { "runs", false, false, OF_RUN | HAS(COUNT_ROWS), records_do_runs },
+    { "list", false, false, OF_RECORD, cli_records_list },
+    { "show", false, false, OF_RECORD | HAS(COUNT_ROWS), cli_records_show },
+    { "best", false, false, OF_RUN | HAS(COUNT_ROWS) | HAS(OUTPUT), cli_records_best },
+    { "runs", false, false, OF_RUN | HAS(COUNT_ROWS), cli_records_runs },
     { "export", false, false, OF_RECORD | HAS(OUTPUT), do_export },
     { "import", true, false, 0, do_import },
     { "merge", true, false, 0, do_merge },
@@ -242,8 +242,8 @@ static bool takes(const struct verb *v, const struct args *args, struct err *e)
 {
     for (int i = 0; i < args->given.len; i++) {
         enum opt o = args->given.data[i].opt;
-        if (opt_info[o].commands != IN_ALL && o != OPT_JSON && !(v->options >> o & 1))
-            return err_set(e, ERR_SYNTAX, "records %s takes no --%s", v->name, opt_info[o].name);
+        if (args_opt[o].commands != IN_ALL && o != OPT_JSON && !(v->options >> o & 1))
+            return err_set(e, ERR_SYNTAX, "records %s takes no --%s", v->name, args_opt[o].name);
     }
     if (!v->alone || args->word.len == 1)
         return true;
@@ -251,7 +251,7 @@ static bool takes(const struct verb *v, const struct args *args, struct err *e)
     return err_fix(e, "TILESCOPE_RECORDS=%.200s tilescope records %s", args->word.data[1], v->name);
 }
 
-int cmd_records(const struct cli *c)
+int cli_records(const struct cli *c)
 {
     struct ask k = { .c = c, .args = c->args, .rows = ROWS };
     struct err e = {0};
@@ -262,7 +262,7 @@ int cmd_records(const struct cli *c)
         return set_aside(c);
     k.a = arena_new();
     bool ok = (v->writes ? records_open : records_open_reading)(NULL, &k.r, &e)
-           && ask_options(&k, &e) && v->run(&k, &e);
+           && cli_records_options(&k, &e) && v->run(&k, &e);
     records_close(k.r);
     if (ok)
         cli_put(&k.out);

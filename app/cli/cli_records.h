@@ -18,16 +18,16 @@ struct ask {
 
 /* cli_records_ask.c: the options into the filter; the operand behind the verb (several words of
  * an operator as one; NULL: none); what it names into the filter; the one task that it means. */
-bool ask_options(struct ask *k, struct err *e);
-const char *ask_operand(struct ask *k);
-bool ask_filter(struct ask *k, struct err *e);
-bool ask_task(struct ask *k, struct record_task *out, struct err *e);
+bool cli_records_options(struct ask *k, struct err *e);
+const char *cli_records_operand(struct ask *k);
+bool cli_records_filter(struct ask *k, struct err *e);
+bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 
 /* cli_records_show.c: the verbs that look. */
-bool records_do_list(struct ask *k, struct err *e);
-bool records_do_show(struct ask *k, struct err *e);
-bool records_do_best(struct ask *k, struct err *e);
-bool records_do_runs(struct ask *k, struct err *e);
+bool cli_records_list(struct ask *k, struct err *e);
+bool cli_records_show(struct ask *k, struct err *e);
+bool cli_records_best(struct ask *k, struct err *e);
+bool cli_records_runs(struct ask *k, struct err *e);
 /* "1 record", "11 203 records" */
-void ask_plural(struct str *out, int64_t n, const char *what);
+void cli_records_plural(struct str *out, int64_t n, const char *what);
 #endif

@@ -92,7 +92,7 @@ static bool read_outcome(struct ask *k, const char *text, struct err *e)
                              " \"wrong result\", \"too large\", ill-conditioned", near);
 }
 
-bool ask_options(struct ask *k, struct err *e)
+bool cli_records_options(struct ask *k, struct err *e)
 {
     const struct args *a = k->args;
     long long threads = 0;
@@ -111,7 +111,7 @@ bool ask_options(struct ask *k, struct err *e)
 }
 
 /* The operand behind the verb, several words of an operator as one; NULL: none. */
-const char *ask_operand(struct ask *k)
+const char *cli_records_operand(struct ask *k)
 {
     struct str all = {0};
     for (int i = 1; i < k->args->word.len; i++)
@@ -137,9 +137,9 @@ static bool read_task(struct ask *k, const char *text, struct err *e)
     return true;
 }
 
-bool ask_filter(struct ask *k, struct err *e)
+bool cli_records_filter(struct ask *k, struct err *e)
 {
-    const char *text = ask_operand(k);
+    const char *text = cli_records_operand(k);
     return !text || read_task(k, text, e);
 }
 
@@ -175,9 +175,9 @@ static bool no_records(struct ask *k, const char *text, struct err *e)
 }
 
 /* The one task that TASK means. */
-bool ask_task(struct ask *k, struct record_task *out, struct err *e)
+bool cli_records_task(struct ask *k, struct record_task *out, struct err *e)
 {
-    const char *text = ask_operand(k);
+    const char *text = cli_records_operand(k);
     const struct record_task *task;
     int n;
     if (!text) {

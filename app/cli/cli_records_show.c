@@ -24,7 +24,7 @@ static const char *ms_text(struct ask *k, double ms)
 {
     struct str s = {0};
     if (ms > 0)
-        str_ms(&s, ms);
+        cli_ms(&s, ms);
     else
         str_add(&s, "-");
     const char *text = arena_strdup(k->a, str_text(&s));
@@ -51,9 +51,9 @@ static bool is_here(const struct ask *k, const char *machine)
     return streq(machine, records_machine(k->r));
 }
 
-void ask_plural(struct str *out, int64_t n, const char *what)
+void cli_records_plural(struct str *out, int64_t n, const char *what)
 {
-    str_count(out, n);
+    cli_count(out, n);
     str_printf(out, " %s%s", what, n == 1 ? "" : "s");
 }
 
@@ -67,9 +67,9 @@ static void add_task(struct ask *k, const struct record_task *t)
     add_cut(&k->out, t->spec, WIDTH - n);
     str_printf(&k->out, "\n%*s%d thread%s, %s: ", n, "", t->threads, t->threads == 1 ? "" : "s",
                t->isa);
-    ask_plural(&k->out, t->n_records, "record");
+    cli_records_plural(&k->out, t->n_records, "record");
     str_add(&k->out, ", ");
-    str_count(&k->out, t->n_good);
+    cli_count(&k->out, t->n_good);
     str_add(&k->out, " right");
     if (t->best_ms > 0)
         str_printf(&k->out, ", best %s", ms_text(k, t->best_ms));
@@ -89,13 +89,13 @@ static void no_file(struct ask *k)
                records_file(k->r));
 }
 
-bool records_do_list(struct ask *k, struct err *e)
+bool cli_records_list(struct ask *k, struct err *e)
 {
     const struct record_task *task;
     int n;
     if (!args_has(k->args, OPT_MACHINE))
         k->f.any_machine = true;
-    if (!ask_filter(k, e))
+    if (!cli_records_filter(k, e))
         return false;
     if (!records_tasks(k->r, &k->f, k->a, &task, &n, e))
         return false;
@@ -152,16 +152,16 @@ static void add_steps(struct ask *k, const struct record *rec)
 }
 
 /* "850 ok, 100 crash" */
-struct tally { int64_t n[OUTCOME_COUNT]; };
+struct outcome_tally { int64_t n[OUTCOME_COUNT]; };
 static bool count_outcome(void *ctx, const struct record *rec)
 {
-    ((struct tally *)ctx)->n[rec->outcome]++;
+    ((struct outcome_tally *)ctx)->n[rec->outcome]++;
     return true;
 }
 
 static bool add_outcomes(struct ask *k, struct err *e)
 {
-    struct tally t = {0};
+    struct outcome_tally t = {0};
     const char *comma = "";
     if (!records_each(k->r, &k->f, count_outcome, &t, e))
         return false;
@@ -194,12 +194,12 @@ static void add_reasons(struct ask *k, const struct record *rec, int n)
 }
 
 /* The latest rows of a task. */
-bool records_do_show(struct ask *k, struct err *e)
+bool cli_records_show(struct ask *k, struct err *e)
 {
     struct record_task task;
     const struct record *rec;
     int n;
-    if (!ask_task(k, &task, e) || !records_list(k->r, &k->f, k->a, &rec, &n, e))
+    if (!cli_records_task(k, &task, e) || !records_list(k->r, &k->f, k->a, &rec, &n, e))
         return false;
     int shown = k->rows > 0 && k->rows < n ? (int)k->rows : n;
     if (k->json) {
@@ -238,13 +238,13 @@ static bool write_session(struct ask *k, const struct record *rec, const char *p
     return ok;
 }
 
-bool records_do_best(struct ask *k, struct err *e)
+bool cli_records_best(struct ask *k, struct err *e)
 {
     struct record_task task;
     const struct record *rec;
     const char *to = args_value(k->args, OPT_OUTPUT);
     int n, most = args_has(k->args, OPT_COUNT_ROWS) ? (int)k->rows : 5;
-    if (!ask_task(k, &task, e)
+    if (!cli_records_task(k, &task, e)
         || !records_best(k->r, &k->f, most ? most : INT32_MAX, k->a, &rec, &n, e))
         return false;
     if (n == 0)
@@ -295,13 +295,13 @@ static void add_runs(struct ask *k, const struct record_run *run, int n)
         str_add(&k->out, "\n* on another machine\n");
 }
 
-bool records_do_runs(struct ask *k, struct err *e)
+bool cli_records_runs(struct ask *k, struct err *e)
 {
     const struct record_run *run;
     int n;
     if (!args_has(k->args, OPT_MACHINE))
         k->f.any_machine = true;
-    if (!ask_filter(k, e))
+    if (!cli_records_filter(k, e))
         return false;
     if (!records_runs(k->r, &k->f, k->a, &run, &n, e))
         return false;

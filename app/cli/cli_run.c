@@ -1,5 +1,5 @@
 /* `tilescope run`: check, time and count the kernel of a session's current step. */
-#include "app/cli/cli_run.h"
+#include "app/cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "sessions/file/machine_file.h"
 #include "sessions/report/report.h"
 
-struct run {
+struct run_call {
     const struct cli *cli;
     struct measure_opts opts;
     bool json, check, save;
@@ -28,7 +28,7 @@ struct run {
 
 /* An option that says how a meter works is nothing without it: an explicit --meters without it is a
  * contradiction, else the meter is added. */
-static bool add_needed_meters(struct run *r, bool explicitly, struct err *e)
+static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e)
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {
         { OPT_CACHE, METER_SIM | METER_CACHEGRIND, METER_SIM },
@@ -49,7 +49,7 @@ static bool add_needed_meters(struct run *r, bool explicitly, struct err *e)
         const char *given = args_value(r->cli->args, OPT_METERS);
         const char *meter = need[i].add == METER_SIM ? "sim" : "clock";
         err_set(e, ERR_SYNTAX, "--%s needs the meter %s%s, and --meters %s leaves it out",
-                opt_info[o].name, meter, o == OPT_CACHE ? " or cachegrind" : "", given);
+                args_opt[o].name, meter, o == OPT_CACHE ? " or cachegrind" : "", given);
         return streq(given, "none") ? err_fix(e, "--meters %s", meter)
                                     : err_fix(e, "--meters %s,%s", given, meter);
     }
@@ -57,7 +57,7 @@ static bool add_needed_meters(struct run *r, bool explicitly, struct err *e)
 }
 
 /* An assertion over what nobody asked for fails before anything is measured. */
-static bool check_asserts(const struct run *r, struct err *e)
+static bool check_asserts(const struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
     for (int i = 0; i < a->given.len; i++)
@@ -67,7 +67,7 @@ static bool check_asserts(const struct run *r, struct err *e)
     return true;
 }
 
-static bool read_events(struct run *r, const char *events, struct err *e)
+static bool read_events(struct run_call *r, const char *events, struct err *e)
 {
     if (!events)
         return true;
@@ -77,7 +77,7 @@ static bool read_events(struct run *r, const char *events, struct err *e)
     return err_fix(e, "tilescope meters --events explains the sets there are");
 }
 
-static bool read_options(struct run *r, struct err *e)
+static bool read_options(struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
     long long threads = 1, seed = 1;
@@ -118,8 +118,8 @@ static bool is_good(const struct measurement *m)
     return m->verified && m->outcome == OUTCOME_OK;
 }
 
-static bool measure(struct run *r, const struct state *st, unsigned meters, struct measurement *m,
-                    struct err *e)
+static bool measure(struct run_call *r, const struct state *st, unsigned meters,
+                    struct measurement *m, struct err *e)
 {
     struct progress pr = cli_progress(r->cli);
     struct measure_opts o = r->opts;
@@ -184,7 +184,7 @@ static void add_how(struct str *out, const struct measurement *m)
                m->compiler);
 }
 
-static bool is_here(const struct run *r, const struct session *s)
+static bool is_here(const struct run_call *r, const struct session *s)
 {
     return !s->machine[0] || streq(s->machine, str_text(&r->machine));
 }
@@ -192,7 +192,7 @@ static bool is_here(const struct run *r, const struct session *s)
 /* A result of this run for the session.  What it did not ask for is still true of a kernel that was
  * built and run in the same way; else, and where a limit left nothing in its place, it is a loss,
  * and that is for the user to say.  What is wrong, or crashes, has no numbers. */
-static void put_result(struct run *r, const struct session *s, const struct state *st,
+static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
     const struct measurement *old = st->measured;
@@ -221,7 +221,7 @@ static void put_result(struct run *r, const struct session *s, const struct stat
 }
 
 /* Lines about single steps go where they do not disturb the JSON. */
-static void say(const struct run *r, struct str *line)
+static void say(const struct run_call *r, struct str *line)
 {
     if (!r->json)
         cli_put(line);
@@ -239,7 +239,8 @@ static bool is_marked(const struct opened *o, int state)
 }
 
 /* Checks a state; one at a `measure` line is measured. */
-static bool run_one(struct run *r, const struct opened *o, const struct state *st, struct err *e)
+static bool run_one(struct run_call *r, const struct opened *o, const struct state *st,
+                    struct err *e)
 {
     bool marked = is_marked(o, st->id);
     struct measurement m = {0};
@@ -250,14 +251,14 @@ static bool run_one(struct run *r, const struct opened *o, const struct state *s
     r->n_checked++;
     r->n_bad += !is_good(&m);
     struct str line = {0};
-    text_check_line(&line, r->cli, st->program->n_steps, st, &m);
+    cli_text_check_line(&line, r->cli, st->program->n_steps, st, &m);
     say(r, &line);
     return true;
 }
 
 /* The steps before the current one: all with --check, else those at a `measure` line; and those
  * lines where the script was, but did not stay. */
-static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
+static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;
     const int *path = history_path(r->history, history_branch_index(r->history), &n, &at);
@@ -276,7 +277,7 @@ static bool run_prefixes(struct run *r, const struct opened *o, struct err *e)
     return ok;
 }
 
-static void print_result(struct run *r, const struct opened *o, const struct measurement *m,
+static void print_result(struct run_call *r, const struct opened *o, const struct measurement *m,
                          const struct str *json)
 {
     struct str out = {0};
@@ -284,7 +285,7 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
         int n, at;
         history_path(r->history, history_branch_index(r->history), &n, &at);
         struct str line = {0};
-        text_check_line(&line, r->cli, at, history_current(r->history), m);
+        cli_text_check_line(&line, r->cli, at, history_current(r->history), m);
         str_printf(&line, "checked %d programs, %d wrong\n\n", r->n_checked + 1,
                    r->n_bad + !is_good(m));
         say(r, &line);
@@ -292,13 +293,13 @@ static void print_result(struct run *r, const struct opened *o, const struct mea
     if (r->json)
         str_add(&out, str_text(json));
     else
-        text_measurement(&out, r->cli, o->session, m, r->opts.meters,
-                         r->has_model ? &r->model : NULL);
+        cli_text_measurement(&out, r->cli, o->session, m, r->opts.meters,
+                             r->has_model ? &r->model : NULL);
     cli_put(&out);
 }
 
 /* Of how many states that this run did not measure another machine has numbers; they go with it. */
-static int forget_others(const struct run *r, const struct opened *o, bool forget)
+static int forget_others(const struct run_call *r, const struct opened *o, bool forget)
 {
     int n = 0, current = history_current(r->history)->id;
     for (int i = 0; !is_here(r, o->session) && i < history_n_states(r->history); i++) {
@@ -311,7 +312,7 @@ static int forget_others(const struct run *r, const struct opened *o, bool forge
     return n;
 }
 
-static bool refuse_loss(const struct run *r, const char *path, struct err *e)
+static bool refuse_loss(const struct run_call *r, const char *path, struct err *e)
 {
     struct str meters = {0};
     err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved", path,
@@ -327,7 +328,7 @@ static bool refuse_loss(const struct run *r, const char *path, struct err *e)
 }
 
 /* The measurement goes to the state it is of; where the file stood is not ours to change. */
-static bool save(struct run *r, struct opened *o, const struct measurement *m, struct err *e)
+static bool save(struct run_call *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
     const char *path = r->to.path;
@@ -348,7 +349,7 @@ static bool save(struct run *r, struct opened *o, const struct measurement *m, s
 }
 
 /* With no step that could be at fault, an operator that does not fit is this machine's limit. */
-static int exit_code(const struct run *r, const struct measurement *m, int asserted)
+static int exit_code(const struct run_call *r, const struct measurement *m, int asserted)
 {
     bool bare = history_current(r->history)->program->n_steps == 0;
     if (m->outcome == OUTCOME_LIMIT && bare)
@@ -356,7 +357,7 @@ static int exit_code(const struct run *r, const struct measurement *m, int asser
     return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
 }
 
-static int run_opened(struct run *r, struct opened *o)
+static int run_opened(struct run_call *r, struct opened *o)
 {
     struct err e = {0};
     struct measurement m = {0};
@@ -376,7 +377,7 @@ static int run_opened(struct run *r, struct opened *o)
     return exit_code(r, &m, code);
 }
 
-static int run_as_told(struct run *r)
+static int run_as_told(struct run_call *r)
 {
     const struct cli *c = r->cli;
     struct err e = {0};
@@ -405,9 +406,9 @@ static int run_as_told(struct run *r)
     return code;
 }
 
-int cmd_run(const struct cli *c)
+int cli_run(const struct cli *c)
 {
-    struct run r = {.cli = c, .sets = arena_new()};
+    struct run_call r = {.cli = c, .sets = arena_new()};
     int code = run_as_told(&r);
     arena_free(r.sets);
     return code;

@@ -1,10 +1,9 @@
-/* `tilescope show` and `tilescope export`: views of a session's current step as text. */
+/* `tilescope show`: views of a session's current step as text. */
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/cli/cli.h"
@@ -12,7 +11,6 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/program_text.h"
-#include "sessions/export/export.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/space_report.h"
 
@@ -99,7 +97,7 @@ static void add_step_row(struct str *out, int position, const struct ledger_row 
         str_printf(out, "  %s", outcome_name[m->outcome]);
     else if (m && m->latency.runs > 0) {
         str_add(out, "  ");
-        str_ms(out, m->latency.min_ms);
+        cli_ms(out, m->latency.min_ms);
         if (m->threads > 1)
             str_printf(out, " %dt", m->threads);
         if (row->has_change)
@@ -182,18 +180,18 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
     roofline_steps(h, &model, step, n);
     canvas_open(&canvas, width < 110 ? width : 110, width < 60 ? 16 : 24);
     roofline_plot(&canvas, &model, step, n);
-    roofline_remark(out, &step[n - 1]);
+    roofline_plot_remark(out, &step[n - 1]);
     str_add(out, "\n\n");
     canvas_print(&canvas, out, has_unicode(c));
     str_add(out, "\n");
-    roofline_heading(out);
+    roofline_plot_heading(out);
     for (int i = 0; i < n; i++) {
         struct str row = {0};
-        roofline_row(&row, &step[i], width);
+        roofline_plot_row(&row, &step[i], width);
         str_printf(out, "\n%s", str_text(&row));
         str_free(&row);
     }
-    str_printf(out, "\n\n%s\n", roofline_legend);
+    str_printf(out, "\n\n%s\n", roofline_plot_legend);
     canvas_close(&canvas);
     free(step);
     return true;
@@ -232,7 +230,7 @@ static int find_view(const char *name)
     return -1;
 }
 
-int cmd_show(const struct cli *c)
+int cli_show(const struct cli *c)
 {
     struct opened o;
     struct str out = {0};
@@ -262,45 +260,6 @@ int cmd_show(const struct cli *c)
     else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
     str_free(&out);
-    cli_close(&o);
-    return code;
-}
-
-/* What is said about a file must not run into it: /dev/stdout. */
-static bool is_plain_file(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && !str_starts(path, "/dev/");
-}
-
-static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
-{
-    const char *path = args_value(c->args, OPT_OUTPUT);
-    struct export_opts opts = { path, args_value(c->args, OPT_COMPILER), NULL };
-    struct str out = {0}, command = {0};
-    bool ok = args_target(c->args, &opts.target, e) && export_c(o->session, &opts, &out, e) &&
-              export_command(o->session, &opts, &command, e);
-    if (ok && (!path || streq(path, "-"))) {
-        cli_put(&out);
-    } else if (ok) {
-        ok = file_write_atomic(path, str_text(&out), out.len, e);
-        if (ok && is_plain_file(path))
-            printf("%s: compile and run it with\n%s\n", path, str_text(&command));
-    }
-    str_free(&out);
-    str_free(&command);
-    return ok;
-}
-
-int cmd_export(const struct cli *c)
-{
-    struct opened o;
-    struct err e = {0};
-    int code = cli_open(c, &o);
-    if (code != EXIT_FINE)
-        return code;
-    if (!write_export(c, &o, &e))
-        code = cli_fail(c, &e);
     cli_close(&o);
     return code;
 }

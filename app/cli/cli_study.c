@@ -22,7 +22,7 @@ static void put_studies(struct str *out, struct study *const *s, int n)
         cli_wrap(out, 0, (int)(title - str_text(out)));
 }
 
-int cmd_studies(const struct cli *c)
+int cli_studies(const struct cli *c)
 {
     struct study *s[STUDIES_MAX];
     struct str out = {0};
@@ -72,14 +72,15 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
  * case.  --resume without a file takes it from there; it is gone once the study is finished.  Other
  * cases, variants or options have a file of their own: their cells have other keys. */
 
-struct kept { struct str path; bool mine; };             /* mine: made or taken over by this run */
+struct report_file { struct str path; bool mine; };      /* mine: made or taken over by this run */
 
 static bool says_how(enum opt o)
 {
     return o == OPT_RESUME || o == OPT_OUTPUT || o == OPT_JSON || o == OPT_NO_COLOR;
 }
 
-static bool kept_path(const struct args *a, const struct study *s, struct kept *k, struct err *e)
+static bool kept_path(const struct args *a, const struct study *s, struct report_file *k,
+                      struct err *e)
 {
     uint64_t hash = 0;
     if (!dir_state(&k->path, e))
@@ -97,7 +98,7 @@ static bool kept_path(const struct args *a, const struct study *s, struct kept *
  * on with is put beside it. */
 static void keep(void *ctx, const struct study_report *r)
 {
-    struct kept *k = ctx;
+    struct report_file *k = ctx;
     struct str json = {0}, before = {0};
     struct err ignored;
     str_printf(&before, "%s.before", str_text(&k->path));
@@ -125,7 +126,7 @@ static bool may_write(const char *to, const char *id, struct goal *out, struct e
     return ok;
 }
 
-static bool read_earlier(const struct args *a, const struct study *s, struct kept *k,
+static bool read_earlier(const struct args *a, const struct study *s, struct report_file *k,
                          struct study_opts *o, struct str *text, struct err *e)
 {
     const char *from = args_value(a, OPT_RESUME);
@@ -216,7 +217,7 @@ static bool measured_any(const struct study_report *r)
 }
 
 static int end_study(const struct cli *c, const struct study_report *r, const struct goal *goal,
-                     struct kept *k)
+                     struct report_file *k)
 {
     struct err e = {0};
     struct str text = {0}, json = {0};
@@ -247,7 +248,7 @@ static int run_study(const struct cli *c, const struct study *s, struct study_op
     struct err e = {0};
     struct study_report *r = NULL;
     struct progress pr = cli_progress(c);
-    struct kept k = {0};
+    struct report_file k = {0};
     struct goal to;
     struct str earlier = {0};
     bool ok = kept_path(c->args, s, &k, &e)
@@ -273,7 +274,7 @@ static bool suits(struct study *s, const struct cli *c, const struct study_opts 
         || err_set(e, ERR_RANGE, "--budget: nothing in study %s is tuned", s->id);
 }
 
-int cmd_study(const struct cli *c)
+int cli_study(const struct cli *c)
 {
     struct study *s = NULL;
     struct study_opts o = {0};

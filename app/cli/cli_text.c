@@ -1,5 +1,5 @@
 /* The text form of a measurement. */
-#include "app/cli/cli_run.h"
+#include "app/cli/cli.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void add_heading(struct str *out, const struct cli *c, const struct sessi
     history_path(h, b, &n, &at);
     struct str spec = {0};
     spec_print_brief(&spec, history_spec(h));
-    str_paint(out, c->color_out, PAINT_BOLD, str_text(&spec));
+    cli_paint(out, c->color_out, PAINT_BOLD, str_text(&spec));
     str_free(&spec);
     str_add(out, "\n");
     label(out, "session:");
@@ -54,7 +54,7 @@ static void add_notes(struct str *out, const struct program *p)
 static void add_verified(struct str *out, const struct cli *c, const struct measurement *m)
 {
     label(out, "verified:");
-    str_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
+    cli_paint(out, c->color_out, m->verified ? PAINT_GOOD : PAINT_BAD,
               m->verified ? "true" : "false");
     if (measurement_compared(m) && m->max_rel_err < ORACLE_INFINITE)
         str_printf(out, "   max rel err %.1e, %.2g of the bound", m->max_rel_err,
@@ -63,7 +63,7 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     if (m->outcome == OUTCOME_OK)
         return;
     label(out, "failed:");
-    str_paint(out, c->color_out, PAINT_BAD, outcome_name[m->outcome]);
+    cli_paint(out, c->color_out, PAINT_BAD, outcome_name[m->outcome]);
     if (m->reason[0])
         str_printf(out, ": %s", m->reason);
     str_add(out, "\n");
@@ -98,9 +98,9 @@ static void add_cold(struct str *out, const struct measurement *m)
     if (m->cold_latency.runs == 0)
         return;
     label(out, "cold:");
-    str_ms(out, m->cold_latency.median_ms);
+    cli_ms(out, m->cold_latency.median_ms);
     str_add(out, " median, ");
-    str_ms(out, m->cold_latency.min_ms);
+    cli_ms(out, m->cold_latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d single calls, %s before each\n",
                100 * m->cold_latency.spread, m->cold_latency.runs, m->cold_method);
 }
@@ -112,9 +112,9 @@ static void add_clock(struct str *out, const struct measurement *m)
         str_add(out, "not timed\n");
         return;
     }
-    str_ms(out, m->latency.median_ms);
+    cli_ms(out, m->latency.median_ms);
     str_add(out, " median, ");
-    str_ms(out, m->latency.min_ms);
+    cli_ms(out, m->latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s\n", 100 * m->latency.spread,
                m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
     add_doubts(out, m);
@@ -144,9 +144,9 @@ static void add_baselines(struct str *out, const struct measurement *m)
             str_printf(out, "not available: %s\n", b->reason);
             continue;
         }
-        str_ms(out, b->latency.median_ms);
+        cli_ms(out, b->latency.median_ms);
         str_add(out, " median, ");
-        str_ms(out, b->latency.min_ms);
+        cli_ms(out, b->latency.min_ms);
         str_printf(out, " min, spread %.1f %%; %.2f times this kernel's minimum\n",
                    100 * b->latency.spread, b->ratio);
         str_printf(out, "%*s%s, %s\n", LABEL_WIDTH, "", b->implementation, b->layout);
@@ -165,7 +165,7 @@ static void add_before(struct str *out, const struct session *s, const struct me
     if (!old || old->latency.runs == 0 || m->latency.runs == 0)
         return;
     label(out, "before:");
-    str_ms(out, old->latency.min_ms);
+    cli_ms(out, old->latency.min_ms);
     str_add(out, " min in the session file");
     if (threads_of(old) != threads_of(m))
         str_printf(out, ", with %d thread%s", threads_of(old), threads_of(old) == 1 ? "" : "s");
@@ -186,7 +186,7 @@ static int by_misses(const void *a, const void *b)
 static void add_count(struct str *out, int width, int64_t n)
 {
     struct str text = {0};
-    str_count(&text, n);
+    cli_count(&text, n);
     str_printf(out, "%*s", width, str_text(&text));
     str_free(&text);
 }
@@ -202,7 +202,7 @@ static void add_head(struct str *out, const struct cli *c, const char *text)
 {
     struct str head = {0};
     str_printf(&head, "%*s%s\n", LABEL_WIDTH, "", text);
-    str_paint(out, c->color_out, PAINT_DIM, str_text(&head));
+    cli_paint(out, c->color_out, PAINT_DIM, str_text(&head));
     str_free(&head);
 }
 
@@ -236,7 +236,7 @@ static void add_levels(struct str *out, const struct cli *c, const struct sim_re
         str_add(out, " lines prefetched");
         if (i == 0) {
             str_add(out, ", used ");
-            str_count(out, v->useful);
+            cli_count(out, v->useful);
         }
         str_add(out, "\n");
     }
@@ -277,14 +277,14 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
     add_count_row(out, "total", sim->loads, sim->stores, sim->l1_misses);
     add_levels(out, c, sim);
     if (sim->detail)
-        text_detail(out, c, sim);
+        cli_text_detail(out, c, sim);
 }
 
 /* "cycles ~12 345 (41 % of the time)": ~ is extrapolated. */
 static void add_one_count(struct str *out, const struct count *c, int before)
 {
     str_printf(out, "%s%s %s", before ? ", " : "", c->name, c->scaled ? "~" : "");
-    str_quantity(out, c->value);
+    cli_quantity(out, c->value);
     if (c->unit[0])
         str_printf(out, " %s", c->unit);
     if (c->scaled && c->running > 0)
@@ -323,7 +323,7 @@ static void add_roofline(struct str *out, const struct session *s, const struct 
     if (here.r.bound <= 0 || here.r.gflops <= 0)
         return;
     label(out, "roofline:");
-    roofline_remark(out, &here);
+    roofline_plot_remark(out, &here);
     str_add(out, "\n");
     struct str doubts = {0};
     roofline_doubts(model, m, &doubts);
@@ -354,9 +354,9 @@ static void add_times(struct str *out, const struct session *s, const struct mea
     add_baselines(out, m);
 }
 
-void text_measurement(struct str *out, const struct cli *c, const struct session *s,
-                      const struct measurement *m, unsigned meters,
-                      const struct machine_model *model)
+void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
+                          const struct measurement *m, unsigned meters,
+                          const struct machine_model *model)
 {
     size_t start = out->len;
     add_heading(out, c, s);
@@ -376,17 +376,17 @@ void text_measurement(struct str *out, const struct cli *c, const struct session
     cli_wrap(out, start, LABEL_WIDTH);
 }
 
-void text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
-                     const struct measurement *m)
+void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
+                         const struct measurement *m)
 {
     bool good = m->verified && m->outcome == OUTCOME_OK;
     str_printf(out, "%4d  ", position);
-    str_paint(out, c->color_out, good ? PAINT_GOOD : PAINT_BAD,
+    cli_paint(out, c->color_out, good ? PAINT_GOOD : PAINT_BAD,
               good ? "ok" : outcome_name[m->outcome]);
     str_printf(out, "  err %.1e", m->max_rel_err);
     if (m->latency.runs > 0) {
         str_add(out, "  ");
-        str_ms(out, m->latency.min_ms);
+        cli_ms(out, m->latency.min_ms);
     }
     str_printf(out, "  %s\n", st->step[0] ? st->step : "(the bare operator)");
     if (!good && m->reason[0])

@@ -15,7 +15,7 @@
 #define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
 #define DRAW_EVERY_S 0.2
 
-struct tuner {
+struct tune_call {
     const struct cli *cli;
     struct tuning_opts opts;
     VEC(const char *) pin;
@@ -27,7 +27,7 @@ struct tuner {
     enum tune_stage last_stage;
 };
 
-static bool read_weights(struct tuner *t, struct err *e)
+static bool read_weights(struct tune_call *t, struct err *e)
 {
     const char *file = args_value(t->cli->args, OPT_WEIGHTS);
     struct arena *a = arena_new();
@@ -55,7 +55,7 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
 }
 
 /* More threads than cores take turns: what they measure is no time of theirs. */
-static void warn_threads(const struct tuner *t)
+static void warn_threads(const struct tune_call *t)
 {
     struct machine m;
     machine_read(&m);
@@ -64,7 +64,7 @@ static void warn_threads(const struct tuner *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
-static bool read_options(struct tuner *t, struct err *e)
+static bool read_options(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
     struct tuning_opts *o = &t->opts;
@@ -131,7 +131,7 @@ static void add_progress(struct str *out, const struct tune_view *v)
     str_printf(out, "%4d/%d %-6s", v->done, v->budget, stage_name[v->stage]);
     if (v->best >= 0) {
         str_add(out, " best ");
-        str_ms(out, v->best_ms);
+        cli_ms(out, v->best_ms);
         if (isfinite(v->start_ms))
             str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
     }
@@ -153,7 +153,7 @@ static void add_progress(struct str *out, const struct tune_view *v)
  * seconds while something better is found, and now and then. */
 static void show(void *ctx, const struct tune_view *v)
 {
-    struct tuner *t = ctx;
+    struct tune_call *t = ctx;
     double now = clock_s(), since = now - t->last_s;
     bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
     double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
@@ -173,7 +173,7 @@ static void show(void *ctx, const struct tune_view *v)
     t->last_stage = v->stage;
 }
 
-static void clear_line(const struct tuner *t)
+static void clear_line(const struct tune_call *t)
 {
     if (t->cli->progress && !t->quiet)
         fputs("\r\033[K", stderr);
@@ -188,7 +188,7 @@ static void label(struct str *out, const char *name)
 
 /* Both times of one comparison, where there was one: else noise between two sittings reads as a
  * difference. */
-static void add_best(struct str *out, const struct tuner *u, const struct tuning *t)
+static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
     double best_ms = m ? m->latency.min_ms : t->best_ms;
@@ -196,7 +196,7 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
                                                              : t->start_ms;
     label(out, "start:");
     if (isfinite(start_ms))
-        str_ms(out, start_ms);
+        cli_ms(out, start_ms);
     else
         str_add(out, "not measured");
     str_add(out, "\n");
@@ -205,7 +205,7 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
         str_add(out, "none: nothing that was measured is right\n");
         return;
     }
-    str_ms(out, best_ms);
+    cli_ms(out, best_ms);
     if (t->is_start)
         str_add(out, ", as it was: nothing is shown to be faster");
     else if (isfinite(t->speedup))
@@ -216,7 +216,7 @@ static void add_best(struct str *out, const struct tuner *u, const struct tuning
         str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
     str_add(out, "\n");
     label(out, "verified:");
-    str_paint(out, u->cli->color_out, PAINT_GOOD, "true");
+    cli_paint(out, u->cli->color_out, PAINT_GOOD, "true");
     str_add(out, "\n");
 }
 
@@ -228,7 +228,7 @@ static void add_baselines(struct str *out, const struct tuning *t)
             continue;
         str_printf(out, "%s:%*s", vendor_name[i], (int)(9 - strlen(vendor_name[i])), " ");
         if (b->available) {
-            str_ms(out, b->latency.min_ms);
+            cli_ms(out, b->latency.min_ms);
             str_printf(out, ", %.2fx the time of this\n", b->ratio);
         } else {
             str_printf(out, "%s\n", b->reason);
@@ -249,7 +249,8 @@ static void add_times(struct str *out, const struct tune_result *r)
 }
 
 /* What the search started from. */
-static void add_seeds(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
+static void add_seeds(struct str *out, const struct tune_call *u, const struct tuning *t,
+                      bool graph)
 {
     int n = tuning_experts(t);
     label(out, "seeds:");
@@ -292,11 +293,11 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-static void add_text(struct str *out, const struct tuner *u, const struct tuning *t, bool graph)
+static void add_text(struct str *out, const struct tune_call *u, const struct tuning *t, bool graph)
 {
     struct str spec = {0};
     spec_print_brief(&spec, t->spec);
-    str_paint(out, u->cli->color_out, PAINT_BOLD, str_text(&spec));
+    cli_paint(out, u->cli->color_out, PAINT_BOLD, str_text(&spec));
     str_free(&spec);
     str_printf(out, "\n");
     label(out, "trials:");
@@ -328,7 +329,7 @@ static void add_text(struct str *out, const struct tuner *u, const struct tuning
 }
 
 /* On stderr, since they are about this call and not about its result. */
-static void say_more(const struct tuner *u, const struct tuning *t)
+static void say_more(const struct tune_call *u, const struct tuning *t)
 {
     if (u->opts.resume && t->resumed < 0 && !t->answered)
         fputs("there was nothing to resume: this was a new run\n", stderr);
@@ -344,7 +345,7 @@ static void say_more(const struct tuner *u, const struct tuning *t)
                 t->could_resume);
 }
 
-static bool write_session(const struct tuner *u, const struct tuning *t, struct opened *o,
+static bool write_session(const struct tune_call *u, const struct tuning *t, struct opened *o,
                           struct err *e)
 {
     const char *to = u->to.path;
@@ -365,7 +366,7 @@ static bool write_session(const struct tuner *u, const struct tuning *t, struct 
     return true;
 }
 
-static int finish(const struct tuner *u, const struct tuning *t, struct opened *o)
+static int finish(const struct tune_call *u, const struct tuning *t, struct opened *o)
 {
     struct machine machine;
     struct str fingerprint = {0}, out = {0};
@@ -388,7 +389,7 @@ static int finish(const struct tuner *u, const struct tuning *t, struct opened *
                                                                             : EXIT_FINE;
 }
 
-static int tune(struct tuner *u)
+static int tune(struct tune_call *u)
 {
     struct opened o;
     struct err e = {0};
@@ -410,9 +411,9 @@ static int tune(struct tuner *u)
     return code;
 }
 
-int cmd_tune(const struct cli *c)
+int cli_tune(const struct cli *c)
 {
-    struct tuner u = { .cli = c, .last_best = -1, .last_stage = STAGE_COUNT };
+    struct tune_call u = { .cli = c, .last_best = -1, .last_stage = STAGE_COUNT };
     int code = tune(&u);
     vec_free(&u.pin);
     str_free(&u.weights);

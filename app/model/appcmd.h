@@ -1,6 +1,9 @@
-/* The table of the app's own commands (appcmd.def). */
+/* The words of the `:` prompt: the app's own commands (appcmd.def), and the rows of every step and
+ * command for help, hints and suggestions. */
 #ifndef TS_APP_APPCMD_H
 #define TS_APP_APPCMD_H
+#include <stdbool.h>
+#include "kernels/base/str.h"
 
 enum app_command {
 #define APP_COMMAND(id, name, syntax, help) APP_##id,
@@ -8,6 +11,17 @@ enum app_command {
 #undef APP_COMMAND
     APP_COUNT
 };
-struct app_info { const char *name, *syntax, *help; };
-const struct app_info *app_info(enum app_command id);
+struct appcmd_info { const char *name, *syntax, *help; };
+const struct appcmd_info *appcmd_info(enum app_command id);
+/* The app_command whose name is the n bytes at name; -1 if there is none. */
+int appcmd_find(const char *name, size_t n);
+
+/* One row of command_help(): left is "loop split T D F1 [F2 ...]", name is its "loop split". */
+struct appcmd_row { char name[64], left[160], help[256]; };
+/* Reads the row at *text and moves on; false at the end. */
+bool appcmd_row_next(const char **text, struct appcmd_row *row);
+/* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
+void appcmd_nearest(const char *line, struct str *out);
+/* Appends syntax and help of the command that line begins with; nothing when there is none. */
+void appcmd_hint(const char *line, struct str *out);
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "app/model/tune_board.h"
+#include "app/model/tune_snapshot.h"
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
 #include "profile/measure/meters.h"
@@ -16,9 +16,9 @@
 
 #define MACHINE_S 3.0                    /* of sampling for the machine model */
 
-struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
+struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
 {
-    struct job *j = xcalloc(1, sizeof *j);
+    struct app_job *j = xcalloc(1, sizeof *j);
     j->kind = kind;
     j->recipe = xstrdup(recipe);
     j->tag = tag;
@@ -26,7 +26,7 @@ struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads
     return j;
 }
 
-void job_free(struct job *j)
+void job_free(struct app_job *j)
 {
     if (!j)
         return;
@@ -35,7 +35,7 @@ void job_free(struct job *j)
     free(j->model);
     free(j->detail);
     tuning_free(j->tuning);
-    board_drop(j->board);
+    tune_snapshot_drop(j->snapshot);
     free(j);
 }
 
@@ -71,7 +71,7 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
 
 /* What cannot be stored is still good for this session; a disturbed one gives way to what was
  * stored before, when that is better. */
-static bool measure_machine(struct job *j, const struct cancel *c, const struct progress *pr)
+static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
     struct compiler cc;
@@ -92,7 +92,7 @@ static bool measure_machine(struct job *j, const struct cancel *c, const struct 
 
 /* --- Tuning ----------------------------------------------------------------------------------- */
 
-struct tune_task { struct job *j; struct cancel *c; const struct progress *pr; };
+struct tune_task { struct app_job *j; struct cancel *c; const struct progress *pr; };
 
 static void report_tune(void *ctx, const struct tune_view *v)
 {
@@ -104,7 +104,7 @@ static void report_tune(void *ctx, const struct tune_view *v)
 static void show_tune(void *ctx, const struct tune_view *v)
 {
     struct tune_task *t = ctx;
-    board_put(t->j->board, v, t->c, report_tune, t);
+    tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
 /* A session of its own to start from: the screen's belongs to the other thread. */
@@ -135,7 +135,7 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
-static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
+static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     struct tune_task t = { j, c, pr };
     struct search_sink sink = { .ctx = &t, .view = show_tune };
@@ -149,7 +149,7 @@ static bool tune(struct job *j, struct cancel *c, const struct progress *pr)
     return ok;
 }
 
-void job_run(struct job *j, struct cancel *c, const struct progress *pr)
+void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     if (j->kind == JOB_TUNE) {
         j->ok = tune(j, c, pr);
@@ -182,25 +182,25 @@ void job_run(struct job *j, struct cancel *c, const struct progress *pr)
 }
 
 struct lane {
-    struct jobs *queue;
+    struct job_queue *queue;
     pthread_t thread;
     pthread_cond_t wake;
-    struct job *next, *now;              /* waiting, running */
+    struct app_job *next, *now;              /* waiting, running */
     struct cancel cancel;                /* of what is running; a tuner may raise it itself */
     bool dropped;                        /* what is running was cancelled from here */
     char what[32];
     double fraction;
 };
 
-struct jobs {
+struct job_queue {
     pthread_mutex_t lock;                /* guards everything below but the descriptor */
     struct lane lane[LANE_COUNT];
-    VEC(struct job *) finished;
+    VEC(struct app_job *) finished;
     bool closing;
     int fd;
 };
 
-static void announce(struct jobs *q)
+static void announce(struct job_queue *q)
 {
     uint64_t one = 1;
     if (write(q->fd, &one, sizeof one) < 0)
@@ -218,7 +218,7 @@ static void report(void *ctx, const char *what, double fraction)
 }
 
 /* Waits for the next job of this lane; NULL when the queue closes. Called with the lock held. */
-static struct job *next_job(struct lane *l)
+static struct app_job *next_job(struct lane *l)
 {
     while (!l->next && !l->queue->closing)
         pthread_cond_wait(&l->wake, &l->queue->lock);
@@ -243,10 +243,10 @@ static void drop(struct lane *l)
 static void *serve(void *ctx)
 {
     struct lane *l = ctx;
-    struct jobs *q = l->queue;
+    struct job_queue *q = l->queue;
     struct progress pr = {report, l};
     pthread_mutex_lock(&q->lock);
-    for (struct job *j = next_job(l); j; j = next_job(l)) {
+    for (struct app_job *j = next_job(l); j; j = next_job(l)) {
         pthread_mutex_unlock(&q->lock);
         job_run(j, &l->cancel, &pr);
         pthread_mutex_lock(&q->lock);
@@ -269,12 +269,12 @@ static bool start_thread(struct lane *l)
     return rc == 0;
 }
 
-bool jobs_open(struct jobs **out, struct err *e)
+bool job_queue_open(struct job_queue **out, struct err *e)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0)
         return err_set(e, ERR_ENV, "no event descriptor: %s", strerror(errno));
-    struct jobs *q = xcalloc(1, sizeof *q);
+    struct job_queue *q = xcalloc(1, sizeof *q);
     q->fd = fd;
     pthread_mutex_init(&q->lock, NULL);
     for (int i = 0; i < LANE_COUNT; i++) {
@@ -287,7 +287,7 @@ bool jobs_open(struct jobs **out, struct err *e)
     return true;
 }
 
-void jobs_close(struct jobs *q)
+void job_queue_close(struct job_queue *q)
 {
     if (!q)
         return;
@@ -311,19 +311,19 @@ void jobs_close(struct jobs *q)
     free(q);
 }
 
-int jobs_fd(const struct jobs *q)
+int job_queue_fd(const struct job_queue *q)
 {
     return q->fd;
 }
 
-void jobs_drain_fd(struct jobs *q)
+void job_queue_drain_fd(struct job_queue *q)
 {
     uint64_t n;
     if (read(q->fd, &n, sizeof n) < 0)
         return;                          /* nothing was announced */
 }
 
-void jobs_start(struct jobs *q, struct job *j)
+void job_queue_start(struct job_queue *q, struct app_job *j)
 {
     struct lane *l = &q->lane[job_lane(j->kind)];
     pthread_mutex_lock(&q->lock);
@@ -335,7 +335,7 @@ void jobs_start(struct jobs *q, struct job *j)
     pthread_mutex_unlock(&q->lock);
 }
 
-void jobs_cancel(struct jobs *q, enum job_lane lane)
+void job_queue_cancel(struct job_queue *q, enum job_lane lane)
 {
     struct lane *l = &q->lane[lane];
     pthread_mutex_lock(&q->lock);
@@ -346,9 +346,9 @@ void jobs_cancel(struct jobs *q, enum job_lane lane)
     pthread_mutex_unlock(&q->lock);
 }
 
-struct job *jobs_take(struct jobs *q)
+struct app_job *job_queue_take(struct job_queue *q)
 {
-    struct job *j = NULL;
+    struct app_job *j = NULL;
     pthread_mutex_lock(&q->lock);
     if (q->finished.len > 0) {
         j = q->finished.data[0];
@@ -361,22 +361,22 @@ struct job *jobs_take(struct jobs *q)
 }
 
 /* The lane's result that nobody has taken yet, unless it is none; called with the lock held. */
-static const struct job *untaken(const struct jobs *q, enum job_lane lane)
+static const struct app_job *untaken(const struct job_queue *q, enum job_lane lane)
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {
-        const struct job *j = q->finished.data[i];
+        const struct app_job *j = q->finished.data[i];
         if (job_lane(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
             return j;
     }
     return NULL;
 }
 
-void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out)
+void job_queue_progress(struct job_queue *q, enum job_lane lane, struct job_progress *out)
 {
     struct lane *l = &q->lane[lane];
     *out = (struct job_progress){0};
     pthread_mutex_lock(&q->lock);
-    const struct job *j = l->next ? l->next : l->now && !l->dropped ? l->now
+    const struct app_job *j = l->next ? l->next : l->now && !l->dropped ? l->now
                         : l->now ? NULL : untaken(q, lane);
     out->busy = l->next || l->now || q->finished.len > 0;
     if (j) {

@@ -16,15 +16,15 @@
 enum job_kind { JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
-struct tune_board;
-struct job {
+struct tune_snapshot;
+struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line */
     int tag;                     /* the caller's, handed back */
     int threads;
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
     struct tuning_opts tune;     /* TUNE, set after job_new; its texts live for ever */
-    struct tune_board *board;    /* TUNE, set after job_new: a share that is the job's */
+    struct tune_snapshot *snapshot;    /* TUNE, set after job_new: a share that is the job's */
     /* The result. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
@@ -34,22 +34,22 @@ struct job {
     struct machine_model *model; /* MACHINE */
     struct tuning *tuning;       /* TUNE; stopped by a cancel too, with what it had by then */
 };
-struct job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
-void job_free(struct job *j);
+struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
+void job_free(struct app_job *j);
 enum job_lane job_lane(enum job_kind kind);
 /* Does the work of j on the calling thread. */
-void job_run(struct job *j, struct cancel *c, const struct progress *pr);
+void job_run(struct app_job *j, struct cancel *c, const struct progress *pr);
 
-struct jobs;
-bool jobs_open(struct jobs **out, struct err *e);
-void jobs_close(struct jobs *q);                 /* cancels and waits */
-int jobs_fd(const struct jobs *q);              /* readable when something finished or progressed */
+struct job_queue;
+bool job_queue_open(struct job_queue **out, struct err *e);
+void job_queue_close(struct job_queue *q);                 /* cancels and waits */
+int job_queue_fd(const struct job_queue *q);              /* readable: a job ended or progressed */
 /* Takes j.  What the lane is doing is cancelled; its result still comes back, as cancelled. */
-void jobs_start(struct jobs *q, struct job *j);
-void jobs_cancel(struct jobs *q, enum job_lane lane);
+void job_queue_start(struct job_queue *q, struct app_job *j);
+void job_queue_cancel(struct job_queue *q, enum job_lane lane);
 /* the next finished job, to job_free; NULL when there is none */
-struct job *jobs_take(struct jobs *q);
-void jobs_drain_fd(struct jobs *q);
+struct app_job *job_queue_take(struct job_queue *q);
+void job_queue_drain_fd(struct job_queue *q);
 
 /* running: at work on (kind, tag) and not cancelled, or done with it and not taken yet, so that
  * nobody starts it again; busy: its thread is not free, or a result has not been taken yet. */
@@ -60,5 +60,5 @@ struct job_progress {
     char what[32];
     double fraction;
 };
-void jobs_progress(struct jobs *q, enum job_lane lane, struct job_progress *out);
+void job_queue_progress(struct job_queue *q, enum job_lane lane, struct job_progress *out);
 #endif

@@ -3,22 +3,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app/views/view.h"
 
-struct model *model_new(struct session *s, const struct tui_opts *o, bool unicode)
+const struct model_view model_view[VIEW_COUNT] = {
+#define VIEW(id, name, tab, context, moves, rebuilt, build, hint) \
+    {name, tab, context, MOVES_##moves, REBUILT_##rebuilt},
+#include "app/model/view.def"
+};
+
+struct model *model_new(struct session *s, const struct model_opts *o, bool unicode)
 {
     struct model *m = xcalloc(1, sizeof *m);
     m->unicode = unicode;
     for (int i = 0; i < DOC_COUNT; i++)
         doc_open(&m->pane[i].doc);
-    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP,
-                                        (enum doc_id)VIEW_TUNE};
+    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
-    static const enum view texts[] = {VIEW_ACCESS, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH,
-                                      VIEW_ROOFLINE};
-    for (int i = 0; i < COUNT_OF(texts); i++)
-        m->pane[texts[i]].doc.is_pager = true;
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        m->pane[i].doc.is_list = model_view[i].moves == MOVES_LIST;
+        m->pane[i].doc.is_pager = model_view[i].moves == MOVES_PAGER;
+    }
     prompt_init(&m->prompt, model_complete, m);
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
@@ -44,7 +48,7 @@ void model_free(struct model *m)
     free(m->roofs.model);
     vec_free(&m->hits);
     model_forget_menu(m);
-    view_start_free(m);
+    start_free(&m->start);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         str_free(&m->code[i].text);
     struct str *text[] = {
@@ -75,14 +79,13 @@ void model_set_session(struct model *m, struct session *s)
     for (int i = 0; i < DOC_COUNT; i++)
         doc_clear(&m->pane[i].doc);
     if (!s)
-        view_start_read(m);
+        start_read(&m->start);
     model_changed(m);
 }
 
 void model_changed(struct model *m)
 {
     m->stamp++;
-    frame_layout(m, &m->frame);
     if (!m->session)
         return;
     const struct history *h = m->session->history;
@@ -96,7 +99,6 @@ void model_resize(struct model *m, int w, int h)
 {
     m->w = w;
     m->h = h;
-    frame_layout(m, &m->frame);
 }
 
 const struct program *model_program(const struct model *m)
@@ -137,7 +139,7 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
     } else if (m->focus == PANE_LEDGER) {
         out[n++] = KEYS_LEDGER;
     } else {
-        enum key_context c = view_ops[m->view[m->focus]].context;
+        enum key_context c = model_view[m->view[m->focus]].context;
         if (c != KEYS_VIEW)
             out[n++] = c;
         out[n++] = KEYS_VIEW;
@@ -157,6 +159,45 @@ struct ledger_row *model_ledger(const struct model *m, int *n)
     struct ledger_row *rows = xcalloc((size_t)*n, sizeof *rows);
     history_ledger(h, rows, *n);
     return rows;
+}
+
+/* what the cursor is on */
+
+bool model_loop(const struct model *m, const struct stage **stage, int *axis)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const struct program *prog = model_program(m);
+    if (!prog || !l || l->n_items == 0 || !l->stage)
+        return false;
+    const char *name = l->item[p->scroll.item < l->n_items ? p->scroll.item : 0].name;
+    for (int i = 0; i < prog->graph->n_nodes; i++) {
+        *stage = prog->stage[i];
+        *axis = stage_axis(*stage, name);
+        if (streq((*stage)->name, l->stage) && *axis >= 0)
+            return true;
+    }
+    return false;
+}
+
+int model_tensor(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_LAYOUT];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    return m->session && l && l->stage ? graph_tensor(model_program(m)->graph, l->stage) : -1;
+}
+
+const char *model_branch(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);
+    bool valid = m->session && l && l->id >= 0 && l->id < history_n_branches(m->session->history);
+    return valid ? history_branch(m->session->history, l->id)->name : NULL;
+}
+
+const struct start_entry *model_entry(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll);
+    return l && l->id >= 0 && l->id < m->start.entry.len ? m->start.entry.data[l->id] : NULL;
 }
 
 /* messages */
@@ -209,13 +250,13 @@ void model_error(struct model *m, const struct err *e)
     str_free(&s);
 }
 
-static void clear_message(struct model *m)
+void model_clear_message(struct model *m)
 {
     set_message(m, MESSAGE_NONE, "", "");
     str_clear(&m->message.echo);
 }
 
-/* commands */
+/* what is kept */
 
 void model_keep_safe(struct model *m)
 {
@@ -250,317 +291,4 @@ void model_discard(struct model *m)
         return;
     session_autosave_drop(m->session);
     m->session->dirty = m->session->numbers = false;
-}
-
-static void after_effect(struct model *m, enum command_effect effect)
-{
-    if (effect == EFFECT_MEASURE) {
-        m->measure_wanted = m->numbers_asked = true;
-        m->data_stamp++;
-    }
-    if (effect == EFFECT_STATE)
-        model_edited(m);
-}
-
-/* The nest shows what a loop step changed, wherever the cursor was. */
-static void look_at_step(struct model *m)
-{
-    const char *step = history_current(m->session->history)->step;
-    if (sscanf(step, "loop %*s %63s %63s", m->step_stage, m->step_axis) < 2)
-        m->step_stage[0] = m->step_axis[0] = 0;
-}
-
-static void say_note(struct model *m)
-{
-    struct str note = {0};
-    model_note(m, &note);
-    if (note.len > 0 && m->message.kind != MESSAGE_ERROR)
-        model_info(m, "%s", str_text(&note));
-    str_free(&note);
-}
-
-bool model_command(struct model *m, const char *line)
-{
-    bool known = false;
-    bool ok = model_app_command(m, line, &known);
-    if (known)
-        return ok;
-    if (!m->session) {
-        model_say_error(m, "no operator is open yet",
-                        "pick one from the list, or type: new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
-        return false;
-    }
-    struct err e;
-    enum command_effect effect = EFFECT_NONE;
-    int states = history_n_states(m->session->history);
-    if (!session_run(m->session, line, &effect, &e)) {
-        model_error(m, &e);
-        m->error_col = e.at.col;
-        return false;
-    }
-    if (effect == EFFECT_APP) {
-        struct str fix = {0};
-        command_nearest(line, &fix);
-        model_say_error(m, "there is no such step or command", str_text(&fix));
-        str_free(&fix);
-        return false;
-    }
-    after_effect(m, effect);
-    if (history_n_states(m->session->history) > states)
-        look_at_step(m);
-    if (effect == EFFECT_STATE)
-        say_note(m);
-    return true;
-}
-
-/* Puts a refused line back on the prompt that it came from. */
-static void open_prompt_again(struct model *m, const char *line)
-{
-    bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
-    prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
-}
-
-bool model_run(struct model *m, const char *line)
-{
-    model_echo(m, line);
-    m->confirm = false;
-    bool ok = model_command(m, line);
-    if (m->confirm && !m->prompt.open)
-        open_prompt_again(m, line);
-    return ok;
-}
-
-/* searching */
-
-void model_search(struct model *m, int dir, int from)
-{
-    struct pane_doc *p = model_focused(m);
-    if (m->search.len == 0) {
-        model_info(m, "nothing to search for yet: / starts a search");
-        return;
-    }
-    int found = doc_find(&p->doc, str_text(&m->search), from, dir);
-    if (found < 0)
-        model_say_error(m, "not found in this view", "");
-    else
-        scroll_to(&p->doc, &p->scroll, found, p->height);
-}
-
-static void search_typed(struct model *m, bool entered)
-{
-    set_text(&m->search, str_text(&m->prompt.line));
-    clear_message(m);
-    if (m->search.len > 0 || entered)
-        model_search(m, 1, m->search_from - 1);
-}
-
-/* the prompt */
-
-/* The line on the prompt, without blanks at its end; what "save as" stands for comes first. */
-static char *entered_line(const struct model *m)
-{
-    struct str s = {0};
-    if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
-        str_add(&s, "w ");
-    str_add(&s, str_text(&m->prompt.line));
-    char *line = xstrdup(str_text(&s));
-    for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
-        line[--n] = 0;
-    str_free(&s);
-    return line;
-}
-
-/* What was asked for before, and waits for a save, goes on with that save only. */
-static bool is_save(const char *line)
-{
-    line += strspn(line, " ");
-    return line[0] == 'w' && (line[1] == ' ' || line[1] == 0);
-}
-
-static void enter_command(struct model *m)
-{
-    char *line = entered_line(m);
-    size_t n = strlen(line);
-    bool nameless = m->prompt.mark == PROMPT_SAVE && n < 2;
-    prompt_close(&m->prompt);
-    if (nameless || !is_save(line))
-        model_give_up(m);
-    if (nameless) {
-        model_info(m, "not saved: no file name was given");
-    } else if (n > 0) {
-        prompt_remember(&m->prompt, line);
-        m->error_col = 0;
-        if (!model_run(m, line) && !m->prompt.open) {
-            open_prompt_again(m, line);
-            if (m->error_col > 0 && (size_t)m->error_col <= n)
-                m->prompt.at = (size_t)m->error_col - 1;
-        }
-    }
-    free(line);
-}
-
-static void prompt_left(struct model *m)
-{
-    bool search = m->prompt.mark == '/';
-    prompt_close(&m->prompt);
-    model_give_up(m);
-    str_clear(&m->overwrite);
-    clear_message(m);
-    if (search) {
-        str_clear(&m->search);
-        struct pane_doc *p = model_focused(m);
-        scroll_to(&p->doc, &p->scroll, m->search_from, p->height);
-    }
-}
-
-static void prompt_edited(struct model *m)
-{
-    if (m->prompt.mark == '/')
-        search_typed(m, false);
-    else
-        clear_message(m);
-    str_clear(&m->overwrite);
-}
-
-static void key_prompt(struct model *m, int key)
-{
-    bool search = m->prompt.mark == '/';
-    enum prompt_event ev = prompt_key(&m->prompt, key);
-    if (ev == PROMPT_EDITED)
-        prompt_edited(m);
-    if (ev == PROMPT_LEFT)
-        prompt_left(m);
-    if (ev != PROMPT_ENTERED)
-        return;
-    if (search) {
-        search_typed(m, true);
-        prompt_close(&m->prompt);
-    } else {
-        enter_command(m);
-    }
-}
-
-/* questions */
-
-void model_ask_save(struct model *m, enum after_ask then, struct session *next)
-{
-    bool unsaved = model_unsaved(m);
-    m->then = then;
-    m->next = next;
-    m->ask_stop = m->session && m->tuner.out && !unsaved;
-    if (unsaved || m->ask_stop)
-        m->overlay = OVERLAY_ASK;
-    else
-        model_after(m);
-}
-
-void model_question(const struct model *m, struct str *out)
-{
-    struct str place = {0};
-    const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
-    const char *save = m->session->dirty ? "Save the changes first?"
-                                         : "Save what was measured first?";
-    model_tune_place(m, &place);
-    if (place.len > 0)
-        place.data[0] = 'T';
-    if (m->ask_stop && place.len > 0)
-        str_printf(out, "%s. Stop it and %s? What is measured is kept.", str_text(&place), leave);
-    else if (m->ask_stop)
-        str_printf(out, "The tuner has ended. Still %s?", leave);
-    else if (place.len > 0)
-        str_printf(out, "%s, and stops. %s", str_text(&place), save);
-    else
-        str_add(out, save);
-    str_free(&place);
-}
-
-/* What the tuner brought meanwhile is asked about, too. */
-static void key_ask_stop(struct model *m, bool yes)
-{
-    m->ask_stop = false;
-    if (yes && model_unsaved(m))
-        return;
-    m->overlay = OVERLAY_NONE;
-    if (yes)
-        model_after(m);
-    else
-        model_give_up(m);
-}
-
-static void key_ask(struct model *m, int key)
-{
-    bool leave = key == 'c' || key == K_ESC || key == K_CTRL('c') || key == 'q';
-    if (key != 'y' && key != 'n' && key != K_ENTER && !leave)
-        return;
-    if (m->ask_stop) {
-        key_ask_stop(m, key == 'y' || key == K_ENTER);
-        return;
-    }
-    m->overlay = OVERLAY_NONE;
-    if (leave) {
-        model_give_up(m);
-    } else if (key == 'n') {
-        model_discard(m);
-        model_after(m);
-    } else if (m->session->path[0]) {
-        if (!model_run(m, "w") && !m->prompt.open)
-            model_give_up(m);
-    } else {
-        model_save_as(m);
-    }
-}
-
-/* keys */
-
-/* 1 to 9 choose views, so a count starts with 0: 05j, 012G. */
-static bool key_digit(struct model *m, int key)
-{
-    bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);
-    if (!digit || (!m->counting && !starts))
-        return false;
-    m->count = m->count * 10 + (key - '0');
-    m->count = m->count < 100000 ? m->count : 100000;
-    m->counting = true;
-    return true;
-}
-
-static void key_binding(struct model *m, int key)
-{
-    enum key_context chain[KEYS_COUNT];
-    int n = model_contexts(m, chain);
-    const struct binding *b = binding_find(chain, n, key);
-    if (b)
-        model_perform(m, b);
-    m->count = 0;
-    m->counting = false;
-}
-
-void model_key(struct model *m, int key)
-{
-    model_refresh(m);
-    if (m->prompt.open) {
-        key_prompt(m, key);
-    } else if (m->overlay == OVERLAY_ASK) {
-        key_ask(m, key);
-    } else if (m->overlay == OVERLAY_HELP) {
-        view_help_key(m, key);
-    } else {
-        clear_message(m);
-        if (!key_digit(m, key))
-            key_binding(m, key);
-    }
-    frame_layout(m, &m->frame);
-    model_refresh(m);
-}
-
-void model_paste(struct model *m, const char *text)
-{
-    if (m->overlay != OVERLAY_NONE)
-        return;
-    if (!m->prompt.open)
-        prompt_open(&m->prompt, ':', "");
-    prompt_insert(&m->prompt, text);
-    prompt_edited(m);
-    frame_layout(m, &m->frame);
-    model_refresh(m);
 }

@@ -1,21 +1,33 @@
-/* The state of the user interface without a terminal: what is open, where the cursor is, what the
- * prompt says, what should be running in the background.  Keys come in as integers, the screen goes
- * out as a grid, background work goes out as wishes (model_wish) and comes back as results
- * (model_done).  tui.c connects this to a terminal and to threads; tests connect it to nothing. */
+/* The state of the screen without a terminal: what is open, where the cursor is, what the prompt
+ * says, which background job is needed, and what keys and command lines do to all that.
+ *
+ * views/screen.h turns events into calls of this and draws the state.  Views fill the documents
+ * and the frame; the model only reads them. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
-#include "app/ui/doc.h"
 #include "app/model/job.h"
+#include "app/model/start.h"
+#include "app/model/tune_snapshot.h"
+#include "app/ui/doc.h"
 #include "app/ui/key.h"
 #include "app/ui/prompt.h"
-#include "app/views/tui.h"
 #include "sessions/file/session.h"
 
-/* ORDER VIEW: keys 1..9 and the tabs. */
 enum view {
-    VIEW_NEST, VIEW_ACCESS, VIEW_LAYOUT, VIEW_C, VIEW_ASM, VIEW_PROFILE, VIEW_GRAPH, VIEW_ROOFLINE,
-    VIEW_TUNE, VIEW_COUNT
+#define VIEW(id, name, tab, context, moves, rebuilt, build, hint) VIEW_##id,
+#include "app/model/view.def"
+    VIEW_COUNT
 };
+enum view_moves { MOVES_ITEMS, MOVES_LIST, MOVES_PAGER };
+enum view_rebuilt { REBUILT_STATE, REBUILT_DATA, REBUILT_PANE };
+struct model_view {
+    const char *name, *tab;
+    enum key_context context;
+    enum view_moves moves;
+    enum view_rebuilt rebuilt;
+};
+extern const struct model_view model_view[VIEW_COUNT];           /* the rows of view.def */
+
 /* Every pane and list is a document; the views come first. */
 enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
 enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
@@ -39,7 +51,7 @@ struct roofs { struct machine_model *model; bool looked, failed; char why[160]; 
 
 /* The auto-tuner on this session (model_tune.c). */
 struct tuner {
-    struct tune_board *board;            /* of the latest run; NULL: none so far */
+    struct tune_snapshot *snapshot;            /* of the latest run; NULL: none so far */
     struct tuning_opts opts;
     int number;                          /* the how manieth run of this session */
     int state, from;                     /* it started from; the user was at, then */
@@ -48,7 +60,7 @@ struct tuner {
     bool out;                            /* it was asked for and has not come back */
     bool wanted;                         /* not told to stop */
     bool paused, hold;                   /* told to pause; told to wait, for whatever reason */
-    unsigned seen;                       /* of the board: what the screen shows */
+    unsigned seen;                       /* of the snapshot: what the screen shows */
     bool failed;
     int asked; bool has_old; struct tuning_stopped old;  /* 1 + tag of the state it is about */
     struct str end, note;                /* how it ended, and what there is to say besides */
@@ -66,10 +78,19 @@ struct frame {
 };
 struct hit { struct rect r; int key; };  /* clicking there is pressing that key */
 
-struct mouse { int x, y; bool press, double_click; int wheel; };        /* wheel: -1 up, 1 down */
-
 /* What the model wants from whoever runs it; cleared by the runner. */
-struct outbox { bool quit, suspend, repaint; struct str copy; };
+struct outbox {
+    bool quit, suspend, repaint;
+    struct str copy;                     /* for the clipboard */
+    struct str dump;                     /* a file for the screen as text, ... */
+    uint64_t dump_seen;                  /* ... which may replace this content: file_replace */
+};
+
+struct model_opts {
+    bool no_auto;                        /* do not measure after every step */
+    int threads;                         /* of a measurement; 0 = 1 */
+    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+};
 
 struct model {
     bool unicode;
@@ -123,44 +144,49 @@ struct model {
     bool letters;                        /* no colours: letters instead, where they tell apart */
     struct job_progress progress[LANE_COUNT];
     int spin;
-    VEC(struct start_entry *) start;     /* the lines of the start screen (view_start.c) */
+    struct start start;                  /* what the start screen lists */
     struct outbox out;
 };
 
 struct model *model_new(struct session *s /* taken; NULL = start screen */,
-                        const struct tui_opts *o, bool unicode);
+                        const struct model_opts *o, bool unicode);
 void model_free(struct model *m);
 
-/* Events. */
+/* Input (model_keys.c).  Screen rebuilds the documents before and after. */
 void model_resize(struct model *m, int w, int h);
-void model_key(struct model *m, int key);
+void model_key(struct model *m, int key);       /* while help is open, view_help_key instead */
 void model_paste(struct model *m, const char *text);
-void model_mouse(struct model *m, const struct mouse *e);
-/* Runs a line as the prompt does; false when it was refused (the message says why). */
-bool model_command(struct model *m, const char *line);
-void model_draw(struct model *m, struct grid *g);
 
-/* Background work: what a lane should be doing now; false when nothing.  The caller starts
- * model_job() of it unless the lane is at it already (same kind and tag), and cancels what is not
- * wished for any more. */
-struct wish { enum job_kind kind; int tag; };
-bool model_wish(const struct model *m, enum job_lane lane, struct wish *out);
-struct job *model_job(const struct model *m, const struct wish *w);
-void model_done(struct model *m, struct job *j /* kept by the caller */);
+/* Background work (model_work.c): the job that a lane should run now; false when none.  The caller
+ * starts model_job() of it unless the lane runs it already (same kind and tag), and cancels a job
+ * that is not desired any more. */
+struct desired_job { enum job_kind kind; int tag; };
+bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out);
+struct app_job *model_job(const struct model *m, const struct desired_job *w);
+void model_done(struct model *m, struct app_job *j /* kept by the caller */);
 void model_tick(struct model *m);                     /* a tenth of a second has passed: spinners */
-/* Looks at what the tuner put up, and lets it wait while something else is measured: call it before
- * asking for wishes. */
+/* Notes the tuner's new snapshot, and holds the search while something else is measured: call it
+ * before model_desired_job. */
 void model_tune_look(struct model *m);
 bool model_tune_waits(const struct model *m);         /* the tuner's thread does nothing now */
 
-/* For the files of the model only. */
+/* What the cursor is on, in the pane that shows it. */
+struct stage;
+struct start_entry;
+/* The loop of the nest: its stage and axis; false on a line that is no loop. */
+bool model_loop(const struct model *m, const struct stage **stage, int *axis);
+int model_tensor(const struct model *m);     /* of the layout view: its index in the graph, or -1 */
+const char *model_branch(const struct model *m);              /* of the list of branches; or NULL */
+const struct start_entry *model_entry(const struct model *m); /* of the start screen; or NULL */
+int model_tune_selected(const struct model *m);               /* the trial; or -1 */
+
+/* Queries and deeds. */
 struct program;
 struct expert_schedule;
 const struct program *model_program(const struct model *m);  /* current; NULL on the start screen */
 struct pane_doc *model_focused(struct model *m);                /* the document that has the keys */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
-void model_refresh(struct model *m);                    /* screen.c: rebuilds what is out of date */
 void model_changed(struct model *m);                                 /* the program state changed */
 void model_edited(struct model *m);                     /* that, by the user: kept safe on disk */
 void model_keep_safe(struct model *m);              /* in the autosave; says once if it cannot */
@@ -181,9 +207,19 @@ const struct func *model_func(struct model *m, struct err *e);           /* lowe
 void model_note(struct model *m, struct str *out);
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void model_clear_message(struct model *m);
 void model_error(struct model *m, const struct err *e);
 void model_say_error(struct model *m, const char *text, const char *fix);
+/* Runs a line as the prompt does; false when it was refused (the message says why). */
+bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);                    /* echo, then model_command */
+void model_prompt_again(struct model *m, const char *line);    /* the prompt with a refused line */
+/* Writes text to path over content seen and says so; asks before it overwrites anything else. */
+bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
+                 const char *what);
+void model_show_view(struct model *m, enum view v);
+void model_open_entry(struct model *m);                          /* the one under the cursor ... */
+void model_discard_entry(struct model *m);                       /* ... of the start screen */
 /* Asks about unsaved changes if there are any, and about a tuner at work; then goes on. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);             /* what OVERLAY_ASK asks */
@@ -191,8 +227,9 @@ void model_save_as(struct model *m);                                    /* promp
 void model_after(struct model *m);                              /* does what the question was for */
 void model_give_up(struct model *m);                                     /* forgets it */
 void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
+void model_show_topic(struct model *m, const char *name);       /* in help; "": the list of keys */
 void model_forget_menu(struct model *m);
-void model_perform(struct model *m, const struct binding *b);        /* action.c: what a key does */
+void model_perform(struct model *m, const struct key_binding *b);     /* model_action.c */
 /* The command `expert` (model_expert.c): the arg-th best schedule as steps, where the bare operator
  * is the current state, else on a branch from it; one that is there is gone to.  "" is 1. */
 bool model_expert(struct model *m, const char *arg);
@@ -203,14 +240,18 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
                  struct err *e);
 /* The command `tune`, the tuner's wish, its job, and what came of it (model_tune.c). */
 bool model_tune(struct model *m, const char *arg);
-bool model_tune_wish(const struct model *m, struct wish *out);
-void model_tune_job(const struct model *m, struct job *j);
-void model_tuned(struct model *m, struct job *j);
+bool model_desired_tuning(const struct model *m, struct desired_job *out);
+void model_tune_job(const struct model *m, struct app_job *j);
+void model_tuned(struct model *m, struct app_job *j);
 void model_tune_forget(struct model *m);
-void model_tune_status(const struct model *m, struct str *out);  /* "" while it does not run */
+/* Of the search whose last snapshot is v (NULL: none); waits: model_tune_waits, asked before the
+ * snapshot was locked. */
+enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
+void model_tune_note(struct model *m, struct str *out);  /* what there is to say besides its end */
+/* A search that was stopped starts where the session is: tuner.old has it. */
+bool model_tune_has_old(struct model *m);
 /* "the tuner is at 40 of 1000"; nothing while it does not run. */
 void model_tune_place(const struct model *m, struct str *out);
-int model_tune_selected(const struct model *m);       /* the trial under the cursor, or -1 */
 void model_tune_walk(struct model *m, int by);        /* to one measured earlier or later */
 bool model_wants_measuring(const struct model *m);    /* something, as soon as nothing else runs */
 #define EXPERTS_MOST 64
@@ -218,8 +259,6 @@ bool model_wants_measuring(const struct model *m);    /* something, as soon as n
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);
 bool model_has_expert(const char *family);            /* reads the shipped files */
-bool model_app_command(struct model *m, const char *line, bool *known);  /* appcmd.c */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 void model_search(struct model *m, int dir, int from);
-void frame_layout(const struct model *m, struct frame *out);             /* screen.c */
 #endif

@@ -1,28 +1,32 @@
 /* The auto-tuner behind the screen: the command, its job, what it shows and what comes of it. */
 #include "app/model/model.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "app/model/tune_snapshot.h"
 #include "app/ui/text.h"
-#include "app/model/tune_board.h"
-#include "app/model/tune_words.h"
-#include "app/views/view.h"
-#include "app/views/view_tune.h"
+#include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 #include "sessions/tuning/tuning.h"
+
+#define MOST_TRIALS 10000000
+#define MOST_SECONDS 10000000
+#define EXAMPLE "tune 300 time=60 strategy=evo seed=2 levels=2 pin=layout fresh"
 
 /* --- Where it is ------------------------------------------------------------------------------ */
 
 bool model_tune_waits(const struct model *m)
 {
     const struct tuner *t = &m->tuner;
-    return t->out && t->wanted && t->hold && board_waits(t->board);
+    return t->out && t->wanted && t->hold && tune_snapshot_waits(t->snapshot);
 }
 
-static enum tune_phase phase_of(const struct tuner *t, const struct tune_view *v, bool waits)
+enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits)
 {
+    const struct tuner *t = &m->tuner;
     if (!t->out)
         return TUNE_ENDED;
     if (!t->wanted)
@@ -37,48 +41,119 @@ static enum tune_phase phase_of(const struct tuner *t, const struct tune_view *v
 void model_tune_look(struct model *m)
 {
     struct tuner *t = &m->tuner;
-    if (!t->board)
+    if (!t->snapshot)
         return;
     bool hold = t->out && (t->paused || model_wants_measuring(m));
     if (hold != t->hold)
-        board_hold(t->board, hold);
-    unsigned version = board_version(t->board);
+        tune_snapshot_hold(t->snapshot, hold);
+    unsigned version = tune_snapshot_version(t->snapshot);
     if (hold == t->hold && version == t->seen)
         return;
     t->hold = hold;
     t->seen = version;
     m->data_stamp++;
-    model_refresh(m);
 }
 
 void model_tune_forget(struct model *m)
 {
     struct tuner *t = &m->tuner;
-    board_drop(t->board);
+    tune_snapshot_drop(t->snapshot);
     str_free(&t->end);
     str_free(&t->note);
     *t = (struct tuner){0};
 }
 
-void model_tune_status(const struct model *m, struct str *out)
-{
-    const struct tuner *t = &m->tuner;
-    bool waits = model_tune_waits(m);
-    if (!t->out)
-        return;
-    const struct tune_view *v = board_lock(t->board);
-    str_add(out, "tuning: ");
-    if (v)
-        tune_view_status(out, v, phase_of(t, v, waits));
-    else
-        str_add(out, t->wanted ? "preparing" : "stopping");
-    board_unlock(t->board);
-}
-
-void model_tune_job(const struct model *m, struct job *j)
+void model_tune_job(const struct model *m, struct app_job *j)
 {
     j->tune = m->tuner.opts;
-    j->board = board_share(m->tuner.board);
+    j->snapshot = tune_snapshot_share(m->tuner.snapshot);
+}
+
+/* --- The words behind `:tune` ----------------------------------------------------------------- */
+
+static bool read_number(const char *word, const char *value, long long lo, long long hi,
+                        long long *n, struct err *e)
+{
+    if (str_to_int64(value, lo, hi, n))
+        return true;
+    err_set(e, ERR_RANGE, "tune %.40s: expected a whole number from %lld to %lld", word, lo, hi);
+    return err_fix(e, EXAMPLE);
+}
+
+/* The job reads the texts on its own thread, when the line is gone. */
+static bool read_pin(struct tuning_opts *o, const char *value, struct err *e)
+{
+    static const char *const pins[] = { "layout", "all-layouts" };
+    for (int i = 0; i < COUNT_OF(pins); i++)
+        if (streq(pins[i], value)) {
+            o->pin = &pins[i];
+            o->n_pins = 1;
+            return true;
+        }
+    err_set(e, ERR_RANGE, "pin is layout or all-layouts");
+    return err_fix(e, "single steps only with `tilescope tune --pin`");
+}
+
+static bool read_strategy(struct tuning_opts *o, const char *value, struct err *e)
+{
+    const struct strategy *s = strategy_find(value, e);
+    if (s)
+        o->strategy = s->name;
+    return s != NULL;
+}
+
+static bool read_choice(struct tuning_opts *o, const char *word, const char *value, struct err *e)
+{
+    long long n = 0;
+    bool ok = true;
+    if (str_starts(word, "seed=")) {
+        ok = read_number(word, value, 0, INT64_MAX, &n, e);
+        o->seed_given = true;
+        o->seed = (uint64_t)n;
+    } else if (str_starts(word, "levels=")) {
+        ok = read_number(word, value, 1, 2, &n, e);
+        o->levels = (int)n;
+    } else if (str_starts(word, "time=")) {
+        ok = read_number(word, value, 1, MOST_SECONDS, &n, e);
+        o->time_s = (double)n;
+    } else if (str_starts(word, "strategy=")) {
+        ok = read_strategy(o, value, e);
+    } else if (str_starts(word, "pin=")) {
+        ok = read_pin(o, value, e);
+    } else {
+        err_set(e, ERR_RANGE, "tune does not know \"%.40s\"", word);
+        ok = err_fix(e, EXAMPLE);
+    }
+    return ok;
+}
+
+static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
+{
+    const char *value = strchr(word, '=');
+    bool sign = word[0] == '-' || word[0] == '+';
+    if (isdigit((unsigned char)word[sign ? 1 : 0])) {
+        long long n = 0;
+        bool ok = read_number(word, word, 1, MOST_TRIALS, &n, e);
+        o->budget = (int)n;
+        return ok;
+    }
+    if (streq(word, "fresh")) {
+        o->fresh = true;
+        o->resume = false;
+        return true;
+    }
+    return read_choice(o, word, value ? value + 1 : "", e);
+}
+
+/* Reads arg into *o, which holds the defaults.  The texts of *o live for ever. */
+static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
+{
+    char copy[256], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", arg);
+    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " "))
+        if (word[0] && !read_word(o, word, e))
+            return false;
+    return true;
 }
 
 /* --- Starting --------------------------------------------------------------------------------- */
@@ -87,11 +162,6 @@ static bool refuse(struct model *m, const char *text, const char *fix)
 {
     model_say_error(m, text, fix);
     return false;
-}
-
-static bool show(struct model *m)
-{
-    return model_command(m, "view tune");
 }
 
 static struct tuning_opts default_options(const struct model *m)
@@ -109,7 +179,7 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     int number = t->number + 1;
     model_tune_forget(m);
     *t = (struct tuner){
-        .board = board_new(), .opts = *o, .number = number, .out = true, .wanted = true,
+        .snapshot = tune_snapshot_new(), .opts = *o, .number = number, .out = true, .wanted = true,
         .state = state, .from = history_current(h)->id,
         .branch = history_branch(h, history_branch_index(h))->name,
     };
@@ -135,7 +205,7 @@ static const char *way_back(const struct model *m)
 }
 
 /* The records have a stopped search that starts where the session is. */
-static bool has_old(struct model *m)
+bool model_tune_has_old(struct model *m)
 {
     struct tuner *t = &m->tuner;
     if (t->asked != model_tag(m) + 1) {
@@ -152,7 +222,7 @@ static void add_promise(struct model *m, struct str *out)
     const char *back = way_back(m);
     if (goes_on(&m->tuner, history_current(m->session->history)->id))
         str_add(out, "t goes on where it was");
-    else if (has_old(m))
+    else if (model_tune_has_old(m))
         str_printf(out, "t goes on with the search that was stopped here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
@@ -162,15 +232,25 @@ static void add_promise(struct model *m, struct str *out)
         str_add(out, "t starts a new search, for the session has changed");
 }
 
+/* How it ended is known; what t would do changes with where the user is. */
+void model_tune_note(struct model *m, struct str *out)
+{
+    str_add(out, str_text(&m->tuner.note));
+    if (m->tuner.stopped && !m->tuner.out) {
+        str_add(out, out->len > 0 ? "; " : "");
+        add_promise(m, out);
+    }
+}
+
 /* Without arguments, one that was stopped goes on, from where it had started. */
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
     struct tuning_opts o = default_options(m);
     int state = history_current(m->session->history)->id;
-    bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !has_old(m);
+    bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !model_tune_has_old(m);
     struct err e;
-    if (!tune_words(arg, &o, &e)) {
+    if (!read_words(arg, &o, &e)) {
         model_error(m, &e);
         return false;
     }
@@ -181,8 +261,7 @@ static bool start(struct model *m, const char *arg)
         state = t->state;
     }
     run(m, &o, state);
-    if (!show(m))
-        return false;
+    model_show_view(m, VIEW_TUNE);
     if (new)
         model_info(m, "a new search: the session has changed since the last one");
     return true;
@@ -218,8 +297,7 @@ static bool say_where(struct model *m)
     const struct tuner *t = &m->tuner;
     struct str s = {0};
     model_tune_place(m, &s);
-    if (!show(m))
-        return false;
+    model_show_view(m, VIEW_TUNE);
     if (!t->wanted)
         model_info(m, "%s and stops", str_text(&s));
     else if (t->paused)
@@ -234,12 +312,12 @@ void model_tune_place(const struct model *m, struct str *out)
 {
     if (!m->tuner.out)
         return;
-    const struct tune_view *v = board_lock(m->tuner.board);
+    const struct tune_view *v = tune_snapshot_lock(m->tuner.snapshot);
     if (v)
         str_printf(out, "the tuner is at %d of %d", v->done, v->budget);
     else
         str_add(out, "the tuner is preparing");
-    board_unlock(m->tuner.board);
+    tune_snapshot_unlock(m->tuner.snapshot);
 }
 
 /* --- A trial as a branch ---------------------------------------------------------------------- */
@@ -255,7 +333,7 @@ int model_tune_selected(const struct model *m)
 static bool trial_program(struct model *m, struct arena *a, int trial, const struct program **out,
                           double *ms, struct err *e)
 {
-    const struct tune_view *v = board_lock(m->tuner.board);
+    const struct tune_view *v = tune_snapshot_lock(m->tuner.snapshot);
     const char *const *line = NULL, **copy;
     const char *spec = history_spec(m->session->history);
     int n = 0, bad;
@@ -266,7 +344,7 @@ static bool trial_program(struct model *m, struct arena *a, int trial, const str
     for (int i = 0; i < n; i++)
         copy[i] = arena_strdup(a, v->trial[trial]->line[i]);
     int last = v ? v->n_trials : 0;
-    board_unlock(m->tuner.board);
+    tune_snapshot_unlock(m->tuner.snapshot);
     if (!there) {
         err_set(e, ERR_RANGE, "there is no trial %d", trial + 1);
         return err_fix(e, last > 0 ? "tune open 1 to %d" : "trials come as soon as they are "
@@ -284,7 +362,7 @@ static bool open_trial(struct model *m, const char *arg)
     long long number;
     struct err e;
     double ms;
-    if (!m->tuner.board)
+    if (!m->tuner.snapshot)
         return refuse(m, "nothing has been tuned yet", "t starts the tuner");
     if (!str_to_int64(arg, 1, INT32_MAX, &number))
         return refuse(m, "a trial has a number", "tune open 12");
@@ -312,9 +390,9 @@ static bool open_trial(struct model *m, const char *arg)
 void model_tune_walk(struct model *m, int by)
 {
     struct pane_doc *p = &m->pane[VIEW_TUNE];
-    int trial = model_tune_selected(m), line = tune_view_line(&p->doc, trial + by);
+    int trial = model_tune_selected(m), line = doc_find_id(&p->doc, trial + by);
     if (trial >= 0 && line >= 0)
-        scroll_to(&p->doc, &p->scroll, line, p->height);
+        doc_scroll_to(&p->doc, &p->scroll, line, p->height);
 }
 
 bool model_tune(struct model *m, const char *arg)
@@ -414,11 +492,11 @@ static void ended_well(struct model *m, const struct tuning *t)
     str_free(&branch);
 }
 
-void model_tuned(struct model *m, struct job *j)
+void model_tuned(struct model *m, struct app_job *j)
 {
     struct tuner *t = &m->tuner;
-    struct wish w;
-    model_tune_wish(m, &w);
+    struct desired_job w;
+    model_desired_tuning(m, &w);
     if (!t->out || j->tag != w.tag)
         return;                          /* of a run that has come back, or was forgotten */
     t->out = t->wanted = t->paused = t->hold = false;
@@ -432,132 +510,4 @@ void model_tuned(struct model *m, struct job *j)
     str_add(&t->note, cancel ? "" : j->e.fix);
     if (!cancel)
         model_error(m, &j->e);
-}
-
-/* --- The view --------------------------------------------------------------------------------- */
-
-/* What an earlier session, or one that was killed, left behind. */
-static bool put_stopped(struct model *m, struct doc *d, int width)
-{
-    const struct tuner *t = &m->tuner;
-    struct str text = {0};
-    if (!has_old(m))
-        return false;
-    str_printf(&text, "Tuning this was stopped after %d of %d trials", t->old.trials,
-               t->old.budget);
-    if (t->old.best_ms > 0) {
-        str_add(&text, ", the best at ");
-        text_ms(&text, t->old.best_ms);
-    }
-    str_add(&text, ": t goes on with it.");
-    doc_wrap(d, STYLE_PLAIN, str_text(&text), width - 2, 0);
-    str_free(&text);
-    return true;
-}
-
-static void put_nothing(struct model *m, struct doc *d, int width)
-{
-    if (!put_stopped(m, d, width))
-        doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned in this session yet.", width - 2, 0);
-    doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "t searches layouts and loops together for a faster schedule, from "
-             "where the session is: 1000 measurements, 0300t only 300. It runs in the background; "
-             "at the end the best schedule is the session, or a branch when there are steps "
-             "already. Everything measured is kept: when it was stopped, t goes on.", width - 2, 0);
-    doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, ":tune 300 time=60 strategy=evo has the choices, :help tune says how "
-             "it works.", width - 2, 0);
-}
-
-/* How it ended is known; what t would do changes with where the user is. */
-static void add_note(struct model *m, struct str *out)
-{
-    str_add(out, str_text(&m->tuner.note));
-    if (m->tuner.stopped && !m->tuner.out) {
-        str_add(out, out->len > 0 ? "; " : "");
-        add_promise(m, out);
-    }
-}
-
-static void put_end(struct model *m, struct doc *d, int width)
-{
-    const struct tuner *t = &m->tuner;
-    struct str note = {0};
-    add_note(m, &note);
-    if (t->failed)
-        doc_line(d, STYLE_STRONG, "Nothing was tuned.");
-    doc_wrap(d, t->failed ? STYLE_BAD : STYLE_PLAIN, str_text(&t->end), width - 2, 0);
-    if (note.len > 0)
-        doc_wrap(d, STYLE_DIM, str_text(&note), width - 2, 0);
-    str_free(&note);
-}
-
-/* The trial that the cursor is on; -1 while it is on the first, so that it follows the best. */
-static int chosen_trial(const struct pane_doc *p)
-{
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    for (int i = 0; i < p->doc.lines.len; i++)
-        if (p->doc.lines.data[i].id >= 0)
-            return i == p->scroll.cursor || !l ? -1 : l->id;
-    return -1;
-}
-
-static int first_trial(const struct doc *d)
-{
-    int i = 0;
-    while (i < d->lines.len && d->lines.data[i].id < 0)
-        i++;
-    return i;
-}
-
-static void put_view(struct model *m, struct pane_doc *p, const struct tune_view *v,
-                     bool waits, int width)
-{
-    const struct tuner *t = &m->tuner;
-    int chosen = chosen_trial(p);
-    struct str note = {0};
-    add_note(m, &note);
-    struct tune_look look = {
-        .phase = phase_of(t, v, waits), .end = str_text(&t->end),
-        .note = str_text(&note), .width = width, .height = p->height,
-        .letters = m->letters || !m->unicode, .selected = chosen >= 0 ? chosen : v->best,
-    };
-    doc_clear(&p->doc);
-    tune_view_doc(&p->doc, v, &look);
-    str_free(&note);
-    p->doc.head = first_trial(&p->doc);
-    p->scroll.cursor = chosen >= 0 ? tune_view_line(&p->doc, chosen) : p->doc.head;
-}
-
-void view_tune_build(struct model *m, struct pane_doc *p, int width)
-{
-    struct tuner *t = &m->tuner;
-    struct tune_view none = {
-        .budget = t->opts.budget > 0 ? t->opts.budget : TUNING_BUDGET, .best = -1, .doing = "",
-        .best_ms = INFINITY, .start_ms = INFINITY, .left_s = NAN,
-    };
-    bool waits = model_tune_waits(m);
-    if (!t->board) {
-        doc_clear(&p->doc);
-        put_nothing(m, &p->doc, width);
-        return;
-    }
-    const struct tune_view *v = board_lock(t->board);
-    if (v || t->out) {
-        put_view(m, p, v ? v : &none, waits, width);
-    } else {
-        doc_clear(&p->doc);
-        put_end(m, &p->doc, width);
-    }
-    board_unlock(t->board);
-}
-
-void view_tune_about(const struct model *m, struct str *out)
-{
-    if (!m->tuner.board)
-        return;
-    const struct tune_view *v = board_lock(m->tuner.board);
-    if (v)
-        tune_view_hint(out, v, model_tune_selected(m));
-    board_unlock(m->tuner.board);
 }

@@ -1,10 +1,10 @@
 /* The model's side of background work: what should be running, and what to do with a result. */
+#include "app/model/model.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app/model/model.h"
 #include "app/ui/text.h"
-#include "app/views/view.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/roofline_steps.h"
 
@@ -15,9 +15,9 @@ static int tag_of(const struct model *m, int state)
     return (m->generation % 1000) * STATES_MAX + state;
 }
 
-bool model_tune_wish(const struct model *m, struct wish *out)
+bool model_desired_tuning(const struct model *m, struct desired_job *out)
 {
-    *out = (struct wish){ JOB_TUNE, tag_of(m, m->tuner.number % STATES_MAX) };
+    *out = (struct desired_job){ JOB_TUNE, tag_of(m, m->tuner.number % STATES_MAX) };
     return m->tuner.out && m->tuner.wanted;
 }
 
@@ -39,8 +39,8 @@ static int first_unmeasured(const struct history *h)
 
 int model_measuring(const struct model *m)
 {
-    struct wish w;
-    bool measuring = model_wish(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE;
+    struct desired_job w;
+    bool measuring = model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE;
     return measuring ? w.tag % STATES_MAX : -1;
 }
 
@@ -74,7 +74,7 @@ bool model_wants_roofs(const struct model *m)
         && roofline_steps(m->session->history, NULL, NULL, 0) > 0;
 }
 
-static void took_roofs(struct model *m, struct job *j)
+static void took_roofs(struct model *m, struct app_job *j)
 {
     if (!j->ok && j->e.code == ERR_CANCEL)
         return;
@@ -88,12 +88,12 @@ static void took_roofs(struct model *m, struct job *j)
     }
 }
 
-bool model_wish(const struct model *m, enum job_lane lane, struct wish *out)
+bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
     if (!m->session)
         return false;
     if (lane == LANE_TUNE)
-        return model_tune_wish(m, out);
+        return model_desired_tuning(m, out);
     out->tag = model_tag(m);
     if (lane == LANE_MEASURE && m->tuner.out && !model_tune_waits(m))
         return false;                    /* two at a time would disturb each other */
@@ -124,7 +124,7 @@ bool model_wants_measuring(const struct model *m)
                           (m->measure_all && first_unmeasured(m->session->history) >= 0));
 }
 
-struct job *model_job(const struct model *m, const struct wish *w)
+struct app_job *model_job(const struct model *m, const struct desired_job *w)
 {
     int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
     const struct program *p = history_state(m->session->history, state)->program;
@@ -132,7 +132,7 @@ struct job *model_job(const struct model *m, const struct wish *w)
     str_add(&recipe, history_spec(m->session->history));
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&recipe, "\n%s", p->steps[i]);
-    struct job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
+    struct app_job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
     j->baselines = m->baselines;
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
@@ -220,7 +220,7 @@ int model_measured_here(struct model *m)
     return session_measured_here(m->session);
 }
 
-static void measured(struct model *m, const struct job *j)
+static void measured(struct model *m, const struct app_job *j)
 {
     int state = j->tag % STATES_MAX;
     bool current = j->tag == model_tag(m);
@@ -249,7 +249,7 @@ static void measured(struct model *m, const struct job *j)
     }
 }
 
-static void coded(struct model *m, struct job *j)
+static void coded(struct model *m, struct app_job *j)
 {
     struct code_text *c = &m->code[j->kind == JOB_C ? 0 : 1];
     if (!j->ok && j->e.code == ERR_CANCEL)
@@ -264,7 +264,7 @@ static void coded(struct model *m, struct job *j)
         str_printf(&c->text, "%s\n%s%s", j->e.text, j->e.fix[0] ? "Fix: " : "", j->e.fix);
 }
 
-void model_done(struct model *m, struct job *j)
+void model_done(struct model *m, struct app_job *j)
 {
     if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
         return;
@@ -277,8 +277,6 @@ void model_done(struct model *m, struct job *j)
     else
         coded(m, j);
     m->data_stamp++;
-    frame_layout(m, &m->frame);
-    model_refresh(m);
 }
 
 void model_tick(struct model *m)

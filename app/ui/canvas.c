@@ -53,7 +53,7 @@ void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, e
 void canvas_text(struct canvas *c, int col, int row, unsigned s, const char *text)
 {
     for (const char *p = text; *p; col++) {
-        uint32_t ch = utf8_next(&p);
+        uint32_t ch = text_utf8_next(&p);
         struct canvas_cell *cell = cell_at(c, col, row);
         if (cell) {
             cell->ch = ch;
@@ -93,7 +93,7 @@ void canvas_doc(const struct canvas *c, struct doc *d)
         for (int col = 0; col < c->w; col++) {
             const struct canvas_cell *cell = cell_at(c, col, row);
             char utf8[5];
-            utf8_put(utf8, shown(cell));
+            text_utf8_put(utf8, shown(cell));
             doc_put(d, (enum style)cell->style, utf8);
         }
         doc_end(d);
@@ -110,7 +110,7 @@ void canvas_print(const struct canvas *c, struct str *out, bool unicode)
             uint32_t ch = shown(cell_at(c, col, row));
             char utf8[5];
             if (unicode)
-                str_add_n(out, utf8, (size_t)utf8_put(utf8, ch));
+                str_add_n(out, utf8, (size_t)text_utf8_put(utf8, ch));
             else
                 str_add_char(out, grid_ascii(ch));
         }

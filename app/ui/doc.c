@@ -197,7 +197,7 @@ static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, 
     s->cursor = clamp(cursor, 0, d->lines.len - 1);
 }
 
-void scroll_fix(const struct doc *d, struct scroll *s, int h)
+void doc_scroll_fix(const struct doc *d, struct scroll *s, int h)
 {
     if (d->is_pager) {
         page_to(d, s, s->top, s->cursor, h);
@@ -207,7 +207,7 @@ void scroll_fix(const struct doc *d, struct scroll *s, int h)
     show_cursor(d, s, h > 0 ? h : 1);
 }
 
-void scroll_to(const struct doc *d, struct scroll *s, int line, int h)
+void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
 {
     int dir = line >= s->cursor ? 1 : -1;
     if (d->is_pager) {
@@ -221,15 +221,15 @@ void scroll_to(const struct doc *d, struct scroll *s, int line, int h)
     show_cursor(d, s, h > 0 ? h : 1);
 }
 
-void scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
+void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
 {
     if (d->is_pager)
         page_to(d, s, s->top + delta, s->top + delta, h);
     else
-        scroll_to(d, s, s->cursor + delta, h);
+        doc_scroll_to(d, s, s->cursor + delta, h);
 }
 
-void scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
+void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
 {
     const struct line *l = doc_at(d, s);
     if (l && s->item + delta >= 0 && s->item + delta < l->n_items) {
@@ -239,7 +239,7 @@ void scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
     for (int i = s->cursor + delta; i >= 0 && i < d->lines.len; i += delta) {
         int n = d->lines.data[i].n_items;
         if (n > 0) {
-            scroll_to(d, s, i, h);
+            doc_scroll_to(d, s, i, h);
             s->item = delta > 0 ? 0 : n - 1;
             return;
         }
@@ -268,6 +268,14 @@ int doc_find(const struct doc *d, const char *words, int from, int dir)
         if (find_in(d->lines.data[i].text, words))
             return i;
     }
+    return -1;
+}
+
+int doc_find_id(const struct doc *d, int id)
+{
+    for (int i = 0; i < d->lines.len; i++)
+        if (d->lines.data[i].id == id)
+            return i;
     return -1;
 }
 
@@ -304,9 +312,9 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     for (const char *p = l->text; *p;) {
         unsigned style = l->style[i];
         const char *start = p;
-        uint32_t ch = utf8_next(&p);
+        uint32_t ch = text_utf8_next(&p);
         grid_char(g, x, y, style, ch);
-        x += cp_width(ch);
+        x += text_char_width(ch);
         i += (int)(p - start);
     }
     bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
@@ -328,7 +336,7 @@ static void draw_cursor(const struct line *l, const struct scroll *s, struct gri
 {
     grid_char(g, r.x, y, focused ? STYLE_TITLE : STYLE_RULE, 0x25B8);
     if (l->n_items > 0) {
-        struct item it = l->item[clamp(s->item, 0, l->n_items - 1)];
+        struct doc_item it = l->item[clamp(s->item, 0, l->n_items - 1)];
         struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
         struct rect word = {r.x + 1 - s->left + it.col, y, it.len, 1};
         if (focused)

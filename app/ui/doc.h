@@ -8,7 +8,7 @@
 #include "app/ui/grid.h"
 #include "kernels/base/vec.h"
 
-struct item { const char *name; int col, len; };        /* a selectable word: columns in the line */
+struct doc_item { const char *name; int col, len; };     /* a selectable word: columns of a line */
 
 struct line {
     const char *text;
@@ -16,7 +16,7 @@ struct line {
     int id;                                     /* what it stands for in its document; -1 nothing */
     const char *stage;                       /* the stage or tensor it belongs to, or NULL */
     int n_items;
-    const struct item *item;
+    const struct doc_item *item;
 };
 
 struct doc {
@@ -57,11 +57,11 @@ int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, in
 void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
 
 /* Moving.  h is the height of the pane; all keep the cursor on a line and visible. */
-void scroll_fix(const struct doc *d, struct scroll *s, int h);
-void scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
-void scroll_to(const struct doc *d, struct scroll *s, int line, int h);
+void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
+void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
+void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
 /* to the next selectable word, over lines */
-void scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
+void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
 /* The line in that row of a pane of height h. */
 int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 /* the cursor's line; NULL when empty */
@@ -70,6 +70,8 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s);
 /* The next line from `from` (exclusive, wrapping around) whose text has the words, ignoring case
  * when they are all lower case; -1 if none.  dir is 1 or -1. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
+/* The first line with that id; -1 if none. */
+int doc_find_id(const struct doc *d, int id);
 
 struct doc_look {
     bool focused;

@@ -32,7 +32,7 @@ void grid_clear(struct grid *g)
     g->clip = (struct rect){0, 0, g->w, g->h};
     g->cursor_x = g->cursor_y = -1;
     for (int i = 0; i < g->w * g->h; i++)
-        g->cell[i] = (struct cell){' ', STYLE_PLAIN, 1};
+        g->cell[i] = (struct grid_cell){' ', STYLE_PLAIN, 1};
 }
 
 static int max_int(int a, int b)
@@ -61,12 +61,12 @@ void grid_unclip(struct grid *g, struct rect old)
     g->clip = old;
 }
 
-bool rect_has(struct rect r, int x, int y)
+bool grid_rect_has(struct rect r, int x, int y)
 {
     return x >= r.x && x < r.x + r.w && y >= r.y && y < r.y + r.h;
 }
 
-const struct cell *grid_at(const struct grid *g, int x, int y)
+const struct grid_cell *grid_at(const struct grid *g, int x, int y)
 {
     bool inside = x >= 0 && y >= 0 && x < g->w && y < g->h;
     return inside ? &g->cell[y * g->w + x] : NULL;
@@ -75,11 +75,11 @@ const struct cell *grid_at(const struct grid *g, int x, int y)
 /* A wide character loses its other half when one of its cells is overwritten. */
 static void break_wide(struct grid *g, int x, int y)
 {
-    struct cell *c = &g->cell[y * g->w + x];
+    struct grid_cell *c = &g->cell[y * g->w + x];
     if (c->width == 0 && x > 0)
-        c[-1] = (struct cell){' ', c[-1].style, 1};
+        c[-1] = (struct grid_cell){' ', c[-1].style, 1};
     if (c->width == 2 && x + 1 < g->w)
-        c[1] = (struct cell){' ', c[1].style, 1};
+        c[1] = (struct grid_cell){' ', c[1].style, 1};
 }
 
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch)
@@ -88,33 +88,33 @@ void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch)
         ch = '?';
     if (!g->unicode && ch >= 0x80)
         ch = (unsigned char)grid_ascii(ch);
-    int width = cp_width(ch);
-    if (width == 0 || !rect_has(g->clip, x, y))
+    int width = text_char_width(ch);
+    if (width == 0 || !grid_rect_has(g->clip, x, y))
         return;
-    if (width == 2 && !rect_has(g->clip, x + 1, y)) {
+    if (width == 2 && !grid_rect_has(g->clip, x + 1, y)) {
         ch = ' ';
         width = 1;
     }
     break_wide(g, x, y);
-    struct cell *c = &g->cell[y * g->w + x];
+    struct grid_cell *c = &g->cell[y * g->w + x];
     if (width == 2) {
         break_wide(g, x + 1, y);
-        c[1] = (struct cell){' ', (unsigned char)style, 0};
+        c[1] = (struct grid_cell){' ', (unsigned char)style, 0};
     }
-    *c = (struct cell){ch, (unsigned char)style, (unsigned char)width};
+    *c = (struct grid_cell){ch, (unsigned char)style, (unsigned char)width};
 }
 
 /* Columns that ch takes in this grid: a replaced wide character is narrow. */
 static int drawn_width(const struct grid *g, uint32_t ch)
 {
-    int w = cp_width(ch);
+    int w = text_char_width(ch);
     return w == 2 && !g->unicode ? 1 : w;
 }
 
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text)
 {
     for (const char *p = text; *p;) {
-        uint32_t ch = utf8_next(&p);
+        uint32_t ch = text_utf8_next(&p);
         grid_char(g, x, y, style, ch);
         x += drawn_width(g, ch);
     }
@@ -145,9 +145,9 @@ void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear)
 {
     for (int y = r.y; y < r.y + r.h; y++)
         for (int x = r.x; x < r.x + r.w; x++) {
-            if (!rect_has(g->clip, x, y))
+            if (!grid_rect_has(g->clip, x, y))
                 continue;
-            struct cell *c = &g->cell[y * g->w + x];
+            struct grid_cell *c = &g->cell[y * g->w + x];
             c->style = (unsigned char)((c->style & ~clear) | set);
         }
 }
@@ -185,14 +185,14 @@ void grid_dump(const struct grid *g, struct str *out)
 {
     for (int y = 0; y < g->h; y++) {
         int end = g->w;
-        const struct cell *row = g->cell + y * g->w;
+        const struct grid_cell *row = g->cell + y * g->w;
         while (end > 0 && row[end - 1].ch == ' ' && row[end - 1].width == 1)
             end--;
         for (int x = 0; x < end; x++) {
-            const struct cell *c = &row[x];
+            const struct grid_cell *c = &row[x];
             char utf8[5];
             if (c->width > 0)
-                str_add_n(out, utf8, (size_t)utf8_put(utf8, c->ch));
+                str_add_n(out, utf8, (size_t)text_utf8_put(utf8, c->ch));
         }
         str_add_char(out, '\n');
     }

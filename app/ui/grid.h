@@ -23,12 +23,12 @@ enum style {
 
 struct rect { int x, y, w, h; };
 /* width 0: right half of a wide one */
-struct cell { uint32_t ch; unsigned char style; unsigned char width; };
+struct grid_cell { uint32_t ch; unsigned char style; unsigned char width; };
 
 struct grid {
     int w, h;
     bool unicode;                    /* false: everything beyond ASCII is replaced as it is drawn */
-    struct cell *cell;
+    struct grid_cell *cell;
     struct rect clip;
     int cursor_x, cursor_y;          /* the text cursor; x < 0 hides it */
 };
@@ -41,7 +41,7 @@ void grid_clear(struct grid *g);                         /* blanks everything, n
 struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
-const struct cell *grid_at(const struct grid *g, int x, int y);         /* NULL outside */
+const struct grid_cell *grid_at(const struct grid *g, int x, int y);         /* NULL outside */
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
 /* the x behind it */
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);
@@ -55,5 +55,5 @@ void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear);
 char grid_ascii(uint32_t ch);
 /* One line per row, trailing blanks removed. */
 void grid_dump(const struct grid *g, struct str *out);
-bool rect_has(struct rect r, int x, int y);
+bool grid_rect_has(struct rect r, int x, int y);
 #endif

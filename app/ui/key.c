@@ -29,7 +29,7 @@ int key_parse(const char *name)
     if (name[0] == 'C' && name[1] == '-' && name[2] >= 'a' && name[2] <= 'z' && name[3] == 0)
         return K_CTRL(name[2]);
     const char *rest = name;
-    uint32_t cp = utf8_next(&rest);
+    uint32_t cp = text_utf8_next(&rest);
     return cp > ' ' && *rest == 0 ? (int)cp : K_NONE;
 }
 
@@ -46,26 +46,26 @@ void key_text(struct str *out, int key)
         str_printf(out, "C-%c", key - 1 + 'a');
     } else if (key > ' ' && key < K_UP) {
         char utf8[5];
-        utf8_put(utf8, (uint32_t)key);
+        text_utf8_put(utf8, (uint32_t)key);
         str_add(out, utf8);
     } else {
         str_add(out, "an unknown key");
     }
 }
 
-static const struct binding bindings[] = {
+static const struct key_binding bindings[] = {
 #define BIND(context, keys, action, line, label, help) \
     {KEYS_##context, keys, ACTION_##action, line, label, help},
 #include "app/ui/keys.def"
 #undef BIND
 };
 
-int binding_count(void)
+int key_binding_count(void)
 {
     return COUNT_OF(bindings);
 }
 
-const struct binding *binding_get(int i)
+const struct key_binding *key_binding_get(int i)
 {
     return &bindings[i];
 }
@@ -83,7 +83,7 @@ static bool next_word(const char **s, char *word, size_t size)
     return n > 0;
 }
 
-bool binding_has(const struct binding *b, int key)
+bool key_binding_has(const struct key_binding *b, int key)
 {
     char word[16];
     for (const char *s = b->keys; next_word(&s, word, sizeof word);)
@@ -92,16 +92,16 @@ bool binding_has(const struct binding *b, int key)
     return false;
 }
 
-const struct binding *binding_find(const enum key_context *chain, int n, int key)
+const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key)
 {
     for (int c = 0; c < n; c++)
         for (int i = 0; i < COUNT_OF(bindings); i++)
-            if (bindings[i].context == chain[c] && binding_has(&bindings[i], key))
+            if (bindings[i].context == chain[c] && key_binding_has(&bindings[i], key))
                 return &bindings[i];
     return NULL;
 }
 
-void binding_key(struct str *out, const struct binding *b)
+void key_binding_key(struct str *out, const struct key_binding *b)
 {
     char word[16];
     const char *s = b->keys;

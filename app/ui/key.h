@@ -1,4 +1,4 @@
-/* Keys: one integer per key, their names, and the table of bindings (keys.def). */
+/* Keys: one integer per key, their names, and the table of bindings (keys.def); and the mouse. */
 #ifndef TS_APP_KEY_H
 #define TS_APP_KEY_H
 #include <stdbool.h>
@@ -17,6 +17,8 @@ enum key_code {
 int key_parse(const char *name);
 void key_text(struct str *out, int key);
 
+struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
+
 enum key_context {
     KEYS_NEST, KEYS_LAYOUT, KEYS_TUNE, KEYS_LEDGER, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE,
     KEYS_WORK, KEYS_ANY, KEYS_COUNT
@@ -31,17 +33,17 @@ enum key_action {
     ACTION_OPEN, ACTION_SAVE_AS, ACTION_DISCARD, ACTION_BACK, ACTION_CANCEL, ACTION_QUIT
 };
 
-struct binding {
+struct key_binding {
     enum key_context context;
     const char *keys;                 /* as in keys.def */
     enum key_action action;
     const char *line, *label, *help;
 };
-int binding_count(void);
-const struct binding *binding_get(int i);
-bool binding_has(const struct binding *b, int key);
+int key_binding_count(void);
+const struct key_binding *key_binding_get(int i);
+bool key_binding_has(const struct key_binding *b, int key);
 /* The first binding of key in the n contexts, searched in order; NULL if none. */
-const struct binding *binding_find(const enum key_context *chain, int n, int key);
+const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
 /* The first key of a binding, as shown in the bar. */
-void binding_key(struct str *out, const struct binding *b);
+void key_binding_key(struct str *out, const struct key_binding *b);
 #endif

@@ -5,9 +5,9 @@
 #include "app/ui/text.h"
 #include "sessions/report/chart.h"
 
-void plot_open(struct plot *p, struct canvas *c, struct plot_axis x, struct plot_axis y)
+void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y)
 {
-    *p = (struct plot){ .c = c, .x = x, .y = y, .cols = c->w - PLOT_LEFT,
+    *p = (struct plot_area){ .c = c, .x = x, .y = y, .cols = c->w - PLOT_LEFT,
                         .rows = c->h - PLOT_BELOW };
 }
 
@@ -16,12 +16,12 @@ static double part_of(const struct plot_axis *a, double v)
     return a->log ? log(v / a->lo) / log(a->hi / a->lo) : (v - a->lo) / (a->hi - a->lo);
 }
 
-double plot_x(const struct plot *p, double v)
+double plot_x(const struct plot_area *p, double v)
 {
     return 2 * PLOT_LEFT + part_of(&p->x, v) * (2 * p->cols - 1);
 }
 
-double plot_y(const struct plot *p, double v)
+double plot_y(const struct plot_area *p, double v)
 {
     return (1 - part_of(&p->y, v)) * (4 * p->rows - 1);
 }
@@ -38,7 +38,7 @@ int plot_row(double dot)
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
-static void put_number(struct plot *p, bool vertical, double v)
+static void put_number(struct plot_area *p, bool vertical, double v)
 {
     struct str t = {0};
     chart_number(&t, v);
@@ -62,7 +62,7 @@ static void put_number(struct plot *p, bool vertical, double v)
 }
 
 /* Powers of ten first, then 2 and 5 times them where there is room. */
-static void put_log_numbers(struct plot *p, bool vertical, double lo, double hi)
+static void put_log_numbers(struct plot_area *p, bool vertical, double lo, double hi)
 {
     static const int digit[] = { 1, 2, 5 };
     for (int d = 0; d < 3; d++)
@@ -74,7 +74,7 @@ static void put_log_numbers(struct plot *p, bool vertical, double lo, double hi)
 }
 
 /* Multiples of the smallest of 1, 2 and 5 times a power of ten that are not more than `most`. */
-static void put_linear_numbers(struct plot *p, bool vertical, double lo, double hi, int most)
+static void put_linear_numbers(struct plot_area *p, bool vertical, double lo, double hi, int most)
 {
     double unit = pow(10, floor(log10((hi - lo) / most)));
     double step = unit;
@@ -84,7 +84,7 @@ static void put_linear_numbers(struct plot *p, bool vertical, double lo, double 
         put_number(p, vertical, k * step);
 }
 
-static void put_numbers(struct plot *p, bool vertical)
+static void put_numbers(struct plot_area *p, bool vertical)
 {
     const struct plot_axis *a = vertical ? &p->y : &p->x;
     int most = vertical ? p->rows / 2 : p->cols / 8;
@@ -94,7 +94,7 @@ static void put_numbers(struct plot *p, bool vertical)
         put_linear_numbers(p, vertical, a->lo, a->hi, most > 1 ? most : 1);
 }
 
-void plot_axes(struct plot *p)
+void plot_axes(struct plot_area *p)
 {
     for (int y = 0; y < p->rows; y++)
         canvas_text(p->c, PLOT_LEFT - 1, y, STYLE_RULE, "│");

@@ -9,19 +9,19 @@
 
 /* lo < hi; log: 0 < lo.  The name of y may be NULL. */
 struct plot_axis { double lo, hi; bool log; const char *name; };
-struct plot {
+struct plot_area {
     struct canvas *c;
     struct plot_axis x, y;
     int cols, rows;                       /* of the area, from column PLOT_LEFT and row 0 */
 };
 
 /* The whole canvas, which is larger than the axes. */
-void plot_open(struct plot *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
+void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
 /* Axes, numbers where there is room, names at the upper and at the right end. */
-void plot_axes(struct plot *p);
+void plot_axes(struct plot_area *p);
 /* Dots of the canvas, and the cells that they are in. */
-double plot_x(const struct plot *p, double v);
-double plot_y(const struct plot *p, double v);
+double plot_x(const struct plot_area *p, double v);
+double plot_y(const struct plot_area *p, double v);
 int plot_col(double dot);
 int plot_row(double dot);
 #endif

@@ -108,7 +108,7 @@ static size_t char_before(const struct prompt *p)
 static size_t char_after(const struct prompt *p)
 {
     const char *s = str_text(&p->line) + p->at, *next = s;
-    utf8_next(&next);
+    text_utf8_next(&next);
     return p->at + (size_t)(next - s);
 }
 
@@ -255,7 +255,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     if (key < ' ' || key >= K_UP)
         return PROMPT_NOTHING;
     char utf8[5];
-    splice(p, p->at, p->at, utf8, (size_t)utf8_put(utf8, (uint32_t)key));
+    splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
     return PROMPT_EDITED;
 }
 

@@ -226,7 +226,7 @@ static bool can_address(void)
     return capability("cup") != NULL;
 }
 
-bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e)
+bool term_open(const struct term_opts *o, struct terminal **out, struct err *e)
 {
     const char *name = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
@@ -300,7 +300,7 @@ void term_size(const struct terminal *t, int *w, int *h)
     prepare_rescue(t);
 }
 
-static void draw_cell(const struct terminal *t, int x, int y, const struct cell *c)
+static void draw_cell(const struct terminal *t, int x, int y, const struct grid_cell *c)
 {
     wchar_t text[2] = {(wchar_t)c->ch, 0};
     cchar_t cc;
@@ -315,7 +315,7 @@ void term_draw(struct terminal *t, const struct grid *g)
     erase();
     for (int y = 0; y < g->h; y++)
         for (int x = 0; x < g->w; x++) {
-            const struct cell *c = grid_at(g, x, y);
+            const struct grid_cell *c = grid_at(g, x, y);
             if (c->width > 0 && (c->ch != ' ' || c->style != STYLE_PLAIN))
                 draw_cell(t, x, y, c);
         }
@@ -367,7 +367,7 @@ static bool read_mouse(struct terminal *t, struct term_event *ev)
     if (sscanf(text, "%d;%d;%d%c", &button, &x, &y, &end) != 4 || end != 'M')
         return false;
     ev->kind = TERM_MOUSE;
-    ev->mouse = (struct mouse){.x = x - 1, .y = y - 1, .press = button == 0};
+    ev->mouse = (struct mouse_event){.x = x - 1, .y = y - 1, .press = button == 0};
     ev->mouse.wheel = button == 64 ? -1 : button == 65 ? 1 : 0;
     if (ev->mouse.press) {
         double now = clock_s();

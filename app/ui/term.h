@@ -3,21 +3,22 @@
 #ifndef TS_APP_TERM_H
 #define TS_APP_TERM_H
 #include "app/ui/grid.h"
-#include "app/model/model.h"
+#include "app/ui/key.h"
 #include "kernels/base/err.h"
 
 enum term_event_kind { TERM_NOTHING, TERM_KEY, TERM_MOUSE, TERM_RESIZE, TERM_PASTE };
 struct term_event {
     enum term_event_kind kind;
     int key;
-    struct mouse mouse;
+    struct mouse_event mouse;
     struct str text;                     /* PASTE; the caller keeps one and term_read reuses it */
 };
 
 struct terminal;
+struct term_opts { bool no_color, no_unicode, no_mouse; };
 /* ERR_ENV when there is no terminal, or one that cannot move its cursor. */
 /* From here to term_close a crash, or fail(), gives the terminal back before the process ends. */
-bool term_open(const struct tui_opts *o, struct terminal **out, struct err *e);
+bool term_open(const struct term_opts *o, struct terminal **out, struct err *e);
 /* The terminal as it was before, for a process that ends at once.  Safe in a signal handler; only
  * the first call does anything. */
 void term_rescue(void);

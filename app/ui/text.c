@@ -25,7 +25,7 @@ static int lead_length(unsigned char c, uint32_t *bits)
     return 0;
 }
 
-uint32_t utf8_next(const char **s)
+uint32_t text_utf8_next(const char **s)
 {
     const unsigned char *p = (const unsigned char *)*s;
     uint32_t cp = 0;
@@ -47,7 +47,7 @@ uint32_t utf8_next(const char **s)
     return cp;
 }
 
-int utf8_put(char out[5], uint32_t cp)
+int text_utf8_put(char out[5], uint32_t cp)
 {
     int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
@@ -60,9 +60,9 @@ int utf8_put(char out[5], uint32_t cp)
     return n;
 }
 
-struct range { uint32_t lo, hi; };
+struct cp_range { uint32_t lo, hi; };
 
-static bool in_ranges(uint32_t cp, const struct range *r, int n)
+static bool in_ranges(uint32_t cp, const struct cp_range *r, int n)
 {
     for (int i = 0; i < n; i++)
         if (cp >= r[i].lo && cp <= r[i].hi)
@@ -70,11 +70,11 @@ static bool in_ranges(uint32_t cp, const struct range *r, int n)
     return false;
 }
 
-int cp_width(uint32_t cp)
+int text_char_width(uint32_t cp)
 {
-    static const struct range none[] = {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
+    static const struct cp_range none[] = {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
                                         {0xFE00, 0xFE0F}};
-    static const struct range wide[] = {
+    static const struct cp_range wide[] = {
         {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
         {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF},
         {0x20000, 0x3FFFD},
@@ -91,10 +91,10 @@ int text_width_n(const char *s, size_t n_bytes)
     const char *end = s + n_bytes;
     int w = 0;
     while (s < end) {
-        uint32_t cp = utf8_next(&s);
+        uint32_t cp = text_utf8_next(&s);
         if (cp == 0)
             break;
-        w += cp_width(cp);
+        w += text_char_width(cp);
     }
     return w;
 }
@@ -108,7 +108,7 @@ size_t text_offset(const char *s, int col)
 {
     const char *p = s;
     for (int w = 0; w < col && *p;)
-        w += cp_width(utf8_next(&p));
+        w += text_char_width(text_utf8_next(&p));
     return (size_t)(p - s);
 }
 
@@ -118,7 +118,7 @@ static size_t prefix_bytes(const char *s, int width)
     const char *p = s;
     for (int w = 0; *p;) {
         const char *next = p;
-        w += cp_width(utf8_next(&next));
+        w += text_char_width(text_utf8_next(&next));
         if (w > width)
             break;
         p = next;
@@ -160,7 +160,7 @@ size_t text_break(const char *s, int width)
             return i;
     if (n == 0) {
         const char *p = s;
-        utf8_next(&p);
+        text_utf8_next(&p);
         n = (size_t)(p - s);
     }
     return n;

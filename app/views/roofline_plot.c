@@ -8,7 +8,7 @@
 #include "app/ui/text.h"
 
 struct roofs_plot {
-    struct plot plot;
+    struct plot_area plot;
     const struct machine_model *model;
     int threads;
 };
@@ -29,7 +29,7 @@ static double peak_of(const struct roofs_plot *p, int isa)
 static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, double y1, enum style s,
                      int dash)
 {
-    const struct plot *q = &p->plot;
+    const struct plot_area *q = &p->plot;
     double to_lo = y0 > 0 ? q->y.lo / y0 : 1;
     if (y0 < q->y.lo && y1 > y0) {        /* a slope: y / x stays the same */
         x0 *= to_lo;
@@ -160,17 +160,18 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
     put_steps(&p, step, n);
 }
 
-const char roofline_legend[] = "Slopes: GB/s out of a level of memory; level lines: GFLOP/s of an "
-                               "instruction set. Numbers: steps.";
+const char roofline_plot_legend[] =
+    "Slopes: GB/s out of a level of memory; level lines: GFLOP/s of an instruction set. "
+    "Numbers: steps.";
 
 /* --- The table -------------------------------------------------------------------------------- */
 
-void roofline_heading(struct str *out)
+void roofline_plot_heading(struct str *out)
 {
     str_add(out, "   # FLOP/byte GFLOP/s   bound    by share  step");
 }
 
-void roofline_row(struct str *out, const struct roof_step *s, int width)
+void roofline_plot_row(struct str *out, const struct roof_step *s, int width)
 {
     const struct roofline *r = &s->r;
     str_printf(out, "%s%3d %9.3g %7.4g", s->here ? ">" : " ", s->position, r->intensity, r->gflops);
@@ -189,7 +190,7 @@ void roofline_row(struct str *out, const struct roof_step *s, int width)
     str_free(&step);
 }
 
-void roofline_remark(struct str *out, const struct roof_step *here)
+void roofline_plot_remark(struct str *out, const struct roof_step *here)
 {
     const struct roofline *r = &here->r;
     str_printf(out, "%.4g GFLOP/s at %.3g FLOP/byte (%s)", r->gflops, r->intensity,

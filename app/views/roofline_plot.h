@@ -14,9 +14,9 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
 /* Heading and a row per step: number, FLOP/byte, GFLOP/s, bound, share of it; what does not fit
  * width is the step's text. */
-void roofline_heading(struct str *out);
-void roofline_row(struct str *out, const struct roof_step *s, int width);
+void roofline_plot_heading(struct str *out);
+void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
 /* What the current point means, in a sentence. */
-void roofline_remark(struct str *out, const struct roof_step *here);
-extern const char roofline_legend[];
+void roofline_plot_remark(struct str *out, const struct roof_step *here);
+extern const char roofline_plot_legend[];
 #endif

@@ -1,35 +1,13 @@
-/* The frame around the panes: where they are, their headings, the title, the message and the key
- * bar; and bringing documents up to date before they are drawn. */
-#include <stdio.h>
+/* Events, the frame around the panes, and documents that are out of date. */
+#include "app/views/screen.h"
+
 #include <string.h>
-#include "app/model/model.h"
+#include "app/model/appcmd.h"
 #include "app/ui/text.h"
 #include "app/views/view.h"
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-
-/* ORDER VIEW */
-const struct view_ops view_ops[VIEW_COUNT] = {
-    [VIEW_NEST] = {"nest", "nest", KEYS_NEST, false, false, view_nest_build, view_nest_hint},
-    [VIEW_ACCESS] = {"access", "access", KEYS_VIEW, false, false, view_access_build, NULL},
-    [VIEW_LAYOUT] = {"layout", "layout", KEYS_LAYOUT, false, false, view_layout_build,
-                     view_layout_hint},
-    [VIEW_C] = {"C", "C", KEYS_VIEW, true, false, view_c_build, NULL},
-    [VIEW_ASM] = {"asm", "asm", KEYS_VIEW, true, false, view_asm_build, NULL},
-    [VIEW_PROFILE] = {"profile", "profile", KEYS_VIEW, true, false, view_profile_build, NULL},
-    [VIEW_GRAPH] = {"graph", "graph", KEYS_VIEW, false, false, view_graph_build, NULL},
-    [VIEW_ROOFLINE] = {"roofline", "roof", KEYS_VIEW, true, true, view_roofline_build, NULL},
-    [VIEW_TUNE] = {"tune", "tune", KEYS_TUNE, true, true, view_tune_build, view_tune_about},
-};
-
-int view_find(const char *name)
-{
-    for (int i = 0; i < VIEW_COUNT; i++)
-        if (strcaseeq(view_ops[i].name, name))
-            return i;
-    return -1;
-}
 
 /* geometry */
 
@@ -56,7 +34,7 @@ static int message_rows(const struct model *m, int w)
     echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report stands behind its line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':') {
-        command_hint(str_text(&m->prompt.line), &hint);
+        appcmd_hint(str_text(&m->prompt.line), &hint);
         rows = wrapped_rows(str_text(&hint), w - 2);
         str_free(&hint);
     }
@@ -121,9 +99,9 @@ static void place_overlay(const struct model *m, struct frame *f, struct rect bo
     f->overlay = (struct rect){(m->w - w) / 2, body.y + (body.h - h) / 2, w, h};
 }
 
-void frame_layout(const struct model *m, struct frame *f)
+static void lay_out(const struct model *m, struct frame *f)
 {
-    memset(f, 0, sizeof *f);
+    *f = (struct frame){0};
     f->too_small = m->w < SMALLEST_W || m->h < SMALLEST_H;
     if (f->too_small)
         return;
@@ -138,11 +116,12 @@ void frame_layout(const struct model *m, struct frame *f)
 
 /* bringing documents up to date */
 
-static void refresh(struct model *m, enum doc_id id, struct rect r,
-                    void (*build)(struct model *, struct pane_doc *, int), unsigned stamp)
+static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *build,
+                    unsigned stamp)
 {
     struct pane_doc *p = &m->pane[id];
-    bool fits = (int)id < VIEW_COUNT && view_ops[id].fits && p->height != r.h - 1;
+    bool fits = (int)id < VIEW_COUNT && model_view[id].rebuilt == REBUILT_PANE
+        && p->height != r.h - 1;
     if (r.h == 0)
         return;
     p->height = r.h - 1;
@@ -151,11 +130,15 @@ static void refresh(struct model *m, enum doc_id id, struct rect r,
         p->width = r.w;
         build(m, p, r.w);
     }
-    scroll_fix(&p->doc, &p->scroll, p->height);
+    doc_scroll_fix(&p->doc, &p->scroll, p->height);
 }
 
 static void refresh_panes(struct model *m)
 {
+    static view_build *const build[VIEW_COUNT] = {
+#define VIEW(id, name, tab, context, moves, rebuilt, build, hint) build,
+#include "app/model/view.def"
+    };
     const struct frame *f = &m->frame;
     unsigned both = m->stamp + m->data_stamp;
     if (!m->session) {
@@ -166,16 +149,17 @@ static void refresh_panes(struct model *m)
     }
     refresh(m, DOC_LEDGER, f->pane[PANE_LEDGER], view_ledger_build, both);
     for (int p = PANE_MAIN; p <= PANE_SIDE; p++) {
-        const struct view_ops *v = &view_ops[m->view[p]];
-        unsigned stamp = v->data ? both : m->stamp;
-        if (m->view[p] == VIEW_TUNE)
+        enum view v = m->view[p];
+        unsigned stamp = model_view[v].rebuilt == REBUILT_STATE ? m->stamp : both;
+        if (v == VIEW_TUNE)
             stamp = stamp * 10007 + (unsigned)model_tune_selected(m) + 2;
-        refresh(m, (enum doc_id)m->view[p], f->pane[p], v->build, stamp);
+        refresh(m, (enum doc_id)v, f->pane[p], build[v], stamp);
     }
 }
 
-void model_refresh(struct model *m)
+void screen_refresh(struct model *m)
 {
+    lay_out(m, &m->frame);
     if (m->frame.too_small)
         return;
     refresh_panes(m);
@@ -187,408 +171,96 @@ void model_refresh(struct model *m)
         refresh(m, DOC_BRANCHES, inside, view_branches_build, m->stamp + m->data_stamp);
 }
 
-/* drawing */
+/* events */
 
-static void add_hit(struct model *m, struct rect r, int key)
+static void dump(struct model *m)
 {
-    vec_push(&m->hits, (struct hit){r, key});
+    struct grid g;
+    struct str text = {0}, path = m->out.dump, line = {0};
+    m->out.dump = (struct str){0};
+    grid_open(&g, m->w, m->h, m->unicode);
+    screen_draw(m, &g);
+    grid_dump(&g, &text);
+    if (!model_write(m, str_text(&path), m->out.dump_seen, &text, "screen")) {
+        str_printf(&line, "dump %s", str_text(&path));
+        model_prompt_again(m, str_text(&line));
+    }
+    grid_close(&g);
+    str_free(&text);
+    str_free(&path);
+    str_free(&line);
 }
 
-/* What runs in the background: "measuring: timing 40 %". */
-static void put_status(const struct model *m, struct str *out)
+void screen_key(struct model *m, int key)
 {
-    static const char *const spin[] = {"|", "/", "-", "\\"};
-    static const char *const doing[] = {"measuring", "writing C", "disassembling", "roofs"};
-    for (int i = 0; i < LANE_COUNT; i++) {
-        const struct job_progress *p = &m->progress[i];
-        if (!p->running || i == LANE_TUNE)
+    screen_refresh(m);
+    if (m->overlay == OVERLAY_HELP && !m->prompt.open)
+        view_help_key(m, key);
+    else
+        model_key(m, key);
+    screen_refresh(m);
+    if (m->out.dump.len > 0) {
+        dump(m);
+        screen_refresh(m);
+    }
+}
+
+void screen_paste(struct model *m, const char *text)
+{
+    model_paste(m, text);
+    screen_refresh(m);
+}
+
+static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r)
+{
+    if (m->overlay != OVERLAY_NONE) {
+        *r = m->frame.overlay;
+        return grid_rect_has(*r, x, y) ? model_focused(m) : NULL;
+    }
+    for (int i = 0; i < PANE_COUNT; i++) {
+        *r = m->frame.pane[i];
+        if (r->h == 0 || !grid_rect_has(*r, x, y))
             continue;
-        str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
-        if (p->what[0])
-            str_printf(out, ": %s", p->what);
-        if (p->fraction > 0)
-            str_printf(out, " %.0f %%", p->fraction * 100);
+        if (!m->session)
+            return i == PANE_LEDGER ? &m->pane[DOC_START] : NULL;
+        m->focus = (enum pane)i;
+        m->last_view = i == PANE_LEDGER ? m->last_view : (enum pane)i;
+        return model_focused(m);
     }
-    if (m->tuner.out) {
-        str_printf(out, "%s%s", out->len ? "  " : "", model_tune_waits(m) ? "" : spin[m->spin % 4]);
-        str_add(out, model_tune_waits(m) ? "" : " ");
-        model_tune_status(m, out);
-    }
-    if (out->len == 0 && m->session && !m->autorun)
-        str_add(out, "auto off");
+    return NULL;
 }
 
-/* The file's name, and whether the file is behind. */
-static void put_file(const struct model *m, struct str *out)
+/* The word of the line that was clicked becomes the selected one. */
+static void click_item(struct pane_doc *p, int col)
 {
-    const char *slash = strrchr(m->session->path, '/');
-    const char *name = slash ? slash + 1 : m->session->path;
-    if (name[0])
-        str_printf(out, "%s%s", name, m->session->dirty ? " (changed)" : "");
-    else if (m->session->dirty)
-        str_add(out, "(not saved)");
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    for (int i = 0; l && i < l->n_items; i++)
+        if (col >= l->item[i].col && col < l->item[i].col + l->item[i].len)
+            p->scroll.item = i;
 }
 
-static void draw_title(const struct model *m, struct grid *g)
+void screen_mouse(struct model *m, const struct mouse_event *e)
 {
-    struct rect r = m->frame.title;
-    struct str status = {0}, file = {0};
-    const char *what = "layouts and loop schedules of tensor operators";
-    put_status(m, &status);
-    if (m->session) {
-        put_file(m, &file);
-        what = m->session->title[0] ? m->session->title : history_spec(m->session->history);
-    }
-    int right = r.x + r.w - 1 - text_width(str_text(&status));
-    grid_text(g, right, r.y, STYLE_NOTE, str_text(&status));
-    right -= status.len > 0 ? 2 : 0;
-    right -= text_width(str_text(&file));
-    if (right > r.w / 3)
-        grid_text(g, right, r.y, STYLE_DIM, str_text(&file));
-    else
-        right += text_width(str_text(&file));
-    int x = grid_fit(g, r.x + 1, r.y, right - 2, STYLE_TITLE, "tilescope");
-    grid_fit(g, x + 2, r.y, right - x - 4, STYLE_PLAIN, what);
-    str_free(&status);
-    str_free(&file);
-}
-
-/* How the heading of a view pane is set out: what fits, the tabs before the position. */
-struct tabs { int first, last; bool names, airy; char at[32]; };
-
-static const char *tab_name(const struct tabs *t, int view)
-{
-    return t->airy ? view_ops[view].name : view_ops[view].tab;
-}
-
-static int tabs_width(const struct tabs *t, enum view open)
-{
-    int w = 1;
-    for (int i = t->first; i <= t->last; i++) {
-        bool on = open == (enum view)i, end = t->airy || on || i == t->last;
-        w += 2 + (t->names || on ? 1 + (int)strlen(tab_name(t, i)) : 0) + end + t->airy;
-    }
-    return w;
-}
-
-/* Where the reader is: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all is in sight. */
-static void put_position(const struct pane_doc *p, bool brief, char *out, size_t size)
-{
-    int n = p->doc.lines.len, last = p->scroll.top + p->height;
-    out[0] = 0;
-    if (n <= p->height)
+    if (m->prompt.open || m->overlay == OVERLAY_ASK)
         return;
-    if (brief)
-        snprintf(out, size, " %d/%d ", p->scroll.top + 1, n);
-    else
-        snprintf(out, size, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
-}
-
-static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane pane)
-{
-    static const struct { bool names, airy, at, brief; } ways[] = {
-        {true, true, true, false}, {true, true, true, true}, {true, false, true, false},
-        {true, false, true, true}, {true, false, false, false}, {false, false, true, false},
-        {false, false, true, true},
-    };
-    bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
-    struct tabs t = {.first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST,
-                     .last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_COUNT - 1};
-    for (int i = 0; i < COUNT_OF(ways); i++) {
-        t.names = ways[i].names;
-        t.airy = ways[i].airy;
-        t.at[0] = 0;
-        if (ways[i].at)
-            put_position(&m->pane[m->view[pane]], ways[i].brief, t.at, sizeof t.at);
-        if (tabs_width(&t, m->view[pane]) + (int)strlen(t.at) + 1 <= r.w)
-            return t;
-    }
-    t.at[0] = 0;
-    return t;
-}
-
-/* With three panes the nest has its own heading. */
-static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
-{
-    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
-    struct tabs t = choose_tabs(m, r, pane);
-    int x = r.x + 1;
-    struct rect old = grid_clip(g, r);
-    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    for (int i = t.first; i <= t.last; i++) {
-        bool on = m->view[pane] == (enum view)i;
-        const char *end = t.airy || i == t.last || on ? " " : "";
-        char text[32];
-        snprintf(text, sizeof text, t.names || on ? " %d %s%s" : " %d%.0s%s", i + 1,
-                 tab_name(&t, i), end);
-        int from = x;
-        x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
-        add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
-        x += t.airy;
-    }
-    grid_text(g, r.x + r.w - (int)strlen(t.at) - 1, r.y, STYLE_DIM, t.at);
-    grid_unclip(g, old);
-}
-
-/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too. */
-static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
-                          size_t size)
-{
-    const struct stage *s;
-    int axis;
-    bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
-    if (!shows || !nest_loop(m, &s, &axis))
-        return;
-    snprintf(word, size, "%s", s->axis[axis].var->name);
-    for (char *p = word; v == VIEW_C && *p; p++)
-        *p = *p == '.' ? '_' : *p;
-    look->word = word;
-    look->stage = v == VIEW_NEST ? s->name : NULL;
-}
-
-static void draw_pane(struct model *m, struct grid *g, enum pane pane)
-{
-    struct rect r = m->frame.pane[pane], body = {r.x, r.y + 1, r.w, r.h - 1};
-    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
-    if (r.h == 0)
-        return;
-    struct pane_doc *p = pane == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[pane]];
-    if (pane == PANE_LEDGER)
-        view_ledger_heading(m, g, r, focused);
-    else
-        draw_tabs(m, g, r, pane);
-    char word[64];
-    struct doc_look look = {.focused = focused};
-    if (pane != PANE_LEDGER) {
-        look.search = m->focus == pane ? str_text(&m->search) : NULL;
-        look_for_loop(m, m->view[pane], &look, word, sizeof word);
-    }
-    doc_draw(&p->doc, &p->scroll, g, body, look);
-    if (r.x > 0)
-        for (int y = r.y; y < r.y + r.h; y++)
-            grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
-}
-
-static void draw_start(struct model *m, struct grid *g)
-{
-    struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
-    grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
-    struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
-    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g, inside,
-             (struct doc_look){.focused = m->overlay == OVERLAY_NONE});
-    if (detail.h == 0)
-        return;
-    struct scroll nowhere = {.cursor = -1};
-    inside = (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1};
-    doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, inside, (struct doc_look){.focused = false});
-    for (int y = detail.y; y < detail.y + detail.h; y++)
-        grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
-}
-
-static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s,
-                        const char *text)
-{
-    for (const char *p = text; *p && y < bottom; y++) {
-        size_t n = text_break(p, w);
-        struct str row = {0};
-        str_add_n(&row, p, n);
-        grid_text(g, x, y, s, str_text(&row));
-        str_free(&row);
-        p += n;
-        p += strspn(p, " ");
-    }
-    return y;
-}
-
-/* One line about what the cursor is on, or what the prompt is about to do. */
-static void put_hint(const struct model *m, struct str *s)
-{
-    if (m->prompt.open && m->prompt.mark == ':')
-        command_hint(str_text(&m->prompt.line), s);
-    else if (m->overlay == OVERLAY_HELP)
-        view_help_hint(m, s);
-    else if (!m->session && m->overlay == OVERLAY_NONE)
-        view_start_hint(m, s);
-    else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
-        view_ledger_hint(m, s);
-    else if (m->session && m->overlay == OVERLAY_NONE && view_ops[m->view[m->focus]].hint)
-        view_ops[m->view[m->focus]].hint(m, s);
-}
-
-static void draw_hint(const struct model *m, struct grid *g, struct rect r)
-{
-    struct str s = {0};
-    put_hint(m, &s);
-    if (r.h > 1)
-        draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, str_text(&s));
-    else
-        grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
-    str_free(&s);
-}
-
-static void draw_message(const struct model *m, struct grid *g)
-{
-    struct rect r = m->frame.message;
-    int y = r.y, bottom = r.y + r.h;
-    const char *text = str_text(&m->message.text), *fix = str_text(&m->message.fix);
-    bool error = m->message.kind == MESSAGE_ERROR;
-    if (m->overlay == OVERLAY_ASK) {
-        struct str question = {0};
-        model_question(m, &question);
-        draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, STYLE_STRONG, str_text(&question));
-        str_free(&question);
-        return;
-    }
-    bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO;
-    if (!text[0] && hinted) {
-        draw_hint(m, g, r);
-        return;
-    }
-    if (m->message.echo.len > 0 && (error ? r.h > 1 && !m->prompt.open : !text[0])) {
-        grid_fit(g, r.x + 1, y++, r.w - 2, STYLE_KEY, str_text(&m->message.echo));
-    } else if (m->message.kind == MESSAGE_INFO && m->message.echo.len > 0) {
-        int x = grid_fit(g, r.x + 1, y, r.w / 2, STYLE_KEY, str_text(&m->message.echo));
-        draw_wrapped(g, y, bottom, x + 2, r.w - x - 3, STYLE_PLAIN, text);
-        return;
-    }
-    y = draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, error ? STYLE_BAD : STYLE_PLAIN, text);
-    if (fix[0] && y < bottom)
-        grid_text(g, r.x + 1, y, STYLE_DIM, "Fix:");
-    draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
-}
-
-static int bar_width(const struct binding *b)
-{
-    struct str key = {0};
-    binding_key(&key, b);
-    int w = (int)(key.len + 1 + strlen(b->label) + 2);
-    str_free(&key);
-    return w;
-}
-
-static int draw_bar_key(struct model *m, struct grid *g, int x, const struct binding *b)
-{
-    struct str key = {0};
-    int from = x;
-    binding_key(&key, b);
-    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, str_text(&key));
-    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, b->label);
-    add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, key_parse(str_text(&key)));
-    str_free(&key);
-    return x + 2;
-}
-
-/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the
- * rest. */
-static void draw_bar(struct model *m, struct grid *g)
-{
-    enum key_context chain[KEYS_COUNT];
-    const struct binding *fixed[3] = {binding_find((enum key_context[]){KEYS_ANY}, 1, '?'),
-                                      binding_find((enum key_context[]){KEYS_ANY}, 1, ':'), NULL};
-    int n = model_contexts(m, chain), right = m->frame.bar.w - 1;
-    fixed[2] = binding_find(chain, n, 'q');
-    int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
-    for (int i = 0; i < first; i++)
-        right -= bar_width(fixed[i]);
-    for (int c = 0; c < n; c++)
-        for (int i = 0; i < binding_count(); i++) {
-            const struct binding *b = binding_get(i);
-            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2];
-            if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
-                x = draw_bar_key(m, g, x, b);
+    screen_refresh(m);
+    for (int i = 0; e->press && i < m->hits.len; i++)
+        if (grid_rect_has(m->hits.data[i].r, e->x, e->y)) {
+            screen_key(m, m->hits.data[i].key);
+            return;
         }
-    x = right + 1;
-    for (int i = 0; i < first; i++)
-        x = draw_bar_key(m, g, x, fixed[i]);
-}
-
-static void draw_text_bar(struct grid *g, struct rect r, const char *const *pairs)
-{
-    int x = r.x + 1;
-    for (; pairs[0]; pairs += 2) {
-        x = grid_text(g, x, r.y, STYLE_KEY, pairs[0]);
-        x = grid_text(g, x + 1, r.y, STYLE_DIM, pairs[1]) + 2;
-    }
-}
-
-static void draw_bottom(struct model *m, struct grid *g)
-{
-    static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
-    static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
-    static const char *const help[] = {
-        "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
-    };
-    static const char *const topic[] = {
-        "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
-    };
-    struct rect r = m->frame.bar;
-    if (m->prompt.open) {
-        int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
-        prompt_draw(&m->prompt, g, r);
-        prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
-    } else if (m->overlay == OVERLAY_ASK) {
-        draw_text_bar(g, r, m->ask_stop ? stop : ask);
-    } else if (m->overlay == OVERLAY_HELP) {
-        draw_text_bar(g, r, m->topic[0] ? topic : help);
-    } else {
-        draw_bar(m, g);
-    }
-}
-
-/* Edges around r, which is cleared; the upper and lower edge are its first and last row. */
-static void draw_box(struct grid *g, struct rect r)
-{
-    int right = r.x + r.w, bottom = r.y + r.h - 1;
-    grid_fill(g, r, STYLE_PLAIN, ' ');
-    for (int y = r.y; y <= bottom; y++) {
-        grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x250C : y == bottom ? 0x2514 : 0x2502);
-        grid_char(g, right, y, STYLE_RULE, y == r.y ? 0x2510 : y == bottom ? 0x2518 : 0x2502);
-    }
-    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
-    grid_fill(g, (struct rect){r.x, bottom, r.w, 1}, STYLE_RULE, 0x2500);
-}
-
-static void draw_overlay(struct model *m, struct grid *g)
-{
-    struct rect r = m->frame.overlay;
-    if (m->overlay != OVERLAY_HELP && m->overlay != OVERLAY_BRANCHES)
+    struct rect r;
+    struct pane_doc *p = pane_under(m, e->x, e->y, &r);
+    if (!p)
         return;
-    bool help = m->overlay == OVERLAY_HELP;
-    const struct pane_doc *p = &m->pane[help ? DOC_HELP : DOC_BRANCHES];
-    struct str title = {0};
-    m->hits.len = 0;
-    draw_box(g, r);
-    if (help)
-        view_help_title(m, &title);
-    else
-        str_add(&title, "Branches");
-    grid_text(g, r.x + 2, r.y, STYLE_PLAIN, " ");
-    int x = grid_fit(g, r.x + 3, r.y, r.w - 6, STYLE_TITLE, str_text(&title));
-    if (help && m->filter.len > 0) {
-        x = grid_text(g, x, r.y, STYLE_DIM, " with ");
-        x = grid_fit(g, x, r.y, r.x + r.w - x - 2, STYLE_MATCH, str_text(&m->filter));
+    int row = e->y - r.y - 1, line = row >= 0 ? doc_row(&p->doc, &p->scroll, row, p->height) : -1;
+    if (e->wheel) {
+        doc_scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
+    } else if (line >= 0 && line < p->doc.lines.len) {
+        doc_scroll_to(&p->doc, &p->scroll, line, p->height);
+        click_item(p, e->x - r.x - 1 + p->scroll.left);
     }
-    grid_text(g, x, r.y, STYLE_PLAIN, " ");
-    doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 2},
-             (struct doc_look){.focused = true, .search = help ? str_text(&m->filter) : NULL});
-    str_free(&title);
-}
-
-void model_draw(struct model *m, struct grid *g)
-{
-    grid_clear(g);
-    m->hits.len = 0;
-    if (m->frame.too_small) {
-        grid_text(g, 0, 0, STYLE_PLAIN, "terminal too small");
-        return;
-    }
-    draw_title(m, g);
-    if (m->session)
-        for (int p = 0; p < PANE_COUNT; p++)
-            draw_pane(m, g, (enum pane)p);
-    else
-        draw_start(m, g);
-    draw_overlay(m, g);
-    draw_message(m, g);
-    draw_bottom(m, g);
+    if (e->double_click && line >= 0 && line < p->doc.lines.len)
+        screen_key(m, K_ENTER);
+    screen_refresh(m);
 }

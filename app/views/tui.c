@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "app/model/job.h"
-#include "app/model/model.h"
 #include "app/ui/signals.h"
 #include "app/ui/term.h"
+#include "app/views/screen.h"
 #include "kernels/base/file.h"
 
 #define EXIT_ENVIRONMENT 3
@@ -56,7 +56,7 @@ static bool on_typed_interrupt(void)
 struct tui {
     struct model *model;
     struct terminal *term;
-    struct jobs *jobs;
+    struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
     int idle_fd;                         /* -1: nobody wants to know */
@@ -71,15 +71,15 @@ static bool reconcile(struct tui *t)
     bool busy = false;
     for (int lane = 0; lane < LANE_COUNT; lane++) {
         struct job_progress *p = &t->model->progress[lane];
-        struct wish w;
-        jobs_progress(t->jobs, (enum job_lane)lane, p);
-        bool wanted = model_wish(t->model, (enum job_lane)lane, &w);
+        struct desired_job w;
+        job_queue_progress(t->jobs, (enum job_lane)lane, p);
+        bool wanted = model_desired_job(t->model, (enum job_lane)lane, &w);
         bool right = p->running && wanted && p->kind == w.kind && p->tag == w.tag;
         if (wanted && !right)
-            jobs_start(t->jobs, model_job(t->model, &w));
+            job_queue_start(t->jobs, model_job(t->model, &w));
         else if (!wanted && p->running)
-            jobs_cancel(t->jobs, (enum job_lane)lane);
-        jobs_progress(t->jobs, (enum job_lane)lane, p);
+            job_queue_cancel(t->jobs, (enum job_lane)lane);
+        job_queue_progress(t->jobs, (enum job_lane)lane, p);
         busy = busy || (p->busy && !(lane == LANE_TUNE && model_tune_waits(t->model)));
     }
     return busy;
@@ -87,8 +87,8 @@ static bool reconcile(struct tui *t)
 
 static void take_results(struct tui *t)
 {
-    jobs_drain_fd(t->jobs);
-    for (struct job *j = jobs_take(t->jobs); j; j = jobs_take(t->jobs)) {
+    job_queue_drain_fd(t->jobs);
+    for (struct app_job *j = job_queue_take(t->jobs); j; j = job_queue_take(t->jobs)) {
         model_done(t->model, j);
         job_free(j);
     }
@@ -112,7 +112,7 @@ static bool end_work(struct tui *t)
     bool key = typed_interrupt;
     long_work = typed_interrupt = 0;
     if (key)
-        model_key(t->model, K_CTRL('c'));
+        screen_key(t->model, K_CTRL('c'));
     return key;
 }
 
@@ -122,7 +122,6 @@ static void resize(struct tui *t)
     term_size(t->term, &w, &h);
     grid_resize(&t->grid, w, h);
     model_resize(t->model, w, h);
-    model_refresh(t->model);
 }
 
 static void handle_input(struct tui *t)
@@ -131,11 +130,11 @@ static void handle_input(struct tui *t)
         if (t->event.kind == TERM_RESIZE)
             resize(t);
         else if (t->event.kind == TERM_KEY)
-            model_key(t->model, t->event.key);
+            screen_key(t->model, t->event.key);
         else if (t->event.kind == TERM_PASTE)
-            model_paste(t->model, str_text(&t->event.text));
+            screen_paste(t->model, str_text(&t->event.text));
         else if (t->event.kind == TERM_MOUSE)
-            model_mouse(t->model, &t->event.mouse);
+            screen_mouse(t->model, &t->event.mouse);
     }
 }
 
@@ -167,7 +166,7 @@ static bool input_waits(void)
 static bool wait_for_events(struct tui *t, bool busy)
 {
     struct pollfd p[3] = {
-        {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = jobs_fd(t->jobs), .events = POLLIN},
+        {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = job_queue_fd(t->jobs), .events = POLLIN},
         {.fd = wake_fd, .events = POLLIN},
     };
     if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
@@ -186,8 +185,9 @@ static void loop(struct tui *t)
     begin_work(t);
     while (!t->model->out.quit && !told_to_stop) {
         model_tune_look(t->model);
+        screen_refresh(t->model);
         bool busy = reconcile(t);
-        model_draw(t->model, &t->grid);
+        screen_draw(t->model, &t->grid);
         term_draw(t->term, &t->grid);
         if (!end_work(t) && !wait_for_events(t, busy))
             return;
@@ -274,24 +274,24 @@ static int refuse(struct tui *t, struct session *s, const struct err *e)
     return EXIT_ENVIRONMENT;
 }
 
-int tui_run(struct session *s, const struct tui_opts *o)
+int tui_run(struct session *s, const struct term_opts *to, const struct model_opts *mo)
 {
     struct tui t = {.idle_fd = idle_descriptor()};
     struct err e;
     if (t.idle_fd >= 0)
         fcntl(t.idle_fd, F_SETFD, FD_CLOEXEC);
     catch_signals(&t.waiting);
-    if (!term_open(o, &t.term, &e))
+    if (!term_open(to, &t.term, &e))
         return refuse(&t, s, &e);
     signals_block(true);                 /* the jobs' threads are not to be disturbed */
-    bool open = jobs_open(&t.jobs, &e);
+    bool open = job_queue_open(&t.jobs, &e);
     signals_block(false);
     if (!open) {
         term_close(t.term);
         return refuse(&t, s, &e);
     }
     bool unicode = term_unicode(t.term);
-    t.model = model_new(s, o, unicode);
+    t.model = model_new(s, mo, unicode);
     t.model->letters = !term_colours(t.term);
     grid_open(&t.grid, 80, 24, unicode);
     resize(&t);
@@ -306,7 +306,7 @@ int tui_run(struct session *s, const struct tui_opts *o)
         model_discard(t.model);
     if (t.model->tuner.out)
         fprintf(stderr, "The tuner was stopped; t goes on with it the next time.\n");
-    jobs_close(t.jobs);
+    job_queue_close(t.jobs);
     if (t.watched)
         timer_delete(t.patience);
     model_free(t.model);

@@ -29,7 +29,7 @@ static int family_find(const struct tune_family *f, int n, const char *text)
     return -1;
 }
 
-struct tune_families tune_families(struct arena *a, const struct tune_view *v)
+struct tune_families tune_plot_families(struct arena *a, const struct tune_view *v)
 {
     struct tune_family *f = ARENA_ARRAY(a, struct tune_family, v->n_arms + 1);
     int *of_arm = ARENA_ARRAY(a, int, v->n_arms + 1), n = 0;
@@ -58,12 +58,12 @@ static bool told_apart(int family)
     return family >= 0 && family < FAMILIES_TOLD_APART;
 }
 
-char family_letter(int family)
+char tune_plot_letter(int family)
 {
     return told_apart(family) ? (char)('a' + family) : '.';
 }
 
-enum style family_style(int family)
+enum style tune_plot_style(int family)
 {
     return told_apart(family) ? (enum style)(STYLE_SERIES + family) : STYLE_DIM;
 }
@@ -71,7 +71,7 @@ enum style family_style(int family)
 /* --- Axes ------------------------------------------------------------------------------------- */
 
 struct tune_dots {
-    struct plot plot;
+    struct plot_area plot;
     const struct tune_view *v;
     const struct tune_families *f;
     const struct tune_plot_look *look;
@@ -160,8 +160,8 @@ static void put_best(struct tune_dots *t)
 static void put_trial(struct tune_dots *t, const struct tune_candidate *c, int family)
 {
     double x = trial_x(t, c->trial), y = right(c) ? ms_y(t, c->ms) : 0;
-    enum style s = right(c) ? family_style(family) : STYLE_BAD;
-    char text[2] = { right(c) ? family_letter(family) : 'x' };
+    enum style s = right(c) ? tune_plot_style(family) : STYLE_BAD;
+    char text[2] = { right(c) ? tune_plot_letter(family) : 'x' };
     if (t->look->letters)
         canvas_text(t->plot.c, plot_col(x), plot_row(y), s, text);
     else

@@ -13,10 +13,10 @@
 struct tune_family { const char *text; int trials, failed; double best_ms; };
 /* Those that were tried, best first; of_arm: the family of each arm, -1: not tried. */
 struct tune_families { int n; const struct tune_family *family; const int *of_arm; };
-struct tune_families tune_families(struct arena *a, const struct tune_view *v);
+struct tune_families tune_plot_families(struct arena *a, const struct tune_view *v);
 /* 'a' is the best one; '.' those that are not told apart. */
-char family_letter(int family);
-enum style family_style(int family);
+char tune_plot_letter(int family);
+enum style tune_plot_style(int family);
 
 struct tune_plot_look {
     bool letters;                         /* instead of dots: where there are no colours */

@@ -23,6 +23,7 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     const struct history *h = m->session->history;
     struct doc *d = &p->doc;
     int name_width = width > 60 ? 28 : width - 32 > 8 ? width - 32 : 8;
+    bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
     doc_clear(d);
     doc_printf(d, STYLE_DIM, "  %-*s%6s%12s", name_width, "branch", "steps", "best time");
     doc_end(d);
@@ -39,20 +40,10 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         doc_put(d, STYLE_PLAIN, str_text(&name));
         doc_printf(d, STYLE_PLAIN, "%6d%s", n - 1, str_text(&cell));
         doc_end(d)->id = b;
+        if (first && b == history_branch_index(h))
+            p->scroll.cursor = d->lines.len - 1;
         str_free(&name);
         str_free(&time);
         str_free(&cell);
     }
-}
-
-int view_branches_row(int branch)
-{
-    return branch + 1;                   /* below the heading */
-}
-
-const char *view_branches_name(const struct model *m)
-{
-    const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);
-    bool valid = m->session && l && l->id >= 0 && l->id < history_n_branches(m->session->history);
-    return valid ? history_branch(m->session->history, l->id)->name : NULL;
 }

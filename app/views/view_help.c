@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "app/model/appcmd.h"
-#include "app/views/help.h"
-#include "app/ui/text.h"
 #include "app/views/view.h"
+#include "app/model/help.h"
+#include "app/ui/text.h"
 
 /* Ids of rows: bindings, rows of command_help, app commands, topics. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000, ID_TOPIC = 3000 };
@@ -48,7 +48,7 @@ static void put_heading(struct doc *d, const char *text, bool *done)
 }
 
 /* Does it do something to the program, rather than move around? */
-static bool is_deed(const struct binding *b)
+static bool is_deed(const struct key_binding *b)
 {
     return b->line[0] != 0;
 }
@@ -56,20 +56,20 @@ static bool is_deed(const struct binding *b)
 int view_help_rows(const struct model *m)
 {
     int n = 0;
-    for (int i = 0; i < binding_count(); i++)
-        n += binding_get(i)->context == m->help_chain[0] && is_deed(binding_get(i));
+    for (int i = 0; i < key_binding_count(); i++)
+        n += key_binding_get(i)->context == m->help_chain[0] && is_deed(key_binding_get(i));
     return n;
 }
 
 void view_help_title(const struct model *m, struct str *out)
 {
     const struct stage *s;
-    int axis, t = layout_tensor(m);
+    int axis, t = model_tensor(m);
     if (m->topic[0])
         str_printf(out, "Help: %s", m->topic);
     else if (!m->help_menu)
         str_add(out, "Keys and commands");
-    else if (m->help_chain[0] == KEYS_NEST && nest_loop(m, &s, &axis))
+    else if (m->help_chain[0] == KEYS_NEST && model_loop(m, &s, &axis))
         str_printf(out, "Loop %s of %s", s->axis[axis].name, s->name);
     else if (m->help_chain[0] == KEYS_LAYOUT && t >= 0)
         str_printf(out, "Layout of %s", model_program(m)->graph->tensor[t].name);
@@ -80,8 +80,8 @@ void view_help_title(const struct model *m, struct str *out)
 static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
 {
     bool heading = false;
-    for (int i = 0; i < binding_count(); i++) {
-        const struct binding *b = binding_get(i);
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
         if (b->context != c || !passes(m, b->keys, b->help, b->line))
             continue;
         if (m->help_menu && !is_deed(b))
@@ -103,11 +103,11 @@ static bool in_chain(const struct model *m, enum key_context c)
 static void put_commands(const struct model *m, struct doc *d, int width)
 {
     struct str text = {0};
-    struct command_row row;
+    struct appcmd_row row;
     bool heading = false;
     int i = 0, left = width >= 100 ? 44 : width / 2 - 4;
     command_help(&text);
-    for (const char *p = str_text(&text); command_row_next(&p, &row); i++) {
+    for (const char *p = str_text(&text); appcmd_row_next(&p, &row); i++) {
         if (!passes(m, row.left, row.help, ""))
             continue;
         put_heading(d, "Steps and commands, typed behind :", &heading);
@@ -115,7 +115,7 @@ static void put_commands(const struct model *m, struct doc *d, int width)
     }
     str_free(&text);
     for (int k = 0; k < APP_COUNT; k++) {
-        const struct app_info *a = app_info((enum app_command)k);
+        const struct appcmd_info *a = appcmd_info((enum app_command)k);
         char name[160];
         snprintf(name, sizeof name, "%s%s%s", a->name, a->syntax[0] ? " " : "", a->syntax);
         if (!passes(m, name, a->help, ""))
@@ -148,18 +148,9 @@ static void put_topics(const struct model *m, struct doc *d, int width)
 static void put_topic(const struct model *m, struct doc *d, int width)
 {
     struct str text = {0};
-    struct err ignored;
-    if (help_topic(&text, m->topic, &ignored))
+    if (help_topic(&text, m->topic))
         doc_source(d, str_text(&text), NULL, width - 2);
     str_free(&text);
-}
-
-static bool is_topic(const char *word)
-{
-    for (int i = 0; help_topic_name(i); i++)
-        if (streq(help_topic_name(i), word))
-            return true;
-    return ops_find(word) != NULL;
 }
 
 void view_help_build(struct model *m, struct pane_doc *p, int width)
@@ -185,34 +176,14 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-static void show_topic(struct model *m, const char *name)
-{
-    snprintf(m->topic, sizeof m->topic, "%s", name);
-    m->pane[DOC_HELP].scroll = (struct scroll){0};
-    m->pane[DOC_HELP].stamp = 0;
-}
-
-void model_open_help(struct model *m, const char *what)
-{
-    bool topic = is_topic(what);
-    model_forget_menu(m);
-    m->overlay = OVERLAY_NONE;
-    m->help_n = model_contexts(m, m->help_chain);
-    m->help_menu = false;
-    m->overlay = OVERLAY_HELP;
-    str_clear(&m->filter);
-    str_add(&m->filter, topic ? "" : what);
-    show_topic(m, topic ? what : "");
-}
-
 /* A key runs if it means something where help was opened; a command goes to the prompt, to be
  * completed. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0}, text = {0};
-    struct command_row row;
+    struct appcmd_row row;
     if (id >= ID_TOPIC) {
-        show_topic(m, help_topic_name(id - ID_TOPIC));
+        model_show_topic(m, help_topic_name(id - ID_TOPIC));
         return;
     }
     if (why_not(m, id)) {
@@ -221,7 +192,7 @@ static void run_row(struct model *m, int id)
     }
     m->overlay = OVERLAY_NONE;
     if (id < ID_COMMAND) {
-        const struct binding *b = binding_get(id - ID_BINDING);
+        const struct key_binding *b = key_binding_get(id - ID_BINDING);
         if (in_chain(m, b->context))
             model_perform(m, b);
         else
@@ -231,10 +202,10 @@ static void run_row(struct model *m, int id)
     command_help(&text);
     const char *p = str_text(&text);
     for (int i = ID_COMMAND; id < ID_APP && i <= id; i++)
-        if (command_row_next(&p, &row) && i == id)
+        if (appcmd_row_next(&p, &row) && i == id)
             str_printf(&line, "%s ", row.name);
     if (id >= ID_APP)
-        str_printf(&line, "%s ", app_info((enum app_command)(id - ID_APP))->name);
+        str_printf(&line, "%s ", appcmd_info((enum app_command)(id - ID_APP))->name);
     prompt_open(&m->prompt, ':', str_text(&line));
     str_free(&text);
     str_free(&line);
@@ -249,7 +220,7 @@ static void edit_filter(struct model *m, int key)
         while (m->filter.len > 0 && (m->filter.data[--m->filter.len] & 0xC0) == 0x80)
             ;
     else if (key >= ' ' && key < K_UP)
-        str_add_n(&m->filter, utf8, (size_t)utf8_put(utf8, (uint32_t)key));
+        str_add_n(&m->filter, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
     if (m->filter.data)
         m->filter.data[m->filter.len] = 0;
     m->pane[DOC_HELP].scroll = (struct scroll){0};
@@ -267,21 +238,21 @@ static void put_pattern(struct str *out, const char *line)
 static void hint_for(int id, struct str *out)
 {
     struct str text = {0};
-    struct command_row row;
+    struct appcmd_row row;
     if (id >= ID_TOPIC) {
         str_printf(out, "help %s: %s", help_topic_name(id - ID_TOPIC),
                    help_topic_summary(id - ID_TOPIC));
         return;
     }
     if (id >= ID_APP) {
-        const struct app_info *a = app_info((enum app_command)(id - ID_APP));
+        const struct appcmd_info *a = appcmd_info((enum app_command)(id - ID_APP));
         str_printf(out, "%s %s: %s", a->name, a->syntax, a->help);
         return;
     }
     command_help(&text);
     const char *p = str_text(&text);
     for (int i = ID_COMMAND; i <= id; i++)
-        if (command_row_next(&p, &row) && i == id)
+        if (appcmd_row_next(&p, &row) && i == id)
             str_printf(out, "%s: %s", row.left, row.help);
     str_free(&text);
 }
@@ -299,9 +270,9 @@ void view_help_hint(const struct model *m, struct str *out)
         str_add(out, why_not(m, l->id));
         return;
     }
-    const struct binding *b = binding_get(l->id - ID_BINDING);
+    const struct key_binding *b = key_binding_get(l->id - ID_BINDING);
     if (b->line[0]) {
-        binding_key(out, b);
+        key_binding_key(out, b);
         str_add(out, b->action == ACTION_ASK ? " begins  :" : " is  :");
         put_pattern(out, b->line);
     }
@@ -311,7 +282,7 @@ void view_help_hint(const struct model *m, struct str *out)
 static bool menu_key(struct model *m, int key)
 {
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
-    const struct binding *b = binding_find(m->help_chain, m->help_n, key);
+    const struct key_binding *b = key_binding_find(m->help_chain, m->help_n, key);
     if (!m->help_menu || fixed || !b || m->filter.len > 0)
         return false;
     m->overlay = OVERLAY_NONE;
@@ -326,11 +297,11 @@ static bool topic_key(struct model *m, int key)
     if (!m->topic[0])
         return false;
     if (key == K_BACKSPACE || key == K_LEFT || key == K_CTRL('h'))
-        show_topic(m, "");
+        model_show_topic(m, "");
     else if (key == 'j' || key == 'k')
-        scroll_by(&p->doc, &p->scroll, key == 'j' ? 1 : -1, p->height);
+        doc_scroll_by(&p->doc, &p->scroll, key == 'j' ? 1 : -1, p->height);
     else if (key == ' ')
-        scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
+        doc_scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
     else
         return key >= ' ' && key < K_UP && key != 'q' && key != '?';
     return true;
@@ -351,11 +322,11 @@ void view_help_key(struct model *m, int key)
     else if (key == K_ENTER && l && l->id >= 0)
         run_row(m, l->id);
     else if (key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n'))
-        scroll_by(&p->doc, &p->scroll, key == K_UP || key == K_CTRL('p') ? -1 : 1, p->height);
+        doc_scroll_by(&p->doc, &p->scroll, key == K_UP || key == K_CTRL('p') ? -1 : 1, p->height);
     else if (key == K_PGUP || key == K_PGDN)
-        scroll_by(&p->doc, &p->scroll, key == K_PGUP ? -page : page, p->height);
+        doc_scroll_by(&p->doc, &p->scroll, key == K_PGUP ? -page : page, p->height);
     else if (key == K_HOME || key == K_END)
-        scroll_to(&p->doc, &p->scroll, key == K_HOME ? 0 : p->doc.lines.len - 1, p->height);
+        doc_scroll_to(&p->doc, &p->scroll, key == K_HOME ? 0 : p->doc.lines.len - 1, p->height);
     else
         edit_filter(m, key);
 }

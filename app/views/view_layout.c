@@ -1,17 +1,18 @@
 /* The layouts: for each tensor how it lies in memory.  The keys of this view act on the tensor the
  * cursor is in. */
+#include "app/views/view.h"
+
 #include <stdio.h>
 #include <string.h>
-#include "app/views/view.h"
 
 #define PICTURE_LINES 16                 /* of memory, of each tensor: 1 KiB shows the pattern */
 
 /* The cursor's tensor and how far below the tensor's heading it is. */
-struct place { char tensor[64]; int below; };
+struct tensor_place { char tensor[64]; int below; };
 
-static struct place place_of(const struct pane_doc *p)
+static struct tensor_place place_of(const struct pane_doc *p)
 {
-    struct place at = {.tensor = ""};
+    struct tensor_place at = {.tensor = ""};
     const struct line *l = doc_at(&p->doc, &p->scroll);
     if (!l || !l->stage)
         return at;
@@ -38,7 +39,7 @@ static void add_tensor(struct doc *d, const struct program *prog, int t, int wid
         if (i > first)
             continue;
         const char *at = strstr(l->text, name);
-        struct item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name)};
+        struct doc_item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name)};
         memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
         l->item = ARENA_DUP(d->arena, &item, 1);
         l->n_items = 1;
@@ -49,7 +50,7 @@ void view_layout_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct program *prog = model_program(m);
     bool first_look = p->doc.lines.len == 0;
-    struct place at = place_of(p);
+    struct tensor_place at = place_of(p);
     doc_clear(&p->doc);
     if (first_look)
         snprintf(at.tensor, sizeof at.tensor, "%s", prog->stage[prog->graph->main_node]->name);
@@ -64,16 +65,9 @@ void view_layout_build(struct model *m, struct pane_doc *p, int width)
     }
 }
 
-int layout_tensor(const struct model *m)
-{
-    const struct pane_doc *p = &m->pane[VIEW_LAYOUT];
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    return m->session && l && l->stage ? graph_tensor(model_program(m)->graph, l->stage) : -1;
-}
-
 void view_layout_hint(const struct model *m, struct str *out)
 {
-    int t = layout_tensor(m);
+    int t = model_tensor(m);
     struct str notation = {0};
     if (t < 0)
         return;

@@ -1,15 +1,16 @@
 /* The loop nest: every loop on it is a word the cursor can stand on. */
+#include "app/views/view.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app/views/view.h"
 
 /* Where the cursor was, in words that survive a step. */
-struct place { char stage[64], axis[64]; int line; };
+struct loop_place { char stage[64], axis[64]; int line; };
 
-static struct place place_of(const struct pane_doc *p)
+static struct loop_place place_of(const struct pane_doc *p)
 {
-    struct place at = {.line = p->scroll.cursor};
+    struct loop_place at = {.line = p->scroll.cursor};
     const struct line *l = doc_at(&p->doc, &p->scroll);
     if (l && l->stage)
         snprintf(at.stage, sizeof at.stage, "%s", l->stage);
@@ -32,7 +33,7 @@ static int kinship(const char *a, const char *old)
 
 /* The same loop if it still exists, else the nearest relative, else the same line.  Of several
  * places (a reduction has its loops twice) the nearest to where the cursor was. */
-static void restore_place(struct pane_doc *p, const struct place *at)
+static void restore_place(struct pane_doc *p, const struct loop_place *at)
 {
     int best = 0;
     p->scroll.cursor = at->line;
@@ -93,7 +94,7 @@ static const char *axis_name(const struct program *prog, int node, const char *v
 static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
                        bool *in_names)
 {
-    VEC(struct item) items = {0};
+    VEC(struct doc_item) items = {0};
     size_t at = strspn(l->text, " ");
     if (str_starts(l->text + at, "for ")) {
         *in_names = true;
@@ -106,7 +107,7 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
             *in_names = false;
         const char *axis = *in_names && n > 0 ? axis_name(prog, node, var) : NULL;
         if (axis)
-            vec_push(&items, (struct item){axis, (int)at, (int)n});
+            vec_push(&items, (struct doc_item){axis, (int)at, (int)n});
         at += n + strspn(l->text + at + n, ", ");
     }
     l->n_items = items.len;
@@ -120,7 +121,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     const struct program *prog = model_program(m);
     int state = 0, node = lines->node[i];
     bool in_names = false;
-    int first = doc_code(d, lines->text[i], colour_nest, &state, width - 1);
+    int first = doc_code(d, lines->text[i], view_colour_nest, &state, width - 1);
     for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
@@ -133,7 +134,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
  * one. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
-    struct place at = {.line = p->scroll.cursor};
+    struct loop_place at = {.line = p->scroll.cursor};
     snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
     snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
     restore_place(p, &at);
@@ -146,7 +147,7 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
 {
     struct err e;
     bool first = p->doc.lines.len == 0;
-    struct place at = place_of(p);
+    struct loop_place at = place_of(p);
     doc_clear(&p->doc);
     const struct func *f = model_func(m, &e);
     if (!f) {
@@ -167,23 +168,6 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     m->step_stage[0] = 0;
 }
 
-bool nest_loop(const struct model *m, const struct stage **stage, int *axis)
-{
-    const struct pane_doc *p = &m->pane[VIEW_NEST];
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    const struct program *prog = model_program(m);
-    if (!prog || !l || l->n_items == 0 || !l->stage)
-        return false;
-    const char *name = l->item[p->scroll.item < l->n_items ? p->scroll.item : 0].name;
-    for (int i = 0; i < prog->graph->n_nodes; i++) {
-        *stage = prog->stage[i];
-        *axis = stage_axis(*stage, name);
-        if (streq((*stage)->name, l->stage) && *axis >= 0)
-            return true;
-    }
-    return false;
-}
-
 void view_nest_hint(const struct model *m, struct str *out)
 {
     static const char *const how[] = {
@@ -191,7 +175,7 @@ void view_nest_hint(const struct model *m, struct str *out)
     };
     const struct stage *s;
     int axis;
-    if (!nest_loop(m, &s, &axis)) {
+    if (!model_loop(m, &s, &axis)) {
         str_add(out, "Up and Down move to a loop, Left and Right between the loops of a line.");
         return;
     }

@@ -27,11 +27,11 @@ static void without_model(struct model *m, struct doc *d, int width)
 static void put_table(struct doc *d, const struct roof_step *step, int n, int width)
 {
     struct str row = {0};
-    roofline_heading(&row);
+    roofline_plot_heading(&row);
     doc_line(d, STYLE_DIM, str_text(&row));
     for (int i = n - 1; i >= 0; i--) {
         str_clear(&row);
-        roofline_row(&row, &step[i], width - 2);
+        roofline_plot_row(&row, &step[i], width - 2);
         doc_line(d, step[i].here ? STYLE_STRONG : STYLE_PLAIN, str_text(&row));
     }
     str_free(&row);
@@ -44,7 +44,7 @@ static void put_plot(const struct model *m, struct pane_doc *p, const struct roo
     struct canvas c;
     struct str remark = {0};
     struct doc *d = &p->doc;
-    roofline_remark(&remark, &step[n - 1]);
+    roofline_plot_remark(&remark, &step[n - 1]);
     doc_wrap(d, STYLE_PLAIN, str_text(&remark), width - 2, 2);
     str_clear(&remark);
     machine_model_doubts(m->roofs.model, NULL, &remark);
@@ -67,7 +67,7 @@ static void put_plot(const struct model *m, struct pane_doc *p, const struct roo
     doc_line(d, STYLE_PLAIN, "");
     put_table(d, step, n, width);
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, roofline_legend, width - 2, 0);
+    doc_wrap(d, STYLE_DIM, roofline_plot_legend, width - 2, 0);
     str_free(&remark);
 }
 

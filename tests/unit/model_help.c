@@ -9,19 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "app/ui/text.h"
-#include "app/views/view.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 struct model *model_on(const char *spec)
 {
-    struct tui_opts o = {.no_auto = true};
+    struct model_opts o = {.no_auto = true};
     struct session *s = NULL;
     struct err e;
     if (spec && !session_new(spec, &s, &e))
         fail_msg("%s", e.text);
     struct model *m = model_new(s, &o, true);
-    model_refresh(m);
+    screen_refresh(m);
     return m;
 }
 
@@ -32,9 +31,9 @@ void press(struct model *m, const char *keys)
     for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
         int key = key_parse(word);
         for (const char *c = word; key == K_NONE && *c;)
-            model_key(m, (int)utf8_next(&c));
+            screen_key(m, (int)text_utf8_next(&c));
         if (key != K_NONE)
-            model_key(m, key);
+            screen_key(m, key);
     }
 }
 
@@ -44,7 +43,8 @@ const char *screen_of(struct model *m)
     struct grid g;
     grid_open(&g, m->w, m->h, m->unicode);
     str_clear(&text);
-    model_draw(m, &g);
+    screen_refresh(m);
+    screen_draw(m, &g);
     grid_dump(&g, &text);
     grid_close(&g);
     return str_text(&text);
@@ -71,7 +71,7 @@ const char *loop_of(const struct model *m)
 {
     const struct stage *s;
     int axis;
-    return nest_loop(m, &s, &axis) ? s->axis[axis].name : "";
+    return model_loop(m, &s, &axis) ? s->axis[axis].name : "";
 }
 
 void private_folders(void)

@@ -1,7 +1,7 @@
 /* For tests of the screen without a terminal: a model, keys by name, and what it shows. */
 #ifndef TS_TEST_MODEL_HELP_H
 #define TS_TEST_MODEL_HELP_H
-#include "app/model/model.h"
+#include "app/views/screen.h"
 
 /* On an operator (NULL: the start screen), 80 x 24, nothing measured by itself. */
 struct model *model_on(const char *spec);

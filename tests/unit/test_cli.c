@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <jansson.h>
 #include "app/cli/cli.h"
-#include "app/views/help.h"
+#include "app/model/help.h"
 #include "kernels/base/rng.h"
 #include "kernels/ops/graph.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -37,12 +37,12 @@ static void understand(const char *line, struct str *out)
     if (!args_parse(argc, argv, &a, &e)) {
         str_printf(out, "error: %s%s%s", e.text, e.fix[0] ? " / " : "", e.fix);
     } else {
-        str_printf(out, "%s |", a.cmd == CMD_SCREEN ? "screen" : cmd_info[a.cmd].name);
+        str_printf(out, "%s |", a.cmd == CMD_SCREEN ? "screen" : args_cmd[a.cmd].name);
         for (int i = 0; i < a.word.len; i++)
             str_printf(out, " %s", a.word.data[i]);
         str_add(out, " |");
         for (int i = 0; i < a.given.len; i++)
-            str_printf(out, " %s=%s", opt_info[a.given.data[i].opt].name, a.given.data[i].value);
+            str_printf(out, " %s=%s", args_opt[a.given.data[i].opt].name, a.given.data[i].value);
     }
     args_free(&a);
 }
@@ -147,7 +147,7 @@ static void test_numbers(void **state)
     };
     for (int i = 0; i < COUNT_OF(count); i++) {
         str_clear(&s);
-        str_count(&s, count[i].n);
+        cli_count(&s, count[i].n);
         assert_string_equal(str_text(&s), count[i].want);
     }
     static const struct { double ms; const char *want; } ms[] = {
@@ -157,7 +157,7 @@ static void test_numbers(void **state)
     };
     for (int i = 0; i < COUNT_OF(ms); i++) {
         str_clear(&s);
-        str_ms(&s, ms[i].ms);
+        cli_ms(&s, ms[i].ms);
         assert_string_equal(str_text(&s), ms[i].want);
     }
     str_free(&s);
@@ -168,7 +168,7 @@ static void check_help(const char *topic)
 {
     struct str out = {0};
     struct err e = {0};
-    if (!help_topic(&out, topic, &e))
+    if (!cli_help_topic(&out, topic, &e))
         fail_msg("%s: %s", topic ? topic : "the list", e.text);
     assert_true(out.len > 0 && out.data[out.len - 1] == '\n');
     for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"))
@@ -186,12 +186,12 @@ static void test_help(void **state)
         assert_true(strlen(help_topic_summary(i)) > 0);
     }
     for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
-        check_help(cmd_info[i].name);
+        check_help(args_cmd[i].name);
     for (int i = 0; i < ops_count(); i++)
         check_help(ops_get(i)->name);
     struct str out = {0};
     struct err e = {0};
-    assert_false(help_topic(&out, "layuots", &e));
+    assert_false(cli_help_topic(&out, "layuots", &e));
     assert_string_equal(e.fix, "tilescope help layouts");
     str_free(&out);
 }
@@ -283,10 +283,10 @@ static void test_escapes(void **state)
     (void)state;
     struct str out = {0};
     char got[200];
-    str_paint(&out, true, PAINT_GOOD, "good");
+    cli_paint(&out, true, PAINT_GOOD, "good");
     str_add(&out, " \033[32mbad\033[0m \xc2\x9b" "1m\xff\x7f\a\r\tok \xc2\xb5\n");
-    str_paint(&out, true, PAINT_BAD, "a\033]0;b\a");
-    str_paint(&out, false, PAINT_BAD, "plain");
+    cli_paint(&out, true, PAINT_BAD, "a\033]0;b\a");
+    cli_paint(&out, false, PAINT_BAD, "plain");
     printed(&out, got, sizeof got);
     assert_string_equal(got, "\033[32mgood\033[0m ?[32mbad?[0m ?1m????\tok \xc2\xb5\n"
                              "\033[1;31ma?]0;b?\033[0mplain");

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/cli/cli_run.h"
+#include "app/cli/cli.h"
 
 #undef fail
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static const char *printed(const struct measurement *m)
     struct str out = {0};
     size_t n = 0;
     assert_true(session_new("gmm m=8 k=8 n=8", &s, &e));
-    text_measurement(&out, &c, s, m, METER_CLOCK, NULL);
+    cli_text_measurement(&out, &c, s, m, METER_CLOCK, NULL);
     for (const char *p = str_text(&out); *p && n + 1 < sizeof words; p++)
         if ((*p != ' ' && *p != '\n') || (n > 0 && words[n - 1] != ' '))
             words[n++] = *p == '\n' ? ' ' : *p;

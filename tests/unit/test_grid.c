@@ -36,8 +36,8 @@ static void test_utf8_round_trip(void **state)
         const char *p = utf8;
         if (cp >= 0xD800 && cp < 0xE000)
             continue;
-        int n = utf8_put(utf8, cp);
-        assert_int_equal(utf8_next(&p), cp);
+        int n = text_utf8_put(utf8, cp);
+        assert_int_equal(text_utf8_next(&p), cp);
         assert_int_equal(p - utf8, n);
     }
 }
@@ -193,19 +193,19 @@ static void test_scrolling(void **state)
     (void)state;
     struct doc d = numbers(100);
     struct scroll s = {0};
-    scroll_by(&d, &s, 9, 10);
+    doc_scroll_by(&d, &s, 9, 10);
     assert_int_equal(s.top, 0);
-    scroll_by(&d, &s, 1, 10);
+    doc_scroll_by(&d, &s, 1, 10);
     assert_int_equal(s.top, 1);
-    scroll_by(&d, &s, 1000, 10);
+    doc_scroll_by(&d, &s, 1000, 10);
     assert_int_equal(s.cursor, 99);
     assert_int_equal(s.top, 90);
-    scroll_to(&d, &s, -5, 10);
+    doc_scroll_to(&d, &s, -5, 10);
     assert_int_equal(s.cursor, 0);
     d.is_pager = true;
-    scroll_by(&d, &s, 3, 10);
+    doc_scroll_by(&d, &s, 3, 10);
     assert_int_equal(s.top, 3);
-    scroll_to(&d, &s, 50, 10);
+    doc_scroll_to(&d, &s, 50, 10);
     assert_int_equal(s.cursor, 50);
     assert_int_equal(s.top, 47);
     doc_close(&d);
@@ -219,13 +219,13 @@ static void test_lists_skip_headings(void **state)
     d.is_list = true;
     d.lines.data[2].id = 0;
     d.lines.data[4].id = 1;
-    scroll_fix(&d, &s, 10);
+    doc_scroll_fix(&d, &s, 10);
     assert_int_equal(s.cursor, 2);
-    scroll_by(&d, &s, 1, 10);
+    doc_scroll_by(&d, &s, 1, 10);
     assert_int_equal(s.cursor, 4);
-    scroll_by(&d, &s, 1, 10);
+    doc_scroll_by(&d, &s, 1, 10);
     assert_int_equal(s.cursor, 4);
-    scroll_by(&d, &s, -9, 3);
+    doc_scroll_by(&d, &s, -9, 3);
     assert_int_equal(s.cursor, 2);
     assert_int_equal(s.top, 0);
     doc_close(&d);
@@ -288,8 +288,8 @@ static void test_key_names(void **state)
 static void test_bindings_are_sound(void **state)
 {
     (void)state;
-    for (int i = 0; i < binding_count(); i++) {
-        const struct binding *b = binding_get(i);
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
         char keys[64], *rest = keys;
         snprintf(keys, sizeof keys, "%s", b->keys);
         assert_true(b->help[0] != 0);
@@ -298,7 +298,8 @@ static void test_bindings_are_sound(void **state)
             if (key == K_NONE)
                 fail_msg("\"%s\" is no key", word);
             for (int k = 0; k < i; k++)
-                if (binding_get(k)->context == b->context && binding_has(binding_get(k), key))
+                if (key_binding_get(k)->context == b->context
+                    && key_binding_has(key_binding_get(k), key))
                     fail_msg("%s is bound twice in one context", word);
         }
     }
@@ -327,7 +328,7 @@ static enum prompt_event type(struct prompt *p, const char *keys)
     for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
         int key = key_parse(word);
         for (const char *c = word; key == K_NONE && *c;)
-            ev = prompt_key(p, (int)utf8_next(&c));
+            ev = prompt_key(p, (int)text_utf8_next(&c));
         if (key != K_NONE)
             ev = prompt_key(p, key);
     }

@@ -153,14 +153,14 @@ static void test_cursor_goes_to_the_step(void **state)
     const struct stage *s;
     int axis;
     press(m, ": loop Space split Space BiasAdd Space O Space 8 Enter");
-    assert_true(nest_loop(m, &s, &axis));
+    assert_true(model_loop(m, &s, &axis));
     assert_string_equal(s->name, "BiasAdd");
     assert_string_equal(s->axis[axis].name, "O.0");
     press(m, ": loop Space vectorize Space ReLU Space W Enter");
-    assert_true(nest_loop(m, &s, &axis));
+    assert_true(model_loop(m, &s, &axis));
     assert_string_equal(s->name, "ReLU");
     press(m, ": layout Space reorder Space Conv Space N Space H Space W Space O Enter u");
-    assert_true(nest_loop(m, &s, &axis));
+    assert_true(model_loop(m, &s, &axis));
     assert_string_equal(s->name, "ReLU");
     model_free(m);
 }
@@ -269,7 +269,7 @@ static void test_ledger_compares_with_libraries(void **state)
     model_resize(m, 120, 40);
     history_set_measured(m->session->history, 0, &r);
     m->data_stamp++;
-    model_refresh(m);
+    screen_refresh(m);
     assert_hides(m, "vendor");
     r.baseline[VENDOR_ONEDNN] = (struct baseline){
         .available = true, .verified = true, .ratio = 1.25,
@@ -280,7 +280,7 @@ static void test_ledger_compares_with_libraries(void **state)
     history_set_measured(m->session->history, 0, &r);
     m->data_stamp++;
     press(m, "6");
-    model_refresh(m);
+    screen_refresh(m);
     assert_shows(m, "vendor");
     assert_shows(m, "1.25x");
     assert_shows(m, "1.25 times the kernel's best");
@@ -313,7 +313,7 @@ static void test_branches(void **state)
     press(m, "U B");
     assert_shows(m, "Branches");
     assert_shows(m, "● tiled");
-    assert_string_equal(view_branches_name(m), "tiled");
+    assert_string_equal(model_branch(m), "tiled");
     press(m, "Enter");
     assert_shows(m, "Steps: tiled");
     press(m, "B k Enter");
@@ -351,7 +351,7 @@ static void assert_clean_heading(struct model *m, int w)
 {
     struct grid g;
     grid_open(&g, m->w, m->h, true);
-    model_draw(m, &g);
+    screen_draw(m, &g);
     for (int i = 0; i < m->hits.len; i++) {
         struct rect r = m->hits.data[i].r;
         bool last = i + 1 == m->hits.len || m->hits.data[i + 1].r.y != r.y
@@ -444,7 +444,7 @@ static void test_panes_by_size(void **state)
     for (int i = 0; i < COUNT_OF(table); i++) {
         int shown = 0;
         model_resize(m, table[i].w, table[i].h);
-        model_refresh(m);
+        screen_refresh(m);
         for (int p = 0; p < PANE_COUNT; p++)
             shown += m->frame.pane[p].h > 0;
         assert_int_equal(shown, table[i].shown);
@@ -509,30 +509,30 @@ static void test_paste(void **state)
     struct err e;
     press(m, ": loop Space Tab");
     assert_true(m->prompt.words.n > 1);
-    model_paste(m, "split Conv O 8");
+    screen_paste(m, "split Conv O 8");
     assert_int_equal(m->prompt.words.n, 0);
     press(m, "Tab");
     assert_string_equal(str_text(&m->prompt.line), "loop split Conv O 8 ");
     press(m, "Enter");
     assert_string_equal(step_of(m), "loop split Conv O 8");
     press(m, "2 /");
-    model_paste(m, "relu");
+    screen_paste(m, "relu");
     const struct pane_doc *p = &m->pane[VIEW_ACCESS];
     assert_non_null(strstr(doc_at(&p->doc, &p->scroll)->text, "ReLU"));
     press(m, "Esc");
     assert_true(file_write_atomic("taken.yaml", "x\n", 2, &e));
     press(m, ": w Space taken.yam");
-    model_paste(m, "l");
+    screen_paste(m, "l");
     press(m, "Enter");
     assert_shows(m, "exists already");
     press(m, "Backspace");
-    model_paste(m, "l");
+    screen_paste(m, "l");
     press(m, "Enter");                                    /* another line: asked about again */
     assert_shows(m, "exists already");
     press(m, "Backspace l");
     press(m, "Enter");
     assert_shows(m, "exists already");
-    model_paste(m, " ");
+    screen_paste(m, " ");
     assert_hides(m, "exists already");
     press(m, "Enter");
     assert_shows(m, "exists already");
@@ -888,7 +888,7 @@ static void test_onnx(void **state)
     snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/conv.onnx", started_in);
     if (!model_command(m, line))
         fail_msg("%s", str_text(&m->message.text));
-    model_refresh(m);
+    screen_refresh(m);
     assert_shows(m, "for n, o, h, w in range(1, 1, 4, 3)");
     assert_hides(m, "(not saved)");
     assert_string_equal(m->session->path, "");
@@ -933,11 +933,11 @@ static void test_unsaved_work_is_asked_about(void **state)
 /* background work */
 
 /* A finished job of the lane's wish, with these results. */
-static struct job *finished(const struct model *m, enum job_lane lane, double ms, bool verified)
+static struct app_job *finished(const struct model *m, enum job_lane lane, double ms, bool verified)
 {
-    struct wish w;
-    assert_true(model_wish(m, lane, &w));
-    struct job *j = model_job(m, &w);
+    struct desired_job w;
+    assert_true(model_desired_job(m, lane, &w));
+    struct app_job *j = model_job(m, &w);
     j->ok = true;
     j->m.outcome = verified ? OUTCOME_OK : OUTCOME_WRONG;
     j->m.verified = verified;
@@ -955,7 +955,7 @@ static struct job *finished(const struct model *m, enum job_lane lane, double ms
     return j;
 }
 
-static void deliver(struct model *m, struct job *j)
+static void deliver(struct model *m, struct app_job *j)
 {
     model_done(m, j);
     job_free(j);
@@ -965,15 +965,15 @@ static void test_measuring(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct wish w;
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    struct desired_job w;
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "m");
     assert_shows(m, "running");
     deliver(m, finished(m, LANE_MEASURE, 10, true));
     assert_shows(m, "10.0 ms");
     assert_shows(m, "✓");
     assert_shows(m, "measured: best 10.0 ms; the result is correct");
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_false(m->session->dirty);
     press(m, "A p");
     deliver(m, finished(m, LANE_MEASURE, 4, true));
@@ -1074,11 +1074,11 @@ static void test_measuring_all(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct wish w;
+    struct desired_job w;
     press(m, "p U u M");
     for (int i = 0; i < 3; i++)
         deliver(m, finished(m, LANE_MEASURE, 8 - i, true));
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_shows(m, "every step has its numbers");
     assert_shows(m, "8.00 ms");
     assert_shows(m, "7.00 ms   -12 %");
@@ -1086,7 +1086,7 @@ static void test_measuring_all(void **state)
     press(m, "M");
     assert_shows(m, "every step has its numbers already");
     press(m, "C-r p M Esc");
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     model_free(m);
 }
 
@@ -1105,7 +1105,7 @@ static void test_threads(void **state)
     assert_shows(m, "best 4.20 ms, change +5 %");
     press(m, ": threads Space 2 Enter Right");
     press(m, ": loop Space serial Space C Space N Enter");
-    struct job *j = finished(m, LANE_MEASURE, 2, true);
+    struct app_job *j = finished(m, LANE_MEASURE, 2, true);
     assert_int_equal(j->threads, 2);
     j->m.threads = 2;
     deliver(m, j);
@@ -1135,20 +1135,20 @@ static void test_stale_results(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "A p");
-    struct job *late = finished(m, LANE_MEASURE, 3, true);
+    struct app_job *late = finished(m, LANE_MEASURE, 3, true);
     press(m, "U");
     deliver(m, late);
     assert_shows(m, "3.00 ms");
-    struct wish w;
-    assert_true(model_wish(m, LANE_MEASURE, &w));
-    struct job *cancelled_job = finished(m, LANE_MEASURE, 9, true);
+    struct desired_job w;
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *cancelled_job = finished(m, LANE_MEASURE, 9, true);
     cancelled_job->ok = false;
     cancelled_job->e.code = ERR_CANCEL;
     deliver(m, cancelled_job);
     assert_hides(m, "9.00 ms");
-    assert_true(model_wish(m, LANE_MEASURE, &w));
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "Esc");
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "m");
     late = finished(m, LANE_MEASURE, 7, true);
     press(m, ": new Space gmm Space m=4 Space k=2 Space n=8 Enter n");
@@ -1162,7 +1162,7 @@ static void test_no_compiler(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "A");
-    struct job *j = finished(m, LANE_MEASURE, 3, true);
+    struct app_job *j = finished(m, LANE_MEASURE, 3, true);
     j->ok = false;
     err_set(&j->e, ERR_ENV, "no C compiler");
     err_fix(&j->e, "install gcc");
@@ -1177,23 +1177,23 @@ static void test_code_comes_from_jobs(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct wish w;
-    assert_false(model_wish(m, LANE_TEXT, &w));
+    struct desired_job w;
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
     press(m, "4");
     assert_shows(m, "writing the C code");
-    assert_true(model_wish(m, LANE_TEXT, &w));
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
     assert_int_equal(w.kind, JOB_C);
-    struct job *j = model_job(m, &w);
+    struct app_job *j = model_job(m, &w);
     job_run(j, NULL, NULL);
     assert_true(j->ok);
     deliver(m, j);
     assert_shows(m, "for (long");
-    assert_false(model_wish(m, LANE_TEXT, &w));
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
     press(m, "p");
     assert_shows(m, "for (long");
     press(m, "1");
     press(m, "p 4");
-    assert_true(model_wish(m, LANE_TEXT, &w));
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
     model_free(m);
 }
 
@@ -1202,28 +1202,28 @@ static void test_untaken_results(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct jobs *q;
+    struct job_queue *q;
     struct job_progress p;
-    struct wish w;
+    struct desired_job w;
     struct err e;
     press(m, "4");
-    assert_true(model_wish(m, LANE_TEXT, &w));
-    assert_true(jobs_open(&q, &e));
-    jobs_start(q, model_job(m, &w));
-    struct pollfd fd = {.fd = jobs_fd(q), .events = POLLIN};
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    assert_true(job_queue_open(&q, &e));
+    job_queue_start(q, model_job(m, &w));
+    struct pollfd fd = {.fd = job_queue_fd(q), .events = POLLIN};
     assert_int_equal(poll(&fd, 1, 60000), 1);            /* a job for C reports its end only */
-    jobs_progress(q, LANE_TEXT, &p);
+    job_queue_progress(q, LANE_TEXT, &p);
     assert_true(p.running && p.busy);
     assert_int_equal(p.kind, w.kind);
     assert_int_equal(p.tag, w.tag);
-    jobs_progress(q, LANE_MEASURE, &p);
+    job_queue_progress(q, LANE_MEASURE, &p);
     assert_false(p.running);
-    struct job *j = jobs_take(q);
+    struct app_job *j = job_queue_take(q);
     assert_true(j && j->ok);
     job_free(j);
-    jobs_progress(q, LANE_TEXT, &p);
+    job_queue_progress(q, LANE_TEXT, &p);
     assert_false(p.running || p.busy);
-    jobs_close(q);
+    job_queue_close(q);
     model_free(m);
 }
 
@@ -1236,16 +1236,17 @@ static void test_mouse(void **state)
     screen_of(m);
     for (int i = 0; i < m->hits.len; i++)
         if (m->hits.data[i].key == '6') {
-            struct mouse e = {.x = m->hits.data[i].r.x, .y = m->hits.data[i].r.y, .press = true};
-            model_mouse(m, &e);
+            struct rect at = m->hits.data[i].r;
+            struct mouse_event e = {.x = at.x, .y = at.y, .press = true};
+            screen_mouse(m, &e);
             break;
         }
     assert_int_equal(m->view[m->last_view], VIEW_PROFILE);
-    struct mouse ledger = {.x = 10, .y = m->frame.pane[PANE_LEDGER].y + 1, .press = true};
-    model_mouse(m, &ledger);
+    struct mouse_event ledger = {.x = 10, .y = m->frame.pane[PANE_LEDGER].y + 1, .press = true};
+    screen_mouse(m, &ledger);
     assert_int_equal(m->focus, PANE_LEDGER);
-    struct mouse wheel = {.x = 10, .y = m->frame.pane[PANE_SIDE].y + 2, .wheel = 1};
-    model_mouse(m, &wheel);
+    struct mouse_event wheel = {.x = 10, .y = m->frame.pane[PANE_SIDE].y + 2, .wheel = 1};
+    screen_mouse(m, &wheel);
     assert_int_equal(m->focus, PANE_SIDE);
     press(m, "1 p p u u Tab");                            /* Enter goes to the cursor's step */
     assert_int_equal(m->focus, PANE_LEDGER);
@@ -1254,10 +1255,10 @@ static void test_mouse(void **state)
     assert_true(m->frame.pane[PANE_LEDGER].h > 8);
     ledger.double_click = true;
     ledger.y = m->frame.pane[PANE_LEDGER].y + 8;          /* below the last step */
-    model_mouse(m, &ledger);
+    screen_mouse(m, &ledger);
     assert_string_equal(step_of(m), "");
     ledger.y = m->frame.pane[PANE_LEDGER].y + 2;
-    model_mouse(m, &ledger);
+    screen_mouse(m, &ledger);
     assert_string_equal(step_of(m), "loop parallel Conv O");
     session_autosave_drop(m->session);
     model_free(m);
@@ -1274,7 +1275,7 @@ static void test_every_size(void **state)
         for (int w = 1; w < 180; w += w < 44 ? 1 : 7)
             for (int h = 1; h < 50; h += h < 14 ? 1 : 5) {
                 model_resize(m, w, h);
-                model_refresh(m);
+                screen_refresh(m);
                 screen_of(m);
             }
         session_autosave_drop(m->session);
@@ -1295,9 +1296,9 @@ static void random_keys(uint64_t seed, int n)
         if (kind == 0)
             model_resize(m, (int)rng_range(&r, 1, 170), (int)rng_range(&r, 1, 50));
         else if (kind < 5)
-            model_key(m, keys[rng_range(&r, 0, COUNT_OF(keys) - 1)]);
+            screen_key(m, keys[rng_range(&r, 0, COUNT_OF(keys) - 1)]);
         else
-            model_key(m, (int)rng_range(&r, ' ', '~'));
+            screen_key(m, (int)rng_range(&r, ' ', '~'));
         if (i % 7 == 0)
             screen_of(m);
         m->out.quit = false;
@@ -1347,7 +1348,7 @@ static void test_random_steps(void **state)
         for (int i = 0; i < 120; i++) {
             random_line(m, &r, &line);
             applied += model_command(m, str_text(&line));
-            model_refresh(m);
+            screen_refresh(m);
             press(m, views[rng_range(&r, 0, COUNT_OF(views) - 1)]);
             press(m, rng_range(&r, 0, 9) ? "Right Down" : "u u u");
             screen_of(m);

@@ -134,7 +134,7 @@ static struct model *session(int w, int h)
     m->roofs.looked = true;
     model_changed(m);
     model_resize(m, w, h);
-    model_refresh(m);
+    screen_refresh(m);
     return m;
 }
 
@@ -164,11 +164,11 @@ static void fits_its_pane(void **state)
     struct model *m = session(80, 24);
     press(m, "8 +");
     model_resize(m, 80, 40);
-    model_refresh(m);
+    screen_refresh(m);
     int tall = m->pane[VIEW_ROOFLINE].doc.lines.len;
     assert_shows(m, ">  4 ");
     model_resize(m, 80, 24);
-    model_refresh(m);
+    screen_refresh(m);
     assert_true(m->pane[VIEW_ROOFLINE].doc.lines.len < tall);
     assert_hides(m, ">  4 ");
     model_free(m);
@@ -186,10 +186,10 @@ static void text_and_svg(void **state)
     assert_int_equal(n, 4);
     assert_true(step[3].here && step[3].position == 4 && step[2].position == 3);
     assert_int_equal(roofline_steps(m->session->history, &model, step, 2), 4);
-    roofline_heading(&out);
+    roofline_plot_heading(&out);
     for (int i = 0; i < 2; i++) {
         str_add(&out, "\n");
-        roofline_row(&out, &step[i], 200);
+        roofline_plot_row(&out, &step[i], 200);
     }
     assert_string_equal(str_text(&out), "   # FLOP/byte GFLOP/s   bound    by share  step\n"
                         "   0     0.466     1.4    46.6    L2   3 %  as given\n"
@@ -212,27 +212,27 @@ static void measures_the_machine(void **state)
 {
     (void)state;
     struct model *m = session(80, 24);
-    struct wish w;
+    struct desired_job w;
     free(m->roofs.model);
     m->roofs.model = NULL;
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "8");
-    assert_true(model_wish(m, LANE_MEASURE, &w));
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
     assert_int_equal(w.kind, JOB_MACHINE);
     assert_int_equal(model_measuring(m), -1);
     assert_shows(m, "Measuring this machine's roofs");
     assert_shows(m, "FLOP/byte GFLOP/s");
-    struct job *j = model_job(m, &w);
+    struct app_job *j = model_job(m, &w);
     j->ok = false;
     err_set(&j->e, ERR_ENV, "there is no compiler");
     model_done(m, j);
     job_free(j);
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_shows(m, "there is no compiler");
     m->roofs.failed = false;
-    assert_true(model_wish(m, LANE_MEASURE, &w));
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "Esc");
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_shows(m, "Cancelled.");
     m->roofs.failed = false;
     j = model_job(m, &w);
@@ -241,7 +241,7 @@ static void measures_the_machine(void **state)
     *j->model = roof_model();
     model_done(m, j);
     job_free(j);
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_shows(m, "avx512 200");
     press(m, "1");
     assert_hides(m, "avx512 200");

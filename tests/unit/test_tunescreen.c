@@ -1,4 +1,4 @@
-/* The auto-tuner on the screen: made-up searches on models without a terminal, the board between
+/* The auto-tuner on the screen: made-up searches on models without a terminal, the snapshot between
  * the two threads, and real, tiny searches by the whole program on a terminal. */
 #include <math.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/model/tune_board.h"
+#include "app/model/tune_snapshot.h"
 #include "app/views/view.h"
 #include "sessions/records/records.h"
 #include "tests/unit/golden.h"
@@ -52,10 +52,10 @@ static int in_private_folders(void **state)
 /* As if the tuner of m had put up v and were at work, or had ended. */
 static void put_up(struct model *m, const struct tune_view *v, bool out)
 {
-    m->tuner.board = board_new();
+    m->tuner.snapshot = tune_snapshot_new();
     m->tuner.out = m->tuner.wanted = out;
     str_add(&m->tuner.end, out ? "" : "budget spent");
-    board_put(m->tuner.board, v, NULL, NULL, NULL);
+    tune_snapshot_put(m->tuner.snapshot, v, NULL, NULL, NULL);
     model_tune_look(m);
     press(m, "9");
 }
@@ -95,7 +95,7 @@ static void cursor_stays(void **state)
     press(m, "05 j");
     int chosen = model_tune_selected(m);
     assert_int_not_equal(chosen, early->view.best);
-    board_put(m->tuner.board, &late->view, NULL, NULL, NULL);
+    tune_snapshot_put(m->tuner.snapshot, &late->view, NULL, NULL, NULL);
     model_tune_look(m);
     assert_int_equal(model_tune_selected(m), chosen);
     press(m, "l");
@@ -154,14 +154,14 @@ static void commands_are_checked(void **state)
         { "tune 12 fast", "tune does not know \"fast\"" },
     };
     struct model *m = model_on(GMM);
-    struct wish w;
+    struct desired_job w;
     press(m, "9");
     assert_shows(m, "Nothing has been tuned in this session yet.");
     assert_shows(m, "the end the best schedule is the session, or a branch");
     for (int i = 0; i < COUNT_OF(row); i++) {
         assert_false(model_command(m, row[i].line));
         assert_shows(m, row[i].says);
-        assert_false(model_wish(m, LANE_TUNE, &w));
+        assert_false(model_desired_job(m, LANE_TUNE, &w));
     }
     press(m, ": tune Space pin=frob Enter");
     assert_shows(m, "single steps only with `tilescope tune --pin`");
@@ -170,8 +170,8 @@ static void commands_are_checked(void **state)
     assert_shows(m, "strategy=exhaustive");
     press(m, "Esc Esc");
     assert_true(model_command(m, "tune 64 time=9 strategy=evo seed=3 levels=2 pin=layout fresh"));
-    assert_true(model_wish(m, LANE_TUNE, &w));
-    struct job *j = model_job(m, &w);
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
+    struct app_job *j = model_job(m, &w);
     assert_int_equal(j->kind, JOB_TUNE);
     assert_int_equal(j->tune.budget, 64);
     assert_true(j->tune.time_s == 9 && j->tune.seed == 3 && j->tune.seed_given);
@@ -182,7 +182,7 @@ static void commands_are_checked(void **state)
     assert_false(model_command(m, "tune 12"));
     assert_shows(m, "the tuner is running");
     assert_true(model_command(m, "tune stop"));
-    assert_false(model_wish(m, LANE_TUNE, &w));
+    assert_false(model_desired_job(m, LANE_TUNE, &w));
     job_free(j);
     model_free(m);
 }
@@ -193,13 +193,13 @@ static void measuring_waits_its_turn(void **state)
     (void)state;
     struct tune_script *s = script_new(SEED, 24, 400);
     struct model *m = model_on(GMM);
-    struct wish w;
+    struct desired_job w;
     put_up(m, &s->view, true);
     assert_false(m->tuner.hold);
     press(m, "m");
     model_tune_look(m);
     assert_true(m->tuner.hold);
-    assert_false(model_wish(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
     assert_shows(m, "letting a step be measured");
     press(m, "Esc");
     model_tune_look(m);
@@ -257,10 +257,10 @@ static void leaving_asks(void **state)
 }
 
 /* What the tuner's thread would bring back; line NULL: no new steps. */
-static void bring(struct model *m, const struct wish *w, enum search_end end, const char *line,
-                  double best_ms)
+static void bring(struct model *m, const struct desired_job *w, enum search_end end,
+                  const char *line, double best_ms)
 {
-    struct job *j = model_job(m, w);
+    struct app_job *j = model_job(m, w);
     struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
     t->mem = arena_new();
     t->note = "layouts stay as they are";
@@ -277,8 +277,8 @@ static void bring(struct model *m, const struct wish *w, enum search_end end, co
 
 static void bring_back(struct model *m, enum search_end end, const char *line, double best_ms)
 {
-    struct wish w;
-    model_tune_wish(m, &w);
+    struct desired_job w;
+    model_desired_tuning(m, &w);
     bring(m, &w, end, line, best_ms);
 }
 
@@ -370,7 +370,7 @@ static void a_result_without_room_is_told(void **state)
         snprintf(name, sizeof name, "b%d", i);
         assert_true(history_branch_new(h, name, &e));
     }
-    model_refresh(m);
+    screen_refresh(m);
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, "loop split C N 8", 2);
     assert_int_equal(history_n_branches(h), SESSION_MAX_BRANCHES);
@@ -385,9 +385,9 @@ static void results_are_taken_once(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct wish first;
+    struct desired_job first;
     press(m, "t");
-    assert_true(model_tune_wish(m, &first));
+    assert_true(model_desired_tuning(m, &first));
     bring(m, &first, SEARCH_BUDGET, "loop split C M 4", 2);
     bring(m, &first, SEARCH_BUDGET, "loop split C N 4", 1);
     assert_string_equal(step_of(m), "loop split C M 4");
@@ -405,24 +405,24 @@ static void stopped_goes_on(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct wish w;
+    struct desired_job w;
     press(m, "0 5 0 t");
     int start = m->tuner.state;
     press(m, "x");
-    assert_false(model_wish(m, LANE_TUNE, &w));
+    assert_false(model_desired_job(m, LANE_TUNE, &w));
     assert_shows(m, "stopping");
     bring_back(m, SEARCH_CANCELLED, "loop split C M 4", 2);
     assert_string_equal(step_of(m), "loop split C M 4");
     assert_shows(m, "t goes on where it was");
     press(m, "t");
-    assert_true(model_wish(m, LANE_TUNE, &w));
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
     assert_int_equal(m->tuner.state, start);
     assert_int_equal(m->tuner.opts.budget, 50);
     press(m, "x");
     bring_back(m, SEARCH_CANCELLED, "loop split C M 8", 1);
     assert_string_equal(branch_of(m), "tuned");
     press(m, ": loop Space split Space C Space N Space 2 Enter t");
-    assert_true(model_wish(m, LANE_TUNE, &w));
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
     assert_int_equal(m->tuner.state, history_current(m->session->history)->id);
     assert_int_equal(m->tuner.opts.budget, 0);
     model_free(m);
@@ -473,9 +473,14 @@ static void promises_are_kept(void **state)
     model_free(m);
 }
 
-/* --- The board -------------------------------------------------------------------------------- */
+/* --- The snapshot ----------------------------------------------------------------------------- */
 
-struct poster { struct tune_board *b; const struct tune_view *v; struct cancel cancel; int told; };
+struct poster {
+    struct tune_snapshot *b;
+    const struct tune_view *v;
+    struct cancel cancel;
+    int told;
+};
 
 static void count_told(void *ctx, const struct tune_view *v)
 {
@@ -486,14 +491,14 @@ static void count_told(void *ctx, const struct tune_view *v)
 static void *post(void *ctx)
 {
     struct poster *p = ctx;
-    board_put(p->b, p->v, &p->cancel, count_told, p);
+    tune_snapshot_put(p->b, p->v, &p->cancel, count_told, p);
     return NULL;
 }
 
-static void wait_until_held(struct tune_board *b)
+static void wait_until_held(struct tune_snapshot *b)
 {
     double end = clock_s() + LIMIT_S;
-    while (!board_waits(b)) {
+    while (!tune_snapshot_waits(b)) {
         if (clock_s() > end)
             fail_msg("nobody waits");
         usleep(1000);
@@ -505,47 +510,47 @@ static void board_holds(void **state)
     (void)state;
     for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
         struct tune_script *s = script_new(SEED, 50, 100);
-        struct poster p = { .b = board_new(), .v = &s->view };
+        struct poster p = { .b = tune_snapshot_new(), .v = &s->view };
         pthread_t thread;
-        assert_null(board_lock(p.b));
-        board_unlock(p.b);
-        board_hold(p.b, true);
+        assert_null(tune_snapshot_lock(p.b));
+        tune_snapshot_unlock(p.b);
+        tune_snapshot_hold(p.b, true);
         assert_int_equal(pthread_create(&thread, NULL, post, &p), 0);
         wait_until_held(p.b);
-        struct tune_board *second = board_share(p.b);
+        struct tune_snapshot *second = tune_snapshot_share(p.b);
         if (by_cancel)
             atomic_store(&p.cancel.raised, 1);
         else
-            board_hold(p.b, false);
+            tune_snapshot_hold(p.b, false);
         pthread_join(thread, NULL);
-        assert_false(board_waits(p.b));
+        assert_false(tune_snapshot_waits(p.b));
         assert_int_equal(p.told, 2);
-        assert_int_equal(board_version(p.b), 2);
-        board_drop(p.b);
+        assert_int_equal(tune_snapshot_version(p.b), 2);
+        tune_snapshot_drop(p.b);
         int n = s->view.n_trials;
         double best = s->view.best_ms;
-        script_free(s);                   /* the copies are the board's own */
-        const struct tune_view *v = board_lock(second);
+        script_free(s);                   /* the copies are the snapshot's own */
+        const struct tune_view *v = tune_snapshot_lock(second);
         assert_int_equal(v->n_trials, n);
         assert_true(v->trial[v->best]->ms == best);
         for (int i = 0; i < n; i++)
             assert_int_equal(v->trial[i]->trial, i);
-        board_unlock(second);
-        board_drop(second);
+        tune_snapshot_unlock(second);
+        tune_snapshot_drop(second);
     }
 }
 
 /* --- A real search in this process ------------------------------------------------------------ */
 
-/* What the command's job leaves on the board; model_free frees it. */
+/* What the command's job leaves on the snapshot; model_free frees it. */
 static struct model *tuned(const char *line, bool answered)
 {
     struct model *m = model_on("gmm m=8 k=16 n=32");
     struct cancel never = {0};
-    struct wish w;
+    struct desired_job w;
     assert_true(model_command(m, line));
-    assert_true(model_wish(m, LANE_TUNE, &w));
-    struct job *j = model_job(m, &w);
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
+    struct app_job *j = model_job(m, &w);
     job_run(j, &never, NULL);
     if (!j->ok)
         fail_msg("%s", j->e.text);
@@ -562,8 +567,8 @@ static void past_is_what_was(void **state)
     static const char *const line[] = { "tune 20 seed=5 strategy=evo", "tune 12 pin=all-layouts" };
     for (int k = 0; k < COUNT_OF(line); k++) {
         struct model *live = tuned(line[k], false), *past = tuned(line[k], true);
-        const struct tune_view *a = board_lock(live->tuner.board),
-                               *b = board_lock(past->tuner.board);
+        const struct tune_view *a = tune_snapshot_lock(live->tuner.snapshot),
+                               *b = tune_snapshot_lock(past->tuner.snapshot);
         assert_int_equal(a->n_trials, b->n_trials);
         assert_int_equal(a->best, b->best);
         assert_true(a->best_ms == b->best_ms && a->start_ms == b->start_ms);
@@ -578,8 +583,8 @@ static void past_is_what_was(void **state)
             assert_true(x->ms == y->ms && x->best_ms == y->best_ms);
             assert_string_equal(a->arm[x->arm].family, b->arm[y->arm].family);
         }
-        board_unlock(live->tuner.board);
-        board_unlock(past->tuner.board);
+        tune_snapshot_unlock(live->tuner.snapshot);
+        tune_snapshot_unlock(past->tuner.snapshot);
         model_free(live);
         model_free(past);
     }

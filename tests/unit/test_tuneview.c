@@ -11,7 +11,7 @@
 #include "app/ui/plot.h"
 #include "app/ui/text.h"
 #include "app/views/tune_plot.h"
-#include "app/views/view_tune.h"
+#include "app/views/tune_doc.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/tune_script.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -29,8 +29,8 @@ static const char *pane(const struct tune_view *v, struct tune_look look, bool u
     doc_open(&d);
     d.is_list = true;
     grid_open(&g, look.width, look.height, unicode);
-    tune_view_doc(&d, v, &look);
-    at.cursor = look.selected >= 0 ? tune_view_line(&d, look.selected) : 0;
+    tune_doc_doc(&d, v, &look);
+    at.cursor = look.selected >= 0 ? doc_find_id(&d, look.selected) : 0;
     doc_draw(&d, &at, &g, (struct rect){ 0, 0, look.width, look.height },
              (struct doc_look){ .focused = true });
     str_clear(&text);
@@ -90,7 +90,7 @@ static void any_size(void **state)
             double last = 0;
             int rows = 0;
             doc_open(&d);
-            tune_view_doc(&d, &s->view, &look);
+            tune_doc_doc(&d, &s->view, &look);
             for (int i = 0; i < d.lines.len; i++) {
                 const struct line *l = &d.lines.data[i];
                 if (l->id < 0)
@@ -98,10 +98,10 @@ static void any_size(void **state)
                 assert_true(s->view.trial[l->id]->ms >= last);
                 last = s->view.trial[l->id]->ms;
                 rows++;
-                assert_int_equal(tune_view_line(&d, l->id), i);
+                assert_int_equal(doc_find_id(&d, l->id), i);
             }
             assert_int_equal(rows, 90);
-            assert_int_equal(tune_view_line(&d, 90), -1);
+            assert_int_equal(doc_find_id(&d, 90), -1);
             for (int i = 3; i < d.lines.len && d.lines.data[i].id < 0; i++)
                 if (strstr(d.lines.data[i].text, "│"))
                     assert_true(text_width(d.lines.data[i].text) <= w - 2);
@@ -123,7 +123,7 @@ static void long_lines_go_on(void **state)
         struct str text = {0};
         struct doc d;
         doc_open(&d);
-        tune_view_doc(&d, &s->view, &look);
+        tune_doc_doc(&d, &s->view, &look);
         for (int i = 0; i < d.lines.len && !strstr(d.lines.data[i].text, "│"); i++) {
             assert_true(text_width(d.lines.data[i].text) <= w - 2);
             str_printf(&text, " %s", d.lines.data[i].text + strspn(d.lines.data[i].text, " "));
@@ -142,7 +142,7 @@ static void families_are_layouts(void **state)
     (void)state;
     struct arena *a = arena_new();
     struct tune_script *s = script_new(SEED, 200, 400);
-    struct tune_families f = tune_families(a, &s->view);
+    struct tune_families f = tune_plot_families(a, &s->view);
     int trials = 0, failed = 0;
     assert_int_equal(f.n, SCRIPT_ARMS - 1);
     assert_int_equal(f.of_arm[2], f.of_arm[6]);
@@ -159,9 +159,9 @@ static void families_are_layouts(void **state)
     assert_int_equal(trials, 200);
     assert_int_equal(failed, s->view.failed[OUTCOME_WRONG] + s->view.failed[OUTCOME_TIMEOUT] +
                              s->view.failed[OUTCOME_COMPILE]);
-    assert_int_equal(family_letter(0), 'a');
-    assert_int_equal(family_letter(FAMILIES_TOLD_APART), '.');
-    assert_int_equal(family_style(-1), STYLE_DIM);
+    assert_int_equal(tune_plot_letter(0), 'a');
+    assert_int_equal(tune_plot_letter(FAMILIES_TOLD_APART), '.');
+    assert_int_equal(tune_plot_style(-1), STYLE_DIM);
     script_free(s);
     arena_free(a);
 }
@@ -174,7 +174,7 @@ static void dots_are_where_they_belong(void **state)
     enum { W = 90, H = 30 };
     struct arena *a = arena_new();
     struct tune_script *s = script_new(SEED, 60, 60);
-    struct tune_families f = tune_families(a, &s->view);
+    struct tune_families f = tune_plot_families(a, &s->view);
     struct tune_plot_look look = { .letters = true, .whole = true, .selected = -1 };
     struct canvas c;
     double lo = INFINITY, hi = 0;
@@ -192,7 +192,7 @@ static void dots_are_where_they_belong(void **state)
         int row = (int)lround((1 - part) * (4 * (H - 2) - 1)) / 4;
         int col = (int)lround(12 + i / 59.0 * (2 * (W - 6) - 1)) / 2;
         uint32_t got = c.cell[row * W + col].ch;
-        uint32_t want = ok ? (unsigned char)family_letter(f.of_arm[t->arm]) : 'x';
+        uint32_t want = ok ? (unsigned char)tune_plot_letter(f.of_arm[t->arm]) : 'x';
         bool hidden = (got >= 'a' && got <= 'e' && (got < want || want == '.')) || got == 'x';
         if (got != want && !hidden)
             fail_msg("trial %d: '%c' at %d, %d, not '%c'", i, (int)got, col, row, (int)want);
@@ -232,13 +232,13 @@ static void says_what_it_knows(void **state)
     s->view.accuracy.known = s->view.agents.known = false;
     assert_has(pane(&s->view, look, true), "time    compiling 40 %, measuring 45 %\n");
     struct str out = {0};
-    tune_view_hint(&out, &s->view, 0);
+    tune_doc_hint(&out, &s->view, 0);
     assert_string_equal(str_text(&out), "trial 1: 5.04 ms, spread 0 %, 0 steps; Enter opens it as "
                         "a branch");
     str_clear(&out);
-    tune_view_hint(&out, &s->view, 30);
+    tune_doc_hint(&out, &s->view, 30);
     assert_int_equal(out.len, 0);
-    tune_view_status(&out, &s->view, TUNE_PAUSED);
+    tune_doc_status(&out, &s->view, TUNE_PAUSED);
     assert_has(str_text(&out), "paused 30/100, best ");
     str_free(&out);
     script_free(s);
@@ -254,7 +254,7 @@ static void axes_have_numbers(void **state)
     struct str out = {0};
     for (int i = 0; i < COUNT_OF(y); i++) {
         struct canvas c;
-        struct plot p;
+        struct plot_area p;
         canvas_open(&c, 50, 9);
         plot_open(&p, &c, (struct plot_axis){ 1, 250 << i, false, "trial" }, y[i]);
         plot_axes(&p);

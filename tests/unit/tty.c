@@ -172,7 +172,7 @@ static void press_all(struct tty *t, const char *keys, bool wait_for_last)
         int key = key_parse(word);
         const char *c = word;
         do {
-            send_key(t, key != K_NONE ? key : (int)utf8_next(&c));
+            send_key(t, key != K_NONE ? key : (int)text_utf8_next(&c));
             bool last = !rest && (key != K_NONE || *c == 0);
             if (!last || wait_for_last)
                 tty_wait_idle(t, IDLE_LIMIT_S);
@@ -222,7 +222,7 @@ const char *tty_screen(struct tty *t)
             vterm_screen_get_cell(t->screen, (VTermPos){y, x}, &cell);
             if (cell.chars[0] == (uint32_t)-1)
                 continue;
-            utf8_put(utf8, cell.chars[0] ? cell.chars[0] : ' ');
+            text_utf8_put(utf8, cell.chars[0] ? cell.chars[0] : ' ');
             str_add(&row, utf8);
         }
         while (row.len > 0 && row.data[row.len - 1] == ' ')

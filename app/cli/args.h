@@ -1,6 +1,6 @@
-/* The words of the command line: commands and options, from cli.def. */
-#ifndef TS_APP_OPTS_H
-#define TS_APP_OPTS_H
+/* The words of the command line: commands and options, from args.def. */
+#ifndef TS_APP_ARGS_H
+#define TS_APP_ARGS_H
 #include "kernels/base/err.h"
 #include "kernels/base/vec.h"
 #include "kernels/gen/target.h"
@@ -9,13 +9,13 @@
 enum cmd {
     CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) CMD_##id,
-#include "app/cli/cli.def"
+#include "app/cli/args.def"
     CMD_COUNT
 };
 
 enum opt {
 #define OPTION(id, name, letter, operand, commands, help) OPT_##id,
-#include "app/cli/cli.def"
+#include "app/cli/args.def"
     OPT_COUNT
 };
 
@@ -23,7 +23,7 @@ enum opt {
 enum {
     IN_SCREEN = 1 << CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) IN_##id = 1 << CMD_##id,
-#include "app/cli/cli.def"
+#include "app/cli/args.def"
     IN_ALL = (1 << CMD_COUNT) - 1
 };
 
@@ -31,8 +31,8 @@ struct cmd_info { const char *name, *operands, *summary, *detail; };
 struct opt_info {
     const char *name; char letter; const char *operand; int commands; const char *help;
 };
-extern const struct cmd_info cmd_info[CMD_COUNT];
-extern const struct opt_info opt_info[OPT_COUNT];
+extern const struct cmd_info args_cmd[CMD_COUNT];
+extern const struct opt_info args_opt[OPT_COUNT];
 
 /* One command line.  The strings belong to argv. */
 struct given { enum opt opt; const char *value; };         /* a flag's value is "" */

@@ -1,24 +1,24 @@
-/* What may follow on the prompt, and the one-line reminder of what a command takes. */
+/* What may follow on the prompt. */
+#include "app/model/model.h"
+
 #include <dirent.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
-#include "app/views/help.h"
-#include "app/model/model.h"
-#include "app/views/view.h"
+#include "app/model/help.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/expert/expert.h"
 
 #define FILES_MAX 200
 #define EXPERTS_OFFERED 9
 
-struct words {
+struct word_list {
     struct arena *a;
     const char *prefix;
     VEC(struct completion) found;
 };
 
-static void offer(struct words *w, const char *word, const char *help)
+static void offer(struct word_list *w, const char *word, const char *help)
 {
     if (str_starts(word, w->prefix))
         vec_push(&w->found, (struct completion){arena_strdup(w->a, word), help});
@@ -30,8 +30,8 @@ static int by_word(const void *x, const void *y)
     return strcmp(a->word, b->word);
 }
 
-/* Files that continue the prefix: folders first in spirit, by name in fact. */
-static void offer_files(struct words *w)
+/* Offers the files and folders that continue the prefix, sorted by name. */
+static void offer_files(struct word_list *w)
 {
     const char *slash = strrchr(w->prefix, '/');
     const char *dir = slash ? arena_strndup(w->a, w->prefix, (size_t)(slash - w->prefix) + 1) : "";
@@ -51,7 +51,7 @@ static void offer_files(struct words *w)
         qsort(w->found.data, (size_t)w->found.len, sizeof *w->found.data, by_word);
 }
 
-static void offer_each(struct words *w, const char *const *word, int n)
+static void offer_each(struct word_list *w, const char *const *word, int n)
 {
     for (int i = 0; i < n; i++)
         offer(w, word[i], "");
@@ -59,7 +59,7 @@ static void offer_each(struct words *w, const char *const *word, int n)
 
 /* Operators, then the parameters of the one that was chosen. before: the words of the line so
  * far. */
-static void offer_operator(struct words *w, const char *before)
+static void offer_operator(struct word_list *w, const char *before)
 {
     char name[64] = "";
     size_t n = strcspn(before, " ");
@@ -76,7 +76,7 @@ static void offer_operator(struct words *w, const char *before)
     }
 }
 
-static void offer_experts(struct words *w, const struct model *m)
+static void offer_experts(struct word_list *w, const struct model *m)
 {
     struct expert_schedule s[EXPERTS_OFFERED];
     struct err ignored;
@@ -88,7 +88,7 @@ static void offer_experts(struct words *w, const struct model *m)
               arena_printf(w->a, "%s, %s", s[i].expert->id, expert_chosen_text(w->a, &s[i])));
 }
 
-static void offer_tune(struct words *w)
+static void offer_tune(struct word_list *w)
 {
     static const char *const word[] = { "pause", "stop", "open", "fresh", "time=", "seed=",
                                         "levels=2", "pin=layout", "pin=all-layouts" };
@@ -97,7 +97,7 @@ static void offer_tune(struct words *w)
         offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);
 }
 
-static void offer_argument(struct words *w, const struct model *m, enum app_command id,
+static void offer_argument(struct word_list *w, const struct model *m, enum app_command id,
                            const char *before)
 {
     static const char *const focus[] = {"next", "prev", "steps", "view"};
@@ -111,7 +111,7 @@ static void offer_argument(struct words *w, const struct model *m, enum app_comm
         break;
     case APP_VIEW:
         for (int i = 0; i < VIEW_COUNT; i++)
-            offer(w, view_ops[i].name, "");
+            offer(w, model_view[i].name, "");
         break;
     case APP_HELP:
         for (int i = 0; help_topic_name(i); i++)
@@ -134,27 +134,17 @@ static void offer_argument(struct words *w, const struct model *m, enum app_comm
     }
 }
 
-static int app_find(const char *name, size_t n)
-{
-    for (int i = 0; i < APP_COUNT; i++) {
-        const char *known = app_info((enum app_command)i)->name;
-        if (strlen(known) == n && strncmp(known, name, n) == 0)
-            return i;
-    }
-    return -1;
-}
-
 /* The explorer offers our names without help: it knows only the words. */
 static void add_help(struct completions *c)
 {
     for (int i = 0; i < c->n; i++) {
-        int id = app_find(c->item[i].word, strlen(c->item[i].word));
+        int id = appcmd_find(c->item[i].word, strlen(c->item[i].word));
         if (id >= 0 && (!c->item[i].help || !c->item[i].help[0]))
-            c->item[i].help = app_info((enum app_command)id)->help;
+            c->item[i].help = appcmd_info((enum app_command)id)->help;
     }
 }
 
-static void put_words(struct words *w, int from, struct completions *out)
+static void put_words(struct word_list *w, int from, struct completions *out)
 {
     out->n = w->found.len;
     out->item = w->found.len > 0 ? ARENA_DUP(w->a, w->found.data, w->found.len) : NULL;
@@ -169,11 +159,11 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     const char *blank = strrchr(line, ' '), *word = blank ? blank + 1 : line;
     const char *names[APP_COUNT + 1] = {0};
     size_t n = strcspn(start, " ");
-    int id = start[n] == ' ' ? app_find(start, n) : -1;
+    int id = start[n] == ' ' ? appcmd_find(start, n) : -1;
     for (int i = 0; i < APP_COUNT; i++)
-        names[i] = app_info((enum app_command)i)->name;
+        names[i] = appcmd_info((enum app_command)i)->name;
     if (m->prompt.mark == PROMPT_SAVE) {
-        struct words files = {.a = a, .prefix = line};
+        struct word_list files = {.a = a, .prefix = line};
         offer_files(&files);
         put_words(&files, 0, out);
         return;
@@ -185,84 +175,11 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
         add_help(out);
         return;
     }
-    struct words w = {.a = a, .prefix = word};
+    struct word_list w = {.a = a, .prefix = word};
     if (id >= 0)
         offer_argument(&w, m, (enum app_command)id, start + n + 1);
     else if (start[n] == 0)
         for (int i = 0; i < APP_COUNT; i++)
-            offer(&w, names[i], app_info((enum app_command)i)->help);
+            offer(&w, names[i], appcmd_info((enum app_command)i)->help);
     put_words(&w, (int)(word - line), out);
-}
-
-/* Does a word end right before text[n]? */
-static bool ends_word(const char *text, size_t n)
-{
-    return text[n - 1] != ' ' && (text[n] == ' ' || text[n] == 0);
-}
-
-bool command_row_next(const char **text, struct command_row *row)
-{
-    const char *p = *text, *end = p + strcspn(p, "\n"), *gap = strstr(p, "  ");
-    if (*p == 0)
-        return false;
-    if (!gap || gap > end)
-        gap = end;
-    const char *help = gap + strspn(gap, " ");
-    snprintf(row->left, sizeof row->left, "%.*s", (int)(gap - p), p);
-    snprintf(row->help, sizeof row->help, "%.*s", help < end ? (int)(end - help) : 0, help);
-    size_t n = strspn(row->left, "abcdefghijklmnopqrstuvwxyz_ ");
-    while (n > 0 && !ends_word(row->left, n))
-        n--;
-    snprintf(row->name, sizeof row->name, "%.*s", (int)n, row->left);
-    *text = end + (*end == '\n');
-    return true;
-}
-
-void command_nearest(const char *line, struct str *out)
-{
-    VEC(const char *) names = {0};
-    struct arena *a = arena_new();
-    struct str text = {0};
-    struct command_row row;
-    line += strspn(line, " ");
-    const char *word = arena_strndup(a, line, strcspn(line, " "));
-    command_help(&text);
-    for (const char *p = str_text(&text); command_row_next(&p, &row);)
-        vec_push(&names, arena_strndup(a, row.name, strcspn(row.name, " ")));
-    for (int i = 0; i < APP_COUNT; i++)
-        vec_push(&names, app_info((enum app_command)i)->name);
-    const char *near = str_nearest(word, names.data, names.len);
-    if (near)
-        str_printf(out, "did you mean %s?", near);
-    else
-        str_add(out, "? lists them all, Tab completes");
-    vec_free(&names);
-    str_free(&text);
-    arena_free(a);
-}
-
-/* Does line start with these words, as words? */
-static bool begins(const char *line, const char *words)
-{
-    size_t n = strlen(words);
-    return n > 0 && strncmp(line, words, n) == 0 && (line[n] == ' ' || line[n] == 0);
-}
-
-void command_hint(const char *line, struct str *out)
-{
-    struct str text = {0};
-    struct command_row row;
-    line += strspn(line, " ");
-    command_help(&text);
-    for (const char *p = str_text(&text); command_row_next(&p, &row);)
-        if (begins(line, row.name)) {
-            str_printf(out, "%s: %s", row.left, row.help);
-            break;
-        }
-    str_free(&text);
-    int id = out->len == 0 ? app_find(line, strcspn(line, " ")) : -1;
-    if (id >= 0) {
-        const struct app_info *i = app_info((enum app_command)id);
-        str_printf(out, "%s%s%s: %s", i->name, i->syntax[0] ? " " : "", i->syntax, i->help);
-    }
 }

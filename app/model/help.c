@@ -1,4 +1,4 @@
-#include "app/views/help.h"
+#include "app/model/help.h"
 
 #include <string.h>
 
@@ -13,8 +13,7 @@
 
 enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
 
-/* Every line of text, broken at a blank where it is too wide; the rest goes to column hang. */
-static void add_wrapped(struct str *out, const char *text, int hang)
+void help_wrap(struct str *out, const char *text, int hang)
 {
     int column = 0;
     while (*text) {
@@ -46,13 +45,13 @@ static void topic_steps(struct str *out)
     command_help(&all);
     str_add(&all, "\nThe screen's own commands, typed at its `:` prompt only:\n\n");
     for (int i = 0; i < APP_COUNT; i++) {
-        const struct app_info *c = app_info((enum app_command)i);
+        const struct appcmd_info *c = appcmd_info((enum app_command)i);
         int n = (int)strlen(c->name) + 1 + (int)strlen(c->syntax);
         str_printf(&all, "%s %s", c->name, c->syntax);
         str_repeat(&all, ' ', n < STEP_HELP_COLUMN ? STEP_HELP_COLUMN - n : 2);
         str_printf(&all, "%s\n", c->help);
     }
-    add_wrapped(out, str_text(&all), STEP_HELP_COLUMN);
+    help_wrap(out, str_text(&all), STEP_HELP_COLUMN);
     str_free(&all);
 }
 
@@ -61,14 +60,14 @@ static void topic_keys(struct str *out)
     struct str all = {0};
     int context = -1;
     str_add(&all, "Every key stands for a line that could be typed at the `:` prompt.\n");
-    for (int i = 0; i < binding_count(); i++) {
-        const struct binding *b = binding_get(i);
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
         if ((int)b->context != context)
             str_printf(&all, "\n%s\n", key_context_title[b->context]);
         context = (int)b->context;
         str_printf(&all, "  %-14s %s\n", b->keys, b->help);
     }
-    add_wrapped(out, str_text(&all), 17);
+    help_wrap(out, str_text(&all), 17);
     str_free(&all);
 }
 
@@ -106,7 +105,7 @@ static void topic_meters(struct str *out)
     for (int i = 0; i < n; i++)
         str_printf(&all, "  %-12s %s%s%s\n", meter[i].name, meter[i].what,
                    meter[i].available ? "" : "; not available: ", meter[i].reason);
-    add_wrapped(out, str_text(&all), 15);
+    help_wrap(out, str_text(&all), 15);
     str_free(&all);
 }
 
@@ -138,7 +137,7 @@ static void topic_cache(struct str *out)
     for (int i = 0; i < cache_preset_count; i++)
         str_printf(&all, "  %-11s %s%s%s\n", cache_preset[i].name, cache_preset[i].text,
                    cache_preset[i].text[0] ? "; " : "", cache_preset[i].what);
-    add_wrapped(out, str_text(&all), 14);
+    help_wrap(out, str_text(&all), 14);
     str_free(&all);
 }
 
@@ -167,7 +166,7 @@ static void topic_experts(struct str *out)
             str_printf(&list, " %s", x->family[f]);
         str_printf(&list, "\n  %s\n", x->title);
     }
-    add_wrapped(out, str_text(&list), 2);
+    help_wrap(out, str_text(&list), 2);
     str_free(&list);
     arena_free(a);
 }
@@ -176,7 +175,7 @@ struct topic { const char *name, *summary, *text; void (*print)(struct str *out)
 static const struct topic topics[] = {
 #define TOPIC(name, summary, text) {name, summary, text, NULL},
 #define TOPIC_MADE(name, summary, print) {name, summary, NULL, print},
-#include "app/views/help.def"
+#include "app/model/help.def"
 #undef TOPIC
 #undef TOPIC_MADE
 };
@@ -189,56 +188,6 @@ const char *help_topic_name(int i)
 const char *help_topic_summary(int i)
 {
     return i < COUNT_OF(topics) ? topics[i].summary : NULL;
-}
-
-void help_usage(struct str *out)
-{
-    str_add(out,
-        "usage: tilescope [options]                  open the screen on a start page\n"
-        "       tilescope OPERATOR NAME=VALUE...     open the screen on an operator\n"
-        "       tilescope SESSION.yaml               open the screen on a session\n"
-        "       tilescope COMMAND ...\n\ncommands:\n");
-    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
-        str_printf(out, "  %-9s %s\n", cmd_info[i].name, cmd_info[i].summary);
-    str_add(out,
-        "\nSESSION is a file (- is standard input) or an operator:\n"
-        "  tilescope run sessions/examples/r18-conv1-nhwo.yaml\n"
-        "  tilescope show 'gmm m=128 k=64 n=96' --what nest\n"
-        "\n`tilescope COMMAND --help` has the options, `tilescope help` the topics.\n");
-}
-
-static void print_options(struct str *out, enum cmd cmd)
-{
-    for (int i = 0; i < OPT_COUNT; i++) {
-        const struct opt_info *o = &opt_info[i];
-        if (!(o->commands & (1 << cmd)))
-            continue;
-        struct str left = {0};
-        if (o->letter)
-            str_printf(&left, "-%c, ", o->letter);
-        bool listed = o->operand && o->operand[0] == '[' && strchr(o->operand, ',');
-        str_printf(&left, "--%s%s%s", o->name, o->operand ? " " : "",
-                   listed ? "[A,B]" : o->operand ? o->operand : "");
-        str_printf(out, "  %-24s %s\n", str_text(&left), o->help);
-        str_free(&left);
-    }
-}
-
-void help_command(struct str *out, enum cmd cmd)
-{
-    const struct cmd_info *c = &cmd_info[cmd];
-    if (cmd == CMD_SCREEN) {
-        help_usage(out);
-        str_add(out, "\noptions of the screen:\n");
-    } else {
-        str_printf(out, "usage: tilescope %s%s%s [options]\n\n%s\n\noptions:\n", c->name,
-                   c->operands[0] ? " " : "", c->operands, c->detail);
-    }
-    print_options(out, cmd);
-    if (cmd == CMD_RUN)
-        str_add(out,
-            "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad\n"
-            "file, 3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
 }
 
 static void print_param(struct str *out, const struct op_param *p)
@@ -256,52 +205,18 @@ static void print_param(struct str *out, const struct op_param *p)
     for (int i = 0; p->words && p->words[i]; i++)
         str_printf(&line, "%s%s", i ? " " : " (", p->words[i]);
     str_add(&line, p->words ? ")\n" : "\n");
-    add_wrapped(out, str_text(&line), 8);
+    help_wrap(out, str_text(&line), 8);
     str_free(&line);
 }
 
 static void print_operator(struct str *out, const struct op_family *op)
 {
     str_printf(out, "%s: %s\n\n", op->name, op->title);
-    add_wrapped(out, op->help, 0);
+    help_wrap(out, op->help, 0);
     str_add(out, "\nparameters:\n");
     for (int i = 0; i < op->n_params; i++)
         print_param(out, &op->params[i]);
     str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
-}
-
-static void print_list(struct str *out)
-{
-    help_usage(out);
-    str_add(out, "\ntopics (`tilescope help TOPIC`):\n");
-    for (int i = 0; i < COUNT_OF(topics); i++)
-        str_printf(out, "  %-9s %s\n", topics[i].name, topics[i].summary);
-    str_add(out, "\noperators (`tilescope help OPERATOR`):\n");
-    struct str names = {0};
-    for (int i = 0; i < ops_count(); i++)
-        str_printf(&names, "%s%s", i ? " " : "  ", ops_get(i)->name);
-    str_add(&names, "\n");
-    add_wrapped(out, str_text(&names), 2);
-    str_free(&names);
-}
-
-static bool no_topic(const char *word, struct err *e)
-{
-    VEC(const char *) name = {0};
-    for (int i = 0; i < COUNT_OF(topics); i++)
-        vec_push(&name, topics[i].name);
-    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
-        vec_push(&name, cmd_info[i].name);
-    for (int i = 0; i < ops_count(); i++)
-        vec_push(&name, ops_get(i)->name);
-    const char *near = str_nearest(word, name.data, name.len);
-    vec_free(&name);
-    err_set(e, ERR_NAME, "no help on '%s'", word);
-    if (near)
-        err_fix(e, "tilescope help %s", near);
-    else
-        err_fix(e, "tilescope help lists the topics");
-    return false;
 }
 
 /* A strategy of the tuner is explained where they all are. */
@@ -313,15 +228,11 @@ static const char *topic_of(const char *word)
     return word;
 }
 
-bool help_topic(struct str *out, const char *topic, struct err *e)
+bool help_topic(struct str *out, const char *word)
 {
-    if (!topic) {
-        print_list(out);
-        return true;
-    }
-    topic = topic_of(topic);
+    word = topic_of(word);
     for (int i = 0; i < COUNT_OF(topics); i++) {
-        if (!streq(topics[i].name, topic))
+        if (!streq(topics[i].name, word))
             continue;
         if (topics[i].print)
             topics[i].print(out);
@@ -329,15 +240,8 @@ bool help_topic(struct str *out, const char *topic, struct err *e)
             str_add(out, topics[i].text);
         return true;
     }
-    for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++) {
-        if (streq(cmd_info[i].name, topic)) {
-            help_command(out, (enum cmd)i);
-            return true;
-        }
-    }
-    const struct op_family *op = ops_find(topic);
-    if (!op)
-        return no_topic(topic, e);
-    print_operator(out, op);
-    return true;
+    const struct op_family *op = ops_find(word);
+    if (op)
+        print_operator(out, op);
+    return op != NULL;
 }

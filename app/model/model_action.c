@@ -1,10 +1,11 @@
 /* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
  * filling them in is the larger part of this file. */
+#include "app/model/model.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "app/model/model.h"
-#include "app/views/view.h"
+#include "app/model/help.h"
 
 /* filling in the blanks */
 
@@ -80,7 +81,7 @@ static bool put_loop(struct model *m, struct str *out, char what)
 {
     const struct stage *s;
     int axis;
-    if (!nest_loop(m, &s, &axis))
+    if (!model_loop(m, &s, &axis))
         return refuse(m, "the cursor is not on a loop", "move it to a line that starts with `for`");
     if (what == 'X')
         return put_neighbour(m, out, s, axis + 1, "innermost");
@@ -99,7 +100,7 @@ static bool put_loop(struct model *m, struct str *out, char what)
 
 static bool put_layout(struct model *m, struct str *out, char what)
 {
-    int t = layout_tensor(m);
+    int t = model_tensor(m);
     if (t < 0)
         return refuse(m, "the cursor is not on a tensor", "");
     const struct layout *l = model_program(m)->layout[t];
@@ -158,9 +159,9 @@ static bool put_blank(struct model *m, struct str *out, char what)
             str_printf(out, "%ld", m->count);
         return true;
     case 'B':
-        if (!view_branches_name(m))
+        if (!model_branch(m))
             return refuse(m, "there is no branch here", "");
-        str_add(out, view_branches_name(m));
+        str_add(out, model_branch(m));
         return true;
     default:
         UNREACHABLE();
@@ -216,7 +217,7 @@ static const char *toggled(const struct model *m, const char *line)
 {
     const struct stage *s;
     int axis;
-    if (nest_loop(m, &s, &axis)) {
+    if (model_loop(m, &s, &axis)) {
         enum loop_ann ann = s->axis[axis].ann;
         if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
             line = "loop serial %T %D";
@@ -273,7 +274,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     struct str text = {0};
     struct err e;
     int axis = 0, n = 0;
-    bool has = nest_loop(m, &s, &axis);
+    bool has = model_loop(m, &s, &axis);
     int other = axis + (inwards ? 1 : -1);
     struct arena *a = arena_new();
     if (has && other >= 0 && other < s->n_axes)
@@ -300,7 +301,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
 static void move(struct model *m, int delta)
 {
     struct pane_doc *p = model_focused(m);
-    scroll_by(&p->doc, &p->scroll, delta, p->height);
+    doc_scroll_by(&p->doc, &p->scroll, delta, p->height);
 }
 
 static void scroll_sideways(struct model *m, int delta)
@@ -318,7 +319,7 @@ static void scroll_sideways(struct model *m, int delta)
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
-    scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
+    doc_scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
 }
 
 static void move_item(struct model *m, int dir)
@@ -329,7 +330,7 @@ static void move_item(struct model *m, int dir)
         model_tune_walk(m, n * dir);
     else
         for (int i = 0; i < n; i++)
-            scroll_item(&p->doc, &p->scroll, dir, p->height);
+            doc_scroll_item(&p->doc, &p->scroll, dir, p->height);
 }
 
 static bool move_action(struct model *m, enum key_action action)
@@ -402,8 +403,38 @@ static void find_again(struct model *m, int dir)
         model_search(m, dir, model_focused(m)->scroll.cursor);
 }
 
+/* help, and the menu of what can be done where the cursor is */
+
+static bool is_topic(const char *word)
+{
+    for (int i = 0; help_topic_name(i); i++)
+        if (streq(help_topic_name(i), word))
+            return true;
+    return ops_find(word) != NULL;
+}
+
+void model_show_topic(struct model *m, const char *name)
+{
+    snprintf(m->topic, sizeof m->topic, "%s", name);
+    m->pane[DOC_HELP].scroll = (struct scroll){0};
+    m->pane[DOC_HELP].stamp = 0;
+}
+
+void model_open_help(struct model *m, const char *what)
+{
+    bool topic = is_topic(what);
+    model_forget_menu(m);
+    m->overlay = OVERLAY_NONE;
+    m->help_n = model_contexts(m, m->help_chain);
+    m->help_menu = false;
+    m->overlay = OVERLAY_HELP;
+    str_clear(&m->filter);
+    str_add(&m->filter, topic ? "" : what);
+    model_show_topic(m, topic ? what : "");
+}
+
 /* Lines that are only begun: what they lack decides whether they are legal. */
-static bool needs_typing(const struct binding *b)
+static bool needs_typing(const struct key_binding *b)
 {
     size_t n = strlen(b->line);
     bool open = n > 0 && (b->line[n - 1] == ' ' || b->line[n - 1] == '"');
@@ -411,7 +442,7 @@ static bool needs_typing(const struct binding *b)
 }
 
 /* Why b cannot run where the cursor is, by trying it on the program; NULL when it can. */
-static char *refusal(struct model *m, const struct binding *b)
+static char *refusal(struct model *m, const struct key_binding *b)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
     const struct program *ignored;
@@ -441,8 +472,8 @@ static void open_menu(struct model *m)
     model_open_help(m, "");
     m->help_n = 1;
     m->help_menu = true;
-    for (int i = 0; i < binding_count(); i++) {
-        const struct binding *b = binding_get(i);
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
         bool deed = b->context == m->help_chain[0] && b->line[0];
         vec_push(&m->menu_why, deed ? refusal(m, b) : NULL);
     }
@@ -452,7 +483,7 @@ static void open_menu(struct model *m)
     m->message = kept;
 }
 
-void model_perform(struct model *m, const struct binding *b)
+void model_perform(struct model *m, const struct key_binding *b)
 {
     if (move_action(m, b->action))
         return;
@@ -466,68 +497,12 @@ void model_perform(struct model *m, const struct binding *b)
     case ACTION_SEARCH:    open_search(m); break;
     case ACTION_FIND_NEXT: find_again(m, 1); break;
     case ACTION_FIND_PREV: find_again(m, -1); break;
-    case ACTION_OPEN:      view_start_open(m); break;
+    case ACTION_OPEN:      model_open_entry(m); break;
     case ACTION_SAVE_AS:   model_save_as(m); break;
-    case ACTION_DISCARD:   view_start_discard(m); break;
+    case ACTION_DISCARD:   model_discard_entry(m); break;
     case ACTION_BACK:      back(m); break;
     case ACTION_CANCEL:    cancel(m); break;
     case ACTION_QUIT:      m->out.quit = true; break;
     default: UNREACHABLE();
     }
-}
-
-/* mouse */
-
-static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r)
-{
-    if (m->overlay != OVERLAY_NONE) {
-        *r = m->frame.overlay;
-        return rect_has(*r, x, y) ? model_focused(m) : NULL;
-    }
-    for (int i = 0; i < PANE_COUNT; i++) {
-        *r = m->frame.pane[i];
-        if (r->h == 0 || !rect_has(*r, x, y))
-            continue;
-        if (!m->session)
-            return i == PANE_LEDGER ? &m->pane[DOC_START] : NULL;
-        m->focus = (enum pane)i;
-        m->last_view = i == PANE_LEDGER ? m->last_view : (enum pane)i;
-        return model_focused(m);
-    }
-    return NULL;
-}
-
-/* The word of the line that was clicked becomes the selected one. */
-static void click_item(struct pane_doc *p, int col)
-{
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    for (int i = 0; l && i < l->n_items; i++)
-        if (col >= l->item[i].col && col < l->item[i].col + l->item[i].len)
-            p->scroll.item = i;
-}
-
-void model_mouse(struct model *m, const struct mouse *e)
-{
-    if (m->prompt.open || m->overlay == OVERLAY_ASK)
-        return;
-    for (int i = 0; e->press && i < m->hits.len; i++)
-        if (rect_has(m->hits.data[i].r, e->x, e->y)) {
-            model_key(m, m->hits.data[i].key);
-            return;
-        }
-    struct rect r;
-    struct pane_doc *p = pane_under(m, e->x, e->y, &r);
-    if (!p)
-        return;
-    int row = e->y - r.y - 1, line = row >= 0 ? doc_row(&p->doc, &p->scroll, row, p->height) : -1;
-    if (e->wheel) {
-        scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
-    } else if (line >= 0 && line < p->doc.lines.len) {
-        scroll_to(&p->doc, &p->scroll, line, p->height);
-        click_item(p, e->x - r.x - 1 + p->scroll.left);
-    }
-    if (e->double_click && line >= 0 && line < p->doc.lines.len)
-        model_key(m, K_ENTER);
-    frame_layout(m, &m->frame);
-    model_refresh(m);
 }

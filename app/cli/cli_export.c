@@ -1,9 +1,53 @@
-/* `tilescope import`, and ONNX models that cannot be opened as a session. */
-#include <stdio.h>
-
+/* `tilescope export` and `tilescope import`: kernels to C files, ONNX models to sessions. */
 #include "app/cli/cli.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "kernels/base/file.h"
 #include "kernels/onnx/onnx.h"
+#include "sessions/export/export.h"
+
+/* What is said about a file must not run into it: /dev/stdout. */
+static bool is_plain_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && !str_starts(path, "/dev/");
+}
+
+static bool write_export(const struct cli *c, const struct opened *o, struct err *e)
+{
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    struct export_opts opts = { path, args_value(c->args, OPT_COMPILER), NULL };
+    struct str out = {0}, command = {0};
+    bool ok = args_target(c->args, &opts.target, e) && export_c(o->session, &opts, &out, e) &&
+              export_command(o->session, &opts, &command, e);
+    if (ok && (!path || streq(path, "-"))) {
+        cli_put(&out);
+    } else if (ok) {
+        ok = file_write_atomic(path, str_text(&out), out.len, e);
+        if (ok && is_plain_file(path))
+            printf("%s: compile and run it with\n%s\n", path, str_text(&command));
+    }
+    str_free(&out);
+    str_free(&command);
+    return ok;
+}
+
+int cli_export(const struct cli *c)
+{
+    struct opened o;
+    struct err e = {0};
+    int code = cli_open(c, &o);
+    if (code != EXIT_FINE)
+        return code;
+    if (!write_export(c, &o, &e))
+        code = cli_fail(c, &e);
+    cli_close(&o);
+    return code;
+}
+
+/* --- import, and ONNX models that cannot be opened as a session ------------------------------- */
 
 static bool list_nodes(const char *path, struct str *out, int *missing, struct err *e)
 {
@@ -39,7 +83,7 @@ bool cli_onnx_shown(const struct cli *c, int *code)
     return !ok || missing;
 }
 
-int cmd_import(const struct cli *c)
+int cli_import(const struct cli *c)
 {
     const char *to = args_value(c->args, OPT_OUTPUT);
     struct session *s;

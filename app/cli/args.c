@@ -1,4 +1,4 @@
-#include "app/cli/opts.h"
+#include "app/cli/args.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,23 +7,23 @@
 
 #include "kernels/base/str.h"
 
-const struct cmd_info cmd_info[CMD_COUNT] = {
+const struct cmd_info args_cmd[CMD_COUNT] = {
     [CMD_SCREEN] = {"", "[OPERATOR | SESSION]", "open the screen", ""},
 #define COMMAND(id, name, operands, summary, detail) \
     [CMD_##id] = {name, operands, summary, detail},
-#include "app/cli/cli.def"
+#include "app/cli/args.def"
 };
 
-const struct opt_info opt_info[OPT_COUNT] = {
+const struct opt_info args_opt[OPT_COUNT] = {
 #define OPTION(id, name, letter, operand, commands, help) \
     [OPT_##id] = {name, letter, operand, commands, help},
-#include "app/cli/cli.def"
+#include "app/cli/args.def"
 };
 
 static enum cmd find_cmd(const char *word)
 {
     for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
-        if (streq(cmd_info[i].name, word))
+        if (streq(args_cmd[i].name, word))
             return (enum cmd)i;
     return CMD_SCREEN;
 }
@@ -31,7 +31,7 @@ static enum cmd find_cmd(const char *word)
 static enum opt find_long(const char *name, size_t n)
 {
     for (int i = 0; i < OPT_COUNT; i++)
-        if (strlen(opt_info[i].name) == n && memcmp(opt_info[i].name, name, n) == 0)
+        if (strlen(args_opt[i].name) == n && memcmp(args_opt[i].name, name, n) == 0)
             return (enum opt)i;
     return OPT_COUNT;
 }
@@ -39,14 +39,14 @@ static enum opt find_long(const char *name, size_t n)
 static enum opt find_letter(char letter)
 {
     for (int i = 0; i < OPT_COUNT; i++)
-        if (opt_info[i].letter == letter)
+        if (args_opt[i].letter == letter)
             return (enum opt)i;
     return OPT_COUNT;
 }
 
 static const char *cmd_title(enum cmd cmd)
 {
-    return cmd == CMD_SCREEN ? "the screen" : cmd_info[cmd].name;
+    return cmd == CMD_SCREEN ? "the screen" : args_cmd[cmd].name;
 }
 
 /* The options of cmd as suggestions for a word that is none of them. */
@@ -55,8 +55,8 @@ static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err 
     const char *candidate[OPT_COUNT];
     int count = 0;
     for (int i = 0; i < OPT_COUNT; i++)
-        if (opt_info[i].commands & (1 << cmd))
-            candidate[count++] = opt_info[i].name;
+        if (args_opt[i].commands & (1 << cmd))
+            candidate[count++] = args_opt[i].name;
     char name[64];
     size_t dashes = strspn(word, "-");
     size_t keep = n - dashes < sizeof name - 1 ? n - dashes : sizeof name - 1;
@@ -112,19 +112,19 @@ static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err
     enum opt o = find_long(word + 2, n - 2);
     if (o == OPT_COUNT)
         return unknown_option(a->cmd, word, n, e);
-    if (!opt_info[o].operand)
-        return equals ? err_set(e, ERR_SYNTAX, "--%s takes no value", opt_info[o].name)
+    if (!args_opt[o].operand)
+        return equals ? err_set(e, ERR_SYNTAX, "--%s takes no value", args_opt[o].name)
                       : give(a, o, "");
     if (equals)
         return give(a, o, equals + 1);
-    if (opt_info[o].operand[0] == '[') {
-        bool value = *i + 1 < argc && takes_next(opt_info[o].operand, argv[*i + 1]);
+    if (args_opt[o].operand[0] == '[') {
+        bool value = *i + 1 < argc && takes_next(args_opt[o].operand, argv[*i + 1]);
         *i += value;
         return give(a, o, value ? argv[*i] : "");
     }
     if (++*i == argc)
-        return err_set(e, ERR_SYNTAX, "--%s needs a value: --%s %s", opt_info[o].name,
-                       opt_info[o].name, opt_info[o].operand);
+        return err_set(e, ERR_SYNTAX, "--%s needs a value: --%s %s", args_opt[o].name,
+                       args_opt[o].name, args_opt[o].operand);
     return give(a, o, argv[*i]);
 }
 
@@ -136,18 +136,18 @@ static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct 
         enum opt o = find_letter(*c);
         if (o == OPT_COUNT)
             return unknown_option(a->cmd, word, strlen(word), e);
-        if (!opt_info[o].operand) {
+        if (!args_opt[o].operand) {
             give(a, o, "");
             continue;
         }
         if (c[1])
             return give(a, o, c[1] == '=' ? c + 2 : c + 1);
-        if (opt_info[o].operand[0] == '['
-            && (*i + 1 == argc || !takes_next(opt_info[o].operand, argv[*i + 1])))
+        if (args_opt[o].operand[0] == '['
+            && (*i + 1 == argc || !takes_next(args_opt[o].operand, argv[*i + 1])))
             return give(a, o, "");
         if (++*i == argc)
             return err_set(e, ERR_SYNTAX, "-%c needs a value: -%c %s", *c, *c,
-                           opt_info[o].operand);
+                           args_opt[o].operand);
         return give(a, o, argv[*i]);
     }
     return true;
@@ -166,7 +166,7 @@ static void add_word(struct args *a, const char *word, bool options_over)
 static bool check_taken(const struct args *a, struct err *e)
 {
     for (int i = 0; i < a->given.len; i++) {
-        const struct opt_info *o = &opt_info[a->given.data[i].opt];
+        const struct opt_info *o = &args_opt[a->given.data[i].opt];
         if (!(o->commands & (1 << a->cmd)))
             return err_set(e, ERR_SYNTAX, "%s takes no --%s", cmd_title(a->cmd), o->name);
     }
@@ -220,7 +220,7 @@ bool args_int(const struct args *a, enum opt o, long long lo, long long hi, long
     if (!text || str_to_int64(text, lo, hi, out))
         return true;
     return err_set(e, ERR_RANGE, "--%s %s: expected a whole number from %lld to %lld",
-                   opt_info[o].name, text, lo, hi);
+                   args_opt[o].name, text, lo, hi);
 }
 
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
@@ -232,7 +232,7 @@ bool args_double(const struct args *a, enum opt o, double lo, double hi, double 
     double v;
     if (!str_to_double(text, &v) || !isfinite(v) || v < lo || v > hi)
         return err_set(e, ERR_RANGE, "--%s %s: expected a number from %g to %g",
-                       opt_info[o].name, text, lo, hi);
+                       args_opt[o].name, text, lo, hi);
     *out = v;
     return true;
 }

@@ -1,0 +1,558 @@
+/* Running a line: a command of the app (appcmd.def), else a step or a command of the history. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "app/model/appcmd.h"
+#include "kernels/base/file.h"
+#include "sessions/export/export.h"
+
+/* leaving and saving */
+
+void model_after(struct model *m)
+{
+    enum after_ask then = m->then;
+    m->then = AFTER_NOTHING;
+    if (then != AFTER_NOTHING)
+        model_discard(m);
+    if (then == AFTER_QUIT)
+        m->out.quit = true;
+    if (then == AFTER_OPEN) {
+        model_set_session(m, m->next);
+        m->next = NULL;
+    }
+}
+
+void model_give_up(struct model *m)
+{
+    m->then = AFTER_NOTHING;
+    session_free(m->next);
+    m->next = NULL;
+}
+
+static bool need_session(struct model *m)
+{
+    if (!m->session)
+        model_say_error(m, "no operator is open yet", "pick one from the list and press Enter");
+    return m->session != NULL;
+}
+
+/* Reading from the terminal, or a pipe at whose other end there is nobody, would never end. */
+static bool is_file(struct model *m, const char *path)
+{
+    struct stat st;
+    struct str text = {0};
+    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+    if (!special && !streq(path, "-"))
+        return true;
+    str_printf(&text, "%s is not a file", path);
+    model_say_error(m, str_text(&text), "the screen reads and writes files only; the commands "
+                    "`tilescope show` and `tilescope run` take pipes");
+    str_free(&text);
+    return false;
+}
+
+/* Writing over somebody's work needs a second Enter on the same file: over what was there at the
+ * first one. */
+static bool ask_overwrite(struct model *m, const char *path, const char *why)
+{
+    str_clear(&m->overwrite);
+    str_add(&m->overwrite, path);
+    m->overwrite_seen = file_seen(path);
+    m->confirm = true;
+    model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
+    return false;
+}
+
+/* The content of path that may be replaced: the one that the user was asked about, else the one
+ * that the session was loaded from. */
+static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
+{
+    bool again = streq(str_text(&m->overwrite), path);
+    str_clear(&m->overwrite);
+    return again ? m->overwrite_seen : known;
+}
+
+static bool write_session(struct model *m, const char *path)
+{
+    struct session *s = m->session;
+    struct str why = {0};
+    struct err e;
+    if (!need_session(m))
+        return false;
+    if (!path[0] && !s->path[0]) {
+        model_save_as(m);
+        return true;
+    }
+    if (path[0] && !is_file(m, path))
+        return false;
+    const char *to = path[0] ? path : s->path;
+    bool own = s->path[0] && file_same(to, s->path);
+    uint64_t seen = may_overwrite(m, to, own ? s->on_disk : FILE_ABSENT);
+    if (session_save_over(s, to, seen, &e)) {
+        model_info(m, "saved to %s", s->path);
+        model_after(m);
+        return true;
+    }
+    if (e.code != ERR_CHANGED) {
+        model_error(m, &e);
+        return false;
+    }
+    if (own)
+        str_printf(&why, "%s changed on disk", s->path);
+    else
+        str_add(&why, "that file exists already");
+    ask_overwrite(m, to, str_text(&why));
+    str_free(&why);
+    return false;
+}
+
+bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
+                 const char *what)
+{
+    struct err e;
+    if (file_replace(path, seen, str_text(text), text->len, &e)) {
+        model_info(m, "%s written to %s", what, path);
+        return true;
+    }
+    if (e.code == ERR_CHANGED)
+        return ask_overwrite(m, path, "that file exists already");
+    model_error(m, &e);
+    return false;
+}
+
+/* The file that a text is to be written to. */
+static bool is_target(struct model *m, const char *path, const char *usage)
+{
+    if (path[0])
+        return is_file(m, path);
+    model_say_error(m, "a file name is missing", usage);
+    return false;
+}
+
+static bool export_kernel(struct model *m, const char *path)
+{
+    struct str text = {0};
+    struct err e;
+    if (!need_session(m) || !is_target(m, path, "export kernel.c"))
+        return false;
+    bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
+    if (ok)
+        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, "C file");
+    else
+        model_error(m, &e);
+    str_free(&text);
+    return ok;
+}
+
+/* Whoever draws the screen writes it. */
+static bool dump_screen(struct model *m, const char *path)
+{
+    if (!is_target(m, path, "dump screen.txt"))
+        return false;
+    str_clear(&m->out.dump);
+    str_add(&m->out.dump, path);
+    m->out.dump_seen = may_overwrite(m, path, FILE_ABSENT);
+    return true;
+}
+
+static void copy_doc(struct model *m)
+{
+    struct pane_doc *p = model_focused(m);
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    str_clear(&m->out.copy);
+    if (p == &m->pane[DOC_LEDGER] && l && l->id >= 0) {
+        int n;
+        struct ledger_row *rows = model_ledger(m, &n);
+        if (l->id < n)
+            str_add(&m->out.copy, rows[l->id].step);
+        free(rows);
+    } else {
+        for (int i = 0; i < p->doc.lines.len; i++)
+            str_printf(&m->out.copy, "%s\n", p->doc.lines.data[i].text);
+    }
+    if (m->out.copy.len > 0)
+        model_info(m, "copied to the clipboard (if this terminal allows it)");
+    else
+        model_info(m, "nothing to copy here");
+}
+
+/* where the user looks */
+
+void model_show_view(struct model *m, enum view v)
+{
+    if (v != VIEW_NEST)
+        m->view[PANE_SIDE] = v;
+    m->focus = m->last_view = v == VIEW_NEST ? PANE_MAIN : PANE_SIDE;
+}
+
+static int find_view(const char *name)
+{
+    for (int i = 0; i < VIEW_COUNT; i++)
+        if (strcaseeq(model_view[i].name, name))
+            return i;
+    return -1;
+}
+
+static void refuse_view(struct model *m)
+{
+    struct str names = {0};
+    for (int i = 0; i < VIEW_COUNT; i++)
+        str_printf(&names, "%s%s", i == 0 ? "" : i < VIEW_COUNT - 1 ? ", " : " or ",
+                   model_view[i].name);
+    model_say_error(m, "there is no such view", str_text(&names));
+    str_free(&names);
+}
+
+static bool change_view(struct model *m, const char *name)
+{
+    if (!need_session(m))
+        return false;
+    int now = (int)m->view[m->last_view];
+    int v = streq(name, "next") ? (now + 1) % VIEW_COUNT
+          : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : find_view(name);
+    if (v < 0)
+        refuse_view(m);
+    else
+        model_show_view(m, (enum view)v);
+    return v >= 0;
+}
+
+/* Tab goes around the panes; where they take turns on a small screen, the focused one is the one to
+ * see. */
+static bool change_focus(struct model *m, const char *name)
+{
+    if (!need_session(m))
+        return false;
+    int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
+    if (streq(name, "steps")) {
+        m->focus = PANE_LEDGER;
+    } else if (streq(name, "view")) {
+        m->focus = m->last_view;
+    } else if ((streq(name, "next") || streq(name, "prev")) && m->w >= FRAME_WIDE) {
+        m->focus = (enum pane)((m->focus + dir) % PANE_COUNT);
+    } else if (streq(name, "next") || streq(name, "prev")) {
+        m->focus = m->focus == PANE_LEDGER ? m->last_view : PANE_LEDGER;
+    } else {
+        model_say_error(m, "there is no such pane", "next, prev, steps or view");
+        return false;
+    }
+    if (m->focus != PANE_LEDGER)
+        m->last_view = m->focus;
+    return true;
+}
+
+static bool set_auto(struct model *m, const char *arg)
+{
+    if (arg[0] && !streq(arg, "on") && !streq(arg, "off")) {
+        model_say_error(m, "auto is on or off", "");
+        return false;
+    }
+    m->autorun = arg[0] ? streq(arg, "on") : !m->autorun;
+    m->measure_wanted = m->autorun && m->session && !history_current(m->session->history)->measured;
+    m->data_stamp++;
+    if (m->autorun)
+        model_info(m, "every step is measured from now on");
+    else
+        model_info(m, "nothing is measured from now on until m is pressed");
+    return true;
+}
+
+static bool measure_all(struct model *m)
+{
+    struct desired_job w;
+    if (!need_session(m))
+        return false;
+    m->measure_all = m->numbers_asked = true;
+    m->data_stamp++;
+    if (model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE)
+        return true;
+    m->measure_all = false;
+    model_info(m, "every step has its numbers already; m measures the current one again");
+    return true;
+}
+
+static bool set_threads(struct model *m, const char *arg)
+{
+    long long n;
+    if (!str_to_int64(arg, 1, 1024, &n)) {
+        model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
+        return false;
+    }
+    m->threads = (int)n;
+    model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
+               n == 1 ? "" : "s");
+    return true;
+}
+
+/* Alone it turns all of them on, or off when some are. */
+static bool set_baselines(struct model *m, const char *arg)
+{
+    struct err e;
+    if (!*arg)
+        arg = m->baselines ? "none" : "all";
+    if (!vendor_parse(arg, &m->baselines, &e)) {
+        model_say_error(m, e.text, "baselines onednn,openblas");
+        return false;
+    }
+    if (m->baselines)
+        model_info(m, "measuring with vendor baselines from now on; m measures again");
+    else
+        model_info(m, "measuring without vendor baselines from now on");
+    return true;
+}
+
+static bool set_title(struct model *m, const char *arg)
+{
+    if (!need_session(m))
+        return false;
+    size_t bad;
+    if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad)) {
+        model_say_error(m, "that title is too long", "255 characters at most");
+        return false;
+    }
+    strcpy(m->session->title, arg);
+    m->session->dirty = true;
+    model_keep_safe(m);
+    return true;
+}
+
+static bool start_new(struct model *m, const char *spec)
+{
+    struct session *s = NULL;
+    struct err e;
+    if (!session_new(spec, &s, &e)) {
+        model_error(m, &e);
+        m->error_col = e.at.col > 0 ? e.at.col + 4 : 0;
+        return false;
+    }
+    model_ask_save(m, AFTER_OPEN, s);
+    return true;
+}
+
+static bool open_file(struct model *m, const char *path)
+{
+    struct session *s = NULL;
+    struct err e;
+    if (!path[0]) {
+        model_say_error(m, "a file name is missing", "e session.yaml");
+        return false;
+    }
+    if (!is_file(m, path))
+        return false;
+    if (!(str_ends(path, ".onnx") ? session_from_onnx : session_load)(path, &s, &e)) {
+        model_error(m, &e);
+        return false;
+    }
+    session_remember(s);
+    model_ask_save(m, AFTER_OPEN, s);
+    return true;
+}
+
+static bool quit_now(struct model *m)
+{
+    model_discard(m);
+    m->out.quit = true;
+    return true;
+}
+
+static bool write_quit(struct model *m, const char *path)
+{
+    m->then = AFTER_QUIT;
+    bool ok = write_session(m, path);
+    if (!ok)
+        model_give_up(m);
+    return ok;
+}
+
+static bool show_branches(struct model *m)
+{
+    if (!need_session(m))
+        return false;
+    m->overlay = OVERLAY_BRANCHES;
+    doc_clear(&m->pane[DOC_BRANCHES].doc);
+    m->pane[DOC_BRANCHES].stamp = 0;
+    return true;
+}
+
+static bool run_app(struct model *m, enum app_command id, const char *arg)
+{
+    switch (id) {
+    case APP_WRITE:      return write_session(m, arg);
+    case APP_QUIT:       model_ask_save(m, AFTER_QUIT, NULL); return true;
+    case APP_QUIT_NOW:   return quit_now(m);
+    case APP_WRITE_QUIT: return write_quit(m, arg);
+    case APP_OPEN:       return open_file(m, arg);
+    case APP_NEW:        return start_new(m, arg);
+    case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
+    case APP_EXPERT:     return need_session(m) && model_expert(m, arg);
+    case APP_TUNE:       return need_session(m) && model_tune(m, arg);
+    case APP_VIEW:       return change_view(m, arg);
+    case APP_FOCUS:      return change_focus(m, arg);
+    case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;
+    case APP_AUTO:       return set_auto(m, arg);
+    case APP_THREADS:    return set_threads(m, arg);
+    case APP_BASELINES:  return set_baselines(m, arg);
+    case APP_MEASURE_ALL: return measure_all(m);
+    case APP_BRANCHES:   return show_branches(m);
+    case APP_TITLE:      return set_title(m, arg);
+    case APP_EXPORT:     return export_kernel(m, arg);
+    case APP_DUMP:       return dump_screen(m, arg);
+    case APP_COPY:       copy_doc(m); return true;
+    case APP_HELP:       model_open_help(m, arg); return true;
+    case APP_REDRAW:     m->out.repaint = true; return true;
+    case APP_SUSPEND:    m->out.suspend = true; return true;
+    case APP_COUNT:      break;
+    }
+    UNREACHABLE();
+}
+
+/* any line */
+
+static void after_effect(struct model *m, enum command_effect effect)
+{
+    if (effect == EFFECT_MEASURE) {
+        m->measure_wanted = m->numbers_asked = true;
+        m->data_stamp++;
+    }
+    if (effect == EFFECT_STATE)
+        model_edited(m);
+}
+
+/* The nest shows what a loop step changed, wherever the cursor was. */
+static void look_at_step(struct model *m)
+{
+    const char *step = history_current(m->session->history)->step;
+    if (sscanf(step, "loop %*s %63s %63s", m->step_stage, m->step_axis) < 2)
+        m->step_stage[0] = m->step_axis[0] = 0;
+}
+
+static void say_note(struct model *m)
+{
+    struct str note = {0};
+    model_note(m, &note);
+    if (note.len > 0 && m->message.kind != MESSAGE_ERROR)
+        model_info(m, "%s", str_text(&note));
+    str_free(&note);
+}
+
+bool model_command(struct model *m, const char *line)
+{
+    line += strspn(line, " ");
+    size_t n = strcspn(line, " ");
+    int id = appcmd_find(line, n);
+    if (id >= 0)
+        return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
+    if (!m->session) {
+        model_say_error(m, "no operator is open yet",
+                        "pick one from the list, or type: new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
+        return false;
+    }
+    struct err e;
+    enum command_effect effect = EFFECT_NONE;
+    int states = history_n_states(m->session->history);
+    if (!session_run(m->session, line, &effect, &e)) {
+        model_error(m, &e);
+        m->error_col = e.at.col;
+        return false;
+    }
+    if (effect == EFFECT_APP) {
+        struct str fix = {0};
+        appcmd_nearest(line, &fix);
+        model_say_error(m, "there is no such step or command", str_text(&fix));
+        str_free(&fix);
+        return false;
+    }
+    after_effect(m, effect);
+    if (history_n_states(m->session->history) > states)
+        look_at_step(m);
+    if (effect == EFFECT_STATE)
+        say_note(m);
+    return true;
+}
+
+/* Puts a refused line back on the prompt that it came from. */
+void model_prompt_again(struct model *m, const char *line)
+{
+    bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
+    prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
+}
+
+bool model_run(struct model *m, const char *line)
+{
+    model_echo(m, line);
+    m->confirm = false;
+    bool ok = model_command(m, line);
+    if (m->confirm && !m->prompt.open)
+        model_prompt_again(m, line);
+    return ok;
+}
+
+/* lines of the start screen */
+
+/* A copy without a file name: saving asks for one, and the example stays as it is. */
+static void open_example(struct model *m, const char *path)
+{
+    struct session *s = NULL;
+    struct err e;
+    if (!session_load(path, &s, &e)) {
+        model_error(m, &e);
+        return;
+    }
+    s->path[0] = 0;
+    s->on_disk = 0;
+    model_set_session(m, s);
+    model_info(m, "a copy of the example %s; s saves it under a name of yours", basename(path));
+}
+
+void model_open_entry(struct model *m)
+{
+    const struct start_entry *e = model_entry(m);
+    struct session *s = NULL;
+    struct err err;
+    char line[700];
+    if (!e)
+        return;
+    if (e->kind == START_AUTOSAVE) {
+        if (session_recover(&e->autosave, &s, &err)) {
+            model_set_session(m, s);
+            model_info(m, "these changes are not saved yet: s saves them");
+        } else {
+            model_error(m, &err);
+        }
+        return;
+    }
+    if (e->kind == START_OPERATOR) {
+        snprintf(line, sizeof line, "new %s", e->op->example);
+        prompt_open(&m->prompt, ':', line);
+    } else if (e->kind == START_EXAMPLE) {
+        snprintf(line, sizeof line, "%s", e->path);
+        open_example(m, line);
+    } else {
+        snprintf(line, sizeof line, "e %s", e->path);
+        model_run(m, line);
+    }
+}
+
+void model_discard_entry(struct model *m)
+{
+    const struct start_entry *e = model_entry(m);
+    if (!e || e->kind != START_AUTOSAVE) {
+        model_say_error(m, "only unsaved work can be discarded here", "");
+        return;
+    }
+    if (!streq(str_text(&m->overwrite), e->autosave.path)) {
+        str_clear(&m->overwrite);
+        str_add(&m->overwrite, e->autosave.path);
+        model_info(m, "d again forgets this unsaved session for good");
+        return;
+    }
+    str_clear(&m->overwrite);
+    unlink(e->autosave.path);
+    start_read(&m->start);
+    m->data_stamp++;
+    model_info(m, "forgotten");
+}

@@ -1,0 +1,234 @@
+/* What a key is for: the line on the prompt, a search, a question, or a binding of keys.def. */
+#include "app/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* searching */
+
+void model_search(struct model *m, int dir, int from)
+{
+    struct pane_doc *p = model_focused(m);
+    if (m->search.len == 0) {
+        model_info(m, "nothing to search for yet: / starts a search");
+        return;
+    }
+    int found = doc_find(&p->doc, str_text(&m->search), from, dir);
+    if (found < 0)
+        model_say_error(m, "not found in this view", "");
+    else
+        doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+}
+
+static void search_typed(struct model *m, bool entered)
+{
+    str_clear(&m->search);
+    str_add(&m->search, str_text(&m->prompt.line));
+    model_clear_message(m);
+    if (m->search.len > 0 || entered)
+        model_search(m, 1, m->search_from - 1);
+}
+
+/* the prompt */
+
+/* The line on the prompt, without blanks at its end; what "save as" stands for comes first. */
+static char *entered_line(const struct model *m)
+{
+    struct str s = {0};
+    if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
+        str_add(&s, "w ");
+    str_add(&s, str_text(&m->prompt.line));
+    char *line = xstrdup(str_text(&s));
+    for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
+        line[--n] = 0;
+    str_free(&s);
+    return line;
+}
+
+/* What was asked for before, and waits for a save, goes on with that save only. */
+static bool is_save(const char *line)
+{
+    line += strspn(line, " ");
+    return line[0] == 'w' && (line[1] == ' ' || line[1] == 0);
+}
+
+static void enter_command(struct model *m)
+{
+    char *line = entered_line(m);
+    size_t n = strlen(line);
+    bool nameless = m->prompt.mark == PROMPT_SAVE && n < 2;
+    prompt_close(&m->prompt);
+    if (nameless || !is_save(line))
+        model_give_up(m);
+    if (nameless) {
+        model_info(m, "not saved: no file name was given");
+    } else if (n > 0) {
+        prompt_remember(&m->prompt, line);
+        m->error_col = 0;
+        if (!model_run(m, line) && !m->prompt.open) {
+            model_prompt_again(m, line);
+            if (m->error_col > 0 && (size_t)m->error_col <= n)
+                m->prompt.at = (size_t)m->error_col - 1;
+        }
+    }
+    free(line);
+}
+
+static void prompt_left(struct model *m)
+{
+    bool search = m->prompt.mark == '/';
+    prompt_close(&m->prompt);
+    model_give_up(m);
+    str_clear(&m->overwrite);
+    model_clear_message(m);
+    if (search) {
+        str_clear(&m->search);
+        struct pane_doc *p = model_focused(m);
+        doc_scroll_to(&p->doc, &p->scroll, m->search_from, p->height);
+    }
+}
+
+static void prompt_edited(struct model *m)
+{
+    if (m->prompt.mark == '/')
+        search_typed(m, false);
+    else
+        model_clear_message(m);
+    str_clear(&m->overwrite);
+}
+
+static void key_prompt(struct model *m, int key)
+{
+    bool search = m->prompt.mark == '/';
+    enum prompt_event ev = prompt_key(&m->prompt, key);
+    if (ev == PROMPT_EDITED)
+        prompt_edited(m);
+    if (ev == PROMPT_LEFT)
+        prompt_left(m);
+    if (ev != PROMPT_ENTERED)
+        return;
+    if (search) {
+        search_typed(m, true);
+        prompt_close(&m->prompt);
+    } else {
+        enter_command(m);
+    }
+}
+
+/* questions */
+
+void model_ask_save(struct model *m, enum after_ask then, struct session *next)
+{
+    bool unsaved = model_unsaved(m);
+    m->then = then;
+    m->next = next;
+    m->ask_stop = m->session && m->tuner.out && !unsaved;
+    if (unsaved || m->ask_stop)
+        m->overlay = OVERLAY_ASK;
+    else
+        model_after(m);
+}
+
+void model_question(const struct model *m, struct str *out)
+{
+    struct str place = {0};
+    const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
+    const char *save = m->session->dirty ? "Save the changes first?"
+                                         : "Save what was measured first?";
+    model_tune_place(m, &place);
+    if (place.len > 0)
+        place.data[0] = 'T';
+    if (m->ask_stop && place.len > 0)
+        str_printf(out, "%s. Stop it and %s? What is measured is kept.", str_text(&place), leave);
+    else if (m->ask_stop)
+        str_printf(out, "The tuner has ended. Still %s?", leave);
+    else if (place.len > 0)
+        str_printf(out, "%s, and stops. %s", str_text(&place), save);
+    else
+        str_add(out, save);
+    str_free(&place);
+}
+
+/* What the tuner brought meanwhile is asked about, too. */
+static void key_ask_stop(struct model *m, bool yes)
+{
+    m->ask_stop = false;
+    if (yes && model_unsaved(m))
+        return;
+    m->overlay = OVERLAY_NONE;
+    if (yes)
+        model_after(m);
+    else
+        model_give_up(m);
+}
+
+static void key_ask(struct model *m, int key)
+{
+    bool leave = key == 'c' || key == K_ESC || key == K_CTRL('c') || key == 'q';
+    if (key != 'y' && key != 'n' && key != K_ENTER && !leave)
+        return;
+    if (m->ask_stop) {
+        key_ask_stop(m, key == 'y' || key == K_ENTER);
+        return;
+    }
+    m->overlay = OVERLAY_NONE;
+    if (leave) {
+        model_give_up(m);
+    } else if (key == 'n') {
+        model_discard(m);
+        model_after(m);
+    } else if (m->session->path[0]) {
+        if (!model_run(m, "w") && !m->prompt.open)
+            model_give_up(m);
+    } else {
+        model_save_as(m);
+    }
+}
+
+/* keys */
+
+/* 1 to 9 choose views, so a count starts with 0: 05j, 012G. */
+static bool key_digit(struct model *m, int key)
+{
+    bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);
+    if (!digit || (!m->counting && !starts))
+        return false;
+    m->count = m->count * 10 + (key - '0');
+    m->count = m->count < 100000 ? m->count : 100000;
+    m->counting = true;
+    return true;
+}
+
+static void key_binding(struct model *m, int key)
+{
+    enum key_context chain[KEYS_COUNT];
+    int n = model_contexts(m, chain);
+    const struct key_binding *b = key_binding_find(chain, n, key);
+    if (b)
+        model_perform(m, b);
+    m->count = 0;
+    m->counting = false;
+}
+
+void model_key(struct model *m, int key)
+{
+    if (m->prompt.open) {
+        key_prompt(m, key);
+    } else if (m->overlay == OVERLAY_ASK) {
+        key_ask(m, key);
+    } else {
+        model_clear_message(m);
+        if (!key_digit(m, key))
+            key_binding(m, key);
+    }
+}
+
+void model_paste(struct model *m, const char *text)
+{
+    if (m->overlay != OVERLAY_NONE)
+        return;
+    if (!m->prompt.open)
+        prompt_open(&m->prompt, ':', "");
+    prompt_insert(&m->prompt, text);
+    prompt_edited(m);
+}

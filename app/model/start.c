@@ -1,0 +1,108 @@
+#include "app/model/start.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/file.h"
+#include "sessions/file/expert_file.h"
+#include "sessions/file/shipped.h"
+
+#define SHOWN_MAX 12                     /* of each kind */
+#define RECENT_MAX 6                     /* so that there is room for operators below */
+
+static struct start_entry *add_entry(struct start *s, enum start_kind kind, const char *path)
+{
+    struct start_entry *e = xcalloc(1, sizeof *e);
+    e->kind = kind;
+    snprintf(e->path, sizeof e->path, "%s", path);
+    vec_push(&s->entry, e);
+    return e;
+}
+
+void start_free(struct start *s)
+{
+    for (int i = 0; i < s->entry.len; i++)
+        free(s->entry.data[i]);
+    vec_free(&s->entry);
+}
+
+/* What a session file says of itself, without loading it: its title, or else its operator. */
+static void read_title(struct start_entry *e)
+{
+    struct str text = {0};
+    struct err ignored;
+    char operator[256] = "";
+    if (file_read_regular(e->path, 1u << 20, &text, &ignored))
+        for (const char *p = str_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n') {
+            int n = (int)strcspn(p, "\n");
+            if (str_starts(p, "title: "))
+                snprintf(e->title, sizeof e->title, "%.*s", n - 7, p + 7);
+            if (str_starts(p, "operator: "))
+                snprintf(operator, sizeof operator, "%.*s", n - 10, p + 10);
+        }
+    if (!e->title[0])
+        snprintf(e->title, sizeof e->title, "%s", operator);
+    size_t len = strlen(e->title);
+    if (len > 1 && (e->title[0] == '"' || e->title[0] == '\'')
+        && e->title[len - 1] == e->title[0]) {
+        memmove(e->title, e->title + 1, len - 2);
+        e->title[len - 2] = 0;
+    }
+    str_free(&text);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp((*(struct start_entry *const *)a)->path, (*(struct start_entry *const *)b)->path);
+}
+
+static void read_examples(struct start *s)
+{
+    char dir[512], path[800];
+    int first = s->entry.len;
+    DIR *d = shipped_dir("examples", dir, sizeof dir) ? opendir(dir) : NULL;
+    for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
+        snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
+        if (str_ends(f->d_name, ".yaml") && s->entry.len - first < SHOWN_MAX)
+            read_title(add_entry(s, START_EXAMPLE, path));
+    }
+    if (d)
+        closedir(d);
+    if (s->entry.len > first)
+        qsort(s->entry.data + first, (size_t)(s->entry.len - first), sizeof *s->entry.data,
+              by_path);
+}
+
+static void read_operators(struct start *s)
+{
+    struct arena *a = arena_new();
+    struct experts all;
+    struct err ignored;
+    if (!expert_file_all(a, &all, &ignored))
+        all = (struct experts){0};
+    for (int i = 0; i < ops_count(); i++) {
+        struct start_entry *e = add_entry(s, START_OPERATOR, "");
+        e->op = ops_get(i);
+        e->expert = experts_for(&all, e->op->name);
+    }
+    arena_free(a);
+}
+
+void start_read(struct start *s)
+{
+    static struct autosave saved[SHOWN_MAX];
+    static char recent[RECENT_MAX][512];
+    start_free(s);
+    int n = session_autosaves(saved, SHOWN_MAX);
+    for (int i = 0; i < n; i++) {
+        struct start_entry *e = add_entry(s, START_AUTOSAVE, saved[i].original);
+        e->autosave = saved[i];
+        snprintf(e->title, sizeof e->title, "%s", saved[i].title);
+    }
+    n = session_recent(recent, RECENT_MAX);
+    for (int i = 0; i < n; i++)
+        read_title(add_entry(s, START_RECENT, recent[i]));
+    read_examples(s);
+    read_operators(s);
+}

@@ -1,0 +1,20 @@
+/* What the start screen offers: unsaved work, recent sessions, operators and shipped examples. */
+#ifndef TS_APP_START_H
+#define TS_APP_START_H
+#include "kernels/base/vec.h"
+#include "sessions/file/session.h"
+
+enum start_kind { START_AUTOSAVE, START_RECENT, START_OPERATOR, START_EXAMPLE };
+struct start_entry {
+    enum start_kind kind;
+    char path[512], title[256];
+    struct autosave autosave;
+    const struct op_family *op;
+    bool expert;                         /* an expert schedule is shipped for op */
+};
+struct start { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
+
+/* Looks up what there is now, in place of what the list had. */
+void start_read(struct start *s);
+void start_free(struct start *s);
+#endif

@@ -1,0 +1,172 @@
+#include "app/model/tune_snapshot.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "kernels/base/vec.h"
+
+#define LOOK_MS 50                       /* how long a cancel may go unnoticed while held */
+
+struct tune_snapshot {
+    pthread_mutex_t lock;                /* guards everything below */
+    pthread_cond_t let_go;
+    int owners;
+    bool hold, waits, any;
+    unsigned version;
+    struct arena *mem;                   /* of the copies; it only grows, as the search's own */
+    struct tune_view view;
+    VEC(const struct tune_candidate *) trial;
+    VEC(struct tune_arm) arm;
+};
+
+struct tune_snapshot *tune_snapshot_new(void)
+{
+    struct tune_snapshot *s = xcalloc(1, sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->let_go, NULL);
+    s->owners = 1;
+    s->mem = arena_new();
+    return s;
+}
+
+struct tune_snapshot *tune_snapshot_share(struct tune_snapshot *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->owners++;
+    pthread_mutex_unlock(&s->lock);
+    return s;
+}
+
+void tune_snapshot_drop(struct tune_snapshot *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    bool last = --s->owners == 0;
+    pthread_mutex_unlock(&s->lock);
+    if (!last)
+        return;
+    vec_free(&s->trial);
+    vec_free(&s->arm);
+    arena_free(s->mem);
+    pthread_cond_destroy(&s->let_go);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* --- The search's side ------------------------------------------------------------------------ */
+
+/* Its number is its place: after a cancel some may be missing. */
+static const struct tune_candidate *copy_trial(struct arena *a, const struct tune_candidate *from,
+                                               int place)
+{
+    struct tune_candidate *c = arena_copy(a, from, sizeof *c);
+    c->trial = place;
+    const char **line = ARENA_ARRAY(a, const char *, c->n_lines + 1);
+    for (int i = 0; i < c->n_lines; i++)
+        line[i] = arena_strdup(a, from->line[i]);
+    c->line = line;
+    c->text = arena_strdup(a, from->text);
+    c->reason = arena_strdup(a, from->reason);
+    c->point = c->model = NULL;
+    c->m = NULL;
+    return c;
+}
+
+/* What is listed of trials never changes, and an arm keeps its layout. */
+static void copy(struct tune_snapshot *s, const struct tune_view *v)
+{
+    for (int i = s->trial.len; i < v->n_trials; i++)
+        vec_push(&s->trial, copy_trial(s->mem, v->trial[i], i));
+    for (int i = 0; i < v->n_arms; i++) {
+        bool old = i < s->arm.len;
+        struct tune_arm arm = v->arm[i];
+        arm.family = old ? s->arm.data[i].family : arena_strdup(s->mem, arm.family);
+        if (old)
+            s->arm.data[i] = arm;
+        else
+            vec_push(&s->arm, arm);
+    }
+    s->view = *v;
+    s->view.trial = s->trial.data;
+    s->view.arm = s->arm.data;
+    s->any = true;
+    s->version++;
+}
+
+static void wait_a_little(struct tune_snapshot *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&s->let_go, &s->lock, &until);
+}
+
+static void tell(struct tune_snapshot *s, void (*told)(void *, const struct tune_view *), void *ctx,
+                 const struct tune_view *v)
+{
+    pthread_mutex_unlock(&s->lock);
+    if (told)
+        told(ctx, v);
+    pthread_mutex_lock(&s->lock);
+}
+
+void tune_snapshot_put(struct tune_snapshot *s, const struct tune_view *v,
+                       const struct cancel *cancel,
+                       void (*told)(void *ctx, const struct tune_view *v), void *ctx)
+{
+    pthread_mutex_lock(&s->lock);
+    copy(s, v);
+    s->waits = s->hold && v->stage != STAGE_DONE && !cancelled(cancel);
+    bool waited = s->waits;
+    tell(s, told, ctx, v);
+    while (waited && s->hold && !cancelled(cancel))
+        wait_a_little(s);
+    s->waits = false;
+    if (waited) {
+        s->version++;
+        tell(s, told, ctx, v);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- The screen's side ------------------------------------------------------------------------ */
+
+const struct tune_view *tune_snapshot_lock(struct tune_snapshot *s)
+{
+    pthread_mutex_lock(&s->lock);
+    return s->any ? &s->view : NULL;
+}
+
+void tune_snapshot_unlock(struct tune_snapshot *s)
+{
+    pthread_mutex_unlock(&s->lock);
+}
+
+void tune_snapshot_hold(struct tune_snapshot *s, bool hold)
+{
+    pthread_mutex_lock(&s->lock);
+    s->hold = hold;
+    pthread_cond_broadcast(&s->let_go);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool tune_snapshot_waits(struct tune_snapshot *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool waits = s->waits;
+    pthread_mutex_unlock(&s->lock);
+    return waits;
+}
+
+unsigned tune_snapshot_version(struct tune_snapshot *s)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned version = s->version;
+    pthread_mutex_unlock(&s->lock);
+    return version;
+}

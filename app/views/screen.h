@@ -1,0 +1,18 @@
+/* The screen: views and plots live in this folder, and this puts them together.  Events go to the
+ * model, then documents and frame are brought up to date, and the whole is drawn on a grid.  tui.c
+ * connects it to a terminal and to the threads of jobs; tests connect it to nothing. */
+#ifndef TS_APP_SCREEN_H
+#define TS_APP_SCREEN_H
+#include "app/model/model.h"
+
+/* Events.  Each one refreshes the screen before and after. */
+void screen_key(struct model *m, int key);
+void screen_paste(struct model *m, const char *text);
+void screen_mouse(struct model *m, const struct mouse_event *e);
+
+/* Computes the frame and rebuilds the documents that are out of date: after model_resize,
+ * model_done and model_tune_look, and before the model is asked for jobs. */
+void screen_refresh(struct model *m);
+/* Draws what the last refresh made. */
+void screen_draw(struct model *m, struct grid *g);
+#endif

@@ -1,0 +1,418 @@
+/* Drawing the screen: the title, the panes with their headings, the message and the key bar. */
+#include "app/views/screen.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "app/model/appcmd.h"
+#include "app/ui/text.h"
+#include "app/views/view.h"
+
+static void add_hit(struct model *m, struct rect r, int key)
+{
+    vec_push(&m->hits, (struct hit){r, key});
+}
+
+/* What runs in the background: "measuring: timing 40 %". */
+static void put_status(const struct model *m, struct str *out)
+{
+    static const char *const spin[] = {"|", "/", "-", "\\"};
+    static const char *const doing[] = {"measuring", "writing C", "disassembling", "roofs"};
+    for (int i = 0; i < LANE_COUNT; i++) {
+        const struct job_progress *p = &m->progress[i];
+        if (!p->running || i == LANE_TUNE)
+            continue;
+        str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
+        if (p->what[0])
+            str_printf(out, ": %s", p->what);
+        if (p->fraction > 0)
+            str_printf(out, " %.0f %%", p->fraction * 100);
+    }
+    if (m->tuner.out) {
+        str_printf(out, "%s%s", out->len ? "  " : "", model_tune_waits(m) ? "" : spin[m->spin % 4]);
+        str_add(out, model_tune_waits(m) ? "" : " ");
+        view_tune_status(m, out);
+    }
+    if (out->len == 0 && m->session && !m->autorun)
+        str_add(out, "auto off");
+}
+
+/* The file's name, and whether the file is behind. */
+static void put_file(const struct model *m, struct str *out)
+{
+    const char *slash = strrchr(m->session->path, '/');
+    const char *name = slash ? slash + 1 : m->session->path;
+    if (name[0])
+        str_printf(out, "%s%s", name, m->session->dirty ? " (changed)" : "");
+    else if (m->session->dirty)
+        str_add(out, "(not saved)");
+}
+
+static void draw_title(const struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.title;
+    struct str status = {0}, file = {0};
+    const char *what = "layouts and loop schedules of tensor operators";
+    put_status(m, &status);
+    if (m->session) {
+        put_file(m, &file);
+        what = m->session->title[0] ? m->session->title : history_spec(m->session->history);
+    }
+    int right = r.x + r.w - 1 - text_width(str_text(&status));
+    grid_text(g, right, r.y, STYLE_NOTE, str_text(&status));
+    right -= status.len > 0 ? 2 : 0;
+    right -= text_width(str_text(&file));
+    if (right > r.w / 3)
+        grid_text(g, right, r.y, STYLE_DIM, str_text(&file));
+    else
+        right += text_width(str_text(&file));
+    int x = grid_fit(g, r.x + 1, r.y, right - 2, STYLE_TITLE, "tilescope");
+    grid_fit(g, x + 2, r.y, right - x - 4, STYLE_PLAIN, what);
+    str_free(&status);
+    str_free(&file);
+}
+
+/* How the heading of a view pane is set out: what fits, the tabs before the position. */
+struct tabs { int first, last; bool names, airy; char at[32]; };
+
+static const char *tab_name(const struct tabs *t, int view)
+{
+    return t->airy ? model_view[view].name : model_view[view].tab;
+}
+
+static int tabs_width(const struct tabs *t, enum view open)
+{
+    int w = 1;
+    for (int i = t->first; i <= t->last; i++) {
+        bool on = open == (enum view)i, end = t->airy || on || i == t->last;
+        w += 2 + (t->names || on ? 1 + (int)strlen(tab_name(t, i)) : 0) + end + t->airy;
+    }
+    return w;
+}
+
+/* Where the reader is: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all is in sight. */
+static void put_position(const struct pane_doc *p, bool brief, char *out, size_t size)
+{
+    int n = p->doc.lines.len, last = p->scroll.top + p->height;
+    out[0] = 0;
+    if (n <= p->height)
+        return;
+    if (brief)
+        snprintf(out, size, " %d/%d ", p->scroll.top + 1, n);
+    else
+        snprintf(out, size, " %d-%d of %d ", p->scroll.top + 1, last < n ? last : n, n);
+}
+
+static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane pane)
+{
+    static const struct { bool names, airy, at, brief; } ways[] = {
+        {true, true, true, false}, {true, true, true, true}, {true, false, true, false},
+        {true, false, true, true}, {true, false, false, false}, {false, false, true, false},
+        {false, false, true, true},
+    };
+    bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
+    struct tabs t = {.first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST,
+                     .last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_COUNT - 1};
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        t.names = ways[i].names;
+        t.airy = ways[i].airy;
+        t.at[0] = 0;
+        if (ways[i].at)
+            put_position(&m->pane[m->view[pane]], ways[i].brief, t.at, sizeof t.at);
+        if (tabs_width(&t, m->view[pane]) + (int)strlen(t.at) + 1 <= r.w)
+            return t;
+    }
+    t.at[0] = 0;
+    return t;
+}
+
+/* With three panes the nest has its own heading. */
+static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
+{
+    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
+    struct tabs t = choose_tabs(m, r, pane);
+    int x = r.x + 1;
+    struct rect old = grid_clip(g, r);
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    for (int i = t.first; i <= t.last; i++) {
+        bool on = m->view[pane] == (enum view)i;
+        const char *end = t.airy || i == t.last || on ? " " : "";
+        char text[32];
+        snprintf(text, sizeof text, t.names || on ? " %d %s%s" : " %d%.0s%s", i + 1,
+                 tab_name(&t, i), end);
+        int from = x;
+        x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
+        add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
+        x += t.airy;
+    }
+    grid_text(g, r.x + r.w - (int)strlen(t.at) - 1, r.y, STYLE_DIM, t.at);
+    grid_unclip(g, old);
+}
+
+/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too. */
+static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
+                          size_t size)
+{
+    const struct stage *s;
+    int axis;
+    bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
+    if (!shows || !model_loop(m, &s, &axis))
+        return;
+    snprintf(word, size, "%s", s->axis[axis].var->name);
+    for (char *p = word; v == VIEW_C && *p; p++)
+        *p = *p == '.' ? '_' : *p;
+    look->word = word;
+    look->stage = v == VIEW_NEST ? s->name : NULL;
+}
+
+static void draw_pane(struct model *m, struct grid *g, enum pane pane)
+{
+    struct rect r = m->frame.pane[pane], body = {r.x, r.y + 1, r.w, r.h - 1};
+    bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
+    if (r.h == 0)
+        return;
+    struct pane_doc *p = pane == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[pane]];
+    if (pane == PANE_LEDGER)
+        view_ledger_heading(m, g, r, focused);
+    else
+        draw_tabs(m, g, r, pane);
+    char word[64];
+    struct doc_look look = {.focused = focused};
+    if (pane != PANE_LEDGER) {
+        look.search = m->focus == pane ? str_text(&m->search) : NULL;
+        look_for_loop(m, m->view[pane], &look, word, sizeof word);
+    }
+    doc_draw(&p->doc, &p->scroll, g, body, look);
+    if (r.x > 0)
+        for (int y = r.y; y < r.y + r.h; y++)
+            grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
+}
+
+static void draw_start(struct model *m, struct grid *g)
+{
+    struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
+    grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
+    struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
+    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g, inside,
+             (struct doc_look){.focused = m->overlay == OVERLAY_NONE});
+    if (detail.h == 0)
+        return;
+    struct scroll nowhere = {.cursor = -1};
+    inside = (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1};
+    doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, inside, (struct doc_look){.focused = false});
+    for (int y = detail.y; y < detail.y + detail.h; y++)
+        grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
+}
+
+static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s,
+                        const char *text)
+{
+    for (const char *p = text; *p && y < bottom; y++) {
+        size_t n = text_break(p, w);
+        struct str row = {0};
+        str_add_n(&row, p, n);
+        grid_text(g, x, y, s, str_text(&row));
+        str_free(&row);
+        p += n;
+        p += strspn(p, " ");
+    }
+    return y;
+}
+
+/* One line about what the cursor is on, or what the prompt is about to do. */
+static void put_hint(const struct model *m, struct str *s)
+{
+    static view_hint *const hints[VIEW_COUNT] = {
+#define VIEW(id, name, tab, context, moves, rebuilt, build, hint) hint,
+#include "app/model/view.def"
+    };
+    view_hint *hint = m->session && m->focus != PANE_LEDGER ? hints[m->view[m->focus]] : NULL;
+    if (m->prompt.open && m->prompt.mark == ':')
+        appcmd_hint(str_text(&m->prompt.line), s);
+    else if (m->overlay == OVERLAY_HELP)
+        view_help_hint(m, s);
+    else if (!m->session && m->overlay == OVERLAY_NONE)
+        view_start_hint(m, s);
+    else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
+        view_ledger_hint(m, s);
+    else if (hint && m->overlay == OVERLAY_NONE)
+        hint(m, s);
+}
+
+static void draw_hint(const struct model *m, struct grid *g, struct rect r)
+{
+    struct str s = {0};
+    put_hint(m, &s);
+    if (r.h > 1)
+        draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, str_text(&s));
+    else
+        grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
+    str_free(&s);
+}
+
+static void draw_message(const struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.message;
+    int y = r.y, bottom = r.y + r.h;
+    const char *text = str_text(&m->message.text), *fix = str_text(&m->message.fix);
+    bool error = m->message.kind == MESSAGE_ERROR;
+    if (m->overlay == OVERLAY_ASK) {
+        struct str question = {0};
+        model_question(m, &question);
+        draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, STYLE_STRONG, str_text(&question));
+        str_free(&question);
+        return;
+    }
+    bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO;
+    if (!text[0] && hinted) {
+        draw_hint(m, g, r);
+        return;
+    }
+    if (m->message.echo.len > 0 && (error ? r.h > 1 && !m->prompt.open : !text[0])) {
+        grid_fit(g, r.x + 1, y++, r.w - 2, STYLE_KEY, str_text(&m->message.echo));
+    } else if (m->message.kind == MESSAGE_INFO && m->message.echo.len > 0) {
+        int x = grid_fit(g, r.x + 1, y, r.w / 2, STYLE_KEY, str_text(&m->message.echo));
+        draw_wrapped(g, y, bottom, x + 2, r.w - x - 3, STYLE_PLAIN, text);
+        return;
+    }
+    y = draw_wrapped(g, y, bottom, r.x + 1, r.w - 2, error ? STYLE_BAD : STYLE_PLAIN, text);
+    if (fix[0] && y < bottom)
+        grid_text(g, r.x + 1, y, STYLE_DIM, "Fix:");
+    draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
+}
+
+static int bar_width(const struct key_binding *b)
+{
+    struct str key = {0};
+    key_binding_key(&key, b);
+    int w = (int)(key.len + 1 + strlen(b->label) + 2);
+    str_free(&key);
+    return w;
+}
+
+static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key_binding *b)
+{
+    struct str key = {0};
+    int from = x;
+    key_binding_key(&key, b);
+    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, str_text(&key));
+    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, b->label);
+    add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, key_parse(str_text(&key)));
+    str_free(&key);
+    return x + 2;
+}
+
+/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the
+ * rest. */
+static void draw_bar(struct model *m, struct grid *g)
+{
+    enum key_context chain[KEYS_COUNT];
+    static const enum key_context any = KEYS_ANY;
+    const struct key_binding *fixed[3] = {key_binding_find(&any, 1, '?'),
+                                          key_binding_find(&any, 1, ':'), NULL};
+    int n = model_contexts(m, chain), right = m->frame.bar.w - 1;
+    fixed[2] = key_binding_find(chain, n, 'q');
+    int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
+    for (int i = 0; i < first; i++)
+        right -= bar_width(fixed[i]);
+    for (int c = 0; c < n; c++)
+        for (int i = 0; i < key_binding_count(); i++) {
+            const struct key_binding *b = key_binding_get(i);
+            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2];
+            if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
+                x = draw_bar_key(m, g, x, b);
+        }
+    x = right + 1;
+    for (int i = 0; i < first; i++)
+        x = draw_bar_key(m, g, x, fixed[i]);
+}
+
+static void draw_text_bar(struct grid *g, struct rect r, const char *const *pairs)
+{
+    int x = r.x + 1;
+    for (; pairs[0]; pairs += 2) {
+        x = grid_text(g, x, r.y, STYLE_KEY, pairs[0]);
+        x = grid_text(g, x + 1, r.y, STYLE_DIM, pairs[1]) + 2;
+    }
+}
+
+static void draw_bottom(struct model *m, struct grid *g)
+{
+    static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
+    static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
+    static const char *const help[] = {
+        "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
+    };
+    static const char *const topic[] = {
+        "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
+    };
+    struct rect r = m->frame.bar;
+    if (m->prompt.open) {
+        int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
+        prompt_draw(&m->prompt, g, r);
+        prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
+    } else if (m->overlay == OVERLAY_ASK) {
+        draw_text_bar(g, r, m->ask_stop ? stop : ask);
+    } else if (m->overlay == OVERLAY_HELP) {
+        draw_text_bar(g, r, m->topic[0] ? topic : help);
+    } else {
+        draw_bar(m, g);
+    }
+}
+
+/* Edges around r, which is cleared; the upper and lower edge are its first and last row. */
+static void draw_box(struct grid *g, struct rect r)
+{
+    int right = r.x + r.w, bottom = r.y + r.h - 1;
+    grid_fill(g, r, STYLE_PLAIN, ' ');
+    for (int y = r.y; y <= bottom; y++) {
+        grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x250C : y == bottom ? 0x2514 : 0x2502);
+        grid_char(g, right, y, STYLE_RULE, y == r.y ? 0x2510 : y == bottom ? 0x2518 : 0x2502);
+    }
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    grid_fill(g, (struct rect){r.x, bottom, r.w, 1}, STYLE_RULE, 0x2500);
+}
+
+static void draw_overlay(struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.overlay;
+    if (m->overlay != OVERLAY_HELP && m->overlay != OVERLAY_BRANCHES)
+        return;
+    bool help = m->overlay == OVERLAY_HELP;
+    const struct pane_doc *p = &m->pane[help ? DOC_HELP : DOC_BRANCHES];
+    struct str title = {0};
+    m->hits.len = 0;
+    draw_box(g, r);
+    if (help)
+        view_help_title(m, &title);
+    else
+        str_add(&title, "Branches");
+    grid_text(g, r.x + 2, r.y, STYLE_PLAIN, " ");
+    int x = grid_fit(g, r.x + 3, r.y, r.w - 6, STYLE_TITLE, str_text(&title));
+    if (help && m->filter.len > 0) {
+        x = grid_text(g, x, r.y, STYLE_DIM, " with ");
+        x = grid_fit(g, x, r.y, r.x + r.w - x - 2, STYLE_MATCH, str_text(&m->filter));
+    }
+    grid_text(g, x, r.y, STYLE_PLAIN, " ");
+    doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 2},
+             (struct doc_look){.focused = true, .search = help ? str_text(&m->filter) : NULL});
+    str_free(&title);
+}
+
+void screen_draw(struct model *m, struct grid *g)
+{
+    grid_clear(g);
+    m->hits.len = 0;
+    if (m->frame.too_small) {
+        grid_text(g, 0, 0, STYLE_PLAIN, "terminal too small");
+        return;
+    }
+    draw_title(m, g);
+    if (m->session)
+        for (int p = 0; p < PANE_COUNT; p++)
+            draw_pane(m, g, (enum pane)p);
+    else
+        draw_start(m, g);
+    draw_overlay(m, g);
+    draw_message(m, g);
+    draw_bottom(m, g);
+}

@@ -1,0 +1,389 @@
+#include "app/views/tune_doc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/ui/text.h"
+#include "app/views/tune_plot.h"
+
+#define LABEL 8                          /* columns */
+#define MOST_PLOT_ROWS 24
+#define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
+#define BAR_FROM 60                      /* columns of the pane, from which there is a bar */
+#define STAGE_FROM 78                    /* and what is left of the stage */
+#define HEADING_FROM 54                  /* and all of the heading of the trials */
+#define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
+
+/* --- What it is at ---------------------------------------------------------------------------- */
+
+static void put_label(struct doc *d, const char *label)
+{
+    doc_put(d, STYLE_DIM, label);
+    doc_pad(d, LABEL);
+}
+
+static void put_text(struct doc *d, enum style s, struct str *text)
+{
+    doc_put(d, s, str_text(text));
+    str_free(text);
+}
+
+/* The rest of a labelled line, on rows of its own where it is too long and there is room. */
+static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
+{
+    const char *p = str_text(text);
+    bool may = look->height >= WRAP_FROM && look->width >= TUNE_PLOT_MIN_W;
+    while (may && text_width(p) > look->width - 2 - doc_col(d)) {
+        int room = look->width - 2 - doc_col(d);
+        size_t n = text_break(p, room > 1 ? room : 1);
+        size_t end = n;
+        while (end > 0 && p[end - 1] == ' ')
+            end--;
+        doc_printf(d, s, "%.*s", (int)end, p);
+        doc_end(d);
+        doc_pad(d, LABEL);
+        p += n + strspn(p + n, " ");
+    }
+    doc_put(d, s, p);
+    doc_end(d);
+    str_free(text);
+}
+
+static const char *phase_text(const struct tune_view *v, const struct tune_look *look)
+{
+    static const char *const text[] = {
+        [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing after this batch",
+        [TUNE_PAUSED] = "paused", [TUNE_FINISHING] = "comparing the best head to head",
+        [TUNE_STOPPING] = "stopping", [TUNE_LENDING] = "letting a step be measured",
+    };
+    bool replays = v->replayed > 0 && v->replayed == v->done;
+    return look->phase == TUNE_ENDED ? look->end
+         : look->phase != TUNE_RUNNING ? text[look->phase]
+         : replays ? "taking up what was measured" : v->doing;
+}
+
+/* "joint  ████▌·····  184 of 1000, measuring, 5:38 min left" */
+static void put_state(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct str left = {0}, bar = {0};
+    bool runs = look->phase == TUNE_RUNNING;
+    put_label(d, look->phase == TUNE_ENDED ? "ended"
+               : look->phase == TUNE_FINISHING ? stage_name[STAGE_FINAL] : stage_name[v->stage]);
+    if (look->width >= BAR_FROM) {
+        text_bar(&bar, v->budget > 0 ? (double)v->done / v->budget : 0, 10);
+        str_add(&bar, " ");
+        put_text(d, STYLE_GOOD, &bar);
+    }
+    doc_printf(d, STYLE_STRONG, "%d of %d", v->done, v->budget);
+    str_printf(&left, ", %s", phase_text(v, look));
+    if (runs && isfinite(v->left_s)) {
+        str_add(&left, ", ");
+        text_duration(&left, v->left_s);
+        str_add(&left, " left");
+    }
+    if (runs && look->width >= STAGE_FROM && (v->stage == STAGE_JOINT || v->stage == STAGE_LOOPS))
+        str_printf(&left, " (stage: %d of %d)", v->stage_done, v->stage_budget);
+    put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
+}
+
+static void put_best(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct str s = {0};
+    put_label(d, "best");
+    if (v->best < 0) {
+        doc_put(d, STYLE_DIM, v->n_trials > 0 ? "nothing is right so far" : "nothing measured yet");
+        doc_end(d);
+        return;
+    }
+    text_ms(&s, v->best_ms);
+    put_text(d, STYLE_STRONG, &s);
+    s = (struct str){0};
+    if (isfinite(v->start_ms)) {
+        str_printf(&s, ", %.2fx the start (", v->start_ms / v->best_ms);
+        text_ms(&s, v->start_ms);
+        str_add(&s, ")");
+    }
+    str_printf(&s, ", trial %d", v->best + 1);
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+static void put_note(struct doc *d, const struct tune_look *look)
+{
+    if (!look->note || !look->note[0])
+        return;
+    struct str s = {0};
+    str_printf(&s, "%-*s%s", LABEL, "note", look->note);
+    doc_wrap(d, STYLE_DIM, str_text(&s), look->width - 2, LABEL);
+    str_free(&s);
+}
+
+static void put_failed(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct str s = {0};
+    int all = 0, kinds = 0;
+    for (int i = 0; i < OUTCOME_COUNT; i++)
+        all += v->failed[i];
+    if (all + v->illegal == 0)
+        return;
+    put_label(d, "failed");
+    if (all > 0)
+        str_printf(&s, "%d of %d", all, v->n_trials);
+    else
+        str_printf(&s, "none of %d", v->n_trials);
+    for (int i = 0; i < OUTCOME_COUNT; i++)
+        if (v->failed[i] > 0)
+            str_printf(&s, "%s%d %s", kinds++ ? ", " : ": ", v->failed[i], outcome_name[i]);
+    if (v->illegal > 0)
+        str_printf(&s, "; %lld more refused before compiling", (long long)v->illegal);
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+/* Of two schedules that are not alike, chance puts half in order. */
+static void add_accuracy(struct str *s, const struct tune_accuracy *a)
+{
+    if (!a->known)
+        str_add(s, "no forecast to judge yet");
+    else if (a->pair_order < 0.5)
+        str_add(s, "no better than chance yet");
+    else
+        str_printf(s, "%.0f %% of pairs in order, recall at 8 %.0f %%", 100 * a->pair_order,
+                   100 * a->recall8);
+}
+
+static void put_model(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct str s = {0};
+    put_label(d, "model");
+    add_accuracy(&s, &v->accuracy);
+    put_rest(d, v->accuracy.known ? STYLE_PLAIN : STYLE_DIM, &s, look);
+}
+
+static void put_agents(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct str s = {0};
+    if (!v->agents.known)
+        return;
+    put_label(d, "agents");
+    bool layouts = isfinite(v->agents.layout_entropy), loops = isfinite(v->agents.loop_entropy);
+    str_add(&s, layouts || loops ? "entropy " : "");
+    if (layouts)
+        str_printf(&s, "%.2f of layouts%s", v->agents.layout_entropy, loops ? ", " : "; ");
+    if (loops)
+        str_printf(&s, "%.2f of loops; ", v->agents.loop_entropy);
+    str_printf(&s, "%d episode%s", v->agents.episodes, v->agents.episodes == 1 ? "" : "s");
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+/* Times and accuracy in one line, where there is room for no more. */
+static void put_brief(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    const struct tune_times *t = &v->times;
+    struct str s = {0};
+    if (!(t->elapsed > 0))
+        return;
+    put_label(d, "time");
+    str_printf(&s, "compiling %.0f %%, measuring %.0f %%", 100 * t->compile / t->elapsed,
+               100 * t->measure / t->elapsed);
+    if (v->accuracy.known && v->accuracy.pair_order >= 0.5)
+        str_printf(&s, "; model: pairs %.0f %%, recall %.0f %%", 100 * v->accuracy.pair_order,
+                   100 * v->accuracy.recall8);
+    else if (v->accuracy.known)
+        str_add(&s, "; model: no better than chance yet");
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+static void put_times(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    const struct tune_times *t = &v->times;
+    struct str s = {0};
+    if (!(t->elapsed > 0))
+        return;
+    put_label(d, "time");
+    text_duration(&s, t->elapsed);
+    if (v->time_limit_s > 0) {
+        str_add(&s, " of ");
+        text_duration(&s, v->time_limit_s);
+    }
+    str_printf(&s, ": compiling %.0f %%, measuring %.0f, model %.0f, search %.0f",
+               100 * t->compile / t->elapsed, 100 * t->measure / t->elapsed,
+               100 * t->model / t->elapsed, 100 * t->search / t->elapsed);
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+/* --- The plot and what its colours mean ------------------------------------------------------- */
+
+static void put_legend(struct doc *d, const struct tune_families *f, int rows, int width)
+{
+    for (int i = 0; i < f->n && i < rows; i++) {
+        struct str s = {0}, cell = {0};
+        const struct tune_family *one = &f->family[i];
+        bool last = i == rows - 1 && f->n > rows;
+        doc_printf(d, tune_plot_style(i), "%c ", tune_plot_letter(i));
+        if (isfinite(one->best_ms))
+            text_ms(&s, one->best_ms);
+        else
+            str_add(&s, "-");
+        text_right(&cell, str_text(&s), 8);
+        str_printf(&cell, " %4d  %s", one->trials, one->text);
+        str_clear(&s);
+        if (last)
+            str_printf(&s, "  (and %d more)", f->n - rows);
+        int room = width - 3 - text_width(str_text(&s));
+        struct str fit = {0};
+        text_fit(&fit, str_text(&cell), room < 10 ? 10 : room);
+        while (fit.len > 0 && fit.data[fit.len - 1] == ' ')
+            fit.data[--fit.len] = 0;
+        put_text(d, STYLE_PLAIN, &fit);
+        put_text(d, STYLE_DIM, &s);
+        doc_end(d);
+        str_free(&cell);
+    }
+}
+
+/* Rows of the legend and of the plot; plot 0: there is no room for one. */
+static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
+{
+    int left = look->height - used - 1 - TRIALS_IN_SIGHT;
+    *legend = look->height >= 24 ? FAMILIES_TOLD_APART : look->height >= 14 ? 3 : 0;
+    *legend = families < *legend ? families : *legend;
+    *plot = left - *legend;
+    if (*plot < TUNE_PLOT_MIN_H && left >= TUNE_PLOT_MIN_H) {
+        *legend = left - TUNE_PLOT_MIN_H;
+        *plot = TUNE_PLOT_MIN_H;
+    }
+    if (*plot < TUNE_PLOT_MIN_H || look->width < TUNE_PLOT_MIN_W + 2)
+        *plot = *legend = 0;
+    *plot = *plot < MOST_PLOT_ROWS ? *plot : MOST_PLOT_ROWS;
+}
+
+static void put_plot(struct doc *d, const struct tune_view *v, const struct tune_families *f,
+                     const struct tune_look *look)
+{
+    struct canvas c;
+    int legend, rows;
+    struct tune_plot_look how = {
+        .letters = look->letters, .whole = look->phase == TUNE_ENDED, .selected = look->selected,
+    };
+    share_room(look, d->lines.len, f->n, &legend, &rows);
+    if (rows == 0 || v->n_trials == 0)
+        return;
+    canvas_open(&c, look->width - 2, rows);
+    tune_plot(&c, v, f, &how);
+    canvas_doc(&c, d);
+    canvas_close(&c);
+    put_legend(d, f, legend, look->width);
+}
+
+/* --- Trials ----------------------------------------------------------------------------------- */
+
+static int by_latency(const void *a, const void *b)
+{
+    const struct tune_candidate *x = *(const struct tune_candidate *const *)a,
+                                *y = *(const struct tune_candidate *const *)b;
+    if (x->ms != y->ms)
+        return x->ms < y->ms ? -1 : 1;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+static void put_trial(struct doc *d, const struct tune_view *v, const struct tune_families *f,
+                      const struct tune_candidate *c, int width)
+{
+    struct str row = {0}, cell = {0}, ms = {0};
+    int family = f->of_arm[c->arm];
+    bool ok = c->outcome == OUTCOME_OK;
+    if (ok)
+        text_ms(&ms, c->ms);
+    else
+        str_add(&ms, "-");
+    text_right(&cell, str_text(&ms), 9);
+    str_printf(&row, "%5d%s", c->trial + 1, str_text(&cell));
+    if (ok && isfinite(v->start_ms))
+        str_printf(&row, " %7.2fx ", v->start_ms / c->ms);
+    else
+        str_add(&row, "       -  ");
+    str_printf(&row, "%-6s", c->seed ? "seed" : stage_name[c->stage]);
+    doc_put(d, c->trial == v->best ? STYLE_STRONG : STYLE_PLAIN, str_text(&row));
+    doc_printf(d, tune_plot_style(family), " %c ", tune_plot_letter(family));
+    str_clear(&row);
+    str_clear(&cell);
+    if (!ok)
+        str_printf(&cell, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
+    text_fit(&row, ok ? v->arm[c->arm].family : str_text(&cell), width - 2 - doc_col(d));
+    while (row.len > 0 && row.data[row.len - 1] == ' ')
+        row.data[--row.len] = 0;
+    doc_put(d, ok ? STYLE_PLAIN : STYLE_BAD, str_text(&row));
+    doc_end(d)->id = c->trial;
+    str_free(&row);
+    str_free(&cell);
+    str_free(&ms);
+}
+
+static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v,
+                       const struct tune_families *f, int width)
+{
+    const struct tune_candidate **c = ARENA_ARRAY(a, const struct tune_candidate *,
+                                                  v->n_trials + 1);
+    if (v->n_trials == 0)
+        return;
+    memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
+    qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
+    doc_printf(d, STYLE_DIM, "trial     time   x start stage    layout%s",
+               width >= HEADING_FROM ? " of the output" : "");
+    doc_end(d);
+    for (int i = 0; i < v->n_trials; i++)
+        put_trial(d, v, f, c[i], width);
+}
+
+void tune_doc_doc(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    struct arena *a = arena_new();
+    struct tune_families f = tune_plot_families(a, v);
+    put_state(d, v, look);
+    put_best(d, v, look);
+    put_note(d, look);
+    put_failed(d, v, look);
+    if (look->height >= 18) {
+        put_model(d, v, look);
+        put_agents(d, v, look);
+    } else if (look->height >= 15) {
+        put_brief(d, v, look);
+    }
+    if (look->height >= 20)
+        put_times(d, v, look);
+    put_plot(d, v, &f, look);
+    put_trials(d, a, v, &f, look->width);
+    arena_free(a);
+}
+
+void tune_doc_hint(struct str *out, const struct tune_view *v, int trial)
+{
+    if (trial < 0 || trial >= v->n_trials)
+        return;
+    const struct tune_candidate *c = v->trial[trial];
+    str_printf(out, "trial %d: ", trial + 1);
+    if (c->outcome == OUTCOME_OK) {
+        text_ms(out, c->ms);
+        str_printf(out, ", spread %.0f %%", 100 * c->spread);
+    } else {
+        str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
+    }
+    str_printf(out, ", %d step%s", c->n_lines, c->n_lines == 1 ? "" : "s");
+    str_add(out, c->replayed ? ", from the records" : c->explored ? ", drawn at random" : "");
+    str_add(out, "; Enter opens it as a branch");
+}
+
+void tune_doc_status(struct str *out, const struct tune_view *v, enum tune_phase phase)
+{
+    static const char *const word[] = {
+        [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing", [TUNE_PAUSED] = "paused",
+        [TUNE_FINISHING] = "final", [TUNE_STOPPING] = "stopping", [TUNE_ENDED] = "ended",
+        [TUNE_LENDING] = "waiting",
+    };
+    str_printf(out, "%s %d/%d", phase == TUNE_RUNNING ? stage_name[v->stage] : word[phase], v->done,
+               v->budget);
+    if (v->best >= 0) {
+        str_add(out, ", best ");
+        text_ms(out, v->best_ms);
+    }
+}
