@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/agent/agents.h"
 #include "explorer/tune/strategies.h"
 #include "tests/unit/tune_landscape.h"
 
@@ -107,6 +108,8 @@ static void watch_move(void *ctx, int arm, void *point, int knob, int direction)
     plain.point_move(ctx, arm, point, knob, direction);
 }
 
+static void (*mover)(void *, int, void *, int, int) = watch_move;
+
 static void watch_measured(void *ctx, const struct tune_candidate *c)
 {
     struct watched *w = &watched[c->arm];
@@ -141,7 +144,7 @@ static void search(const struct strategy *strategy, bool fixed, bool failures, i
     l->problem.arm_close = watch_close;
     l->problem.point_draw = watch_draw;
     l->problem.point_mutate = watch_mutate;
-    l->problem.point_move = watch_move;
+    l->problem.point_move = mover;
     struct search *s = search_new(&l->problem, &o, NULL, 0, &sink, &l->cancel);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     search_free(s);
@@ -182,11 +185,65 @@ static void walks_begin_at_measured_points(void **state)
         }
 }
 
+/* What agents are told of walks: that one ended before a move starts somewhere else, and before they
+ * learn from it.  (The Makefile wraps these functions for this program.) */
+static struct {
+    struct land_point from, to;          /* the last move's */
+    bool on;                             /* a walk has begun, and nobody said that it ended */
+    int walks, untold, lessons;
+} told;
+
+void __real_agents_loop_walk_end(struct agents *g);
+void __wrap_agents_loop_walk_end(struct agents *g);
+void __real_agents_loop_episode_end(struct agents *g);
+void __wrap_agents_loop_episode_end(struct agents *g);
+
+void __wrap_agents_loop_walk_end(struct agents *g)
+{
+    told.walks += told.on;
+    told.on = false;
+    __real_agents_loop_walk_end(g);
+}
+
+void __wrap_agents_loop_episode_end(struct agents *g)
+{
+    told.lessons++;
+    told.untold += told.on;
+    told.on = false;
+    __real_agents_loop_episode_end(g);
+}
+
+/* From what is no program a walk goes back to where it was. */
+static void watch_agent(void *ctx, int arm, void *point, int knob, int direction)
+{
+    bool goes_on = memcmp(point, &told.to, sizeof told.to) == 0
+                || memcmp(point, &told.from, sizeof told.from) == 0;
+    told.untold += told.on && !goes_on;
+    told.on = true;
+    told.from = *(struct land_point *)point;
+    plain.point_move(ctx, arm, point, knob, direction);
+    told.to = *(struct land_point *)point;
+}
+
+static void agents_know_where_walks_end(void **state)
+{
+    (void)state;
+    memset(&told, 0, sizeof told);
+    mover = watch_agent;
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        search("ppo", true, true, 120, seed);
+    mover = watch_move;
+    print_message("# %d walks, %d lessons\n", told.walks, told.lessons);
+    assert_true(told.walks > 100 && told.lessons > 10);
+    assert_int_equal(told.untold, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_layout_twice_in_a_batch),
         cmocka_unit_test(walks_begin_at_measured_points),
+        cmocka_unit_test(agents_know_where_walks_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
