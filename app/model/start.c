@@ -8,7 +8,7 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/shipped.h"
 
-#define SHOWN_MAX 12                     /* of each kind */
+#define UNSAVED_MAX 12                   /* the newest */
 #define RECENT_MAX 6                     /* so that there is room for operators below */
 
 static struct start_entry *add_entry(struct start *s, enum start_kind kind, const char *path)
@@ -64,7 +64,7 @@ static void read_examples(struct start *s)
     DIR *d = shipped_dir("examples", dir, sizeof dir) ? opendir(dir) : NULL;
     for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
         snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
-        if (str_ends(f->d_name, ".yaml") && s->entry.len - first < SHOWN_MAX)
+        if (str_ends(f->d_name, ".yaml"))
             read_title(add_entry(s, START_EXAMPLE, path));
     }
     if (d)
@@ -91,10 +91,10 @@ static void read_operators(struct start *s)
 
 void start_read(struct start *s)
 {
-    static struct autosave saved[SHOWN_MAX];
+    static struct autosave saved[UNSAVED_MAX];
     static char recent[RECENT_MAX][512];
     start_free(s);
-    int n = session_autosaves(saved, SHOWN_MAX);
+    int n = session_autosaves(saved, UNSAVED_MAX);
     for (int i = 0; i < n; i++) {
         struct start_entry *e = add_entry(s, START_AUTOSAVE, saved[i].original);
         e->autosave = saved[i];

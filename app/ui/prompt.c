@@ -268,7 +268,6 @@ void prompt_draw(const struct prompt *p, struct grid *g, struct rect r)
     int room = r.w - 1 - before > 1 ? r.w - 1 - before : 1;
     int from = cursor > room ? cursor - room : 0;
     struct rect old = grid_clip(g, r);
-    grid_fill(g, r, STYLE_PLAIN, ' ');
     grid_text(g, r.x - from + before, r.y, STYLE_PLAIN, line);
     grid_text(g, r.x, r.y, STYLE_KEY, label);
     grid_unclip(g, old);

@@ -93,7 +93,6 @@ static bool look_once(struct measure_job *j, double limit_s, struct samples *s, 
             return false;
         if (s->of[SERIES_KERNEL].min >= SAMPLING_LONG_S)
             return true;
-        some.append = true;
     }
     return measure_sample(&j, 1, &some, s, e);
 }

@@ -52,6 +52,13 @@ t 0 '1 thread, avx2: 30 records, 24 right, best 0.333 ms \(30.0 GFLOP' records
 t 0 'another machine: Some CPU' records
 t 0 '"records": 30, "right": 24, "runs": 1' records --json
 
+# Of another machine only: that is said.
+export TILESCOPE_RECORDS=$dir/other.db
+t 0 'added 12 records' records import "$dir/b.jsonl"
+t 2 "nothing of $gmm that this machine measured .E_NAME" records show "$gmm"
+t 2 'fix: --machine all' records show "$gmm"
+export TILESCOPE_RECORDS=$db
+
 # Texts of a stranger: no escape reaches a terminal, not from the records nor from a file's name.
 evil='\\u001b]0;owned\\u0007\\u009b31m\\u001b[1mx\\u007f'
 bad=$(lines eeee456789abcdef 5 "$here" 1 stopped |
@@ -101,7 +108,7 @@ same 'every line fits a screen' 0 \
 t 2 "records cannot 'lsit'" records lsit
 t 2 'fix: tilescope records list' records lsit
 t 2 'which task' records show
-t 2 'nothing of gmm' records show gmm m=1 k=1 n=1
+t 2 'nothing of gmm m=1 k=1 n=1 .E_NAME' records show gmm m=1 k=1 n=1
 t 2 'no run 9999' records show 1 --run 9999
 t 2 'expected a date' records show 1 --before yesterday
 t 2 "nothing ends like that" records show 1 --outcome tiemout

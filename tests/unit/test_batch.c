@@ -296,6 +296,41 @@ static void children_are_replaced(void **state)
     batch_free(b);
 }
 
+/* The second candidate adds 1 to its results where the first was before it: it is right in a child
+ * of its own, and nothing that the used one said of it stays. */
+static void what_fails_in_a_used_child_is_tried_anew(void **state)
+{
+    static const char script[] =
+        "#!/bin/sh\ncase \"$1\" in --version) echo spoiler 2.0; exit;; esac\n"
+        "for a; do case \"$a\" in *.c) sed -i"
+        " -e '1s/^/int setenv(const char *, const char *, int); char *getenv(const char *); /'"
+        " -e 's/\\(C\\[32[^=]*\\) = .*/& setenv(\"TS_USED\", \"\", 1);/'"
+        " -e 's/\\(C\\[[^=]*n_1\\] = \\)\\(.*\\);/\\1\\2 + (getenv(\"TS_USED\") ? 1 : 0);/'"
+        " \"$a\";; esac; done\nexec cc \"$@\"\n";
+    struct batch_item item[] = {
+        { .p = program_of(SPEC, (const char *[]){ "loop split C M 2 4", NULL }) },
+        { .p = program_of(SPEC, (const char *[]){ "loop split C N 2 4", NULL }) },
+    };
+    struct batch_opts o = quick();
+    char path[200];
+    struct err e;
+    (void)state;
+    snprintf(path, sizeof path, "%s/spoiler2", home);
+    assert_true(file_write_atomic(path, script, sizeof script - 1, &e));
+    assert_int_equal(chmod(path, 0755), 0);
+    o.measure.compiler = path;
+    o.jobs = 1;
+    struct batch *b = batch_of(item[0].p, &o);
+    assert_true(batch_run(b, item, 2, NULL, NULL, &e));
+    assert_int_equal(batch_stats(b).children, 2);
+    for (int i = 0; i < 2; i++)
+        if (item[i].m.outcome != OUTCOME_OK || item[i].m.max_rel_err > 1e-5
+            || item[i].m.error_of_bound > 1)
+            fail_msg("%d: %s, %g: %s", i, outcome_name[item[i].m.outcome], item[i].m.max_rel_err,
+                     item[i].m.reason);
+    batch_free(b);
+}
+
 /* --- Giving up -------------------------------------------------------------------------------- */
 
 static void slow_ones_are_given_up(void **state)
@@ -523,6 +558,7 @@ int main(void)
         cmocka_unit_test(pages_are_filled_anew),
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(children_are_replaced),
+        cmocka_unit_test(what_fails_in_a_used_child_is_tried_anew),
         cmocka_unit_test(slow_ones_are_given_up),
         cmocka_unit_test(long_calls_are_sampled_once),
         cmocka_unit_test(compilers_have_little_time),

@@ -299,6 +299,8 @@ static const struct value values[] = {
     { "leaky(x) alpha=0.1", 0, -0.2 },
     { "elu(x) alpha=2", 0, 2 * (0.1353352832 - 1) },
     { "hardsigmoid(x)", 3, 0.7 },
+    { "hardsigmoid(x)", 5, 1 },
+    { "hardsigmoid(x) alpha=0.5", 0, 0 },
     { "sigmoid(x)", 2, 0.5 },
     { "tanh(x)", 3, 0.761594156 },
     { "erf(x)", 3, 0.8427007929 },

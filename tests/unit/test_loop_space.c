@@ -477,6 +477,35 @@ static void refusals(void **state)
     arena_free(a);
 }
 
+/* A tile of a convolution's data has a border of the kernel's size around the pixels: a copy of
+ * 32768 elements is the largest. */
+static void windows_of_copies(void **state)
+{
+    (void)state;
+    static const struct { int64_t h[4]; const char *why; } row[] = {
+        { { 2, 1, 15, 1 }, "a copied tile of 69632 elements" },       /* 128 x (15+2) x (30+2) */
+        { { 5, 1, 2, 3 }, NULL },                                     /* 32768 */
+    };
+    struct arena *a = arena_new();
+    struct loop_opts o = { .lanes = 16, .registers = 32 };
+    const struct loop_space *s = plain_space(a, "c2d i=128 h=32 w=32 o=16 k=3", &o);
+    struct loop_point p;
+    struct err e;
+    loop_point_start(s, &p);
+    p.v[knob_of(s, "vectorize")][0] = p.v[knob_of(s, "unroll")][0] = 0;
+    p.v[knob_of(s, "cache_write")][0] = 0;
+    p.v[knob_of(s, "cache_read Inp")][0] = 1;
+    memcpy(p.v[knob_of(s, "W")], (int64_t[4]){ 1, 1, 30, 1 }, sizeof p.v[0]);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        memcpy(p.v[knob_of(s, "H")], row[i].h, sizeof row[i].h);
+        if (loop_point_sound(s, &p, &e) != !row[i].why)
+            fail_msg("row %d: %s", i, row[i].why ? "sound" : e.text);
+        if (row[i].why && !strstr(e.text, row[i].why))
+            fail_msg("row %d: %s", i, e.text);
+    }
+    arena_free(a);
+}
+
 /* The first point has 12 to 28 accumulators, and channels in vectors. */
 static void starts(void **state)
 {
@@ -628,6 +657,7 @@ int main(void)
         cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(streams),
         cmocka_unit_test(sizes), cmocka_unit_test(in_order),
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
+        cmocka_unit_test(windows_of_copies),
         cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
         cmocka_unit_test(instruction_sets),
     };

@@ -1,5 +1,6 @@
 /* The user interface without a terminal: keys in, screen out. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "app/views/view.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -556,6 +560,8 @@ static void test_completion(void **state)
     assert_shows(m, "off");
     press(m, "Esc Esc : re Tab");
     assert_shows(m, "draw the screen anew");
+    press(m, "Esc Esc : tune Space fr Tab");
+    assert_string_equal(str_text(&m->prompt.line), "tune fresh ");
     model_free(m);
 }
 
@@ -875,6 +881,46 @@ static void test_start(void **state)
     press(m, "Esc q");
     assert_true(m->out.quit);
     model_free(m);
+}
+
+/* Of the unsaved work of processes that are gone, the newest dozen. */
+static void test_start_shows_the_newest(void **state)
+{
+    (void)state;
+    enum { KILLS = 13 };
+    struct autosave found[KILLS];
+    struct session *s = NULL;
+    struct err e;
+    char *before = xstrdup(getenv("XDG_STATE_HOME")), own[600];
+    snprintf(own, sizeof own, "%s/kills", before);
+    setenv("XDG_STATE_HOME", own, 1);
+    for (int i = 0; i < KILLS; i++) {
+        pid_t child = fork_child();
+        if (child == 0) {
+            bool ok = session_new(GMM, &s, &e);
+            snprintf(s->title, sizeof s->title, "work %02d", i);
+            _exit(ok && session_autosave(s, &e) ? 0 : 1);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(session_autosaves(found, KILLS), KILLS);
+    for (int i = 0; i < KILLS; i++) {                    /* 00 is the oldest */
+        struct timespec then = { .tv_sec = time(NULL) - 60 * (KILLS - atoi(found[i].title + 5)) };
+        utimensat(AT_FDCWD, found[i].path, (struct timespec[]){ then, then }, 0);
+    }
+    struct model *m = model_on(NULL);
+    model_resize(m, 80, 60);
+    model_refresh(m);
+    assert_shows(m, "work 12");
+    assert_shows(m, "work 01");
+    assert_hides(m, "work 00");
+    model_free(m);
+    for (int i = 0; i < KILLS; i++)
+        unlink(found[i].path);
+    setenv("XDG_STATE_HOME", before, 1);
+    free(before);
 }
 
 static char started_in[400];              /* the repository */
@@ -1410,6 +1456,7 @@ int main(void)
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_dump_and_export),
         cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start_shows_the_newest),
         cmocka_unit_test(test_onnx),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
