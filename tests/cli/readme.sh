@@ -21,7 +21,7 @@ missing() {
 rows() { sed -n "/$1/,/$2/p" "$readme" | sed '1d;$d' | sed 's/^ *//' | grep .; }
 
 rows '^    L1 data cache misses of the block' '^ *\.\.\.$' > "$dir/table2"
-same 'rows of alt.table2' 20 "$(grep -cE 'contiguous|pitch' "$dir/table2")"
+same 'rows of alt.table2' 15 "$(grep -cE 'contiguous|pitch' "$dir/table2")"
 missing 'alt.table2' "$("$TILESCOPE" study alt.table2 --meters sim)" \
     < <(grep -E 'contiguous|pitch' "$dir/table2")
 
@@ -31,9 +31,23 @@ same 'lines of ALT Fig. 3' 6 "$(grep -c . "$dir/fig3")"
 missing 'ALT Fig. 3' \
     "$("$TILESCOPE" show "$home/sessions/examples/fig3-overlapped-tiling.yaml")" < "$dir/fig3"
 
+# The first session: its steps can be typed, and what is shown follows from them.
+sed -n '/^    \$ cat > tiled.steps/,/^    END$/p' "$readme" | sed '1d;$d; s/^ *//' > "$dir/tiled.steps"
+same 'steps of the first session' 7 "$(grep -c . "$dir/tiled.steps")"
+product='gmm m=512 k=512 n=512'
+for what in nest access; do
+    args=(show "$product" --steps "$dir/tiled.steps")
+    said="    \$ tilescope show '$product' --steps tiled.steps"
+    [ $what = access ] && args+=(--what access) said+=' --what access'
+    awk -v said="$said" '$0 == said { on = 1; next } on && !NF { exit } on' "$readme" \
+        | sed 's/^ *//' > "$dir/first"
+    same "lines of the $what" 1 "$(($(grep -c . "$dir/first") > 3))"
+    missing "the $what of the first session" "$("$TILESCOPE" "${args[@]}")" < "$dir/first"
+done
+
 # What the simulator counts hangs on the width of vectors alone, in a cache that is named.
 if "$TILESCOPE" run "$gmm" --json --meters none | grep -q '"isa": "avx512"'; then
-    rows '^    sim:      32K' '^    perf:' | grep '[0-9]$\|%$' > "$dir/gmm"
+    rows '^    sim:      32K' '^$' | grep '[0-9]$\|%$' > "$dir/gmm"
     same 'lines of the matrix product' 8 "$(grep -c . "$dir/gmm")"
     missing 'the matrix product' "$("$TILESCOPE" run --meters sim \
         --cache 32K/8/64,1M/8/64,32M/16/64 "$home/sessions/examples/gmm-1024-packed.yaml")" \
@@ -44,8 +58,8 @@ same 'the configurations of make appendix1' \
     "$(grep -c '^[^#]' "$home/tests/conformance/appendix1.txt")"
 
 # Every command and option there is one.
-for word in $(grep -oE '(^|[`( ])tilescope [a-z0-9]+' "$readme" | grep -oE '[a-z0-9]+$' \
-    | sort -u)
+for word in $(grep -oE '(^    (\$ )?|`|\| )tilescope [a-z0-9]+( |`|$)' "$readme" \
+    | sed -E 's/.*tilescope ([a-z0-9]+).*/\1/' | sort -u)
 do
     "$TILESCOPE" help "$word" > /dev/null 2>&1 || grep -q "tilescope $word\.\.\." "$readme" \
         || echo "$word"
