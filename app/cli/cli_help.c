@@ -12,14 +12,15 @@ void cli_help_usage(struct str *out)
         "usage: tilescope [options]                  open the screen on a start page\n"
         "       tilescope OPERATOR NAME=VALUE...     open the screen on an operator\n"
         "       tilescope SESSION.yaml               open the screen on a session\n"
-        "       tilescope COMMAND ...\n\ncommands:\n");
+        "       tilescope COMMAND ...                run a command without the screen\n"
+        "\ncommands:\n");
     for (int i = CMD_SCREEN + 1; i < CMD_COUNT; i++)
         str_printf(out, "  %-9s %s\n", args_cmd[i].name, args_cmd[i].summary);
     str_add(out,
-        "\nSESSION is a file (- is standard input) or an operator:\n"
+        "\nSESSION is a session file, an ONNX model, - (standard input) or an operator:\n"
         "  tilescope run sessions/examples/r18-conv1-nhwo.yaml\n"
         "  tilescope show 'gmm m=128 k=64 n=96' --what nest\n"
-        "\n`tilescope COMMAND --help` has the options, `tilescope help` the topics.\n");
+        "\n`tilescope COMMAND --help` lists the options, `tilescope help` the topics.\n");
 }
 
 static void print_options(struct str *out, enum cmd cmd)
@@ -53,7 +54,7 @@ void cli_help_command(struct str *out, enum cmd cmd)
     if (cmd == CMD_RUN)
         str_add(out,
             "\nexit codes: 0 fine, 1 wrong kernel or failed assertion, 2 wrong usage or bad\n"
-            "file, 3 the environment lacks something, 70 a bug in tilescope, 130 cancelled\n");
+            "file, 3 the machine lacks something, 70 a bug in tilescope, 130 cancelled\n");
 }
 
 static void print_list(struct str *out)

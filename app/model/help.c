@@ -37,13 +37,15 @@ void help_wrap(struct str *out, const char *text, int hang)
 static void topic_steps(struct str *out)
 {
     str_add(out,
-        "A step is one line of text: the same in a session file, at the `:` prompt, in\n"
-        "--steps scripts and in error messages. T is a tensor (for loops: the one they\n"
-        "compute), D a dimension or loop. Parts of a split are numbered from the outside:\n"
-        "O.0, O.1. A # starts a comment.\n\n");
+        "A step is one line of text. It is the same in a session file, at the `:` prompt,\n"
+        "in a --steps script and in an error message. A # starts a comment.\n"
+        "\n"
+        "T is a tensor; the loops of T are those that compute it. D is a dimension of a\n"
+        "tensor or a loop. The parts of a split are numbered from the outside: O.0, O.1.\n"
+        "[...] is optional.\n\n");
     struct str all = {0};
     command_help(&all);
-    str_add(&all, "\nThe screen's own commands, typed at its `:` prompt only:\n\n");
+    str_add(&all, "\nThese commands work only at the `:` prompt of the screen:\n\n");
     for (int i = 0; i < APP_COUNT; i++) {
         const struct appcmd_info *c = appcmd_info((enum app_command)i);
         int n = (int)strlen(c->name) + 1 + (int)strlen(c->syntax);
@@ -74,17 +76,20 @@ static void topic_keys(struct str *out)
 static void topic_meters(struct str *out)
 {
     str_add(out,
-        "A meter answers with numbers or with the reason why it has none; it never shows\n"
-        "a zero that nobody counted. Choose with `run --meters clock,sim`.\n"
+        "A meter measures one kind of number. `run --meters clock,sim` chooses meters. A\n"
+        "meter that cannot count on this machine says why; it never shows a zero instead.\n"
         "\n"
         "perf, perf-sw and papi count the events of an event set, on all threads of the\n"
-        "kernel: `run --events l1` chooses one, `run --events sw,papi-sw` one for each of\n"
-        "two meters, `tilescope meters --events` explains them. Values are per call.\n"
-        "When there are more events than counters, perf lets groups of them take turns\n"
-        "and extrapolates (`~`, `scaled` in JSON); papi runs the kernel once for each\n"
-        "group. An event that was not counted is named with the reason.\n"
+        "kernel and per call. `tilescope meters --events` explains the sets, and\n"
+        "`run --events l1` chooses one. `run --events sw,papi-sw` chooses one for each of\n"
+        "two meters.\n"
         "\n"
-        "A set of your own is a text file, $XDG_CONFIG_HOME/tilescope/events/NAME.txt:\n"
+        "A processor has few counters. If a set has more events, perf counts groups of\n"
+        "them in turns and extrapolates (marked `~`, in JSON `scaled`); papi runs the\n"
+        "kernel once for each group. An event that was not counted is listed with the\n"
+        "reason.\n"
+        "\n"
+        "To add a set, write a file $XDG_CONFIG_HOME/tilescope/events/NAME.txt:\n"
         "\n"
         "  SHORT  lines brought into the first level\n"
         "  METER  perf\n"
@@ -97,8 +102,10 @@ static void topic_meters(struct str *out)
         "  LONG\n"
         "  Any prose.\n"
         "\n"
-        "Formulas have + - * / and parentheses over the set's events and time_s, flops,\n"
-        "bytes and threads. On this machine:\n\n");
+        "A formula has + - * / and parentheses. It can use the events of the set, and\n"
+        "time_s, flops, bytes and threads.\n"
+        "\n"
+        "The meters on this machine:\n\n");
     struct meter_info meter[16];
     int n = meters_probe(meter, COUNT_OF(meter));
     struct str all = {0};
@@ -112,8 +119,9 @@ static void topic_meters(struct str *out)
 static void topic_cache(struct str *out)
 {
     str_add(out,
-        "`run --cache CACHE` chooses what the simulator models: a preset, or levels from\n"
-        "L1 outwards, each as SIZE/WAYS/LINE, then options, all with commas between:\n"
+        "`run --cache CACHE` chooses the cache that is simulated. CACHE is a preset, or\n"
+        "the levels from L1 outwards as SIZE/WAYS/LINE. Options follow. Commas separate\n"
+        "all of them:\n"
         "\n"
         "  --cache 32K/8/64                        L1 alone\n"
         "  --cache 32K/8/64,1M/16/64,28160K/11/64  three levels\n"
@@ -121,18 +129,18 @@ static void topic_cache(struct str *out)
         "  --cache zen3,prefetch=stride:2          a preset with a prefetcher\n"
         "  --cache host,levels=1                   this machine's L1\n"
         "\n"
-        "After a level: /lru, /plru or /random, /inclusive. Options:\n"
+        "A level can end in /lru, /plru or /random, and in /inclusive. The options:\n"
         "\n"
-        "  replace=lru|plru|random    of every level\n"
-        "  prefetch=none              the default\n"
+        "  replace=lru|plru|random    replacement policy of every level\n"
+        "  prefetch=none              no prefetcher (the default)\n"
         "  prefetch=next              a miss also fetches the next line\n"
-        "  prefetch=lines:N           a miss fetches N lines, itself and those behind it\n"
-        "  prefetch=stride:D:C        a step of one access, seen again C times, fetches D\n"
-        "  levels=N                   the first N levels of a preset\n"
-        "  seed=N                     of random replacement\n"
+        "  prefetch=lines:N           a miss fetches N lines: its own and the next N - 1\n"
+        "  prefetch=stride:D:C        after C equal strides, fetch the next D\n"
+        "  levels=N                   only the first N levels of a preset\n"
+        "  seed=N                     seed of random replacement\n"
         "\n"
-        "Prefetchers work at L1 and stay inside a page of 4 KiB. Caches write back and\n"
-        "allocate on a write. Presets:\n\n");
+        "Prefetchers work at L1 and stay inside a page of 4 KiB. Caches are write-back\n"
+        "and write-allocate. The presets:\n\n");
     struct str all = {0};
     for (int i = 0; i < cache_preset_count; i++)
         str_printf(&all, "  %-11s %s%s%s\n", cache_preset[i].name, cache_preset[i].text,
@@ -148,15 +156,17 @@ static void topic_experts(struct str *out)
     struct str list = {0};
     struct err e;
     str_add(out,
-        "An expert is a schedule that leaves the sizes open: a YAML file in\n"
-        "sessions/experts. A rule in it orders its tilings, without measuring.\n"
+        "An expert is a schedule template written by hand: a YAML file in\n"
+        "sessions/experts whose tile sizes are parameters. A formula in it ranks the tile\n"
+        "sizes for an operator and a machine, without measuring.\n"
         "\n"
         "  tilescope expert 'OPERATOR'             print the steps of the best one\n"
         "  tilescope expert 'OPERATOR' --search 8  measure 8, take the fastest\n"
         "  :expert, or X on the screen             the best one, as steps\n"
         "  :expert 2, or 02X                       the second best\n"
         "\n"
-        "On the bare operator the steps go where you are, else on a new branch.\n\n");
+        "The steps are applied to the current branch if it has no steps yet, and to a new\n"
+        "branch otherwise.\n\n");
     if (!expert_file_all(a, &all, &e))
         str_printf(&list, "  none: %s\n", e.text);
     for (int i = 0; i < all.n; i++) {

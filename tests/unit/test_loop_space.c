@@ -487,7 +487,7 @@ static void windows_of_copies(void **state)
         { { 5, 1, 2, 3 }, NULL },                                     /* 32768 */
     };
     struct arena *a = arena_new();
-    struct loop_opts o = { .lanes = 16, .registers = 32 };
+    struct loop_opts o = { .target = target_with(16, 32) };
     const struct loop_space *s = plain_space(a, "c2d i=128 h=32 w=32 o=16 k=3", &o);
     struct loop_point p;
     struct err e;

@@ -559,7 +559,7 @@ static void test_completion(void **state)
     press(m, "Esc : auto Space o Tab");
     assert_shows(m, "off");
     press(m, "Esc Esc : re Tab");
-    assert_shows(m, "draw the screen anew");
+    assert_shows(m, "redraw the screen");
     press(m, "Esc Esc : tune Space fr Tab");
     assert_string_equal(str_text(&m->prompt.line), "tune fresh ");
     model_free(m);
@@ -637,7 +637,7 @@ static void test_help_topics(void **state)
     assert_shows(m, "how to schedule a loop nest");
     press(m, "Enter");
     assert_shows(m, "Help: loops");
-    assert_shows(m, "Loops belong to the tensor they compute");
+    assert_shows(m, "Every loop belongs to the tensor");
     press(m, "End");
     assert_shows(m, "reason and, where there is one, the fix.");
     press(m, "Backspace");
@@ -912,7 +912,7 @@ static void test_start_shows_the_newest(void **state)
     }
     struct model *m = model_on(NULL);
     model_resize(m, 80, 60);
-    model_refresh(m);
+    screen_refresh(m);
     assert_shows(m, "work 12");
     assert_shows(m, "work 01");
     assert_hides(m, "work 00");

@@ -231,7 +231,7 @@ static void agents_know_where_walks_end(void **state)
     memset(&told, 0, sizeof told);
     mover = watch_agent;
     for (uint64_t seed = 1; seed <= 3; seed++)
-        search("ppo", true, true, 120, seed);
+        search(&strategy_ppo, true, true, 120, seed);
     mover = watch_move;
     print_message("# %d walks, %d lessons\n", told.walks, told.lessons);
     assert_true(told.walks > 100 && told.lessons > 10);
