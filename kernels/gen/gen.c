@@ -1,6 +1,10 @@
 /* The pipeline from a lowered program to text. */
 #include "kernels/gen/gen_impl.h"
 
+#include <stdatomic.h>
+
+static atomic_long calls;
+
 static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {
     *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
@@ -24,8 +28,14 @@ static void finish(struct unit *u)
     arena_free(u->arena);
 }
 
+long gen_calls(void)
+{
+    return atomic_load(&calls);
+}
+
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e)
 {
+    atomic_fetch_add(&calls, 1);
     struct unit u;
     bool ok = prepare(&u, f, o, e);
     if (ok)

@@ -23,6 +23,8 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  *     void ts_entry(float *const *buffers);        calls NAME with the parameters in func order
  * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
+/* How often it was called, by any thread: for tests and benchmarks. */
+long gen_calls(void);
 
 /* n texts from gen_c as one translation unit: every function of source[i] has the suffix _i, so
  * ts_entry_i is its entry. */

@@ -19,6 +19,8 @@ struct lowering {
 
 /* ERR_STEP when a local tile would be too large or an attached node cannot be placed. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
+/* How often it was called, by any thread: for tests and benchmarks. */
+long lower_calls(void);
 
 /* May `node` be computed inside axis `axis` of stage `at`?  Either an element-wise consumer of the
  * stage (directly, or through consumers already attached there) whose physical layout is the

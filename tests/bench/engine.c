@@ -1,16 +1,18 @@
-/* How fast the engine is: what applying one step, with everything derived and lowered anew, costs.
+/* How fast the engine is: what applying one step and showing the result costs, and a replay.
  *
  *     make bench-engine
  *
- * Per program: the median and the slowest step of the fastest replay out of several (the machine's
- * noise is not the engine's), and the time of one lowering of the finished program and of its
- * features for the cost model. */
+ * Per program: the median and the slowest step of the fastest session out of several (the machine's
+ * noise is not the engine's), the most lowerings that a step took, and the memory of the session;
+ * the time and the lowerings of a replay, the time of one lowering of the finished program and of
+ * its features for the cost model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "explorer/model/features.h"
 #include "kernels/base/subprocess.h"
+#include "kernels/nest/lower.h"
 #include "sessions/file/session.h"
 
 #define REPLAYS 15
@@ -22,51 +24,85 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One replay; the time of every step. */
-static const struct program *replay(struct arena *a, const char *spec, const char *const *steps,
-                                    int n, double *took)
+struct cost {
+    double step[MAX_STEPS], replay, lowering, features;           /* seconds */
+    long most_lowerings, replay_lowerings;
+    size_t bytes;
+    int nodes;
+};
+
+static void must(bool ok, const char *what, const struct err *e)
 {
+    if (!ok)
+        fail("%s: %s", what, e->text);
+}
+
+/* Step after step, each applied and lowered for a view. */
+static void run_session(const char *spec, const char *const *steps, int n, struct cost *c)
+{
+    struct arena *a = arena_new();
     const struct program *p;
+    const struct func *f;
     struct err e;
-    if (!program_new(a, spec, &p, &e))
-        fail("%s: %s", spec, e.text);
+    must(program_new(a, spec, &p, &e), spec, &e);
     for (int i = 0; i < n; i++) {
+        long before = lower_calls();
         double start = clock_s();
-        if (!program_apply_line(p, steps[i], &p, &e))
-            fail("%s: %s", steps[i], e.text);
-        took[i] = clock_s() - start;
+        must(program_apply_line(p, steps[i], &p, &e) && program_lower(p, &f, &e), steps[i], &e);
+        c->step[i] = clock_s() - start;
+        long lowerings = lower_calls() - before;
+        c->most_lowerings = lowerings > c->most_lowerings ? lowerings : c->most_lowerings;
     }
-    return p;
+    c->bytes = arena_used_bytes(a);
+    arena_free(a);
+}
+
+static void run_replay(const char *spec, const char *const *steps, int n, struct cost *c)
+{
+    struct arena *a = arena_new();
+    const struct program *p;
+    const struct func *f;
+    struct features x;
+    struct err e;
+    int bad;
+    long before = lower_calls();
+    double start = clock_s();
+    must(program_replay(a, spec, steps, n, &p, &bad, &e) && program_lower(p, &f, &e), spec, &e);
+    c->replay = clock_s() - start;
+    c->replay_lowerings = lower_calls() - before;
+    struct lowering in = { .pool = p->pool, .graph = p->graph, .layout = p->layout,
+                           .stage = p->stage, .host = p->host };
+    start = clock_s();
+    must(lower(&in, &f, &e), spec, &e);
+    c->lowering = clock_s() - start;
+    start = clock_s();
+    must(features_of(a, f, NULL, &x, &e), spec, &e);
+    c->features = clock_s() - start;
+    c->nodes = p->graph->n_nodes;
+    arena_free(a);
+}
+
+static void keep_least(double *best, double x)
+{
+    *best = *best == 0 || x < *best ? x : *best;
 }
 
 static void bench(const char *name, const char *spec, const char *const *steps, int n)
 {
-    double best[MAX_STEPS], took[MAX_STEPS], lowering = 1e9, features = 1e9;
-    int nodes = 0;
+    struct cost best = { 0 }, c = { 0 };
     for (int r = 0; r < REPLAYS; r++) {
-        struct arena *a = arena_new();
-        const struct func *f;
-        struct features x;
-        struct err e;
-        const struct program *p = replay(a, spec, steps, n, took);
-        double start = clock_s();
-        if (!program_lower(p, &f, &e))
-            fail("%s", e.text);
-        double once = clock_s() - start;
-        lowering = once < lowering ? once : lowering;
-        start = clock_s();
-        if (!features_of(a, f, NULL, &x, &e))
-            fail("%s", e.text);
-        once = clock_s() - start;
-        features = once < features ? once : features;
-        nodes = p->graph->n_nodes;
+        run_session(spec, steps, n, &c);
+        run_replay(spec, steps, n, &c);
         for (int i = 0; i < n; i++)
-            best[i] = r == 0 || took[i] < best[i] ? took[i] : best[i];
-        arena_free(a);
+            keep_least(&best.step[i], c.step[i]);
+        keep_least(&best.replay, c.replay);
+        keep_least(&best.lowering, c.lowering);
+        keep_least(&best.features, c.features);
     }
-    qsort(best, (size_t)n, sizeof *best, ascending);
-    printf("%-28s %5d %5d  %9.3f %9.3f %9.3f %9.3f\n", name, nodes, n, 1e3 * best[n / 2],
-           1e3 * best[n - 1], 1e3 * lowering, 1e3 * features);
+    qsort(best.step, (size_t)n, sizeof *best.step, ascending);
+    printf("%-28s %5d %5d  %8.3f %8.3f %7ld %6zu  %8.3f %7ld  %8.3f %8.3f\n", name, c.nodes, n,
+           1e3 * best.step[n / 2], 1e3 * best.step[n - 1], c.most_lowerings, c.bytes >> 10,
+           1e3 * best.replay, c.replay_lowerings, 1e3 * best.lowering, 1e3 * best.features);
 }
 
 static void bench_session(const char *path)
@@ -106,8 +142,10 @@ static void bench_chain(void)
 
 int main(int argc, char **argv)
 {
-    printf("%-28s %5s %5s  %9s %9s %9s %9s\n", "milliseconds", "nodes", "steps", "median",
-           "slowest", "lowering", "features");
+    printf("%-28s %5s %5s  %-32s  %-16s\n", "milliseconds", "nodes", "steps",
+           "a step, applied and shown", "a replay");
+    printf("%-28s %5s %5s  %8s %8s %7s %6s  %8s %7s  %8s %8s\n", "", "", "", "median", "slowest",
+           "lowered", "KiB", "", "lowered", "lowering", "features");
     for (int i = 1; i < argc; i++)
         bench_session(argv[i]);
     bench_chain();
