@@ -199,7 +199,6 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
     machine_read(&machine);
     k->o = *o;
     k->keep = arena_new();
-    k->batch_mem = arena_new();
     k->best_ms = INFINITY;
     k->lanes = target_or_host(o->measure.target)->lanes;
     k->last_cache = machine_last_cache(&machine);
@@ -230,7 +229,6 @@ void kernels_free(struct kernels *k)
     vec_free(&k->seed);
     for (int i = 0; i < k->n_threads; i++)
         arena_free(k->scratch[i]);
-    arena_free(k->batch_mem);
     arena_free(k->keep);
     free(k);
 }

@@ -19,11 +19,16 @@ struct kernels_arm {
 };
 
 /* What a candidate was lowered to: tune_candidate.model. */
-struct lowered { struct features x; size_t bytes; };         /* of C */
+struct lowered {
+    const struct program *p;
+    const char *code; bool openmp;       /* as it is measured; NULL: there is none */
+    size_t bytes;                        /* of the code; SIZE_MAX */
+    struct features x;
+};
 
 struct kernels {
     struct kernels_opts o;
-    struct arena *keep, *batch_mem;
+    struct arena *keep;
     struct tune_problem problem;
     const struct layout_space *layouts;  /* NULL: fixed */
     VEC(struct kernels_arm) arm;
@@ -34,7 +39,7 @@ struct kernels {
     int n_threads;                       /* that rank */
     int lanes;                           /* floats of a vector register */
     int64_t last_cache;                  /* bytes */
-    struct arena *scratch[16];
+    struct arena *scratch[16];           /* a thread's; what the candidates of a round are */
     struct batch *batch;                 /* made when the first candidate is measured */
     struct batch_item *item;             /* of the batch under way */
     struct tune_candidate **measured;

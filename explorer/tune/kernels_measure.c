@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/gen/gen.h"
+#include "profile/measure/program_text.h"
 
 enum {
     /* gcc takes 0.1 s and 1.4 s more for every 100 KB of C.  What is more than twice as large as
@@ -13,29 +14,14 @@ enum {
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
 };
 
-/* --- Features, on several threads: each candidate is lowered in an arena of its thread ------ */
+/* --- Features, on several threads: what a candidate is lives in an arena of its thread ------ */
 
 struct lowering {
     struct kernels *k;
-    struct arena *out;                   /* the features; guarded by lock */
-    pthread_mutex_t lock;
     struct tune_candidate **c;
     int n;
     atomic_int next, next_scratch;
 };
-
-/* Of its C; SIZE_MAX: there is none, or more than anybody looks at. */
-static size_t size_of(const struct kernels *k, const struct func *f, bool seed)
-{
-    struct gen_opts o = { .target = target_or_host(k->o.measure.target), .openmp = true };
-    struct str text = {0};
-    struct err e;
-    bool some = (seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
-                gen_c(f, &o, &text, &e);
-    size_t bytes = some ? text.len : SIZE_MAX;
-    str_free(&text);
-    return bytes;
-}
 
 static size_t most_bytes(const struct kernels *k)
 {
@@ -43,25 +29,36 @@ static size_t most_bytes(const struct kernels *k)
     return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
-static bool features_of_candidate(struct lowering *l, struct arena *a, struct tune_candidate *c)
+/* Leaves out the code when there is none, or more than anybody looks at. */
+static void generate(const struct kernels *k, const struct func *f, bool seed, struct arena *a,
+                     struct lowered *x)
 {
-    const struct program *p;
+    const struct target *target = target_or_host(k->o.measure.target);
+    struct str text = {0};
+    struct err e;
+    x->bytes = SIZE_MAX;
+    if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
+        program_text_code(x->p, target, &text, &x->openmp, &e)) {
+        x->bytes = text.len;
+        x->code = arena_bytes(a, str_text(&text), text.len);
+    }
+    str_free(&text);
+}
+
+static bool lower_candidate(const struct kernels *k, struct arena *a, struct tune_candidate *c)
+{
+    struct lowered *x = ARENA_NEW(a, struct lowered);
     const struct func *f;
-    struct features x;
     struct err e;
     int bad;
-    if (!program_replay_known(a, l->k->o.spec, c->line, c->n_lines, &p, &f, &bad, &e))
+    if (!program_replay(a, k->o.spec, c->line, c->n_lines, &x->p, &bad, &e) ||
+        !program_lower(x->p, &f, &e))
         return false;
-    size_t bytes = size_of(l->k, f, c->seed);
-    if ((!c->seed && bytes > most_bytes(l->k)) || !features_of(a, f, NULL, &x, &e))
+    generate(k, f, c->seed, a, x);
+    if ((!c->seed && x->bytes > most_bytes(k)) || !features_of(a, f, NULL, &x->x, &e))
         return false;
-    c->features = features_hash(&x);
-    pthread_mutex_lock(&l->lock);
-    struct lowered *kept = ARENA_NEW(l->out, struct lowered);
-    *kept = (struct lowered){ x, bytes };
-    kept->x.x = ARENA_DUP(l->out, x.x, x.rows * x.columns);
-    pthread_mutex_unlock(&l->lock);
-    c->model = kept;
+    c->features = features_hash(&x->x);
+    c->model = x;
     return true;
 }
 
@@ -69,25 +66,28 @@ static void *lower_some(void *ctx)
 {
     struct lowering *l = ctx;
     struct arena *a = l->k->scratch[atomic_fetch_add(&l->next_scratch, 1)];
-    for (int i; (i = atomic_fetch_add(&l->next, 1)) < l->n;) {
-        arena_reset(a);
-        l->c[i]->illegal = !features_of_candidate(l, a, l->c[i]);
-    }
+    for (int i; (i = atomic_fetch_add(&l->next, 1)) < l->n;)
+        l->c[i]->illegal = !lower_candidate(l->k, a, l->c[i]);
     return NULL;
 }
 
-static void lower_all(struct kernels *k, struct arena *a, struct tune_candidate **c, int n)
+static void lower_all(struct kernels *k, struct tune_candidate **c, int n)
 {
-    struct lowering l = { .k = k, .out = a, .c = c, .n = n };
+    struct lowering l = { .k = k, .c = c, .n = n };
     pthread_t thread[COUNT_OF(k->scratch)];
     int started = 0, want = n < 8 ? 0 : k->n_threads - 1;
-    pthread_mutex_init(&l.lock, NULL);
     while (started < want && pthread_create(&thread[started], NULL, lower_some, &l) == 0)
         started++;
     lower_some(&l);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
-    pthread_mutex_destroy(&l.lock);
+}
+
+static void forget(void *ctx)
+{
+    const struct kernels *k = ctx;
+    for (int i = 0; i < k->n_threads; i++)
+        arena_reset(k->scratch[i]);
 }
 
 /* --- The model ----------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
     struct features *x = ARENA_ARRAY(a, struct features, n);
     double *y = ARENA_ARRAY(a, double, n);
     int m = 0;
-    lower_all(k, a, c, n);
+    lower_all(k, c, n);
     for (int i = 0; i < n; i++)
         if (!c[i]->illegal)
             x[m++] = ((struct lowered *)c[i]->model)->x;
@@ -160,10 +160,9 @@ static bool open_batch(struct kernels *k, const struct cancel *cancel, struct er
     struct batch_opts o = { .measure = k->o.measure, .jobs = k->o.jobs, .soon = true,
                             .measured = item_measured, .ctx = k };
     const struct program *bare;
-    int bad;
     if (k->batch)
         return true;
-    return program_replay(k->batch_mem, k->o.spec, NULL, 0, &bare, &bad, e) &&
+    return program_new(k->scratch[0], k->o.spec, &bare, e) &&
            batch_new(bare, &o, cancel, &k->batch, e);
 }
 
@@ -175,6 +174,18 @@ static void refuse(struct kernels *k, struct tune_candidate *c, const struct err
     k->done(k->done_ctx, c);
 }
 
+/* Only a seed that nobody could rank is not lowered yet. */
+static bool open_item(struct kernels *k, const struct tune_candidate *c, struct batch_item *item,
+                      struct err *e)
+{
+    const struct lowered *x = c->model;
+    int bad;
+    if (!x)
+        return program_replay(k->scratch[0], k->o.spec, c->line, c->n_lines, &item->p, &bad, e);
+    *item = (struct batch_item){ .p = x->p, .code = x->code, .openmp = x->openmp };
+    return true;
+}
+
 static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                     void *done_ctx, const struct cancel *cancel, struct err *e)
 {
@@ -184,17 +195,13 @@ static bool measure(void *ctx, struct tune_candidate **c, int n, tune_measured_f
     int m = 0;
     if (!open_batch(k, cancel, e))
         return false;
-    arena_reset(k->batch_mem);
     k->item = item;
     k->measured = real;
     k->done = done;
     k->done_ctx = done_ctx;
     for (int i = 0; i < n; i++) {
         struct err why = {0};
-        const struct func *f;
-        int bad;
-        if (program_replay_known(k->batch_mem, k->o.spec, c[i]->line, c[i]->n_lines, &item[m].p,
-                                 &f, &bad, &why))
+        if (open_item(k, c[i], &item[m], &why))
             real[m++] = c[i];
         else
             refuse(k, c[i], &why);
@@ -211,11 +218,10 @@ bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                             .kill_ratio = 100 };
     struct batch_item *item = xcalloc((size_t)n + 1, sizeof *item);
     struct batch *batch = NULL;
-    int bad;
-    bool ok = true;
-    arena_reset(k->batch_mem);
-    for (int i = 0; ok && i <= n; i++)
-        ok = program_replay(k->batch_mem, k->o.spec, line, i, &item[i].p, &bad, e);
+    struct arena *a = arena_new();
+    bool ok = program_new(a, k->o.spec, &item[0].p, e);
+    for (int i = 0; ok && i < n; i++)
+        ok = program_apply_line(item[i].p, line[i], &item[i + 1].p, e);
     ok = ok && batch_new(item[0].p, &o, cancel, &batch, e);
     if (ok && !isinf(k->best_ms))
         batch_expect(batch, k->best_ms);
@@ -223,6 +229,7 @@ bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
     for (int i = 0; i <= n; i++)
         out[i] = item[i].m;
     batch_free(batch);
+    arena_free(a);
     free(item);
     return ok;
 }
@@ -240,6 +247,7 @@ static void walls(void *ctx, double *compile_s, double *run_s)
 void kernels_measure_problem(struct tune_problem *p)
 {
     p->ranks = ranks;
+    p->forget = forget;
     p->score = score;
     p->learn = learn;
     p->accuracy = accuracy;

@@ -24,7 +24,7 @@ struct tune_candidate {
     uint64_t hash;                       /* of the text */
     bool scored, illegal;                /* by the model; found to be no program */
     double score;                        /* higher is faster; about best / its own latency */
-    void *model;                         /* the problem's: features */
+    void *model;                         /* the problem's, until `forget`: features, code */
     bool usual;                          /* point_start: measured whatever its score */
     bool explored;                       /* chosen at random, not by its score */
     bool seed, replayed;                 /* replayed: known from an earlier run */
@@ -86,6 +86,7 @@ struct tune_problem {
     /* The model.  NULL, or ranks() false: it knows nothing yet.  Scores are set for those that are
      * programs, the others are marked. */
     bool (*ranks)(void *ctx);
+    void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);
     void (*learn)(void *ctx, struct tune_candidate **c, int n, const struct cancel *cancel);
     void (*accuracy)(void *ctx, struct tune_accuracy *out);  /* of the latest batch; may be NULL */

@@ -9,6 +9,8 @@ void search_pool_reset(struct search *s)
     vec_clear(&s->pool);
     text_set_clear(&s->in_pool);
     arena_reset(s->round);
+    if (s->p->forget)
+        s->p->forget(s->p->ctx);
 }
 
 const char *search_text(struct arena *a, const char *const *line, int n)

@@ -320,6 +320,14 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     body(w, &st, 0, roots);
 }
 
+bool lower_may_refuse(const struct lowering *in)
+{
+    for (int n = 0; n < in->graph->n_nodes; n++)
+        if (in->stage[n]->attach > n || in->stage[n]->n_reads > 0)
+            return true;
+    return false;
+}
+
 long lower_calls(void)
 {
     return atomic_load(&calls);

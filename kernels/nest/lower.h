@@ -17,9 +17,11 @@ struct lowering {
     const int *host;        /* per tensor: whose buffer holds it (store_at), or -1; may be NULL */
 };
 
-/* ERR_STEP when a local tile would be too large or an attached node cannot be placed. */
+/* ERR_STEP when the tile of an attached producer or of a cached operand would be too large; nothing
+ * else is refused, so a program without such tiles always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-/* How often it was called, by any thread: for tests and benchmarks. */
+bool lower_may_refuse(const struct lowering *in);
+/* How often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
 /* May `node` be computed inside axis `axis` of stage `at`?  Either an element-wise consumer of the

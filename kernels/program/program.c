@@ -35,6 +35,7 @@ bool program_new(struct arena *a, const char *spec, const struct program **out, 
     p->arena = a;
     p->pool = p->base->pool;
     p->propagate = true;
+    p->lowered = ARENA_NEW(a, const struct func *);
     if (!program_derive(p, e))
         return false;
     *out = p;
@@ -49,7 +50,10 @@ int program_stage(const struct program *p, const char *name)
 bool program_lower(const struct program *p, const struct func **out, struct err *e)
 {
     struct lowering in = program_lowering(p);
-    return lower(&in, out, e);
+    if (!*p->lowered && !lower(&in, p->lowered, e))
+        return false;
+    *out = *p->lowered;
+    return true;
 }
 
 /* set KEY VALUE: a value is one of a few words. */
@@ -151,10 +155,11 @@ static void record_step(struct program *draft, const struct step *s)
 }
 
 /* Everything but the lowering, which may still refuse the program. */
-static bool apply_unlowered(const struct program *p, const struct step *s, struct program **out,
-                            struct err *e)
+static bool apply_unlowered(const struct program *p, const struct step *s,
+                            const struct program **out, struct err *e)
 {
     struct program *draft = ARENA_DUP(p->arena, p, 1);
+    draft->lowered = ARENA_NEW(p->arena, const struct func *);
     bool ok;
     if (step_is_loop(s))
         ok = program_loop_step(draft, s, e);
@@ -164,22 +169,26 @@ static bool apply_unlowered(const struct program *p, const struct step *s, struc
                                              : set_step(draft, s, e)) &&
              rebuild(draft, s, e);
     if (!ok)
-        return e->at.col ? false : blame_target(e, s);
+        return false;
+    record_step(draft, s);
     *out = draft;
     return true;
+}
+
+static bool tiles_fit(const struct program *p, struct err *e)
+{
+    struct lowering in = program_lowering(p);
+    const struct func *unused;
+    return !lower_may_refuse(&in) || program_lower(p, &unused, e);
 }
 
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,
                    struct err *e)
 {
-    struct program *draft;
-    const struct func *unused;
-    if (!apply_unlowered(p, s, &draft, e))
-        return false;
-    if (!program_lower(draft, &unused, e))
+    const struct program *next;
+    if (!apply_unlowered(p, s, &next, e) || !tiles_fit(next, e))
         return e->at.col ? false : blame_target(e, s);
-    record_step(draft, s);
-    *out = draft;
+    *out = next;
     return true;
 }
 
@@ -199,6 +208,32 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
+/* A tile that is too large before such a step is so after it: no loop that it depends on changes. */
+static bool keeps_tiles(const struct step *s)
+{
+    return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH) ||  /* ORDER STEP */
+           s->kind == STEP_LOOP_COMPUTE_AT;
+}
+
+/* True when the lines apply one after the other. */
+static bool apply_all(const struct program *p, const char *const *lines, int n,
+                      const struct program **out)
+{
+    struct err ignored;
+    for (int i = 0; i < n; i++) {
+        const struct step *s;
+        if (!step_parse(p->arena, lines[i], &s, &ignored) ||
+            (!keeps_tiles(s) && !tiles_fit(p, &ignored)) ||
+            !apply_unlowered(p, s, &p, &ignored))
+            return false;
+    }
+    if (!tiles_fit(p, &ignored))
+        return false;
+    *out = p;
+    return true;
+}
+
+/* One by one only where they do not all apply, to find the first that does not. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e)
 {
@@ -206,33 +241,13 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
     *bad = -1;
     if (!program_new(a, spec, &p, e))
         return false;
+    if (apply_all(p, lines, n, out))
+        return true;
     for (int i = 0; i < n; i++)
         if (!program_apply_line(p, lines[i], &p, e)) {
             *bad = i;
             return false;
         }
-    *out = p;
-    return true;
-}
-
-bool program_replay_known(struct arena *a, const char *spec, const char *const *lines, int n,
-                          const struct program **out, const struct func **f, int *bad,
-                          struct err *e)
-{
-    const struct program *p;
-    *bad = -1;
-    if (!program_new(a, spec, &p, e))
-        return false;
-    for (*bad = 0; *bad < n; (*bad)++) {
-        const struct step *s;
-        struct program *next;
-        if (!step_parse(a, lines[*bad], &s, e) || !apply_unlowered(p, s, &next, e))
-            return false;
-        record_step(next, s);
-        p = next;
-    }
-    if (!program_lower(p, f, e))
-        return false;
     *out = p;
     return true;
 }

@@ -54,6 +54,7 @@ struct program {
     int n_steps;
     const char *const *steps;             /* canonical text */
     const struct step *const *parsed;     /* the same, parsed */
+    const struct func **lowered;          /* what program_lower made; NULL there: not yet */
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
@@ -63,19 +64,14 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
                    struct err *e);
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
-/* spec and n lines at once; on failure *bad is the index of the line (-1: the spec). */
+/* spec and n lines at once; on failure *bad is the index of the line (-1: the spec).  The programs in
+ * between are lowered only where a later line could hide that the lowering refuses one of them. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
-/* The same for lines that are known to apply one after the other, as those that a search writes:
- * only what comes out is lowered, to *f, and not the program after every line.  Several times
- * faster.  On failure *bad is n when no single line but the lowering refused. */
-bool program_replay_known(struct arena *a, const char *spec, const char *const *lines, int n,
-                          const struct program **out, const struct func **f, int *bad,
-                          struct err *e);
-
 /* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied ->
- * verified tree. */
+ * verified tree.  Done once: the tree is kept with the program, and lives as long.  Of a program
+ * from program_apply or program_replay it never fails. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
 
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or

@@ -97,10 +97,11 @@ static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
     bool ok = true;
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
-        const struct program *p = item[i].p;
+        const struct batch_item *given = &item[i];
+        const struct program *p = given->p;
         struct err why;
         x->item = &item[i];
-        item[i] = (struct batch_item){ .p = p };
+        item[i] = (struct batch_item){ .p = p, .code = given->code, .openmp = given->openmp };
         bool started = measure_start(&x->job, p, &r->batch->opts.measure, &item[i].m, &why);
         if (started && !streq(p->base->spec, r->batch->spec))
             started = err_set(&why, ERR_BUG, "a candidate of %.200s in a batch of %.200s",

@@ -6,6 +6,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
+#include "profile/measure/program_text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -86,6 +87,16 @@ static void share_out(struct run *r, struct candidate *const *x, int n, int jobs
     }
 }
 
+static bool write_one(struct candidate *x, struct err *e)
+{
+    const struct batch_item *item = x->item;
+    if (!item->code)
+        return program_text_code(item->p, x->job.target, &x->text, &x->openmp, e);
+    str_add(&x->text, item->code);
+    x->openmp = item->openmp;
+    return true;
+}
+
 /* Lowered here, one after the other: programs can share a pool of expressions. */
 static bool write_code(struct run *r, struct err *e)
 {
@@ -93,7 +104,7 @@ static bool write_code(struct run *r, struct err *e)
         struct candidate *x = &r->candidate[i];
         double start = clock_s();
         bool ok = measure_lower(&x->job, e)
-               && measure_code(&x->job, &x->text, &x->openmp, e);
+               && write_one(x, e);
         x->item->compile_s = clock_s() - start;
         if (cancelled(r->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");

@@ -57,8 +57,6 @@ bool measure_build(struct measure_job *j, struct err *e);
  * child can have. */
 bool measure_lower(struct measure_job *j, struct err *e);
 bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e);
-/* The parts of it: the kernel's C and whether it wants OpenMP; program_lower has been done. */
-bool measure_code(struct measure_job *j, struct str *text, bool *openmp, struct err *e);
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c: a child with room for the buffers of these jobs (the first one's, if it has one:
  * a child that is idle), and their kernels in it as its contenders; the result of one of them

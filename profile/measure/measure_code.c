@@ -7,19 +7,12 @@ struct gen_opts measure_code_opts(const struct measure_job *j)
     return program_text_opts(j->program, j->func, j->target);
 }
 
-bool measure_code(struct measure_job *j, struct str *text, bool *openmp, struct err *e)
-{
-    struct gen_opts o = measure_code_opts(j);
-    *openmp = o.openmp;
-    return gen_c(j->func, &o, text, e);
-}
-
 bool measure_build_kernel(struct measure_job *j, struct err *e)
 {
     struct str text = {0};
     bool openmp;
     j->entry[0] = '\0';
-    bool ok = measure_code(j, &text, &openmp, e)
+    bool ok = program_text_code(j->program, j->target, &text, &openmp, e)
            && build_shared(&j->cc, str_text(&text), j->target, openmp, j->cancel, &j->kernel, e);
     str_free(&text);
     return ok;

@@ -39,6 +39,17 @@ struct gen_opts program_text_opts(const struct program *p, const struct func *f,
     };
 }
 
+bool program_text_code(const struct program *p, const struct target *t, struct str *text,
+                       bool *openmp, struct err *e)
+{
+    const struct func *f;
+    if (!program_lower(p, &f, e))
+        return false;
+    struct gen_opts o = program_text_opts(p, f, t);
+    *openmp = o.openmp;
+    return gen_c(f, &o, text, e);
+}
+
 /* The ISA that the text is for, and the line that compiles it as here. */
 static void add_compile_line(struct str *header, const struct gen_opts *o)
 {

@@ -10,6 +10,10 @@
 struct gen_opts program_text_opts(const struct program *p, const struct func *f,
                                  const struct target *t);
 
+/* The C that is compiled when p is measured, and whether -fopenmp goes with it. */
+bool program_text_code(const struct program *p, const struct target *t, struct str *text,
+                       bool *openmp, struct err *e);
+
 /* The generated C and its assembly for t (NULL: this CPU's best), with the flags of a measurement.
  * The comment at the head of the C says which; its vector helpers are macros, so that other flags
  * bring no warning. */

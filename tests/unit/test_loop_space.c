@@ -170,7 +170,8 @@ static void large_shapes(void **state)
         struct str one = { 0 }, other = { 0 };
         loop_point_random(s, &r, &x);
         p = build(a, s, &x);
-        if (!program_replay_known(a, spec, p->steps, p->n_steps, &q, &f, &bad, &e))
+        if (!program_replay(a, spec, p->steps, p->n_steps, &q, &bad, &e) ||
+            !program_lower(q, &f, &e))
             fail_msg("%s: %s", spec, e.text);
         func_print(&one, f);
         program_print_nest(&other, p);
@@ -257,7 +258,8 @@ static void experts(void **state)
             const struct program *program;
             const struct func *f;
             int bad;
-            assert_true(program_replay_known(a, spec, x[k].step, x[k].n, &program, &f, &bad, &e));
+            assert_true(program_replay(a, spec, x[k].step, x[k].n, &program, &bad, &e));
+            assert_true(program_lower(program, &f, &e));
             most = fmax(most, func_statements(f, s->opts.target->lanes));
             assert_true(loop_code_sound(s, f, &e));
             const struct layout_space *l;
