@@ -208,7 +208,8 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* A tile that is too large before such a step is so after it: no loop that it depends on changes. */
+/* A tile that is too large before such a step is too large after it: no loop that it depends on
+ * changes. */
 static bool keeps_tiles(const struct step *s)
 {
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH) ||  /* ORDER STEP */

@@ -20,7 +20,7 @@
  * timing. */
 struct batch_item {
     const struct program *p;
-    const char *code; bool openmp;       /* from program_text_code, when the caller has it; else NULL */
+    const char *code; bool openmp;       /* of program_text_code, where it is known; else NULL */
     struct measurement m;
     double compile_s, measure_s;
     bool given_up;

@@ -32,7 +32,8 @@ missing 'ALT Fig. 3' \
     "$("$TILESCOPE" show "$home/sessions/examples/fig3-overlapped-tiling.yaml")" < "$dir/fig3"
 
 # The first session: its steps can be typed, and what is shown follows from them.
-sed -n '/^    \$ cat > tiled.steps/,/^    END$/p' "$readme" | sed '1d;$d; s/^ *//' > "$dir/tiled.steps"
+sed -n '/^    \$ cat > tiled.steps/,/^    END$/p' "$readme" | sed '1d;$d; s/^ *//' \
+    > "$dir/tiled.steps"
 same 'steps of the first session' 7 "$(grep -c . "$dir/tiled.steps")"
 product='gmm m=512 k=512 n=512'
 for what in nest access; do

@@ -185,8 +185,8 @@ static void walks_begin_at_measured_points(void **state)
         }
 }
 
-/* What agents are told of walks: that one ended before a move starts somewhere else, and before they
- * learn from it.  (The Makefile wraps these functions for this program.) */
+/* What agents are told of walks: that one ended before a move starts somewhere else, and before
+ * they learn from it.  (The Makefile wraps these functions for this program.) */
 static struct {
     struct land_point from, to;          /* the last move's */
     bool on;                             /* a walk has begun, and nobody said that it ended */
