@@ -1,4 +1,5 @@
-/* The command line without the screen: one function per command, each returning the exit code. */
+/* The command line: its options (args.h), one function per command that returns the exit code, and
+ * what the commands share. */
 #ifndef TS_APP_CLI_H
 #define TS_APP_CLI_H
 #include "app/cli/args.h"
@@ -74,8 +75,6 @@ bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 int cli_fail(const struct cli *c, const struct err *e);
 /* The same for wrong usage: the sentence, and where to read on. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* For what this version does not have: "the auto-tuner is not in this version"; EXIT_LACKS. */
-int cli_not_yet(const char *what);
 /* The width of the terminal on stdout; else $COLUMNS, else this. */
 int cli_columns(int otherwise);
 /* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the

@@ -1,8 +1,9 @@
 /* `tilescope expert`: a schedule to start from, without tuning. */
+#include "app/cli/cli.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/cli/cli.h"
 #include "sessions/file/expert_file.h"
 
 #define MOST_SCHEDULES 64

@@ -125,12 +125,6 @@ int cli_usage(const struct cli *c, const char *fmt, ...)
     return cli_fail(c, &e);
 }
 
-int cli_not_yet(const char *what)
-{
-    fprintf(stderr, "tilescope: %s is not in this version\n", what);
-    return EXIT_LACKS;
-}
-
 int cli_columns(int otherwise)
 {
     struct winsize ws;

@@ -1,11 +1,12 @@
 /* `tilescope pretrain`: agents that have seen operators before. */
+#include "app/cli/cli.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/cli/cli.h"
 #include "kernels/gen/gen.h"
 #include "sessions/file/json_text.h"
 #include "sessions/tuning/pretrain.h"

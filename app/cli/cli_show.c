@@ -1,4 +1,6 @@
 /* `tilescope show`: views of a session's current step as text. */
+#include "app/cli/cli.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -6,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/cli.h"
 #include "app/views/roofline_plot.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"

@@ -1,9 +1,10 @@
 /* `tilescope study` and `tilescope studies`. */
+#include "app/cli/cli.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli/cli.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "profile/measure/meters.h"

@@ -1,9 +1,10 @@
 /* `tilescope tune`: hand over a session, get it back finished. */
+#include "app/cli/cli.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "app/cli/cli.h"
 #include "explorer/tune/strategies.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"

@@ -39,7 +39,7 @@ void job_free(struct app_job *j)
     free(j);
 }
 
-enum job_lane job_lane(enum job_kind kind)
+static enum job_lane lane_of(enum job_kind kind)
 {
     return kind == JOB_TUNE ? LANE_TUNE
          : kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
@@ -325,7 +325,7 @@ void job_queue_drain_fd(struct job_queue *q)
 
 void job_queue_start(struct job_queue *q, struct app_job *j)
 {
-    struct lane *l = &q->lane[job_lane(j->kind)];
+    struct lane *l = &q->lane[lane_of(j->kind)];
     pthread_mutex_lock(&q->lock);
     job_free(l->next);
     l->next = j;
@@ -365,7 +365,7 @@ static const struct app_job *untaken(const struct job_queue *q, enum job_lane la
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {
         const struct app_job *j = q->finished.data[i];
-        if (job_lane(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
+        if (lane_of(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
             return j;
     }
     return NULL;

@@ -53,7 +53,7 @@ void model_free(struct model *m)
         str_free(&m->code[i].text);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
-        &m->out.copy,
+        &m->out.copy, &m->out.dump,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);

@@ -43,47 +43,51 @@ struct pane_doc {
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 struct message { enum message_kind kind; struct str echo, text, fix; };
 
-/* C or assembly, from a job; shown until the text of a newer state replaces it. */
+/* Generated C or assembly.  The text of an older state stays until that of a newer one is there. */
 struct code_text { struct str text; int tag; bool have, failed; };
 
-/* This machine's model: read once, or measured by a job while the roofline is shown. */
+/* The machine model of the roofline: read once, or measured by a job while the view is open. */
 struct roofs { struct machine_model *model; bool looked, failed; char why[160]; };
 
 /* The auto-tuner on this session (model_tune.c). */
 struct tuner {
-    struct tune_snapshot *snapshot;            /* of the latest run; NULL: none so far */
+    struct tune_snapshot *snapshot;      /* of the latest search; NULL: there was none */
     struct tuning_opts opts;
-    int number;                          /* the how manieth run of this session */
-    int state, from;                     /* it started from; the user was at, then */
-    const char *branch;                  /* and on; of the history */
-    bool stopped; int after;             /* it can go on; where the user was when it ended */
-    bool out;                            /* it was asked for and has not come back */
-    bool wanted;                         /* not told to stop */
-    bool paused, hold;                   /* told to pause; told to wait, for whatever reason */
-    unsigned seen;                       /* of the snapshot: what the screen shows */
+    int number;                          /* counts the searches of this session */
+    int state;                           /* the search started from this state of the history, */
+    int from;                            /* while the user was at this one */
+    const char *branch;                  /* on this branch */
+    bool stopped;                        /* it was stopped and can go on */
+    int after;                           /* the state of the user when it ended */
+    bool out;                            /* its job has not come back */
+    bool wanted;                         /* nobody has stopped it */
+    bool paused;                         /* the user has paused it */
+    bool hold;                           /* it is held, for this or another reason */
+    unsigned seen;                       /* the version of the snapshot on the screen */
     bool failed;
-    int asked; bool has_old; struct tuning_stopped old;  /* 1 + tag of the state it is about */
-    struct str end, note;                /* how it ended, and what there is to say besides */
+    int asked;                           /* 1 + the tag of the state that has_old is about */
+    bool has_old; struct tuning_stopped old;     /* the records have a stopped search of it */
+    struct str end, note;                /* how it ended; what else there is to say */
 };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns for three panes side by side */
 #define FRAME_SIDE_BY_SIDE 84            /* for two; below, panes are stacked */
-/* One frame's geometry; a pane with h == 0 is not on the screen. */
+/* Where the parts of the screen are; a pane with h == 0 is not shown.  The first row of a pane is
+ * its heading. */
 struct frame {
     bool too_small;
-    /* a pane's first row is its heading */
     struct rect title, pane[PANE_COUNT], message, bar, overlay;
 };
-struct hit { struct rect r; int key; };  /* clicking there is pressing that key */
+struct hit { struct rect r; int key; };  /* a click there is a press of that key */
 
-/* What the model wants from whoever runs it; cleared by the runner. */
+/* Requests to whoever runs the model, who clears them. */
 struct outbox {
     bool quit, suspend, repaint;
-    struct str copy;                     /* for the clipboard */
-    struct str dump;                     /* a file for the screen as text, ... */
-    uint64_t dump_seen;                  /* ... which may replace this content: file_replace */
+    struct str copy;                     /* text for the clipboard */
+    struct str dump;                     /* the file to write the screen to, */
+    uint64_t dump_seen;                  /* and the content that it may replace (file_replace) */
 };
 
 struct model_opts {
@@ -93,172 +97,192 @@ struct model_opts {
 };
 
 struct model {
-    bool unicode;
-    int w, h;
     struct session *session;             /* NULL: the start screen */
+    int generation;                      /* counts sessions: results of an old one are dropped */
+    unsigned stamp, data_stamp;          /* count changes of the program, of what was measured */
+    const struct func *func;             /* the current state, lowered; valid for func_tag */
+    int func_tag;
+    bool has_expert;                     /* an expert schedule is shipped for the operator */
+    struct start_list start;             /* what the start screen lists */
+
+    /* What is on the screen. */
+    bool unicode;
+    bool letters;                        /* no colours: plots use letters instead */
+    int w, h;
     struct pane_doc pane[DOC_COUNT];
     enum pane focus;
     enum pane last_view;                 /* MAIN or SIDE: the one to show where only one fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
-    bool has_expert;                     /* a shipped schedule is for the open operator */
     enum overlay overlay;
-    struct frame frame;
-    VEC(struct hit) hits;
-    int generation;          /* counts sessions, so that late results of an old one are not taken */
-    unsigned stamp, data_stamp;       /* count changes of the program state, of what was measured */
-    const struct func *func;             /* the current state, lowered; valid for func_tag */
-    int func_tag;
+    struct frame frame;                  /* of the last screen_refresh */
+    VEC(struct hit) hits;                /* of the last screen_draw */
+    int spin;                            /* ticks, for the spinner */
+    char step_stage[64], step_axis[64];  /* the loop of the last step: the nest moves there */
 
+    /* What is being typed. */
     struct prompt prompt;
     struct message message;
-    struct str search, filter;           /* of the views, of the help overlay */
-    int search_from;                     /* where an incremental search began */
-    /* what the keys meant when help was opened */
-    enum key_context help_chain[KEYS_COUNT]; int help_n; bool help_menu;
-    VEC(char *) menu_why;                /* of the menu: per binding why not to run it, or NULL */
+    struct str search, filter;           /* of the views; of help */
+    int search_from;                     /* the line where an incremental search began */
+    enum key_context help_chain[KEYS_COUNT];     /* the meaning of keys when help was opened */
+    int help_n;                                  /* contexts in it */
+    bool help_menu;                      /* help shows only what can be done, not all keys */
+    VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
     char topic[32];                      /* the topic that help shows; "" = the list */
-    char step_stage[64], step_axis[64];  /* what the nest should go to: a step typed a moment ago */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits go into the count, not to the views */
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
 
-    enum after_ask then;                 /* what the question, or the save it led to, was for */
+    /* Questions. */
+    enum after_ask then;                 /* what follows the answer, or the save after it */
     bool ask_stop;                       /* the question is about the tuner alone */
-    struct session *next;                /* OPEN: what is opened then; NULL = the start screen */
-    struct str overwrite;                /* a file that was refused once: Enter again writes it */
-    uint64_t overwrite_seen;             /* if it still holds what it held then */
+    struct session *next;                /* AFTER_OPEN opens this; NULL = the start screen */
+    struct str overwrite;                /* the file that Enter overwrites, having been refused */
+    uint64_t overwrite_seen;             /* once; if it still has this content */
     bool confirm;                        /* the last line was refused only for that */
+    bool autosave_failed;                /* the user was told so */
 
-    bool autosave_failed;                /* said so once already */
+    /* What is measured. */
     bool autorun;                        /* measure after every step */
-    bool measure_wanted;                 /* of the current state */
-    bool measure_all;                    /* then of the rest of the branch */
-    bool numbers_asked;                  /* m or M: numbers that did not just come by themselves */
+    bool measure_wanted;                 /* the current state */
+    bool measure_all;                    /* then the rest of the branch */
+    bool numbers_asked;                  /* by the user, with m or M: worth saving */
     int threads;
-    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    unsigned baselines;                  /* 1 << enum vendor_library */
     int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct roofs roofs;
     struct tuner tuner;
-    bool letters;                        /* no colours: letters instead, where they tell apart */
     struct job_progress progress[LANE_COUNT];
-    int spin;
-    struct start start;                  /* what the start screen lists */
+
     struct outbox out;
 };
 
-struct model *model_new(struct session *s /* taken; NULL = start screen */,
-                        const struct model_opts *o, bool unicode);
+struct program;
+struct stage;
+struct expert_schedule;
+
+/* model.c: the session, and questions about the state. */
+
+/* Takes s; NULL is the start screen. */
+struct model *model_new(struct session *s, const struct model_opts *o, bool unicode);
 void model_free(struct model *m);
-
-/* Input (model_keys.c).  Screen rebuilds the documents before and after. */
 void model_resize(struct model *m, int w, int h);
-void model_key(struct model *m, int key);       /* while help is open, view_help_key instead */
-void model_paste(struct model *m, const char *text);
+void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
+void model_changed(struct model *m);             /* the program is another one */
+void model_edited(struct model *m);              /* the same, by the user: to be saved */
+void model_keep_safe(struct model *m);           /* autosaves; says once if it cannot */
+/* A file would gain by being saved: from changes, or from numbers that the user asked for. */
+bool model_unsaved(const struct model *m);
+bool model_has_news(const struct model *m);      /* the same, or numbers nobody asked for */
+void model_discard(struct model *m);             /* drops what is not saved, and its autosave */
+const struct program *model_program(const struct model *m);      /* NULL on the start screen */
+const struct func *model_func(struct model *m, struct err *e);   /* lowered; NULL with *e */
+struct pane_doc *model_focused(struct model *m);                 /* the one that has the keys */
+int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
+/* The n rows of the ledger, to be freed. */
+struct ledger_row *model_ledger(const struct model *m, int *n);
+/* The loop under the cursor of the nest: its stage and axis; false on a line that is no loop. */
+bool model_loop(const struct model *m, const struct stage **stage, int *axis);
+/* Under the cursor of the layout view: the tensor's index in the graph, or -1; of the list of
+ * branches, of the start screen: what the line stands for, or NULL. */
+int model_tensor(const struct model *m);
+const char *model_branch(const struct model *m);
+const struct start_entry *model_entry(const struct model *m);
+/* Messages. */
+void model_echo(struct model *m, const char *line);
+void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void model_error(struct model *m, const struct err *e);
+void model_say_error(struct model *m, const char *text, const char *fix);
+void model_clear_message(struct model *m);
 
-/* Background work (model_work.c): the job that a lane should run now; false when none.  The caller
- * starts model_job() of it unless the lane runs it already (same kind and tag), and cancels a job
- * that is not desired any more. */
+/* model_keys.c: what was typed.  Screen rebuilds the documents before and after. */
+
+void model_key(struct model *m, int key);        /* while help is open: view_help_key instead */
+void model_paste(struct model *m, const char *text);
+void model_search(struct model *m, int dir, int from);
+/* Asks about unsaved changes and about a tuner at work; then, or if there are none, goes on. */
+void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
+void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
+
+/* model_action.c: what keys of keys.def do; help and the menu of actions. */
+
+void model_perform(struct model *m, const struct key_binding *b);
+void model_save_as(struct model *m);             /* prompts for a file name */
+void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
+void model_show_topic(struct model *m, const char *name);        /* "": the list of keys */
+void model_forget_menu(struct model *m);
+
+/* model_command.c: lines. */
+
+/* Runs a line as the prompt does; false when it was refused (the message says why). */
+bool model_command(struct model *m, const char *line);
+bool model_run(struct model *m, const char *line);               /* echo, then model_command */
+void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
+/* Writes text to path where it has the content seen; asks before it overwrites anything else. */
+bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
+                 const char *what);
+void model_after(struct model *m);               /* what the question was for */
+void model_give_up(struct model *m);             /* forgets that */
+void model_show_view(struct model *m, enum view v);
+void model_open_entry(struct model *m);          /* the one of model_entry */
+void model_discard_entry(struct model *m);
+/* model_complete.c: words that may follow; ctx is the model (prompt_complete). */
+void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
+
+/* model_expert.c: shipped schedules. */
+
+#define EXPERTS_MOST 64
+bool model_has_expert(const char *family);       /* reads the shipped files */
+/* The max best schedules of the open operator, in arena a. */
+bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
+                   int *n, struct err *e);
+/* The command `expert`: the steps of the arg-th best schedule ("": the first).  They go where the
+ * user is if that is the bare operator, else on a branch; a branch that has them is reused. */
+bool model_expert(struct model *m, const char *arg);
+/* Goes to the end of a branch that has the steps of p, or makes one from the bare operator.  With
+ * `here`, the steps go on the current branch if it is at the bare operator.  Nothing happens when
+ * the session has no room for them; a refused step leaves the steps before it. */
+bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
+                 struct err *e);
+
+/* model_work.c: background jobs. */
+
+/* The job that a lane should run now; false when none.  The caller starts model_job() of it unless
+ * the lane runs it already (same kind and tag), and cancels a job that is not desired any more. */
 struct desired_job { enum job_kind kind; int tag; };
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_job(const struct model *m, const struct desired_job *w);
 void model_done(struct model *m, struct app_job *j /* kept by the caller */);
-void model_tick(struct model *m);                     /* a tenth of a second has passed: spinners */
-/* Notes the tuner's new snapshot, and holds the search while something else is measured: call it
- * before model_desired_job. */
-void model_tune_look(struct model *m);
-bool model_tune_waits(const struct model *m);         /* the tuner's thread does nothing now */
-
-/* What the cursor is on, in the pane that shows it. */
-struct stage;
-struct start_entry;
-/* The loop of the nest: its stage and axis; false on a line that is no loop. */
-bool model_loop(const struct model *m, const struct stage **stage, int *axis);
-int model_tensor(const struct model *m);     /* of the layout view: its index in the graph, or -1 */
-const char *model_branch(const struct model *m);              /* of the list of branches; or NULL */
-const struct start_entry *model_entry(const struct model *m); /* of the start screen; or NULL */
-int model_tune_selected(const struct model *m);               /* the trial; or -1 */
-
-/* Queries and deeds. */
-struct program;
-struct expert_schedule;
-const struct program *model_program(const struct model *m);  /* current; NULL on the start screen */
-struct pane_doc *model_focused(struct model *m);                /* the document that has the keys */
-int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
-void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
-void model_changed(struct model *m);                                 /* the program state changed */
-void model_edited(struct model *m);                     /* that, by the user: kept safe on disk */
-void model_keep_safe(struct model *m);              /* in the autosave; says once if it cannot */
-/* The session gets numbers of this machine, in place of another's: of how many steps. */
+void model_tick(struct model *m);                /* a tenth of a second has passed */
+int model_tag(const struct model *m);            /* names the current state across sessions */
+int model_measuring(const struct model *m);      /* the state being measured; -1 none */
+bool model_wants_measuring(const struct model *m);       /* as soon as nothing else runs */
+void model_find_roofs(struct model *m);          /* reads the machine model if it is stored */
+bool model_wants_roofs(const struct model *m);   /* it should be measured now */
+/* The session gets numbers of this machine and drops those of another: of how many steps. */
 int model_measured_here(struct model *m);
-/* A file would gain by being saved: changes, or numbers that the user asked for and it lacks. */
-bool model_unsaved(const struct model *m);
-bool model_has_news(const struct model *m);             /* also numbers that nobody asked for */
-void model_discard(struct model *m);                    /* what is not saved, and its autosave */
-/* The rows of the ledger, all of them; to be freed. */
-struct ledger_row *model_ledger(const struct model *m, int *n);
-void model_find_roofs(struct model *m);               /* reads the machine model, if it is there */
-bool model_wants_roofs(const struct model *m);           /* it should be measured now */
-int model_measuring(const struct model *m);              /* the state being measured; -1 none */
-int model_tag(const struct model *m);                  /* names the current state across sessions */
-const struct func *model_func(struct model *m, struct err *e);           /* lowered; NULL with *e */
-/* What to know of the current program besides its numbers, behind what out says already. */
+/* Appends what to know of the current program besides its numbers. */
 void model_note(struct model *m, struct str *out);
-void model_echo(struct model *m, const char *line);
-void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void model_clear_message(struct model *m);
-void model_error(struct model *m, const struct err *e);
-void model_say_error(struct model *m, const char *text, const char *fix);
-/* Runs a line as the prompt does; false when it was refused (the message says why). */
-bool model_command(struct model *m, const char *line);
-bool model_run(struct model *m, const char *line);                    /* echo, then model_command */
-void model_prompt_again(struct model *m, const char *line);    /* the prompt with a refused line */
-/* Writes text to path over content seen and says so; asks before it overwrites anything else. */
-bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
-                 const char *what);
-void model_show_view(struct model *m, enum view v);
-void model_open_entry(struct model *m);                          /* the one under the cursor ... */
-void model_discard_entry(struct model *m);                       /* ... of the start screen */
-/* Asks about unsaved changes if there are any, and about a tuner at work; then goes on. */
-void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
-void model_question(const struct model *m, struct str *out);             /* what OVERLAY_ASK asks */
-void model_save_as(struct model *m);                                    /* prompt for a file name */
-void model_after(struct model *m);                              /* does what the question was for */
-void model_give_up(struct model *m);                                     /* forgets it */
-void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
-void model_show_topic(struct model *m, const char *name);       /* in help; "": the list of keys */
-void model_forget_menu(struct model *m);
-void model_perform(struct model *m, const struct key_binding *b);     /* model_action.c */
-/* The command `expert` (model_expert.c): the arg-th best schedule as steps, where the bare operator
- * is the current state, else on a branch from it; one that is there is gone to.  "" is 1. */
-bool model_expert(struct model *m, const char *arg);
-/* Goes to the end of a branch that has the steps of p, or makes one from the bare operator; where
- * that is the current state and `here` is set, on this branch.  Where the session has no room for
- * them, nothing happens; a refused step leaves what came before it. */
-bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
-                 struct err *e);
-/* The command `tune`, the tuner's wish, its job, and what came of it (model_tune.c). */
-bool model_tune(struct model *m, const char *arg);
+
+/* model_tune.c: the tuner. */
+
+bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
+/* Notes a new snapshot, and holds the search while something else is measured: call it before
+ * model_desired_job. */
+void model_tune_look(struct model *m);
+bool model_tune_waits(const struct model *m);            /* its thread does nothing now */
 bool model_desired_tuning(const struct model *m, struct desired_job *out);
-void model_tune_job(const struct model *m, struct app_job *j);
-void model_tuned(struct model *m, struct app_job *j);
+void model_tune_job(const struct model *m, struct app_job *j);   /* fills in j */
+void model_tuned(struct model *m, struct app_job *j);            /* takes over its result */
 void model_tune_forget(struct model *m);
-/* Of the search whose last snapshot is v (NULL: none); waits: model_tune_waits, asked before the
- * snapshot was locked. */
+/* v: the last snapshot, or NULL; waits: model_tune_waits, asked before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* what there is to say besides its end */
-/* A search that was stopped starts where the session is: tuner.old has it. */
-bool model_tune_has_old(struct model *m);
-/* "the tuner is at 40 of 1000"; nothing while it does not run. */
+void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note, and what t does */
+bool model_tune_has_old(struct model *m);                /* looks it up if tuner.asked is stale */
+/* Appends "the tuner is at 40 of 1000"; nothing while it does not run. */
 void model_tune_place(const struct model *m, struct str *out);
-void model_tune_walk(struct model *m, int by);        /* to one measured earlier or later */
-bool model_wants_measuring(const struct model *m);    /* something, as soon as nothing else runs */
-#define EXPERTS_MOST 64
-/* The max best schedules of the open operator, in arena a. */
-bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
-                   int *n, struct err *e);
-bool model_has_expert(const char *family);            /* reads the shipped files */
-void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
-void model_search(struct model *m, int dir, int from);
+int model_tune_selected(const struct model *m);          /* the trial under the cursor, or -1 */
+void model_tune_walk(struct model *m, int by);           /* to a trial measured so much later */
 #endif

@@ -11,7 +11,7 @@
 #define UNSAVED_MAX 12                   /* the newest */
 #define RECENT_MAX 6                     /* so that there is room for operators below */
 
-static struct start_entry *add_entry(struct start *s, enum start_kind kind, const char *path)
+static struct start_entry *add_entry(struct start_list *s, enum start_kind kind, const char *path)
 {
     struct start_entry *e = xcalloc(1, sizeof *e);
     e->kind = kind;
@@ -20,7 +20,7 @@ static struct start_entry *add_entry(struct start *s, enum start_kind kind, cons
     return e;
 }
 
-void start_free(struct start *s)
+void start_free(struct start_list *s)
 {
     for (int i = 0; i < s->entry.len; i++)
         free(s->entry.data[i]);
@@ -57,7 +57,7 @@ static int by_path(const void *a, const void *b)
     return strcmp((*(struct start_entry *const *)a)->path, (*(struct start_entry *const *)b)->path);
 }
 
-static void read_examples(struct start *s)
+static void read_examples(struct start_list *s)
 {
     char dir[512], path[800];
     int first = s->entry.len;
@@ -74,7 +74,7 @@ static void read_examples(struct start *s)
               by_path);
 }
 
-static void read_operators(struct start *s)
+static void read_operators(struct start_list *s)
 {
     struct arena *a = arena_new();
     struct experts all;
@@ -89,7 +89,7 @@ static void read_operators(struct start *s)
     arena_free(a);
 }
 
-void start_read(struct start *s)
+void start_read(struct start_list *s)
 {
     static struct autosave saved[UNSAVED_MAX];
     static char recent[RECENT_MAX][512];

@@ -12,9 +12,9 @@ struct start_entry {
     const struct op_family *op;
     bool expert;                         /* an expert schedule is shipped for op */
 };
-struct start { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
+struct start_list { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
 
 /* Looks up what there is now, in place of what the list had. */
-void start_read(struct start *s);
-void start_free(struct start *s);
+void start_read(struct start_list *s);
+void start_free(struct start_list *s);
 #endif

@@ -1,6 +1,7 @@
-/* The screen as a grid of cells.  Views draw into a grid and know nothing of terminals; term.c puts
- * a grid on one, and tests and `:dump` turn it into text.  Everything clips: drawing outside is
- * allowed and does nothing. */
+/* The screen as a grid of cells.  This folder has what a screen is made of and knows nothing of
+ * tensors: grids, documents, plots, the prompt, keys, the terminal.  Views draw into a grid; term.c
+ * puts it on a terminal, tests and `:dump` turn it into text.  Everything clips: drawing outside
+ * the grid is allowed and does nothing. */
 #ifndef TS_APP_GRID_H
 #define TS_APP_GRID_H
 #include <stdbool.h>

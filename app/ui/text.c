@@ -104,14 +104,6 @@ int text_width(const char *s)
     return text_width_n(s, strlen(s));
 }
 
-size_t text_offset(const char *s, int col)
-{
-    const char *p = s;
-    for (int w = 0; w < col && *p;)
-        w += text_char_width(text_utf8_next(&p));
-    return (size_t)(p - s);
-}
-
 /* The longest prefix of s that takes at most width columns. */
 static size_t prefix_bytes(const char *s, int width)
 {

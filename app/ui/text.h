@@ -15,8 +15,6 @@ int text_utf8_put(char out[5], uint32_t cp);              /* bytes written, NUL-
 int text_char_width(uint32_t cp);                           /* 0 (combining), 1 or 2 columns */
 int text_width(const char *s);                       /* columns */
 int text_width_n(const char *s, size_t n_bytes);
-/* Byte offset of the first character at or behind column col. */
-size_t text_offset(const char *s, int col);
 
 /* Exactly width columns: shortened with an ellipsis, or filled up with blanks on the right. */
 void text_fit(struct str *out, const char *s, int width);

@@ -1,6 +1,6 @@
-/* The screen: views and plots live in this folder, and this puts them together.  Events go to the
- * model, then documents and frame are brought up to date, and the whole is drawn on a grid.  tui.c
- * connects it to a terminal and to the threads of jobs; tests connect it to nothing. */
+/* The screen.  This folder has the views, their plots, and this, which puts them together: it hands
+ * events to the model, brings documents and frame up to date, and draws them on a grid.  tui.c
+ * connects the screen to a terminal and to background jobs; tests need neither. */
 #ifndef TS_APP_SCREEN_H
 #define TS_APP_SCREEN_H
 #include "app/model/model.h"

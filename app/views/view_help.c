@@ -1,10 +1,11 @@
 /* The help overlay: what every key does where the cursor is, then every other key, then every step
  * and command.  Typing filters; Enter runs the selected row.  It shows keys.def, step.def and the
  * command tables; there is no other text to keep in step. */
+#include "app/views/view.h"
+
 #include <stdio.h>
 #include <string.h>
 #include "app/model/appcmd.h"
-#include "app/views/view.h"
 #include "app/model/help.h"
 #include "app/ui/text.h"
 

@@ -1,9 +1,10 @@
 /* What the current state costs: time, share of the machine's ceiling, cache misses tensor by
  * tensor, counters. */
+#include "app/views/view.h"
+
 #include <math.h>
 #include <string.h>
 #include "app/ui/text.h"
-#include "app/views/view.h"
 
 #define LABEL_WIDTH 12
 

@@ -1,8 +1,9 @@
 /* The roofline: the current state and the steps before it under the roofs of this machine. */
+#include "app/views/view.h"
+
 #include <stdlib.h>
 #include "app/views/roofline_plot.h"
 #include "app/ui/text.h"
-#include "app/views/view.h"
 
 #define ENOUGH_ROWS 16                    /* of a plot, to have the table beside it */
 #define MOST_PLOT_ROWS 30

@@ -1,11 +1,12 @@
 /* The part of the profile that the cache simulator tells: levels, causes of misses, places in the
  * code, reuse distances, and where and when misses happen. */
+#include "app/views/view.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "app/ui/canvas.h"
 #include "app/ui/text.h"
-#include "app/views/view.h"
 
 #define NAME_WIDTH 10
 #define MOST_BAR 40

@@ -1,7 +1,8 @@
 /* The start screen: what there is to open in one list, and what the selected line is about. */
+#include "app/views/view.h"
+
 #include <stdio.h>
 #include <string.h>
-#include "app/views/view.h"
 #include "app/ui/text.h"
 #include "kernels/base/file.h"
 
