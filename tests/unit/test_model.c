@@ -844,7 +844,15 @@ static void test_dump_and_export(void **state)
     press(m, ": dump Space screen.txt Enter");
     assert_true(file_read("screen.txt", 1 << 20, &text, &e));
     assert_non_null(strstr(str_text(&text), "for m, n in range(64, 48):"));
-    press(m, ": dump Enter");
+    press(m, ": dump Space screen.txt Enter");
+    assert_string_equal(str_text(&m->message.text), "that file exists already");
+    assert_string_equal(str_text(&m->prompt.line), "dump screen.txt");
+    press(m, "Enter");
+    assert_shows(m, "screen written to screen.txt");
+    press(m, ": dump Space /nowhere/x.txt Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_true(m->prompt.open);
+    press(m, "Esc : dump Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
     press(m, "Esc : export Space /nowhere/x.c Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
