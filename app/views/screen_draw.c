@@ -125,6 +125,16 @@ static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane p
     return t;
 }
 
+/* The key that shows a view, from keys.def. */
+static void put_view_key(struct str *out, int view)
+{
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
+        if (str_starts(b->line, "view ") && streq(b->line + 5, model_view[view].name))
+            key_binding_key(out, b);
+    }
+}
+
 /* With three panes the nest has its own heading. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
@@ -136,12 +146,16 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
     for (int i = t.first; i <= t.last; i++) {
         bool on = m->view[pane] == (enum view)i;
         const char *end = t.airy || i == t.last || on ? " " : "";
-        char text[32];
-        snprintf(text, sizeof text, t.names || on ? " %d %s%s" : " %d%.0s%s", i + 1,
-                 tab_name(&t, i), end);
+        struct str key = {0}, text = {0};
+        put_view_key(&key, i);
+        str_printf(&text, t.names || on ? " %s %s%s" : " %s%.0s%s", str_text(&key),
+                   tab_name(&t, i), end);
         int from = x;
-        x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM, text);
-        add_hit(m, (struct rect){from, r.y, x - from, 1}, '1' + i);
+        x = grid_text(g, x, r.y, on ? (focused ? STYLE_TAB : STYLE_STRONG) : STYLE_DIM,
+                      str_text(&text));
+        add_hit(m, (struct rect){from, r.y, x - from, 1}, key_parse(str_text(&key)));
+        str_free(&key);
+        str_free(&text);
         x += t.airy;
     }
     grid_text(g, r.x + r.w - (int)strlen(t.at) - 1, r.y, STYLE_DIM, t.at);
