@@ -65,11 +65,10 @@ static bool no_such_step(const char *line, struct err *e)
     const char *first = line + strspn(line, " \t");
     int len = (int)strcspn(first, " \t#\"");
     snprintf(word, sizeof word, "%.*s", len, first);
-    for (int i = 0; i < APP_COUNT; i++)
-        if (streq(appcmd_info((enum app_command)i)->name, word)) {
-            err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
-            return err_at(e, 1 + (int)(first - line), len);
-        }
+    if (appcmd_find(word, strlen(word)) >= 0) {
+        err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
+        return err_at(e, 1 + (int)(first - line), len);
+    }
     const char *near = command_meant(word);
     err_set(e, ERR_NAME, "there is no step \"%s\"", word);
     if (near)

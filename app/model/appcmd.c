@@ -6,7 +6,7 @@
 #include "kernels/base/vec.h"
 
 static const struct appcmd_info infos[] = {
-#define APP_COMMAND(id, name, syntax, help) {name, syntax, help},
+#define APP_COMMAND(id, name, syntax, session, help) {name, syntax, session, help},
 #include "app/model/appcmd.def"
 #undef APP_COMMAND
 };
@@ -18,11 +18,9 @@ const struct appcmd_info *appcmd_info(enum app_command id)
 
 int appcmd_find(const char *name, size_t n)
 {
-    for (int i = 0; i < APP_COUNT; i++) {
-        const char *known = infos[i].name;
-        if (strlen(known) == n && strncmp(known, name, n) == 0)
+    for (int i = 0; i < APP_COUNT; i++)
+        if (strlen(infos[i].name) == n && strncmp(infos[i].name, name, n) == 0)
             return i;
-    }
     return -1;
 }
 

@@ -6,12 +6,12 @@
 #include "kernels/base/str.h"
 
 enum app_command {
-#define APP_COMMAND(id, name, syntax, help) APP_##id,
+#define APP_COMMAND(id, name, syntax, session, help) APP_##id,
 #include "app/model/appcmd.def"
 #undef APP_COMMAND
     APP_COUNT
 };
-struct appcmd_info { const char *name, *syntax, *help; };
+struct appcmd_info { const char *name, *syntax; bool session; const char *help; };
 const struct appcmd_info *appcmd_info(enum app_command id);
 /* The app_command whose name is the n bytes at name; -1 if there is none. */
 int appcmd_find(const char *name, size_t n);

@@ -233,12 +233,13 @@ void model_info(struct model *m, const char *fmt, ...)
     str_free(&s);
 }
 
-void model_say_error(struct model *m, const char *text, const char *fix)
+bool model_say_error(struct model *m, const char *text, const char *fix)
 {
     set_message(m, MESSAGE_ERROR, text, fix);
+    return false;
 }
 
-void model_error(struct model *m, const struct err *e)
+bool model_error(struct model *m, const struct err *e)
 {
     struct str s = {0};
     if (e->at.file[0] && e->at.line > 0)
@@ -248,6 +249,7 @@ void model_error(struct model *m, const struct err *e)
     str_add(&s, e->text);
     model_say_error(m, str_text(&s), e->fix);
     str_free(&s);
+    return false;
 }
 
 void model_clear_message(struct model *m)

@@ -193,8 +193,8 @@ const struct start_entry *model_entry(const struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void model_error(struct model *m, const struct err *e);
-void model_say_error(struct model *m, const char *text, const char *fix);
+bool model_error(struct model *m, const struct err *e);                         /* false ... */
+bool model_say_error(struct model *m, const char *text, const char *fix);       /* ... always */
 void model_clear_message(struct model *m);
 
 /* model_keys.c: what was typed.  Screen rebuilds the documents before and after. */

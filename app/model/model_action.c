@@ -9,12 +9,6 @@
 
 /* filling in the blanks */
 
-static bool refuse(struct model *m, const char *text, const char *fix)
-{
-    model_say_error(m, text, fix);
-    return false;
-}
-
 static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
                           const char *where)
 {
@@ -24,7 +18,7 @@ static bool put_neighbour(struct model *m, struct str *out, const struct stage *
     }
     struct str text = {0};
     str_printf(&text, "this is the %s loop of %s already", where, s->name);
-    refuse(m, str_text(&text), "");
+    model_say_error(m, str_text(&text), "");
     str_free(&text);
     return false;
 }
@@ -71,8 +65,8 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
     const char *name = what == 'C' ? neighbour_stage(p, s)
                                    : operand_for(p, s, str_text(out), loop);
     if (!name[0])
-        return refuse(m, what == 'C' ? "no other stage can be computed inside this loop"
-                                     : "this stage reads nothing that could be copied", "");
+        return model_say_error(m, what == 'C' ? "no other stage can be computed inside this loop"
+                                              : "this stage reads nothing that could be copied", "");
     str_add(out, name);
     return true;
 }
@@ -82,7 +76,8 @@ static bool put_loop(struct model *m, struct str *out, char what)
     const struct stage *s;
     int axis;
     if (!model_loop(m, &s, &axis))
-        return refuse(m, "the cursor is not on a loop", "move it to a line that starts with `for`");
+        return model_say_error(m, "the cursor is not on a loop",
+                               "move it to a line that starts with `for`");
     if (what == 'X')
         return put_neighbour(m, out, s, axis + 1, "innermost");
     if (what == 'P')
@@ -102,7 +97,7 @@ static bool put_layout(struct model *m, struct str *out, char what)
 {
     int t = model_tensor(m);
     if (t < 0)
-        return refuse(m, "the cursor is not on a tensor", "");
+        return model_say_error(m, "the cursor is not on a tensor", "");
     const struct layout *l = model_program(m)->layout[t];
     if (what == 'L')
         str_add(out, l->tensor->name);
@@ -125,7 +120,7 @@ static bool put_row(struct model *m, struct str *out, char what)
     else if (valid)
         str_add(out, rows[l->id].step);
     free(rows);
-    return valid || refuse(m, "the cursor is not on a step", "");
+    return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
 /* "c2d.yaml", "graph.yaml", or the name the session has. */
@@ -151,7 +146,7 @@ static bool put_blank(struct model *m, struct str *out, char what)
         return put_row(m, out, what);
     case 'K':
         if (model_tune_selected(m) < 0)
-            return refuse(m, "the cursor is not on a trial", "t starts the tuner");
+            return model_say_error(m, "the cursor is not on a trial", "t starts the tuner");
         str_printf(out, "%d", model_tune_selected(m) + 1);
         return true;
     case 'N':
@@ -160,7 +155,7 @@ static bool put_blank(struct model *m, struct str *out, char what)
         return true;
     case 'B':
         if (!model_branch(m))
-            return refuse(m, "there is no branch here", "");
+            return model_say_error(m, "there is no branch here", "");
         str_add(out, model_branch(m));
         return true;
     default:

@@ -33,13 +33,6 @@ void model_give_up(struct model *m)
     m->next = NULL;
 }
 
-static bool need_session(struct model *m)
-{
-    if (!m->session)
-        model_say_error(m, "no operator is open yet", "pick one from the list and press Enter");
-    return m->session != NULL;
-}
-
 /* Reading from the terminal, or a pipe at whose other end there is nobody, would never end. */
 static bool is_file(struct model *m, const char *path)
 {
@@ -63,8 +56,7 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     str_add(&m->overwrite, path);
     m->overwrite_seen = file_seen(path);
     m->confirm = true;
-    model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
-    return false;
+    return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
 /* The content of path that may be replaced: the one that the user was asked about, else the one
@@ -81,8 +73,6 @@ static bool write_session(struct model *m, const char *path)
     struct session *s = m->session;
     struct str why = {0};
     struct err e;
-    if (!need_session(m))
-        return false;
     if (!path[0] && !s->path[0]) {
         model_save_as(m);
         return true;
@@ -97,10 +87,8 @@ static bool write_session(struct model *m, const char *path)
         model_after(m);
         return true;
     }
-    if (e.code != ERR_CHANGED) {
-        model_error(m, &e);
-        return false;
-    }
+    if (e.code != ERR_CHANGED)
+        return model_error(m, &e);
     if (own)
         str_printf(&why, "%s changed on disk", s->path);
     else
@@ -120,8 +108,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
     }
     if (e.code == ERR_CHANGED)
         return ask_overwrite(m, path, "that file exists already");
-    model_error(m, &e);
-    return false;
+    return model_error(m, &e);
 }
 
 /* The file that a text is to be written to. */
@@ -129,15 +116,14 @@ static bool is_target(struct model *m, const char *path, const char *usage)
 {
     if (path[0])
         return is_file(m, path);
-    model_say_error(m, "a file name is missing", usage);
-    return false;
+    return model_say_error(m, "a file name is missing", usage);
 }
 
 static bool export_kernel(struct model *m, const char *path)
 {
     struct str text = {0};
     struct err e;
-    if (!need_session(m) || !is_target(m, path, "export kernel.c"))
+    if (!is_target(m, path, "export kernel.c"))
         return false;
     bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
     if (ok)
@@ -209,8 +195,6 @@ static void refuse_view(struct model *m)
 
 static bool change_view(struct model *m, const char *name)
 {
-    if (!need_session(m))
-        return false;
     int now = (int)m->view[m->last_view];
     int v = streq(name, "next") ? (now + 1) % VIEW_COUNT
           : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : find_view(name);
@@ -225,8 +209,6 @@ static bool change_view(struct model *m, const char *name)
  * see. */
 static bool change_focus(struct model *m, const char *name)
 {
-    if (!need_session(m))
-        return false;
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
     if (streq(name, "steps")) {
         m->focus = PANE_LEDGER;
@@ -236,10 +218,8 @@ static bool change_focus(struct model *m, const char *name)
         m->focus = (enum pane)((m->focus + dir) % PANE_COUNT);
     } else if (streq(name, "next") || streq(name, "prev")) {
         m->focus = m->focus == PANE_LEDGER ? m->last_view : PANE_LEDGER;
-    } else {
-        model_say_error(m, "there is no such pane", "next, prev, steps or view");
-        return false;
-    }
+    } else
+        return model_say_error(m, "there is no such pane", "next, prev, steps or view");
     if (m->focus != PANE_LEDGER)
         m->last_view = m->focus;
     return true;
@@ -247,10 +227,8 @@ static bool change_focus(struct model *m, const char *name)
 
 static bool set_auto(struct model *m, const char *arg)
 {
-    if (arg[0] && !streq(arg, "on") && !streq(arg, "off")) {
-        model_say_error(m, "auto is on or off", "");
-        return false;
-    }
+    if (arg[0] && !streq(arg, "on") && !streq(arg, "off"))
+        return model_say_error(m, "auto is on or off", "");
     m->autorun = arg[0] ? streq(arg, "on") : !m->autorun;
     m->measure_wanted = m->autorun && m->session && !history_current(m->session->history)->measured;
     m->data_stamp++;
@@ -264,8 +242,6 @@ static bool set_auto(struct model *m, const char *arg)
 static bool measure_all(struct model *m)
 {
     struct desired_job w;
-    if (!need_session(m))
-        return false;
     m->measure_all = m->numbers_asked = true;
     m->data_stamp++;
     if (model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE)
@@ -278,10 +254,8 @@ static bool measure_all(struct model *m)
 static bool set_threads(struct model *m, const char *arg)
 {
     long long n;
-    if (!str_to_int64(arg, 1, 1024, &n)) {
-        model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
-        return false;
-    }
+    if (!str_to_int64(arg, 1, 1024, &n))
+        return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
     model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
                n == 1 ? "" : "s");
@@ -294,10 +268,8 @@ static bool set_baselines(struct model *m, const char *arg)
     struct err e;
     if (!*arg)
         arg = m->baselines ? "none" : "all";
-    if (!vendor_parse(arg, &m->baselines, &e)) {
-        model_say_error(m, e.text, "baselines onednn,openblas");
-        return false;
-    }
+    if (!vendor_parse(arg, &m->baselines, &e))
+        return model_say_error(m, e.text, "baselines onednn,openblas");
     if (m->baselines)
         model_info(m, "measuring with vendor baselines from now on; m measures again");
     else
@@ -307,13 +279,9 @@ static bool set_baselines(struct model *m, const char *arg)
 
 static bool set_title(struct model *m, const char *arg)
 {
-    if (!need_session(m))
-        return false;
     size_t bad;
-    if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad)) {
-        model_say_error(m, "that title is too long", "255 characters at most");
-        return false;
-    }
+    if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad))
+        return model_say_error(m, "that title is too long", "255 characters at most");
     strcpy(m->session->title, arg);
     m->session->dirty = true;
     model_keep_safe(m);
@@ -325,9 +293,8 @@ static bool start_new(struct model *m, const char *spec)
     struct session *s = NULL;
     struct err e;
     if (!session_new(spec, &s, &e)) {
-        model_error(m, &e);
         m->error_col = e.at.col > 0 ? e.at.col + 4 : 0;
-        return false;
+        return model_error(m, &e);
     }
     model_ask_save(m, AFTER_OPEN, s);
     return true;
@@ -337,16 +304,12 @@ static bool open_file(struct model *m, const char *path)
 {
     struct session *s = NULL;
     struct err e;
-    if (!path[0]) {
-        model_say_error(m, "a file name is missing", "e session.yaml");
-        return false;
-    }
+    if (!path[0])
+        return model_say_error(m, "a file name is missing", "e session.yaml");
     if (!is_file(m, path))
         return false;
-    if (!(str_ends(path, ".onnx") ? session_from_onnx : session_load)(path, &s, &e)) {
-        model_error(m, &e);
-        return false;
-    }
+    if (!(str_ends(path, ".onnx") ? session_from_onnx : session_load)(path, &s, &e))
+        return model_error(m, &e);
     session_remember(s);
     model_ask_save(m, AFTER_OPEN, s);
     return true;
@@ -370,8 +333,6 @@ static bool write_quit(struct model *m, const char *path)
 
 static bool show_branches(struct model *m)
 {
-    if (!need_session(m))
-        return false;
     m->overlay = OVERLAY_BRANCHES;
     doc_clear(&m->pane[DOC_BRANCHES].doc);
     m->pane[DOC_BRANCHES].stamp = 0;
@@ -388,8 +349,8 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_OPEN:       return open_file(m, arg);
     case APP_NEW:        return start_new(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
-    case APP_EXPERT:     return need_session(m) && model_expert(m, arg);
-    case APP_TUNE:       return need_session(m) && model_tune(m, arg);
+    case APP_EXPERT:     return model_expert(m, arg);
+    case APP_TUNE:       return model_tune(m, arg);
     case APP_VIEW:       return change_view(m, arg);
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;
@@ -444,20 +405,17 @@ bool model_command(struct model *m, const char *line)
     line += strspn(line, " ");
     size_t n = strcspn(line, " ");
     int id = appcmd_find(line, n);
+    if (!m->session && (id < 0 || appcmd_info((enum app_command)id)->session))
+        return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "
+                               "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
-    if (!m->session) {
-        model_say_error(m, "no operator is open yet",
-                        "pick one from the list, or type: new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
-        return false;
-    }
     struct err e;
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);
     if (!session_run(m->session, line, &effect, &e)) {
-        model_error(m, &e);
         m->error_col = e.at.col;
-        return false;
+        return model_error(m, &e);
     }
     if (effect == EFFECT_APP) {
         struct str fix = {0};

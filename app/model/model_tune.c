@@ -158,12 +158,6 @@ static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-static bool refuse(struct model *m, const char *text, const char *fix)
-{
-    model_say_error(m, text, fix);
-    return false;
-}
-
 static struct tuning_opts default_options(const struct model *m)
 {
     return (struct tuning_opts){
@@ -250,10 +244,8 @@ static bool start(struct model *m, const char *arg)
     int state = history_current(m->session->history)->id;
     bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !model_tune_has_old(m);
     struct err e;
-    if (!read_words(arg, &o, &e)) {
-        model_error(m, &e);
-        return false;
-    }
+    if (!read_words(arg, &o, &e))
+        return model_error(m, &e);
     if (!arg[0] && same) {
         o = t->opts;
         o.resume = true;
@@ -273,7 +265,7 @@ static bool pause_it(struct model *m)
 {
     struct tuner *t = &m->tuner;
     if (!t->out)
-        return refuse(m, "no tuner is running", "t starts it");
+        return model_say_error(m, "no tuner is running", "t starts it");
     t->paused = !t->paused;
     if (t->paused)
         model_info(m, "the tuner waits before its next batch; p lets it go on");
@@ -285,7 +277,7 @@ static bool stop_it(struct model *m)
 {
     struct tuner *t = &m->tuner;
     if (!t->out)
-        return refuse(m, "no tuner is running", "t starts it");
+        return model_say_error(m, "no tuner is running", "t starts it");
     t->wanted = t->paused = false;
     m->data_stamp++;
     return true;
@@ -363,9 +355,9 @@ static bool open_trial(struct model *m, const char *arg)
     struct err e;
     double ms;
     if (!m->tuner.snapshot)
-        return refuse(m, "nothing has been tuned yet", "t starts the tuner");
+        return model_say_error(m, "nothing has been tuned yet", "t starts the tuner");
     if (!str_to_int64(arg, 1, INT32_MAX, &number))
-        return refuse(m, "a trial has a number", "tune open 12");
+        return model_say_error(m, "a trial has a number", "tune open 12");
     struct arena *a = arena_new();
     snprintf(name, sizeof name, "trial-%lld", number);
     bool ok = trial_program(m, a, (int)number - 1, &p, &ms, &e) &&
@@ -406,7 +398,7 @@ bool model_tune(struct model *m, const char *arg)
     if (!m->tuner.out)
         return start(m, arg);
     if (arg[0])
-        return refuse(m, "the tuner is running", "x in its view stops it first");
+        return model_say_error(m, "the tuner is running", "x in its view stops it first");
     return say_where(m);
 }
 
