@@ -1,4 +1,4 @@
-/* The words of the command line: commands and options, from args.def. */
+/* The commands and options of the command line (args.def), and the parser of a command line. */
 #ifndef TS_APP_ARGS_H
 #define TS_APP_ARGS_H
 #include "kernels/base/err.h"
@@ -42,12 +42,12 @@ struct args {
     VEC(struct given) given;                               /* options, in order */
 };
 
-/* The command is the first word that is not an option.  `--name value`, `--name=value`, `-n value`,
- * `-nvalue`; `--` ends the options; a lone `-` is a word.  An operand in brackets may be left out
- * ("" then); of "[word,word]" the next argument is the value only when it is a list of these words,
- * of "[NAME.json]" when it ends so.
- * Unknown or misplaced options, missing and surplus values are ERR_SYNTAX, with the nearest option
- * as the fix.  *out is filled in every case (free it), as far as the line could be read. */
+/* Reads a command line.  The command is the first word that is not an option.  Options are written
+ * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
+ * The value of an option may be left out, as "", if its operand is in brackets.  The next argument
+ * is then its value only if it is a list of words of "[word,word]", or ends as "[NAME.json]" does.
+ * ERR_SYNTAX: an unknown or misplaced option, a missing or surplus value; the fix is the nearest
+ * option.  *out has what was read in every case: free it. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 

@@ -1,5 +1,6 @@
-/* The command line: its options (args.h), one function per command that returns the exit code, and
- * what the commands share. */
+/* cli/ is the command line: its options (args.h), the commands, and what they share.
+ *
+ * A command is a function that returns the exit code. */
 #ifndef TS_APP_CLI_H
 #define TS_APP_CLI_H
 #include "app/cli/args.h"

@@ -16,18 +16,18 @@ struct ask {
     struct str out;
 };
 
-/* cli_records_ask.c: the options into the filter; the operand behind the verb (several words of
- * an operator as one; NULL: none); what it names into the filter; the one task that it means. */
-bool cli_records_options(struct ask *k, struct err *e);
-const char *cli_records_operand(struct ask *k);
-bool cli_records_filter(struct ask *k, struct err *e);
+/* cli_records_ask.c: what the command line asks for. */
+bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
+const char *cli_records_operand(struct ask *k);          /* behind the verb, as one text; or NULL */
+bool cli_records_filter(struct ask *k, struct err *e);   /* reads the operand into the filter */
+/* The one task that the operand names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 
-/* cli_records_show.c: the verbs that look. */
+/* cli_records_show.c: the verbs that only read. */
 bool cli_records_list(struct ask *k, struct err *e);
 bool cli_records_show(struct ask *k, struct err *e);
 bool cli_records_best(struct ask *k, struct err *e);
 bool cli_records_runs(struct ask *k, struct err *e);
-/* "1 record", "11 203 records" */
+/* Appends "1 record", "11 203 records". */
 void cli_records_plural(struct str *out, int64_t n, const char *what);
 #endif

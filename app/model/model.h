@@ -1,8 +1,7 @@
-/* The state of the screen without a terminal: what is open, where the cursor is, what the prompt
- * says, which background job is needed, and what keys and command lines do to all that.
+/* model/ has the state of the screen, what keys and lines do to it, and background jobs.
  *
- * views/screen.h turns events into calls of this and draws the state.  Views fill the documents
- * and the frame; the model only reads them. */
+ * The model needs no terminal.  views/screen.h calls it for events and draws it.  Views write its
+ * documents and its frame; the model reads them to know what the cursor is on. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/model/job.h"

@@ -1,7 +1,7 @@
-/* The screen as a grid of cells.  This folder has what a screen is made of and knows nothing of
- * tensors: grids, documents, plots, the prompt, keys, the terminal.  Views draw into a grid; term.c
- * puts it on a terminal, tests and `:dump` turn it into text.  Everything clips: drawing outside
- * the grid is allowed and does nothing. */
+/* ui/ is what a screen is made of: grids, documents, plots, the prompt, keys, the terminal.
+ *
+ * A grid is the screen as cells.  Views draw into it; term.c puts it on a terminal, tests and
+ * `:dump` turn it into text.  Everything clips: drawing outside the grid does nothing. */
 #ifndef TS_APP_GRID_H
 #define TS_APP_GRID_H
 #include <stdbool.h>

@@ -1,6 +1,7 @@
-/* The screen.  This folder has the views, their plots, and this, which puts them together: it hands
- * events to the model, brings documents and frame up to date, and draws them on a grid.  tui.c
- * connects the screen to a terminal and to background jobs; tests need neither. */
+/* views/ has the views, their plots, and the screen, which puts them together.
+ *
+ * The screen hands events to the model, brings documents and frame up to date, and draws them on a
+ * grid.  tui.c connects it to a terminal and to background jobs; tests need neither. */
 #ifndef TS_APP_SCREEN_H
 #define TS_APP_SCREEN_H
 #include "app/model/model.h"

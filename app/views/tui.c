@@ -65,7 +65,7 @@ struct tui {
     timer_t patience;                    /* if watched: tells of long work */
 };
 
-/* Starts what the model wishes for, cancels what it does not. True while anything runs. */
+/* Starts the jobs that the model desires, cancels all others.  True while anything runs. */
 static bool reconcile(struct tui *t)
 {
     bool busy = false;

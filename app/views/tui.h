@@ -1,4 +1,4 @@
-/* The terminal user interface. */
+/* The loop of the terminal: keys and results of jobs in, the screen out. */
 #ifndef TS_APP_TUI_H
 #define TS_APP_TUI_H
 
@@ -6,8 +6,8 @@ struct session;
 struct term_opts;
 struct model_opts;
 
-/* Runs until the user quits.  s is taken; NULL opens the start screen.  Returns the exit code: 0,
- * or 3 when the terminal cannot be used (a message is on stderr).
+/* Runs until the user quits.  Takes s; NULL opens the start screen.  Returns the exit code: 0, or 3
+ * and a message on stderr when the terminal cannot be used.
  *
  * When the environment variable TILESCOPE_IDLE_FD names a descriptor, one byte is written to it
  * whenever all input has been handled, the screen is drawn and nothing runs in the background:

@@ -335,7 +335,7 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
         put_trial(d, v, f, c[i], width);
 }
 
-void tune_doc_doc(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct arena *a = arena_new();
     struct tune_families f = tune_plot_families(a, v);

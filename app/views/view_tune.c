@@ -82,7 +82,7 @@ static void put_view(struct model *m, struct pane_doc *p, const struct tune_view
         .letters = m->letters || !m->unicode, .selected = chosen >= 0 ? chosen : v->best,
     };
     doc_clear(&p->doc);
-    tune_doc_doc(&p->doc, v, &look);
+    tune_doc_write(&p->doc, v, &look);
     str_free(&note);
     p->doc.head = first_trial(&p->doc);
     p->scroll.cursor = chosen >= 0 ? doc_find_id(&p->doc, chosen) : p->doc.head;

@@ -29,7 +29,7 @@ static const char *pane(const struct tune_view *v, struct tune_look look, bool u
     doc_open(&d);
     d.is_list = true;
     grid_open(&g, look.width, look.height, unicode);
-    tune_doc_doc(&d, v, &look);
+    tune_doc_write(&d, v, &look);
     at.cursor = look.selected >= 0 ? doc_find_id(&d, look.selected) : 0;
     doc_draw(&d, &at, &g, (struct rect){ 0, 0, look.width, look.height },
              (struct doc_look){ .focused = true });
@@ -90,7 +90,7 @@ static void any_size(void **state)
             double last = 0;
             int rows = 0;
             doc_open(&d);
-            tune_doc_doc(&d, &s->view, &look);
+            tune_doc_write(&d, &s->view, &look);
             for (int i = 0; i < d.lines.len; i++) {
                 const struct line *l = &d.lines.data[i];
                 if (l->id < 0)
@@ -123,7 +123,7 @@ static void long_lines_go_on(void **state)
         struct str text = {0};
         struct doc d;
         doc_open(&d);
-        tune_doc_doc(&d, &s->view, &look);
+        tune_doc_write(&d, &s->view, &look);
         for (int i = 0; i < d.lines.len && !strstr(d.lines.data[i].text, "│"); i++) {
             assert_true(text_width(d.lines.data[i].text) <= w - 2);
             str_printf(&text, " %s", d.lines.data[i].text + strspn(d.lines.data[i].text, " "));
