@@ -66,7 +66,8 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
                                    : operand_for(p, s, str_text(out), loop);
     if (!name[0])
         return model_say_error(m, what == 'C' ? "no other stage can be computed inside this loop"
-                                              : "this stage reads nothing that could be copied", "");
+                                              : "this stage reads nothing that can be copied",
+                               "");
     str_add(out, name);
     return true;
 }
