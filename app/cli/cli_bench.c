@@ -59,8 +59,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
 /* Of a file its own name, of an operator its beginning. */
 static const char *short_name(const char *name)
 {
-    const char *slash = strchr(name, ' ') ? NULL : strrchr(name, '/');
-    return slash ? slash + 1 : name;
+    return strchr(name, ' ') ? name : basename(name);
 }
 
 static int name_width(const struct bench_call *b)

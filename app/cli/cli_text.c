@@ -30,9 +30,8 @@ static void add_heading(struct str *out, const struct cli *c, const struct sessi
     str_free(&spec);
     str_add(out, "\n");
     label(out, "session:");
-    const char *slash = strrchr(s->path, '/');
     if (s->path[0])
-        str_printf(out, "%s, ", slash ? slash + 1 : s->path);
+        str_printf(out, "%s, ", basename(s->path));
     str_printf(out, "branch %s, step %d", history_branch(h, b)->name, at);
     if (at != n - 1)
         str_printf(out, " of %d", n - 1);

@@ -39,8 +39,7 @@ static void put_status(const struct model *m, struct str *out)
 /* The file's name, and whether the file is behind. */
 static void put_file(const struct model *m, struct str *out)
 {
-    const char *slash = strrchr(m->session->path, '/');
-    const char *name = slash ? slash + 1 : m->session->path;
+    const char *name = basename(m->session->path);
     if (name[0])
         str_printf(out, "%s%s", name, m->session->dirty ? " (changed)" : "");
     else if (m->session->dirty)

@@ -6,12 +6,6 @@
 #include "app/ui/text.h"
 #include "kernels/base/file.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void put_age(struct str *out, double s)
 {
     if (s < 60)
@@ -28,7 +22,7 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
 {
     struct str left = {0}, cell = {0};
     int name = width >= 60 ? 24 : width >= 40 ? 18 : 12;
-    const char *what = e->op ? e->op->name : e->path[0] ? base_name(e->path) : "never saved";
+    const char *what = e->op ? e->op->name : e->path[0] ? basename(e->path) : "never saved";
     int n = (int)strlen(what) - (str_ends(what, ".yaml") ? (int)strlen(".yaml") : 0);
     str_printf(&left, "%.*s", n, what);
     text_fit(&cell, str_text(&left), name);
