@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,75 @@ const char *str_nearest(const char *word, const char *const *candidates, int n)
     return found;
 }
 
+/* Groups of three, so that millions and billions are told apart at a glance. */
+void str_count(struct str *s, int64_t n)
+{
+    char digits[32];
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    for (int i = 0; i < len; i++) {
+        str_add_char(s, digits[i]);
+        int left = len - 1 - i;
+        if (left > 0 && left % 3 == 0 && digits[i] != '-')
+            str_add_char(s, ' ');
+    }
+}
+
+/* A count as above; what is no whole number with four significant digits. */
+void str_quantity(struct str *s, double v)
+{
+    if (fabs(v) < 1e15 && (fabs(v) >= 1000 || v == floor(v)))
+        str_count(s, llround(v));
+    else
+        str_printf(s, "%.4g", v);
+}
+
+/* Four significant digits in the unit that fits. */
+void str_ms(struct str *s, double ms)
+{
+    static const struct { double from, per_ms; const char *unit; } scale[] = {
+        { 1000, 1e-3, "s" }, { 0.1, 1, "ms" }, { 1e-3, 1e3, "us" }, { 0, 1e6, "ns" },
+    };
+    int i = 0;
+    while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
+        i++;
+    double v = ms * scale[i].per_ms;
+    /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
+    int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
+    str_printf(s, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
+}
+
+/* The bytes of the row that text begins with, at most n. */
+static size_t row_bytes(const char *text, size_t n, int room)
+{
+    size_t blank = 0;
+    int width = 0;
+    for (size_t at = 0; at < n; at++) {
+        if (text[at] == '\033')
+            at += strcspn(text + at, "m");
+        else if (((unsigned char)text[at] & 0xc0) != 0x80)
+            width++;
+        if (text[at] == ' ' && at > 0 && text[at - 1] != ' ')
+            blank = at;
+        if (width > room && blank > 0)
+            return blank;
+    }
+    return n;
+}
+
+void str_wrap(struct str *s, const char *text, int width, int hang)
+{
+    for (int column = 0; *text;) {
+        size_t n = strcspn(text, "\n"), row = row_bytes(text, n, width - column);
+        str_repeat(s, ' ', column);
+        str_add_n(s, text, row);
+        str_add_char(s, '\n');
+        text += row;
+        text += row < n ? strspn(text, " ") : 0;
+        column = *text == '\n' ? 0 : hang;
+        text += *text == '\n';
+    }
+}
+
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out)
 {
     const char *digits = s + (*s == '-');
@@ -251,6 +321,21 @@ bool utf8_valid(const char *s, size_t n, size_t *bad)
         i += len;
     }
     return true;
+}
+
+uint32_t utf8_next(const char **s)
+{
+    const unsigned char *c = (const unsigned char *)*s;
+    if (!*c)
+        return 0;
+    size_t len = sequence_len(c, strnlen(*s, 4));
+    *s += len > 0 ? len : 1;
+    if (len <= 1)
+        return len > 0 ? *c : 0xFFFD;
+    uint32_t cp = *c & (0x7Fu >> len);
+    for (size_t i = 1; i < len; i++)
+        cp = cp << 6 | (c[i] & 0x3Fu);
+    return cp;
 }
 
 size_t utf8_char(const char *s, size_t n, bool *shown)

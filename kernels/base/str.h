@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Zero-initialise: struct str s = {0}; data may be NULL while len is 0. */
 struct str { char *data; size_t len, cap; };
@@ -17,6 +18,15 @@ void str_repeat(struct str *s, char c, int n);
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 const char *str_text(const struct str *s);           /* "" when empty; good until it changes */
+
+/* Numbers as people read them: "11 203 112", groups of three; the same, or a rate with four
+ * significant digits; "0.310 ms", "31.20 us", "1.235 s". */
+void str_count(struct str *s, int64_t n);
+void str_quantity(struct str *s, double v);
+void str_ms(struct str *s, double ms);
+/* Every line of text, broken at a blank where it is wider than width; what is broken off goes on
+ * at column hang.  A longer word stays whole; colours (ESC [ ... m) have no width. */
+void str_wrap(struct str *s, const char *text, int width, int hang);
 
 /* Comparisons that say what they mean. */
 bool streq(const char *a, const char *b);
@@ -37,6 +47,8 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 bool str_to_double(const char *s, double *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
+/* The code point at *s, which moves behind it; 0 at the end.  A malformed byte is U+FFFD. */
+uint32_t utf8_next(const char **s);
 /* Bytes of the character at s, n > 0 bytes before the end; *shown: a terminal may have it.  False
  * for control characters (C0, DEL, C1) and malformed UTF-8, of which it is one byte. */
 size_t utf8_char(const char *s, size_t n, bool *shown);

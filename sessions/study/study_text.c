@@ -12,20 +12,12 @@
 /* "2 048", "0.3412", "-" */
 static const char *number(char out[32], double x)
 {
+    struct str text = {0};
     if (isnan(x))
         return "-";
-    if (x != floor(x) || fabs(x) >= 1e15) {
-        snprintf(out, 32, fabs(x) >= 1000 ? "%.0f" : "%.4g", x);
-        return out;
-    }
-    char digits[24];
-    int len = snprintf(digits, sizeof digits, "%.0f", x), n = 0;
-    for (int i = 0; i < len; i++) {
-        out[n++] = digits[i];
-        if (i < len - 1 && (len - 1 - i) % 3 == 0 && digits[i] != '-')
-            out[n++] = ' ';
-    }
-    out[n] = '\0';
+    str_quantity(&text, x);
+    snprintf(out, 32, "%s", str_text(&text));
+    str_free(&text);
     return out;
 }
 
@@ -43,30 +35,25 @@ static const char *percent(char out[32], double x)
     return isnan(x) ? "" : out;
 }
 
-/* Paragraphs (an empty line between them), wrapped at blanks, with a margin. */
+/* Paragraphs (an empty line between them), filled and with a margin. */
 static void wrapped(struct str *out, const char *text, int margin, int width)
 {
-    int col = 0;
+    struct str paragraph = {0};
+    str_repeat(&paragraph, ' ', margin);
     for (const char *c = text + strspn(text, " \n"); *c;) {
         size_t word = strcspn(c, " \n"), gap = strspn(c + word, " \n");
-        bool paragraph = false;
-        for (size_t i = 1; i < gap; i++)
-            paragraph = paragraph || (c[word + i - 1] == '\n' && c[word + i] == '\n');
-        if (col > 0 && col + 1 + (int)word > width) {
-            str_add(out, "\n");
-            col = 0;
-        }
-        str_repeat(out, ' ', col > 0 ? 1 : margin);
-        str_add_n(out, c, word);
-        col += (col > 0) + (int)word;
+        bool ends = !c[word + gap] || memmem(c + word, gap, "\n\n", 2);
+        str_add_n(&paragraph, c, word);
         c += word + gap;
-        if (paragraph && *c)
-            str_add(out, "\n");
-        if (paragraph || !*c) {
-            str_add(out, "\n");
-            col = 0;
+        if (!ends) {
+            str_add_char(&paragraph, ' ');
+            continue;
         }
+        str_wrap(out, str_text(&paragraph), margin + width, margin);
+        str_add(out, *c ? "\n" : "");
+        paragraph.len = (size_t)margin;
     }
+    str_free(&paragraph);
 }
 
 /* metrics */

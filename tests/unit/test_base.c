@@ -103,6 +103,51 @@ static void str_builds(void **state)
     assert_null(s.data);
 }
 
+static void numbers_are_for_people(void **state)
+{
+    static const struct { double v; const char *want; } quantity[] = {
+        { 0, "0" }, { 7, "7" }, { 1000, "1 000" }, { -11203112, "-11 203 112" },
+        { -123456, "-123 456" }, { 0.34125, "0.3412" }, { 1234.6, "1 235" }, { 1e18, "1e+18" },
+    };
+    static const struct { double v; const char *want; } ms[] = {
+        { 0.31, "0.310 ms" }, { 0.0312, "31.20 us" }, { 1234.5, "1.234 s" }, { 1e-5, "10.0 ns" },
+        { 123.45, "123.5 ms" },
+    };
+    struct str s = {0};
+    (void)state;
+    for (int i = 0; i < COUNT_OF(quantity); i++, str_clear(&s)) {
+        str_quantity(&s, quantity[i].v);
+        assert_string_equal(str_text(&s), quantity[i].want);
+    }
+    for (int i = 0; i < COUNT_OF(ms); i++, str_clear(&s)) {
+        str_ms(&s, ms[i].v);
+        assert_string_equal(str_text(&s), ms[i].want);
+    }
+    str_free(&s);
+}
+
+static void long_lines_are_wrapped(void **state)
+{
+    static const struct { const char *text, *want; } t[] = {
+        { "", "" }, { "short", "short\n" }, { "a\n\nb\n", "a\n\nb\n" },
+        { "one four six", "one four\n  six\n" },
+        { "one two three four", "one two\n  three\n  four\n" },
+        { "alongwordthatdoesnotfit x", "alongwordthatdoesnotfit\n  x\n" },
+        { "  four five six\nx", "  four\n  five\n  six\nx\n" },
+        { "one two three  \nx", "one two\n  three\nx\n" },
+        { "\303\266\303\266\303\266\303\266 \303\266\303\266\303\266",
+          "\303\266\303\266\303\266\303\266 \303\266\303\266\303\266\n" },
+        { "\033[1;31mfour\033[0m six", "\033[1;31mfour\033[0m six\n" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        struct str s = {0};
+        str_wrap(&s, t[i].text, 8, 2);
+        assert_string_equal(str_text(&s), t[i].want);
+        str_free(&s);
+    }
+}
+
 static void str_compares(void **state)
 {
     (void)state;
@@ -633,7 +678,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_gives_zeroed_aligned_memory), cmocka_unit_test(arena_copies),
-        cmocka_unit_test(vec_grows), cmocka_unit_test(str_builds), cmocka_unit_test(str_compares),
+        cmocka_unit_test(vec_grows), cmocka_unit_test(str_builds),
+        cmocka_unit_test(numbers_are_for_people), cmocka_unit_test(long_lines_are_wrapped),
+        cmocka_unit_test(str_compares),
         cmocka_unit_test(distances), cmocka_unit_test(nearest_is_near_enough),
         cmocka_unit_test(integers), cmocka_unit_test(utf8), cmocka_unit_test(errors_are_values),
         cmocka_unit_test(err_prints_a_caret), cmocka_unit_test(err_survives_long_texts),
