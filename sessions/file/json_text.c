@@ -1,7 +1,9 @@
+#include "sessions/file/json_text.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/arena.h"
-#include "sessions/file/json_text.h"
 
 json_t *json_text(const char *text)
 {
@@ -26,4 +28,19 @@ void json_text_put(struct str *out, const char *text)
     str_add(out, quoted ? quoted : "\"\"");
     free(quoted);
     json_decref(v);
+}
+
+json_t *json_text_real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+void json_text_print(struct str *out, json_t *root, int digits)
+{
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+    if (!text)
+        fail("a result cannot be written as JSON");
+    str_printf(out, "%s\n", text);
+    free(text);
+    json_decref(root);
 }

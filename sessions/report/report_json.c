@@ -15,10 +15,9 @@
 
 /* values: what was not measured is null */
 
-/* NaN and infinity have no JSON. */
 static json_t *real_if(bool known, double v)
 {
-    return known && isfinite(v) ? json_real(v) : json_null();
+    return json_text_real(known ? v : NAN);
 }
 
 /* Beyond the 64 bits with sign that readers agree on, as text. */
@@ -38,17 +37,6 @@ static void put(json_t *object, const char *key, json_t *value)
 {
     if (json_object_set_new(object, key, value) != 0)
         fail("the JSON key \"%s\" cannot be set", key);
-}
-
-static void print_json(struct str *out, json_t *root)
-{
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
-    if (!text)
-        fail("a result cannot be written as JSON");
-    str_add(out, text);
-    str_add_char(out, '\n');
-    free(text);
-    json_decref(root);
 }
 
 static json_t *unavailable(const char *reason)
@@ -424,7 +412,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put(o, "seed", m->outcome == OUTCOME_NONE ? json_null() : unsigned_of(m->seed));
     put(o, "build_s", real_if(m->build_s > 0, m->build_s));
     put(o, "total_s", real_if(m->total_s > 0, m->total_s));
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 /* The branch and step that it stands at. */
@@ -468,7 +456,7 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
     put(o, "threads", json_integer(m->threads));
     put(o, "seed", unsigned_of(m->seed));
     put(o, "total_s", real_if(true, m->total_s));
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 /* lists */
@@ -504,7 +492,7 @@ void report_machine_json(struct str *out, const struct machine *m,
     str_free(&doubts);
     put(o, "model", model ? machine_file_json(model) : json_null());
     str_free(&fingerprint);
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 static json_t *set_json(const struct event_set *s)
@@ -551,7 +539,7 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
     for (int i = 0; i < sets->n; i++)
         json_array_append_new(all, set_json(sets->set[i]));
     put(o, "sets", all);
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 static json_t *param_json(const struct op_param *p)
@@ -589,5 +577,5 @@ void report_ops_json(struct str *out)
         json_array_append_new(list, family);
     }
     put(o, "operators", list);
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }

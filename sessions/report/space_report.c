@@ -2,10 +2,10 @@
 #include "sessions/report/space_report.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/host/machine.h"
+#include "sessions/file/json_text.h"
 
 /* A factored reduction changes the graph that loops are of, so it stays with the layouts. */
 static bool is_loop_line(const char *line)
@@ -148,8 +148,5 @@ void space_report_json(struct str *out, const struct spaces *s, const struct pro
                               "knobs", knobs);
     json_t *root = json_pack("{s:s, s:s, s:o, s:o}", "operator", p->base->op, "spec",
                              p->base->spec, "layouts", layouts_json(s), "loops", loops);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    str_printf(out, "%s\n", text);
-    free(text);
-    json_decref(root);
+    json_text_print(out, root, 12);
 }

@@ -21,17 +21,6 @@ static void put(json_t *object, const char *key, json_t *value)
         fail("the JSON key \"%s\" cannot be set", key);
 }
 
-static void print_json(struct str *out, json_t *root)
-{
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
-    if (!text)
-        fail("a report cannot be written as JSON");
-    str_add(out, text);
-    str_add_char(out, '\n');
-    free(text);
-    json_decref(root);
-}
-
 /* Numbers where they look like one. */
 static json_t *set_json(const struct param_set *s)
 {
@@ -247,7 +236,7 @@ void study_json(struct str *out, const struct study_report *r)
             json_array_append_new(cells, cell_json(r, c, v));
     put(o, "cells", cells);
     put(o, "findings", findings_json(r));
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 void study_list_json(struct str *out, struct study *const *s, int n)
@@ -265,7 +254,7 @@ void study_list_json(struct str *out, struct study *const *s, int n)
         json_array_append_new(list, x);
     }
     put(o, "studies", list);
-    print_json(out, o);
+    json_text_print(out, o, 8);
 }
 
 /* reuse */

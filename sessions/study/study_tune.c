@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/tuning/pretrain.h"
+#include "sessions/file/json_text.h"
 #include "sessions/study/study_tune.h"
+#include "sessions/tuning/pretrain.h"
 
 /* --- One search ---------------------------------------------------------------------------- */
 
@@ -194,11 +195,6 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
 
 /* --- As JSON ------------------------------------------------------------------------------- */
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* Geometric mean over the seeds; NAN when one of them has nothing yet. */
 static double mean_at(const struct study_tune *t, const struct study_search *s, int trial)
 {
@@ -234,8 +230,9 @@ static json_t *search_json(const struct study_tune *t, const struct study_search
         json_array_append_new(curve, json_pack("[i, f]", s->curve[i].trial, s->curve[i].ms));
     return json_pack("{s:I, s:s, s:b, s:i, s:i, s:o, s:o, s:f, s:o}", "seed", (json_int_t)seed,
                      "run", s->run, "answered", s->answered, "trials", s->trials, "failed",
-                     s->failed, "start_ms", number(s->start_ms), "best_ms",
-                     number(study_search_at(s, t->budget)), "seconds", s->seconds, "curve", curve);
+                     s->failed, "start_ms", json_text_real(s->start_ms), "best_ms",
+                     json_text_real(study_search_at(s, t->budget)), "seconds", s->seconds,
+                     "curve", curve);
 }
 
 static void add_numbers(json_t *o, const struct study_tune *t, const struct study_search *s)
@@ -247,11 +244,11 @@ static void add_numbers(json_t *o, const struct study_tune *t, const struct stud
     double seconds = 0;
     for (int i = 0; i < COUNT_OF(share); i++) {
         int part = (t->budget + share[i].part - 1) / share[i].part;
-        json_object_set_new(o, share[i].key, number(mean_at(t, s, part)));
+        json_object_set_new(o, share[i].key, json_text_real(mean_at(t, s, part)));
     }
-    json_object_set_new(o, "fastest_ms", number(extreme(t, s, true)));
-    json_object_set_new(o, "slowest_ms", number(extreme(t, s, false)));
-    json_object_set_new(o, "start_ms", number(mean_start(t, s)));
+    json_object_set_new(o, "fastest_ms", json_text_real(extreme(t, s, true)));
+    json_object_set_new(o, "slowest_ms", json_text_real(extreme(t, s, false)));
+    json_object_set_new(o, "start_ms", json_text_real(mean_start(t, s)));
     for (int i = 0; i < t->n_seeds; i++) {
         trials += s[i].trials;
         failed += s[i].failed;
@@ -270,7 +267,7 @@ void study_tune_json(struct str *out, const struct study_tune *t, const char *tr
                           "loop_only", t->loop_only, "cold", t->cold, "experts", t->experts,
                           "levels", t->levels, "seeds", t->n_seeds);
     json_t *list = json_array();
-    json_object_set_new(o, "trained", trained[0] ? json_string(trained) : json_null());
+    json_object_set_new(o, "trained", json_text_or_null(trained));
     add_numbers(o, t, search);
     for (int i = 0; i < t->n_seeds; i++)
         json_array_append_new(list, search_json(t, &search[i], t->seed[i]));

@@ -22,7 +22,7 @@ static bool new_branch(struct history *h, struct err *e)
     return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
-/* A step that took longer than a candidate may has no number. */
+/* A step that took longer than a candidate may has no json_text_real. */
 static void set_ledger(const struct tuning *t, struct history *h, int step)
 {
     if (t->ledger && step < t->n_lines && t->ledger[step].outcome == OUTCOME_OK)
@@ -56,12 +56,6 @@ bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct e
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
-/* Four significant digits are more than any of these has. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *failures(const struct tuning *t)
 {
     json_t *j = json_object();
@@ -83,14 +77,14 @@ static json_t *best_of(const struct tuning *t)
 {
     if (isinf(t->best_ms))
         return json_null();
-    json_t *j = json_pack("{s:o, s:o, s:b}", "steps", lines_of(t), "ms", number(t->best_ms),
+    json_t *j = json_pack("{s:o, s:o, s:b}", "steps", lines_of(t), "ms", json_text_real(t->best_ms),
                           "is_start", t->is_start);
     bool full = t->measured;
     json_object_set_new(j, "verified", full ? json_boolean(t->m.verified) : json_true());
-    json_object_set_new(j, "gflops", t->gflops > 0 ? number(t->gflops) : json_null());
-    json_object_set_new(j, "peak_fraction",
-                        full && t->m.peak_fraction > 0 ? number(t->m.peak_fraction) : json_null());
-    json_object_set_new(j, "spread", number(t->spread));
+    json_object_set_new(j, "gflops", t->gflops > 0 ? json_text_real(t->gflops) : json_null());
+    json_object_set_new(j, "peak_fraction", json_text_real(full && t->m.peak_fraction > 0
+                                                               ? t->m.peak_fraction : NAN));
+    json_object_set_new(j, "spread", json_text_real(t->spread));
     return j;
 }
 
@@ -101,7 +95,8 @@ static json_t *baselines_of(const struct tuning *t)
         const struct baseline *b = &t->m.baseline[i];
         if (b->available)
             json_object_set_new(all, vendor_name[i], json_pack("{s:b, s:o, s:o}", "available", 1,
-                                "min", number(b->latency.min_ms), "ratio", number(b->ratio)));
+                                "min", json_text_real(b->latency.min_ms), "ratio",
+                                json_text_real(b->ratio)));
         else if (b->reason[0])
             json_object_set_new(all, vendor_name[i], json_pack("{s:b, s:s}", "available", 0,
                                 "reason", b->reason));
@@ -120,10 +115,10 @@ static json_t *finalists_of(const struct tune_result *r)
         json_array_append_new(list, json_pack(
             "{s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "trial", f->c->trial + 1,
             "start", f->c == r->start, "winner", f->c == r->best, "ms",
-            timed ? number(f->compared.m.latency.min_ms) : json_null(),
-            "ratio", known ? number(x->ratio) : json_null(),
-            "low", sure ? number(x->low) : json_null(),
-            "high", sure ? number(x->high) : json_null()));
+            timed ? json_text_real(f->compared.m.latency.min_ms) : json_null(),
+            "ratio", known ? json_text_real(x->ratio) : json_null(),
+            "low", sure ? json_text_real(x->low) : json_null(),
+            "high", sure ? json_text_real(x->high) : json_null()));
     }
     return list;
 }
@@ -172,12 +167,14 @@ static void add_search(json_t *j, const struct tune_result *r)
     json_object_set_new(j, "loops", json_pack("{s:f}", "size", r->points));
     json_object_set_new(j, "illegal", json_integer(v->illegal));
     json_object_set_new(j, "model", v->accuracy.known ?
-        json_pack("{s:o, s:o}", "pair_order", number(v->accuracy.pair_order), "recall8",
-                  number(v->accuracy.recall8)) : json_null());
+        json_pack("{s:o, s:o}", "pair_order", json_text_real(v->accuracy.pair_order), "recall8",
+                  json_text_real(v->accuracy.recall8)) : json_null());
     json_object_set_new(j, "agents", v->agents.known ?
-        json_pack("{s:o, s:o, s:o, s:i}", "layout_entropy", number(v->agents.layout_entropy),
-                  "loop_entropy", number(v->agents.loop_entropy), "value_loss",
-                  number(v->agents.value_loss), "episodes", v->agents.episodes) : json_null());
+        json_pack("{s:o, s:o, s:o, s:i}", "layout_entropy",
+                  json_text_real(v->agents.layout_entropy), "loop_entropy",
+                  json_text_real(v->agents.loop_entropy), "value_loss",
+                  json_text_real(v->agents.value_loss), "episodes", v->agents.episodes)
+        : json_null());
     json_object_set_new(j, "curve", curve_of(v));
     json_object_set_new(j, "finalists", finalists_of(r));
 }
@@ -191,9 +188,9 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
                           "answered", t->answered, "end", search_end_name[t->end]);
     json_object_set_new(j, "note", json_text_or_null(t->note));
     json_object_set_new(j, "resumed", t->resumed >= 0 ? json_integer(t->resumed) : json_null());
-    json_object_set_new(j, "start_ms", number(t->start_ms));
+    json_object_set_new(j, "start_ms", json_text_real(t->start_ms));
     json_object_set_new(j, "best", best_of(t));
-    json_object_set_new(j, "speedup", number(t->speedup));
+    json_object_set_new(j, "speedup", json_text_real(t->speedup));
     json_object_set_new(j, "baselines", baselines_of(t));
     json_object_set_new(j, "failures", failures(t));
     json_object_set_new(j, "experts", t->result ? json_integer(tuning_experts(t)) : json_null());
@@ -201,8 +198,5 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
         add_search(j, t->result);
     json_object_set_new(j, "machine", json_text_or_null(machine));
     json_object_set_new(j, "records", json_text_or_null(t->records_file));
-    char *dump = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    str_printf(out, "%s\n", dump);
-    free(dump);
-    json_decref(j);
+    json_text_print(out, j, 6);
 }
