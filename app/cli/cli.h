@@ -112,9 +112,4 @@ void cli_paint(struct str *out, bool on, const char *sgr, const char *text);
 /* One line on stderr that overwrites itself: "compiling  40 %".  Ctx is a struct cli. */
 struct progress cli_progress(const struct cli *c);
 void cli_progress_clear(const struct cli *c);
-
-/* "11 203 112"; "0.310 ms", "31.20 us", "1.235 s": numbers as people read them. */
-void cli_count(struct str *out, int64_t n);
-void cli_quantity(struct str *out, double v);  /* a count, or a rate with four digits */
-void cli_ms(struct str *out, double ms);
 #endif

@@ -80,7 +80,7 @@ static void add_name(struct str *out, const struct bench_call *b, int i, int wid
 static void add_ms(struct str *out, double ms)
 {
     struct str text = {0};
-    cli_ms(&text, ms);
+    str_ms(&text, ms);
     str_printf(out, " %10s", str_text(&text));
     str_free(&text);
 }

@@ -16,7 +16,7 @@ static void head(struct str *out, const struct cli *c, const char *text)
 static void number(struct str *out, int width, int64_t n)
 {
     struct str text = {0};
-    cli_count(&text, n);
+    str_count(&text, n);
     str_printf(out, "%*s", width, str_text(&text));
     str_free(&text);
 }
@@ -111,7 +111,7 @@ static void heat_row(struct str *out, const char *name, const struct sim_heat *c
     for (int i = 0; i < columns; i++)
         str_add_char(out, ramp[(column[i] * 9 + most - 1) / most]);
     str_add(out, "|  most ");
-    cli_count(out, most);
+    str_count(out, most);
     int64_t size = (n + columns - 1) / columns * each;
     str_printf(out, " in %lld %s%s\n", (long long)size, unit, size == 1 ? "" : "s");
 }

@@ -27,7 +27,7 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     str_printf(&out, "# %s\n", expert_chosen_text(a, s));
     if (m) {
         str_add(&out, "# ");
-        cli_ms(&out, m->latency.min_ms);
+        str_ms(&out, m->latency.min_ms);
         str_printf(&out, ", %.1f GFLOP/s", m->gflops);
         if (m->peak_fraction > 0)
             str_printf(&out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);

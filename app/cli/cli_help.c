@@ -68,7 +68,7 @@ static void print_list(struct str *out)
     for (int i = 0; i < ops_count(); i++)
         str_printf(&names, "%s%s", i ? " " : "  ", ops_get(i)->name);
     str_add(&names, "\n");
-    help_wrap(out, str_text(&names), 2);
+    str_wrap(out, str_text(&names), HELP_WIDTH, 2);
     str_free(&names);
 }
 

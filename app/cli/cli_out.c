@@ -135,42 +135,11 @@ int cli_columns(int otherwise)
     return said && str_to_int64(said, 20, 10000, &columns) ? (int)columns : otherwise;
 }
 
-/* The bytes of the row that text begins with, broken at a blank where it is wider than room;
- * colours have no width. */
-static size_t row_bytes(const char *text, size_t n, int room)
-{
-    size_t at = 0, blank = 0;
-    for (int width = 0; at < n; at++) {
-        if (text[at] == '\033')
-            at += strcspn(text + at, "m");
-        else if (((unsigned char)text[at] & 0xc0) != 0x80 && ++width > room && blank > 0)
-            return blank;
-        else if (text[at] == ' ' && at > 0 && text[at - 1] != ' ')
-            blank = at;
-    }
-    return n;
-}
-
 void cli_wrap(struct str *out, size_t from, int hang)
 {
-    int width = cli_columns(80);
     char *text = xstrdup(str_text(out) + from);
     out->len = from;
-    for (const char *line = text; *line;) {
-        size_t n = strcspn(line, "\n");
-        for (int column = 0; n > 0; column = hang) {
-            str_repeat(out, ' ', column);
-            size_t row = row_bytes(line, n, width - column);
-            str_add_n(out, line, row);
-            line += row;
-            n -= row;
-            size_t blanks = n > 0 ? strspn(line, " ") : 0;
-            line += blanks;
-            n -= blanks;
-            str_add_char(out, '\n');
-        }
-        line += *line == '\n';
-    }
+    str_wrap(out, text, cli_columns(80), hang);
     free(text);
 }
 
@@ -201,43 +170,6 @@ void cli_progress_clear(const struct cli *c)
 {
     if (c->progress)
         fprintf(stderr, "\r%-*s\r", PROGRESS_WIDTH, "");
-}
-
-/* Groups of three, so that millions and billions are told apart at a glance. */
-void cli_count(struct str *out, int64_t n)
-{
-    char digits[32];
-    int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
-    for (int i = 0; i < len; i++) {
-        str_add_char(out, digits[i]);
-        int left = len - 1 - i;
-        if (left > 0 && left % 3 == 0 && digits[i] != '-')
-            str_add_char(out, ' ');
-    }
-}
-
-/* A count as above; what is no whole number with four significant digits. */
-void cli_quantity(struct str *out, double v)
-{
-    if (fabs(v) >= 1000 || v == floor(v))
-        cli_count(out, llround(v));
-    else
-        str_printf(out, "%.4g", v);
-}
-
-/* Four significant digits in the unit that fits. */
-void cli_ms(struct str *out, double ms)
-{
-    static const struct { double from, per_ms; const char *unit; } scale[] = {
-        { 1000, 1e-3, "s" }, { 0.1, 1, "ms" }, { 1e-3, 1e3, "us" }, { 0, 1e6, "ns" },
-    };
-    int i = 0;
-    while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
-        i++;
-    double v = ms * scale[i].per_ms;
-    /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
-    int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
-    str_printf(out, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
 }
 
 /* --- --assert, of every command that measures ------------------------------------------------ */

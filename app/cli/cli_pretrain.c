@@ -95,10 +95,10 @@ static void visited(void *ctx, const struct pretrain_visit *v)
     cli_progress_clear(x->cli);
     str_printf(&out, "%3d/%d  %-40s ", v->number, v->of, v->workload);
     if (isfinite(v->start_ms))
-        cli_ms(&out, v->start_ms);
+        str_ms(&out, v->start_ms);
     str_add(&out, " -> ");
     if (isfinite(v->best_ms))
-        cli_ms(&out, v->best_ms);
+        str_ms(&out, v->best_ms);
     add_entropy(&out, &v->agents);
     str_printf(&out, "  %.0f s\n", v->seconds);
     cli_put(&out);

@@ -54,7 +54,7 @@ static void add_added(struct ask *k, const struct records_added *added)
     cli_records_plural(&k->out, added->runs, "new run");
     if (added->known > 0) {
         str_add(&k->out, "; ");
-        cli_count(&k->out, added->known);
+        str_count(&k->out, added->known);
         str_add(&k->out, added->known == 1 ? " was there already" : " were there already");
     }
     str_add(&k->out, "\n");

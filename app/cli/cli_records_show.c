@@ -24,7 +24,7 @@ static const char *ms_text(struct ask *k, double ms)
 {
     struct str s = {0};
     if (ms > 0)
-        cli_ms(&s, ms);
+        str_ms(&s, ms);
     else
         str_add(&s, "-");
     const char *text = arena_strdup(k->a, str_text(&s));
@@ -53,7 +53,7 @@ static bool is_here(const struct ask *k, const char *machine)
 
 void cli_records_plural(struct str *out, int64_t n, const char *what)
 {
-    cli_count(out, n);
+    str_count(out, n);
     str_printf(out, " %s%s", what, n == 1 ? "" : "s");
 }
 
@@ -69,7 +69,7 @@ static void add_task(struct ask *k, const struct record_task *t)
                t->isa);
     cli_records_plural(&k->out, t->n_records, "record");
     str_add(&k->out, ", ");
-    cli_count(&k->out, t->n_good);
+    str_count(&k->out, t->n_good);
     str_add(&k->out, " right");
     if (t->best_ms > 0)
         str_printf(&k->out, ", best %s", ms_text(k, t->best_ms));

@@ -98,7 +98,7 @@ static void add_step_row(struct str *out, int position, const struct ledger_row 
         str_printf(out, "  %s", outcome_name[m->outcome]);
     else if (m && m->latency.runs > 0) {
         str_add(out, "  ");
-        cli_ms(out, m->latency.min_ms);
+        str_ms(out, m->latency.min_ms);
         if (m->threads > 1)
             str_printf(out, " %dt", m->threads);
         if (row->has_change)

@@ -97,9 +97,9 @@ static void add_cold(struct str *out, const struct measurement *m)
     if (m->cold_latency.runs == 0)
         return;
     label(out, "cold:");
-    cli_ms(out, m->cold_latency.median_ms);
+    str_ms(out, m->cold_latency.median_ms);
     str_add(out, " median, ");
-    cli_ms(out, m->cold_latency.min_ms);
+    str_ms(out, m->cold_latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d single calls, %s before each\n",
                100 * m->cold_latency.spread, m->cold_latency.runs, m->cold_method);
 }
@@ -111,9 +111,9 @@ static void add_clock(struct str *out, const struct measurement *m)
         str_add(out, "not timed\n");
         return;
     }
-    cli_ms(out, m->latency.median_ms);
+    str_ms(out, m->latency.median_ms);
     str_add(out, " median, ");
-    cli_ms(out, m->latency.min_ms);
+    str_ms(out, m->latency.min_ms);
     str_printf(out, " min, spread %.1f %%, %d runs, %d thread%s\n", 100 * m->latency.spread,
                m->latency.runs, m->threads, m->threads == 1 ? "" : "s");
     add_doubts(out, m);
@@ -143,9 +143,9 @@ static void add_baselines(struct str *out, const struct measurement *m)
             str_printf(out, "not available: %s\n", b->reason);
             continue;
         }
-        cli_ms(out, b->latency.median_ms);
+        str_ms(out, b->latency.median_ms);
         str_add(out, " median, ");
-        cli_ms(out, b->latency.min_ms);
+        str_ms(out, b->latency.min_ms);
         str_printf(out, " min, spread %.1f %%; %.2f times this kernel's minimum\n",
                    100 * b->latency.spread, b->ratio);
         str_printf(out, "%*s%s, %s\n", LABEL_WIDTH, "", b->implementation, b->layout);
@@ -164,7 +164,7 @@ static void add_before(struct str *out, const struct session *s, const struct me
     if (!old || old->latency.runs == 0 || m->latency.runs == 0)
         return;
     label(out, "before:");
-    cli_ms(out, old->latency.min_ms);
+    str_ms(out, old->latency.min_ms);
     str_add(out, " min in the session file");
     if (threads_of(old) != threads_of(m))
         str_printf(out, ", with %d thread%s", threads_of(old), threads_of(old) == 1 ? "" : "s");
@@ -185,7 +185,7 @@ static int by_misses(const void *a, const void *b)
 static void add_count(struct str *out, int width, int64_t n)
 {
     struct str text = {0};
-    cli_count(&text, n);
+    str_count(&text, n);
     str_printf(out, "%*s", width, str_text(&text));
     str_free(&text);
 }
@@ -235,7 +235,7 @@ static void add_levels(struct str *out, const struct cli *c, const struct sim_re
         str_add(out, " lines prefetched");
         if (i == 0) {
             str_add(out, ", used ");
-            cli_count(out, v->useful);
+            str_count(out, v->useful);
         }
         str_add(out, "\n");
     }
@@ -283,7 +283,7 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
 static void add_one_count(struct str *out, const struct count *c, int before)
 {
     str_printf(out, "%s%s %s", before ? ", " : "", c->name, c->scaled ? "~" : "");
-    cli_quantity(out, c->value);
+    str_quantity(out, c->value);
     if (c->unit[0])
         str_printf(out, " %s", c->unit);
     if (c->scaled && c->running > 0)
@@ -385,7 +385,7 @@ void cli_text_check_line(struct str *out, const struct cli *c, int position, con
     str_printf(out, "  err %.1e", m->max_rel_err);
     if (m->latency.runs > 0) {
         str_add(out, "  ");
-        cli_ms(out, m->latency.min_ms);
+        str_ms(out, m->latency.min_ms);
     }
     str_printf(out, "  %s\n", st->step[0] ? st->step : "(the bare operator)");
     if (!good && m->reason[0])

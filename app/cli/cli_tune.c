@@ -132,7 +132,7 @@ static void add_progress(struct str *out, const struct tune_view *v)
     str_printf(out, "%4d/%d %-6s", v->done, v->budget, stage_name[v->stage]);
     if (v->best >= 0) {
         str_add(out, " best ");
-        cli_ms(out, v->best_ms);
+        str_ms(out, v->best_ms);
         if (isfinite(v->start_ms))
             str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
     }
@@ -197,7 +197,7 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
                                                              : t->start_ms;
     label(out, "start:");
     if (isfinite(start_ms))
-        cli_ms(out, start_ms);
+        str_ms(out, start_ms);
     else
         str_add(out, "not measured");
     str_add(out, "\n");
@@ -206,7 +206,7 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
         str_add(out, "none: nothing that was measured is right\n");
         return;
     }
-    cli_ms(out, best_ms);
+    str_ms(out, best_ms);
     if (t->is_start)
         str_add(out, ", as it was: nothing is shown to be faster");
     else if (isfinite(t->speedup))
@@ -229,7 +229,7 @@ static void add_baselines(struct str *out, const struct tuning *t)
             continue;
         str_printf(out, "%s:%*s", vendor_name[i], (int)(9 - strlen(vendor_name[i])), " ");
         if (b->available) {
-            cli_ms(out, b->latency.min_ms);
+            str_ms(out, b->latency.min_ms);
             str_printf(out, ", %.2fx the time of this\n", b->ratio);
         } else {
             str_printf(out, "%s\n", b->reason);

@@ -11,28 +11,7 @@
 #include "profile/measure/meters.h"
 #include "sessions/file/expert_file.h"
 
-enum { HELP_WIDTH = 80, STEP_HELP_COLUMN = 44 };
-
-void help_wrap(struct str *out, const char *text, int hang)
-{
-    int column = 0;
-    while (*text) {
-        size_t line = strcspn(text, "\n"), n = line, room = (size_t)(HELP_WIDTH - column);
-        if (n > room) {
-            for (n = room; n > 0 && text[n] != ' ';)
-                n--;
-            if (n == 0)
-                n = strcspn(text, " \n");
-        }
-        str_add_n(out, text, n);
-        str_add_char(out, '\n');
-        text += n;
-        bool broken = n < line;
-        text += broken ? strspn(text, " ") : (size_t)(*text == '\n');
-        column = broken ? hang : 0;
-        str_repeat(out, ' ', column);
-    }
-}
+enum { STEP_HELP_COLUMN = 44 };
 
 static void topic_steps(struct str *out)
 {
@@ -53,7 +32,7 @@ static void topic_steps(struct str *out)
         str_repeat(&all, ' ', n < STEP_HELP_COLUMN ? STEP_HELP_COLUMN - n : 2);
         str_printf(&all, "%s\n", c->help);
     }
-    help_wrap(out, str_text(&all), STEP_HELP_COLUMN);
+    str_wrap(out, str_text(&all), HELP_WIDTH, STEP_HELP_COLUMN);
     str_free(&all);
 }
 
@@ -69,7 +48,7 @@ static void topic_keys(struct str *out)
         context = (int)b->context;
         str_printf(&all, "  %-14s %s\n", b->keys, b->help);
     }
-    help_wrap(out, str_text(&all), 17);
+    str_wrap(out, str_text(&all), HELP_WIDTH, 17);
     str_free(&all);
 }
 
@@ -112,7 +91,7 @@ static void topic_meters(struct str *out)
     for (int i = 0; i < n; i++)
         str_printf(&all, "  %-12s %s%s%s\n", meter[i].name, meter[i].what,
                    meter[i].available ? "" : "; not available: ", meter[i].reason);
-    help_wrap(out, str_text(&all), 15);
+    str_wrap(out, str_text(&all), HELP_WIDTH, 15);
     str_free(&all);
 }
 
@@ -145,7 +124,7 @@ static void topic_cache(struct str *out)
     for (int i = 0; i < cache_preset_count; i++)
         str_printf(&all, "  %-11s %s%s%s\n", cache_preset[i].name, cache_preset[i].text,
                    cache_preset[i].text[0] ? "; " : "", cache_preset[i].what);
-    help_wrap(out, str_text(&all), 14);
+    str_wrap(out, str_text(&all), HELP_WIDTH, 14);
     str_free(&all);
 }
 
@@ -176,7 +155,7 @@ static void topic_experts(struct str *out)
             str_printf(&list, " %s", x->family[f]);
         str_printf(&list, "\n  %s\n", x->title);
     }
-    help_wrap(out, str_text(&list), 2);
+    str_wrap(out, str_text(&list), HELP_WIDTH, 2);
     str_free(&list);
     arena_free(a);
 }
@@ -215,14 +194,14 @@ static void print_param(struct str *out, const struct op_param *p)
     for (int i = 0; p->words && p->words[i]; i++)
         str_printf(&line, "%s%s", i ? " " : " (", p->words[i]);
     str_add(&line, p->words ? ")\n" : "\n");
-    help_wrap(out, str_text(&line), 8);
+    str_wrap(out, str_text(&line), HELP_WIDTH, 8);
     str_free(&line);
 }
 
 static void print_operator(struct str *out, const struct op_family *op)
 {
     str_printf(out, "%s: %s\n\n", op->name, op->title);
-    help_wrap(out, op->help, 0);
+    str_wrap(out, op->help, HELP_WIDTH, 0);
     str_add(out, "\nparameters:\n");
     for (int i = 0; i < op->n_params; i++)
         print_param(out, &op->params[i]);

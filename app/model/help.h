@@ -6,12 +6,11 @@
 
 #include "kernels/base/str.h"
 
+#define HELP_WIDTH 80                     /* columns of its texts */
+
 /* Appends the text of a topic, an operator, or a strategy of the tuner; false when word is none. */
 bool help_topic(struct str *out, const char *word);
 /* Topic i as (name, one-line summary) for menus; NULL past the last. */
 const char *help_topic_name(int i);
 const char *help_topic_summary(int i);
-/* Appends the lines of text, broken at blanks to fit 80 columns; the rest of a broken line is
- * indented by hang. */
-void help_wrap(struct str *out, const char *text, int hang);
 #endif

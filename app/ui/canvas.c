@@ -53,7 +53,7 @@ void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, e
 void canvas_text(struct canvas *c, int col, int row, unsigned s, const char *text)
 {
     for (const char *p = text; *p; col++) {
-        uint32_t ch = text_utf8_next(&p);
+        uint32_t ch = utf8_next(&p);
         struct canvas_cell *cell = cell_at(c, col, row);
         if (cell) {
             cell->ch = ch;

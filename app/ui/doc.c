@@ -312,7 +312,7 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     for (const char *p = l->text; *p;) {
         unsigned style = l->style[i];
         const char *start = p;
-        uint32_t ch = text_utf8_next(&p);
+        uint32_t ch = utf8_next(&p);
         grid_char(g, x, y, style, ch);
         x += text_char_width(ch);
         i += (int)(p - start);

@@ -114,7 +114,7 @@ static int drawn_width(const struct grid *g, uint32_t ch)
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text)
 {
     for (const char *p = text; *p;) {
-        uint32_t ch = text_utf8_next(&p);
+        uint32_t ch = utf8_next(&p);
         grid_char(g, x, y, style, ch);
         x += drawn_width(g, ch);
     }

@@ -29,7 +29,7 @@ int key_parse(const char *name)
     if (name[0] == 'C' && name[1] == '-' && name[2] >= 'a' && name[2] <= 'z' && name[3] == 0)
         return K_CTRL(name[2]);
     const char *rest = name;
-    uint32_t cp = text_utf8_next(&rest);
+    uint32_t cp = utf8_next(&rest);
     return cp > ' ' && *rest == 0 ? (int)cp : K_NONE;
 }
 

@@ -108,7 +108,7 @@ static size_t char_before(const struct prompt *p)
 static size_t char_after(const struct prompt *p)
 {
     const char *s = str_text(&p->line) + p->at, *next = s;
-    text_utf8_next(&next);
+    utf8_next(&next);
     return p->at + (size_t)(next - s);
 }
 

@@ -3,51 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The length a lead byte announces, 0 for one that cannot lead, and the bits it contributes. */
-static int lead_length(unsigned char c, uint32_t *bits)
-{
-    if (c < 0x80) {
-        *bits = c;
-        return 1;
-    }
-    if (c >= 0xC2 && c < 0xE0) {
-        *bits = c & 0x1Fu;
-        return 2;
-    }
-    if (c >= 0xE0 && c < 0xF0) {
-        *bits = c & 0x0Fu;
-        return 3;
-    }
-    if (c >= 0xF0 && c < 0xF5) {
-        *bits = c & 0x07u;
-        return 4;
-    }
-    return 0;
-}
-
-uint32_t text_utf8_next(const char **s)
-{
-    const unsigned char *p = (const unsigned char *)*s;
-    uint32_t cp = 0;
-    if (*p == 0)
-        return 0;
-    int n = lead_length(*p, &cp);
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xC0u) != 0x80u) {
-            n = 0;
-            break;
-        }
-        cp = (cp << 6) | (p[i] & 0x3Fu);
-    }
-    if (n == 0) {
-        *s += 1;
-        return 0xFFFD;
-    }
-    *s += n;
-    return cp;
-}
-
-int text_utf8_put(char out[5], uint32_t cp)
+int utf8_put(char out[5], uint32_t cp)
 {
     int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
@@ -91,7 +47,7 @@ int text_width_n(const char *s, size_t n_bytes)
     const char *end = s + n_bytes;
     int w = 0;
     while (s < end) {
-        uint32_t cp = text_utf8_next(&s);
+        uint32_t cp = utf8_next(&s);
         if (cp == 0)
             break;
         w += text_char_width(cp);
@@ -110,7 +66,7 @@ static size_t prefix_bytes(const char *s, int width)
     const char *p = s;
     for (int w = 0; *p;) {
         const char *next = p;
-        w += text_char_width(text_utf8_next(&next));
+        w += text_char_width(utf8_next(&next));
         if (w > width)
             break;
         p = next;
@@ -152,7 +108,7 @@ size_t text_break(const char *s, int width)
             return i;
     if (n == 0) {
         const char *p = s;
-        text_utf8_next(&p);
+        utf8_next(&p);
         n = (size_t)(p - s);
     }
     return n;

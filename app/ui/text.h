@@ -8,9 +8,6 @@
 #include <stdint.h>
 #include "kernels/base/str.h"
 
-/* Decodes one code point and advances *s; a malformed byte is U+FFFD and one byte long. 0 at the
- * end. */
-uint32_t text_utf8_next(const char **s);
 int text_utf8_put(char out[5], uint32_t cp);              /* bytes written, NUL-terminated */
 int text_char_width(uint32_t cp);                           /* 0 (combining), 1 or 2 columns */
 int text_width(const char *s);                       /* columns */

@@ -31,7 +31,7 @@ void press(struct model *m, const char *keys)
     for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
         int key = key_parse(word);
         for (const char *c = word; key == K_NONE && *c;)
-            screen_key(m, (int)text_utf8_next(&c));
+            screen_key(m, (int)utf8_next(&c));
         if (key != K_NONE)
             screen_key(m, key);
     }

@@ -147,7 +147,7 @@ static void test_numbers(void **state)
     };
     for (int i = 0; i < COUNT_OF(count); i++) {
         str_clear(&s);
-        cli_count(&s, count[i].n);
+        str_count(&s, count[i].n);
         assert_string_equal(str_text(&s), count[i].want);
     }
     static const struct { double ms; const char *want; } ms[] = {
@@ -157,7 +157,7 @@ static void test_numbers(void **state)
     };
     for (int i = 0; i < COUNT_OF(ms); i++) {
         str_clear(&s);
-        cli_ms(&s, ms[i].ms);
+        str_ms(&s, ms[i].ms);
         assert_string_equal(str_text(&s), ms[i].want);
     }
     str_free(&s);

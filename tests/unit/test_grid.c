@@ -37,7 +37,7 @@ static void test_utf8_round_trip(void **state)
         if (cp >= 0xD800 && cp < 0xE000)
             continue;
         int n = text_utf8_put(utf8, cp);
-        assert_int_equal(text_utf8_next(&p), cp);
+        assert_int_equal(utf8_next(&p), cp);
         assert_int_equal(p - utf8, n);
     }
 }
@@ -328,7 +328,7 @@ static enum prompt_event type(struct prompt *p, const char *keys)
     for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " ")) {
         int key = key_parse(word);
         for (const char *c = word; key == K_NONE && *c;)
-            ev = prompt_key(p, (int)text_utf8_next(&c));
+            ev = prompt_key(p, (int)utf8_next(&c));
         if (key != K_NONE)
             ev = prompt_key(p, key);
     }

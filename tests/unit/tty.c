@@ -172,7 +172,7 @@ static void press_all(struct tty *t, const char *keys, bool wait_for_last)
         int key = key_parse(word);
         const char *c = word;
         do {
-            send_key(t, key != K_NONE ? key : (int)text_utf8_next(&c));
+            send_key(t, key != K_NONE ? key : (int)utf8_next(&c));
             bool last = !rest && (key != K_NONE || *c == 0);
             if (!last || wait_for_last)
                 tty_wait_idle(t, IDLE_LIMIT_S);
