@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-int utf8_put(char out[5], uint32_t cp)
+int text_utf8_put(char out[5], uint32_t cp)
 {
     int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};

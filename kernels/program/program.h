@@ -65,7 +65,7 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
 /* spec and n lines at once; on failure *bad is the index of the line (-1: the spec).  The programs
- * in between are lowered only where a later line could hide that the lowering refuses one of them. */
+ * in between are lowered only where a later line could hide that the lowering refuses one. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 

@@ -269,7 +269,7 @@ static void a_missing_file_stops_measuring_only(void **state)
     const struct program *p = history_current(s->history)->program;
     assert_true(program_apply_line(p, "layout pad w N after=12", &p, &e));
     assert_true(program_lower(p, &f, &e));
-    assert_true(gen_c(f, &(struct gen_opts){ 0 }, &c, &e));
+    assert_true(gen_c(f, &(struct gen_opts){ .target = target_host() }, &c, &e));
     str_clear(&c);
     assert_true(export_c(s, &(struct export_opts){ .file = "-" }, &c, &e));
     assert_non_null(strstr(str_text(&c), "Random numbers stand in for the weights"));
