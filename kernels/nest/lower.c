@@ -320,12 +320,12 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     body(w, &st, 0, roots);
 }
 
-bool lower_may_refuse(const struct lowering *in)
+int lower_tiles(const struct lowering *in)
 {
+    int tiles = 0;
     for (int n = 0; n < in->graph->n_nodes; n++)
-        if (in->stage[n]->attach > n || in->stage[n]->n_reads > 0)
-            return true;
-    return false;
+        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads;
+    return tiles;
 }
 
 long lower_calls(void)

@@ -20,7 +20,7 @@ struct lowering {
 /* ERR_STEP when the tile of an attached producer or of a cached operand would be too large; nothing
  * else is refused, so a program without such tiles always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-bool lower_may_refuse(const struct lowering *in);
+int lower_tiles(const struct lowering *in);              /* how many of them there are */
 /* How often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 

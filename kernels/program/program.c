@@ -175,11 +175,17 @@ static bool apply_unlowered(const struct program *p, const struct step *s,
     return true;
 }
 
-static bool tiles_fit(const struct program *p, struct err *e)
+static int tiles_of(const struct program *p)
 {
     struct lowering in = program_lowering(p);
+    return lower_tiles(&in);
+}
+
+/* The lowering refuses nothing else. */
+static bool tiles_fit(const struct program *p, struct err *e)
+{
     const struct func *unused;
-    return !lower_may_refuse(&in) || program_lower(p, &unused, e);
+    return tiles_of(p) == 0 || program_lower(p, &unused, e);
 }
 
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,
@@ -208,10 +214,13 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* A tile that is too large before such a step is too large after it: no loop that it depends on
- * changes. */
-static bool keeps_tiles(const struct step *s)
+/* Is a tile that was too large before s too large after it?  So it is when the loops of its stage
+ * stay and s adds a tile, and does not put one at another loop. */
+static bool keeps_tiles(const struct step *s, const struct program *before,
+                        const struct program *after)
 {
+    if (s->kind == STEP_LOOP_CACHE_READ)
+        return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH) ||  /* ORDER STEP */
            s->kind == STEP_LOOP_COMPUTE_AT;
 }
@@ -223,10 +232,12 @@ static bool apply_all(const struct program *p, const char *const *lines, int n,
     struct err ignored;
     for (int i = 0; i < n; i++) {
         const struct step *s;
+        const struct program *next;
         if (!step_parse(p->arena, lines[i], &s, &ignored) ||
-            (!keeps_tiles(s) && !tiles_fit(p, &ignored)) ||
-            !apply_unlowered(p, s, &p, &ignored))
+            !apply_unlowered(p, s, &next, &ignored) ||
+            (!keeps_tiles(s, p, next) && !tiles_fit(p, &ignored)))
             return false;
+        p = next;
     }
     if (!tiles_fit(p, &ignored))
         return false;

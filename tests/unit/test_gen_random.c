@@ -9,6 +9,7 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
+#include "kernels/nest/lower.h"
 #include "kernels/program/program.h"
 #include "tests/unit/kernel_run.h"
 #include "tests/unit/unit_check.h"
@@ -140,6 +141,185 @@ static void random_programs(void **state)
     arena_free(a);
 }
 
+/* --- Replays: what they lower, and that it makes no difference ------------------------------ */
+
+/* Tiles of these are often too large. */
+static const char *const large[] = {
+    "gmm m=1024 k=1024 n=1024",
+    "c2d n=1 i=64 h=130 w=130 o=64 k=3 p=1 relu=1",
+};
+
+/* Lines with one program after each, lowered at once as nobody does; refused: the first line that
+ * has none, and why. */
+struct one_by_one {
+    VEC(const char *) line;
+    const struct program *p;
+    int refused;
+    struct err why;
+};
+
+static void add_line(struct arena *a, struct one_by_one *x, const char *line)
+{
+    const struct func *f;
+    struct err e = { 0 };
+    bool ok = program_apply_line(x->p, line, &x->p, &e);
+    if (ok && !program_lower(x->p, &f, &e))
+        fail_msg("%s was taken: %s", line, e.text);
+    if (!ok && x->refused < 0) {
+        x->refused = x->line.len;
+        x->why = e;
+    }
+    vec_push(&x->line, arena_strdup(a, line));
+}
+
+static void random_line(struct rng *r, const struct program *p, struct str *line)
+{
+    const struct graph *g = p->graph;
+    const struct stage *s = p->stage[g->main_node];
+    if (rng_range(r, 0, 9) == 0)
+        str_add(line, layouts[rng_range(r, 0, COUNT_OF(layouts) - 1)]);
+    else if (rng_range(r, 0, 3) == 0)
+        str_printf(line, "loop cache_read %s %s at=%s", s->name,
+                   g->tensor[rng_range(r, 0, g->n_tensors - 1)].name,
+                   s->axis[rng_range(r, 0, s->n_axes - 1)].name);
+    else
+        random_step(r, p, line);
+}
+
+static void assert_same_code(const struct program *p, const struct program *q)
+{
+    struct gen_opts o = unit_options(16);
+    const struct func *f, *g;
+    struct str nest[2] = { { 0 } }, code[2] = { { 0 } };
+    struct err e;
+    assert_true(program_lower(p, &f, &e) && program_lower(q, &g, &e));
+    func_print(&nest[0], f);
+    func_print(&nest[1], g);
+    assert_string_equal(str_text(&nest[0]), str_text(&nest[1]));
+    assert_int_equal(gen_c(f, &o, &code[0], &e), gen_c(g, &o, &code[1], &e));
+    assert_string_equal(str_text(&code[0]), str_text(&code[1]));
+    for (int i = 0; i < 2; i++) {
+        str_free(&nest[i]);
+        str_free(&code[i]);
+    }
+}
+
+static const char *lines_text(struct arena *a, const struct one_by_one *x)
+{
+    const char *text = "";
+    for (int i = 0; i < x->line.len; i++)
+        text = arena_printf(a, "%s%s\n", text, x->line.data[i]);
+    return text;
+}
+
+static void replay_is_one_by_one(const struct one_by_one *x, int *n_refused)
+{
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct err e = { 0 };
+    int bad;
+    bool ok = program_replay(a, x->p->base->spec, x->line.data, x->line.len, &p, &bad, &e);
+    if (ok && x->refused >= 0)
+        fail_msg("line %d was taken: %s\n%s\n%s", x->refused, x->why.text, x->p->base->spec,
+                 lines_text(a, x));
+    assert_int_equal(ok, x->refused < 0);
+    if (ok) {
+        assert_same_code(p, x->p);
+    } else {
+        assert_int_equal(bad, x->refused);
+        assert_string_equal(e.text, x->why.text);
+        assert_string_equal(e.fix, x->why.fix);
+        assert_string_equal(e.source, x->why.source);
+        assert_int_equal(e.at.col, x->why.at.col);
+        assert_int_equal(e.at.len, x->why.at.len);
+        ++*n_refused;
+    }
+    arena_free(a);
+}
+
+/* A refused line stays in some of them, and others follow: it may not be forgiven. */
+static void replays_are_one_by_one(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(seed + 1);
+    int n_refused = 0, n = 40 * count;
+    for (int i = 0; i < n; i++) {
+        struct arena *a = arena_new();
+        struct one_by_one x = { .refused = -1 };
+        struct err e;
+        const char *spec = i % 2 ? large[rng_range(&r, 0, COUNT_OF(large) - 1)]
+                                 : specs[rng_range(&r, 0, COUNT_OF(specs) - 1)];
+        assert_true(program_new(a, spec, &x.p, &e));
+        for (int k = (int)rng_range(&r, 0, 16); k > 0; k--) {
+            struct str line = { 0 };
+            const struct program *ignored;
+            random_line(&r, x.p, &line);
+            if (rng_range(&r, 0, 9) == 0 ||
+                program_apply_line(x.p, str_text(&line), &ignored, &e))
+                add_line(a, &x, str_text(&line));
+            str_free(&line);
+        }
+        replay_is_one_by_one(&x, &n_refused);
+        vec_free(&x.line);
+        arena_free(a);
+    }
+    print_message("%d replays, %d of them refused\n", n, n_refused);
+    assert_true(n_refused > n / 10 && n_refused < n / 2);
+}
+
+/* The tile of all of B is refused, though the next line makes it a column. */
+static void a_later_line_does_not_help(void **state)
+{
+    (void)state;
+    static const char *const lines[] = { "loop parallel C M", "loop cache_read C B at=M",
+                                         "loop serial C M", "loop reorder C N M K" };
+    struct arena *a = arena_new();
+    struct one_by_one x = { .refused = -1 };
+    struct err e;
+    int n_refused = 0;
+    assert_true(program_new(a, large[0], &x.p, &e));
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        add_line(a, &x, lines[i]);
+    assert_int_equal(x.refused, 1);
+    assert_non_null(strstr(x.why.text, "needs a tile of 1048576 elements"));
+    replay_is_one_by_one(&x, &n_refused);
+    vec_free(&x.line);
+    arena_free(a);
+}
+
+/* One lowering for a replay and whoever looks at its result, one for a step and its view. */
+static void nothing_is_lowered_twice(void **state)
+{
+    (void)state;
+    static const struct { const char *line; int lowered; } rows[] = {
+        { "loop split C M 8", 0 },         { "loop split C N 16", 0 },
+        { "loop reorder C M.0 N.0 K M.1 N.1", 0 },
+        { "loop cache_read C A at=K", 1 }, { "loop unroll C M.1", 1 },
+        { "loop vectorize C N.1", 1 },     { "loop cache_write C", 1 },
+    };
+    struct arena *a = arena_new();
+    const char *line[COUNT_OF(rows)];
+    const struct program *p, *q;
+    const struct func *f;
+    struct err e;
+    int bad;
+    assert_true(program_new(a, large[0], &p, &e));
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        long before = lower_calls();
+        line[i] = rows[i].line;
+        assert_true(program_apply_line(p, line[i], &p, &e));
+        assert_int_equal(lower_calls() - before, rows[i].lowered);
+        assert_true(program_lower(p, &f, &e) && program_lower(p, &f, &e));
+        assert_int_equal(lower_calls() - before, 1);
+    }
+    long before = lower_calls();
+    assert_true(program_replay(a, large[0], line, COUNT_OF(rows), &q, &bad, &e) &&
+                program_lower(q, &f, &e));
+    assert_int_equal(lower_calls() - before, 1);
+    assert_same_code(p, q);
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED"), *n = getenv("TS_COUNT");
@@ -148,6 +328,9 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs),
+        cmocka_unit_test(replays_are_one_by_one),
+        cmocka_unit_test(a_later_line_does_not_help),
+        cmocka_unit_test(nothing_is_lowered_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

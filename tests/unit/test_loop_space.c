@@ -161,18 +161,19 @@ static void large_shapes(void **state)
     for (int i = 0; i < 8 * COUNT_OF(specs); i++) {
         struct arena *a = arena_new();
         const char *spec = specs[i % COUNT_OF(specs)], *const *line;
-        int n = draw_layout(a, &r, spec, &line), bad;
+        int n = draw_layout(a, &r, spec, &line);
         const struct loop_space *s = loops_over(a, spec, line, n, NULL);
         const struct program *p, *q;
-        const struct func *f;
+        const struct func *f = NULL;
         struct loop_point x;
         struct err e;
         struct str one = { 0 }, other = { 0 };
         loop_point_random(s, &r, &x);
         p = build(a, s, &x);
-        if (!program_replay(a, spec, p->steps, p->n_steps, &q, &bad, &e) ||
-            !program_lower(q, &f, &e))
-            fail_msg("%s: %s", spec, e.text);
+        assert_true(program_new(a, spec, &q, &e));
+        for (int k = 0; k < p->n_steps; k++)
+            if (!program_apply_line(q, p->steps[k], &q, &e) || !program_lower(q, &f, &e))
+                fail_msg("%s: %s", spec, e.text);
         func_print(&one, f);
         program_print_nest(&other, p);
         assert_string_equal(str_text(&one), str_text(&other));
