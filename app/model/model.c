@@ -67,7 +67,6 @@ void model_set_session(struct model *m, struct session *s)
     m->session = s;
     m->generation++;
     m->has_expert = s && model_has_expert(model_program(m)->base->op);
-    m->func = NULL;
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
     m->measure_wanted = m->measure_all = m->numbers_asked = false;
@@ -104,18 +103,6 @@ void model_resize(struct model *m, int w, int h)
 const struct program *model_program(const struct model *m)
 {
     return m->session ? history_current(m->session->history)->program : NULL;
-}
-
-const struct func *model_func(struct model *m, struct err *e)
-{
-    if (m->func && m->func_tag == model_tag(m))
-        return m->func;
-    const struct func *f;
-    if (!program_lower(model_program(m), &f, e))
-        return NULL;
-    m->func = f;
-    m->func_tag = model_tag(m);
-    return f;
 }
 
 struct pane_doc *model_focused(struct model *m)

@@ -99,8 +99,6 @@ struct model {
     struct session *session;             /* NULL: the start screen */
     int generation;                      /* counts sessions: results of an old one are dropped */
     unsigned stamp, data_stamp;          /* count changes of the program, of what was measured */
-    const struct func *func;             /* the current state, lowered; valid for func_tag */
-    int func_tag;
     bool has_expert;                     /* an expert schedule is shipped for the operator */
     struct start_list start;             /* what the start screen lists */
 
@@ -177,7 +175,6 @@ bool model_unsaved(const struct model *m);
 bool model_has_news(const struct model *m);      /* the same, or numbers nobody asked for */
 void model_discard(struct model *m);             /* drops what is not saved, and its autosave */
 const struct program *model_program(const struct model *m);      /* NULL on the start screen */
-const struct func *model_func(struct model *m, struct err *e);   /* lowered; NULL with *e */
 struct pane_doc *model_focused(struct model *m);                 /* the one that has the keys */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 /* The n rows of the ledger, to be freed. */

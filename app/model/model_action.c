@@ -36,25 +36,37 @@ static const char *neighbour_stage(const struct program *p, const struct stage *
     return "";
 }
 
+/* The program once more, in arena a: what only tries a step leaves nothing in the session's. */
+static const struct program *copy_program(struct arena *a, const struct program *p)
+{
+    const struct program *copy;
+    struct err e;
+    int bad;
+    if (!program_replay(a, p->base->spec, p->steps, p->n_steps, &copy, &bad, &e))
+        fail("%s", e.text);
+    return copy;
+}
+
 /* The operand with which the line that begins like this can be taken at that loop: the data, or
  * else the first; the data where none can, since its refusal says most; "" where s reads none. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
 {
     const struct graph *g = p->graph;
-    const struct program *ignored;
-    struct err e;
     int data = g->node[s->node].data_in;
-    for (int i = data < 0 ? 0 : -1; i < g->n_tensors; i++) {
+    const char *best = data >= 0 ? g->tensor[data].name : "";
+    struct arena *a = arena_new();
+    const struct program *copy = copy_program(a, p), *ignored;
+    struct err e;
+    bool fits = false;
+    for (int i = data < 0 ? 0 : -1; i < g->n_tensors && !fits; i++) {
         const char *name = g->tensor[i < 0 ? data : i].name;
-        struct str line = {0};
-        str_printf(&line, "%s%s at=%s", begin, name, loop);
-        bool fits = program_apply_line(p, str_text(&line), &ignored, &e);
-        str_free(&line);
-        if (fits)
-            return name;
+        const char *line = arena_printf(a, "%s%s at=%s", begin, name, loop);
+        fits = program_apply_line(copy, line, &ignored, &e);
+        best = fits ? name : best;
     }
-    return data >= 0 ? g->tensor[data].name : "";
+    arena_free(a);
+    return best;
 }
 
 /* %C and %R: what is computed, or read, next to stage s.  *out: the line so far. */
@@ -437,8 +449,8 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Why b cannot run where the cursor is, by trying it on the program; NULL when it can. */
-static char *refusal(struct model *m, const struct key_binding *b)
+/* Why b cannot run where the cursor is, by trying it on a copy of the program; NULL when it can. */
+static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
     const struct program *ignored;
@@ -448,7 +460,7 @@ static char *refusal(struct model *m, const struct key_binding *b)
     if (!fill_in(m, pattern, &line))
         why = xstrdup(str_text(&m->message.text));
     else if (!needs_typing(b)
-             && !program_apply_line(model_program(m), str_text(&line), &ignored, &e))
+             && !program_apply_line(copy, str_text(&line), &ignored, &e))
         why = xstrdup(e.text);
     str_free(&line);
     return why;
@@ -468,11 +480,14 @@ static void open_menu(struct model *m)
     model_open_help(m, "");
     m->help_n = 1;
     m->help_menu = true;
+    struct arena *a = arena_new();
+    const struct program *copy = copy_program(a, model_program(m));
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         bool deed = b->context == m->help_chain[0] && b->line[0];
-        vec_push(&m->menu_why, deed ? refusal(m, b) : NULL);
+        vec_push(&m->menu_why, deed ? refusal(m, copy, b) : NULL);
     }
+    arena_free(a);
     str_free(&m->message.echo);
     str_free(&m->message.text);
     str_free(&m->message.fix);

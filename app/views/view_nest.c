@@ -149,8 +149,8 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     bool first = p->doc.lines.len == 0;
     struct loop_place at = place_of(p);
     doc_clear(&p->doc);
-    const struct func *f = model_func(m, &e);
-    if (!f) {
+    const struct func *f;
+    if (!program_lower(model_program(m), &f, &e)) {
         doc_wrap(&p->doc, STYLE_BAD, e.text, width - 1, 0);
         return;
     }

@@ -627,6 +627,21 @@ static void test_menu_tells_what_is_illegal(void **state)
     model_free(m);
 }
 
+/* Opened again and again, a menu leaves nothing in the memory of the session. */
+static void test_menu_tries_on_a_copy(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1 relu=1");
+    press(m, ": loop Space split Space Conv Space O Space 4 Enter");
+    const struct arena *a = model_program(m)->arena;
+    size_t before = arena_used_bytes(a);
+    press(m, "Enter");
+    assert_int_equal(m->overlay, OVERLAY_HELP);
+    press(m, "Esc C Esc");
+    assert_int_equal(arena_used_bytes(a), before);
+    model_free(m);
+}
+
 static void test_help_topics(void **state)
 {
     (void)state;
@@ -1455,6 +1470,7 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_menu_runs_keys),
         cmocka_unit_test(test_menu_tells_what_is_illegal),
+        cmocka_unit_test(test_menu_tries_on_a_copy),
         cmocka_unit_test(test_help_topics),
         cmocka_unit_test(test_save),
         cmocka_unit_test(test_no_files),
