@@ -8,6 +8,8 @@
 #include "explorer/tune/tidy.h"
 #include "explorer/tune/tune.h"
 #include "kernels/base/vec.h"
+#include "kernels/gen/gen.h"
+#include "kernels/nest/lower.h"
 #include "tests/unit/miscompile.h"
 
 #undef fail
@@ -51,6 +53,12 @@ static void assert_program(const char *spec, const char *const *line, int n)
     arena_free(a);
 }
 
+static void ignore_measured(void *ctx, struct tune_candidate *c)
+{
+    (void)ctx;
+    (void)c;
+}
+
 /* Every operator has layouts and loops, and what is drawn can be replayed, layouts first. */
 static void what_is_drawn_is_a_program(void **state)
 {
@@ -85,6 +93,43 @@ static void what_is_drawn_is_a_program(void **state)
             p->arm_close(p->ctx, arm);
             assert_int_equal(p->arm_open(p->ctx, factor), arm);
         }
+        free(point);
+        arena_free(a);
+        kernels_free(k);
+    }
+}
+
+/* What is scored is what is measured, and in the end it is forgotten. */
+static void lowered_and_generated_once(void **state)
+{
+    struct tune_lines bare = { "session", 0, NULL };
+    (void)state;
+    for (int i = 0; i < COUNT(operators); i += 4) {
+        struct kernels_opts o = { .spec = operators[i], .n_seeds = 1, .schedule = &bare };
+        struct kernels *k = open_kernels(&o);
+        const struct tune_problem *p = kernels_problem(k);
+        struct arena *a = arena_new();
+        char *point = xcalloc(1, p->point_bytes);
+        struct tune_candidate c = { .illegal = true }, *one = &c;
+        struct rng r = rng_seed(seed);
+        struct err e;
+        long lowered = 0, generated = 0;
+        for (int draw = 0; draw < 1000 && c.illegal; draw++) {
+            c = (struct tune_candidate){ .ms = INFINITY, .illegal = true };
+            p->point_draw(p->ctx, 0, &r, point);
+            if (!p->point_lines(p->ctx, 0, point, a, &c.line, &c.n_lines))
+                continue;
+            lowered = lower_calls();
+            generated = gen_calls();
+            p->score(p->ctx, a, &one, 1);
+        }
+        assert_false(c.illegal);
+        assert_true(p->measure(p->ctx, &one, 1, ignore_measured, NULL, NULL, &e));
+        assert_int_equal(c.outcome, OUTCOME_OK);
+        p->learn(p->ctx, &one, 1, NULL);
+        assert_int_equal(lower_calls() - lowered, 1);
+        assert_int_equal(gen_calls() - generated, 1);
+        p->forget(p->ctx);
         free(point);
         arena_free(a);
         kernels_free(k);
@@ -351,6 +396,7 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_drawn_is_a_program),
+        cmocka_unit_test(lowered_and_generated_once),
         cmocka_unit_test(pins_are_in_every_candidate),
         cmocka_unit_test(pins_that_the_session_lacks),
         cmocka_unit_test(a_conversion_is_another_layout),
