@@ -166,26 +166,42 @@ bool cli_go_home(struct opened *o, struct err *e)
             history_branch_switch(h, history_branch(h, o->home_branch)->name, e));
 }
 
-static bool open_all(const struct args *a, struct opened *out, struct err *e)
+/* nodes: of a model that cannot be opened (session_from_onnx); may be NULL. */
+static bool open_all(const struct args *a, struct opened *out, struct str *nodes, struct err *e)
 {
     struct str name = {0};
     const char *steps = args_value(a, OPT_STEPS);
     bool ok = session_name(a, &name, e);
     if (ok && steps && streq(steps, "-") && streq(str_text(&name), "-"))
         ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
-    ok = ok && session_open(str_text(&name), &out->session, e) && move(a, out, e);
+    bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
+    ok = ok && (model ? session_from_onnx(str_text(&name), nodes, &out->session, e)
+                      : session_open(str_text(&name), &out->session, e)) && move(a, out, e);
     str_free(&name);
     return ok;
 }
 
-int cli_open(const struct cli *c, struct opened *out)
+static int open_session(const struct cli *c, struct opened *out, struct str *nodes)
 {
     struct err e = {0};
     *out = (struct opened){.home_branch = -1, .home_at = -1};
-    if (open_all(c->args, out, &e))
+    if (open_all(c->args, out, nodes, &e))
         return EXIT_FINE;
     cli_close(out);
-    return cli_fail(c, &e);
+    return cli_onnx_fail(c, nodes, &e);
+}
+
+int cli_open(const struct cli *c, struct opened *out)
+{
+    return open_session(c, out, NULL);
+}
+
+int cli_open_or_list(const struct cli *c, struct opened *out)
+{
+    struct str nodes = {0};
+    int code = open_session(c, out, &nodes);
+    str_free(&nodes);
+    return code;
 }
 
 void cli_close(struct opened *o)
@@ -248,10 +264,7 @@ static int open_screen(const struct cli *c)
     if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
         || (list && !vendor_parse(list[0] ? list : "all", &baselines, &e)))
         return cli_fail(c, &e);
-    int code = EXIT_FINE;
-    if (cli_onnx_shown(c, &code))
-        return code;
-    code = c->args->word.len ? cli_open(c, &o) : EXIT_FINE;
+    int code = c->args->word.len ? cli_open_or_list(c, &o) : EXIT_FINE;
     if (code != EXIT_FINE)
         return code;
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {

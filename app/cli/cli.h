@@ -32,6 +32,9 @@ struct opened {
 /* Opens the operands of the command line as one session (a file, or an operator in one word or
  * several).  On failure prints why and returns the exit code; else EXIT_FINE. */
 int cli_open(const struct cli *c, struct opened *out);
+/* The same; of an ONNX model with nodes that are not supported all nodes are listed instead.  There
+ * is no session then, whatever the exit code. */
+int cli_open_or_list(const struct cli *c, struct opened *out);
 /* Back to where the file stood, before it is saved. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
@@ -61,9 +64,8 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
-/* An ONNX model with nodes that are not supported is still shown, as a list of nodes: true when the
- * operand was one, and the list is printed. */
-bool cli_onnx_shown(const struct cli *c, int *code);
+/* Of a model that cannot be opened: its nodes, when they were listed, or else why. */
+int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
 /* The first screen of help: the commands, and how to go on. */
 void cli_help_usage(struct str *out);

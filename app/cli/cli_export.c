@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "kernels/base/file.h"
-#include "kernels/onnx/onnx.h"
 #include "sessions/export/export.h"
 
 /* What is said about a file must not run into it: /dev/stdout. */
@@ -49,38 +48,12 @@ int cli_export(const struct cli *c)
 
 /* --- import, and ONNX models that cannot be opened as a session ------------------------------- */
 
-static bool list_nodes(const char *path, struct str *out, int *missing, struct err *e)
+int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e)
 {
-    struct onnx_model *m;
-    struct onnx_graph g;
-    if (!onnx_load(path, &m, e))
-        return false;
-    bool ok = onnx_import(m, NULL, 0, &g, e);
-    if (ok) {
-        *missing = g.n_unsupported;
-        onnx_print(out, m, &g);
-        onnx_graph_free(&g);
-    }
-    onnx_free(m);
-    return ok;
-}
-
-bool cli_onnx_shown(const struct cli *c, int *code)
-{
-    struct str out = {0};
-    struct err e = {0};
-    int missing = 0;
-    if (c->args->word.len != 1 || !str_ends(c->args->word.data[0], ".onnx"))
-        return false;
-    bool ok = list_nodes(c->args->word.data[0], &out, &missing, &e);
-    if (!ok)
-        *code = cli_fail(c, &e);
-    else if (missing)
-        cli_put(&out);
-    if (ok && missing)
-        *code = c->args->cmd == CMD_SHOW ? EXIT_FINE : EXIT_LACKS;
-    str_free(&out);
-    return !ok || missing;
+    if (!nodes || nodes->len == 0)
+        return cli_fail(c, e);
+    cli_put(nodes);
+    return c->args->cmd == CMD_SHOW ? EXIT_FINE : EXIT_LACKS;
 }
 
 int cli_import(const struct cli *c)
@@ -88,14 +61,15 @@ int cli_import(const struct cli *c)
     const char *to = args_value(c->args, OPT_OUTPUT);
     struct session *s;
     struct err e = {0};
+    struct str out = {0};
     int code = EXIT_FINE;
     if (c->args->word.len != 1)
         return cli_usage(c, "which model? one .onnx file");
-    if (cli_onnx_shown(c, &code))
+    if (!session_from_onnx(c->args->word.data[0], &out, &s, &e)) {
+        code = cli_onnx_fail(c, &out, &e);
+        str_free(&out);
         return code;
-    if (!session_from_onnx(c->args->word.data[0], &s, &e))
-        return cli_fail(c, &e);
-    struct str out = {0};
+    }
     session_yaml_in(s, to && !streq(to, "-") ? to : NULL, &out);
     if (!to || streq(to, "-"))
         cli_put(&out);

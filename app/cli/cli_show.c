@@ -247,11 +247,8 @@ int cli_show(const struct cli *c)
         return cli_usage(c, "--json goes with --what space");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
         return cli_usage(c, "--tensor goes with --what layout");
-    int code = EXIT_FINE;
-    if (view[v].show == show_graph && cli_onnx_shown(c, &code))
-        return code;
-    code = cli_open(c, &o);
-    if (code != EXIT_FINE)
+    int code = view[v].show == show_graph ? cli_open_or_list(c, &o) : cli_open(c, &o);
+    if (!o.session)
         return code;
     const char *path = args_value(c->args, OPT_OUTPUT);
     if (!view[v].show(c, &o, &out, &e))

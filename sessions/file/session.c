@@ -152,7 +152,7 @@ bool session_open(const char *arg, struct session **out, struct err *e)
     if (ops_find(first) || graph_is_composition(arg))
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx"))
-        return session_from_onnx(arg, out, e);
+        return session_from_onnx(arg, NULL, out, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);

@@ -68,8 +68,9 @@ int session_measured_here(struct session *s);
 /* The text of s as it stands in the file `path`: models beside it are named as from there
  * (model_path.h).  NULL: as from the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
-/* An ONNX file as a session; ERR_ENV names the nodes that are not supported. */
-bool session_from_onnx(const char *path, struct session **out, struct err *e);
+/* An ONNX file as a session; ERR_ENV names the nodes that are not supported, and all nodes are then
+ * listed in *nodes (NULL is fine). */
+bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e);
 /* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
  * nodes are all supported), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);

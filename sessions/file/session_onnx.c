@@ -32,7 +32,7 @@ static void describe(struct session *s, const char *path, const struct onnx_mode
     str_add(&s->note, str_text(&g->notes));
 }
 
-bool session_from_onnx(const char *path, struct session **out, struct err *e)
+bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e)
 {
     struct onnx_model *m;
     struct onnx_graph g;
@@ -44,6 +44,8 @@ bool session_from_onnx(const char *path, struct session **out, struct err *e)
                              : session_new(str_text(&g.text), out, e);
         if (ok)
             describe(*out, path, m, &g);
+        else if (nodes && g.n_unsupported)
+            onnx_print(nodes, m, &g);
         onnx_graph_free(&g);
     }
     onnx_free(m);

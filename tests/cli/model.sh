@@ -10,6 +10,23 @@ t 0 "file=$model tensor=back%5c%5cslash hash=[0-9a-f]{16}$" import "$model"
 t 0 'verified: +true' run "$model" -m none
 t 0 'verified: +true' run "$model" -m none --seed 2
 
+# A model is read once: the second reader of this pipe gets nothing.
+mkfifo "$dir/once.onnx"
+for ask in import 'show --what graph'; do
+    { cat "$model" > "$dir/once.onnx"; : > "$dir/once.onnx"; } &
+    # shellcheck disable=SC2086
+    t 0 'eight' $ask "$dir/once.onnx"
+    kill $! 2> /dev/null
+    wait $! 2> /dev/null
+done
+
+# One with a node that cannot be computed is listed where there is no session to show.
+sed s/Softmax/Softmux/g tests/fuzz/corpus/onnx/softmax.onnx > "$dir/lacks.onnx"
+t 3 '^1 nodes, 1 not supported' import "$dir/lacks.onnx"
+t 3 '^1 nodes, 1 not supported' "$dir/lacks.onnx"
+t 0 '^1 nodes, 1 not supported' show "$dir/lacks.onnx" --what graph
+t 3 'Softmux y: no statement for this operator' run "$dir/lacks.onnx"
+
 # The session has the path from its own folder, works from any other one, and moves with the model.
 mkdir -p "$dir/a/models"
 cp "$model" "$dir/a/models/m.onnx"

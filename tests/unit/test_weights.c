@@ -404,7 +404,7 @@ static void a_session_moves_with_its_model(void **state)
     struct measurement m = { .outcome = OUTCOME_OK, .verified = true };
     m.latency.runs = 3;
     m.latency.min_ms = m.latency.median_ms = m.latency.max_ms = 1;
-    assert_true(session_from_onnx(in_folder("from/m.onnx"), &s, &e));
+    assert_true(session_from_onnx(in_folder("from/m.onnx"), NULL, &s, &e));
     history_set_measured(s->history, 0, &m);
     assert_true(session_save(s, in_folder("from/s.yaml"), &e));
     session_free(s);
@@ -443,7 +443,7 @@ static void exported_files_have_the_weights(void **state)
     struct session *s;
     struct str c = { 0 };
     struct err e;
-    assert_true(session_from_onnx(small_model("export.onnx"), &s, &e));
+    assert_true(session_from_onnx(small_model("export.onnx"), NULL, &s, &e));
     assert_true(export_c(s, &(struct export_opts){ .file = "-" }, &c, &e));
     assert_non_null(strstr(str_text(&c), "values_w[20] = {\n    0, 0.25, 0.5, 0.75, 1, 1.25,\n"));
     assert_null(strstr(str_text(&c), "stand in"));
