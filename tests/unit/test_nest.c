@@ -1,5 +1,6 @@
 /* Loop nests: golden prints, refused steps, and scheduled programs against the float64 reference.
  * */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -262,6 +263,24 @@ static const struct program *apply_all(struct arena *a, const char *spec, const 
     return p;
 }
 
+/* Refused behind the steps of p, with these words. */
+static void assert_replay_refuses(struct arena *a, const struct program *p, const char *line,
+                                  const struct err *want)
+{
+    const char **lines = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    const struct program *out;
+    struct err e = { 0 };
+    int bad;
+    for (int i = 0; i < p->n_steps; i++)
+        lines[i] = p->steps[i];
+    lines[p->n_steps] = line;
+    assert_false(program_replay(a, p->base->spec, lines, p->n_steps + 1, &out, &bad, &e));
+    assert_int_equal(bad, p->n_steps);
+    assert_string_equal(e.text, want->text);
+    assert_string_equal(e.fix, want->fix);
+    assert_int_equal(e.at.col, want->at.col);
+}
+
 static void illegal_steps_say_why(void **state)
 {
     (void)state;
@@ -274,6 +293,7 @@ static void illegal_steps_say_why(void **state)
         program_print_nest(&before, p);
         if (program_apply_line(p, r->bad, &after, &e))
             fail_msg("row %d: `%s` was accepted", i, r->bad);
+        assert_replay_refuses(a, p, r->bad, &e);
         if (after || !strstr(e.text, r->says) || !strstr(e.fix,
             r->fix) || !e.at.col || !e.source[0])
             fail_msg("row %d: `%s`: text \"%s\" fix \"%s\" col %d", i, r->bad, e.text, e.fix,
@@ -489,10 +509,13 @@ static void random_schedules_equal_the_reference(void **state)
                     p);
             if (getenv("TS_VERBOSE"))
                 print_message("%s: %s\n", p->base->spec, line);
-            if (program_apply_line(p, line, &p, &e))
+            const struct func *f;
+            if (!program_apply_line(p, line, &p, &e))
+                refused++;
+            else if (program_lower(p, &f, &e))
                 applied++;
             else
-                refused++;
+                report_program(p, INFINITY);
         }
         double d = program_interpret_of_bound(p, seed + (uint64_t)round);
         if (!(d <= 1))
