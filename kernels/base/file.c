@@ -20,7 +20,7 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
-            return err_set(e, ERR_CANCEL, "a signal came while %s was read", path);
+            return err_set(e, ERR_CANCEL, "a signal interrupted the reading of %s", path);
         if (n < 0)
             return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(errno));
         if (n == 0)
@@ -116,7 +116,7 @@ static bool make_one(const char *path, mode_t mode, struct err *e)
     int why = errno;
     if (is_dir(path))
         return true;
-    return err_set(e, ERR_IO, "cannot make the folder %s: %s", path,
+    return err_set(e, ERR_IO, "cannot create the folder %s: %s", path,
                    why == EEXIST ? "a file of that name exists" : strerror(why));
 }
 
@@ -145,7 +145,7 @@ static bool dir_in_tmp(struct str *out, struct err *e)
     if (!make_one(str_text(out), 0700, e))
         return false;
     if (lstat(str_text(out), &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != getuid())
-        return err_set(e, ERR_IO, "%s belongs to someone else", str_text(out));
+        return err_set(e, ERR_IO, "%s belongs to another user", str_text(out));
     return true;
 }
 

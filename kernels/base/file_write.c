@@ -56,9 +56,10 @@ static bool is_as_seen(const char *target, uint64_t seen)
 
 static bool changed(const char *path, uint64_t seen, struct err *e)
 {
-    err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s exists: nothing was written"
+    err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s already exists, so nothing was written"
             : "%s changed since it was read, by somebody else: nothing was written", path);
-    return err_fix(e, "another name (-o FILE) keeps both; or begin again with the file as it is");
+    return err_fix(e,
+                   "write to another name (-o FILE), or open the file again and repeat the change");
 }
 
 /* --- Where the data goes ---------------------------------------------------------------------- */
@@ -75,7 +76,9 @@ static bool find_target(const char *path, struct str *target, struct err *e)
         char *real = realpath(path, NULL);
         if (!real || stat(real, &st) != 0) {
             free(real);
-            return err_set(e, ERR_IO, "cannot write %s: it is a link to nowhere", path);
+            return err_set(e, ERR_IO,
+                           "cannot write %s: it is a symbolic link to a file that does not exist",
+                           path);
         }
         str_clear(target);
         str_add(target, real);
@@ -161,7 +164,7 @@ static bool no_lock(const char *path, const char *lock, struct err *e)
     if (errno != EEXIST)
         return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
     err_set(e, ERR_IO, "cannot write %s: another process is writing it", path);
-    return err_fix(e, "try again; when there is no such process, delete %.300s", lock);
+    return err_fix(e, "try again; if no such process runs, delete %.300s", lock);
 }
 
 /* --- Writing ---------------------------------------------------------------------------------- */

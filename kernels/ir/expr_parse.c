@@ -205,7 +205,7 @@ static const struct expr *divide(struct parser *s, enum expr_kind kind, const st
         len--;
     if (is_constant(b) && b->lo == b->hi && b->lo > 0)
         return expr_bin(s->p, kind, a, expr_const(s->p, b->lo));
-    err_set(s->e, ERR_RANGE, "a divisor must be a positive constant");
+    err_set(s->e, ERR_RANGE, "the divisor is not a positive constant");
     return locate(s, at, len);
 }
 

@@ -15,11 +15,12 @@ static bool misfit(const struct layout *host, int dim, const struct tensor *src,
             str_printf(&want, "%s%lld", want.len ? " x " : "", (long long)host->shape[d]);
     for (int d = 0; d < src->rank; d++)
         str_printf(&have, "%s%lld", d ? " x " : "", (long long)src->shape[d]);
-    err_set(e, ERR_ATTACH, "%s (%s) is no slice of %s along %s: that has %s", src->name,
-            str_text(&have), host->tensor->name, host->dim[dim], str_text(&want));
+    err_set(e, ERR_ATTACH, "%s (%s) does not have the shape of a slice of %s along %s, which is %s",
+            src->name, str_text(&have), host->tensor->name, host->dim[dim], str_text(&want));
     str_free(&want);
     str_free(&have);
-    return err_fix(e, "store it along the dimension that it lacks, before that tensor is split");
+    return err_fix(e, "store it along the dimension that it does not have, before that tensor "
+                      "is split");
 }
 
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,

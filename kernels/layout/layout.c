@@ -167,7 +167,7 @@ bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *pr
 {
     struct reshape r;
     if (l->n_prims == LAYOUT_MAX_PRIMS) {
-        err_set(e, ERR_RANGE, "a layout of more than %d primitives", LAYOUT_MAX_PRIMS);
+        err_set(e, ERR_RANGE, "a layout cannot have more than %d primitives", LAYOUT_MAX_PRIMS);
         return err_fix(e, "start again from the plain layout");
     }
     if (!prim_check(p, l, prim, &r, e))
@@ -177,7 +177,7 @@ bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *pr
         err_set(e, ERR_RANGE,
                 "primitive %d (%s): the index expressions of this sequence grow beyond %d terms",
                 m->n_prims, prim_name[prim->kind], MAX_NODES);
-        return err_fix(e, "split by factors that divide, and fuse what was split");
+        return err_fix(e, "split by factors that divide the dimension, or fuse what was split");
     }
     *out = m;
     return true;

@@ -54,7 +54,7 @@ static bool fix_tensor_dims(const struct reader *r)
     struct str s = {0};
     for (int k = 0; k < r->t->rank; k++)
         str_printf(&s, "%s%s(%lld)", k ? " " : "", r->t->dim[k], (long long)r->t->shape[k]);
-    err_fix(r->e, "the dims of %s are %s", r->t->name, str_text(&s));
+    err_fix(r->e, "the dimensions of %s are %s", r->t->name, str_text(&s));
     str_free(&s);
     return false;
 }
@@ -71,8 +71,9 @@ static int find_dim(const struct tensor *t, const char *name, int n)
 static bool add_item(struct reader *r, struct item item)
 {
     if (r->n_items == MAX_DIMS) {
-        reject(r, item.col, item.len, ERR_RANK, "more than %d dims", MAX_DIMS);
-        return err_fix(r->e, "divide fewer dims");
+        reject(r, item.col, item.len, ERR_RANK, "the notation makes more than %d dimensions",
+               MAX_DIMS);
+        return err_fix(r->e, "divide fewer dimensions");
     }
     r->item[r->n_items++] = item;
     return true;
@@ -90,7 +91,7 @@ static int64_t read_number(const char **at)
 
 static bool unknown_name(const struct reader *r, const char *name, int col, int len)
 {
-    reject(r, col, len, ERR_NAME, "%s has no dim %.*s", r->t->name, len, name);
+    reject(r, col, len, ERR_NAME, "%s has no dimension %.*s", r->t->name, len, name);
     return fix_tensor_dims(r);
 }
 
@@ -109,7 +110,7 @@ static bool read_outer(struct reader *r, const char *word, int n_name, struct it
     if (!ok || at != end) {
         reject(r, item.col, item.len, ERR_SYNTAX, "%.*s is not understood", item.len, word);
         return err_fix(
-            r->e, "%s/16 is the outer part of %s, in blocks of 16; %s/16:4 says that there are 4",
+            r->e, "%s/16 divides %s by tiles of 16; %s/16:4 says that there are 4 tiles",
             r->t->dim[item.dim], r->t->dim[item.dim], r->t->dim[item.dim]);
     }
     return add_item(r, item);
@@ -122,9 +123,9 @@ static bool read_inner(struct reader *r, const char *word, struct item item)
     item.kind = ITEM_INNER;
     item.size = read_number(&at);
     if (item.size < 0) {
-        reject(r, item.col, item.len, ERR_RANGE, "%.*s: a part is 1 or more, and at most 2^40",
+        reject(r, item.col, item.len, ERR_RANGE, "the size in %.*s is not between 1 and 2^40",
                item.len, word);
-        return err_fix(r->e, "16o is a part of 16 of dim O");
+        return err_fix(r->e, "16o is a tile of 16 elements of dimension O");
     }
     const int n_name = item.len - (int)(at - word);
     item.dim = n_name ? find_dim(r->t, at, n_name) : -1;
@@ -172,7 +173,7 @@ static bool read_paren(struct reader *r, const char *at, bool *open)
 {
     const int col = (int)(at - r->text) + 1;
     if ((*at == '(') == *open) {
-        reject(r, col, 1, ERR_SYNTAX, *open ? "( inside ( )" : ") without (");
+        reject(r, col, 1, ERR_SYNTAX, *open ? "parentheses cannot be nested" : ") without (");
         return err_fix(r->e, "(H W) makes one dim of H and W");
     }
     *open = !*open;
@@ -183,7 +184,7 @@ static bool read_paren(struct reader *r, const char *at, bool *open)
     struct group *g = &r->group[r->n_groups];
     g->n = r->n_items - g->first;
     if (g->n == 0) {
-        reject(r, col, 1, ERR_SYNTAX, "nothing between ( and )");
+        reject(r, col, 1, ERR_SYNTAX, "there is no dimension between ( and )");
         return err_fix(r->e, "(H W) makes one dim of H and W");
     }
     r->n_groups += g->n > 1;
@@ -208,7 +209,7 @@ static bool read_items(struct reader *r)
         }
     }
     if (open) {
-        reject(r, (int)(at - r->text) + 1, 1, ERR_SYNTAX, "a ( is not closed");
+        reject(r, (int)(at - r->text) + 1, 1, ERR_SYNTAX, "this ( has no matching )");
         return err_fix(r->e, "(H W) makes one dim of H and W");
     }
     return true;
@@ -224,15 +225,17 @@ static bool find_outers(struct reader *r)
         if (it->kind == ITEM_INNER)
             continue;
         if (r->outer[it->dim] >= 0) {
-            reject(r, it->col, it->len, ERR_SYNTAX, "dim %s a second time", r->t->dim[it->dim]);
-            return err_fix(r->e, "inner parts start with their size: 16%c",
+            reject(r, it->col, it->len, ERR_SYNTAX, "dimension %s is named twice",
+                   r->t->dim[it->dim]);
+            return err_fix(r->e, "to name a tile, write its size first: 16%c",
                            tolower(r->t->dim[it->dim][0]));
         }
         r->outer[it->dim] = i;
     }
     for (int k = 0; k < r->t->rank; k++) {
         if (r->outer[k] < 0) {
-            reject(r, (int)strlen(r->text) + 1, 1, ERR_SYNTAX, "dim %s is missing", r->t->dim[k]);
+            reject(r, (int)strlen(r->text) + 1, 1, ERR_SYNTAX,
+                   "dimension %s is missing in the notation", r->t->dim[k]);
             return fix_tensor_dims(r);
         }
     }
@@ -275,9 +278,9 @@ static bool place_bare_numbers(struct reader *r)
         while ((r->item[turn].kind != ITEM_OUTER || !lacks_part(r, r->item[turn].dim))
                && ++tried < r->n_items);
         if (tried == r->n_items) {
-            reject(r, it->col, it->len, ERR_SYNTAX, "no divided dim lacks a part of %lld",
+            reject(r, it->col, it->len, ERR_SYNTAX, "no divided dimension needs a tile of %lld",
                    (long long)it->size);
-            return err_fix(r->e, "16o with O/16 before it says whose part it is");
+            return err_fix(r->e, "divide a dimension first: O/16 goes with 16 or 16o");
         }
         it->dim = r->item[turn].dim;
     }
@@ -291,9 +294,10 @@ static bool number_parts(struct reader *r)
         if (it->kind != ITEM_INNER)
             continue;
         if (r->item[r->outer[it->dim]].kind != ITEM_OUTER) {
-            reject(r, it->col, it->len, ERR_SYNTAX, "%lld of dim %s, which is not divided",
+            reject(r, it->col, it->len, ERR_SYNTAX,
+                   "there is a tile of %lld of dimension %s, which is not divided",
                    (long long)it->size, r->t->dim[it->dim]);
-            return err_fix(r->e, "%s/%lld where the rest of it goes", r->t->dim[it->dim],
+            return err_fix(r->e, "write %s/%lld in the place of its outer part", r->t->dim[it->dim],
                            (long long)it->size);
         }
         r->inner[it->dim][r->n_parts[it->dim]++] = i;
@@ -322,15 +326,17 @@ static bool reject_parts(const struct reader *r, int k)
     const struct item *outer = &r->item[r->outer[k]];
     const char *dim = r->t->dim[k];
     if (r->n_parts[k] == 0) {
-        reject(r, outer->col, outer->len, ERR_SYNTAX, "%s/%lld, but no inner part of %s", dim,
+        reject(r, outer->col, outer->len, ERR_SYNTAX,
+               "%s/%lld has no tile: the notation does not place the inner part of %s", dim,
                (long long)outer->size, dim);
-        return err_fix(r->e, "add %lld%c where those %lld go", (long long)outer->size,
+        return err_fix(r->e, "add %lld%c where those %lld elements go", (long long)outer->size,
                        tolower(dim[0]), (long long)outer->size);
     }
     reject(r, outer->col, outer->len, ERR_FACTOR,
-           "the inner parts of %s multiply to %lld, not %lld", dim, (long long)parts_product(r, k),
+           "the tiles of %s multiply to %lld, but it is divided by %lld", dim,
+           (long long)parts_product(r, k),
            (long long)outer->size);
-    return err_fix(r->e, "%s/%lld, or other parts", dim, (long long)parts_product(r, k));
+    return err_fix(r->e, "write %s/%lld, or change the tiles", dim, (long long)parts_product(r, k));
 }
 
 /* Tiles of `tile` every `stride`; `groups` of them make one step of the outer part. */
@@ -342,9 +348,11 @@ static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_
     struct prim unfold = { .kind = PRIM_UNFOLD, .dim = k, .tile = tile, .stride = stride };
     int64_t n = natural;
     if (outer->count && (__builtin_mul_overflow(outer->count, groups, &n) || n > natural)) {
-        reject(r, outer->col, outer->len, ERR_UNFOLD, "%lld tiles of %s; %lld hold all of it",
+        reject(r, outer->col, outer->len, ERR_UNFOLD,
+               "there are %lld tiles of %s, but %lld already hold all of it",
                (long long)n, r->t->dim[k], (long long)natural);
-        return err_fix(r->e, "%s/%lld without a count", r->t->dim[k], (long long)outer->size);
+        return err_fix(r->e, "write %s/%lld without a number of tiles", r->t->dim[k],
+                       (long long)outer->size);
     }
     if (n < natural)
         unfold.size = stride * (n - 1) + tile;

@@ -120,7 +120,7 @@ static bool fix_division(const struct check *c, int64_t size, int64_t inner)
         str_printf(&s, "; or allow_pad=1 with a first factor of %lld, which stores %lld for %lld",
                    (long long)outer, (long long)(outer * inner), (long long)size);
     } else {
-        str_printf(&s, "a first factor of %lld (0 infers it)", (long long)rest);
+        str_printf(&s, "use a first factor of %lld (0 infers it)", (long long)rest);
     }
     err_fix(c->e, "%s", str_text(&s));
     str_free(&s);
@@ -137,15 +137,18 @@ static bool refuse_factors(const struct check *c, int64_t total, int64_t inner)
     const bool is_empty = total > size && pr->allow_pad;
     if (is_empty)
         refuse(c, ERR_EMPTY,
-               "%s: the last block of %lld would be nothing but padding, the dim has %lld",
+               "%s: the last tile of %lld would be only padding, since the dimension has %lld "
+               "elements",
                str_text(&s), (long long)inner, (long long)size);
     else
         refuse(c, total < size ? ERR_FACTOR : ERR_NONDIV,
-               total < size ? "%s do not cover %lld" : "%s is not %lld", str_text(&s),
+               total < size ? "%s is less than the %lld elements of the dimension"
+                            : "%s is not %lld, the extent of the dimension",
+               str_text(&s),
                (long long)size);
     str_free(&s);
     if (is_empty)
-        return err_fix(c->e, "a first factor of %lld (0 infers it)",
+        return err_fix(c->e, "use a first factor of %lld (0 infers it)",
                        (long long)((size + inner - 1) / inner));
     return fix_division(c, size, inner);
 }
@@ -156,13 +159,15 @@ static bool check_each_factor(const struct check *c)
     const struct prim *pr = &c->r->prim;
     const char *dim = c->l->dim[pr->dim];
     if (pr->n < 2 || pr->n > MAX_DIMS) {
-        refuse(c, ERR_FACTOR, "%d factors; a split makes 2 to %d dims", pr->n, MAX_DIMS);
-        return err_fix(c->e, "the first factor may be 0 (inferred): 0 F makes %s/F x F", dim);
+        refuse(c, ERR_FACTOR, "a split into %d factors; it takes 2 to %d", pr->n, MAX_DIMS);
+        return err_fix(c->e, "0 as the first factor is inferred: 0 F makes %s/F x F", dim);
     }
     for (int j = 0; j < pr->n; j++) {
         if (pr->factor[j] < (j ? 1 : 0)) {
-            refuse(c, ERR_FACTOR, "factor %d is %lld", j + 1, (long long)pr->factor[j]);
-            return err_fix(c->e, "factors are 1 or more; only the first may be 0 (inferred)");
+            refuse(c, ERR_FACTOR, "factor %d is %lld, which is not allowed", j + 1,
+                   (long long)pr->factor[j]);
+            return err_fix(c->e,
+                           "use factors of 1 or more; only the first may be 0 (it is inferred)");
         }
     }
     return true;
@@ -180,7 +185,7 @@ static bool check_factors(const struct check *c)
     int64_t total;
     if (inner < 0 || __builtin_mul_overflow(inner, pr->factor[0], &total)
         || total > LAYOUT_MAX_ELEMS)
-        return refuse(c, ERR_OVERFLOW, "the factors multiply to more than 2^40");
+        return refuse(c, ERR_OVERFLOW, "the product of the factors is more than 2^40");
     const bool is_padded = total > size && (pr->factor[0] - 1) * inner < size;
     if (total == size || (is_padded && pr->allow_pad))
         return true;
@@ -232,15 +237,16 @@ static bool check_reorder(const struct check *c, const struct lineage **line)
     const struct layout *l = c->l;
     bool seen[MAX_DIMS] = { false };
     if (pr->n != l->rank) {
-        refuse(c, ERR_PERM, "%d dims given, the layout has %d", pr->n, l->rank);
+        refuse(c, ERR_PERM, "the order names %d dimensions, but the layout has %d", pr->n, l->rank);
         return fix_dims(c, "name each of these once: ");
     }
     for (int j = 0; j < pr->n; j++) {
         const int old = pr->perm[j];
         if (old < 0 || old >= l->rank || seen[old]) {
             refuse(c, ERR_PERM,
-                   old < 0 || old >= l->rank ? "place %d names dim %d, which does not exist"
-                                             : "place %d names dim %d a second time",
+                   old < 0 || old >= l->rank
+                       ? "place %d of the order names dimension %d, which does not exist"
+                       : "place %d of the order names dimension %d a second time",
                    j + 1, old + 1);
             return fix_dims(c, "name each of these once: ");
         }
@@ -255,9 +261,10 @@ static bool check_fuse(const struct check *c, const struct lineage **line)
     const struct prim *pr = &c->r->prim;
     const struct layout *l = c->l;
     if (pr->n < 2 || pr->n > l->rank - pr->dim) {
-        refuse(c, ERR_DIM, "%d dims from %s on; fuse takes 2 or more adjacent dims", pr->n,
+        refuse(c, ERR_DIM,
+               "cannot fuse %d dimensions from %s on; fuse takes 2 or more adjacent ones", pr->n,
                l->dim[pr->dim]);
-        return fix_dims(c, "the dims in order: ");
+        return fix_dims(c, "the dimensions in order are ");
     }
     int64_t size = 1;
     for (int j = 0; j < pr->n; j++)
@@ -278,21 +285,23 @@ static bool check_tile(const struct check *c)
     const struct prim *pr = &c->r->prim;
     const int64_t size = c->l->shape[pr->dim];
     if (pr->tile < 1 || pr->stride < 1) {
-        refuse(c, ERR_UNFOLD, "tile=%lld stride=%lld", (long long)pr->tile, (long long)pr->stride);
-        return err_fix(c->e, "tile and stride are 1 or more");
+        refuse(c, ERR_UNFOLD, "tile=%lld and stride=%lld are not both positive",
+               (long long)pr->tile, (long long)pr->stride);
+        return err_fix(c->e, "use a tile and a stride of 1 or more");
     }
     if (pr->stride > pr->tile) {
         refuse(c, ERR_UNFOLD,
                "stride=%lld is larger than tile=%lld: the elements between the tiles would be lost",
                (long long)pr->stride, (long long)pr->tile);
-        return err_fix(c->e, "stride=%lld or less", (long long)pr->tile);
+        return err_fix(c->e, "use stride=%lld or less", (long long)pr->tile);
     }
     if (pr->tile > LAYOUT_MAX_ELEMS)
         return refuse(c, ERR_OVERFLOW, "tile=%lld is more than 2^40", (long long)pr->tile);
     if (pr->size < 0 || pr->size > size) {
-        refuse(c, ERR_UNFOLD, "size=%lld, but %s has %lld", (long long)pr->size, c->l->dim[pr->dim],
+        refuse(c, ERR_UNFOLD, "size=%lld is not possible: %s has %lld elements",
+               (long long)pr->size, c->l->dim[pr->dim],
                (long long)size);
-        return err_fix(c->e, "size=1 to size=%lld; leave it out for the whole dim",
+        return err_fix(c->e, "use 1 to %lld, or leave size= out to keep the whole dimension",
                        (long long)size);
     }
     return true;
@@ -316,9 +325,10 @@ static bool check_trim(const struct check *c, int64_t covered)
         c->r->stored = covered - shift;
         return true;
     }
-    refuse(c, ERR_UNFOLD, "size=%lld would drop elements that are not the tail of one dim of %s",
+    refuse(c, ERR_UNFOLD,
+           "size=%lld would drop elements that are not at the end of one dimension of %s",
            (long long)c->r->prim.size, l->tensor->name);
-    return err_fix(c->e, "unfold before splitting or fusing that dim, or leave size= out");
+    return err_fix(c->e, "unfold before you split or fuse that dimension, or leave size= out");
 }
 
 /* Do two tiles share a data element?  (Shared padding does not count.) */
@@ -367,21 +377,22 @@ static bool check_fold(const struct check *c, const struct lineage **line)
     struct prim *pr = &c->r->prim;
     const struct layout *l = c->l;
     if (pr->dim + 1 >= l->rank) {
-        refuse(c, ERR_DIM, "%s is the last dim; fold takes a tile dim and its offset dim",
+        refuse(c, ERR_DIM,
+               "%s is the last dimension; fold takes the two dimensions that unfold made",
                l->dim[pr->dim]);
-        return fix_dims(c, "the dims in order: ");
+        return fix_dims(c, "the dimensions in order are ");
     }
     const struct division *d = lineage_unfold(l, pr->dim);
     if (!d) {
-        refuse(c, ERR_NOINV, "%s and %s are not the tile and the offset of an unfold",
+        refuse(c, ERR_NOINV, "%s and %s are not the two dimensions that an unfold made",
                l->dim[pr->dim], l->dim[pr->dim + 1]);
-        return err_fix(c->e, "fold undoes an unfold whose two dims are adjacent and unchanged; "
-                             "fuse joins other dims");
+        return err_fix(c->e, "fold works while both are adjacent and unchanged; "
+                             "fuse joins other dimensions");
     }
     if ((pr->size && pr->size != d->covered) || (pr->stride && pr->stride != d->stride)) {
         refuse(c, ERR_NOINV, "size=%lld stride=%lld are not those of the unfold",
                (long long)pr->size, (long long)pr->stride);
-        return err_fix(c->e, "size=%lld stride=%lld, or leave both out", (long long)d->covered,
+        return err_fix(c->e, "use size=%lld stride=%lld, or leave both out", (long long)d->covered,
                        (long long)d->stride);
     }
     pr->size = d->covered;
@@ -430,8 +441,9 @@ static bool check_amounts(const struct check *c)
     const struct prim *pr = &c->r->prim;
     if (pr->before >= 0 && pr->after >= 0)
         return true;
-    refuse(c, ERR_PAD, "before=%lld after=%lld", (long long)pr->before, (long long)pr->after);
-    return err_fix(c->e, "both are 0 or more; %s takes padding away", prim_name[PRIM_UNPAD]);
+    refuse(c, ERR_PAD, "before=%lld after=%lld: a padding cannot be negative",
+           (long long)pr->before, (long long)pr->after);
+    return err_fix(c->e, "use 0 or more; %s removes padding", prim_name[PRIM_UNPAD]);
 }
 
 static bool check_pad(const struct check *c, const struct lineage **line)
@@ -440,7 +452,7 @@ static bool check_pad(const struct check *c, const struct lineage **line)
     if (!check_amounts(c))
         return false;
     if (pr->before > LAYOUT_MAX_ELEMS || pr->after > LAYOUT_MAX_ELEMS)
-        return refuse(c, ERR_OVERFLOW, "padding by more than 2^40");
+        return refuse(c, ERR_OVERFLOW, "the padding is more than 2^40 elements");
     line[0] = lineage_resize(c->a, c->l->line[pr->dim], pr->before, pr->after);
     return true;
 }
@@ -473,9 +485,9 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
     if (pr->before >= size || pr->after >= size - pr->before
         || !layout_is_padding(c->p, l, pr->dim, 0, pr->before - 1)
         || !layout_is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
-        refuse(c, ERR_NOINV, "before=%lld after=%lld would drop data, not only padding",
+        refuse(c, ERR_NOINV, "before=%lld after=%lld would remove data, not only padding",
                (long long)pr->before, (long long)pr->after);
-        return err_fix(c->e, "%s has padding of before=%lld after=%lld", l->dim[pr->dim],
+        return err_fix(c->e, "the padding of %s is before=%lld after=%lld", l->dim[pr->dim],
                        (long long)padding_at(c, false), (long long)padding_at(c, true));
     }
     line[0] = lineage_resize(c->a, l->line[pr->dim], -pr->before, -pr->after);
@@ -544,15 +556,17 @@ static bool place_dims(const struct check *c, int n_in, const struct lineage *co
     const int k = r->prim.kind == PRIM_REORDER ? 0 : r->prim.dim;
     r->rank = l->rank - n_in + n_out;
     if (r->rank > MAX_DIMS) {
-        refuse(c, ERR_RANK, "%d dims; a tensor has at most %d", r->rank, MAX_DIMS);
-        return err_fix(c->e, "fuse dims first");
+        refuse(c, ERR_RANK, "%d dimensions are too many; a tensor has at most %d", r->rank,
+               MAX_DIMS);
+        return err_fix(c->e, "fuse dimensions first");
     }
     int64_t elems = 1;
     for (int j = 0; j < r->rank; j++) {
         r->line[j] = j < k ? l->line[j] : j < k + n_out ? line[j - k] : l->line[j - n_out + n_in];
         r->shape[j] = r->line[j]->size;
         if (__builtin_mul_overflow(elems, r->shape[j], &elems) || elems > LAYOUT_MAX_ELEMS)
-            return refuse(c, ERR_OVERFLOW, "more than 2^40 physical elements");
+            return refuse(c, ERR_OVERFLOW,
+                          "the tensor would have more than 2^40 elements in memory");
     }
     return true;
 }
@@ -564,12 +578,13 @@ bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim
     const struct lineage *line[MAX_DIMS];
     *r = (struct reshape){ .prim = clean_prim(prim), .trimmed = -1 };
     if (prim->kind != PRIM_REORDER && (prim->dim < 0 || prim->dim >= l->rank)) {
-        refuse(&c, ERR_DIM, "dim %d does not exist", prim->dim + 1);
-        return fix_dims(&c, "the dims in order: ");
+        refuse(&c, ERR_DIM, "dimension %d does not exist", prim->dim + 1);
+        return fix_dims(&c, "the dimensions in order are ");
     }
     if (prim->kind == PRIM_SPLIT && prim->n >= 2 && l->rank - 1 + prim->n > MAX_DIMS) {
-        refuse(&c, ERR_RANK, "%d dims; a tensor has at most %d", l->rank - 1 + prim->n, MAX_DIMS);
-        return err_fix(e, "split into fewer parts, or fuse dims first");
+        refuse(&c, ERR_RANK, "%d dimensions are too many; a tensor has at most %d",
+               l->rank - 1 + prim->n, MAX_DIMS);
+        return err_fix(e, "split into fewer parts, or fuse dimensions first");
     }
     if (!check_kind(&c, line))
         return false;

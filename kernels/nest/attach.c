@@ -229,8 +229,9 @@ bool lower_stream_check(const struct lowering *in, int node, struct err *e)
 {
     const struct stage *s = in->stage[node];
     if (s->inlined || !low_lives_in_memory(in, in->graph->node[node].out))
-        return err_set(e, ERR_STEP, "cannot stream %s: it does not live in memory, its reader "
-                       "computes it", s->name);
+        return err_set(e, ERR_STEP,
+                       "cannot stream %s: it is not stored in memory, because its reader computes "
+                       "it", s->name);
     return lower_streamed_check(in, node, e);
 }
 
@@ -240,15 +241,17 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
     if (s->attach >= 0 || in->graph->node[node].n_reduce == 0)
         return true;
     if (!s->cache_at) {
-        err_set(e, ERR_STEP, "cannot stream %s: its sums are kept in memory and read again",
+        err_set(e, ERR_STEP,
+                "cannot stream %s: its partial sums are stored in memory and read again",
                 s->name);
-        return err_fix(e, "first keep them in a tile: loop cache_write %s", s->name);
+        return err_fix(e, "keep the partial sums in a tile first: loop cache_write %s", s->name);
     }
     for (int i = 0; i <= stage_axis(s, s->cache_at); i++)
         if (s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
-            err_set(e, ERR_STEP, "cannot stream %s: its sums are kept in memory over loop %s and"
-                    " read again", s->name, s->axis[i].name);
-            return err_fix(e, "keep them in a tile outside of it: loop cache_write %s", s->name);
+            err_set(e, ERR_STEP, "cannot stream %s: its partial sums are stored in memory across "
+                    "loop %s and read again", s->name, s->axis[i].name);
+            return err_fix(e, "keep them in a tile outside of that loop: loop cache_write %s",
+                           s->name);
         }
     return true;
 }
@@ -304,7 +307,8 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e)
     const struct stage *s = in->stage[node];
     const char *me = name_of(in, node);
     if (n->complex || n->n_reduce > 0) {
-        err_set(e, ERR_STEP, "cannot inline %s: it is a reduction, every reader would repeat it",
+        err_set(e, ERR_STEP,
+                "cannot inline %s: it is a reduction, and every reader would repeat it",
                 me);
         return err_fix(e, "only nodes without a reduction (pad, bias, relu, ...) can be inlined");
     }
@@ -312,14 +316,15 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e)
         return err_set(e, ERR_STEP, "cannot inline %s: it is an output", me);
     for (int i = 0; i < g->n_nodes; i++)
         if (in->stage[i]->attach == node) {
-            err_set(e, ERR_STEP, "cannot inline %s: %s is computed at its loops", me,
+            err_set(e, ERR_STEP, "cannot inline %s: %s is computed inside its loops", me,
                     name_of(in, i));
             return err_fix(e, "first: loop compute_root %s", name_of(in, i));
         }
     for (int i = 0; i < g->n_nodes; i++)
         for (int r = 0; r < in->stage[i]->n_reads; r++)
             if (streq(in->stage[i]->read[r].tensor, me))
-                return err_set(e, ERR_STEP, "cannot inline %s: %s caches it", me, name_of(in, i));
+                return err_set(e, ERR_STEP, "cannot inline %s: %s copies it by cache_read", me,
+                               name_of(in, i));
     if (s->n_steps > 0) {
         err_set(e, ERR_STEP, "cannot inline %s: it already has a schedule of its own", me);
         return err_fix(e, "undo the loop steps of %s", me);
@@ -349,10 +354,12 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
     int p = g->tensor[t].producer;
     for (int i = 0; in->host && i < g->n_tensors; i++)
         if (in->host[i] >= 0 && (i == t || in->host[i] == t))
-            return err_set(e, ERR_STEP, "%s is stored together with %s: it cannot be cached alone",
+            return err_set(e, ERR_STEP,
+                           "%s is stored in one buffer with %s and cannot be cached alone",
                            g->tensor[t].name, g->tensor[i == t ? in->host[i] : i].name);
     if (p >= 0 && (in->stage[p]->inlined || in->stage[p]->attach == node)) {
-        err_set(e, ERR_STEP, "%s has no memory to be copied from: it is %s", g->tensor[t].name,
+        err_set(e, ERR_STEP, "%s is not stored in memory and cannot be copied: it is %s",
+                g->tensor[t].name,
                 in->stage[p]->inlined ? "inlined" : "computed inside these loops");
         return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
     }
@@ -393,20 +400,21 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
     if (t >= 0 && !(p >= 0 && in->stage[p]->inlined))
         val_each_load(lower_access(in, node, s, &guard), note_axes, &r);
     else if (t >= 0 && graph_reads(g, node, t))
-        return err_set(e, ERR_STEP, "%s has no memory to be fetched from: it is inlined",
+        return err_set(e, ERR_STEP,
+                       "%s is not stored in memory and cannot be prefetched: it is inlined",
                        g->tensor[t].name);
     if (!r.found)
         return refuse_unread(in, node, tensor, e);
     if (!low_lives_in_memory(in, t)) {
-        err_set(e, ERR_STEP, "%s is not fetched from memory: it is computed inside these loops",
+        err_set(e, ERR_STEP, "%s cannot be prefetched: it is computed inside these loops",
                 g->tensor[t].name);
         return err_fix(e, "first: loop compute_root %s", g->tensor[t].name);
     }
     for (int i = 0; i < s->n_reads; i++)
         if (streq(s->read[i].tensor, g->tensor[t].name) &&
             stage_axis(s, s->read[i].axis) < stage_axis(s, axis)) {
-            err_set(e, ERR_STEP, "loop %s of %s reads a tile of %s that was copied before: "
-                    "cache_read at %s", axis, s->name, g->tensor[t].name, s->read[i].axis);
+            err_set(e, ERR_STEP, "loop %s of %s reads %s from the tile of a cache_read at %s", axis,
+                    s->name, g->tensor[t].name, s->read[i].axis);
             return err_fix(e, "prefetch it at %s", s->read[i].axis);
         }
     if (r.moves[stage_axis(s, axis)])

@@ -496,7 +496,7 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
         err_set(w->e, ERR_STEP,
                 "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
                 x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
-        w->ok = err_fix(w->e, "do it at a deeper loop");
+        w->ok = err_fix(w->e, "compute it at a deeper loop");
         return false;
     }
     x->buffer = low_buffer(w, &b);

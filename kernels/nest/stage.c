@@ -114,9 +114,10 @@ static bool bad_factors(const struct axis *x, const char *what, struct err *e)
 {
     struct str divisors = { 0 };
     list_divisors(&divisors, x->extent);
-    err_set(e, ERR_FACTOR, "the factors %s %lld, the extent of loop %s", what, (long long)x->extent,
+    err_set(e, ERR_FACTOR, "the product of the factors is %s %lld, the extent of loop %s", what,
+            (long long)x->extent,
             x->name);
-    err_fix(e, "divisors of %lld: %s", (long long)x->extent, str_text(&divisors));
+    err_fix(e, "the divisors of %lld are %s", (long long)x->extent, str_text(&divisors));
     str_free(&divisors);
     return false;
 }
@@ -152,15 +153,15 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
                     (long long)f[i], (long long)x->extent, x->name);
             return n == 1 ? err_fix(e, "%s splits into ceil(%lld / F) x F", x->name,
                                     (long long)x->extent)
-                          : err_fix(e, "one factor may be 0: it is inferred");
+                          : err_fix(e, "use factors in that range; one may be 0 (it is inferred)");
         }
     }
     if (inferred >= 0)
         f[inferred] = (x->extent - 1) / product_of(f, parts) + 1;
     if (product_of(f, parts) < x->extent)
-        return bad_factors(x, "multiply to less than", e);
+        return bad_factors(x, "less than", e);
     if (times(f[0] - 1, product_of(f + 1, parts - 1)) >= x->extent)
-        return bad_factors(x, "have a whole outermost iteration more than", e);
+        return bad_factors(x, "a whole outermost iteration more than", e);
     return true;
 }
 
@@ -176,8 +177,8 @@ static bool check_excess(const struct stage *s, const struct axis *x, int64_t pr
              times(s->limit[l].value->hi, rounds) / s->limit[l].below < MAX_EXCESS;
     if (ok)
         return true;
-    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: the factors, with the splits "
-            "before, would make more than %d times as many", x->name, s->name,
+    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: with these factors and the "
+            "splits before, it would run more than %d times that number", x->name, s->name,
             (long long)x->extent, MAX_EXCESS);
     return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
@@ -216,15 +217,15 @@ static bool refuse_annotated(const struct stage *s, int axis, const char *verb, 
     const struct axis *x = &s->axis[axis];
     if (x->ann == LOOP_SERIAL)
         return true;
-    err_set(e, ERR_STEP, "cannot %s loop %s of %s: it is marked %s", verb, x->name, s->name,
+    err_set(e, ERR_STEP, "cannot %s loop %s of %s: the loop is marked %s", verb, x->name, s->name,
             loop_ann_name[x->ann]);
-    return err_fix(e, "%s first, or take the mark away: loop serial %s %s", verb, s->name, x->name);
+    return err_fix(e, "%s first, or remove the mark: loop serial %s %s", verb, s->name, x->name);
 }
 
 static bool add_limit(struct stage *s, struct limit l, struct err *e)
 {
     if (s->n_limits == MAX_LIMITS)
-        return err_set(e, ERR_STEP, "%s has %d splits already that do not divide", s->name,
+        return err_set(e, ERR_STEP, "%s already has %d splits whose factors do not divide", s->name,
                        MAX_LIMITS);
     s->limit[s->n_limits++] = l;
     return true;
@@ -322,13 +323,15 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
         }
         if (i < n - 1 && has_tile(s, x[i].name)) {
             err_set(e, ERR_STEP,
-                    "cannot fuse across loop %s: a tile of cache_write or cache_read lives there",
+                    "cannot fuse across loop %s: a tile of cache_write or cache_read is allocated "
+                    "there",
                     x[i].name);
             return false;
         }
         if (i < n - 1 && looks_ahead(s, x[i].name))
-            return err_set(e, ERR_STEP, "cannot fuse across loop %s: a prefetch looks ahead by its "
-                           "iterations", x[i].name);
+            return err_set(e, ERR_STEP,
+                           "cannot fuse across loop %s: a prefetch counts its iterations",
+                           x[i].name);
         extent = times(extent, x[i].extent);
     }
     if (extent > MAX_FUSED)
@@ -394,7 +397,7 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
     while (i < t->n_reads && !streq(t->read[i].tensor, tensor))
         i++;
     if (i == MAX_READS)
-        return err_set(e, ERR_STEP, "%s has %d cached operands already", s->name, MAX_READS);
+        return err_set(e, ERR_STEP, "%s already has %d cached operands", s->name, MAX_READS);
     t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
     t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
     return accept(t, out, e);
@@ -408,9 +411,9 @@ bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, 
     while (i < t->n_ahead && !streq(t->ahead[i].tensor, tensor))
         i++;
     if (i == MAX_READS)
-        return err_set(e, ERR_STEP, "%s has %d prefetched operands already", s->name, MAX_READS);
+        return err_set(e, ERR_STEP, "%s already has %d prefetched operands", s->name, MAX_READS);
     if (i < t->n_ahead && streq(t->ahead[i].axis, s->axis[axis].name) && t->ahead[i].by == by)
-        return err_set(e, ERR_STEP, "%s is prefetched at loop %s of %s already", tensor,
+        return err_set(e, ERR_STEP, "%s is already prefetched at loop %s of %s", tensor,
                        s->axis[axis].name, s->name);
     t->ahead[i] = (struct read_ahead){ tensor, s->axis[axis].name, by };
     t->n_ahead = i == t->n_ahead ? i + 1 : t->n_ahead;

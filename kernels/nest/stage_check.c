@@ -23,8 +23,8 @@ static bool check_vector(const struct stage *s, int at, struct err *e)
     const struct axis *x = &s->axis[at];
     if (x->reduce) {
         err_set(e, ERR_STEP,
-                "cannot vectorize loop %s of %s: it is a reduction, its lanes would all add to one "
-                "element",
+                "cannot vectorize loop %s of %s: it is a reduction, and all its lanes would add "
+                "to one element",
                 x->name, s->name);
         return err_fix(e, "vectorize a loop of the output's dimensions");
     }
@@ -48,8 +48,8 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     const struct axis *x = &s->axis[at];
     if (x->reduce) {
         err_set(e, ERR_STEP,
-                "cannot run loop %s of %s in parallel: it is a reduction, the threads would race "
-                "on %s",
+                "cannot run loop %s of %s in parallel: it is a reduction, and the threads would "
+                "race on %s",
                 x->name, s->name, s->name);
         return err_fix(e, "run a loop of the output's dimensions in parallel");
     }
@@ -87,7 +87,7 @@ static bool check_unrolled(const struct stage *s, struct err *e)
         if (s->axis[i].ann == LOOP_VECTORIZE)
             body *= (s->axis[i].extent + 15) / 16;
         if (body > MAX_UNROLLED) {
-            err_set(e, ERR_STEP, "unrolling loop %s of %s would write out more than %d statements",
+            err_set(e, ERR_STEP, "unrolling loop %s of %s would make more than %d statements",
                     s->axis[i].name, s->name, MAX_UNROLLED);
             return err_fix(e, "split it first and unroll the inner part");
         }
@@ -156,7 +156,8 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
         outer--;
     if (x->extent <= r->by)
         err_set(e, ERR_STEP,
-                "cannot prefetch %s %lld iteration%s of loop %s of %s ahead: it has %lld",
+                "cannot prefetch %s %lld iteration%s of loop %s of %s ahead: the loop has only "
+                "%lld",
                 r->tensor, (long long)r->by, r->by == 1 ? "" : "s", x->name, s->name,
                 (long long)x->extent);
     else

@@ -118,7 +118,7 @@ bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
     if (same_shape(&from.shape, &shape))
         return true;
     if (shape.rank > MAX_RANK)
-        return refuse(im, "a tensor of %d dimensions, at most %d are possible", shape.rank,
+        return refuse(im, "a tensor has %d dimensions, and at most %d are possible", shape.rank,
                       MAX_RANK);
     if (shape_elems(&from.shape) != shape_elems(&shape))
         return refuse(im, "%s cannot be reshaped to %s", shape_text(im, &from.shape, "x"),

@@ -32,7 +32,7 @@ static bool constant(struct imp *im)
         return give(im, &scalar, TYPE_INT64, &i->i, NULL);
     if (list && list->kind == ATTR_INTS && list->n > 0)
         return give(im, &(struct shape){ 1, { list->n } }, TYPE_INT64, list->ints, NULL);
-    return refuse(im, "attribute value: no tensor of numbers");
+    return refuse(im, "attribute value is not a tensor of numbers");
 }
 
 static bool constant_of_shape(struct imp *im)
@@ -44,10 +44,11 @@ static bool constant_of_shape(struct imp *im)
         return false;
     for (int d = 0; d < to.rank; d++)
         if (to.dim[d] < 0)
-            return refuse(im, "a dimension of %lld", (long long)to.dim[d]);
+            return refuse(im, "a dimension has %lld elements, which is not possible",
+                          (long long)to.dim[d]);
     int64_t n = shape_elems(&to);
     if (n > MAX_FOLD || (v && (v->elems != 1 || (!v->f && !v->i))))
-        return refuse(im, "a constant of %lld elements, or without one value", (long long)n);
+        return refuse(im, "a constant has %lld elements, or does not have one value", (long long)n);
     float *f = !v || v->f ? ARENA_ARRAY(im->a, float, n + 1) : NULL;
     int64_t *i = f ? NULL : ARENA_ARRAY(im->a, int64_t, n + 1);
     for (int64_t k = 0; k < n; k++)
@@ -118,7 +119,8 @@ static bool fold_gather(struct imp *im)
     for (int64_t k = 0; k < at->elems; k++) {
         int64_t i = at->i[k] < 0 ? at->i[k] + x->elems : at->i[k];
         if (i < 0 || i >= x->elems)
-            return refuse(im, "index %lld of %lld", (long long)at->i[k], (long long)x->elems);
+            return refuse(im, "index %lld is outside of the %lld elements", (long long)at->i[k],
+                          (long long)x->elems);
         out[k] = x->i[i];
     }
     return give(im, &s, x->type, out, NULL);
@@ -162,7 +164,7 @@ static bool fold_arithmetic(struct imp *im)
                    : op == 'M' ? __builtin_mul_overflow(a, b, &out[k])
                                : b == 0 || b == -1;
         if (bad)
-            return refuse(im, "%lld and %lld: the result is no number", (long long)a,
+            return refuse(im, "the result for %lld and %lld is not a number", (long long)a,
                           (long long)b);
         if (op == 'D')
             out[k] = a / b;
@@ -218,7 +220,8 @@ static bool fold_slice(struct imp *im)
                   (has_in(im, 4) && (!in_ints(im, 4, &step, 1, &n) || n != 1)))
         return false;
     if (step != 1)
-        return refuse(im, "a step of %lld in a constant", (long long)step);
+        return refuse(im, "a constant is sliced with a step of %lld, which is not possible",
+                      (long long)step);
     from = from < -t->elems ? 0 : from < 0 ? from + t->elems : from;
     to = to < -t->elems ? 0 : to < 0 ? to + t->elems : to > t->elems ? t->elems : to;
     struct shape s = { 1, { to > from ? to - from : 0 } };

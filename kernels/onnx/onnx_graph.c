@@ -63,7 +63,7 @@ static void take_constant(struct value *v, const struct onnx_tensor *t)
 static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
 {
     if (find_value(im, t->name))
-        return err_set(e, ERR_NAME, "initializer %.80s is there twice", t->name);
+        return err_set(e, ERR_NAME, "initializer %.80s is defined twice", t->name);
     take_constant(add_value(im, t->name), t);
     return true;
 }
@@ -73,7 +73,7 @@ static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *gi
 {
     const struct onnx_port *p = &im->m->in[i];
     if (find_value(im, p->name))
-        return err_set(e, ERR_NAME, "input %.80s is there twice", p->name);
+        return err_set(e, ERR_NAME, "input %.80s is defined twice", p->name);
     struct value *v = add_value(im, p->name);
     v->port = i;
     v->type = p->type;
@@ -137,15 +137,16 @@ static int declare(struct imp *im, const struct value *v)
 bool value_stmt(struct imp *im, struct value *v, int *s)
 {
     if (v->type != TYPE_FLOAT)
-        return refuse(im, "%s is of type %s; only float tensors are computed", v->name,
+        return refuse(im, "%s has type %s; only float tensors are supported", v->name,
                       onnx_type_name(v->type));
     if (v->shape.rank < 0)
         return refuse(im, "the shape of %s is not known", v->name);
     if (v->shape.rank > MAX_RANK)
-        return refuse(im, "%s has %d dimensions, at most %d are possible", v->name, v->shape.rank,
+        return refuse(im, "%s has %d dimensions, and at most %d are possible", v->name,
+                      v->shape.rank,
                       MAX_RANK);
     if (shape_elems(&v->shape) == 0 || shape_elems(&v->shape) > MAX_RESULT)
-        return refuse(im, "%s is empty, or too large", v->name);
+        return refuse(im, "%s is empty or too large", v->name);
     if (v->stmt < 0)
         v->stmt = declare(im, v);
     *s = v->stmt;
@@ -164,7 +165,7 @@ bool in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
     if (!v)
         return false;
     if (!v->data || !v->data->i)
-        return refuse(im, "its input %s has to be a constant of integers", v->name);
+        return refuse(im, "its input %s is not a constant of integers", v->name);
     if (v->data->elems > max)
         return refuse(im, "its input %s has more than %d numbers", v->name, max);
     *n = (int)v->data->elems;
@@ -179,7 +180,7 @@ bool in_float(struct imp *im, int i, double *out)
     if (!v)
         return false;
     if (!v->data || !v->data->f || v->data->elems != 1)
-        return refuse(im, "its input %s has to be one constant number", v->name);
+        return refuse(im, "its input %s is not one constant number", v->name);
     *out = (double)v->data->f[0];
     return true;
 }
@@ -229,7 +230,8 @@ bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n)
 bool axis_in(struct imp *im, int64_t axis, int rank, int *out)
 {
     if (axis < -rank || axis >= rank)
-        return refuse(im, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+        return refuse(im, "axis %lld does not exist: the tensor has %d dimensions", (long long)axis,
+                      rank);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return true;
 }
@@ -252,7 +254,8 @@ void set_out(struct imp *im, int k, int s, const struct shape *shape)
     if (!v)
         return;
     if (shape_elems(shape) > MAX_RESULT)
-        refuse(im, "a result of %s is too large", shape_text(im, shape, "x"));
+        refuse(im, "its result would have the shape %s, which is too large",
+               shape_text(im, shape, "x"));
     v->type = TYPE_FLOAT;
     v->stmt = s;
     v->shape = *shape;
@@ -303,9 +306,12 @@ static bool check_inputs(struct imp *im, int *blocked, struct err *e)
     for (int i = 0; i < n->n_in; i++) {
         const struct value *v = n->in[i][0] ? find_value(im, n->in[i]) : NULL;
         if (n->in[i][0] && !v) {
-            err_set(e, ERR_NAME, "node %.80s (%.40s): input %.80s is nothing that an earlier node, "
-                    "an input or an initializer gives", n->name, n->op, n->in[i]);
-            return err_fix(e, "nodes have to be in order; a cycle has no order");
+            err_set(e, ERR_NAME,
+                    "node %.80s (%.40s): no earlier node, input or initializer gives its input "
+                    "%.80s", n->name, n->op, n->in[i]);
+            return err_fix(e,
+                           "order the nodes so that each comes after those that it reads; cycles "
+                           "are not possible");
         }
         if (v && v->blocked >= 0)
             *blocked = v->blocked;
@@ -348,7 +354,7 @@ static void run_node(struct imp *im, int blocked)
                   : fold(im);
     if (!ok && !im->reason)
         ok = h ? h->run(im)
-               : refuse(im, im->n->domain[0] ? "operators of other domains are unknown"
+               : refuse(im, im->n->domain[0] ? "operators of other domains are not supported"
                                              : "no statement for this operator");
     if (ok && !im->reason) {
         settle_outputs(im);
@@ -382,7 +388,7 @@ static bool compose(struct imp *im, struct err *e)
         for (int d = 0; same && t >= 0 && d < s->shape.rank; d++)
             same = g->tensor[t].shape[d] == s->shape.dim[d];
         if (!same)
-            ok = err_set(e, ERR_BUG, "node %.80s (%.40s): %s has another shape than expected",
+            ok = err_set(e, ERR_BUG, "node %.80s (%.40s): %s does not have the expected shape",
                          im->m->node[s->node].name, im->m->node[s->node].op, s->name);
     }
     arena_free(a);
@@ -412,7 +418,7 @@ static bool end_outputs(struct imp *im, struct err *e)
         struct value *v = find_value(im, im->m->out[k].name);
         const struct onnx_port *p = &im->m->out[k];
         if (!v)
-            return err_set(e, ERR_NAME, "output %.80s is computed by no node", p->name);
+            return err_set(e, ERR_NAME, "no node computes output %.80s", p->name);
         if (v->blocked >= 0 || im->out->n_unsupported)
             continue;
         im->reason = NULL;
@@ -425,7 +431,9 @@ static bool end_outputs(struct imp *im, struct err *e)
         for (int d = 0; same && d < p->rank; d++)
             same = p->dims[d] < 0 || p->dims[d] == v->shape.dim[d];
         if (!same)
-            return err_set(e, ERR_RANGE, "output %.80s: shape: the nodes compute %s", p->name,
+            return err_set(e, ERR_RANGE,
+                           "output %.80s: its declared shape is wrong, the nodes compute %s",
+                           p->name,
                            shape_text(im, &v->shape, "x"));
         if (im->stmt.data[s].n_in == 0) {
             v->stmt = s = emit1(im, "identity", s);
@@ -447,7 +455,7 @@ static bool finish(struct imp *im, struct err *e)
         const struct value *v = find_value(im, im->m->out[k].name);
         any = true;
         if (v->blocked >= 0)
-            return err_set(e, ERR_ENV, "output %.80s: node %.80s does not compute it here",
+            return err_set(e, ERR_ENV, "output %.80s: node %.80s does not compute it in inference",
                            v->name, im->m->node[v->blocked].name);
     }
     if (!any)

@@ -46,7 +46,7 @@ static bool curve(struct imp *im)
     if (streq(op, "Celu")) {
         double alpha = attr_float(im, "alpha", 1);
         if (!(fabs(alpha) > 1e-30))
-            return refuse(im, "attribute alpha: 0");
+            return refuse(im, "attribute alpha is 0, which is not supported");
         int in = emit_affine(im, x, 1 / alpha, 0);
         return done(im, emit_affine(im, emit(im, "elu", &in, 1, &s, "alpha=1"), alpha, 0));
     }
@@ -113,7 +113,8 @@ static bool old_broadcast(struct imp *im, int x, int *y)
     if (im->m->opset >= 7 || !attr_int(im, "broadcast", 0) || axis < 0)
         return true;
     if (axis + sy->rank > sx->rank)
-        return refuse(im, "axis %lld of %s", (long long)axis, shape_text(im, sx, "x"));
+        return refuse(im, "axis %lld does not exist in %s", (long long)axis,
+               shape_text(im, sx, "x"));
     struct shape to = *sy;
     while (axis + to.rank < sx->rank)
         to.dim[to.rank++] = 1;
@@ -143,7 +144,7 @@ static bool arithmetic(struct imp *im)
             !emit2(im, same[i].stmt, x, y, &x))
             return false;
     if (i < 4 && im->n->n_in != 2)
-        return refuse(im, "expected two inputs");
+        return refuse(im, "it does not have two inputs");
     if (streq(im->n->op, "Mean"))
         x = emit_affine(im, x, 1.0 / im->n->n_in, 0);
     if (im->n->n_in == 1)
@@ -163,12 +164,12 @@ static bool power(struct imp *im)
     if (!v || !in_stmt(im, 0, &x))
         return false;
     if (!v->data || v->data->elems != 1 || (!v->data->f && !v->data->i))
-        return refuse(im, "its exponent %s has to be one constant number", v->name);
+        return refuse(im, "its exponent %s is not one constant number", v->name);
     e = v->data->f ? (double)v->data->f[0] : (double)v->data->i[0];
     if (e == 0.5)
         return done(im, emit1(im, "sqrt", x));
     if (e < 1 || e > 16 || e != floor(e))
-        return refuse(im, "the exponent %g is not 0.5 or a whole number from 1 to 16", e);
+        return refuse(im, "the exponent %g is neither 0.5 nor a whole number from 1 to 16", e);
     y = e == 1 ? emit1(im, "identity", x) : x;
     for (int k = 1; k < (int)e; k++)
         if (!emit2(im, "mul", y, x, &y))
@@ -237,10 +238,11 @@ static bool batchnorm(struct imp *im)
         if (!in_stmt(im, i, &in[i]))
             return false;
     if (attr_int(im, "training_mode", 0) || !attr_int(im, "spatial", 1))
-        return refuse(im, "only inference, with one mean per channel");
+        return refuse(im, "only inference with one mean per channel is supported");
     for (int k = 1; k < im->n->n_out; k++)
         if (wants_out(im, k))
-            return refuse(im, "only inference: output %s is of training", im->n->out[k]);
+            return refuse(im, "only inference is supported, and output %s belongs to training",
+                          im->n->out[k]);
     struct shape s = *shape_of(im, in[0]);
     return done(im, emit(im, "batchnorm", in, 5, &s, "eps=%.9g", attr_float(im, "epsilon", 1e-5)));
 }
@@ -292,7 +294,7 @@ static bool instancenorm(struct imp *im)
         return false;
     struct shape s = *shape_of(im, x), channel = { .rank = s.rank - 1 };
     if (s.rank < 3)
-        return refuse(im, "its input has to have at least 3 dimensions");
+        return refuse(im, "its input has fewer than 3 dimensions");
     for (int d = 0; d < channel.rank; d++)
         channel.dim[d] = d == 0 ? s.dim[1] : 1;
     if (!standardize(im, x, ((1u << s.rank) - 1) & ~3u, attr_float(im, "epsilon", 1e-5), &mean,

@@ -16,7 +16,7 @@ static bool identity(struct imp *im)
 static bool cast(struct imp *im)
 {
     if (attr_int(im, "to", 0) != TYPE_FLOAT)
-        return refuse(im, "to %s: only float tensors are computed",
+        return refuse(im, "it converts to %s; only float tensors are supported",
                       onnx_type_name((int)(attr_int(im, "to", 0) & 0xff)));
     return identity(im);
 }
@@ -26,10 +26,10 @@ static bool dropout(struct imp *im)
 {
     const struct value *training = has_in(im, 2) ? in_value(im, 2) : NULL;
     if (training && (!training->data || !training->data->i || training->data->i[0]))
-        return refuse(im, "only inference: its input %s has to be the constant false",
+        return refuse(im, "only inference is supported, and its input %s is not the constant false",
                       training->name);
     if (im->m->opset < 7 && !attr_int(im, "is_test", 0) && wants_out(im, 1))
-        return refuse(im, "only inference: the mask is of training");
+        return refuse(im, "only inference is supported, and the mask belongs to training");
     return identity(im);
 }
 
@@ -58,7 +58,7 @@ static bool reshape(struct imp *im)
     for (int d = 0; d < n; d++) {
         bool keep = dims[d] == 0 && !attr_int(im, "allowzero", 0);
         if (dims[d] < -1 || (keep && d >= v->shape.rank) || (dims[d] == -1 && open >= 0))
-            return refuse(im, "its shape %s makes no sense", list_text(im, dims, n));
+            return refuse(im, "its shape %s is not valid", list_text(im, dims, n));
         to.dim[d] = keep ? v->shape.dim[d] : dims[d];
         if (dims[d] == -1)
             open = d;
@@ -82,7 +82,8 @@ static bool flatten(struct imp *im)
         return v ? refuse(im, "the shape of %s is not known", v->name) : false;
     int rank = v->shape.rank;
     if (axis < -rank || axis > rank)
-        return refuse(im, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+        return refuse(im, "axis %lld does not exist: the tensor has %d dimensions", (long long)axis,
+                      rank);
     axis += axis < 0 ? rank : 0;
     if (shape_elems(&v->shape) > (int64_t)1 << 40)
         return refuse(im, "%s is too large", v->name);
@@ -147,7 +148,7 @@ static bool unsqueeze(struct imp *im)
     if (!axes_of(im, to.rank, &set, &given))
         return false;
     if (count(set) != more)
-        return refuse(im, "axes: one of them is there twice");
+        return refuse(im, "axes names one axis twice");
     for (int d = 0; d < to.rank; d++)
         to.dim[d] = set >> d & 1 ? 1 : v->shape.dim[from++];
     return reshaped(im, &to);
@@ -162,11 +163,11 @@ static bool transpose(struct imp *im)
         return false;
     int rank = shape_of(im, x)->rank;
     if (attr(im, "perm") && n != rank && !(n == 0 && rank == 1))
-        return refuse(im, "attribute perm: %d numbers for %d dimensions", n, rank);
+        return refuse(im, "attribute perm has %d numbers for %d dimensions", n, rank);
     for (int d = 0; d < rank; d++) {
         int64_t from = n ? perm[d] : rank - 1 - d;
         if (from < 0 || from >= rank || seen >> from & 1)
-            return refuse(im, "attribute perm: %s is no permutation", list_text(im, perm, n));
+            return refuse(im, "attribute perm: %s is not a permutation", list_text(im, perm, n));
         seen |= 1u << from;
         p[d] = (int)from;
     }
@@ -216,7 +217,7 @@ static bool slice(struct imp *im)
             return false;
         int64_t dim = shape_of(im, x)->dim[d], step = n_steps ? steps[i] : 1;
         if (step == 0 || step < -(1 << 20) || step > 1 << 20)
-            return refuse(im, "a step of %lld", (long long)step);
+            return refuse(im, "a step of %lld is not supported", (long long)step);
         int64_t from = start[i] < 0 ? clamp(start[i], -dim, 0) + dim : start[i];
         int64_t to = end[i] < 0 ? clamp(end[i], -dim - 1, 0) + dim : end[i];
         from = step > 0 ? clamp(from, 0, dim) : clamp(from, 0, dim - 1);
@@ -247,15 +248,16 @@ static bool split(struct imp *im)
     if (n == 0) {
         n = im->n->n_out;
         if (n < 1 || n > MAX_PARTS || s.dim[axis] % n)
-            return refuse(im, "%d equal parts of %lld", n, (long long)s.dim[axis]);
+            return refuse(im, "%d equal parts of %lld elements are not possible", n,
+                          (long long)s.dim[axis]);
         for (int i = 0; i < n; i++)
             part[i] = s.dim[axis] / n;
     }
     if (n != im->n->n_out)
-        return refuse(im, "%d parts and %d outputs", n, im->n->n_out);
+        return refuse(im, "it has %d parts, but %d outputs", n, im->n->n_out);
     for (int i = 0; i < n; at += part[i++]) {
         if (part[i] < 1 || part[i] > s.dim[axis] - at)
-            return refuse(im, "a part of %lld", (long long)part[i]);
+            return refuse(im, "a part of %lld elements is not possible", (long long)part[i]);
         int y = emit_slice(im, x, axis, at, 1, part[i]);
         struct shape shape = *shape_of(im, y);
         set_out(im, i, y, &shape);
@@ -296,7 +298,7 @@ static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
     struct shape s = *shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
     for (int d = 0; d < s.rank; d++) {
         if (n[d] < 1 || n[d] > 1 << 20)
-            return refuse(im, "%lld repeats of dimension %d", (long long)n[d], d);
+            return refuse(im, "%lld repeats of dimension %d are not possible", (long long)n[d], d);
         for (int part = 0; part < 2; part++) {
             bool repeats = part == inner;
             if (repeats && n[d] == 1)
@@ -321,7 +323,7 @@ static bool tile(struct imp *im)
     if (!in_stmt(im, 0, &x) || !in_ints(im, 1, n, ONNX_MAX_RANK, &count))
         return false;
     if (count != shape_of(im, x)->rank)
-        return refuse(im, "%d repeats for %d dimensions", count, shape_of(im, x)->rank);
+        return refuse(im, "it has %d repeats for %d dimensions", count, shape_of(im, x)->rank);
     return repeat(im, x, n, false);
 }
 
@@ -340,12 +342,13 @@ static bool upsample(struct imp *im)
         (streq(im->n->op, "Resize") &&
          (!streq(attr_text(im, "coordinate_transformation_mode"), "asymmetric") ||
           !streq(attr_text(im, "nearest_mode"), "floor"))))
-        return refuse(im, "only mode nearest (asymmetric, floor) with constant scales");
+        return refuse(im,
+                      "only mode nearest (asymmetric, floor) with constant scales is supported");
     for (int d = 0; d < s.rank; d++) {
         n[d] = (int64_t)(scales->data->f[d] > 4096 ? 4096 : scales->data->f[d] < 0
                                                     ? 0 : scales->data->f[d]);
         if ((float)n[d] != scales->data->f[d])
-            return refuse(im, "a scale of %g is no whole number", (double)scales->data->f[d]);
+            return refuse(im, "the scale %g is not a whole number", (double)scales->data->f[d]);
     }
     return repeat(im, x, n, true);
 }
@@ -358,7 +361,7 @@ static bool border(struct imp *im, int x, int axis, int64_t before, int64_t afte
     int64_t n = s.dim[axis];
     int part[3], count = 0;
     if (mirror && (before >= n || after >= n))
-        return refuse(im, "mirrored padding of %lld is not below the dimension", (long long)n);
+        return refuse(im, "mirrored padding of %lld is not less than the dimension", (long long)n);
     if (before) {
         s.dim[axis] = before;
         part[count++] = mirror ? emit_slice(im, x, axis, before, -1, before)
@@ -386,17 +389,17 @@ static bool pad(struct imp *im)
         return false;
     int rank = shape_of(im, x)->rank;
     if (n != 2 * rank || has_in(im, 3))
-        return refuse(im, "pads: %d numbers for %d dimensions", n, rank);
+        return refuse(im, "pads has %d numbers for %d dimensions", n, rank);
     for (int d = 0; d < rank; d++) {
         int64_t dim = shape_of(im, x)->dim[d], cut[2] = { 0, 0 };
         int64_t p[2] = { pads[d], pads[d + rank] };
         for (int k = 0; k < 2; k++) {
             if (p[k] < -dim || p[k] > 1 << 20)
-                return refuse(im, "pads: %lld", (long long)p[k]);
+                return refuse(im, "pads of %lld are not possible", (long long)p[k]);
             cut[k] = p[k] < 0 ? -p[k] : 0;
         }
         if (cut[0] + cut[1] >= dim)
-            return refuse(im, "pads: nothing is left of dimension %d", d);
+            return refuse(im, "pads remove all of dimension %d", d);
         x = emit_slice(im, x, d, cut[0], 1, dim - cut[0] - cut[1]);
         before[d] = p[0] > 0 ? p[0] : 0;
         after[d] = p[1] > 0 ? p[1] : 0;
@@ -404,7 +407,7 @@ static bool pad(struct imp *im)
     if (!mode[0] || streq(mode, "constant"))
         return done(im, emit_pad(im, x, before, after, value));
     if (!streq(mode, "reflect") && !streq(mode, "edge"))
-        return refuse(im, "attribute mode: %.40s", mode);
+        return refuse(im, "attribute mode has the value %.40s, which is not supported", mode);
     for (int d = 0; d < rank; d++)
         if (!border(im, x, d, before[d], after[d], streq(mode, "reflect"), &x))
             return false;
@@ -422,7 +425,7 @@ static bool depth(struct imp *im)
     struct shape s = *shape_of(im, x);
     if (s.rank != 4 || b < 1 || b > 4096 || (to_space ? s.dim[1] % (b * b) : s.dim[2] % b ||
                                              s.dim[3] % b))
-        return refuse(im, "blocks of %lld in %s", (long long)b, shape_text(im, &s, "x"));
+        return refuse(im, "blocks of %lld do not divide %s", (long long)b, shape_text(im, &s, "x"));
     int64_t n = s.dim[0], c = s.dim[1], h = s.dim[2], w = s.dim[3];
     static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, column[] = { 0, 1, 4, 2, 5, 3 };
     static const int packed[] = { 0, 3, 5, 1, 2, 4 };
@@ -453,11 +456,12 @@ static bool gather(struct imp *im)
         return false;
     for (int i = 0; i < n; i++) {
         if (at[i] < -s.dim[axis] || at[i] >= s.dim[axis])
-            return refuse(im, "index %lld of %lld", (long long)at[i], (long long)s.dim[axis]);
+            return refuse(im, "index %lld is outside of the %lld elements", (long long)at[i],
+                          (long long)s.dim[axis]);
         part[i] = emit_slice(im, x, axis, at[i] < 0 ? at[i] + s.dim[axis] : at[i], 1, 1);
     }
     if (n == 0 || s.rank - 1 + v->shape.rank > MAX_RANK)
-        return refuse(im, "%d indices", n);
+        return refuse(im, "%d indices are not possible", n);
     for (int d = 0; d < s.rank; d++)
         if (d != axis)
             out.dim[out.rank++] = s.dim[d];

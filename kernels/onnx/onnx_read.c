@@ -271,13 +271,15 @@ static bool read_port(struct reader *r, const Onnx__ValueInfoProto *p, struct on
     if (!t->shape)
         return true;
     if (t->shape->n_dim > ONNX_MAX_RANK)
-        return err_set(r->e, ERR_RANK, "%s: %.80s: shape: more than %d dimensions", r->what,
+        return err_set(r->e, ERR_RANK, "%s: the shape of %.80s has more than %d dimensions",
+                       r->what,
                        port->name, ONNX_MAX_RANK);
     for (size_t d = 0; d < t->shape->n_dim; d++) {
         const Onnx__TensorShapeProto__Dimension *dim = t->shape->dim[d];
         bool fixed = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         if (fixed && (dim->dim_value < 0 || dim->dim_value > MAX_ELEMS))
-            return err_set(r->e, ERR_RANGE, "%s: %.80s: shape: a dimension of %lld", r->what,
+            return err_set(r->e, ERR_RANGE, "%s: the shape of %.80s has a dimension of %lld",
+                           r->what,
                            port->name, (long long)dim->dim_value);
         port->dims[d] = fixed ? dim->dim_value : -1;
     }
@@ -313,7 +315,7 @@ static bool read_initializers(struct reader *r, const Onnx__GraphProto *g, struc
 {
     struct onnx_tensor *t = ARENA_ARRAY(r->a, struct onnx_tensor, g->n_initializer + 1);
     if (g->n_sparse_initializer)
-        return err_set(r->e, ERR_TYPE, "%s: sparse_initializer: sparse tensors are not read",
+        return err_set(r->e, ERR_TYPE, "%s: sparse tensors (sparse_initializer) are not supported",
                        r->what);
     for (size_t i = 0; i < g->n_initializer; i++) {
         if (!read_tensor(r, g->initializer[i], &t[i]))
@@ -338,7 +340,8 @@ static bool read_opset(struct reader *r, const Onnx__ModelProto *p, struct onnx_
     }
     if (m->opset >= 1 && m->opset <= 100)
         return true;
-    return err_set(r->e, ERR_RANGE, "%s: opset_import: version %lld", r->what,
+    return err_set(r->e, ERR_RANGE, "%s: opset_import has version %lld, which is not supported",
+                   r->what,
                    (long long)m->opset);
 }
 
@@ -349,8 +352,9 @@ static bool read_model(struct reader *r, const Onnx__ModelProto *p, struct onnx_
         return err_set(r->e, ERR_SYNTAX, "%s: the model has no graph", r->what);
     if (g->n_node == 0 || g->n_node > MAX_NODES || g->n_initializer > MAX_NODES ||
         g->n_input > MAX_NODES || g->n_output > MAX_NODES)
-        return err_set(r->e, ERR_RANGE, "%s: graph: %zu nodes, %zu initializers, %zu inputs: "
-                       "expected 1 to %d nodes", r->what, g->n_node, g->n_initializer, g->n_input,
+        return err_set(r->e, ERR_RANGE,
+                       "%s: the graph has %zu nodes, %zu initializers and %zu inputs; 1 to %d "
+                       "nodes are possible", r->what, g->n_node, g->n_initializer, g->n_input,
                        MAX_NODES);
     const char *by = text_of(r, p->producer_name), *version = text_of(r, p->producer_version);
     m->name = text_of(r, g->name);

@@ -18,11 +18,11 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
     if (!attr_ints(im, name, out, 2 * MAX_AXES, &have))
         return false;
     if (have && have != n)
-        return refuse(im, "attribute %s: %d numbers, expected %d", name, have, n);
+        return refuse(im, "attribute %s has %d numbers, not %d", name, have, n);
     for (int i = 0; i < n; i++) {
         out[i] = have ? out[i] : otherwise;
         if (out[i] < lo || out[i] > hi)
-            return refuse(im, "attribute %s: %lld is not in %lld to %lld", name,
+            return refuse(im, "attribute %s: %lld is not between %lld and %lld", name,
                           (long long)out[i], (long long)lo, (long long)hi);
     }
     return true;
@@ -41,7 +41,7 @@ static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k
     for (int i = 0; i < w->n; i++) {
         w->axis[i] = (struct span){ x->dim[2 + i], k[i], s[i], d[i], { p[i], p[i + w->n] }, 0 };
         if (k[i] < 1 || k[i] > 1 << 20)
-            return refuse(im, "a kernel of %lld", (long long)k[i]);
+            return refuse(im, "a kernel of %lld is not possible", (long long)k[i]);
     }
     return true;
 }
@@ -50,7 +50,7 @@ static bool rank_fits(struct imp *im, const struct shape *x)
 {
     if (x->rank >= 3 && x->rank <= 2 + MAX_AXES)
         return true;
-    return refuse(im, "its input has %d spatial axes, 1 to %d are possible", x->rank - 2,
+    return refuse(im, "its input has %d spatial axes; 1 to %d are possible", x->rank - 2,
                   MAX_AXES);
 }
 
@@ -60,7 +60,7 @@ static bool fit(struct imp *im, struct windows *w)
     const char *mode = attr_text(im, "auto_pad");
     bool upper = streq(mode, "SAME_UPPER"), same = upper || streq(mode, "SAME_LOWER");
     if (mode[0] && !same && !streq(mode, "NOTSET") && !streq(mode, "VALID"))
-        return refuse(im, "attribute auto_pad: %.40s", mode);
+        return refuse(im, "attribute auto_pad has the value %.40s, which is not supported", mode);
     for (int i = 0; i < w->n; i++) {
         struct span *a = &w->axis[i];
         int64_t span = a->d * (a->k - 1) + 1;
@@ -74,7 +74,7 @@ static bool fit(struct imp *im, struct windows *w)
         }
         int64_t room = a->in + a->p[0] + a->p[1] - span;
         if (room < 0)
-            return refuse(im, "its kernel spans %lld, and the padded input has %lld",
+            return refuse(im, "its kernel spans %lld, but the padded input has only %lld",
                           (long long)span, (long long)(room + span));
         a->out = (w->ceil ? room + a->s - 1 : room) / a->s + 1;
         int64_t more = (a->out - 1) * a->s + span - (a->in + a->p[0] + a->p[1]);
@@ -181,7 +181,7 @@ static bool read_conv(struct imp *im, struct conv *c, bool transposed)
             return refuse(im, "attribute kernel_shape differs from the weights");
     if (c->n_in == 3 && (shape_of(im, c->in[2])->rank != 1 ||
                          shape_of(im, c->in[2])->dim[0] != c->o))
-        return refuse(im, "the bias is no vector of %lld", (long long)c->o);
+        return refuse(im, "the bias is not a vector of %lld", (long long)c->o);
     return read_windows(im, x, k->dim + 2, &c->w);
 }
 
@@ -203,7 +203,7 @@ static bool conv_by_groups(struct imp *im, const char *family, const struct conv
     enum { MAX_GROUPS = 64 };
     int part[MAX_GROUPS];
     if (c->groups > MAX_GROUPS)
-        return refuse(im, "%lld groups, at most %d are possible here", (long long)c->groups,
+        return refuse(im, "%lld groups are not possible here; at most %d are", (long long)c->groups,
                       MAX_GROUPS);
     int64_t i = c->c / c->groups, o = c->o / c->groups, k = transposed ? i : o;
     for (int g = 0; g < c->groups; g++) {
@@ -273,7 +273,7 @@ static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
         }
         a->out = full - a->p[0] - a->p[1];
         if (a->out < 1 || a->p[0] > MAX_STRIDE || a->p[1] > MAX_STRIDE)
-            return refuse(im, "the padding leaves no output, or is too much");
+            return refuse(im, "the padding leaves no output, or is too large");
     }
     return true;
 }
@@ -324,7 +324,8 @@ static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
     enum { MAX_TAPS = 256 };
     int64_t before[4] = { 0, 0, a->p[0], 0 }, after[4] = { 0, 0, a->p[1], 0 };
     if (a->k > MAX_TAPS)
-        return refuse(im, "a dilated window of %lld, at most %d is possible", (long long)a->k,
+        return refuse(im, "a dilated window of %lld is not possible; at most %d is",
+                      (long long)a->k,
                       MAX_TAPS);
     x = emit_pad(im, x, before, after, -FLT_MAX);
     *out = emit_slice(im, x, 2, 0, a->s, a->out);
@@ -388,12 +389,14 @@ static bool pool(struct imp *im)
         return false;
     for (int i = 0; i < w.n; i++) {
         if (!max && counts && w.ceil && w.axis[i].p[1] > end[i])
-            return refuse(im, "windows behind the padding, and padding counts");
+            return refuse(im,
+                          "windows after the padding together with counted padding are not "
+                          "supported");
         if (!max && w.axis[i].d > 1)
-            return refuse(im, "means of dilated windows");
+            return refuse(im, "means of dilated windows are not supported");
     }
     if (max && wants_out(im, 1) && attr_int(im, "storage_order", 0))
-        return refuse(im, "attribute storage_order: 1");
+        return refuse(im, "attribute storage_order has the value 1, which is not supported");
     return pool_axes(im, max ? "maxpool" : "avgpool", x, &w,
                      max || counts ? "" : " count_pad=0", &x) && done(im, x);
 }
@@ -421,7 +424,8 @@ static bool lrn(struct imp *im)
         return false;
     struct shape s = *shape_of(im, x);
     if (s.rank < 3 || size < 1 || size > MAX_STRIDE)
-        return refuse(im, "attribute size: %lld", (long long)size);
+        return refuse(im, "attribute size has the value %lld, which is not possible",
+                      (long long)size);
     struct span a = { s.dim[1], size, 1, 1, { (size - 1) / 2, size / 2 }, s.dim[1] };
     if (!emit2(im, "mul", x, x, &y) || !pool_one(im, "avgpool", y, 1, &a, "", &y))
         return false;

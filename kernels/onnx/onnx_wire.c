@@ -112,9 +112,9 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const v
                 m->limit >> 20);
         return NULL;
     }
-    err_set(e, ERR_SYNTAX, "%s is no ONNX %s", what, strcmp(d->short_name, "ModelProto") == 0
+    err_set(e, ERR_SYNTAX, "%s is not an ONNX %s", what, strcmp(d->short_name, "ModelProto") == 0
             ? "model" : "tensor");
-    err_fix(e, "the file is damaged, cut off, or of another kind");
+    err_fix(e, "the file is damaged, truncated, or of another kind");
     return NULL;
 }
 

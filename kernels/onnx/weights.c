@@ -81,7 +81,7 @@ static struct weights *take(const char *path, const struct stat *st)
 static bool lacks_file(const struct tensor *t, const char *why, struct err *e)
 {
     err_set(e, ERR_IO, "the data of %s are in %.300s: %.200s", t->name, t->source->file, why);
-    return err_fix(e, "put the model back, write where it is now behind file=, or import it again");
+    return err_fix(e, "put the model back, write its new place after file=, or import it again");
 }
 
 static struct weights *open_file(const struct tensor *t, struct err *e)
@@ -127,17 +127,19 @@ static bool from_file(const struct tensor *t, float *data, struct err *e)
         return false;
     struct found f = find(w, s->tensor);
     if (!f.tensor)
-        return err_set(e, ERR_IO, "the data of %s: %.300s has no float constant %.200s", t->name,
+        return err_set(e, ERR_IO, "the data of %s are missing: %.300s has no float constant %.200s",
+                       t->name,
                        s->file, s->tensor);
     if (f.tensor->elems != tensor_elems(t))
-        return err_set(e, ERR_IO, "%s has %lld elements, and %.200s of %.300s has %lld", t->name,
+        return err_set(e, ERR_IO, "%s has %lld elements, but %.200s of %.300s has %lld", t->name,
                        (long long)tensor_elems(t), s->tensor, s->file,
                        (long long)f.tensor->elems);
     if (f.hash != s->hash) {
-        err_set(e, ERR_IO, "the data of %s: %.200s of %.300s has changed, its hash is %016llx, not "
-                "%016llx", t->name, s->tensor, s->file, (unsigned long long)f.hash,
+        err_set(e, ERR_IO,
+                "the data of %s have changed: the hash of %.200s of %.300s is %016llx, not %016llx",
+                t->name, s->tensor, s->file, (unsigned long long)f.hash,
                 (unsigned long long)s->hash);
-        return err_fix(e, "put the old model back, or import the new one: tilescope import");
+        return err_fix(e, "put the old model back, or import the new one with tilescope import");
     }
     memcpy(data, f.tensor->f, sizeof *data * (size_t)f.tensor->elems);
     return true;

@@ -88,7 +88,7 @@ static bool known(struct compose *c, const char *name, int col, int *t)
     for (; n < c->g->n_tensors && n < COUNT_OF(names); n++)
         names[n] = c->g->tensor[n].name;
     const char *near = str_nearest(name, names, n);
-    err_set(c->e, ERR_NAME, "no tensor %s is defined before this", name);
+    err_set(c->e, ERR_NAME, "no tensor %s is defined before this statement", name);
     if (near)
         err_fix(c->e, "did you mean %s?", near);
     return at(c, col, (int)strlen(name));
@@ -103,7 +103,7 @@ static bool parse_args(struct compose *c, const char **s, struct statement *st)
         (*s)++;
         const char *name = take_name(c, s, &col);
         if (st->n_args == MAX_ARGS) {
-            err_set(c->e, ERR_RANGE, "more than %d tensors", MAX_ARGS);
+            err_set(c->e, ERR_RANGE, "an operator takes at most %d tensors", MAX_ARGS);
             return at(c, col, 1);
         }
         if (!known(c, name, col, &st->arg[st->n_args++]))
@@ -285,7 +285,8 @@ static bool bind(struct splice *s, int sub, int arg)
     struct str w = { 0 }, h = { 0 };
     tensor_print_shape(&w, want, ':');
     tensor_print_shape(&h, have, ':');
-    err_set(c->e, ERR_RANGE, "%s of %s is %s, but %s is %s", want->name, s->st->op, str_text(&w),
+    err_set(c->e, ERR_RANGE, "%s of %s has the shape %s, but %s has the shape %s", want->name,
+            s->st->op, str_text(&w),
             have->name, str_text(&h));
     str_free(&w);
     str_free(&h);
@@ -309,7 +310,8 @@ static bool splice_tensors(struct splice *s)
                                : arena_printf(c->a, "%s_%s", s->st->name, x->name);
         if (graph_tensor(c->g, name) >= 0) {
             err_set(c->e, ERR_NAME, "there is a tensor %s already", name);
-            err_fix(c->e, "%s brings its own: give one of them another name", s->st->name);
+            err_fix(c->e, "statement %s creates a tensor of this name: rename one of the two",
+                    s->st->name);
             return at(c, s->st->name_col, (int)strlen(s->st->name));
         }
         if (!is_stored(c, s->st, name, x))
@@ -323,7 +325,8 @@ static bool splice_tensors(struct splice *s)
     }
     if (arg == s->st->n_args)
         return true;
-    err_set(c->e, ERR_RANGE, "%s takes %d tensors, %d are given", s->st->op, arg, s->st->n_args);
+    err_set(c->e, ERR_RANGE, "%s takes %d tensors, but %d are given", s->st->op, arg,
+            s->st->n_args);
     return at(c, s->st->op_col, (int)strlen(s->st->op));
 }
 
@@ -468,7 +471,7 @@ static bool add_statement(struct compose *c, const char *text)
         return true;
     add_canonical(c);
     if (c->g->n_nodes > MAX_NODES) {
-        err_set(c->e, ERR_RANGE, "a graph of more than %d nodes", MAX_NODES);
+        err_set(c->e, ERR_RANGE, "the graph has more than %d nodes", MAX_NODES);
         return at(c, 1, 1);
     }
     if (str_starts(c->text, "output ") || streq(c->text, "output"))
@@ -497,7 +500,7 @@ static bool finish(struct compose *c)
         if (g->node[n].complex)
             g->main_node = n;
     g->spec = arena_strdup(c->a, str_text(&c->spec));
-    return g->n_nodes > 0 || err_set(c->e, ERR_SYNTAX, "a graph without operators");
+    return g->n_nodes > 0 || err_set(c->e, ERR_SYNTAX, "the graph has no operators");
 }
 
 bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e)

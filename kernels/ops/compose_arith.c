@@ -193,7 +193,8 @@ int compose_matmul(struct call *c)
     int64_t k = x.shape[x.rank - 1], ky = y.shape[column ? 0 : y.rank - 2], shape[MAX_RANK];
     const char *dim[MAX_RANK];
     if (k != ky) {
-        err_set(c->e, ERR_RANGE, "%s has %lld columns, %s %lld rows", x.name, (long long)k, y.name,
+        err_set(c->e, ERR_RANGE, "%s has %lld columns, but %s has %lld rows", x.name, (long long)k,
+                y.name,
                 (long long)ky);
         return -1;
     }
@@ -201,7 +202,8 @@ int compose_matmul(struct call *c)
         int64_t nx = d - (batch - bx) >= 0 ? x.shape[d - (batch - bx)] : 1;
         int64_t ny = d - (batch - by) >= 0 ? y.shape[d - (batch - by)] : 1;
         if (nx != ny && nx != 1 && ny != 1) {
-            err_set(c->e, ERR_RANGE, "batches of %lld and %lld", (long long)nx, (long long)ny);
+            err_set(c->e, ERR_RANGE, "batches of %lld and of %lld cannot be multiplied",
+                    (long long)nx, (long long)ny);
             return -1;
         }
         dim[d] = arena_printf(arena_of(c), "B%d", d);
@@ -243,7 +245,7 @@ int compose_gemm(struct call *c)
     int ta = (int)param_int(c, "transa", 0) & 1, tb = (int)param_int(c, "transb", 0) & 1;
     double alpha = param_float(c, "alpha", 1), beta = param_float(c, "beta", 1);
     if (x.rank != 2 || y.rank != 2 || x.shape[!ta] != y.shape[tb]) {
-        err_set(c->e, ERR_RANGE, "%s and %s are no matrices that can be multiplied", x.name,
+        err_set(c->e, ERR_RANGE, "%s and %s are not matrices that can be multiplied", x.name,
                 y.name);
         return -1;
     }
@@ -272,7 +274,7 @@ int compose_gemm(struct call *c)
         const struct tensor *z = arg(c, 2);
         for (int d = 0; d < z->rank; d++)
             if (z->rank > 2 || (z->shape[d] != 1 && z->shape[d] != shape[2 - z->rank + d])) {
-                err_set(c->e, ERR_RANGE, "%s cannot be added to %lld x %lld", z->name,
+                err_set(c->e, ERR_RANGE, "%s cannot be added to a matrix of %lld x %lld", z->name,
                         (long long)shape[0], (long long)shape[1]);
                 return -1;
             }

@@ -13,7 +13,7 @@ int compose_transpose(struct call *c)
     for (int d = 0; d < rank; d++) {
         int64_t from = n == rank ? perm[d] : rank - 1 - d;
         if ((n != 0 && n != rank) || from < 0 || from >= rank || seen >> from & 1) {
-            err_set(c->e, ERR_PERM, "perm= is no permutation of %d dimensions", rank);
+            err_set(c->e, ERR_PERM, "perm= is not a permutation of %d dimensions", rank);
             return -1;
         }
         seen |= 1u << from;
@@ -58,7 +58,7 @@ int compose_concat(struct call *c)
         const struct tensor *y = arg(c, i);
         for (int k = 0; k < x->rank; k++)
             if (y->rank != x->rank || (k != d && y->shape[k] != x->shape[k])) {
-                err_set(c->e, ERR_RANGE, "%s and %s differ in more than the joined dimension",
+                err_set(c->e, ERR_RANGE, "%s and %s differ in a dimension that is not joined",
                         x->name, y->name);
                 return -1;
             }
@@ -78,7 +78,8 @@ int compose_slice(struct call *c)
     int64_t n = step == 0 ? 0 : (to - from + step - (step > 0 ? 1 : -1)) / step;
     if (n < 1 || from < 0 || from >= t.shape[d] || from + step * (n - 1) < 0 ||
         from + step * (n - 1) >= t.shape[d]) {
-        err_set(c->e, ERR_RANGE, "no elements %lld to %lld by %lld in a dimension of %lld",
+        err_set(c->e, ERR_RANGE,
+                "from=%lld to=%lld step=%lld selects no elements of a dimension of %lld",
                 (long long)from, (long long)to, (long long)step, (long long)t.shape[d]);
         return -1;
     }
@@ -105,7 +106,7 @@ int compose_pad(struct call *c)
     for (int d = 0; d < rank; d++)
         if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > 1 << 20 ||
             after[d] > 1 << 20) {
-            err_set(c->e, ERR_PAD, "before= and after= take %d numbers from 0 on", rank);
+            err_set(c->e, ERR_PAD, "before= and after= take %d numbers, each 0 or more", rank);
             return -1;
         }
     return pad_node(c->g, c->in[0], "Out", before, after, param_float(c, "value", 0));
@@ -120,9 +121,11 @@ int compose_expand(struct call *c)
         return err_set(c->e, ERR_RANGE, "shape= is missing") ? 0 : -1;
     for (int d = 0; d < rank; d++)
         if (shape[d] < 1) {
-            err_set(c->e, ERR_RANGE, "shape= has dimension %d of %lld elements", d,
+            err_set(c->e, ERR_RANGE, "shape= cannot expand dimension %d to %lld elements", d,
                     (long long)shape[d]);
-            return err_fix(c->e, "1 keeps what is there, more repeats a dimension of 1") ? 0 : -1;
+            return err_fix(c->e,
+                           "use 1 to keep a dimension; only a dimension of 1 can become larger")
+                               ? 0 : -1;
         }
     plain_dims(c, names, rank);
     struct tensor like = { .name = "shape", .rank = rank };

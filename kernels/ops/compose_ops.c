@@ -9,7 +9,8 @@ int compose_axis(const struct call *c, int64_t axis, int rank)
     int64_t d = axis < 0 ? axis + rank : axis;
     if (d >= 0 && d < rank)
         return (int)d;
-    err_set(c->e, ERR_DIM, "axis %lld of a tensor with %d dimensions", (long long)axis, rank);
+    err_set(c->e, ERR_DIM, "axis %lld does not exist: the tensor has %d dimensions",
+            (long long)axis, rank);
     return -1;
 }
 
@@ -44,7 +45,9 @@ bool compose_broadcast(struct call *c, const struct tensor *x, const struct tens
         int dx = d - (rank - x->rank), dy = d - (rank - y->rank);
         int64_t nx = dx >= 0 ? x->shape[dx] : 1, ny = dy >= 0 ? y->shape[dy] : 1;
         if (nx != ny && nx != 1 && ny != 1) {
-            err_set(c->e, ERR_RANGE, "%s cannot be broadcast with %s: %lld against %lld", x->name,
+            err_set(c->e, ERR_RANGE,
+                    "%s cannot be broadcast with %s: one dimension has %lld and %lld elements",
+                    x->name,
                     y->name, (long long)nx, (long long)ny);
             return false;
         }
@@ -125,7 +128,7 @@ int compose_op_build(struct call *c)
         return -1;
     if (c->n_in >= r->min && c->n_in <= r->max)
         return r->build(c);
-    err_set(c->e, ERR_RANGE, "%s takes %d%s tensors, %d are given", c->op, r->min,
+    err_set(c->e, ERR_RANGE, "%s takes %d%s tensors, but %d are given", c->op, r->min,
             r->max > r->min ? " or more" : "", c->n_in);
     return -1;
 }

@@ -11,12 +11,12 @@ int compose_batchnorm(struct call *c)
                       .params.alpha = param_float(c, "eps", 1e-5) };
     const struct val *v[5];
     if (arg(c, 0)->rank < 2) {
-        err_set(c->e, ERR_RANGE, "batch norm of a tensor without a channel dimension");
+        err_set(c->e, ERR_RANGE, "batchnorm needs a tensor with a channel dimension");
         return -1;
     }
     for (int i = 1; i < 5; i++)
         if (arg(c, i)->rank != 1 || arg(c, i)->shape[0] != arg(c, 0)->shape[1]) {
-            err_set(c->e, ERR_RANGE, "%s is no vector of %lld channels", arg(c, i)->name,
+            err_set(c->e, ERR_RANGE, "%s is not a vector of %lld channels", arg(c, i)->name,
                     (long long)arg(c, 0)->shape[1]);
             return -1;
         }
@@ -152,7 +152,7 @@ int compose_reduce(struct call *c)
         if (d < 0)
             return -1;
         if (dims >> d & 1)
-            return err_set(c->e, ERR_DIM, "axes= has dimension %d twice", d) ? 0 : -1;
+            return err_set(c->e, ERR_DIM, "axes= names dimension %d twice", d) ? 0 : -1;
         dims |= 1u << d;
     }
     if (n == 0)

@@ -109,8 +109,10 @@ static bool build_transpose(struct graph *g, const int64_t *v, struct err *e)
         seen |= perm[d] >= 0 && perm[d] < rank ? 1u << perm[d] : 0;
     }
     if (rest || seen != (1u << rank) - 1) {
-        err_set(e, ERR_RANGE, "perm=%lld is no order of %d dims", (long long)digits, rank);
-        return err_fix(e, "write each of 1 to %d once: of four dims, 1342 is N H W C", rank);
+        err_set(e, ERR_RANGE, "perm=%lld is not an order of %d dimensions", (long long)digits,
+                rank);
+        return err_fix(e, "write each of 1 to %d once: for four dimensions, 1342 makes N H W C",
+                       rank);
     }
     graph_set_output(g, transpose_node(g, x, perm));
     return true;
@@ -146,7 +148,7 @@ static bool canonical_reshape(int64_t *v, struct err *e)
     for (int i = 1; i < COUNT_OF(result_params); i++)
         if (param_value(f, v, result_params[i], 0) && !param_value(f, v, result_params[i - 1], 0)) {
             err_set(e, ERR_SYNTAX, "%s= needs %s= too", result_params[i], result_params[i - 1]);
-            return err_fix(e, "give the dims of the result from the first on");
+            return err_fix(e, "give the dimensions of the result from the first on");
         }
     if (v[m] == v[param_row(f, "n")] && !param_value(f, v, "k", 0))
         v[m] = OP_UNSET;
@@ -165,7 +167,7 @@ static bool build_reshape(struct graph *g, const int64_t *v, struct err *e)
         if (left % shape[rank]) {
             err_set(e, ERR_RANGE, "%s=%lld does not divide the %lld elements that are left",
                     result_params[rank], (long long)shape[rank], (long long)left);
-            return err_fix(e, "the dims of the result multiply to %lld", (long long)elems);
+            return err_fix(e, "choose dimensions that multiply to %lld", (long long)elems);
         }
         left /= shape[rank];
     }
@@ -254,10 +256,10 @@ static bool build_slice(struct graph *g, const int64_t *v, struct err *e)
     int64_t c = g->tensor[x].shape[1], from = param_value(f, v, "from", 0);
     int64_t to = param_value(f, v, "to", c);
     if (to > c || from >= to) {
-        err_set(e, ERR_RANGE, "%s=%lld: channels %lld to %lld are no part of the %lld",
+        err_set(e, ERR_RANGE, "%s=%lld: channels %lld to %lld are not a part of the %lld",
                 to > c ? "to" : "from", (long long)(to > c ? to : from), (long long)from,
                 (long long)to - 1, (long long)c);
-        return err_fix(e, "from= is below to=, and to= is at most %lld", (long long)c);
+        return err_fix(e, "use from= below to=, and to= at most %lld", (long long)c);
     }
     graph_set_output(g, slice_node(g, x, 1, from, to));
     return true;

@@ -152,7 +152,7 @@ static bool bad_number(const struct op_param *param, const char *value, struct e
     if (looks_integer(value))
         err_set(e, ERR_RANGE, "%s=%.40s is out of range", param->name, value);
     else
-        err_set(e, ERR_TYPE, "%s= wants a whole number, not \"%.40s\"", param->name, value);
+        err_set(e, ERR_TYPE, "%s= takes a whole number, not \"%.40s\"", param->name, value);
     return err_fix(e, "%s (%s) takes %lld to %lld", param->name, param->help,
                    (long long)param->min, (long long)param->max);
 }

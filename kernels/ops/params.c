@@ -25,7 +25,7 @@ static void list_parts(struct str *out, const struct op_family *f, const struct 
 
 bool param_clash(const struct op_family *f, const int64_t *v, int part, int all, struct err *e)
 {
-    return err_set(e, ERR_SYNTAX, "%s= sets what %s=%lld sets already", f->params[part].name,
+    return err_set(e, ERR_SYNTAX, "%s= sets what %s=%lld already sets", f->params[part].name,
                    f->params[all].name, (long long)v[all]);
 }
 

@@ -104,10 +104,10 @@ static bool read_pool(struct graph *g, const struct op_family *f, const int64_t 
         after[i] = w[i].after;
         if (most < w[i].k)
             continue;
-        err_set(e, ERR_RANGE, "%s=%lld: windows of %lld %s would see nothing but padding",
+        err_set(e, ERR_RANGE, "%s=%lld: some windows of %lld %s would contain only padding",
                 f->params[window_row(f, v, "p", &w[i])].name, (long long)most,
                 (long long)w[i].k, w[i].what);
-        return err_fix(e, "pad by less than the window");
+        return err_fix(e, "use a padding smaller than the window");
     }
     if (!windows_fit(f, v, N_AXES, w, e))
         return false;

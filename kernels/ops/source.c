@@ -135,8 +135,9 @@ static bool take_name(struct arena *a, const char **out, const char *word, const
     *out = decoded(a, text, n);
     if (*out)
         return true;
-    err_set(e, ERR_SYNTAX, "%s= is empty, or has a %% that no two hexadecimal digits follow", word);
-    return err_fix(e, "%% itself is %%25, a blank is %%20");
+    err_set(e, ERR_SYNTAX, "%s= is empty, or has a %% without two hexadecimal digits after it",
+            word);
+    return err_fix(e, "write %%25 for %% itself, and %%20 for a blank");
 }
 
 static bool take_hash(struct source_words *w, const char *text, size_t n, struct err *e)
@@ -150,7 +151,7 @@ static bool take_hash(struct source_words *w, const char *text, size_t n, struct
     if (w->has_hash)
         return true;
     err_set(e, ERR_SYNTAX, "hash= takes 16 hexadecimal digits");
-    return err_fix(e, "tilescope import writes the words of a model's constants");
+    return err_fix(e, "let tilescope import write the constants of a model");
 }
 
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
@@ -172,17 +173,17 @@ bool source_finish(struct arena *a, const struct source_words *w, const char *na
 {
     int in_file = !!w->s.file + !!w->s.tensor + w->has_hash;
     if (w->s.n > 0 && in_file > 0)
-        return err_set(e, ERR_SYNTAX, "%s has value= and a file: one of them says its data",
+        return err_set(e, ERR_SYNTAX, "%s has both value= and file=; only one can give its data",
                        name);
     if (in_file % 3 != 0) {
         err_set(e, ERR_SYNTAX, "%s: file=, tensor= and hash= go together; %s= is missing", name,
                 !w->s.file ? "file" : !w->s.tensor ? "tensor" : "hash");
-        return err_fix(e, "tilescope import writes the words of a model's constants");
+        return err_fix(e, "let tilescope import write the constants of a model");
     }
     if (w->s.n > 1 && w->s.n != elems) {
-        err_set(e, ERR_RANGE, "%s has %lld elements and value= has %lld numbers", name,
+        err_set(e, ERR_RANGE, "%s has %lld elements, but value= has %lld numbers", name,
                 (long long)elems, (long long)w->s.n);
-        return err_fix(e, "one number for all elements, or one for each");
+        return err_fix(e, "give one number for all elements, or one for each");
     }
     *out = w->s.n > 0 || in_file > 0 ? arena_copy(a, &w->s, sizeof w->s) : NULL;
     return true;

@@ -28,11 +28,11 @@ static bool side_of(const struct conv *c, const int64_t *v, struct window *w, st
     if (more >= most) {
         err_set(e, ERR_RANGE, "%s=%lld is not below the stride or the dilation (%lld) of the %s",
                 c->family->params[op].name, (long long)more, (long long)most, w->what);
-        return err_fix(e, "%s=%lld is the most", c->family->params[op].name, (long long)most - 1);
+        return err_fix(e, "use at most %s=%lld", c->family->params[op].name, (long long)most - 1);
     }
     w->out = (w->in - 1) * w->stride - w->before - w->after + reach + 1 + more;
     if (w->out < 1) {
-        err_set(e, ERR_RANGE, "%s=%lld takes away all %s of the output",
+        err_set(e, ERR_RANGE, "%s=%lld removes all %s of the output",
                 c->family->params[pad].name, (long long)w->before, w->what);
         return err_fix(e, "pad less: at most %lld %s in all",
                        (long long)(w->out - 1 + w->before + w->after), w->what);

@@ -129,7 +129,7 @@ static bool too_large(const struct op_family *f, const int64_t *v, const struct 
             (long long)(dilated ? w->dilation : w->k), (long long)span, w->what, (long long)room,
             str_text(&sum));
     str_free(&sum);
-    return err_fix(e, "%s=%lld is the largest that fits; or pad more: %s=%lld", name,
+    return err_fix(e, "use at most %s=%lld, or a larger padding: %s=%lld", name,
                    (long long)fits, f->params[pad].name, (long long)more);
 }
 

@@ -89,7 +89,7 @@ static bool bad_value(const struct setting *x, const struct step *s, struct err 
     struct str all = { 0 };
     for (int v = 0; x->words[v]; v++)
         str_printf(&all, "%s%s", v ? ", " : "", x->words[v]);
-    err_set(e, ERR_RANGE, "%s is one of %s", x->key, str_text(&all));
+    err_set(e, ERR_RANGE, "the setting %s takes one of %s", x->key, str_text(&all));
     str_free(&all);
     return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
 }
@@ -111,12 +111,14 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     const char *near = str_nearest(s->target, keys, COUNT_OF(settings));
     err_set(e, ERR_NAME, "there is no setting %s", s->target);
     if (streq(s->target, "threads"))
-        err_fix(e, "threads belong to a measurement: `:threads %s` on the screen, run --threads %s",
+        err_fix(e,
+                "the number of threads belongs to a measurement: `:threads %s` on the screen, or "
+                "run --threads %s",
                 s->n_args ? s->arg[0].text : "2", s->n_args ? s->arg[0].text : "2");
     else if (near)
         err_fix(e, "did you mean %s?", near);
     else
-        err_fix(e, "settings: propagate, output_layout, input_layout, variant");
+        err_fix(e, "the settings are propagate, output_layout, input_layout and variant");
     return blame_target(e, s);
 }
 
@@ -133,7 +135,8 @@ static bool rebuild(struct program *draft, const struct step *cause, struct err 
         err_set(e, ERR_STEP, "after `%s`, step %d `%s` would no longer apply: %s", cause->text,
                 i + 1, draft->steps[i], why.text);
         return err_fix(
-            e, "set layouts before loops: undo back to step %d, apply this, then schedule again",
+            e, "set layouts before loops: undo to step %d, apply this, then apply the loop steps "
+               "again",
             i);
     }
     return true;

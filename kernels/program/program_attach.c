@@ -11,7 +11,9 @@ static bool constant(const struct program *p, const char *name, int *t, struct e
     if (p->graph->tensor[*t].role == TENSOR_CONST)
         return true;
     err_set(e, ERR_ATTACH, "%s is not a constant", p->graph->tensor[*t].name);
-    return err_fix(e, "constants are packed offline, so only they can share a buffer");
+    return err_fix(e,
+                   "only constants can share a buffer, because they are packed before the kernel "
+                   "runs");
 }
 
 static int attached_index(const struct program *p, const char *src)
@@ -59,7 +61,7 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
         return err_fix(e, "layout reset %s", from->name);
     }
     if (already >= 0) {
-        err_set(e, ERR_ATTACH, "%s is stored inside %s already", from->name,
+        err_set(e, ERR_ATTACH, "%s is already stored inside %s", from->name,
                 draft->attached[already].dst);
         return err_fix(e, "first: layout decouple_at %s", from->name);
     }
@@ -70,7 +72,8 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
         return blame_word(e, &s->arg[1]);
     }
     if (n >= MAX_PRIMS)
-        return err_set(e, ERR_RANK, "%s has %d layout primitives already", to->name, n);
+        return err_set(e, ERR_RANK, "%s already has %d layout primitives, which is the most",
+                       to->name, n);
     if (n > 0)
         memcpy(prims, l->prims, sizeof *prims * (size_t)n);
     prims[n] = (struct prim){ .kind = PRIM_PAD, .dim = dim, .after = 1 };
@@ -100,7 +103,7 @@ static bool decouple(struct program *draft, int i, struct err *e)
     int dst = graph_tensor(draft->graph, x.dst);
     struct err why;
     if (!layout_apply_all(draft->pool, &draft->graph->tensor[dst], prims, n, &unused, &why)) {
-        err_set(e, ERR_NOINV, "without %s the layout of %s would not apply: %s", x.src, x.dst,
+        err_set(e, ERR_NOINV, "without %s, the layout of %s would not apply: %s", x.src, x.dst,
                 why.text);
         return err_fix(e, "undo, or layout reset %s", x.dst);
     }

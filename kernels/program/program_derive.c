@@ -154,8 +154,9 @@ static bool guest_is_stored(const struct layout *guest, const struct tensor *hos
 {
     for (int d = 0; d < guest->rank; d++)
         if (guest->rho[d]->hi >= guest->shape[d]) {
-            err_set(e, ERR_ATTACH, "%s would not be stored any more: it is at %lld of %s, which "
-                    "has %lld", guest->tensor->name, (long long)guest->rho[d]->hi, guest->dim[d],
+            err_set(e, ERR_ATTACH,
+                    "%s would not be stored any more: it lies at %lld in %s, which has only %lld",
+                    guest->tensor->name, (long long)guest->rho[d]->hi, guest->dim[d],
                     (long long)guest->shape[d]);
             return err_fix(e, "layout decouple_at %s first, or keep all of %s",
                            guest->tensor->name, host->name);

@@ -32,7 +32,7 @@ static bool find_operand(const struct program *p, const struct step *s, int *t, 
     int node = program_operand_node(p->graph, s->target);
     if (node < 0) {
         err_set(e, ERR_NAME, "there is no operand %s", s->target);
-        err_fix(e, "NODE.Inp is what the node reads first, for example %s.Inp",
+        err_fix(e, "NODE.Inp means the first operand of a node, for example %s.Inp",
                 p->graph->tensor[p->graph->node[p->graph->main_node].out].name);
         return blame_target(e, s);
     }
@@ -74,8 +74,10 @@ static bool find_tensor(const struct program *p, const struct step *s, int *t, c
                 reader = g->tensor[g->node[n].out].name;
             }
         if (!complex && reader) {
-            err_set(e, ERR_STEP, "%s is the caller's tensor, its layout is given", x->name);
-            err_fix(e, "lay out %s, which is computed from it, or: set input_layout given", reader);
+            err_set(e, ERR_STEP, "%s is a tensor of the caller's, who gives its layout", x->name);
+            err_fix(e,
+                    "set the layout of %s, which is computed from it, or apply: set input_layout "
+                    "given", reader);
             return blame_target(e, s);
         }
     }
@@ -133,7 +135,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     if (!find_allow_pad(s, &p->allow_pad, e))
         return false;
     if (s->n_args - 1 > MAX_DIMS - 1)
-        return err_set(e, ERR_RANK, "too many factors");
+        return err_set(e, ERR_RANK, "the split has too many factors");
     if (!find_dim(l, &s->arg[0], &p->dim, e))
         return false;
     if (s->n_args == 2)
@@ -151,7 +153,7 @@ static bool prim_reorder(const struct layout *l, const struct step *s, struct pr
     p->kind = PRIM_REORDER;
     p->n = s->n_args;
     if (s->n_args != l->rank) {
-        err_set(e, ERR_PERM, "%s has %d dimensions, the new order names %d", l->tensor->name,
+        err_set(e, ERR_PERM, "%s has %d dimensions, but the new order names %d", l->tensor->name,
                 l->rank, s->n_args);
         struct str list = { 0 };
         for (int d = 0; d < l->rank; d++)
@@ -220,8 +222,8 @@ bool program_own_layouts(const struct program *p, const struct step *s, struct e
 {
     if (p->variant != VARIANT_OL)
         return true;
-    err_set(e, ERR_STEP, "variant ol fixes every layout: there is none to go on from");
-    err_fix(e, "set variant alt first; layout set works");
+    err_set(e, ERR_STEP, "variant ol fixes every layout, so that this step cannot change one");
+    err_fix(e, "apply `set variant alt` first, or use `layout set`");
     return blame_target(e, s);
 }
 
@@ -236,9 +238,9 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
         return false;
     const struct layout *l = draft->layout[t], *next;
     if (draft->host[t] >= 0) {
-        err_set(e, ERR_ATTACH, "%s is stored inside %s and moves with it", name,
+        err_set(e, ERR_ATTACH, "%s is stored inside %s and has no layout of its own", name,
                 draft->graph->tensor[draft->host[t]].name);
-        err_fix(e, "lay out %s, or: layout decouple_at %s",
+        err_fix(e, "set the layout of %s, or apply: layout decouple_at %s",
                 draft->graph->tensor[draft->host[t]].name, name);
         return blame_target(e, s);
     }
@@ -260,7 +262,8 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
         return true;
     }
     if (l->n_prims >= MAX_PRIMS)
-        return err_set(e, ERR_RANK, "%s has %d layout primitives already", name, l->n_prims);
+        return err_set(e, ERR_RANK, "%s already has %d layout primitives, which is the most", name,
+                       l->n_prims);
     if (l->n_prims > 0)
         memcpy(prims, l->prims, sizeof *prims * (size_t)l->n_prims);
     n = l->n_prims;

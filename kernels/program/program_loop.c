@@ -21,8 +21,8 @@ static bool find_stage(const struct program *p, const char *name, int *node, str
                 p->graph->tensor[t].name,
                 p->graph->tensor[t].role == TENSOR_CONST ? "a constant" : "an input");
     else
-        err_set(e, ERR_NAME, "nothing computes a tensor %s", name);
-    err_fix(e, "loops belong to %s", str_text(&list));
+        err_set(e, ERR_NAME, "no node computes a tensor %s", name);
+    err_fix(e, "the tensors that have loops are %s", str_text(&list));
     str_free(&list);
     return false;
 }
@@ -48,7 +48,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
     if (!find_axis(s, &st->arg[0], &axis, e))
         return false;
     if (st->n_args > 32)
-        return err_set(e, ERR_RANK, "too many factors");
+        return err_set(e, ERR_RANK, "the split has too many factors");
     for (int i = 1; i < st->n_args; i++) {
         long long f;
         if (!str_to_int64(st->arg[i].text, 0, (long long)1 << 40, &f))
@@ -141,7 +141,7 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
 {
     int axis = -1;
     if (d->graph->node[s->node].combine == COMBINE_NONE) {
-        err_set(e, ERR_STEP, "%s accumulates nothing, a tile would only copy", s->name);
+        err_set(e, ERR_STEP, "%s has no reduction, so that a tile would only copy it", s->name);
         return blame_target(e, st);
     }
     if (st->n_opts > 0) {
@@ -153,7 +153,8 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
         axis++;
     if (axis < 0) {
-        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?",
+        err_set(e, ERR_STEP,
+                "the outermost loop of %s is a reduction, so the tile cannot be placed there",
                 s->name);
         return err_fix(e, "name the loop: loop cache_write %s at=%s", s->name, s->axis[0].name);
     }
@@ -178,7 +179,8 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
             axis++;
     }
     if (axis < 0) {
-        err_set(e, ERR_STEP, "the outermost loop of %s is a reduction: where should the tile live?",
+        err_set(e, ERR_STEP,
+                "the outermost loop of %s is a reduction, so the tile cannot be placed there",
                 s->name);
         return err_fix(e, "name the loop: loop cache_read %s %s at=%s", s->name, tensor,
                        s->axis[0].name);
@@ -365,7 +367,8 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
         const char *was = stage[n]->attach_axis;
         const char *axis = host == node ? heir(d->arena, stage[node], was) : was;
         if (!axis) {
-            err_set(e, ERR_STEP, "%s is computed at loop %s, which would be gone", stage[n]->name,
+            err_set(e, ERR_STEP, "%s is computed at loop %s, which this step removes",
+                    stage[n]->name,
                     was);
             return err_fix(e, "first: loop compute_root %s", stage[n]->name);
         }
@@ -416,15 +419,15 @@ static bool rfactor_ok(struct program *d, const struct step *st, int node, int64
     if (!str_to_int64(st->arg[1].text, 2, extent, &f) || extent % f) {
         err_set(e, ERR_FACTOR, "%s does not divide reduction %s of %lld", st->arg[1].text,
                 n->reduce_dim[r], (long long)extent);
-        err_fix(e, "a divisor of %lld, at least 2", (long long)extent);
+        err_fix(e, "use a divisor of %lld that is at least 2", (long long)extent);
         return blame_word(e, &st->arg[1]);
     }
     if (t->rank + 1 > MAX_RANK)
         return err_set(e, ERR_RANK, "%s_rf would have more than %d dimensions", t->name, MAX_RANK);
     const char *partial = arena_printf(d->arena, "%s_rf", t->name);
     if (graph_tensor(d->graph, partial) >= 0) {
-        err_set(e, ERR_STEP, "%s has partial results already: %s", t->name, partial);
-        return err_fix(e, "factor a reduction of %s", partial);
+        err_set(e, ERR_STEP, "%s already has partial results: %s", t->name, partial);
+        return err_fix(e, "apply rfactor to a reduction of %s", partial);
     }
     *factor = f;
     return true;

@@ -52,13 +52,13 @@ static int word_end(const char *line, int i, int end, struct err *e)
     if (line[i] == '"') {
         const char *close = memchr(line + i + 1, '"', (size_t)(end - i - 1));
         if (!close) {
-            err_set(e, ERR_SYNTAX, "this quote is never closed");
+            err_set(e, ERR_SYNTAX, "the closing quote is missing");
             source_error(e, line, i + 1, end - i);
             return -1;
         }
         int after = (int)(close - line) + 1;
         if (after < end && !is_blank(line[after]) && line[after] != '#') {
-            err_set(e, ERR_SYNTAX, "a blank is missing behind the closing quote");
+            err_set(e, ERR_SYNTAX, "a blank is missing after the closing quote");
             source_error(e, line, after + 1, 1);
             return -1;
         }
@@ -68,8 +68,8 @@ static int word_end(const char *line, int i, int end, struct err *e)
     while (at < end && !is_blank(line[at]) && line[at] != '#' && line[at] != '"')
         at++;
     if (at < end && line[at] == '"') {
-        err_set(e, ERR_SYNTAX, "a quote in the middle of a word");
-        err_fix(e, "put a blank before it; quotes group a whole word");
+        err_set(e, ERR_SYNTAX, "there is a quote in the middle of a word");
+        err_fix(e, "put a blank before it, or quote the whole word");
         source_error(e, line, at + 1, 1);
         return -1;
     }
@@ -79,13 +79,14 @@ static int word_end(const char *line, int i, int end, struct err *e)
 static bool check_line(const char *line, int end, struct err *e)
 {
     if (end > LINE_MAX_BYTES) {
-        err_set(e, ERR_SYNTAX, "a line of %d bytes; at most %d are allowed", end, LINE_MAX_BYTES);
+        err_set(e, ERR_SYNTAX, "the line has %d bytes; at most %d are allowed", end,
+                LINE_MAX_BYTES);
         return source_error(e, line, 1, 1);
     }
     for (int i = 0; i < end; i++) {
         unsigned char c = (unsigned char)line[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f) {
-            err_set(e, ERR_SYNTAX, c == '\n' || c == '\r' ? "a line break inside a line"
+            err_set(e, ERR_SYNTAX, c == '\n' || c == '\r' ? "the step contains a line break"
                                                           : "a control character (0x%02x)", c);
             return source_error(e, line, i + 1, 1);
         }
@@ -226,7 +227,7 @@ static bool unknown_verb(const struct parser *p, const char *room)
     struct str list = {0};
     list_verbs(&list, room);
     if (p->n < 2) {
-        err_set(p->e, ERR_SYNTAX, "\"%s\" needs to know what to do", room);
+        err_set(p->e, ERR_SYNTAX, "\"%s\" is not a whole step: the verb is missing", room);
         err_fix(p->e, "%s %s", room, str_text(&list));
         str_free(&list);
         return fails_at_end(p);
@@ -343,7 +344,7 @@ static bool parse_notation(const struct parser *p, struct step *s, struct step_w
     const struct step_word *from = &p->word[first], *to = &p->word[p->n - 1];
     for (int i = first; i < p->n; i++)
         if (p->word[i].quoted && p->n > first + 1) {
-            err_set(p->e, ERR_SYNTAX, "the notation is one quoted word");
+            err_set(p->e, ERR_SYNTAX, "the notation is not one quoted word");
             fix_usage(p, s->kind);
             return fails_at_word(p, i == first ? first + 1 : i);
         }
@@ -472,7 +473,7 @@ bool step_parse(struct arena *a, const char *line, const struct step **out, stru
     if (!words_split(a, line, &p.word, &p.n, e))
         return false;
     if (p.n == 0) {
-        err_set(e, ERR_SYNTAX, "an empty step");
+        err_set(e, ERR_SYNTAX, "the step is empty");
         return source_error(e, line, 1, 1);
     }
     struct step *s = ARENA_NEW(a, struct step);

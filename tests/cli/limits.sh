@@ -82,7 +82,7 @@ says 3 'objdump was ended by signal 9' 'objdump is killed' \
 says 0 'valgrind does not work: signal 9' 'valgrind is killed' \
     env PATH="$dir/bin:$PATH" "$TILESCOPE" meters
 says 0 'GFLOP/s' 'no TMPDIR' env TMPDIR=/nonexistent "$TILESCOPE" "${run[@]}"
-says 2 'cannot make the folder /dev/null' 'no cache' \
+says 2 'cannot create the folder /dev/null' 'no cache' \
     env XDG_CACHE_HOME=/dev/null "$TILESCOPE" "${run[@]}"
 mended 'set XDG_CACHE_HOME'
 says 0 'GFLOP/s' 'no home' env -u XDG_CACHE_HOME HOME=/dev/null "$TILESCOPE" "${run[@]}"

@@ -654,11 +654,11 @@ static void test_help_topics(void **state)
     assert_shows(m, "Help: loops");
     assert_shows(m, "Every loop belongs to the tensor");
     press(m, "End");
-    assert_shows(m, "reason and, where there is one, the fix.");
+    assert_shows(m, "with the reason and, where there is one");
     press(m, "Backspace");
     assert_shows(m, "Keys and commands");
     press(m, "Esc : help Space layouts Enter");
-    assert_shows(m, "A layout says in which order");
+    assert_shows(m, "The layout of a tensor says in which order");
     press(m, "q : help Space gmm Enter");
     assert_shows(m, "matrix multiplication");
     press(m, "q");

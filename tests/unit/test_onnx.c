@@ -83,30 +83,31 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in \n:2; node Relu \n > \t; out \t", "v_x09 = relu(v_x0a)" },
     { 13, "in \\x0a:2; in \n:2; node Add \n \\x0a > y; out y", "= add(v_x0a, " },
     { 13, "in \xc2\x9b:2; node Frob \xc2\x9b > y mode~\x07; out y", "no statement for" },
-    { 13, "in x:2; node Relu z\x1b > y; out y", "input z\\x1b is nothing that" },
+    { 13, "in x:2; node Relu z\x1b > y; out y", "initializer gives its input z\\x1b" },
     /* refused, by name */
     { 13, "in a:2; in b:2; in c:2; in d:2; node Mean a b c d > y; out y",
       "y = affine(add_4) mul=0.25 " },
     { 13, "in a:2; in b:2; in c:2; node Sum a b c > y; out y", "y = add(add_2, c)\n" },
     { 13, "in a:2; in b:2; in c:2; node Min a b c > y; out y", "y = min(min, c)\n" },
     { 13, "in x:2,3; node Frob x > y; out y", "no statement for this operator" },
-    { 13, "in x:2,3; in s:2; node Reshape x s > y; out y", "its input s has to be a constant" },
-    { 13, "in x:2,3; node Relu z > y; out y", "node y (Relu): input z is nothing that" },
-    { 13, "in x:2; node Add x b > a; node Relu a > b; out b", "node a (Add): input b is nothing" },
+    { 13, "in x:2,3; in s:2; node Reshape x s > y; out y", "its input s is not a constant" },
+    { 13, "in x:2,3; node Relu z > y; out y", "node y (Relu): no earlier node, input" },
+    { 13, "in x:2; node Add x b > a; node Relu a > b; out b", "initializer gives its input b" },
     { 13, "in x:2; node Relu x > x; out x", "output x is computed twice" },
     { 13, "in x:2,3; node Relu x > y; out y:3,2", "the nodes compute 2x3" },
-    { 13, "in x:2,3; node Relu x > y; out z", "output z is computed by no node" },
+    { 13, "in x:2,3; node Relu x > y; out z", "no node computes output z" },
     { 13, "in x:2,3; in z:4; node Add x z > y; out y", "2x3 cannot be broadcast with 4" },
     { 13, "in x:2,3,4; in z:3,4,5; node MatMul x z > y; out y", "batches of 2 and 3" },
     { 13, "in x:1,3,2,2; const s:2; const b:3; const m:3; const v:3; "
           "node BatchNormalization x s b m v > y; out y", "is no vector of 3 channels" },
-    { 13, "in x:2,3; node Transpose x > y perm=0,0; out y", "no permutation" },
-    { 13, "in x:2,3; node Concat x x > y axis=7; out y", "axis 7 of a tensor with 2" },
+    { 13, "in x:2,3; node Transpose x > y perm=0,0; out y", "is not a permutation" },
+    { 13, "in x:2,3; node Concat x x > y axis=7; out y",
+    "axis 7 does not exist: the tensor has 2" },
     { 13, "in x:1,1,2,2; const w:1,1,3,3; node Conv x w > y; out y", "its kernel spans 3" },
     { 13, "in x:1,1,2,2; const w:1,1,1,1; node Conv x w > y strides=0,1; out y",
-      "attribute strides: 0 is not in 1" },
+      "attribute strides: 0 is not between 1" },
     { 13, "in x:9000000000000; node Relu x > y; out y", "a dimension of 9000000000000" },
-    { 13, "in x:2,-3; node Relu x > y; out y", "a dimension of -3" },
+    { 13, "in x:2,-3; node Relu x > y; out y", "has a dimension of -3" },
     { 13, "in x:2", "0 nodes" },
 };
 
@@ -211,7 +212,7 @@ static void small_files_take_little_memory(void **state)
           "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0"
           "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0"
           "\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0\x28\0", 66, 300000,
-          "expected 1 to 4000 nodes" },
+          "1 to 4000 nodes are possible" },
         { "a million empty nodes", "\x0a\0", 2, 1000000, "MiB of memory to unpack" },
     };
     for (int i = 0; i < COUNT_OF(files); i++) {

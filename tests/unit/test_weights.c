@@ -244,11 +244,11 @@ static void what_is_wrong_with_a_file_is_said(void **state)
         { in_folder("gone.onnx"), "w", right, 20, "No such file" },
         { folder, "w", right, 20, "no regular file" },
         { fifo, "w", right, 20, "no regular file" },
-        { bad, "w", right, 20, "is no ONNX model" },
+        { bad, "w", right, 20, "is not an ONNX model" },
         { good, "v", right, 20, "has no float constant v" },
         { good, "x", right, 20, "has no float constant x" },
-        { good, "w", right, 10, "w has 10 elements, and w of" },
-        { good, "w", right + 1, 20, "has changed, its hash is" },
+        { good, "w", right, 10, "w has 10 elements, but w of" },
+        { good, "w", right + 1, 20, "have changed: the hash of" },
     };
     for (int i = 0; i < COUNT_OF(wrong); i++)
         check_wrong(&wrong[i]);
@@ -304,7 +304,7 @@ static void files_are_read_once(void **state)
     assert_true(tensor_data(w, 1, got, &e) && got[19] == 4.75f);
     assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0);
     assert_false(tensor_data(w, 1, got, &e));
-    assert_non_null(strstr(e.text, "is no ONNX model"));
+    assert_non_null(strstr(e.text, "is not an ONNX model"));
     small_model("once.onnx");
     assert_true(tensor_data(w, 1, got, &e));
     str_free(&text);
