@@ -230,7 +230,7 @@ static const struct refusal refusals[] = {
     { GEMM, "", "loop split C M 0", "factor 0 is not between 1 and 8", "" },
     { "gmm m=1048576 k=1 n=1048576", "loop fuse C M N",
       "loop split C M_N 1099511627776 16777217", "a whole outermost iteration more", "" },
-    { GEMM, "loop rfactor C K 4", "loop rfactor C K.0 2", "partial results already: C_rf",
+    { GEMM, "loop rfactor C K 4", "loop rfactor C K.0 2", "already has partial results: C_rf",
       "to a reduction of C_rf" },
     { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_write C at=N",
       "inside the vectorized loop N", "put the tile at K" },
