@@ -1,6 +1,5 @@
-/* Memory by lifetime.  Everything that is built together dies together: an arena is named
- * after its lifetime (session, pass, frame) and is freed or reset as a whole; nothing in it is
- * freed one by one. */
+/* Memory by lifetime.  An arena is named after its lifetime (session, pass, frame).  It is freed
+ * or reset as a whole; nothing in it is freed one by one. */
 #ifndef TS_BASE_ARENA_H
 #define TS_BASE_ARENA_H
 #include <stddef.h>
@@ -9,16 +8,17 @@
 struct arena;
 
 struct arena *arena_new(void);
-void arena_free(struct arena *a);                    /* NULL is fine */
-void arena_reset(struct arena *a);                   /* forget everything, keep the first block */
+void arena_free(struct arena *a);                    /* NULL is allowed */
+void arena_reset(struct arena *a);  /* frees everything but the first block, which is reused */
 size_t arena_used_bytes(const struct arena *a);
 
-/* Zeroed, 16-byte aligned, never NULL (out of memory ends in fail()). */
+/* Returns zeroed memory, aligned to 16 bytes. Never NULL: lack of memory ends in fail(). */
 void *arena_alloc(struct arena *a, size_t size_bytes);
 void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
-char *arena_strndup(struct arena *a, const char *s, size_t n);    /* up to a NUL in it */
-char *arena_bytes(struct arena *a, const char *data, size_t n);   /* NULs and all, one behind */
+char *arena_strndup(struct arena *a, const char *s, size_t n);    /* stops at a NUL */
+/* copies NULs too, and appends one */
+char *arena_bytes(struct arena *a, const char *data, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
@@ -27,17 +27,17 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 #define ARENA_DUP(a, from, n) arena_copy((a), (from), sizeof *(from) * (size_t)(n))
 
-/* The malloc family for what outlives arenas; out of memory ends in fail(). */
+/* The malloc family, for data that outlives every arena. Lack of memory ends in fail(). */
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
-/* xmalloc for the elements of a tensor: in huge pages when they are many, since finding small ones
- * takes longer than filling them. */
+/* xmalloc for the elements of a tensor.  Large ones get huge pages, since page faults on small
+ * pages would take longer than filling them. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
 
-/* The one way out below app/ that is not a return value: out of memory or a broken invariant.
- * Runs the hook (the TUI restores the terminal in it), prints the message to stderr and
+/* The only exit below app/ that is not a return value: for lack of memory or a broken invariant.
+ * It runs the hook (in which the screen restores the terminal), prints the message to stderr and
  * aborts. */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)

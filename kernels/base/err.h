@@ -1,6 +1,6 @@
-/* Errors as values.  A fallible function returns false and fills *e; its outputs are then
- * untouched. Bad input and a poor environment come back this way; a broken invariant is fail()
- * (arena.h). */
+/* Errors as values.  A function that can fail returns false and fills *e; it then leaves its
+ * outputs untouched.  Bad input and a poor environment are reported this way; a broken invariant
+ * calls fail() (arena.h). */
 #ifndef TS_BASE_ERR_H
 #define TS_BASE_ERR_H
 #include <stdbool.h>
@@ -21,26 +21,26 @@ struct err {
     enum err_code code;
     struct where at;
     char text[768];      /* what is wrong, one sentence, no trailing newline */
-    char fix[384];       /* what would be right; "" when there is nothing to say */
+    char fix[384];       /* how to mend it; "" when there is nothing to say */
     char source[256];    /* the offending line of user text, for the caret; "" when there is none */
 };
 
-/* Each returns false, so that `return err_set(...)` is one line.  err_set clears fix, at and
- * source; ERR_ENV and ERR_IO that say "Too many open files", or what else a limit of the system
- * says, get their fix. */
+/* Each of these returns false, so that `return err_set(...)` is one line. err_set clears fix, at
+ * and source.  When the text of an ERR_ENV or ERR_IO names a limit of the system ("Too many open
+ * files"), err_set adds the fix for it. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Where a text says that of a limit; NULL: nowhere. */
+/* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Column and width, in bytes from 1, of the offending word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
-/* Where in a file: also copies the source line. */
+/* Sets the place in a file, and copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);
 
 const char *err_name(enum err_code code);               /* "E_DIM" */
 const char *err_meaning(enum err_code code);
-/* "FILE:LINE:COL: error: TEXT [E_X]\n  SOURCE\n  ^~~\n  fix: FIX\n"; what is unknown is left
+/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n"; unknown parts are left
  * out. */
 void err_print(struct str *out, const struct err *e);
 #endif

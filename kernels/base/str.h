@@ -17,7 +17,7 @@ void str_add_char(struct str *s, char c);
 void str_repeat(struct str *s, char c, int n);
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-const char *str_text(const struct str *s);           /* "" when empty; good until it changes */
+const char *str_text(const struct str *s);  /* "" when empty; valid until the string changes */
 
 /* Numbers as people read them: "11 203 112", groups of three; the same, or a rate with four
  * significant digits; "0.310 ms", "31.20 us", "1.235 s". */
@@ -28,7 +28,7 @@ void str_ms(struct str *s, double ms);
  * at column hang.  A longer word stays whole; colours (ESC [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
-/* Comparisons that say what they mean. */
+/* Comparisons of strings. */
 bool streq(const char *a, const char *b);
 bool strcaseeq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
@@ -36,24 +36,26 @@ bool str_ends(const char *s, const char *suffix);
 
 /* Edit distance (insert, delete, replace, swap), for "did you mean" hints. */
 int str_distance(const char *a, const char *b);
-/* The nearest of n candidates when it is near enough to be worth suggesting, else NULL. */
+/* Returns the nearest of n candidates if it is near enough to be worth suggesting, else NULL. */
 const char *str_nearest(const char *word, const char *const *candidates, int n);
 
-/* Strict integer parsing: the whole of s, in [lo, hi], no leading blanks.  False leaves *out
- * alone. */
+/* Parses all of s as an integer in [lo, hi], without leading blanks.  On failure returns false
+ * and leaves *out alone. */
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
-/* Strict numbers, the whole of s: [-] digits [. digits] [e [+-] digits], no blanks, hexadecimals or
- * nan.  What is too large is INFINITY. */
+/* Parses all of s as a number: [-] digits [. digits] [e [+-] digits]. Blanks, hexadecimals and
+ * nan are refused; a number that is too large becomes INFINITY. */
 bool str_to_double(const char *s, double *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
-/* The code point at *s, which moves behind it; 0 at the end.  A malformed byte is U+FFFD. */
+/* Returns the code point at *s and moves *s behind it; 0 at the end.  A malformed byte is U+FFFD. */
 uint32_t utf8_next(const char **s);
-/* Bytes of the character at s, n > 0 bytes before the end; *shown: a terminal may have it.  False
- * for control characters (C0, DEL, C1) and malformed UTF-8, of which it is one byte. */
+/* Returns the number of bytes of the character at s, where n > 0 bytes are left.  *shown: whether
+ * it may be sent to a terminal; false for control characters (C0, DEL, C1) and for malformed
+ * UTF-8, which counts as one byte. */
 size_t utf8_char(const char *s, size_t n, bool *shown);
-/* For a terminal: what it must not have becomes '?', but for the characters of keep. */
+/* Appends text for a terminal: characters that must not reach it become '?', except those in
+ * keep. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
-/* How many of the first max bytes of a valid s are whole characters: where it may be cut. */
+/* Returns how many of the first max bytes of a valid s are whole characters: where s may be cut. */
 size_t utf8_fit(const char *s, size_t max);
 #endif

@@ -1,4 +1,4 @@
-/* Running other programs: with a time limit, captured output, and cancelling. */
+/* Runs other programs, with a time limit, captured output and cancellation. */
 #ifndef TS_BASE_SUBPROCESS_H
 #define TS_BASE_SUBPROCESS_H
 #include <stdatomic.h>
@@ -19,14 +19,15 @@ struct subprocess_result {
     struct str out;       /* stdout and stderr together, at most 1 MiB; str_free it */
 };
 
-/* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null and its output
- * captured. False only when it could not be started at all (ERR_ENV, names the program) or was
- * cancelled (ERR_CANCEL). At the time limit (<= 0: none) the whole process group is killed.
- * *res is always filled. */
+/* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null, and captures its
+ * output.  Returns false only when the program could not be started (ERR_ENV, names the program)
+ * or was cancelled (ERR_CANCEL).  At the time limit (<= 0: none) the whole process group is
+ * killed.  *res is always filled. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
-/* The same for a program that inherits fd, as its descriptor SUBPROCESS_KEPT.  -1: nothing. */
+/* subprocess_run for a program that inherits fd as its descriptor SUBPROCESS_KEPT; -1 passes
+ * none. */
 #define SUBPROCESS_KEPT 3
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);

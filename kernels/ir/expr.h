@@ -1,14 +1,13 @@
 /* Integer index expressions: constants, bounded variables, + * floor-div mod min max, and the
- * conditions < == && that guard padding.  Hash-consed in a pool: structurally equal
- * expressions of one pool are the same pointer, so equality is ==.  Every expression carries
+ * conditions < == && that guard padding.  They are hash-consed in a pool: structurally equal
+ * expressions of one pool are the same pointer, so that equality is ==. Every expression carries
  * sound bounds [lo, hi].
  *
- * expr_bin and friends build exactly what they are told (constants of commutative operators
- * are not moved, nothing is folded); expr_simplify is the only place where algebra happens
- * (simplify.h).
+ * expr_bin and its relatives build exactly what they are told: they fold nothing and do not
+ * reorder operands.  All algebra happens in expr_simplify (simplify.h).
  *
- * A pool belongs to one thread.  Semantics: / is floor division and % its remainder, in [0, c);
- * divisors must be positive constants; conditions have the values 0 and 1. */
+ * A pool belongs to one thread. / is floor division and % its remainder, in [0, c); divisors are
+ * positive constants; conditions have the values 0 and 1. */
 #ifndef TS_IR_EXPR_H
 #define TS_IR_EXPR_H
 #include <stdbool.h>
@@ -37,9 +36,10 @@ struct expr {
 };
 
 struct exprs;                                            /* the pool */
-struct exprs *exprs_new(struct arena *a);                /* lives and dies with the arena */
+struct exprs *exprs_new(struct arena *a);                /* freed with the arena */
 struct arena *exprs_arena(struct exprs *p);
-int exprs_n_vars(const struct exprs *p);   /* made so far: the size of an eval environment */
+/* number of variables so far: the size of an environment for expr_eval */
+int exprs_n_vars(const struct exprs *p);
 
 const struct expr *expr_const(struct exprs *p, int64_t v);
 /* The variable `name` ranging over [lo, hi]; the same name and range give the same variable. */
@@ -55,7 +55,7 @@ const struct expr *expr_mod(struct exprs *p, const struct expr *a, const struct 
 const struct expr *expr_min(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_max(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_lt(struct exprs *p, const struct expr *a, const struct expr *b);
-/* b + -1 < a; c - 1 < a when b is a constant c */
+/* a >= b, built as b + -1 < a, or as c - 1 < a when b is a constant c */
 const struct expr *expr_ge(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_eq(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_and(struct exprs *p, const struct expr *a, const struct expr *b);
@@ -76,20 +76,19 @@ const struct expr *expr_subst(struct exprs *p, const struct expr *e,
                               const struct expr *const *vars, const struct expr *const *with,
                               int n);
 
-/* e, which may belong to another pool, rebuilt in p; a variable called from[i] becomes to[i]. */
+/* Rebuilds e, which may belong to another pool, in p; a variable named from[i] becomes to[i]. */
 const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,
                                const struct expr *const *to, int n);
 
 /* The value of e where variable v has value vals[v->var]. Floor semantics. */
 int64_t expr_eval(const struct expr *e, const int64_t *vals);
 
-/* e = sum of coef[i] * term[i] + rest, terms being variables or non-linear subexpressions,
- * each once and in id order, coefficients non-zero. Arrays live in the pool's arena. */
+/* e = sum of coef[i] * term[i] + rest.  The terms are variables or non-linear subexpressions,
+ * each once and in id order; coefficients are not 0.  The arrays live in the arena of the pool. */
 struct expr_linear { int n; const struct expr **term; int64_t *coef; int64_t rest; };
 struct expr_linear expr_linear(struct exprs *p, const struct expr *e);
 const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l);
-/* The factor of var in e when e is linear in it (0 when it does not occur); false when it
- * occurs non-linearly. */
+/* Stores the factor of var in e (0 when var does not occur). False when e is not linear in var. */
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
 /* Text: C precedence, minimal parentheses, "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",

@@ -1,13 +1,12 @@
-/* What the files of kernels/ir share: the pool's body, the cost of an expression, scratch
- * memory and integer arithmetic that cannot overflow.  Nothing outside this folder includes
- * it. */
+/* Internals that the files of kernels/ir share: the body of the pool, the cost of an expression,
+ * scratch memory, and integer arithmetic that cannot overflow.  Only this folder includes it. */
 #ifndef TS_IR_EXPR_IMPL_H
 #define TS_IR_EXPR_IMPL_H
 #include "kernels/ir/expr.h"
 
 #define MAX_RULES 64
 
-/* An expression with what only the pool needs to know of it. */
+/* An expression together with data that only the pool uses. */
 struct node {
     struct expr e;                    /* first: a struct expr * is a struct node * */
     uint32_t hash;
@@ -38,12 +37,13 @@ static inline struct node *node_of(const struct expr *e)
     return (struct node *)e;
 }
 
-/* Memory for the length of one function: alloc after mark, gone at release. */
+/* Scratch memory of one function: allocate after scratch_mark; scratch_release frees it. */
 struct scratch_mark scratch_mark(struct exprs *p);
 void *scratch_alloc(struct exprs *p, size_t size_bytes);
 void scratch_release(struct exprs *p, struct scratch_mark m);
 
-/* Two's complement: what expr_eval does, and so what coefficients do. */
+/* Arithmetic that wraps around in two's complement. expr_eval computes that way, so coefficients
+ * must too. */
 static inline int64_t wrap_add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -82,20 +82,20 @@ static inline int64_t gcd_with(int64_t a, int64_t c)
     return (int64_t)y;
 }
 
-/* Intervals. The ends of int64_t stand for infinity and stay there under every operation. */
+/* Intervals. INT64_MIN and INT64_MAX stand for infinity and remain so under every operation. */
 struct range { int64_t lo, hi; };
 struct range range_add(struct range a, struct range b);
 struct range range_mul(struct range a, struct range b);
 struct range range_of(enum expr_kind kind, struct range a, struct range b);
 
-/* Far enough from overflow that sums and small multiples of it are exact: what the rules ask
- * of every operand before they trust its bounds. */
+/* Whether sums and small multiples of r cannot overflow.  Rules check it for every operand before
+ * they trust its bounds. */
 static inline bool is_tame(struct range r)
 {
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);
 }
 
-#define MAX_DIVISOR ((int64_t)1 << 40)    /* larger ones are computed, but not simplified */
+#define MAX_DIVISOR ((int64_t)1 << 40)    /* larger divisors are evaluated, but not simplified */
 
 static inline struct range range_expr(const struct expr *e)
 {

@@ -20,11 +20,11 @@ void lin_add(struct lin *l, const struct expr *e, int64_t scale);            /* 
 void lin_add_lin(struct lin *l, const struct lin *m, int64_t scale);
 int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 0 when absent */
 struct range lin_range(const struct lin *l);
-int64_t lin_gcd(const struct lin *l);                    /* of the coefficients; 0 without any */
-bool lin_divisible(const struct lin *l, int64_t c);      /* every coefficient and the rest */
+int64_t lin_gcd(const struct lin *l);  /* of the coefficients; 0 when there are none */
+bool lin_divisible(const struct lin *l, int64_t c);  /* c divides every coefficient and the rest */
 /* A total order by structure: variables by the length of their names, then alphabetically;
  * comparisons by what they compare with a constant. */
 int expr_order(const struct expr *a, const struct expr *b);
-/* Canonical: larger |coefficient| first, then expr_order, the constant last. */
+/* The canonical expression of l: larger |coefficient| first, then expr_order, the constant last. */
 const struct expr *lin_expr(const struct lin *l);
 #endif

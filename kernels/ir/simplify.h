@@ -12,15 +12,16 @@
 #define TS_IR_SIMPLIFY_H
 #include "kernels/ir/expr.h"
 
-/* Memoised per pool; microseconds.  The result is canonical: sums by stride ("8*h.0 + h.1 + kh"),
- * the constant last ("20 - 4*h" rather than "-4*h + 20"). */
+/* Simplifies e.  Results are memoised in the pool; a call takes microseconds.  The result is
+ * canonical: sums by stride ("8*h.0 + h.1 + kh"), the constant last ("20 - 4*h" rather than "-4*h
+ * + 20"). */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e);
 
 /* The rules, for traces, documentation and the coverage test ("every rule fires"). */
 struct simplify_rule { const char *name, *identity, *condition; };
 int simplify_n_rules(void);
 const struct simplify_rule *simplify_rule(int i);
-/* Times rule i fired since the pool was made. */
+/* How often rule i was applied since the pool was made. */
 long simplify_fired(const struct exprs *p, int i);
 /* When set, called at every rewrite with the rule's name, before and after (tests, -d S). */
 void simplify_trace(struct exprs *p,

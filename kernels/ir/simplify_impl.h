@@ -1,10 +1,11 @@
-/* Between the driver of the simplifier (simplify.c) and its rules (rules_*.c). */
+/* The interface between the driver of the simplifier (simplify.c) and its rules (rules_*.c). */
 #ifndef TS_IR_SIMPLIFY_IMPL_H
 #define TS_IR_SIMPLIFY_IMPL_H
 #include "kernels/ir/linear.h"
 #include "kernels/ir/simplify.h"
 
-/* What a rule looks at: e = a kind b with simplified operands, in the view that suits its kind. */
+/* The input of a rule: e = a kind b with simplified operands, and the linear form that suits its
+ * kind. */
 struct redex {
     struct exprs *p;
     const struct expr *e, *a, *b;

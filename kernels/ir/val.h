@@ -1,5 +1,5 @@
-/* Float-valued tensor expressions: what an operator computes at one point.  Plain trees in an
- * arena. */
+/* Float-valued tensor expressions: what an operator computes for one element.  They are plain
+ * trees in an arena. */
 #ifndef TS_IR_VAL_H
 #define TS_IR_VAL_H
 #include "kernels/ir/expr.h"
@@ -39,32 +39,32 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
-/* The operation of v (which has operands) on other operands; y is NULL where v->b is. */
+/* Applies the operation of v to other operands; y is NULL where v->b is. */
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y);
-/* "+" "max" "exp": as it is printed; the functions of one float are named as in C. */
+/* The printed name: "+", "max", "exp". Functions of one float are named as in C. */
 const char *val_name(enum val_kind kind);
-bool val_is_function(enum val_kind kind);                /* of one float */
+bool val_is_function(enum val_kind kind);                /* whether it is a function of one float */
 bool val_is_const(const struct val *v, double value);
 
 /* Rebuilds v with every LOAD passed through map (NULL keeps it) and every index and condition
  * through idx_map (NULL keeps it). */
 struct val_map {
     void *ctx;
-    /* sees the load with mapped indices */
+    /* called with the load whose indices are already mapped */
     const struct val *(*load)(void *ctx, const struct val *load);
     const struct expr *(*index)(void *ctx, const struct expr *e);
 };
 const struct val *val_rebuild(struct arena *a, const struct val *v, const struct val_map *map);
-/* v with variable var replaced by `with` in every index and condition, simplified. */
+/* Replaces variable var by `with` in every index and condition of v, and simplifies them. */
 const struct val *val_subst(struct exprs *p, const struct val *v, const struct expr *var,
                             const struct expr *with);
 /* Calls f on every LOAD, left to right. */
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
-/* Float operations to evaluate v once (each arithmetic node and function 1; SELECT costs its dearer
- * side). */
+/* Number of float operations to evaluate v once: 1 for each arithmetic node and function; SELECT
+ * counts its more expensive side. */
 int val_flops(const struct val *v);
-/* Text as the paper writes it: Inp[n][i][h + kh] * Ker[o][i][kh]; names[source] names the
- * tensors. */
+/* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names[source] are the
+ * names of the tensors. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
 #endif

@@ -1,9 +1,9 @@
 /* Data layouts as sequences of primitives (ALT 4.1; exact semantics in SPEC A).
  *
- * A layout maps logical indices to physical ones (rho, the paper's S) and back (phi, S^-1).  The
- * sequence is the truth; shape, rho, phi, class and expansion are derived when a primitive is
- * appended.  Values are immutable: layout_apply returns a new layout.  Physical storage is
- * row-major over the physical dims. */
+ * A layout maps logical indices to physical ones (rho, the S of the paper) and back (phi, S^-1).
+ * The sequence of primitives defines it; shape, rho, phi, class and expansion are derived when a
+ * primitive is appended.  Values are immutable: layout_apply returns a new layout.  Physical
+ * storage is row-major over the physical dims. */
 #ifndef TS_LAYOUT_LAYOUT_H
 #define TS_LAYOUT_LAYOUT_H
 #include "kernels/ops/graph.h"
@@ -16,7 +16,7 @@ enum prim_kind {
 /* Dims are 0-based positions in the shape the primitive is applied to. */
 struct prim {
     enum prim_kind kind;
-    int dim;                              /* all but REORDER: the (first) dim */
+    int dim;                              /* the dim, or the first of several; unused by REORDER */
     int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many dims */
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
     bool allow_pad;                       /* SPLIT */
@@ -37,14 +37,15 @@ struct prim {
 
 enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 
-struct lineage;                           /* where a physical dim came from (layout_impl.h) */
+struct lineage;                           /* the origin of a physical dim (layout_impl.h) */
 
 struct layout {
-    const struct layout *prev;            /* before the last primitive; NULL: the identity */
+    const struct layout *prev;  /* the layout before the last primitive; NULL: the identity */
     int n_prims;
-    const struct prim *prims;             /* what was left open (factor 0, fold's size) filled in */
+    /* values that were left open (factor 0, size of fold) are filled in */
+    const struct prim *prims;
     const struct tensor *tensor;          /* logical name, dims and shape */
-    int64_t stored[MAX_RANK];             /* logical indices below are stored: shape, or trimmed */
+    int64_t stored[MAX_RANK];  /* indices below this are stored: the shape, or less when trimmed */
     const struct expr *logical[MAX_RANK]; /* variables of rho, "n" "o" "h" "w", 0 .. stored-1 */
     int rank;                             /* physical */
     const char *dim[MAX_DIMS];            /* "N" "O.0" "H" "W" "O.1": split O gives O.0 O.1, unfold
@@ -55,9 +56,9 @@ struct layout {
     const struct expr *phys[MAX_DIMS];    /* variables of phi, "o.1" for dim "O.1", 0 .. P-1 */
     const struct expr *rho[MAX_DIMS];     /* rank expressions over logical[], simplified */
     const struct expr *phi[MAX_RANK];     /* tensor->rank expressions over phys[], simplified */
-    const struct expr *guard;             /* phi is defined where this is 1; NULL = everywhere */
-    int n_overlaps;                       /* unfolds in force whose tiles share elements */
-    enum layout_class klass;              /* of the stored part */
+    const struct expr *guard;  /* phi is defined where the guard is 1; NULL = everywhere */
+    int n_overlaps;  /* number of unfolds not undone whose tiles share elements */
+    enum layout_class klass;              /* class of the stored part */
     int64_t elems;                        /* physical elements */
     double expansion;                     /* elems / logical elements; < 1 only when trimmed */
     bool advanced;                        /* non-trivial unfold, pad or padded split (SPEC A.9), or
@@ -74,8 +75,9 @@ bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *pr
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
                       const struct layout **out, struct err *e);
-/* The sequence of inverse primitives (last first), legal on l; ERR_NOINV names the one without an
- * inverse (an unfold that trimmed elements).  out has room for 2 * l->n_prims. */
+/* Stores the inverse primitives, last first, which can be applied to l.  ERR_NOINV names a
+ * primitive that has no inverse (an unfold that trimmed elements). out has room for 2 *
+ * l->n_prims. */
 bool layout_inverse(const struct layout *l, struct prim *out, int *n, struct err *e);
 int layout_dim(const struct layout *l, const char *name);    /* position or -1; case-insensitive */
 /* Row-major strides of the physical dims, in elements. */
@@ -103,10 +105,11 @@ void layout_strides(const struct layout *l, int64_t *stride);
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
-/* The notation of l, "N O/16 H W 16o"; false when it has none (pads, padded splits...).  What it
- * is read back as has the same shape and is memory-equal to l. */
+/* Prints the notation of l, "N O/16 H W 16o".  False when it has none (pads, padded splits).
+ * Reading the notation back gives the same shape and a memory-equal layout. */
 bool layout_notation(const struct layout *l, struct str *out);
-/* A primitive as a step line writes it, with dim names of the layout it applies to:
+/* Prints a primitive as a step line writes it, with the dim names of the layout that it applies
+ * to:
  *
  *     split O 4 16                   split O 3 4 allow_pad=1
  *     reorder N O.0 H W O.1          fuse H W
@@ -122,13 +125,13 @@ void prim_print(struct str *out, const struct layout *before, const struct prim 
  * The access must be covered (below). */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
-/* Does the stored part of the tensor hold everything the access reads?  True unless an unfold was
- * trimmed too far; then ERR_UNFOLD with the size that would do. */
+/* Whether the stored part of the tensor holds every element that the access reads.  False only
+ * when an unfold was trimmed too far: ERR_UNFOLD, with the size that would be enough. */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
-/* Equal flat offsets at every logical point, equal size and equal class (SPEC A.0: memory-equal).
- * Proved symbolically or point by point; false when neither is possible (more than 10^6
- * elements). */
+/* Whether a and b have equal flat offsets at every logical point, equal size and equal class
+ * (SPEC A.0: memory-equal).  Proved symbolically or point by point; false when neither is
+ * possible (more than 10^6 elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
 /* store_at (SPEC A.7): src, plain and constant, becomes one more slice of another constant along
@@ -139,18 +142,21 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
  * primitives of the host apply to *out as well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
-/* "K=64 holds Bias": where *l, from layout_store_at, is in its host. */
+/* Prints where *l, made by layout_store_at, lies in the buffer of its host: "K=64 holds Bias". */
 void layout_say_stored(struct str *out, const struct layout *l);
-/* Puts the elements of an attached tensor into its host's buffer; the rest of it is left alone. */
+/* Copies the elements of an attached tensor into the buffer of its host and leaves the rest of
+ * the buffer alone. */
 void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys);
 
-/* Moves data: pack fills phys (elems) by rule I3 (padding is 0); unpack reads the canonical copies
- * and puts 0 where an element is not stored.  A few nanoseconds an element; safe in any thread. */
+/* Copy data between layouts. pack fills phys (elems) by rule I3 (padding is 0). unpack reads the
+ * canonical copies, and writes 0 where an element is not stored.  Both take a few nanoseconds per
+ * element and are safe in any thread. */
 void layout_pack(const struct layout *l, const float *logical, float *phys);
 void layout_unpack(const struct layout *l, const float *phys, float *logical);
 
-/* A picture: which logical element sits where in memory, line (64 B) by line, up to max_lines of
- * them, with the shape, class, expansion and strides above.  width = columns; ASCII. */
+/* Draws which logical element lies where in memory, line (64 B) by line, for at most max_lines
+ * lines, below the shape, class, expansion and strides. width is in columns; the picture is
+ * ASCII. */
 void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width,
                  int max_lines);
 #endif

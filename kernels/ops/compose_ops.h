@@ -1,9 +1,10 @@
-/* Operators of composed graphs that work on tensors of any rank, beside the families. */
+/* Operators of graphs from statements that work on tensors of any rank; the operator families are
+ * separate. */
 #ifndef TS_OPS_COMPOSE_OPS_H
 #define TS_OPS_COMPOSE_OPS_H
 #include "kernels/ops/compose_params.h"
 
 bool compose_op_known(const char *name, const char *params);
-/* Adds the nodes of the call; returns the tensor of its result, or -1 with *c->e. */
+/* Adds the nodes of the call. Returns the tensor of its result, or -1 and fills *c->e. */
 int compose_op_build(struct call *c);
 #endif

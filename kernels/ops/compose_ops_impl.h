@@ -1,9 +1,11 @@
-/* What the files of operators on tensors of any rank share.  Private to kernels/ops/compose_*.c. */
+/* Shared by the files of operators on tensors of any rank.  Only kernels/ops/compose_*.c include
+ * this. */
 #ifndef TS_OPS_COMPOSE_OPS_IMPL_H
 #define TS_OPS_COMPOSE_OPS_IMPL_H
 #include "kernels/ops/compose_ops.h"
 
-/* Each adds the nodes of its call and returns the tensor that comes out, or -1 with an error. */
+/* Each function adds the nodes of its call and returns the tensor of the result, or -1 with an
+ * error. */
 int compose_unary(struct call *c);
 int compose_binary(struct call *c);
 int compose_matmul(struct call *c);
@@ -18,23 +20,24 @@ int compose_concat(struct call *c);
 int compose_slice(struct call *c);
 int compose_pad(struct call *c);
 int compose_expand(struct call *c);
-/* -x of the only argument. */
+/* Builds -x of the only argument. */
 int compose_negated(struct call *c);
 
-/* The dim that axis= names; negative counts from the end.  -1: ERR_DIM. */
+/* Returns the dim that axis= names; a negative axis counts from the last dim. -1: ERR_DIM. */
 int compose_axis(const struct call *c, int64_t axis, int rank);
-/* `name`, or name2, name3...: tensors of one call have different names. */
+/* Returns `name`, or name2, name3 and so on if it is taken: the tensors of one call have
+ * different names. */
 const char *compose_fresh(const struct call *c, const char *name);
-/* The name of a dim, with _ behind it as long as one of the n others has it: loops are called after
- * dims, in lower case. */
+/* Returns the name of a dim, with _ appended until none of the n others has it.  Loops have the
+ * names of dims in lower case, so the names must differ. */
 const char *compose_unlike(const struct call *c, const char *name, const char *const *others,
                            int n);
 
-/* Two tensors, broadcast as numpy does: dims from the last, 1 repeats.  dim and shape are def's and
- * have room for MAX_RANK. */
+/* Computes the shape of x and y broadcast as in numpy: dims are matched from the last, and an
+ * extent of 1 is repeated. dim and shape become those of *def and have room for MAX_RANK. */
 bool compose_broadcast(struct call *c, const struct tensor *x, const struct tensor *y,
                        struct tensor_def *def, const char **dim, int64_t *shape);
-/* The element of t that belongs to n's point of a broadcast result. */
+/* The load of t that node n of a broadcast result makes at its point. */
 const struct val *compose_load(struct call *c, int t, const struct node *n);
 
 static inline const struct tensor *arg(const struct call *c, int i)

@@ -6,9 +6,9 @@
 
 struct conv {
     const struct op_family *family;
-    const char *op;                       /* of the node: "conv2d" */
-    int n_axes;                           /* the last ones of D H W */
-    bool depthwise;                       /* tensors N C ..., Ker C ...: one filter a channel */
+    const char *op;                       /* name of the node: "conv2d" */
+    int n_axes;                           /* how many of the axes D H W, from the last */
+    bool depthwise;  /* the tensors are N C ... and Ker C ...: one filter per channel */
 };
 
 /* Over tensors Inp N I D H W, Ker O I KD KH KW, Conv N O D H W; per axis x of stride s, dilation d:

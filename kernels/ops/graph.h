@@ -6,7 +6,7 @@
 #include "kernels/ops/source.h"
 
 #define MAX_RANK 8                        /* logical dimensions of a tensor */
-#define MAX_SPATIAL 3                     /* spatial ones of convolutions and pools: D H W */
+#define MAX_SPATIAL 3                     /* spatial dimensions of convolutions and pools: D H W */
 
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
@@ -17,24 +17,25 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;                         /* node index, -1 for inputs and constants */
-    const struct tensor_source *source;   /* NULL: random data stand in (reference_fill) */
+    const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 
-/* What the builder knew when it wrote the body, for those who look for the operator and not for its
- * expression (vendor libraries); 0 where an op has no such thing. */
+/* Parameters of the operator, for those who need to recognise the operator itself rather than its
+ * expression (vendor libraries). 0 where an operator has no such parameter. */
 struct node_params {
-    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of windows, per spatial axis */
-    int64_t before[MAX_RANK];             /* pad: elements before each dim; tconv: those that
-                                           * padding takes away before each axis */
-    const char *function;                 /* element-wise, of one tensor: "relu" "gelu_tanh" */
+    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of windows, for each spatial axis */
+    /* pad: elements before each dim; tconv: those that padding removes before each axis */
+    int64_t before[MAX_RANK];
+    const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
     double alpha, beta;                   /* pad: the value; norms: epsilon; clip: min and max;
                                            * leaky, elu: alpha; affine: mul and add */
 };
 
-/* out[spatial...] = combine over reduce of body, starting from init; = body when combine is NONE.
- * The spatial variables are the logical dims of the output tensor, one each, in order. */
+/* out[spatial...] = combine of body over the reduction variables, starting from init; or just
+ * body when combine is NONE.  There is one spatial variable for each logical dim of the output
+ * tensor, in order. */
 struct node {
     const char *op;                       /* "conv2d", "matmul", "pad", "bias", "relu", "convert" */
     int out;                              /* tensor index */
@@ -45,7 +46,7 @@ struct node {
     const char *reduce_dim[MAX_RANK];     /* their loop names, upper case: I KH KW */
     enum combine combine;
     double init;
-    const struct val *body;               /* loads carry tensor and logical indices */
+    const struct val *body;               /* its loads have a tensor and logical indices */
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
@@ -62,34 +63,35 @@ struct graph {
     int n_nodes;
     struct node *node;                    /* topological order */
     int main_node;                        /* the complex node */
-    double flops;                         /* of the whole graph */
+    double flops;                         /* floating point operations of the whole graph */
     double bytes;                         /* inputs and constants read, outputs written once, f32 */
 };
 
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
 struct op_param {
     const char *name;
-    int64_t def, min, max;                /* min, max: of a number; 0 and the last word's index */
+    int64_t def, min, max;  /* range of a number; for words 0 and the index of the last one */
     const char *help;
-    const char *const *words;             /* NULL: a number; else the value is the index of one of
-                                           * these words, NULL at the end */
+    /* NULL: the value is a number; else it is the index of one of these words (NULL at the end) */
+    const char *const *words;
 };
 void op_param_print(struct str *out, const struct op_param *p, int64_t v);      /* "3", "gelu" */
-#define OP_REQUIRED INT64_MIN             /* a def: must be given */
-#define OP_UNSET (INT64_MIN + 1)          /* a def: optional, the builder derives it */
+#define OP_REQUIRED INT64_MIN             /* value of def: the parameter must be given */
+#define OP_UNSET (INT64_MIN + 1)          /* value of def: optional; the builder derives it */
 
 struct op_family {
     const char *name, *title;             /* "c2d", "2-D convolution" */
     const char *example;                  /* "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
     const char *help;                     /* a paragraph: formula, tensors and dims */
-    const char *const *data_params;       /* the parameters that are the first tensor's shape */
+    const char *const *data_params;       /* parameters that give the shape of the first tensor */
     int n_params;
     const struct op_param *params;
-    /* values[i] belongs to params[i].  Adds tensors and nodes to *g. ERR_RANGE when shapes make no
-     * sense; a text that starts with "NAME=" makes the error point at that word of the spec. */
+    /* Adds tensors and nodes to *g; values[i] belongs to params[i]. ERR_RANGE when the shapes do
+     * not fit together; if its text starts with "NAME=", the error points at that word of the
+     * spec. */
     bool (*build)(struct graph *g, const int64_t *values, struct err *e);
-    /* Rewrites values to canonical form (kh=3 kw=3 to k=3, ...) so that equal operators have equal
-     * specs; values that contradict each other are ERR_SYNTAX ("NAME=..." as above).  Runs before
+    /* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal
+     * specs.  ERR_SYNTAX when values contradict each other ("NAME=..." as above).  Runs before
      * build; may be NULL. */
     bool (*canonical)(int64_t *values, struct err *e);
 };
@@ -116,21 +118,23 @@ const struct op_family *ops_find(const char *name);
  * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h).
  * Without `output`, what nobody reads is the output. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
-/* Does the text start like a statement, NAME = ...? */
+/* Whether the text starts like a statement, NAME = ... */
 bool graph_is_composition(const char *text);
 
 int graph_tensor(const struct graph *g, const char *name);       /* index or -1; case-insensitive */
-int graph_node_of(const struct graph *g, const char *tensor_name);   /* node producing it, or -1 */
+/* index of the node that computes it, or -1 */
+int graph_node_of(const struct graph *g, const char *tensor_name);
 bool graph_reads(const struct graph *g, int node, int tensor);
-int node_reduction(const struct node *n, const char *dim);             /* which reduction, or -1 */
+int node_reduction(const struct node *n, const char *dim);  /* index of the reduction, or -1 */
 int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
-/* "N:1 I:64", or with '=' between dim and size. */
+/* Prints "N:1 I:64", or with '=' between dim and size. */
 void tensor_print_shape(struct str *out, const struct tensor *t, char between);
 #define TENSOR_MAX_ELEMS ((int64_t)1 << 40)
-/* ERR_OVERFLOW when a tensor has more elements than that; the text calls it `name`. */
+/* ERR_OVERFLOW when a tensor has more than TENSOR_MAX_ELEMS elements; the message calls it
+ * `name`. */
 bool tensor_check_elems(const struct tensor *t, const char *name, char between, struct err *e);
 
-/* For builders (ops/ only): growable construction. */
+/* Construction of graphs by builders (only in ops/). */
 struct tensor_def {
     const char *name;
     int rank;
@@ -139,22 +143,23 @@ struct tensor_def {
     enum tensor_role role;
 };
 int graph_add_tensor(struct graph *g, const struct tensor_def *def);
-/* Copies *n, sets producer of n->out, adds flops (counted from the body and the extents unless
- * n->flops is set).  The variables must exist already. */
+/* Copies *n into the graph, sets the producer of n->out and adds the flops (counted from the body
+ * and the extents unless n->flops is set).  Its variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
 
 /* An empty graph over a fresh pool in a. */
 struct graph *graph_new(struct arena *a, const char *op);
 
-/* Tensor t, so far INTER, becomes the graph's output. */
+/* Makes tensor t, which was INTER until now, the output of the graph. */
 void graph_set_output(struct graph *g, int t);
 
-/* The loops of *n: one spatial variable per dim of tensor out, named like it in lower case. */
+/* Fills in the spatial variables of *n: one per dim of tensor `out`, with the name of the dim in
+ * lower case. */
 void node_spatial(const struct graph *g, struct node *n, int out);
-/* Appends a reduction over dim (upper case), of that extent; returns its variable. */
+/* Appends a reduction over dim (upper case) with this extent; returns its variable. */
 const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
                                int64_t extent);
-/* Tensor t at idx[rank], every index simplified. */
+/* A load of tensor t at idx[rank], every index simplified. */
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
 /* The same graph with a "convert" node (an identity copy) in front of every consumer of input

@@ -9,21 +9,22 @@
 #include <math.h>
 #include "kernels/ops/reference.h"
 
-/* rest + sum of coef * term; the terms are variables and non-linear subexpressions, repeats
- * allowed.  (expr_linear would allocate in the graph's pool; evaluating leaves the graph alone.) */
+/* rest + sum of coef * term.  The terms are variables and non-linear subexpressions; a term may
+ * occur twice.  (expr_linear cannot be used: it would allocate in the pool of the graph, which
+ * evaluation must not change.) */
 struct sum_term { const struct expr *e; int64_t coef; };
 struct sum { int64_t rest; int n; struct sum_term *term; };
 
 /* *s += scale * e */
 void sum_add(struct arena *a, struct sum *s, const struct expr *e, int64_t scale);
 int64_t sum_at(const struct sum *s, const int64_t *env);
-/* The factor of var; false when var occurs inside a non-linear term. */
+/* Stores the factor of var. False when var occurs inside a non-linear term. */
 bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef);
 
-/* The body, ready for rows. */
+/* The body of a node, prepared for evaluation by rows. */
 struct row_test {
     const struct expr *cond;
-    bool linear;                          /* cond is diff < 0, step is diff's stride in the row */
+    bool linear;  /* cond is diff < 0, and step is the stride of diff along the row */
     struct sum diff;
     int64_t step;
     bool moves;                           /* cond depends on the row variable */
@@ -33,20 +34,20 @@ struct row_val {
     double value;                         /* CONST */
     struct row_val *a, *b;
     const double *data;                   /* LOAD: data[flat], plus stride per row element */
-    const double *error;                  /* LOAD: of that element; NULL = exact */
+    const double *error;                  /* error of that element; NULL = exact */
     struct sum flat;
     int64_t stride;
     bool bent;                            /* flat is not linear in the row variable */
     bool shared;                          /* a and b load one tensor: their errors are not
                                            * independent */
-    int n_tests;                          /* SELECT: a where all tests hold, else b */
+    int n_tests;                          /* SELECT: a where all tests are true, else b */
     struct row_test *test;
 };
 
-/* The operands and the mode of an evaluation.  Arrays are per tensor, logical and row-major. */
+/* The operands and the mode of an evaluation. Arrays are one per tensor, logical and row-major. */
 struct row_how {
     double *const *data;
-    double *const *error;                 /* NULL, or of each element of data; NULL in it = exact */
+    double *const *error;  /* NULL, or errors of the elements of data; a NULL entry = exact */
     bool single;                          /* round after every operation, as float32 does */
     const struct cancel *cancel;
 };
@@ -66,38 +67,42 @@ struct row_plan {
     const struct row_val *body;
 };
 
-/* Every name is looked up once: plan of one node, all in a. */
+/* Makes the plan of one node; everything is allocated in a. */
 const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, const struct node *n,
                                     const struct row_how *how);
 /* Evaluates any node. */
 void row_eval(const struct row_plan *p);
-/* Sums of products of two loads, perhaps under a test: convolutions of every kind, matrix products.
- * False: not of that form, nothing done.  Always in double. */
+/* Evaluates sums of products of two loads, perhaps under a test: convolutions and matrix
+ * products.  Returns false, and does nothing, when the node does not have that form.  Computes in
+ * double. */
 bool mac_eval(const struct row_plan *p);
-/* One segment of one output row: n elements from i0 on, the outer variables set in env; out: where
- * its first element is in the output. */
-#define ROW_SEGMENT 256                   /* elements at most: the scratch rows stay in L1 */
+/* One segment of one output row: n elements from i0 on. env holds the outer variables; out is the
+ * offset of the first element in the output. */
+#define ROW_SEGMENT 256  /* most elements of a segment: the scratch rows stay in L1 */
 struct row_segment { const struct row_plan *p; int64_t *env, i0, n, out; };
 void row_each_segment(const struct row_plan *p, void (*f)(const struct row_segment *s));
-/* The next point of the node's reduction; false after the last, and on a cancel. */
+/* Moves to the next point of the reduction of the node.  False after the last one, and on a
+ * cancel. */
 bool row_next(const struct row_segment *s);
-/* v at these elements, and with error how far off float32 may be there (reference_error). */
+/* Evaluates v at the elements of the segment; if error is not NULL, also the float32 error of
+ * each (reference_error). */
 void row_values(const struct row_segment *s, const struct row_val *v, double *out, double *error);
-/* The product of such a sum, or NULL. */
+/* Returns the product that the node sums (see mac_eval), or NULL. */
 const struct val *mac_product(const struct node *n);
 
-/* reference_error.c: the errors of an operation's results.  a, b and their errors ea, eb: of its
- * operands (b, eb: zeros where it has one); e may be ea. */
+/* reference_error.c: computes the errors of an operation for a row. a and b are its operands, ea
+ * and eb their errors (zeros where there is no b). e may be ea. */
 struct row_pair { const double *a, *ea, *b, *eb; };
 void error_row(const struct row_val *v, int64_t n, const struct row_pair *of, double *e);
 
 /* Sets the outer variables in env to point number i; returns the offset of its output row. */
 int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);
-/* f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth it.
- * env has room for every variable of the pool and belongs to the call. */
+/* Calls f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth
+ * it. env has room for every variable of the pool and is private to the call. */
 void each_task(const struct row_plan *p, int64_t n, double work,
                void (*f)(const void *ctx, int64_t i, int64_t *env), const void *ctx);
-/* The next point of n variables that start at 0, the last one fastest; false after the last. */
+/* Moves to the next point of n variables that start at 0, the last one fastest.  False after the
+ * last point. */
 bool reference_next_point(const struct expr *const *vars, int n, int64_t *env);
 void first_point(const struct expr *const *vars, int n, int64_t *env);
 

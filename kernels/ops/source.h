@@ -15,39 +15,42 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* The data of a constant that has its own: n values (one stands for all elements), or a tensor of a
- * file. */
+/* The data of a constant that does not have random data: n values (one value stands for all
+ * elements), or a tensor of a file. */
 struct tensor_source {
-    int64_t n;                            /* 0: it is in the file */
+    int64_t n;                            /* 0: the data are in the file */
     const float *value;
-    const char *file, *tensor;            /* the path works from the current directory */
+    const char *file, *tensor;            /* the path is relative to the current directory */
     uint64_t hash;                        /* tensor_hash of the data in the file */
 };
 
-/* Constants of at most so many elements stand in the text, and those that are all alike. */
+/* Constants of at most this many elements are written into the text, and so are constants whose
+ * elements are all equal. */
 enum { SOURCE_MAX_SHORT = 16 };
 
-/* The words of one statement that were read so far. */
+/* The words of one `const` statement that were read so far. */
 struct source_words { struct tensor_source s; bool has_hash; };
 
 bool source_is_word(const char *name);    /* value, file, tensor, hash */
-/* One word: name=value[n].  The error has no place: the caller knows it. */
+/* Reads one word, name=value[n]. Its error has no position; the caller adds it. */
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
                  size_t n, struct err *e);
-/* The source of tensor `name` with so many elements; NULL when there were no words.  They must suit
- * each other and the number of elements. */
+/* Writes the source of tensor `name`, which has so many elements, to *out; NULL when there were no
+ * words.  They must fit each other and the number of elements. */
 bool source_finish(struct arena *a, const struct source_words *w, const char *name, int64_t elems,
                    const struct tensor_source **out, struct err *e);
-/* " value=8", " file=... tensor=... hash=...": as it is read. */
+/* Prints the words as source_take reads them: " value=8", " file=... tensor=... hash=...". */
 void source_print(struct str *out, const struct tensor_source *s);
-/* Float data of n elements as values, when they are short enough to stand in the text. */
+/* Makes a source with the values of n elements.  False when they are too many to stand in the
+ * text. */
 bool source_short(const float *data, int64_t n, struct tensor_source *out);
 uint64_t tensor_hash(const float *data, int64_t n);
 
-/* Copies the text of an operator; every path behind file= becomes what `map` writes to out. */
+/* Copies the text of an operator; every path after file= is replaced by what `map` writes to out.
+ */
 typedef void source_map_fn(void *ctx, const char *path, struct str *out);
 void spec_map_files(struct str *out, const char *spec, source_map_fn *map, void *ctx);
-/* The text of an operator for a person: of a long graph the first and last statements, and of data
- * in a file only the file. */
+/* Prints the text of an operator for people: of a long graph only the first and last statements,
+ * and of data in a file only the name of the file. */
 void spec_print_brief(struct str *out, const char *spec);
 #endif

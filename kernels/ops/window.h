@@ -17,24 +17,24 @@ struct window {
     int64_t in, k, stride, dilation, before, after, out;
 };
 
-/* n, w, and the groups k, s, p, d; then the activation where there is one. */
+/* Brings n, w, the groups k, s, p, d and the activation (if there is one) to canonical form. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* The last n_axes of D H W from canonical values; all but `out`. */
+/* Reads the windows of the last n_axes of D H W from canonical values; fills in all but `out`. */
 void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struct window *w);
 /* out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1 */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);
-/* The row that says the `what` ("k", "s"...) of an axis: its own or the common one. */
+/* Returns the row of a parameter ("k", "s") of an axis: the axis's own row or the common one. */
 int window_row(const struct op_family *f, const int64_t *v, const char *what,
                const struct window *w);
 
 /* stride*x + dilation*k */
 const struct expr *window_at(struct graph *g, const struct window *w, const struct expr *x,
                              const struct expr *k);
-/* Strides and dilations of a node over these windows. */
+/* Notes strides and dilations of the windows in n->params. */
 void windows_note(struct node *n, int n_axes, const struct window *w);
-/* The caller's data, N x channels x sizes, with before[i] and after[i] elements of `value` around
- * axis i: Inp, written by a pad node from Inp_in where there are any. */
+/* Adds the caller's input N x channels x sizes with before[i] and after[i] elements of `value`
+ * around axis i.  Without any padding it is called Inp; else a pad node writes Inp from Inp_in. */
 struct window_data { int64_t n, channels; const char *channel_dim; double value; };
 int window_input(struct graph *g, const struct window_data *data, int n_axes,
                  const struct window *w, const int64_t *before, const int64_t *after);

@@ -97,9 +97,9 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:2,3; node Relu x > y; out y:3,2", "the nodes compute 2x3" },
     { 13, "in x:2,3; node Relu x > y; out z", "no node computes output z" },
     { 13, "in x:2,3; in z:4; node Add x z > y; out y", "2x3 cannot be broadcast with 4" },
-    { 13, "in x:2,3,4; in z:3,4,5; node MatMul x z > y; out y", "batches of 2 and 3" },
+    { 13, "in x:2,3,4; in z:3,4,5; node MatMul x z > y; out y", "batches of 2 and of 3" },
     { 13, "in x:1,3,2,2; const s:2; const b:3; const m:3; const v:3; "
-          "node BatchNormalization x s b m v > y; out y", "is no vector of 3 channels" },
+          "node BatchNormalization x s b m v > y; out y", "is not a vector of 3 channels" },
     { 13, "in x:2,3; node Transpose x > y perm=0,0; out y", "is not a permutation" },
     { 13, "in x:2,3; node Concat x x > y axis=7; out y",
     "axis 7 does not exist: the tensor has 2" },
