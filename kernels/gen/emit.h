@@ -1,5 +1,5 @@
-/* What the printers of code share: names, index expressions, loops and the types and helpers a
- * unit turns out to need.  Private to gen/. */
+/* Shared by the printers of code: names, index expressions, loops, and the types and helpers that
+ * a unit needs.  Private to gen/. */
 #ifndef TS_GEN_EMIT_H
 #define TS_GEN_EMIT_H
 #include "kernels/gen/gen_impl.h"
@@ -13,14 +13,14 @@ struct needs {
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
 };
 
-/* A named pointer to buffer[base + rest]: what the accesses of a line have in common. */
+/* A named pointer to buffer[base + rest], the common part of the addresses in a straight line. */
 struct pointer {
     int buffer;
     const struct expr *base;
     int64_t rest;
-    bool written;                         /* through it; then it is not const */
+    bool written;                         /* the code writes through it, so it is not const */
     const char *name;
-    int at;                               /* its position among the names */
+    int at;                               /* its position among the claimed names */
 };
 
 struct emit {
@@ -28,49 +28,53 @@ struct emit {
     struct str *out;
     struct names *names;
     struct needs needs;
-    int64_t on_stack;                     /* floats of the arrays that are visible here */
+    int64_t on_stack;  /* number of floats in the local arrays that are visible here */
     const char **buffer;                  /* C names; NULL: not visible here */
-    bool *touched;                        /* the text uses this buffer */
+    bool *touched;                        /* whether the text uses this buffer */
     const char **again;                   /* names of the copies of pointers */
-    VEC(struct pointer) pointers;         /* that are declared here */
-    const char *prefix;                   /* of the names of index helpers */
-    struct str statics;                   /* functions of the unit's own arrays */
+    VEC(struct pointer) pointers;         /* pointers declared at this point */
+    const char *prefix;                   /* prefix of the names of index helpers */
+    struct str statics;                   /* functions that return the unit's own arrays */
     struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
-    const char **of_thread;               /* their names, by buffer */
-    bool *has_memory;                     /* its function is among the statics */
-    VEC(const struct term *) shuffles;    /* one of each pattern: shuffle0, shuffle1, ... */
-    int depth;                            /* of indentation */
+    const char **of_thread;               /* names of these arrays, by buffer */
+    bool *has_memory;                     /* whether its function is already in statics */
+    VEC(const struct term *) shuffles;  /* one shuffle for each pattern: shuffle0, shuffle1, ... */
+    int depth;                            /* depth of indentation */
     bool in_parallel;
 };
 
 /* Claims the names of the parameters. */
 void emit_open(struct emit *m, struct unit *u, struct str *out);
 void emit_close(struct emit *m);
-/* "void NAME(TYPE Inp, TYPE Conv)": the parameters with these types. */
+/* Prints "void NAME(TYPE Inp, TYPE Conv)" with these types of the parameters. */
 void emit_signature(struct emit *m, const char *name, const char *const *type);
 void emit_line(struct emit *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void emit_indent(struct emit *m);
-/* e + plus as C, for use as an operand of min_prec: 0 condition, 4 sum, 5 product, 6 primary. */
+/* Prints e + plus as C, as an operand of precedence min_prec: 0 condition, 4 sum, 5 product, 6
+ * primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
-/* The bounds of a loop as text.  named: what does not fit a line is put into constants before. */
+/* Returns the bounds of a loop as text. named: a bound that does not fit on the line is first
+ * assigned to a constant. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
-/* "for (long k = 0; k < 8; k++) {": claims the variable; the caller closes the brace. */
+/* Prints "for (long k = 0; k < 8; k++) {" and claims the variable. The caller closes the brace. */
 void emit_for(struct emit *m, const struct code *c, const struct bounds *b);
-/* t as a value of `lanes` lanes. */
+/* Prints t as a value of `lanes` lanes. */
 void emit_value(struct emit *m, const struct term *t, int lanes);
-/* "C[8*n + 3]", "c[3]" and "&C[8*n + 3]", "c + 3".  stored: for writing. */
+/* Print a place, "C[8*n + 3]" or "c[3]", and its address, "&C[8*n + 3]" or "c + 3". stored: it is
+ * written. */
 void emit_place(struct emit *m, const struct place *at, bool stored);
 void emit_address(struct emit *m, const struct place *at, bool stored);
 
-/* Pointers (pointers.c).  Declares those that pay in the straight line b[from, to), where they are
- * not yet. */
+/* Pointers (pointers.c).  Declares those that are worth it for the straight line b[from, to),
+ * unless they are declared already. */
 void pointers_declare(struct emit *m, const struct block *b, int from, int to);
-/* The one that `at` can go through, or NULL. */
+/* Returns the pointer that can address `at`, or NULL. */
 const struct pointer *pointers_find(const struct emit *m, const struct place *at, bool stored);
-/* Makes the pointers to const floats of a buffer unknown to the compiler; false: there is none. */
+/* Hides from the compiler what it knows of the pointers to const floats of a buffer.  False when
+ * there is none. */
 bool pointers_again(struct emit *m, int buffer);
-/* Names from mark on are not visible any more, and neither are pointers. */
+/* Ends the scope that began at mark: its names and its pointers are no longer visible. */
 void emit_leave(struct emit *m, int mark);
 /* Typedefs and helper functions for what m needed, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);

@@ -1,23 +1,25 @@
 /* Code: the last form of a program before text, private to gen/.
  *
- * A lowered tree becomes code by a short list of passes (gen.c): build writes unrolled loops
- * out and turns vector loops into statements on lanes; tidy moves conditions out of loops;
- * promote turns local buffers into named registers; hoist keeps what a loop updates in
- * registers, combine what a straight line updates; share names every load of a line once;
- * prefetch asks for lines ahead of their loads. Two printers then read the result: print_c.c
- * writes it as C, print_trace.c writes down the memory it touches (hints are none of it).  So
- * the trace cannot drift from the code: both are text of the same statements. */
+ * A lowered tree becomes code by a short list of passes (gen.c). build unrolls loops and turns
+ * vector loops into statements on lanes; tidy moves conditions out of loops; promote turns local
+ * buffers into named registers; hoist keeps what a loop updates in registers, and combine what a
+ * straight line updates; share loads every element of a straight line once; prefetch adds
+ * prefetches.
+ *
+ * Two printers then read the result: print_c.c writes it as C, and print_trace.c writes the
+ * instrumented kernel, which reports the memory accesses of the same statements (prefetches are
+ * not among them).  The trace can therefore not differ from the code. */
 #ifndef TS_GEN_IMPL_H
 #define TS_GEN_IMPL_H
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
 
-#define GEN_MAX_STATEMENTS 4096           /* of one unrolled body (SPEC D.5) */
+#define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 
-/* The floats [base + rest, base + rest + lanes) of a buffer.  base holds the loop variables
- * and is canonical, so two places with the same base differ exactly by their rests.  again:
- * through which copy of the pointer (0: itself). */
+/* The floats [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
+ * is canonical, so that two places with the same base differ by their rests. again: which copy of
+ * the pointer is used (0: the parameter itself). */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
@@ -25,8 +27,8 @@ enum term_kind {
     TERM_SHUFFLE
 };
 
-/* A value.  lanes == 1 is a scalar; where it meets a vector it stands for that value in every
- * lane. */
+/* A value.  With lanes == 1 it is a scalar; combined with a vector, a scalar stands for that
+ * value in every lane. */
 struct term {
     enum term_kind kind;
     int lanes;
@@ -42,10 +44,10 @@ struct term {
 
 /* A named variable of the C text. */
 struct reg {
-    const char *stem, *suffix;            /* "acc" "0_1"; suffix NULL: the printer numbers them */
+    const char *stem, *suffix;  /* "acc" "0_1"; with suffix NULL the printer numbers them */
     int lanes;
-    const struct code *decl;              /* the statement that declares it; NULL: ... */
-    struct block *scope;                  /* ... the top of this block; NULL: not used at all */
+    const struct code *decl;              /* the statement that declares it; if NULL, ... */
+    struct block *scope;  /* ... it is declared at the top of this block; NULL: not used */
     const char *name;                     /* given by the printer */
 };
 
@@ -55,8 +57,8 @@ enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN,
 
 struct code {
     enum code_kind kind;
-    const char *note;                     /* NOTE: one line of comment; FOR, SCOPE: what is printed
-                                           * at their head, or NULL */
+    /* NOTE: one line of comment; FOR, SCOPE: a comment printed at the head, or NULL */
+    const char *note;
     struct block body;                    /* FOR, IF, SCOPE */
     /* FOR: var in [begin, end) */
     const struct expr *var, *begin, *end;
@@ -66,16 +68,17 @@ struct code {
     int n_prefetch;
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF */
-    int buffer;                           /* SCOPE: the array that lives here; -1: promoted */
+    int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
     int again;                            /* AGAIN: the number of this copy of buffer's pointer */
-    const struct expr *by;                /* AHEAD: the line so many floats behind the place `at` is
-                                           * asked for */
+    /* AHEAD: prefetches the line that lies so many floats after the place `at` */
+    const struct expr *by;
     /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
     int reg, lane;
     struct place at;
     enum store_how how;
     struct term *value;
-    int site_load, site_store;            /* of the destination in memory; load for += and max= */
+    /* sites of the destination in memory; the load is that of += and max= */
+    int site_load, site_store;
 };
 
 struct unit {
@@ -100,13 +103,13 @@ void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
 /* The printers. */
-/* The twin, and its table but for the sites, in arena `a`. */
+/* Prints the instrumented kernel, and fills in its table except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);
 
-/* Construction and questions (code.c). */
+/* Construction and queries (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);
-/* The end of the straight line (statements and notes) that starts at item i. */
+/* Returns the end of the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
 struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct term *value);
@@ -118,45 +121,48 @@ int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, str
 /* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
 const char *stem_of(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
-bool place_apart(const struct place *x, const struct place *y);      /* provably no common float */
-/* Every address of it is a multiple of its size, when the buffer's is one of the line. */
+/* true when they provably share no float */
+bool place_apart(const struct place *x, const struct place *y);
+/* Whether every address of p is a multiple of its size, given that the buffer starts at a cache
+ * line. */
 bool place_aligned(const struct unit *u, const struct place *p);
-/* Does this statement go past the caches?  A whole aligned vector of a buffer that is streamed. */
+/* Whether this statement is a non-temporal store: a whole aligned vector of a buffer that is
+ * streamed. */
 bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
 
-/* Every access of the code in a block and below, in order.  in_select: it happens only if a
- * value is chosen. */
+/* An access of the code in a block or below it. in_select: it happens only if a select chooses
+ * its value. */
 struct access {
     struct place *at;
     struct term *load;                    /* NULL: the destination of set */
     struct code *set;
-    struct block *block;                  /* that holds set */
+    struct block *block;                  /* the block that contains set */
     bool in_select;
 };
 typedef void access_fn(void *ctx, const struct access *a);
 void code_each_access(struct block *b, access_fn *f, void *ctx);
-/* Which buffers the code in b stores to, one flag per buffer. */
+/* Returns one flag per buffer: whether the code in b stores to it. */
 bool *code_stored(struct unit *u, struct block *b);
 void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
                     void *ctx);
 
-/* Addresses (address.c): what of an access is known while loops are written out. */
+/* Addresses (address.c): what is known of an access while loops are unrolled. */
 struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);
 void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an unrolled variable */
 void env_unbind(struct env *v);                                           /* the last bound one */
-/* The vector variable of the loop around: lanes [first, first + lanes). */
+/* Sets the vector variable of the enclosing loop: lanes [first, first + lanes). */
 void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);
 int env_lanes(const struct env *v);       /* 1 outside of vector loops */
 const struct expr *env_lane_var(const struct env *v);
 int64_t env_lane_first(const struct env *v);
-/* Known variables replaced, simplified; *by_lane: the lane still decides. */
+/* Replaces known variables in e and simplifies. *by_lane: the result still depends on the lane. */
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
-/* The address for lane 0 in *at (lanes 1); *step = floats from lane to lane; false: not linear
- * in the lane. */
+/* Stores the address for lane 0 in *at (lanes 1) and in *step the floats from lane to lane.
+ * False when the address is not linear in the lane. */
 bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
                int64_t *step);
 #endif

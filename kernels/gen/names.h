@@ -1,5 +1,5 @@
-/* Names of generated C text: identifiers that are no words of C, of the compiler or of the
- * generated helpers, each free again after the scope that claimed it. */
+/* Names in generated C: identifiers that are not words of C, of the compiler or of the generated
+ * helpers.  A name is free again after the scope that claimed it. */
 #ifndef TS_GEN_NAMES_H
 #define TS_GEN_NAMES_H
 #include "kernels/ir/val.h"
@@ -8,10 +8,10 @@
 
 struct names *names_new(struct arena *a);
 void names_free(struct names *n);
-/* Names that were claimed after the mark are free after names_reset to it. */
+/* names_reset frees the names that were claimed after the mark. */
 int names_mark(const struct names *n);
 void names_reset(struct names *n, int mark);
-/* want, or want_2, ... (dots become _); stem0, or stem1, ...: the first that is free. */
+/* Claim the first free name: want, want_2, ... (dots become _), or stem0, stem1, ... */
 const char *names_claim(struct names *n, const char *want);
 const char *names_claim_numbered(struct names *n, const char *stem);
 void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */

@@ -134,18 +134,21 @@ bool layout_covers(const struct layout *l, const struct expr *const *idx, struct
  * possible (more than 10^6 elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
-/* store_at (SPEC A.7): src, plain and constant, becomes one more slice of another constant along
- * its physical dim `dim`.  with_slice is the host's layout with that dim one longer (pad after=1).
- * *out is src's layout inside the host's buffer:
+/* store_at (SPEC A.7): the constant src, in the plain layout, becomes one more slice of another
+ * constant, the enclosing tensor, along its physical dim `dim`. with_slice is the layout of the
+ * enclosing tensor with that dim one longer (pad after=1).  *out is the layout of src inside the
+ * buffer of the enclosing tensor:
+ *
  *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
- * where src may leave out 1-sized dims of the host.  E_ATTACH when the shapes do not fit.  Later
- * primitives of the host apply to *out as well. */
+ *
+ * src may leave out dims of extent 1 that the enclosing tensor has.  E_ATTACH when the shapes do
+ * not fit.  Later primitives of the enclosing tensor apply to *out as well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
-/* Prints where *l, made by layout_store_at, lies in the buffer of its host: "K=64 holds Bias". */
+/* Prints where *l, made by layout_store_at, lies in the enclosing tensor: "K=64 holds Bias". */
 void layout_say_stored(struct str *out, const struct layout *l);
-/* Copies the elements of an attached tensor into the buffer of its host and leaves the rest of
- * the buffer alone. */
+/* Copies the elements of an attached tensor into the buffer of the enclosing tensor and leaves
+ * the rest of the buffer alone. */
 void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys);
 
 /* Copy data between layouts. pack fills phys (elems) by rule I3 (padding is 0). unpack reads the

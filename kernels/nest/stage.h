@@ -17,20 +17,22 @@ struct axis {
     const struct expr *var;               /* 0 .. extent-1, lower-case name */
 };
 
-/* value < below must hold where the loops of an inexact split run past the end. */
+/* A condition value < below that must be checked where the loops of an inexact split run past the
+ * end. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
 struct stage {
     int node;
-    const char *name;                     /* of the node's output tensor: what commands say */
+    const char *name;  /* name of the output tensor of the node, used in commands */
     int n_axes;
     const struct axis *axis;              /* outermost first */
     int rank;
-    const struct expr *index[MAX_DIMS];   /* each physical dim of the output over the axis
-                                           * variables */
-    const struct expr *reduce[MAX_RANK];  /* each reduction variable over the axis variables */
+    /* each physical dim of the output as an expression over the axis variables */
+    const struct expr *index[MAX_DIMS];
+    /* each reduction variable as an expression over the axis variables */
+    const struct expr *reduce[MAX_RANK];
     int n_limits;
     struct limit limit[MAX_LIMITS];
     const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no
@@ -39,12 +41,11 @@ struct stage {
     /* cache_read: operand tiles */
     struct cached_read { const char *tensor, *axis; } read[MAX_READS];
     int n_ahead;
-    /* prefetch: operands asked for `by` iterations of the axis ahead */
+    /* prefetch: operands fetched `by` iterations of the axis ahead */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
     bool inlined;                         /* computed wherever it is read */
-    bool stream;                          /* its tensor is stored past the caches */
-    int attach;                           /* compute_at: the stage whose loops this one lives in, or
-                                           * -1 */
+    bool stream;  /* its tensor is stored around the caches (non-temporal stores) */
+    int attach;  /* compute_at: the stage inside whose loops this one is computed, or -1 */
     const char *attach_axis;              /* the axis of that stage inside which it is computed */
     int n_steps;                          /* loop steps applied to this stage so far */
 };
@@ -54,30 +55,31 @@ const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
 int stage_axis(const struct stage *s, const char *name);         /* position or -1;
                                                                   * case-insensitive */
 
-/* factors outermost first, one of them may be 0 (inferred); a single factor f means {0, f}.  When
- * they do not divide the extent, the last iterations run past its end and the stage gets a limit;
- * lowering cuts the loops there (pieces.c). */
+/* Splits an axis.  Factors are given outermost first; one of them may be 0 (inferred), and a
+ * single factor f means {0, f}. If they do not divide the extent, the last iterations run past
+ * its end and the stage gets a limit; lowering cuts the loops there (pieces.c). */
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
                  const struct stage **out, struct err *e);
 bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out,
                 struct err *e);
-/* perm: new position j holds old axis perm[j]; all axes. */
+/* Reorders all axes: new position j holds old axis perm[j]. */
 bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
                    const struct stage **out, struct err *e);
-/* vectorize, unroll, parallel; LOOP_SERIAL takes an annotation away. */
+/* Annotates an axis as vectorize, unroll or parallel; LOOP_SERIAL removes the annotation. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e);
-/* Copies what the loops inside the axis read of an operand into a local tile first. */
+/* Adds a cache_read: before the loops inside the axis run, what they read of an operand is copied
+ * into a local tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       const struct stage **out, struct err *e);
-/* Asks for what the loops inside the axis will read of an operand `by` iterations later.  A second
- * one of the same operand takes the place of the first. */
+/* Adds a prefetch: in each iteration of the axis, what the loops inside it read of an operand
+ * `by` iterations later is fetched.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e);
-/* Everything that must hold of a stage by itself (vector axis innermost, no parallel reduction,
+/* Checks every rule that concerns one stage alone (vector axis innermost, no parallel reduction,
  * ...). */
 bool stage_check(const struct stage *s, struct err *e);
 
@@ -85,6 +87,6 @@ bool stage_check(const struct stage *s, struct err *e);
 void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from,
                  const struct expr *const *with, int n);
 
-/* " N.0(128) M.0(32) K(1024)": the loops in order with extents, for error messages. */
+/* Prints the loops in order with their extents, for error messages: " N.0(128) M.0(32) K(1024)". */
 void stage_print_axes(struct str *out, const struct stage *s);
 #endif

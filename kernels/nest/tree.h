@@ -1,10 +1,10 @@
-/* The lowered program: a tree of loops and stores over physical buffers.  Built fresh from a
- * program (lower.h), never edited; the printers, the code generators and the interpreter all read
- * this.
+/* The lowered program: a tree of loops and stores over physical buffers.  It is built from a
+ * program (lower.h) and never edited; the printers, the code generators and the interpreter all
+ * read it.
  *
  * Requirements (tree_verify checks them): loop variables on one path are distinct; every index
- * expression is in bounds of its buffer wherever its guard holds; loops annotated VECTORIZE contain
- * only stores and UNROLL loops; the buffers of a SCOPE are used only inside it. */
+ * expression is in bounds of its buffer wherever its guard holds; loops annotated VECTORIZE
+ * contain only stores and UNROLL loops; the buffers of a SCOPE are used only inside it. */
 #ifndef TS_NEST_TREE_H
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
@@ -22,18 +22,19 @@ struct buffer {
     int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed
                                       * to it) */
     enum memory_scope memory;
-    bool written, read;              /* by the function */
-    bool stream;                     /* stored past the caches, where the code can */
+    bool written, read;              /* whether the function writes or reads it */
+    bool stream;                     /* stored around the caches where the code can */
     int rank;
     int64_t shape[MAX_DIMS];
     int64_t elems;                   /* row-major product of shape; f32 */
-    const struct layout *layout;     /* of a parameter, for its notation; else NULL */
-    const char *holds;               /* of a parameter with others stored inside: "K=64 holds Bias",
-                                      * a line each; else NULL */
+    const struct layout *layout;     /* layout of a parameter, for its notation; else NULL */
+    /* for a parameter in which other constants are stored, a line for each: "K=64 holds Bias";
+     * else NULL */
+    const char *holds;
 };
 
-/* Of a loop: while an iteration runs, the lines that the one `ahead` further on reads of a buffer
- * are asked for.  It changes no value. */
+/* A prefetch of a loop: each iteration fetches the cache lines that the iteration `ahead` further
+ * on reads of a buffer.  It changes no value. */
 struct prefetch { int buffer; int64_t ahead; };
 
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };
@@ -47,15 +48,15 @@ struct tree {
     const struct expr *begin, *end;
     enum loop_ann ann;
     bool reduce;
-    const char *axis;                /* "O.1": the schedule's name of this loop (":" commands use
-                                      * it) */
+    const char *axis;  /* "O.1": the name of this loop in the schedule, as commands use it */
     int n_prefetch;
     const struct prefetch *prefetch;
-    const char *piece;               /* "N.0 = 2": with this tree begins the one iteration that is
-                                      * left of loops that were cut; or NULL.  For readers */
+    /* "N.0 = 2": this tree begins the one iteration that is left of a loop that was cut; else
+     * NULL.  Only for people */
+    const char *piece;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
-    /* SCOPE: the local buffer that lives here. */
+    /* SCOPE: the local buffer that is allocated here. */
     /* STORE: the buffer written. */
     int buffer;
     /* LOOP, SCOPE: children in order. */
@@ -65,7 +66,7 @@ struct tree {
     int rank;
     const struct expr *const *idx;
     enum store_how how;
-    const struct val *value;         /* loads carry buffer indices and physical index expressions */
+    const struct val *value;  /* its loads have buffer indices and physical index expressions */
     const struct expr *guard;
 };
 
@@ -83,32 +84,36 @@ struct func {
 const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx);
 
-/* The loop nest as the paper prints it: consecutive perfect loops of one annotation share a line
- *   for n, h.0 in range(1, 28):  # prefetch Inp of h.0 + 1
- *       for o.1 in vectorize(16):
- *           Conv[n][h.0][o.1] += Inp[...] * Ker[...]
- * line_node and line_axis (may be NULL) receive, per printed line, the node and the axis name of
- * the line's first loop (NULL on store lines), for cursors; they are arena arrays of *n_lines. */
+/* Prints the loop nest as the paper does.  Directly nested loops with the same annotation share a
+ * line:
+ *
+ *       for n, h.0 in range(1, 28):  # prefetch Inp of h.0 + 1
+ *           for o.1 in vectorize(16):
+ *               Conv[n][h.0][o.1] += Inp[...] * Ker[...]
+ *
+ * func_lines returns for each printed line its node and the axis name of its first loop (NULL for
+ * a line with a store); cursors use them.  Its arrays have n entries and live in a. */
 struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 
 void tree_verify(const struct func *f);                /* fail()s on a broken requirement */
 
-/* Float operations that one call of f executes (a multiply-add counts 2): fewer than the operator's
- * when taps in the padding are skipped, more when values are computed again.  0: too irregular to
- * be counted in reasonable time. */
+/* Float operations that one call of f executes; a multiply-add counts 2.  There are fewer than
+ * those of the operator when taps in the padding are skipped, and more when values are
+ * recomputed. 0: f is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
 
-/* Additions and maxima by which one node accumulates in one call of f, but for those of values that
- * a condition selects: no right compilation does fewer.  0: as above. */
+/* The number of additions and maxima by which one node accumulates in one call of f, without
+ * those of values that a condition selects.  No correct code can execute fewer. 0: as for
+ * func_flops. */
 double func_sums(const struct func *f, int node);
 
-/* How many stores of scalars or of vectors of so many lanes the code of f has once its loops are
- * written out as they are marked: what a compiler will have to read. */
+/* How many stores of scalars or of vectors with this many lanes the code of f has after its loops
+ * are unrolled as marked: the amount of code that a compiler has to read. */
 double func_statements(const struct func *f, int lanes);
 
-/* Interprets f on physical buffers data[buffer] (params given; locals are made inside); the oracle
- * for generated code. */
+/* Interprets f on physical buffers data[buffer]. The caller gives the parameters; local buffers
+ * are allocated inside.  Tests compare generated code with it. */
 void func_interpret(const struct func *f, float *const *data);
 #endif

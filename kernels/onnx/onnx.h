@@ -1,9 +1,9 @@
-/* ONNX models: a validated model, its statements as a composed graph (kernels/ops/graph.h), and the
- * tensors of its files.
+/* ONNX models: a validated model, its graph as statements (kernels/ops/graph.h), and the tensors
+ * of its files.
  *
- * Reading is strict: whatever is wrong with a file is an error that names the node or tensor and
- * the field.  An operator that has no statement is no error: its node carries the reason, and so do
- * the nodes that read its results. */
+ * Reading is strict: an error in a file names the node or tensor and the field.  An operator
+ * without a corresponding statement is not an error of the file: its node gets the reason, and so
+ * do the nodes that read its results. */
 #ifndef TS_ONNX_H
 #define TS_ONNX_H
 #include <stdint.h>
@@ -18,7 +18,7 @@ enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
 /* A tensor with its data: f for float32, i for integers and bool; both NULL for other types. */
 struct onnx_tensor {
     const char *name;
-    int type;                             /* ONNX's number; onnx_type_name */
+    int type;                             /* number of the ONNX type (onnx_type_name) */
     int rank;
     int64_t dims[ONNX_MAX_RANK];
     int64_t elems;
@@ -33,25 +33,25 @@ struct onnx_attr {
     enum onnx_attr_kind kind;
     int64_t i;
     double f;
-    int n;                                /* of ints */
+    int n;                                /* number of ints */
     const int64_t *ints;
     const struct onnx_tensor *tensor;
 };
 
 struct onnx_node {
-    const char *name, *op, *domain;       /* name: its own, or that of its first output */
+    const char *name, *op, *domain;       /* name: its own, or else the name of its first output */
     int n_in, n_out, n_attr;
-    const char *const *in, *const *out;   /* "" stands for one that is left out */
+    const char *const *in, *const *out;   /* "" for an optional one that is left out */
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph; a dim that has no number is -1, rank -1: no shape. */
+/* An input or output of the graph. A dim without a number is -1; rank -1: the shape is unknown. */
 struct onnx_port { const char *name; int type, rank; int64_t dims[ONNX_MAX_RANK]; };
 
 struct onnx_model {
     struct arena *arena;
     const char *file;                     /* its path; NULL: read from memory */
-    const char *name, *producer;          /* of the graph; "pytorch 1.2", "" when there is none */
+    const char *name, *producer;          /* name of the graph; "pytorch 1.2", or "" */
     int64_t opset, ir;
     int n_nodes, n_init, n_in, n_out;
     const struct onnx_node *node;
@@ -60,37 +60,39 @@ struct onnx_model {
 };
 
 const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
-/* `what` names the data in errors.  Free the model with its arena. */
+/* Reads a model; `what` names the data in errors. The caller frees it with onnx_free. */
 bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
-/* A tensor of its own, as test data come. */
+/* Reads a file with a single tensor, such as test data. */
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);
 
-/* The composed graph.  Weights and inputs that it reads, and what it computes, by tensor name. */
+/* A tensor of the graph from statements: its name there and in the model. */
 struct onnx_binding {
-    const char *tensor, *value;           /* in the graph; in the model */
+    const char *tensor, *value;           /* name in the graph; name in the model */
     const struct onnx_tensor *data;       /* NULL: an input of the model, or an output */
 };
 struct onnx_graph {
     struct str text;                      /* statements; "" when a node is not supported */
     struct str notes;                     /* model, producer, what was assumed */
     VEC(struct onnx_binding) input, output;
-    int n_nodes, n_unsupported;           /* without those that only wait for others */
-    const char **reason;                  /* per node: why not; NULL = fine */
+    /* n_unsupported does not count nodes that only depend on unsupported ones */
+    int n_nodes, n_unsupported;
+    const char **reason;                  /* per node: why it is not supported; NULL = it is */
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };
-/* given: data of inputs, used where an operator needs the values of an input (the shape of a
- * Reshape); may be NULL.  False for what is wrong with the whole model. */
+/* Translates a model to statements. given: data of inputs, for operators that need the values of
+ * an input (the shape of a Reshape); may be NULL.  False when something is wrong with the whole
+ * model. */
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
-/* The floats of an initializer, or of what nodes compute from constants; NULL: there are none of
- * this name.  They live as long as the model. */
+/* Returns the floats of an initializer, or of what nodes compute from constants; NULL when there
+ * is none of this name.  They live as long as the model. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name);
-/* Every node: operator, name, shape, and why it is not supported. */
+/* Prints every node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
 #endif

@@ -1,8 +1,9 @@
-/* Declarations that the parts of the ONNX importer share.  Only files of kernels/onnx include this.
+/* Declarations that the parts of the ONNX importer share.  Only files of kernels/onnx include
+ * this.
  *
- * Handlers turn a node into statements.  A statement is known by its index until the end, when
- * those that no output needs are dropped and the others get their names.  A tensor of rank 0 is a
- * statement of shape 1: values keep the rank of the model. */
+ * Handlers turn a node into statements.  Until the end a statement is known by its index; then
+ * the statements that no output needs are dropped, and the others get names.  A tensor of rank 0
+ * becomes a statement of shape 1, while values keep the rank that they have in the model. */
 #ifndef TS_ONNX_IMPL_H
 #define TS_ONNX_IMPL_H
 #include "kernels/ops/graph.h"
@@ -10,8 +11,8 @@
 
 enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
 enum {
-    MAX_FOLD = 1 << 20,                   /* elements of a constant computed here, */
-    MAX_FOLDED = 1 << 24,                 /* and of all of them */
+    MAX_FOLD = 1 << 20,                   /* most elements of one constant that is folded, */
+    MAX_FOLDED = 1 << 24,                 /* and of all folded constants */
     MAX_STATEMENTS = 8000
 };
 
@@ -22,10 +23,10 @@ struct stmt {
     int n_in;
     const int *in;                        /* statements */
     struct shape shape;
-    const char *want, *name;              /* the value it stands for, if any; its name in the end */
-    const char *value;                    /* input, const: what of the model */
+    const char *want, *name;  /* the value of the model that it computes, if any; its final name */
+    const char *value;                    /* input, const: name of the value in the model */
     const struct onnx_tensor *data;
-    int node;                             /* that it came from */
+    int node;                             /* node that it came from */
     bool live;
 };
 
@@ -35,8 +36,8 @@ struct value {
     struct shape shape;
     const struct onnx_tensor *data;       /* of constants */
     int stmt;                             /* -1: none yet */
-    int port;                             /* an input of the model; else -1 */
-    int blocked;                          /* the node that is not supported; -1 */
+    int port;                             /* index of the input of the model; else -1 */
+    int blocked;                          /* the unsupported node that it depends on; else -1 */
 };
 
 struct imp {
@@ -46,18 +47,19 @@ struct imp {
     VEC(struct stmt) stmt;
     VEC(struct value) value;
     int *bucket, *next, n_buckets;        /* values by name */
-    int64_t folded;                       /* elements computed here so far */
-    const struct onnx_node *n;            /* at hand */
+    int64_t folded;                       /* number of elements folded so far */
+    const struct onnx_node *n;            /* the node that is translated now */
     int node;
-    const char *reason;                   /* why it is not supported */
+    const char *reason;                   /* why this node is not supported */
 };
 
-/* False, so that `return refuse(...)` is one line. */
+/* Sets the reason why the node is not supported.  Returns false, so that `return refuse(...)` is
+ * one line. */
 bool refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct value *find_value(struct imp *im, const char *name);       /* NULL: there is none */
 
-/* The node's inputs: NULL with a reason when input i is missing. */
+/* The inputs of the node. in_value returns NULL, and sets a reason, when input i is missing. */
 bool has_in(const struct imp *im, int i);
 struct value *in_value(struct imp *im, int i);
 /* Input i as a float statement. */
@@ -74,7 +76,7 @@ int64_t attr_int(const struct imp *im, const char *name, int64_t otherwise);
 double attr_float(const struct imp *im, const char *name, double otherwise);
 const char *attr_text(const struct imp *im, const char *name);     /* "" when there is none */
 bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n);
-/* An axis of a tensor of this rank; negative ones count from the end. */
+/* Converts an axis of a tensor of this rank; negative axes count from the end. */
 bool axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
 /* Statements. */
@@ -97,17 +99,18 @@ struct shape at_least_1d(const struct shape *s);
 /* A list of numbers as text: "1,2,3". */
 const char *list_text(struct imp *im, const int64_t *v, int n);
 
-/* Output k of the node is statement s (of that shape in the model), or a constant. */
+/* Makes statement s the value of output k of the node; shape is its shape in the model. */
 void set_out(struct imp *im, int k, int s, const struct shape *shape);
-bool done(struct imp *im, int s);                                   /* output 0, its own shape */
+bool done(struct imp *im, int s);  /* sets output 0, with the shape of the statement */
 void set_const(struct imp *im, int k, const struct onnx_tensor *t);
 bool wants_out(const struct imp *im, int k);
 
-/* Constants: true when the node was computed; false with a reason when it was its own and wrong,
- * without when there is nothing to compute. */
+/* Folds a node with constant inputs.  True when it was computed.  False with a reason when the
+ * node is wrong, and without one when it cannot be folded. */
 bool fold(struct imp *im);
 
-/* The live statements into im->out->text, with their bindings; plain: called t0, t1, ... */
+/* Prints the live statements into im->out->text, with their bindings. plain: they are named t0,
+ * t1, ... */
 void print_text(struct imp *im, bool plain);
 
 struct handler { const char *op; bool (*run)(struct imp *im); };

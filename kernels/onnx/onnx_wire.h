@@ -1,6 +1,5 @@
-/* Unpacking messages of the protobuf format from files that anybody may have made.  What unpacking
- * would take is bounded by the file's size: an empty message of two bytes becomes a struct of two
- * hundred. */
+/* Unpacks protobuf messages from untrusted files.  The memory for it is limited by the size of
+ * the file, since an empty message of two bytes becomes a struct of two hundred. */
 #ifndef TS_ONNX_WIRE_H
 #define TS_ONNX_WIRE_H
 #include <protobuf-c/protobuf-c.h>
@@ -10,10 +9,11 @@
 struct wire_memory {
     ProtobufCAllocator allocator;
     size_t used, limit;
-    bool refused;                         /* more was asked for */
+    bool refused;                         /* more memory than the limit was asked for */
 };
 
-/* NULL with an error about `what`; else free it with wire_free and the same *m. */
+/* Unpacks a message.  NULL with an error about `what` on failure; else the caller frees it with
+ * wire_free and the same *m. */
 void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const void *data, size_t n,
                   struct wire_memory *m, struct err *e);
 void wire_free(void *message, struct wire_memory *m);

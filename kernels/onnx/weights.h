@@ -3,9 +3,10 @@
 #define TS_ONNX_WEIGHTS_H
 #include "kernels/ops/graph.h"
 
-/* Fills data[tensor_elems(t)]: with the tensor's own values, those of its file, or the random ones
- * of the seed.  False names tensor and file when the file is missing or holds something else.
+/* Fills data[tensor_elems(t)] with the values of the tensor, with those of its file, or with
+ * random ones from the seed.  On failure the error names tensor and file: the file is missing or
+ * holds something else.
  *
- * Any thread may call it.  Files are read once: the last few are kept. */
+ * Any thread may call it.  The last few files are kept in memory. */
 bool tensor_data(const struct tensor *t, uint64_t seed, float *data, struct err *e);
 #endif

@@ -1,23 +1,24 @@
-/* A program: an operator, the layouts of its tensors and the schedule of its nodes, as an immutable
- * value.
+/* A program: an operator, the layouts of its tensors and the schedules of its nodes, as an
+ * immutable value.
  *
  *     apply(program, step) -> program | error
  *
- * Everything derived (the graph with its conversions, layouts after propagation, stages) is rebuilt
- * from the steps, so undo is an index into an array of programs and a branch shares its prefix.
- * All of it lives in the arena given to program_new and belongs to one thread: hand another thread
- * the spec and the step lines. */
+ * Everything derived (the graph with its conversions, layouts after propagation, stages) is
+ * rebuilt from the steps.  Undo is therefore an index into an array of programs, and a branch
+ * shares its prefix.  A program lives in the arena given to program_new and belongs to one
+ * thread; to use it in another thread, pass the spec and the step lines. */
 #ifndef TS_PROGRAM_PROGRAM_H
 #define TS_PROGRAM_PROGRAM_H
 #include "kernels/nest/stage.h"
 #include "kernels/program/step.h"
 
-/* How layouts may move in a graph (ALT 7.2, SPEC C.5): ALT; WP without downstream propagation; OL
- * without layout steps, channels of convolutions last; FP and BP for two complex operators in a
- * row: the first one's output layout, or the second one's input layout, is used on both sides. */
+/* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: without
+ * propagation to consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP,
+ * for two complex operators in a row: the output layout of the first, or the input layout of the
+ * second, is used for both. */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
-/* What decided a tensor's layout (for the views). */
+/* What decided the layout of a tensor (for the views). */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
@@ -28,27 +29,28 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* as specified */
-    const struct graph *graph;            /* with the conversions that layouts of inputs (or
-                                           * original outputs) need */
+    /* base with the conversions that layouts of inputs (or original outputs) need */
+    const struct graph *graph;
     int n_conversions;
     const struct layout *const *layout;   /* per tensor of graph */
     const enum layout_source *source;     /* per tensor of graph */
     const int *source_tensor;             /* PROPAGATED: from which tensor; else -1 */
-    const char *const *stop;              /* per node: why the layout that it reads goes no
-                                           * further; NULL = it does, or there is none */
+    /* per node: why the layout of its operand is not propagated further; NULL = it is, or there
+     * is none */
+    const char *const *stop;
     const struct stage *const *stage;     /* per node of graph */
     int variant;                          /* enum variant */
     bool propagate;                       /* element-wise consumers take their producer's layout
                                            * (SPEC C.2); default on */
     bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8);
                                            * default off */
-    bool input_given;                     /* graph inputs arrive in their layout: no conversion;
-                                           * default off */
+    /* graph inputs arrive in the layout of the program, without a conversion; default off */
+    bool input_given;
     int n_choices;                        /* tensors whose layout was set by a step */
     const struct layout_choice *choice;
     int n_attached;                       /* constants stored inside others (store_at) */
     const struct attached *attached;
-    const int *host;                      /* per tensor of graph: whose buffer holds it, or -1 */
+    const int *host;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
     int n_rfactors;                       /* reductions that steps factored */
     const struct rfactor *rfactor;
     int n_steps;
@@ -58,14 +60,15 @@ struct program {
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
-/* On failure p is unchanged, *out untouched, and *e says what, at which loop or dimension, and what
- * would be legal. */
+/* Applies a step.  On failure p is unchanged, *out is untouched, and *e says what is wrong, at
+ * which loop or dimension, and what would be legal. */
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,
                    struct err *e);
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
-/* spec and n lines at once; on failure *bad is the index of the line (-1: the spec).  The programs
- * in between are lowered only where a later line could hide that the lowering refuses one. */
+/* Builds a program from a spec and n step lines.  On failure *bad is the index of the line (-1: the
+ * spec).  The programs in between are lowered only where a later line could hide that the lowering
+ * refuses one. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
@@ -79,13 +82,14 @@ int program_stage(const struct program *p, const char *name);    /* node index o
 
 /* Views (text). */
 void program_print_nest(struct str *out, const struct program *p);
-/* Per node the tensor expression before (logical) and after (physical), and per tensor shape,
- * class, expansion, where its layout came from, and each inserted conversion. */
+/* Prints for each node the tensor expression before (logical) and after (physical) the layouts,
+ * for each tensor its shape, class, expansion and the origin of its layout, and each conversion. */
 void program_print_access(struct str *out, const struct program *p);
-/* What is legal and rarely meant, a line each: an output that is stored more than once. */
+/* Prints warnings, a line each, about legal steps that are rarely intended: an output that is
+ * stored more than once. */
 void program_print_notes(struct str *out, const struct program *p);
-/* The graph, a node per line: what it reads, its output's layout and where that came from, where a
- * layout goes no further and why, each conversion with its bytes. */
+/* Prints the graph, a node per line: its operands, the layout of its output and where that comes
+ * from, where and why a layout is not propagated further, and each conversion with its bytes. */
 void program_print_graph(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
                            int width);   /* NULL = all */

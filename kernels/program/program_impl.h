@@ -1,4 +1,4 @@
-/* Private to program*.c: a program under construction, and who handles which steps. */
+/* Private to program*.c: a program under construction, and which function handles which steps. */
 #ifndef TS_PROGRAM_PROGRAM_IMPL_H
 #define TS_PROGRAM_PROGRAM_IMPL_H
 #include "kernels/nest/lower.h"
@@ -9,7 +9,8 @@
 /* The primitive sequence that steps gave a tensor (from the identity). */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
-/* src lives in dst's buffer; the slice is primitive `at` of dst's sequence. */
+/* src is stored in the buffer of dst; its slice was made by primitive `at` of the sequence of
+ * dst. */
 struct attached { const char *src, *dst; int at; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
@@ -17,24 +18,25 @@ int program_operand_node(const struct graph *g, const char *name);
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
 bool program_attach_step(struct program *draft, const struct step *s, struct err *e);
-/* Drops what is stored inside a tensor whose sequence starts anew. */
+/* Detaches the tensors stored inside dst, because the layout sequence of dst starts anew. */
 void program_detach_from(struct program *draft, const char *dst);
 
-/* Refused under variant ol, where tensors do not have the layouts that steps gave them. */
+/* ERR_STEP under variant ol, in which tensors do not have the layouts that steps gave them. */
 bool program_own_layouts(const struct program *p, const struct step *s, struct err *e);
 
-/* Points the error at a word of the step. */
+/* Sets the position of the error to a word of the step. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);
-/* The word is no factor: not a whole number, or one beyond all bounds. */
+/* Sets the error for a word that is not a factor: not a whole number, or too large. */
 bool blame_factor(struct err *e, const struct step_word *w);
 
-/* Each fills the draft (a shallow copy of the program before the step) or refuses. */
+/* Each function applies a step to the draft (a shallow copy of the program before the step) or
+ * refuses it. */
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
 bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
 
-/* Graph, layouts and fresh stages from base, choices and settings. */
+/* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */
 bool program_derive(struct program *draft, struct err *e);
 
 static inline struct lowering program_lowering(const struct program *p)

@@ -1,4 +1,4 @@
-/* One step as text and as a value.  The same text is typed at the prompt, stored in YAML, logged
+/* A step as text and as a value.  The same text is typed at the prompt, stored in YAML, logged
  * and printed in errors. */
 #ifndef TS_PROGRAM_STEP_H
 #define TS_PROGRAM_STEP_H
@@ -34,7 +34,7 @@ struct step {
  * an open quote. */
 bool words_split(struct arena *a, const char *line, const struct step_word **out, int *n,
                  struct err *e);
-/* Syntax only; names are resolved by program_apply.  Unknown verbs suggest the nearest; errors
- * carry column and source. */
+/* Parses a line.  Only the syntax is checked; program_apply resolves names.  An unknown verb
+ * suggests the nearest one.  Errors have column and source. */
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e);
 #endif
