@@ -1,43 +1,44 @@
-/* x86-64 assembly as gcc and clang write it (AT&T syntax), in basic blocks: what each holds, and a
- * twin of the text that counts how often each runs.
+/* Reads x86-64 assembly as gcc and clang write it (AT&T syntax), divides it into basic blocks,
+ * and makes a copy of the text that counts how often each block runs.
  *
- * A block is what runs whenever its first instruction does: it begins at a label or behind a jump
- * and ends with the next of either; a call does not end it.  The padding that `.p2align` puts in
- * front of a loop runs too, as nops whose number only the assembler knows: see `padded`. */
+ * A block begins at a label or after a jump, and ends at the next label or jump; a call does not
+ * end it.  The padding that `.p2align` puts before a loop runs too, as nops whose number only the
+ * assembler knows: see `padded`. */
 #ifndef TS_PROFILE_ASMTEXT_H
 #define TS_PROFILE_ASMTEXT_H
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
 
-/* Every instruction is one of FMA (of vectors), VECTOR (moves and masks too), SCALAR (integers and
- * single floats), BRANCH (jump, call, return). */
+/* The kind of an instruction: FMA (of vectors), VECTOR (other vector instructions, also moves and
+ * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: operands in memory; add to memory is both.  stack_...: those of them that go
- * through the stack pointer (or the frame pointer, where there is one), push, pop, call and ret
- * included: spills and local tiles. */
+/* loads, stores: number of memory operands; an add to memory is both. stack_...: those among them
+ * that are addressed by the stack pointer (or by the frame pointer, where there is one), with
+ * push, pop, call and ret: spills and local tiles. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;
-    bool ends;                           /* a jump or return: a block ends */
-    bool stops;                          /* what is behind it is not reached from here */
+    bool ends;                           /* a jump or return: it ends a block */
+    bool stops;                          /* control does not continue after it */
 };
-/* One instruction, without label and comment.  frame: %rbp is the frame pointer. */
+/* Reads one instruction without label and comment. frame: %rbp is the frame pointer. */
 struct insn insn_read(const char *text, size_t len, bool frame);
 
 struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stack_stores; };
 
 struct asm_text {
     VEC(struct asm_block) block;
-    VEC(int) pad;                        /* the block that each piece of padding belongs to */
+    VEC(int) pad;                        /* the block of each piece of padding */
     bool repeats;                        /* has `rep stosq` or the like, each counted once */
-    VEC(char *) call;                    /* what is called and not in the text, once each */
-    /* The text with counters, which exports `int64_t *ts_blocks(void)`: how many, then a count per
-     * block.  The counters leave registers and flags alone; they are not for several threads. */
+    VEC(char *) call;  /* functions that are called and not defined in the text, once each */
+    /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then
+     * a count for each.  The counters change no register and no flag; they do not work with
+     * several threads. */
     struct str counting;
-    /* The text as it was, which exports `int64_t *ts_pads(void)`: how many, then first and last
-     * address of each piece of padding. */
+    /* The text without counters.  It exports `int64_t *ts_pads(void)`: the number of pieces of
+     * padding, then the first and last address of each. */
     struct str padded;
 };
 void asm_read(const char *text, struct asm_text *out);

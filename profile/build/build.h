@@ -1,36 +1,40 @@
-/* Generated C -> shared object, by the system compiler in a child process, cached by content. */
+/* Compiles generated C to a shared object with the system compiler, in a child process.  Objects
+ * are cached by content. */
 #ifndef TS_PROFILE_BUILD_H
 #define TS_PROFILE_BUILD_H
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-/* files: a hash of the files that it is made of: path, size, time and inode of the driver (of each
- * word of the command that is a program) and of gcc's cc1.  Two compilers can print one version. */
+/* files: a hash of the path, size, time and inode of the driver (of each word of the command that
+ * is a program) and of gcc's cc1, because two different compilers can print the same version. */
 struct compiler {
     char path[256], name[64], version[128];
     bool is_clang;
     uint64_t files;
 };
-/* $CC when set (an error when it does not work), else gcc, else clang, else ERR_ENV naming the
- * packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
+/* Finds a compiler: $CC when set (an error if it does not work), else gcc, else clang; ERR_ENV
+ * names the packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
-/* The cache (dir_cache()/objects) holds KEY.c and KEY.so; the key hashes source, flags, the
- * compiler's version and its files, and the stored source is compared, so a collision cannot pass.
- * An object has one builder at a time, and others wait for it; what a compiler ends after its
- * tilescope was killed is taken over.  The cache is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB,
- * oldest first (objcache.h).  openmp adds -fopenmp.  $TILESCOPE_CFLAGS are added too.  On refusal
- * ERR_COMPILE with the compiler's first messages. */
+/* Compiles c_source, or takes the object from the cache (dir_cache()/objects), which holds KEY.c
+ * and KEY.so.  The key is a hash of the source, the flags, and the version and files of the
+ * compiler.  The stored source is compared too, so that a collision does no harm.
+ *
+ * Only one process builds an object at a time; others wait for it.  If a compiler finishes after
+ * its tilescope was killed, the next one uses its object.  The cache is trimmed to 512 MiB or
+ * $TILESCOPE_CACHE_MIB, oldest entries first (objcache.h). openmp adds -fopenmp, and
+ * $TILESCOPE_CFLAGS are added too.  ERR_COMPILE has the first messages of the compiler. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
-/* The same with flags of the caller's behind the others (NULL-terminated; NULL = none). */
+/* build_shared with additional flags after the others (NULL-terminated; NULL = none). */
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* The work of both; cpu_s: CPU time of the compiler, besides 120 s by the clock (0 = 240).
- * Beyond either, ERR_COMPILE.  ERR_KILLED when somebody else killed the compiler, or it got no
- * memory: twice, or once with several kernels, which the caller may then try alone. */
+/* The input of build_object, which the functions above use. cpu_s: CPU time for the compiler, and
+ * 120 s more by the clock (0 = 240); beyond either, ERR_COMPILE.  ERR_KILLED when another process
+ * killed the compiler, or it got no memory: twice, or once with several kernels, which the caller
+ * may then try one by one. */
 struct build_job {
     const struct compiler *cc;
     const char *source;
@@ -38,13 +42,14 @@ struct build_job {
     bool openmp;
     const char *const *more;
     int cpu_s;
-    int n_kernels;                       /* in the source; 0 = 1 */
+    int n_kernels;                       /* number of kernels in the source; 0 = 1 */
 };
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e);
-/* Only when the cache has it. */
+/* Finds the object in the cache; false when it is not there. */
 bool build_cached(const struct build_job *b, struct build *out);
-/* The assembly that the compiler makes of it (AT&T syntax on x86), cached like an object. */
+/* Stores the assembly that the compiler makes of the source (AT&T syntax on x86).  Cached like an
+ * object. */
 bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
                     const struct cancel *c, struct str *out, struct err *e);
 /* Intel-syntax assembly of one function (objdump), addresses stripped, jump targets kept as labels.

@@ -1,11 +1,11 @@
-/* The fence's own view of its buffers.  Private to profile/child/fence.c and pages.c. */
+/* Internal representation of the guarded buffers. Private to profile/child/fence.c and pages.c. */
 #ifndef TS_PROFILE_FENCE_IMPL_H
 #define TS_PROFILE_FENCE_IMPL_H
 #include "profile/child/fence.h"
 
 struct yard {
-    char *slot;                           /* where room may begin, or up to MOVE_BYTES behind */
-    char *room, *data;                    /* the accessible pages; the buffer in them */
+    char *slot;  /* start of the address range; room begins there or up to MOVE_BYTES later */
+    char *room, *data;                    /* the accessible pages, and the buffer in them */
     size_t room_bytes, data_bytes;
     bool written;
 };

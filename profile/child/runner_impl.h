@@ -1,4 +1,4 @@
-/* What the parts of tilescope-runner share.  Private to runner*.c. */
+/* Shared by the files of tilescope-runner. Private to runner*.c. */
 #ifndef TS_PROFILE_RUNNER_IMPL_H
 #define TS_PROFILE_RUNNER_IMPL_H
 #include "profile/child/fence.h"
@@ -14,54 +14,56 @@ struct runner {
     struct fence *fence;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    /* Per contender: its calls since it was loaded, seconds of the call that was checked. */
+    /* Per contender: number of calls since it was loaded, and seconds of the call that was
+     * checked. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;
     count_fn *count;
-    /* Of contenders that are a library's; entry is NULL then. */
+    /* For contenders of a vendor library; their entry is NULL. */
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
     struct reply reply;
 };
 
-/* dlopen under the CPUs that the parent may run on.  This thread may have been bound to one of them
- * as the first of a team, and a library that makes a team of its own when it is loaded or first
- * asked would take that one for all there are. */
+/* Calls dlopen with the CPU affinity of the parent.  This thread may be pinned to one CPU as part
+ * of a team; a library that creates its own threads would otherwise use that CPU only. */
 void *runner_open_library(const struct runner *r, const char *path);
 
-/* Messages of n bytes on RUNNER_SOCKET_FD.  runner_hear is false when none will come: *code is then
- * the exit code, 0 when the parent has closed its end. */
+/* Send or receive a message of n bytes on RUNNER_SOCKET_FD. runner_hear returns false when no
+ * message will come; *code is then the exit code, 0 when the parent has closed its end. */
 bool runner_say(const void *what, size_t n);
 bool runner_hear(void *what, size_t n, int *code);
 
 /* The buffers of a contender, as its kernel takes them. */
 float *const *runner_buffers(const struct runner *r, int contender);
-/* Fills them as fence_place does. */
+/* Fills the buffers of a contender as fence_place does. */
 bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
 
-/* ERR_WRONG when the kernel wrote beside its buffers; where is in shared->fault. */
+/* ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool runner_check_fence(struct runner *r, struct err *e);
 
-/* COMMAND_LOAD_VENDOR, and COMMAND_CHECK of such a contender. */
+/* Execute COMMAND_LOAD_VENDOR, and COMMAND_CHECK of such a contender. */
 bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e);
 bool runner_check_vendor(struct runner *r, int contender, struct err *e);
-/* COMMAND_TIME, COMMAND_COUNT, COMMAND_SIMULATE: each returns false with *e. */
+/* Execute COMMAND_TIME, COMMAND_COUNT and COMMAND_SIMULATE. Each returns false with *e. */
 bool runner_time(struct runner *r, const struct request *q, struct err *e);
 bool runner_count(struct runner *r, const struct request *q, struct err *e);
 bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
-/* --ceiling SO PARENT: the process that samples a ceiling.  It never loads anything else, so no
- * kernel can touch it.  Answers each struct ceiling_ask on its socket, after a first struct reply
- * that says whether SO could be loaded.  Returns the exit code. */
+/* --ceiling SO PARENT: the main function of the process that samples the ceiling.  It never loads
+ * anything but SO, so that no kernel can disturb it.  It first sends a struct reply that says
+ * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
+ * the exit code. */
 int runner_ceiling(int argc, char **argv);
-/* From the runner: asks that process.  False: it is gone. */
+/* Asks the process of the ceiling from the runner. False: it has ended. */
 bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *seconds);
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address
- * (buffers at all of them), fills a cache of CACHE_BYTES with something else, calls the kernel.
- * PADDING, OUT not "-": SO is a counting twin (instructions.c); writes the count of every block and
- * the nops of every piece of padding to OUT, int64_t each.  Ends the process with 0, or says why
- * not and returns its exit code. */
+ * (the buffers are at all of them), fills a cache of CACHE_BYTES with other data, and calls the
+ * kernel once.  If PADDING and OUT are not "-", SO is a counting copy of the kernel
+ * (instructions.c); then the count of every block and the nops of every piece of padding are
+ * written to OUT as int64_t.  Ends the process with 0, or says why not and returns its exit code.
+ */
 int runner_once(int argc, char **argv);
 #endif

@@ -1,18 +1,19 @@
-/* The clock: batches long enough for it, contenders and ceiling in turns, and what the samples
- * say. */
+/* Sampling of times: calls in batches long enough for the clock, contenders and ceiling in turns,
+ * and what follows from the samples. */
 #ifndef TS_PROFILE_SAMPLING_H
 #define TS_PROFILE_SAMPLING_H
 #include "profile/child/protocol.h"
 #include "profile/child/stats.h"
 
-/* A call that takes so long is warm after one, and an interruption is short to it: one sample
- * tells. */
+/* A call at least this long needs no warm-up, and interruptions are short compared with it: one
+ * sample is enough. */
 #define SAMPLING_LONG_S 20e-3
 
 typedef void kernel_fn(float *const *buffers);
 
-/* A thing to sample: a function of buffers, a library's primitive, or (team > 0) the ceiling in its
- * own process, on so many threads at once; none of them = not this one. */
+/* Something to sample: a function of buffers, a primitive of a vendor library, or (team > 0) the
+ * ceiling in its own process on so many threads.  If none of these is set, the entry is not used.
+ */
 struct work {
     kernel_fn *run;
     float *const *buffers;
@@ -20,19 +21,19 @@ struct work {
     struct vendor_handle *vendor;
     int team;
     long batch;
-    double call_s;                        /* in the last batch; 0 = none yet */
-    /* Its result is known to be right, and is looked at again.  first_s: what the call took that
-     * was checked. */
+    double call_s;                        /* seconds per call in the last batch; 0 = none yet */
+    /* steady: its result is known to be right and is checked again. first_s: time of the call
+     * that was checked. */
     bool steady;
     double first_s;
-    int64_t calls;                        /* that were made of it, with those before */
+    int64_t calls;                        /* calls made so far, earlier ones included */
 };
 
-/* What the sampling asks of the buffers.  Renew: new pages, the same contents; false ends the
- * sampling.  Chill: nothing of the contender stays in a cache.  Of steady contenders: spoil writes
- * over the results, over all of them or over a few elements; same tells whether the last call left
- * the right ones, and ends the sampling when it did not.  Ceiling: as struct ceiling_ask; false
- * ends the sampling. */
+/* Callbacks of the sampling. renew: new pages with the same contents for all buffers; false ends
+ * the sampling. chill: removes the data of the contender from all caches.  For steady contenders,
+ * spoil overwrites all results or a few elements, and same says whether the last call left the
+ * right result; if not, the sampling ends. ceiling: as struct ceiling_ask; false ends the
+ * sampling. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
@@ -42,26 +43,27 @@ struct sampling_hooks {
     void *ctx;
 };
 
-/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample until
- * request->time_s is over and there are min_runs of each, or most_s is over, or after a round (a
- * few of short calls) in which every contender took longer than give_up_s, if that is not 0; one
- * thread that is alone is not even warmed up when its first calls (one long one, a few short ones)
- * all take twice as long.  Appending needs no warm-up.
+/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  It ends
+ * when request->time_s is over and there are min_runs samples of each, or when most_s is over, or
+ * after a round (a few rounds for short calls) in which every contender took longer than
+ * give_up_s, if that is not 0.  A single kernel on one thread is not even warmed up when its
+ * first calls all take twice as long as that.  Appending needs no warm-up.
+ *
  * Each round samples each work once, in a new order, so that no contender always follows the same
- * other; for each of request->sittings equal parts of the time the buffers are renewed.  Hot: with
- * several contenders, and after a renewal, a short one is called once before its sample.  Cold: a
- * sample is one call, with the cost of reading the clock taken off; only contenders are
- * sampled.
- * Steady contenders are inspected: that the last call left the right result, then that a few more
- * calls (never timed) give it again over spoilt ones.  This is done before the warm-up, after
- * rounds for a small share of the time, and at the end.  Cold and long calls are not called once
- * more: their results are spoilt before each sample, and looked at after it. */
+ * other one.  The time is divided into request->sittings epochs, each with renewed buffers.  Hot:
+ * with several contenders, and after a renewal, a short kernel is called once before its sample.
+ * Cold: a sample is one call, minus the cost of reading the clock; only contenders are sampled.
+ *
+ * The results of steady contenders are checked before the warm-up, after rounds for a small share
+ * of the time, and at the end: first whether the last call left the right result, then whether a
+ * few untimed calls produce it again over overwritten results.  Cold and long kernels are not
+ * called an extra time: their results are overwritten before each sample and checked after it. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
-/* How many calls of the ceiling a second `threads` of them can make on `cores`: what the team did,
- * or what one core did so many times over when that is more (a team on a busy machine waits for its
- * slowest thread).  0: not sampled. */
+/* Returns how many calls of the ceiling per second `threads` threads can make on `cores` cores:
+ * the rate of the team, or the rate of one core times the threads when that is higher (a team on
+ * a busy machine waits for its slowest thread). 0: not sampled. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

@@ -1,14 +1,14 @@
-/* What machine this is: names, cores, caches, vector ISA. */
+/* Describes this machine: names, cores, caches, vector ISA. */
 #ifndef TS_PROFILE_MACHINE_H
 #define TS_PROFILE_MACHINE_H
 #include "kernels/gen/gen.h"
 #include "profile/sim/cache_config.h"
 
 struct machine {
-    char cpu[128];                       /* /proc/cpuinfo's model name */
+    char cpu[128];                       /* model name in /proc/cpuinfo */
     char isa[32];                        /* target_host()->isa */
     int vector_floats;
-    int cores;                           /* this process may run on (affinity, cgroup) */
+    int cores;  /* number of cores that this process may run on (affinity, cgroup) */
     struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; l1d then is 32K/8/64 and assumed */
     bool l1d_assumed;
     int64_t memory_bytes;
@@ -16,12 +16,12 @@ struct machine {
     bool has_pmu;                        /* the kernel lists a CPU event source */
 };
 void machine_read(struct machine *m);
-int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost cache known */
-uint64_t machine_cpu_hash(void);         /* of what -march=native depends on */
+int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost known cache */
+uint64_t machine_cpu_hash(void);         /* hash of what -march=native depends on */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
-int64_t machine_memory_available(void);  /* bytes to be had without swapping; 0 = unknown */
-/* "AMD EPYC | avx512 | 2 cores | L1d 32K/8/64": what a session records to say where a number came
- * from. */
+int64_t machine_memory_available(void);  /* bytes available without swapping; 0 = unknown */
+/* Prints the fingerprint that sessions and records store with a measurement: "AMD EPYC | avx512 |
+ * 2 cores | L1d 32K/8/64". */
 void machine_fingerprint(struct str *out, const struct machine *m);
 #endif
