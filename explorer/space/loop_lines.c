@@ -98,18 +98,20 @@ static void write_copies(struct writer *w)
 /* A node with a nest of its own: its last dim in vectors, its first one shared among threads. */
 static void write_root(struct writer *w, const char *name, const struct root_axes *r)
 {
-    int64_t v = r->n == 2 ? r->extent[1] : 1;
+    int64_t v = r->extent;
+    if (!r->inner)
+        return;
     if (v > MOST_VECTOR)
-        for (v = MOST_VECTOR; r->extent[1] % v; v--)
+        for (v = MOST_VECTOR; r->extent % v; v--)
             ;
-    if (r->n == 2 && v % 4 == 0) {
-        bool whole = v == r->extent[1];
+    if (v % 4 == 0) {
+        bool whole = v == r->extent;
         if (!whole)
-            add_line(w, "loop split %s %s %lld", name, r->name[1], (long long)v);
-        add_line(w, "loop vectorize %s %s%s", name, r->name[1], whole ? "" : ".1");
+            add_line(w, "loop split %s %s %lld", name, r->inner, (long long)v);
+        add_line(w, "loop vectorize %s %s%s", name, r->inner, whole ? "" : ".1");
     }
-    if (r->n == 2 && w->s->opts.threads > 1 && !streq(r->name[0], r->name[1]))
-        add_line(w, "loop parallel %s %s", name, r->name[0]);
+    if (w->s->opts.threads > 1 && !streq(r->outer, r->inner))
+        add_line(w, "loop parallel %s %s", name, r->outer);
 }
 
 static const char *attach_name(const struct writer *w, int at, int64_t choice)

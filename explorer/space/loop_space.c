@@ -326,21 +326,17 @@ static bool try_line(const struct program **p, struct arena *a, const char *line
     return program_apply_line(*p, line, p, &e);
 }
 
+/* The outermost and the innermost loop of more than one iteration that is no reduction's. */
 static struct root_axes outer_and_inner(const struct stage *s)
 {
     struct root_axes r = { 0 };
-    int first = 0, last = s->n_axes - 1;
-    while (first < s->n_axes && (s->axis[first].reduce || s->axis[first].extent == 1))
-        first++;
-    while (last >= 0 && (s->axis[last].reduce || s->axis[last].extent == 1))
-        last--;
-    if (first >= s->n_axes || last < 0)
-        return r;
-    r.n = 2;
-    r.name[0] = s->axis[first].name;
-    r.extent[0] = s->axis[first].extent;
-    r.name[1] = s->axis[last].name;
-    r.extent[1] = s->axis[last].extent;
+    for (int i = 0; i < s->n_axes; i++) {
+        if (s->axis[i].reduce || s->axis[i].extent == 1)
+            continue;
+        r.outer = r.outer ? r.outer : s->axis[i].name;
+        r.inner = s->axis[i].name;
+        r.extent = s->axis[i].extent;
+    }
     return r;
 }
 

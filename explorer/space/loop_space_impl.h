@@ -41,9 +41,9 @@ struct nest_info {
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
     const char *pad;
     bool padded[MAX_SPATIAL];             /* axes of D H W that it makes longer */
-    struct root_axes { int n; const char *name[2]; int64_t extent[2]; } pad_root;
+    struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
+    struct root_axes chain_root;          /* loops of the last of them, and the inner one's extent */
     const char *result;                   /* what is stored last and may be streamed; NULL: none */
     bool streams;                         /* a result that large is streamed from the start */
     /* knobs, -1 where there is none */

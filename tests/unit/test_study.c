@@ -15,6 +15,7 @@
 #include "sessions/report/report.h"
 #include "sessions/study/study_impl.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/svg_check.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -420,6 +421,35 @@ static void test_report(void **state)
     free(text);
 }
 
+/* Bars over cases in the colours of variants; of one case, over variants, the paper's in grey. */
+static void test_charts(void **state)
+{
+    (void)state;
+    char *text = good_demo();
+    struct study *s = must_parse(text);
+    static const struct { const char *cases, *path; } row[] = {
+        { NULL, "tests/golden/chart/study-cases.svg" },
+        { "m8", "tests/golden/chart/study-variants.svg" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct script script = {0};
+        struct study_opts o = { .scale = 1, .cases = row[i].cases, .meters = METER_CLOCK,
+                                .ctx = &script, .measure = measured_so, .host = "an Abacus",
+                                .date = "2026-01-02T03:04:05Z" };
+        struct study_report *r = NULL;
+        struct str svg = {0};
+        struct err e;
+        assert_true(study_run(s, &o, NULL, &script.cancel, &r, &e));
+        assert_true(study_svg(&svg, r, 0, &e));
+        svg_check(str_text(&svg));
+        golden_check(row[i].path, str_text(&svg));
+        str_free(&svg);
+        study_report_free(r);
+    }
+    study_free(s);
+    free(text);
+}
+
 /* --resume takes a cell only when all that its numbers hang on is as it was. */
 static void test_keys(void **state)
 {
@@ -795,6 +825,7 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
+        cmocka_unit_test(test_charts),
         cmocka_unit_test(test_keys), cmocka_unit_test(test_variants), cmocka_unit_test(test_cases),
         cmocka_unit_test(test_keys_of_searched_variants),
         cmocka_unit_test(test_scale),

@@ -238,12 +238,41 @@ static void agents_know_where_walks_end(void **state)
     assert_int_equal(told.untold, 0);
 }
 
+/* A search that ends before there is a lesson has the weights that it was given. */
+static void agents_begin_with_given_weights(void **state)
+{
+    (void)state;
+    struct landscape *l = xcalloc(1, sizeof *l);
+    struct agents *g = agents_new(77, NULL);
+    struct str given = {0}, left = {0};
+    struct search *s;
+    struct err e;
+    agents_save(g, "", &given);
+    *l = (struct landscape){ .seed = 1, .values = 8, .extent = 2, .model = true, .fixed = true,
+                             .learn_after = 8 };
+    landscape_open(l);
+    struct search_opts o = { .budget = TUNE_TOP, .seed = 1, .strategy = "ppo",
+                             .weights = given.data, .weights_bytes = given.len,
+                             .weights_out = &left };
+    struct search_sink none = {0};
+    assert_true(search_new(&l->problem, &o, NULL, 0, &none, &l->cancel, &s, &e));
+    assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
+    search_free(s);
+    assert_int_equal(left.len, given.len);
+    assert_memory_equal(left.data, given.data, given.len);
+    str_free(&left);
+    str_free(&given);
+    agents_free(g);
+    free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_layout_twice_in_a_batch),
         cmocka_unit_test(walks_begin_at_measured_points),
         cmocka_unit_test(agents_know_where_walks_end),
+        cmocka_unit_test(agents_begin_with_given_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
