@@ -102,6 +102,8 @@ static void cursor_stays(void **state)
     assert_int_equal(model_tune_selected(m), chosen + 1);
     press(m, "02 h");
     assert_int_equal(model_tune_selected(m), chosen - 1);
+    press(m, "G");
+    assert_shows(m, " x start stage");                    /* the head of the table stays */
     press(m, "g");
     assert_int_equal(model_tune_selected(m), late->view.best);
     model_free(m);

@@ -387,7 +387,7 @@ void onednn_layout_name(const dnnl_memory_desc_t *md, const char *letters, char 
 {
     const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
     int order[DNNL_MAX_NDIMS];
-    char text[96];
+    char text[96] = "";
     size_t at = 0;
     if (md->format_kind != dnnl_blocked) {
         snprintf(out, n, "%s", md->format_kind == dnnl_format_kind_wino ? "winograd" : "opaque");
@@ -409,6 +409,5 @@ void onednn_layout_name(const dnnl_memory_desc_t *md, const char *letters, char 
     for (int k = 0; k < b->inner_nblks && at + 24 < sizeof text; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%d%c", (int)b->inner_blks[k],
                                letters[b->inner_idxs[k]]);
-    text[at] = '\0';
     snprintf(out, n, "%s", text);
 }
