@@ -271,6 +271,20 @@ static void test_cancels(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* What is at work gives way to what is wanted now: the first of these takes minutes. */
+static void test_wants_something_else(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"--no-auto", "gmm m=4096 k=4096 n=4096", NULL};
+    struct tty *t = start(argv, 80, 24);
+    tty_send(t, "m");
+    tty_wait_shows(t, "measuring", 10);
+    static const char keys[] = ":new gmm m=8 k=8 n=8\rm";
+    assert_int_equal(write(t->master, keys, sizeof keys - 1), sizeof keys - 1);
+    tty_wait_shows(t, "✓", 8);
+    quit(t);
+}
+
 /* A session whose opening keeps the thread of the screen busy for a minute. */
 static void write_slow_session(const char *path)
 {
@@ -386,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_cancels),
+        cmocka_unit_test(test_wants_something_else),
         cmocka_unit_test(test_signals_while_busy),
         cmocka_unit_test(test_no_terminal),
         cmocka_unit_test(test_crashes),
