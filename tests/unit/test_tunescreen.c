@@ -557,6 +557,12 @@ static struct model *tuned(const char *line, bool answered)
     if (!j->ok)
         fail_msg("%s", j->e.text);
     assert_int_equal(j->tuning->answered, answered);
+    const struct tune_result *r = j->tuning->result;
+    for (int i = 0; r && r->compared && i < r->n_finalists; i++) {
+        const struct measurement *seen = &r->finalist[i].compared.m;
+        assert_true(r->finalist[i].c != r->start || j->tuning->final_start == seen);
+        assert_true(r->finalist[i].c != r->best || j->tuning->final_best == seen);
+    }
     model_done(m, j);
     job_free(j);
     return m;
