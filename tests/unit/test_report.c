@@ -233,6 +233,8 @@ static json_t *bench_json(const struct measurement *m)
     struct comparison how = { .rounds = 120, .sittings = 20, .disturbed = 0.05 };
     struct str out = {0};
     report_bench_json(&out, entry, 3, &how, "AMD EPYC | avx512");
+    if (m == &good)
+        golden_check("tests/golden/bench.json", str_text(&out));
     json_t *root = must_load(&out);
     session_free(s);
     return root;
