@@ -236,7 +236,9 @@ static void test_ledger_goes_to_a_step(void **state)
     struct model *m = model_on(GMM);
     press(m, "p U Tab");
     assert_int_equal(m->focus, PANE_LEDGER);
-    press(m, "k Enter");
+    press(m, "k");
+    assert_shows(m, " 1: loop parallel C M");             /* what Enter goes to, at the bottom */
+    press(m, "Enter");
     assert_shows(m, ":goto 1");
     assert_string_equal(step_of(m), "loop parallel C M");
     press(m, "G Enter");
@@ -460,6 +462,12 @@ static void test_panes_by_size(void **state)
 static void test_zoom_and_focus(void **state)
 {
     (void)state;
+    struct model *other = model_on(GMM);
+    assert_false(model_command(other, "focus nowhere"));
+    assert_shows(other, "there is no such pane");
+    assert_true(model_command(other, "focus steps"));
+    assert_int_equal(other->focus, PANE_LEDGER);
+    model_free(other);
     struct model *m = model_on(GMM);
     press(m, "+");
     assert_hides(m, "Steps");
