@@ -107,8 +107,6 @@ static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
     for (int i = 0; i < n; i++)
         if (!c[i]->illegal)
             x[m++] = ((struct lowered *)c[i]->model)->x;
-    if (m == 0)
-        return;
     cost_model_predict(k->model, x, m, y);
     m = 0;
     for (int i = 0; i < n; i++)

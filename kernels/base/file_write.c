@@ -265,10 +265,8 @@ static bool write_stream(const char *path, const char *data, size_t n, struct er
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     bool ok = fd >= 0 && write_all(fd, data, n);
     int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
+    if (fd >= 0)
+        close(fd);
     return ok || err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(why));
 }
 

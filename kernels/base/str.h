@@ -47,7 +47,8 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 bool str_to_double(const char *s, double *out);
 /* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
-/* Returns the code point at *s and moves *s behind it; 0 at the end.  A malformed byte is U+FFFD. */
+/* Returns the code point at *s and moves *s behind it; 0 at the end.  A malformed byte gives
+ * U+FFFD. */
 uint32_t utf8_next(const char **s);
 /* Returns the number of bytes of the character at s, where n > 0 bytes are left.  *shown: whether
  * it may be sent to a terminal; false for control characters (C0, DEL, C1) and for malformed

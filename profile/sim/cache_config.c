@@ -388,6 +388,5 @@ struct cache_config cache_config_on(const struct cache_config *c, const struct c
         on.level[on.n_levels].geometry = *level[on.n_levels];
     for (int i = on.n_levels; i < CACHE_LEVELS; i++)
         on.level[i] = (struct cache_level){0};
-    on.most_levels = 0;
     return on;
 }

@@ -51,13 +51,12 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
 {
     struct arena *a = arena_new();
     struct exporter x = { .r = r, .out = out };
-    struct record_filter runs = { .any_machine = true }, by_run = *f;
-    by_run.fastest = false;
+    struct record_filter runs = { .any_machine = true };
     /* One transaction: a run that starts meanwhile is in neither of the two. */
     bool ok = records_exec(r, "BEGIN", e);
     if (ok) {
         ok = records_runs(r, &runs, a, &x.runs, &x.n_runs, e)
-          && records_each(r, &by_run, export_one, &x, e);
+          && records_each(r, f, export_one, &x, e);
         sqlite3_exec(r->db, "COMMIT", NULL, NULL, NULL);
     }
     *n_records = x.n;

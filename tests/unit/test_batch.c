@@ -331,6 +331,42 @@ static void what_fails_in_a_used_child_is_tried_anew(void **state)
     batch_free(b);
 }
 
+/* A child is bound to one core while it samples, and to none when its next candidate is checked: the
+ * first call of each says whether it is. */
+static void cores_are_given_back(void **state)
+{
+    static const char script[] =
+        "#!/bin/sh\ncase \"$1\" in --version) echo spoiler 3.0; exit;; esac\n"
+        "for a; do case \"$a\" in *.c) sed -i"
+        " -e '1s/^/int sched_getaffinity(int, unsigned long, void *); static int bound(void) {"
+        " static int calls; unsigned long set[16] = {0}; int n = 0; if (calls++) return 0;"
+        " sched_getaffinity(0, sizeof set, set);"
+        " for (int i = 0; i < 16; i++) n += __builtin_popcountl(set[i]); return n == 1; } /'"
+        " -e 's/\\(C\\[[^=]*\\] = \\)\\(.*\\);/\\1\\2 + bound();/'"
+        " \"$a\";; esac; done\nexec cc \"$@\"\n";
+    static const char *const step[] = { "loop split C M 2 4", "loop split C N 2 4",
+                                        "loop reorder C N M K" };
+    struct batch_opts o = quick();
+    char path[200];
+    struct err e;
+    (void)state;
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        skip();
+    snprintf(path, sizeof path, "%s/spoiler3", home);
+    assert_true(file_write_atomic(path, script, sizeof script - 1, &e));
+    assert_int_equal(chmod(path, 0755), 0);
+    o.measure.compiler = path;
+    struct batch *b = batch_of(program_of(SPEC, (const char *[]){ NULL }), &o);
+    for (int i = 0; i < COUNT_OF(step); i++) {            /* each an object of its own */
+        struct batch_item item = { .p = program_of(SPEC, (const char *[]){ step[i], NULL }) };
+        assert_true(batch_run(b, &item, 1, NULL, NULL, &e));
+        if (item.m.outcome != OUTCOME_OK)
+            fail_msg("%d: %s", i, item.m.reason);
+    }
+    assert_int_equal(batch_stats(b).children, 1);         /* none was tried again in another */
+    batch_free(b);
+}
+
 /* --- Giving up -------------------------------------------------------------------------------- */
 
 static void slow_ones_are_given_up(void **state)
@@ -559,6 +595,7 @@ int main(void)
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(children_are_replaced),
         cmocka_unit_test(what_fails_in_a_used_child_is_tried_anew),
+        cmocka_unit_test(cores_are_given_back),
         cmocka_unit_test(slow_ones_are_given_up),
         cmocka_unit_test(long_calls_are_sampled_once),
         cmocka_unit_test(compilers_have_little_time),

@@ -76,11 +76,29 @@ static void a_measurement_in_words(void **state)
         "run's FMA ceiling (180.0) ");
 }
 
+/* A column for each part of a tensor's memory, the fullest one as @. */
+static void heat_has_a_column_each(void **state)
+{
+    static struct sim_detail d = { .n_tensors = 1, .tensor = { {
+        .n_cells = 3, .cell_lines = 2, .cell = { { 9, 9 }, { 1, 0 }, { 4, 1 } } } },
+        .n_sets = 64, .n_set_cells = 2, .set = { { 8, 0 }, { 8, 4 } } };
+    static struct sim_result s = { .available = true, .n = 1, .by_tensor = { { .tensor = "A" } },
+                                   .detail = &d };
+    struct cli c = {0};
+    struct str out = {0};
+    (void)state;
+    text_detail(&out, &c, &s);
+    assert_non_null(strstr(str_text(&out), "A           |@ .|  most 9 in 2 lines\n"));
+    assert_non_null(strstr(str_text(&out), "(sets)      | @|  most 4 in 32 sets\n"));
+    str_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubts_are_told),
         cmocka_unit_test(a_measurement_in_words),
+        cmocka_unit_test(heat_has_a_column_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,8 @@ static const struct bad bads[] = {
     { "x = input abcdefghijabcdefghijabcdefghijabcdefghijk=4", "more than 40 characters", 11 },
     { "x = input m=2 k=2; a = softmax(x) axis=2",
     "axis 2 does not exist: the tensor has 2 dimensions", 5 },
+    { "c = const value=1; x = input m=2; a = matmul(c, x)", "In0 has no dimensions", 5 },
+    { "c = const value=1; x = input m=2; a = matmul(x, c)", "In1 has no dimensions", 5 },
     { "c = const k=2 value=1,zwei; a = relu(c)", "\"zwei\" is not a number", 15 },
     { "c = const k=2 value=; a = relu(c)", "\"\" is not a number", 15 },
     { "c = const k=2 value; a = relu(c)", "\"\" is not a number", 15 },

@@ -66,15 +66,18 @@ static void instructions_have_a_kind(void **state)
         { "call\tmemset@PLT", INSN_BRANCH, 0, 1, 0, 1 },
         { "callq\t*expf@GOTPCREL(%rip)", INSN_BRANCH, 1, 1, 0, 1 },
         { "rep ret", INSN_BRANCH, 1, 0, 1, 0 },
+        { "ud2", INSN_SCALAR, 0, 0, 0, 0 },
+        { "hlt", INSN_SCALAR, 0, 0, 0, 0 },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct insn x = insn_read(row[i].text, strlen(row[i].text), true);
         bool call = strstr(row[i].text, "call") != NULL;
+        bool trap = streq(row[i].text, "ud2") || streq(row[i].text, "hlt");
         if (x.kind != row[i].kind || x.loads != row[i].loads || x.stores != row[i].stores
             || x.stack_loads != row[i].stack_loads || x.stack_stores != row[i].stack_stores
-            || x.ends != (x.kind == INSN_BRANCH && !call)
-            || x.stops != (strstr(row[i].text, "jmp") || strstr(row[i].text, "ret")))
+            || x.ends != (trap || (x.kind == INSN_BRANCH && !call))
+            || x.stops != (trap || strstr(row[i].text, "jmp") || strstr(row[i].text, "ret")))
             fail_msg("%s: kind %d, %d loads, %d stores, of the stack %d and %d, ends %d, stops %d",
                      row[i].text, x.kind, x.loads, x.stores, x.stack_loads, x.stack_stores, x.ends,
                      x.stops);
