@@ -112,7 +112,6 @@ double mean_trips(struct nest *n, const struct tree *loop, const int *outer, int
         return (double)(s.hi - s.lo + 1);
     for (int i = 0; i < n_outer; i++) {
         const struct expr *v = n->level.data[outer[i]].loop->var;
-        n->value[v->var] = n->span[v->var].lo;
         if (bound_uses(loop, v) && n_vars < MAX_DIMS) {
             var[n_vars++] = v;
             points *= (double)(n->span[v->var].hi - n->span[v->var].lo + 1);

@@ -373,6 +373,26 @@ static const char json[] =
     "                        \"by_tensor\": {\"Inp\": {\"l1_misses\": 65}}},\n"
     "              \"perf\": {\"available\": false}}}";
 
+/* Every relation between less, equal and more. */
+static void test_relations(void **state)
+{
+    (void)state;
+    static const struct { const char *relation; bool want[3]; } row[] = {
+        { "<", { true, false, false } }, { "<=", { true, true, false } },
+        { ">", { false, false, true } }, { ">=", { false, true, true } },
+        { "==", { false, true, false } }, { "!=", { true, false, true } },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++)
+        for (int k = 0; k < 3; k++) {
+            char expr[40];
+            bool got;
+            struct err e;
+            snprintf(expr, sizeof expr, "%d %s 2", 1 + k, row[i].relation);
+            if (!report_assert(json, expr, &got, NULL, &e) || got != row[i].want[k])
+                fail_msg("%s", expr);
+        }
+}
+
 static void test_assert(void **state)
 {
     (void)state;
@@ -613,7 +633,7 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_bench_json),
         cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_assert),
+        cmocka_unit_test(test_relations), cmocka_unit_test(test_assert),
         cmocka_unit_test(test_assert_refused),
         cmocka_unit_test(test_assert_random),
         cmocka_unit_test(test_export_gcc),
