@@ -207,7 +207,7 @@ static bool read_event(struct reader *r)
 
 static bool check_name(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
-    (void)out;
+    out->number = 1;
     return find_known(name) >= 0 || find_event(ctx, name, strlen(name)) >= 0
         || err_set(e, ERR_NAME, "no event of this set, and no other value, is called %.60s", name);
 }
@@ -248,7 +248,10 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    if (!formula_check(m->formula, check_name, r->set, r->e))
+    double ignored;                      /* with counts that are not known: any number will do */
+    if (!formula_check(m->formula, check_name, r->set, r->e)
+        || (!formula_number(m->formula, check_name, r->set, &ignored, r->e)
+            && r->e->code != ERR_RANGE))
         return wrong_at(r, m->formula + r->e->at.col - 1, (size_t)r->e->at.len);
     r->set->n_metrics++;
     return true;
