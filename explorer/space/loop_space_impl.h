@@ -43,7 +43,7 @@ struct nest_info {
     bool padded[MAX_SPATIAL];             /* axes of D H W that it makes longer */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* loops of the last of them, and the inner one's extent */
+    struct root_axes chain_root;          /* loops of the last of them, the inner one's extent */
     const char *result;                   /* what is stored last and may be streamed; NULL: none */
     bool streams;                         /* a result that large is streamed from the start */
     /* knobs, -1 where there is none */

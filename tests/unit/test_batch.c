@@ -331,8 +331,8 @@ static void what_fails_in_a_used_child_is_tried_anew(void **state)
     batch_free(b);
 }
 
-/* A child is bound to one core while it samples, and to none when its next candidate is checked: the
- * first call of each says whether it is. */
+/* A child is bound to one core while it samples, and to none when its next candidate is checked:
+ * the first call of each says whether it is. */
 static void cores_are_given_back(void **state)
 {
     static const char script[] =

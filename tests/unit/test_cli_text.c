@@ -87,7 +87,7 @@ static void heat_has_a_column_each(void **state)
     struct cli c = {0};
     struct str out = {0};
     (void)state;
-    text_detail(&out, &c, &s);
+    cli_text_detail(&out, &c, &s);
     assert_non_null(strstr(str_text(&out), "A           |@ .|  most 9 in 2 lines\n"));
     assert_non_null(strstr(str_text(&out), "(sets)      | @|  most 4 in 32 sets\n"));
     str_free(&out);

@@ -246,17 +246,16 @@ static void agents_begin_with_given_weights(void **state)
     struct landscape *l = xcalloc(1, sizeof *l);
     struct agents *g = agents_new(77, NULL);
     struct str given = {0}, left = {0};
-    struct search *s;
     struct err e;
     agents_save(g, "", &given);
     *l = (struct landscape){ .seed = 1, .values = 8, .extent = 2, .model = true, .fixed = true,
                              .learn_after = 8 };
     landscape_open(l);
-    struct search_opts o = { .budget = TUNE_TOP, .seed = 1, .strategy = "ppo",
+    struct search_opts o = { .budget = TUNE_TOP, .seed = 1, .strategy = &strategy_ppo,
                              .weights = given.data, .weights_bytes = given.len,
                              .weights_out = &left };
     struct search_sink none = {0};
-    assert_true(search_new(&l->problem, &o, NULL, 0, &none, &l->cancel, &s, &e));
+    struct search *s = search_new(&l->problem, &o, NULL, 0, &none, &l->cancel);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     search_free(s);
     assert_int_equal(left.len, given.len);

@@ -98,13 +98,13 @@ static void cursor_stays(void **state)
     tune_snapshot_put(m->tuner.snapshot, &late->view, NULL, NULL, NULL);
     model_tune_look(m);
     assert_int_equal(model_tune_selected(m), chosen);
-    const struct tune_view *seen = board_lock(m->tuner.board);
+    const struct tune_view *seen = tune_snapshot_lock(m->tuner.snapshot);
     assert_int_equal(seen->n_arms, late->view.n_arms);
     for (int i = 0; i < seen->n_arms; i++) {              /* layouts of before got on as well */
         assert_int_equal(seen->arm[i].trials, late->view.arm[i].trials);
         assert_true(seen->arm[i].best_ms == late->view.arm[i].best_ms);
     }
-    board_unlock(m->tuner.board);
+    tune_snapshot_unlock(m->tuner.snapshot);
     press(m, "l");
     assert_int_equal(model_tune_selected(m), chosen + 1);
     press(m, "02 h");
