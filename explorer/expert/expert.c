@@ -73,10 +73,11 @@ static void put_windows(struct arena *a, param_list *p, const struct graph *g)
     }
 }
 
-static void put_machine(struct arena *a, param_list *p, const char *isa, int threads)
+static void put_machine(struct arena *a, param_list *p, const struct graph *g, const char *isa,
+                        int threads)
 {
     const struct target *t = target_named(isa);
-    put(a, p, "lanes", t->lanes);
+    put(a, p, "lanes", target_lanes(t, g->type));
     put(a, p, "registers", t->registers);
     put(a, p, "threads", threads);
 }
@@ -89,7 +90,7 @@ static void put_data(struct arena *a, param_list *p, const struct graph *g)
 {
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
     const struct tensor *data = &g->tensor[g->node[g->main_node].data_in];
-    int64_t r = 4 * tensor_elems(result), operand = 4 * tensor_elems(data);
+    int64_t r = tensor_bytes(result), operand = tensor_bytes(data);
     struct machine m;
     machine_read(&m);
     int64_t last = machine_last_cache(&m);
@@ -107,7 +108,7 @@ static struct param_set facts_of(struct arena *a, const struct graph *g, const c
     put_extents(a, &p, g);
     put_windows(a, &p, g);
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
-    put_machine(a, &p, isa, threads);
+    put_machine(a, &p, g, isa, threads);
     put_data(a, &p, g);
     struct param_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);

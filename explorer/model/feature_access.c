@@ -96,6 +96,7 @@ static void span_fix(struct nest *n, const struct tree *loop)
 void find_touched(struct nest *n, struct site *s)
 {
     for (int i = 0; i < s->n_accesses; i++) {
+        s->access[i].bytes = n->f->buffer[s->access[i].buffer].type->bytes;
         s->access[i].touched = ARENA_ARRAY(n->a, double, s->n_loops + 1);
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
@@ -121,11 +122,11 @@ static void level_bytes(struct nest *n, struct level *l, double *largest)
         for (int i = 0; i < n->site.data[s].n_accesses; i++) {
             const struct access *x = &n->site.data[s].access[i];
             if (n->literal) {
-                l->bytes += x->touched[l->depth] * ELEM_BYTES;
-                l->once += ELEM_BYTES;
+                l->bytes += x->touched[l->depth] * x->bytes;
+                l->once += x->bytes;
             } else if (x->touched[l->depth] > largest[x->buffer]) {
-                l->once += largest[x->buffer] > 0 ? 0 : ELEM_BYTES;
-                l->bytes += (x->touched[l->depth] - largest[x->buffer]) * ELEM_BYTES;
+                l->once += largest[x->buffer] > 0 ? 0 : x->bytes;
+                l->bytes += (x->touched[l->depth] - largest[x->buffer]) * x->bytes;
                 largest[x->buffer] = x->touched[l->depth];
             }
         }
@@ -191,7 +192,7 @@ static double stride_along(struct nest *n, const struct site *s, const struct ac
 static double run_bytes(const struct nest *n, const struct access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
-    double run = ELEM_BYTES;
+    double run = x->bytes;
     for (int d = b->rank - 1; d >= 0; d--) {
         bool whole = x->box[d] == b->shape[d];
         if (whole || !n->literal)
@@ -206,7 +207,7 @@ struct lines { double lines, unique_bytes, unique_lines, stride; };
 
 static struct lines lines_of(struct nest *n, const struct site *s, const struct access *x)
 {
-    struct lines l = { 1, ELEM_BYTES, 1, 0 };
+    struct lines l = { 1, x->bytes, 1, 0 };
     double ratio = 1, stride = 0;
     int i = s->n_loops - 1;
     if (s->n_loops == 0)
@@ -217,8 +218,8 @@ static struct lines lines_of(struct nest *n, const struct site *s, const struct 
             break;
         ratio *= n->level.data[s->loop[n->literal ? s->n_loops - 1 : i]].trips;
     }
-    l.unique_bytes = x->touched[0] * ELEM_BYTES;
-    l.lines = fmax(1, s->total / fmax(ratio, 1) * fmin(1, stride * ELEM_BYTES / LINE_BYTES));
+    l.unique_bytes = x->touched[0] * x->bytes;
+    l.lines = fmax(1, s->total / fmax(ratio, 1) * fmin(1, stride * x->bytes / LINE_BYTES));
     l.unique_lines = fmax(1, l.unique_bytes / fmin(run_bytes(n, x), LINE_BYTES));
     l.stride = i == s->n_loops - 1 ? stride : 0;
     return l;
@@ -292,7 +293,7 @@ void buffer_columns(struct nest *n, const struct site *s, const struct access *x
 {
     struct lines l = lines_of(n, s, x);
     struct reuse r = reuse_of(n, s, x);
-    double bytes = s->total * ELEM_BYTES, share = r.count > 0.5 ? 1 / r.count : 2;
+    double bytes = s->total * x->bytes, share = r.count > 0.5 ? 1 / r.count : 2;
     double column[FEATURES_PER_BUFFER] = {
         x->reads && !x->writes, x->writes && !x->reads, x->reads && x->writes,
         bytes, l.unique_bytes, l.lines, l.unique_lines,

@@ -188,10 +188,10 @@ static void intensity_columns(const struct nest *n, const struct site *s, float 
         int d = s->n_loops - 1 - i;
         double bytes = 0;
         for (int k = 0; k < s->n_accesses; k++)
-            bytes += s->access[k].touched[d] * ELEM_BYTES;
+            bytes += s->access[k].touched[d] * s->access[k].bytes;
         all *= fmax(n->level.data[s->loop[d]].trips, 1);
         ops[i] = all;
-        per_byte[i] = all / fmax(bytes, ELEM_BYTES);
+        per_byte[i] = all / fmax(bytes, s->access[0].bytes);
     }
     for (int i = 0; i < 10; i++) {
         double x = all * (i + 1) / 10, y;
@@ -207,9 +207,10 @@ static void intensity_columns(const struct nest *n, const struct site *s, float 
 
 static void loop_columns(const struct nest *n, const struct site *s, float *row)
 {
-    double elems = (double)n->f->buffer[s->store->buffer].elems;
+    const struct buffer *b = &n->f->buffer[s->store->buffer];
+    double elems = (double)b->elems;
     if (s->alloc_prod > 0) {
-        row[FEATURE_ALLOC_SIZE] = log_scale(elems * ELEM_BYTES);
+        row[FEATURE_ALLOC_SIZE] = log_scale((double)buffer_bytes(b));
         row[FEATURE_ALLOC_PROD] = log_scale(elems * s->alloc_prod);
         row[FEATURE_ALLOC_OUTER_PROD] = log_scale(s->alloc_prod);
         row[FEATURE_ALLOC_INNER_PROD] = log_scale(s->prod / s->alloc_prod);
@@ -275,7 +276,7 @@ static void layout_columns(const struct nest *n, const struct site *s,
         conversions += strcmp(f->graph->node[i].op, "convert") == 0;
     for (int k = 0; k < 3; k++) {
         const struct access *x = operand(s, k);
-        double bytes = x ? x->touched[tile] * ELEM_BYTES : 0;
+        double bytes = x ? x->touched[tile] * x->bytes : 0;
         row[FEATURE_OUT_EXPANSION + k] = log_scale(x ? expansion(f, x->buffer) : 0);
         row[FEATURE_OUT_TILE_BYTES + k] = log_scale(bytes);
         all += bytes;

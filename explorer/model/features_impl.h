@@ -6,7 +6,6 @@
 #include "kernels/base/vec.h"
 
 #define LINE_BYTES 64
-#define ELEM_BYTES 4
 
 /* Values of an index expression, both ends included. */
 struct span { int64_t lo, hi; };
@@ -27,6 +26,7 @@ struct op_counts { int real[OP_CLASSES], integer[OP_CLASSES], bools, selects; };
 /* All accesses of one statement to one buffer. */
 struct access {
     int buffer;
+    int bytes;                            /* of an element */
     bool reads, writes;
     int n;
     const struct expr *const **idx;       /* of each access */

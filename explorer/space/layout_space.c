@@ -488,7 +488,7 @@ static int64_t reduce_extent(const struct node *n, const char *dim)
 }
 
 /* N I O H W KH KW V d G; of a product M, K, N stand for H, I, O. */
-static void op_features(const struct builder *b, float *out)
+static void op_features(const struct builder *b, float out[OP_FEATURES])
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
     bool product = streq(b->node->op, "matmul");

@@ -209,7 +209,7 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 
 /* A factor that is not chosen yet leaves the dim whole: [1, extent]. */
 static int dim_state(const struct layout_space *s, const struct template_dim *d,
-                     const int64_t *factor, float *out)
+                     const int64_t *factor, float out[3])
 {
     int64_t now[LAYOUT_KNOBS];
     for (int k = 0; k < s->n; k++)

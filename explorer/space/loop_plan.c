@@ -36,7 +36,7 @@ static void add_end(struct ends *e, int64_t size)
 static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t inner)
 {
     const struct nest_info *nest = s->nest;
-    return axis != nest->vector || inner % s->opts.target->lanes || cut >= s->opts.target->lanes;
+    return axis != nest->vector || inner % s->lanes || cut >= s->lanes;
 }
 
 /* factor[parts] -> loops, outermost first; those of one iteration are left out.  False when some

@@ -56,14 +56,14 @@ static bool vector_sound(const struct loop_space *s, const struct loop_plan *pla
     int64_t v = last->extent, limit = x->rest;
     if (last->ann != LOOP_VECTORIZE || v == 1)
         return refuse(e, "the vectorized loop has %lld iteration inside the tile", 1);
-    if (v % s->opts.target->lanes == 0 || (v < s->opts.target->lanes && (v & (v - 1)) == 0))
+    if (v % s->lanes == 0 || (v < s->lanes && (v & (v - 1)) == 0))
         return true;
     for (int c = x->n_cuts - 1; c >= 0; c--)
-        limit = x->cut[c] >= s->opts.target->lanes ? x->cut[c] : limit;
+        limit = x->cut[c] >= s->lanes ? x->cut[c] : limit;
     bool whole = false, fours = false;
     for (int64_t d = 1; d <= MOST_INNER && d <= limit; d++)
         if (limit % d == 0) {
-            whole = whole || d % s->opts.target->lanes == 0;
+            whole = whole || d % s->lanes == 0;
             fours = fours || d % 4 == 0;
         }
     if (!whole && (v % 4 == 0 || (!fours && v == limit)))
@@ -75,7 +75,7 @@ static bool vector_sound(const struct loop_space *s, const struct loop_plan *pla
 
 static int64_t registers_of(const struct loop_space *s, int64_t lanes)
 {
-    return (lanes + s->opts.target->lanes - 1) / s->opts.target->lanes;
+    return (lanes + s->lanes - 1) / s->lanes;
 }
 
 /* The axis D H W that a loop belongs to, with its kernel's; -1: none. */
@@ -170,8 +170,8 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
             return refuse(e, "a body of %lld statements or more", body);
     }
     bool gathers = s->nest->vector >= 0 && plan->uneven >> s->nest->vector & 1;
-    if (gathers && body * s->opts.target->lanes > MOST_STATEMENTS)
-        return refuse(e, "%lld loads of single lanes", body * s->opts.target->lanes);
+    if (gathers && body * s->lanes > MOST_STATEMENTS)
+        return refuse(e, "%lld loads of single lanes", body * s->lanes);
     if (body > s->opts.target->registers && body * copies_of(s, p, plan) > MOST_STATEMENTS)
         return refuse(e, "%lld statements with the copies for borders and tails",
                       body * copies_of(s, p, plan));
@@ -234,6 +234,6 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
 
 bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e)
 {
-    double n = func_statements(f, s->opts.target->lanes);
+    double n = func_statements(f, s->lanes);
     return n <= MOST_STATEMENTS || refuse(e, "%lld statements of code", (int64_t)n);
 }

@@ -406,7 +406,7 @@ static void find_result(struct builder *b)
     struct nest_info *nest = b->nest;
     const char *name = nest->n_chain > 0 ? nest->chain[nest->n_chain - 1] : nest->name;
     int out = b->g->node[program_stage(b->p, name)].out;
-    int64_t bytes = b->p->layout[out]->elems * (int64_t)sizeof(float);
+    int64_t bytes = layout_bytes(b->p->layout[out]);
     for (int n = 0; n < b->g->n_nodes; n++)
         if (graph_reads(b->g, n, out))
             return;
@@ -494,6 +494,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
         return false;
     struct nest_info *nest = b.nest;
     b.s->opts = fill_options(opts);
+    b.s->lanes = target_lanes(b.s->opts.target, b.g->type);
     b.s->size = 1;
     nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
     nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;

@@ -62,7 +62,8 @@ struct loop_space {
     int n_base; const char *const *base;  /* the lines that it was made over */
     int n; const struct loop_knob *knob;
     double size;                          /* product of the knobs' sizes */
-    struct loop_opts opts;                /* with lanes and registers filled in */
+    struct loop_opts opts;                /* with the target filled in */
+    int lanes;                            /* of its vectors */
     const struct nest_info *nest;
 };
 

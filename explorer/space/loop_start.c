@@ -31,11 +31,11 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
  * its own, so that more vectors share nothing. */
 static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
 {
-    double vectors = (double)((v + s->opts.target->lanes - 1) / s->opts.target->lanes);
+    double vectors = (double)((v + s->lanes - 1) / s->lanes);
     double tile = vectors * (double)m, most = s->opts.target->registers - 4;
     if (tile > (apart ? s->opts.target->registers / 2 : most))
         return 0;
-    used *= (double)v / (vectors * s->opts.target->lanes);
+    used *= (double)v / (vectors * s->lanes);
     if (apart)
         return used * fmin(1, tile / 5) * (double)m / ((double)m + 0.5) - 0.02 * vectors;
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));

@@ -162,6 +162,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     int bad;
     if (!program_replay(k->keep, k->o.spec, k->o.pin, k->o.n_pins, &pinned, &bad, e))
         return false;
+    k->lanes = target_lanes(target_or_host(k->o.measure.target), pinned->graph->type);
     if (k->o.fixed)
         return true;
     if (!layout_space_new(k->keep, k->o.spec, k->o.pin, k->o.n_pins, &k->o.layouts, &k->layouts,
@@ -200,7 +201,6 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
     k->o = *o;
     k->keep = arena_new();
     k->best_ms = INFINITY;
-    k->lanes = target_or_host(o->measure.target)->lanes;
     k->last_cache = machine_last_cache(&machine);
     k->n_threads = o->jobs > 0 ? o->jobs : machine.cores;
     if (k->n_threads > COUNT_OF(k->scratch))

@@ -37,7 +37,7 @@ struct kernels {
     double best_ms;                      /* of all that were learned */
     size_t best_bytes;                   /* its C */
     int n_threads;                       /* that rank */
-    int lanes;                           /* floats of a vector register */
+    int lanes;                           /* elements of a vector register */
     int64_t last_cache;                  /* bytes */
     struct arena *scratch[16];           /* a thread's; what the candidates of a round are */
     struct batch *batch;                 /* made when the first candidate is measured */

@@ -1,19 +1,17 @@
 /* How fast memory can be read and copied: loops over a buffer that belongs to the calling thread,
  * with vector loads, enough independent sums that their latency does not matter, and nothing
  * else. */
-#include "kernels/gen/gen.h"
+#include "kernels/gen/gen_impl.h"
 
 #define UNROLL 16                         /* vectors in one turn of the loop */
 #define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
 #define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least as much */
 
 /* The thread's own memory, touched by it first; without any the kernel traps. */
-static void put_memory(struct str *out, int lanes, int64_t vectors)
+static void put_memory(struct str *out, const struct target *t, const struct elem_type *type,
+                       int64_t vectors)
 {
-    if (lanes > 1)
-        str_printf(out, "typedef float vec __attribute__((vector_size(%d)));\n", 4 * lanes);
-    else
-        str_add(out, "typedef float vec;\n");
+    gen_vector(t, type, out);
     str_printf(out, "void *aligned_alloc(unsigned long align, unsigned long size);\n"
                     "enum { VECTORS = %lld };\n"
                     "static _Thread_local vec *mine;\n\n"
@@ -26,9 +24,9 @@ static void put_memory(struct str *out, int lanes, int64_t vectors)
 }
 
 /* Whole turns of the loop. */
-static int64_t whole_vectors(const struct target *t, int64_t bytes)
+static int64_t whole_vectors(int vector_bytes, int64_t bytes)
 {
-    int64_t turn = (int64_t)UNROLL * 4 * t->lanes;
+    int64_t turn = (int64_t)UNROLL * vector_bytes;
     return (bytes > turn ? bytes / turn : 1) * UNROLL;
 }
 
@@ -37,15 +35,17 @@ static long passes_of(int64_t bytes)
     return bytes >= CALL_BYTES ? 1 : (long)((CALL_BYTES + bytes - 1) / bytes);
 }
 
-double gen_load(const struct target *t, int64_t bytes, struct str *out)
+double gen_load(const struct target *t, const struct elem_type *type, int64_t bytes,
+                struct str *out)
 {
-    int64_t vectors = whole_vectors(t, bytes), size = vectors * 4 * t->lanes;
+    int each = type->bytes * target_lanes(t, type);
+    int64_t vectors = whole_vectors(each, bytes), size = vectors * each;
     long passes = passes_of(size);
     str_printf(out, "/* Sums %lld bytes: how fast vector loads can be. */\n", (long long)size);
-    put_memory(out, t->lanes, vectors);
-    str_add(out, "_Thread_local vec ts_sink;\n\n"
-                 "void ts_entry(float *const *buffers)\n{\n"
-                 "    (void)buffers;\n    if (!mine)\n        take_memory();\n");
+    put_memory(out, t, type, vectors);
+    str_printf(out, "_Thread_local vec ts_sink;\n\n"
+                    "void ts_entry(%s *const *buffers)\n{\n"
+                    "    (void)buffers;\n    if (!mine)\n        take_memory();\n", type->c);
     for (int i = 0; i < SUMS; i++)
         str_printf(out, "    vec s%d = {0};\n", i);
     str_printf(out, "    for (long r = 0; r < %ld; r++) {\n"
@@ -62,18 +62,21 @@ double gen_load(const struct target *t, int64_t bytes, struct str *out)
 
 /* The empty asm statement keeps the loop a loop: as a call of memcpy it would be what the library
  * makes of it. */
-double gen_copy(const struct target *t, int64_t bytes, struct str *out)
+double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,
+                struct str *out)
 {
-    int64_t half = whole_vectors(t, bytes / 2), size = 2 * half * 4 * t->lanes;
+    int each = type->bytes * target_lanes(t, type);
+    int64_t half = whole_vectors(each, bytes / 2), size = 2 * half * each;
     long passes = passes_of(size);
     str_printf(out, "/* Copies %lld bytes to as many others. */\n", (long long)size / 2);
-    put_memory(out, t->lanes, 2 * half);
-    str_printf(out, "void ts_entry(float *const *buffers)\n{\n"
+    put_memory(out, t, type, 2 * half);
+    str_printf(out, "void ts_entry(%s *const *buffers)\n{\n"
                     "    (void)buffers;\n    if (!mine)\n        take_memory();\n"
                     "    for (long r = 0; r < %ld; r++) {\n"
                     "        const vec *p = mine, *end = mine + VECTORS / 2;\n"
                     "        for (vec *q = mine + VECTORS / 2; p < end; p += %d, q += %d) {\n"
-                    "            __asm__ volatile(\"\" ::: \"memory\");\n", passes, UNROLL, UNROLL);
+                    "            __asm__ volatile(\"\" ::: \"memory\");\n", type->c, passes, UNROLL,
+               UNROLL);
     for (int i = 0; i < UNROLL; i++)
         str_printf(out, "            q[%d] = p[%d];\n", i, i);
     str_add(out, "        }\n    }\n}\n");

@@ -325,7 +325,7 @@ static void build_lanes(struct build *b, const struct tree *t, struct block *out
 {
     int64_t first = 0;
     while (first < t->extent && !b->failed) {
-        int lanes = b->u->opts->target->lanes;
+        int lanes = b->u->lanes;
         while (lanes > t->extent - first)
             lanes /= 2;
         if (lanes > 1) {
@@ -357,7 +357,7 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
     for (; t && t->kind == TREE_LOOP; t = t->n_kids ? t->kid[0] : NULL) {
         if (t->extent == 1)
             continue;
-        if (t->ann == LOOP_VECTORIZE && b->u->opts->target->lanes > 1)
+        if (t->ann == LOOP_VECTORIZE && b->u->lanes > 1)
             str_printf(&lanes, " %s(%lld)", t->axis, (long long)t->extent);
         if (t->ann == LOOP_UNROLL && (t->begin || t->end))
             add_range(&unrolled, t);
@@ -440,7 +440,7 @@ static void build_loop(struct build *b, const struct tree *t, struct block *out)
     int64_t begin, end;
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
-                 b->u->opts->target->lanes > 1 && fits_lanes(t);
+                 b->u->lanes > 1 && fits_lanes(t);
     bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1);
     if (!lanes && !unroll) {
         build_for(b, t, out);

@@ -200,8 +200,8 @@ bool place_aligned(const struct unit *u, const struct place *p)
 bool code_streams(const struct unit *u, const struct code *c)
 {
     return c->kind == CODE_SET && c->reg < 0 && c->how == STORE_SET
-        && u->func->buffer[c->at.buffer].stream && c->at.lanes >= 4
-        && c->at.lanes == u->opts->target->lanes && place_aligned(u, &c->at);
+        && u->func->buffer[c->at.buffer].stream && c->at.lanes * u->type->bytes >= 16
+        && c->at.lanes == u->lanes && place_aligned(u, &c->at);
 }
 
 static void note_stored(void *ctx, const struct access *a)

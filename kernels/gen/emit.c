@@ -113,11 +113,12 @@ static void helper_index(struct str *out, const char *prefix, const char *name, 
     str_printf(out, "static inline long %s%s(long a, long b) { return %s; }\n", prefix, name, body);
 }
 
-static void helper_extremum(struct str *out, const char *name, char op, int lanes)
+static void helper_extremum(struct str *out, const struct elem_type *type, const char *name,
+                            char op, int lanes)
 {
     if (lanes == 1) {
-        str_printf(out, "static inline float %sf(float a, float b) { return a %c b ? a : b; }\n",
-                   name, op);
+        str_printf(out, "static inline %s %sf(%s a, %s b) { return a %c b ? a : b; }\n", type->c,
+                   name, type->c, type->c, op);
         return;
     }
     str_printf(out, "static inline v%d %s%d(v%d a, v%d b)\n{\n    i%d take_a = a %c b;\n"
@@ -126,11 +127,11 @@ static void helper_extremum(struct str *out, const char *name, char op, int lane
 }
 
 /* The compiler makes a vector instruction of it where there is one (sqrt). */
-static void helper_call(struct str *out, const char *name, int lanes)
+static void helper_call(struct str *out, const struct elem_type *type, const char *name, int lanes)
 {
     str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
-                    "        x[l] = __builtin_%sf(x[l]);\n    return x;\n}\n",
-               lanes, name, lanes, lanes, lanes, name);
+                    "        x[l] = __builtin_%s%s(x[l]);\n    return x;\n}\n",
+               lanes, name, lanes, lanes, lanes, name, type->suffix);
 }
 
 /* Lane l is lane pick[l] of x.  GCC has had clang's builtin since 12. */
@@ -144,19 +145,19 @@ static void helper_shuffle(struct str *out, int number, const struct term *t)
 }
 
 /* GCC has a builtin per width, clang one for all of them. */
-static void helper_stream(struct str *out, int lanes)
+static void helper_stream(struct str *out, const struct elem_type *type, int lanes)
 {
-    static const struct { int lanes; const char *macro, *suffix; } of[] = {
-        { 4, "__SSE__", "" }, { 8, "__AVX__", "256" }, { 16, "__AVX512F__", "512" },
+    static const struct { int bytes; const char *macro, *suffix; } of[] = {
+        { 16, "__SSE__", "" }, { 32, "__AVX__", "256" }, { 64, "__AVX512F__", "512" },
     };
     str_printf(out, "/* Past the caches, to an address that is a multiple of %d. */\n"
-                    "static inline void stream%d(float *p, v%d x)\n{\n"
+                    "static inline void stream%d(%s *p, v%d x)\n{\n"
                     "#if defined __clang__\n    __builtin_nontemporal_store(x, (v%d *)p);\n",
-               4 * lanes, lanes, lanes, lanes);
+               type->bytes * lanes, lanes, type->c, lanes, lanes);
     for (int i = 0; i < COUNT_OF(of); i++)
-        if (of[i].lanes == lanes)
-            str_printf(out, "#elif defined %s\n    __builtin_ia32_movntps%s(p, x);\n", of[i].macro,
-                       of[i].suffix);
+        if (of[i].bytes == type->bytes * lanes)
+            str_printf(out, "#elif defined %s\n    __builtin_ia32_movnt%s%s(p, x);\n", of[i].macro,
+                       type->packed, of[i].suffix);
     str_printf(out, "#else\n    *(u%d *)p = x;\n#endif\n}\n", lanes);
 }
 
@@ -165,37 +166,38 @@ static const char stream_done_helper[] =
     "static inline void stream_done(void)\n{\n"
     "#if defined __SSE__\n    __builtin_ia32_sfence();\n#endif\n}\n";
 
-static void helper_vectors(struct str *out, const struct needs *n, int lanes)
+static void helper_vectors(struct str *out, const struct elem_type *type, const struct needs *n,
+                           int lanes)
 {
     if (n->load[lanes])
-        str_printf(out, "static inline v%d load%d(const float *p) { return *(const u%d *)p; }\n",
-                   lanes, lanes, lanes);
+        str_printf(out, "static inline v%d load%d(const %s *p) { return *(const u%d *)p; }\n",
+                   lanes, lanes, type->c, lanes);
     if (n->store[lanes])
-        str_printf(out, "static inline void store%d(float *p, v%d x) { *(u%d *)p = x; }\n", lanes,
-                   lanes, lanes);
+        str_printf(out, "static inline void store%d(%s *p, v%d x) { *(u%d *)p = x; }\n", lanes,
+                   type->c, lanes, lanes);
     if (n->stream[lanes])
-        helper_stream(out, lanes);
+        helper_stream(out, type, lanes);
     if (n->splat[lanes])
-        str_printf(out, "static inline v%d splat%d(float x) { return x - (v%d){0}; }\n", lanes,
-                   lanes, lanes);
+        str_printf(out, "static inline v%d splat%d(%s x) { return x - (v%d){0}; }\n", lanes,
+                   lanes, type->c, lanes);
     for (int k = 0; k < VAL_KIND_COUNT; k++)
         if (n->call[k][lanes])
-            helper_call(out, val_name((enum val_kind)k), lanes);
+            helper_call(out, type, val_name((enum val_kind)k), lanes);
     if (n->max[lanes])
-        helper_extremum(out, "max", '>', lanes);
+        helper_extremum(out, type, "max", '>', lanes);
     if (n->min[lanes])
-        helper_extremum(out, "min", '<', lanes);
+        helper_extremum(out, type, "min", '<', lanes);
 }
 
 /* A pointer of which the compiler knows nothing; the order of loads and stores is kept. */
-static const char again_helper[] =
+static const char again_helper[] =             /* of %s */
     "/* The same pointer, unknown to the compiler: it loads again what it has no register for. */\n"
-    "static inline const float *again(const float *p)\n"
+    "static inline const %s *again(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
-static const char prefetch_helper[] =
+static const char prefetch_helper[] =          /* of a type and its size */
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
-    "static inline void prefetch(const float *p, long by)\n"
-    "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + 4 * (__UINTPTR_TYPE__)by));\n"
+    "static inline void prefetch(const %s *p, long by)\n"
+    "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
     "}\n";
 static const char rolled_macro[] =
     "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
@@ -205,29 +207,32 @@ static const char rolled_macro[] =
 void emit_helpers(struct emit *m, struct str *out)
 {
     const struct needs *n = &m->needs;
+    const struct elem_type *type = m->u->type;
     size_t start = out->len;
     bool stream = false;
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2) {
         bool select = n->max[l] || n->min[l], memory = n->load[l] || n->store[l] || n->stream[l];
         stream |= n->stream[l];
         if (n->type[l] || n->splat[l] || select || memory)
-            str_printf(out, "typedef float v%d __attribute__((vector_size(%d)));\n", l, 4 * l);
+            str_printf(out, "typedef %s v%d __attribute__((vector_size(%d)));\n", type->c, l,
+                       type->bytes * l);
         if (memory)
-            str_printf(out, "typedef float u%d __attribute__((vector_size(%d), aligned(4), "
-                            "may_alias));\n", l, 4 * l);
+            str_printf(out, "typedef %s u%d __attribute__((vector_size(%d), aligned(%d), "
+                            "may_alias));\n", type->c, l, type->bytes * l, type->bytes);
         if (select)
-            str_printf(out, "typedef int i%d __attribute__((vector_size(%d)));\n", l, 4 * l);
+            str_printf(out, "typedef %s i%d __attribute__((vector_size(%d)));\n", type->mask, l,
+                       type->bytes * l);
     }
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
-        helper_vectors(out, n, l);
+        helper_vectors(out, type, n, l);
     if (stream)
         str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)
         helper_shuffle(out, i, m->shuffles.data[i]);
     if (n->max[1])
-        helper_extremum(out, "max", '>', 1);
+        helper_extremum(out, type, "max", '>', 1);
     if (n->min[1])
-        helper_extremum(out, "min", '<', 1);
+        helper_extremum(out, type, "min", '<', 1);
     if (n->floor_div)
         helper_index(out, m->prefix, "floor_div", "(a >= 0 ? a : a - b + 1) / b");
     if (n->floor_mod)
@@ -237,9 +242,9 @@ void emit_helpers(struct emit *m, struct str *out)
     if (n->max_index)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
     if (n->again)
-        str_add(out, again_helper);
+        str_printf(out, again_helper, type->c, type->c);
     if (n->prefetch)
-        str_add(out, prefetch_helper);
+        str_printf(out, prefetch_helper, type->c, type->bytes);
     if (n->rolled)
         str_add(out, rolled_macro);
     if (out->len > start)
@@ -250,8 +255,9 @@ bool gen_calls_libm(const char *source)
 {
     for (int k = 0; k < VAL_KIND_COUNT; k++) {
         char call[32];
-        snprintf(call, sizeof call, "__builtin_%sf(", val_name((enum val_kind)k));
-        if (val_is_function((enum val_kind)k) && strstr(source, call))
+        int n = snprintf(call, sizeof call, "__builtin_%s", val_name((enum val_kind)k));
+        const char *at = val_is_function((enum val_kind)k) ? strstr(source, call) : NULL;
+        if (at && at[n + (at[n] == 'f')] == '(')
             return true;
     }
     return false;

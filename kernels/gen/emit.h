@@ -28,7 +28,7 @@ struct emit {
     struct str *out;
     struct names *names;
     struct needs needs;
-    int64_t on_stack;  /* number of floats in the local arrays that are visible here */
+    int64_t on_stack;  /* bytes of the local arrays that are visible here */
     const char **buffer;                  /* C names; NULL: not visible here */
     bool *touched;                        /* whether the text uses this buffer */
     const char **again;                   /* names of the copies of pointers */

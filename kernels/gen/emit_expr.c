@@ -176,10 +176,10 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
 }
 
 /* " + 16", " - 3", "". */
-static void emit_offset(struct emit *m, int64_t floats)
+static void emit_offset(struct emit *m, int64_t elems)
 {
-    if (floats != 0)
-        str_printf(m->out, " %c %lld", floats > 0 ? '+' : '-', llabs((long long)floats));
+    if (elems != 0)
+        str_printf(m->out, " %c %lld", elems > 0 ? '+' : '-', llabs((long long)elems));
 }
 
 void emit_address(struct emit *m, const struct place *at, bool stored)
@@ -200,17 +200,18 @@ void emit_address(struct emit *m, const struct place *at, bool stored)
 
 static void emit_const(struct emit *m, double value, int min_prec)
 {
-    float f = (float)value;
-    if (isnan(f)) {
-        str_add(m->out, "__builtin_nanf(\"\")");
-    } else if (isinf(f)) {
-        str_add(m->out, f > 0 ? "__builtin_inff()" : "-__builtin_inff()");
+    const struct elem_type *type = m->u->type;
+    type->round(&value, 1);
+    if (isnan(value)) {
+        str_printf(m->out, "__builtin_nan%s(\"\")", type->suffix);
+    } else if (isinf(value)) {
+        str_printf(m->out, "%s__builtin_inf%s()", value > 0 ? "" : "-", type->suffix);
     } else {
         char text[64];
-        snprintf(text, sizeof text, "%.9g", (double)f);
-        open_paren(m, signbit(f) && min_prec > 0);
-        str_printf(m->out, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0");
-        close_paren(m, signbit(f) && min_prec > 0);
+        snprintf(text, sizeof text, "%.*g", type->digits, value);
+        open_paren(m, signbit(value) && min_prec > 0);
+        str_printf(m->out, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", type->suffix);
+        close_paren(m, signbit(value) && min_prec > 0);
     }
 }
 
@@ -257,10 +258,10 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
 }
 
 /* __builtin_expf(x), or exp_v16(x): lane by lane (exp2 would be a function of C). */
-static void emit_call_float(struct emit *m, const struct term *t)
+static void emit_call_of_value(struct emit *m, const struct term *t)
 {
     if (t->lanes == 1) {
-        str_printf(m->out, "__builtin_%sf(", val_name(t->op));
+        str_printf(m->out, "__builtin_%s%s(", val_name(t->op), m->u->type->suffix);
     } else {
         m->needs.call[t->op][t->lanes] = true;
         str_printf(m->out, "%s_v%d(", val_name(t->op), t->lanes);
@@ -319,7 +320,7 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
             emit_arithmetic(m, t, min_prec);
         return;
     case TERM_CALL:
-        emit_call_float(m, t);
+        emit_call_of_value(m, t);
         return;
     case TERM_SELECT:
         open_paren(m, min_prec > 0);

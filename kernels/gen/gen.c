@@ -5,10 +5,26 @@
 
 static atomic_long calls;
 
+/* The type of all buffers: nothing converts between two. */
+static bool find_type(const struct func *f, const struct elem_type **out, struct err *e)
+{
+    const struct elem_type *type = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;
+    for (int i = 1; i < f->n_buffers; i++)
+        if (f->buffer[i].type != type)
+            return err_set(e, ERR_STEP, "%s has elements of type %s and %s of type %s: code has one"
+                           " type", f->buffer[0].name, type->name, f->buffer[i].name,
+                           f->buffer[i].type->name);
+    *out = type;
+    return true;
+}
+
 static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {
     *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
-    if (!target_takes(o->target, f, e) || !code_build(u, e))
+    if (!target_takes(o->target, f, e) || !find_type(f, &u->type, e))
+        return false;
+    u->lanes = target_lanes(o->target, u->type);
+    if (!code_build(u, e))
         return false;
     code_tidy(u);
     code_promote(u);

@@ -19,9 +19,9 @@ struct gen_opts {
 /* A place in the code that accesses memory. Misses are attributed to sites. */
 struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h.0][...]" */
 
-/* One translation unit:
- *     void NAME(const float *restrict Inp, ..., float *restrict Conv);
- *     void ts_entry(float *const *buffers);        calls NAME with the parameters in func order
+/* One translation unit, where ELEM is the C type of the elements:
+ *     void NAME(const ELEM *restrict Inp, ..., ELEM *restrict Conv);
+ *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
  * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 /* How often it was called, by any thread: for tests and benchmarks. */
@@ -82,14 +82,16 @@ bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, s
                struct trace_table *table, struct err *e);
 
 /* Generates a loop of fused multiply-adds on registers, whose speed is the ceiling for every
- * kernel.  Exports void ts_entry(float *const *buffers).  Returns the FLOPs of one call. */
-double gen_peak(const struct target *t, struct str *out);
+ * kernel of this type.  Exports ts_entry as gen_c does.  Returns the FLOPs of one call. */
+double gen_peak(const struct target *t, const struct elem_type *type, struct str *out);
 /* Generate loops that only move memory: gen_load loads `bytes` as vectors again and again,
  * gen_copy copies one half of them to the other.  Each thread that calls ts_entry has its own
  * memory.  Return how many bytes a call moves; a copied byte counts twice, as read and as
  * written. */
-double gen_load(const struct target *t, int64_t bytes, struct str *out);
-double gen_copy(const struct target *t, int64_t bytes, struct str *out);
+double gen_load(const struct target *t, const struct elem_type *type, int64_t bytes,
+                struct str *out);
+double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,
+                struct str *out);
 /* Prints the unscheduled C of a graph in double precision, for the self-check of an exported
  * file.  Every tensor of the graph is a parameter, in order; inputs and constants are const:
  *

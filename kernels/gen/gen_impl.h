@@ -17,7 +17,7 @@
 
 #define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 
-/* The floats [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
+/* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
  * is canonical, so that two places with the same base differ by their rests. again: which copy of
  * the pointer is used (0: the parameter itself). */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
@@ -70,7 +70,7 @@ struct code {
     const struct expr *cond;              /* IF */
     int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
     int again;                            /* AGAIN: the number of this copy of buffer's pointer */
-    /* AHEAD: prefetches the line that lies so many floats after the place `at` */
+    /* AHEAD: prefetches the line that lies so many elements after the place `at` */
     const struct expr *by;
     /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
     int reg, lane;
@@ -85,6 +85,8 @@ struct unit {
     struct arena *arena;                  /* of one gen call */
     const struct func *func;
     const struct gen_opts *opts;
+    const struct elem_type *type;         /* of all buffers and registers */
+    int lanes;                            /* of the target's vectors of it */
     struct block body;
     VEC(struct reg) regs;
     VEC(struct site) sites;
@@ -107,6 +109,9 @@ void code_declare(struct unit *u);        /* decides where each register is decl
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);
 
+/* Declares the vector type of the ceilings' loops: "typedef float vec ...;" (peak.c). */
+void gen_vector(const struct target *t, const struct elem_type *type, struct str *out);
+
 /* Construction and queries (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);
 /* Returns the end of the run of statements and notes that starts at item i. */
@@ -121,7 +126,7 @@ int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, str
 /* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
 const char *stem_of(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
-/* true when they provably share no float */
+/* true when they provably share no element */
 bool place_apart(const struct place *x, const struct place *y);
 /* Whether every address of p is a multiple of its size, given that the buffer starts at a cache
  * line. */
@@ -161,7 +166,7 @@ const struct expr *env_lane_var(const struct env *v);
 int64_t env_lane_first(const struct env *v);
 /* Replaces known variables in e and simplifies. *by_lane: the result still depends on the lane. */
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
-/* Stores the address for lane 0 in *at (lanes 1) and in *step the floats from lane to lane.
+/* Stores the address for lane 0 in *at (lanes 1) and in *step the elements from lane to lane.
  * False when the address is not linear in the lane. */
 bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
                int64_t *step);

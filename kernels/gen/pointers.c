@@ -49,7 +49,8 @@ static void declare(struct emit *m, const struct group *x)
     m->out = out;
     m->out->len = start;
     const char *name = names_claim(m->names, stem);
-    str_printf(m->out, "%sfloat *%s = %s;\n", x->stored ? "" : "const ", name, str_text(&to));
+    str_printf(m->out, "%s%s *%s = %s;\n", x->stored ? "" : "const ", m->u->type->c, name,
+               str_text(&to));
     str_free(&to);
     vec_push(&m->pointers, (struct pointer){ least.buffer, least.base, least.rest, x->stored, name,
                                              names_mark(m->names) - 1 });

@@ -6,7 +6,7 @@
  *         a13 += inp[12480] * k[i];                    ...
  *
  * Each straight line that loads from the buffer asks for the same places with the loop's variable
- * advanced.  Where the innermost loop moves a place by s floats, its line serves LINE / s
+ * advanced.  Where the innermost loop moves a place by s elements, its line of LINE serves LINE / s
  * iterations: they take turns, so that g places cost one hint an iteration and not g,
  *
  *     place r0 + d*j of every iteration, j < g   ==>   place r0 + d*(i % g) as iteration
@@ -19,7 +19,7 @@
 
 #include "kernels/ir/simplify.h"
 
-#define LINE 16                           /* floats of a cache line, of most machines */
+#define LINE_BYTES 64                     /* of a cache line, of most machines */
 #define MAX_PLACES 256                    /* of one straight line */
 
 struct ahead {
@@ -29,6 +29,7 @@ struct ahead {
     const struct code *inner;             /* the innermost loop around, that loop or one in it */
     int64_t by;                           /* that many */
     bool said;                            /* in this straight line, what is asked for */
+    int line;                             /* elements of a cache line */
     int n;
     struct place at[MAX_PLACES];          /* that a straight line reads */
 };
@@ -59,24 +60,25 @@ static void thin_out(struct ahead *a)
     qsort(a->at, (size_t)a->n, sizeof *a->at, by_place);
     for (int i = 0; i < a->n; i++) {
         const struct place *x = &a->at[i], *last = n ? &a->at[n - 1] : NULL;
-        if (!last || x->base != last->base || x->rest >= last->rest + LINE)
+        if (!last || x->base != last->base || x->rest >= last->rest + a->line)
             a->at[n++] = *x;
     }
     a->n = n;
 }
 
-/* So many iterations of the innermost loop find the place at[i] in one line, *step floats apart. */
+/* So many iterations of the innermost loop find the place at[i] in one line, *step elements
+ * apart. */
 static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
 {
     const struct code *c = a->inner;
     int64_t trips = c->end->hi - c->begin->lo, turns;
     if (!expr_coef(a->u->func->pool, a->at[i].base, c->var, step))
         return 1;
-    turns = *step == 0 ? trips : LINE / llabs(*step);
+    turns = *step == 0 ? trips : a->line / llabs(*step);
     return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
 }
 
-/* How many places from at[i] on are equally far apart: *apart floats. */
+/* How many places from at[i] on are equally far apart: *apart elements. */
 static int count_even(const struct ahead *a, int i, int64_t *apart)
 {
     int n = 1;
@@ -177,6 +179,7 @@ static void prefetch_block(struct unit *u, struct block *b)
         for (int k = 0; k < c->n_prefetch; k++) {
             struct ahead *a = ARENA_NEW(u->arena, struct ahead);
             a->u = u;
+            a->line = LINE_BYTES / u->type->bytes;
             a->buffer = c->prefetch[k].buffer;
             a->var = c->var;
             a->by = c->prefetch[k].ahead;

@@ -2,8 +2,8 @@
  * named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
-#define STACK_FLOATS 65536                /* a larger local array does not go on the stack */
-#define STACK_TOTAL (4 * STACK_FLOATS)    /* nor do several that are larger together: 1 MiB */
+#define STACK_BYTES (256 << 10)           /* a larger local array does not go on the stack */
+#define STACK_TOTAL (1 << 20)             /* nor do several that are larger together */
 
 static void print_block(struct emit *m, const struct block *b);
 
@@ -19,8 +19,14 @@ static void print_type(struct emit *m, int lanes)
         m->needs.type[lanes] = true;
         str_printf(m->out, "v%d ", lanes);
     } else {
-        str_add(m->out, "float ");
+        str_printf(m->out, "%s ", m->u->type->c);
     }
+}
+
+/* What a register is declared with: {0} or 0.0f. */
+static const char *zero_of(const struct emit *m, int lanes)
+{
+    return lanes > 1 ? "{0}" : arena_printf(m->u->arena, "0.0%s", m->u->type->suffix);
 }
 
 static void claim_register(struct emit *m, int reg)
@@ -41,7 +47,7 @@ static void print_late_registers(struct emit *m, const struct block *b)
         claim_register(m, i);
         emit_indent(m);
         print_type(m, r->lanes);
-        str_printf(m->out, r->lanes > 1 ? "%s = {0};\n" : "%s = 0.0f;\n", r->name);
+        str_printf(m->out, "%s = %s;\n", r->name, zero_of(m, r->lanes));
     }
 }
 
@@ -87,7 +93,7 @@ static int print_zeroes(struct emit *m, const struct block *b, int i)
         if (r->lanes != lanes)
             break;
         claim_register(m, b->item[i]->reg);
-        str_printf(m->out, lanes > 1 ? "%s%s = {0}" : "%s%s = 0.0f", n ? ", " : "", r->name);
+        str_printf(m->out, "%s%s = %s", n ? ", " : "", r->name, zero_of(m, lanes));
     }
     str_add(m->out, ";\n");
     return n;
@@ -246,15 +252,15 @@ static bool holds_parallel(const struct block *b)
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
-    const char *of_thread = m->of_thread[buffer];
-    str_printf(m->out, "float *%s = %s();    /* ", m->buffer[buffer], of_thread);
+    const char *of_thread = m->of_thread[buffer], *c = b->type->c;
+    str_printf(m->out, "%s *%s = %s();    /* ", c, m->buffer[buffer], of_thread);
     if (m->has_memory[buffer])
         return;
     m->has_memory[buffer] = true;
-    str_printf(&m->statics, "static __attribute__((noinline)) float *%s(void)\n{\n", of_thread);
-    str_printf(&m->statics, "    static _Thread_local float memory[%lld] ", (long long)b->elems);
-    str_add(&m->statics, "__attribute__((aligned(64)));\n    float *p = memory;\n"
-                         "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n");
+    str_printf(&m->statics, "static __attribute__((noinline)) %s *%s(void)\n{\n", c, of_thread);
+    str_printf(&m->statics, "    static _Thread_local %s memory[%lld] ", c, (long long)b->elems);
+    str_printf(&m->statics, "__attribute__((aligned(64)));\n    %s *p = memory;\n"
+                            "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
 /* A large array that threads share is one for all calls; copies of a loop each have one of it. */
@@ -273,18 +279,19 @@ static void note_shared(struct emit *m, const char *name)
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
-    bool large = b->elems > STACK_FLOATS || m->on_stack + b->elems > STACK_TOTAL;
+    int64_t bytes = buffer_bytes(b);
+    bool large = bytes > STACK_BYTES || m->on_stack + bytes > STACK_TOTAL;
     bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
-    m->on_stack += large ? 0 : b->elems;
+    m->on_stack += large ? 0 : bytes;
     if (large && shared)
         note_shared(m, name);
     emit_indent(m);
     if (large && !shared)
         print_thread_array(m, scope->buffer);
     else
-        str_printf(m->out, "%sfloat %s[%lld] __attribute__((aligned(64)));    /* ",
-                   large ? "static " : "", name, (long long)b->elems);
+        str_printf(m->out, "%s%s %s[%lld] __attribute__((aligned(64)));    /* ",
+                   large ? "static " : "", b->type->c, name, (long long)b->elems);
     print_shape(m->out, b);
     str_add(m->out, " */\n");
 }
@@ -317,7 +324,7 @@ static void print_again(struct emit *m, const struct code *c)
         return;
     m->touched[c->buffer] = true;
     m->again[c->again] = names_claim(m->names, arena_printf(m->u->arena, "%s_again", from));
-    emit_line(m, "const float *%s = again(%s);", m->again[c->again], from);
+    emit_line(m, "const %s *%s = again(%s);", m->u->type->c, m->again[c->again], from);
 }
 
 static void print_ahead(struct emit *m, const struct code *c)
@@ -429,7 +436,8 @@ static void print_signature(struct emit *m, const char *name)
     const struct func *f = m->u->func;
     const char **type = ARENA_ARRAY(m->u->arena, const char *, f->n_params + 1);
     for (int i = 0; i < f->n_params; i++)
-        type[i] = f->buffer[i].written ? "float *restrict " : "const float *restrict ";
+        type[i] = arena_printf(m->u->arena, "%s%s *restrict ", f->buffer[i].written ? "" : "const ",
+                               f->buffer[i].type->c);
     emit_signature(m, name, type);
 }
 
@@ -443,7 +451,7 @@ static bool streams(const struct emit *m)
 
 static void print_entry(struct emit *m, const char *name)
 {
-    str_add(m->out, "\nvoid ts_entry(float *const *buffers)\n{\n");
+    str_printf(m->out, "\nvoid ts_entry(%s *const *buffers)\n{\n", m->u->type->c);
     str_printf(m->out, "    %s(", name);
     for (int i = 0; i < m->u->func->n_params; i++)
         str_printf(m->out, "%sbuffers[%d]", i ? ", " : "", i);

@@ -149,10 +149,10 @@ static int mark_of(const struct trace *t, const struct code *c)
     return -1;
 }
 
-/* Does the access surely lie in one line?  When its first float is a multiple of its lanes. */
+/* Does the access surely lie in one line?  When its first element is a multiple of its lanes. */
 static bool in_one_line(struct trace *t, const struct place *at)
 {
-    if (4 * at->lanes > t->line_bytes)
+    if (t->m.u->type->bytes * at->lanes > t->line_bytes)
         return false;
     return at->lanes == 1 || place_aligned(t->m.u, at);
 }
@@ -180,11 +180,11 @@ static void print_access(struct trace *t, const struct place *at, int site, bool
     }
     m->touched[at->buffer] = true;
     emit_indent(m);
-    str_printf(m->out, "%s_%s(ts, front, mask, %s + 4 * (unsigned long long)(",
+    str_printf(m->out, "%s_%s(ts, front, mask, %s + %d * (unsigned long long)(",
                store ? "store" : "load", in_one_line(t, at) ? "at" : "over",
-               m->buffer[at->buffer]);
+               m->buffer[at->buffer], m->u->type->bytes);
     emit_index(m, at->base, at->rest, 0);
-    str_printf(m->out, "), %d, %d);\n", site, 4 * at->lanes);
+    str_printf(m->out, "), %d, %d);\n", site, m->u->type->bytes * at->lanes);
 }
 
 /* A block has a number; when it is counted, its runs are added behind its last access. */
@@ -262,7 +262,7 @@ static void print_set(struct trace *t, const struct code *c)
     if (!code_streams(t->m.u, c))
         print_access(t, &c->at, c->site_store, true);
     else if (t->counting)
-        count_use(t, c->site_store, 4 * c->at.lanes);
+        count_use(t, c->site_store, t->m.u->type->bytes * c->at.lanes);
 }
 
 /* --- Loops ------------------------------------------------------------------------------------ */

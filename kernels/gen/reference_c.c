@@ -202,13 +202,14 @@ void gen_reference(const struct graph *g, const char *name, struct str *out)
     struct buffer *b = ARENA_ARRAY(a, struct buffer, g->n_tensors);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
-        b[t] = (struct buffer){ .name = x->name, .rank = x->rank, .elems = tensor_elems(x) };
+        b[t] = (struct buffer){ .name = x->name, .type = x->type, .rank = x->rank,
+                             .elems = tensor_elems(x) };
         for (int d = 0; d < x->rank; d++)
             b[t].shape[d] = x->shape[d];
     }
     struct func f = { .pool = g->pool, .graph = g, .buffer = b };
     f.n_buffers = f.n_params = g->n_tensors;
-    struct unit u = { .arena = a, .func = &f };
+    struct unit u = { .arena = a, .func = &f, .type = g->type };
     struct reference r = { .g = g };
     emit_open(&r.m, &u, out);
     print_all(&r, name, out);

@@ -272,10 +272,9 @@ static bool holds_loop(const struct block *b)
  * code, and when the tile alone is too large. */
 static int capacity(const struct walk *w, const struct block *b, int from, int to)
 {
-    const struct target *t = w->u->opts->target;
-    if (t->lanes == 1 || holds_loop(b))
+    if (w->u->lanes == 1 || holds_loop(b))
         return INT_MAX;
-    int left = t->registers - count_resident(w, b, from, to) - 1;
+    int left = w->u->opts->target->registers - count_resident(w, b, from, to) - 1;
     return left < 2 ? INT_MAX : left;
 }
 

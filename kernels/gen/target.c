@@ -56,16 +56,21 @@ static bool always(void)
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
 
-#define TARGET(id, lanes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
+#define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;
 #include "kernels/gen/target.def"
 
 static const struct target targets[] = {
-#define TARGET(id, lanes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
-    { #id, lanes, registers, CPU_LOOPS, CPU_MEMORIES, emulated, chains, rounds, id##_gcc, \
+#define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
+    { #id, vector_bytes, registers, CPU_LOOPS, CPU_MEMORIES, emulated, chains, rounds, id##_gcc, \
       id##_clang, runs_here, code_print_c },
 #include "kernels/gen/target.def"
 };
+
+int target_lanes(const struct target *t, const struct elem_type *type)
+{
+    return t->vector_bytes > 0 ? t->vector_bytes / type->bytes : 1;
+}
 
 int targets_count(void)
 {

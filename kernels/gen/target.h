@@ -8,7 +8,7 @@ struct unit;                              /* gen_impl.h: a function on its way t
 
 struct target {
     const char *isa;                      /* its name: "avx512" */
-    int lanes;                            /* float32 elements of a vector; 1: none, plain C */
+    int vector_bytes;                     /* 0: no vectors, plain C */
     int registers;                        /* of vectors; of scalars where there are none */
     unsigned annotations;                 /* 1 << enum loop_ann: what its loops can be */
     unsigned memories;                    /* 1 << enum memory_scope: where its buffers can be */
@@ -21,6 +21,9 @@ struct target {
 
 /* The printers: print_c.c. */
 void code_print_c(struct unit *u, struct str *out);
+
+/* Elements of a vector; 1: there are none. */
+int target_lanes(const struct target *t, const struct elem_type *type);
 
 int targets_count(void);
 const struct target *target_get(int i);   /* in the order of target.def */

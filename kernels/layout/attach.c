@@ -4,6 +4,7 @@
 #include "kernels/layout/layout_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/ir/simplify.h"
 
@@ -71,17 +72,20 @@ void layout_say_stored(struct str *out, const struct layout *l)
     str_printf(out, "%s holds %s", out->len > start ? "" : "a part", l->tensor->name);
 }
 
-void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys)
+void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys)
 {
     int64_t *vals = xcalloc((size_t)exprs_n_vars(p) + 1, sizeof *vals);
-    int64_t point[MAX_RANK] = { 0 }, at = 0;
+    int64_t point[MAX_RANK] = { 0 };
+    const size_t bytes = (size_t)l->tensor->type->bytes;
+    const char *from = logical;
     do {
         int64_t flat = 0;
         for (int k = 0; k < l->tensor->rank; k++)
             vals[l->logical[k]->var] = point[k];
         for (int d = 0; d < l->rank; d++)
             flat = flat * l->shape[d] + expr_eval(l->rho[d], vals);
-        phys[flat] = logical[at++];
+        memcpy((char *)phys + flat * (int64_t)bytes, from, bytes);
+        from += bytes;
     } while (layout_next_point(point, l->tensor->shape, l->tensor->rank));
     free(vals);
 }

@@ -11,7 +11,7 @@
  *       line 1  wooooooooooooooo  n0 o0..15 h0 w1
  *       ... 12542 more lines
  *
- * A line is a cache line of 16 floats: a strip with one letter per float, and what the letters
+ * A line is a cache line: a strip with one letter per element, and what the letters
  * spell, in runs along one logical index.  '-' is padding, a capital letter or '*' a copy of an
  * element that is read elsewhere, '<' a step in which no index grew. */
 #include "kernels/layout/layout_impl.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_FLOATS = 16 };
+enum { LINE_BYTES = 64 };
 
 enum cell_kind { CELL_DATA, CELL_COPY, CELL_PADDING };
 
@@ -28,7 +28,7 @@ struct cell { enum cell_kind kind; int64_t idx[MAX_RANK]; };
 struct picture {
     struct str *out;
     const struct layout *l;
-    int width;
+    int width, line_elems;
     int64_t *env;                         /* for expr_eval */
     char letter[MAX_RANK];
     bool has_padding, has_copies, has_jumps;    /* in the lines drawn */
@@ -107,8 +107,8 @@ static void draw_size(struct picture *pic, struct str *s)
     const struct layout *l = pic->l;
     for (int j = 0; j < l->rank; j++)
         str_printf(s, "%s%lld", j ? " x " : "", (long long)l->shape[j]);
-    str_printf(s, " = %lld floats, ", (long long)l->elems);
-    add_bytes(s, 4 * l->elems);
+    str_printf(s, " = %lld %ss, ", (long long)l->elems, l->tensor->type->c);
+    add_bytes(s, layout_bytes(l));
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
     put_line(pic, s);
     int n = 0;
@@ -183,7 +183,7 @@ static void draw_neighbours(struct picture *pic, struct str *s)
         str_printf(s, "+1 at %+lld", (long long)(flat_at(pic, idx) - origin));
         idx[k] = 0;
     }
-    str_add(s, " (floats from element 0)");
+    str_printf(s, " (%ss from element 0)", pic->l->tensor->type->c);
     if (n)
         put_line(pic, s);
     str_clear(s);
@@ -283,9 +283,9 @@ static void add_run(struct str *s, const struct picture *pic, const struct cell 
 
 static void draw_line(struct picture *pic, struct str *s, int64_t line, int number_width)
 {
-    struct cell cell[LINE_FLOATS];
-    const int64_t start = line * LINE_FLOATS, left = pic->l->elems - start;
-    const int n = left < LINE_FLOATS ? (int)left : LINE_FLOATS;
+    struct cell cell[LINE_BYTES];
+    const int64_t start = line * pic->line_elems, left = pic->l->elems - start;
+    const int n = left < pic->line_elems ? (int)left : pic->line_elems;
     str_printf(s, "  line %*lld  ", number_width, (long long)line);
     for (int i = 0; i < n; i++) {
         cell[i] = cell_at(pic, start + i);
@@ -295,7 +295,7 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
         pic->last = cell[i];
         pic->has_last = true;
     }
-    str_repeat(s, ' ', LINE_FLOATS - n + 2);
+    str_repeat(s, ' ', pic->line_elems - n + 2);
     struct run before = { .n = 0 };
     bool has_before = false;
     for (int i = 0; i < n;) {
@@ -314,7 +314,7 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
 /* The legend tells only what the lines show, so they are drawn first. */
 static void draw_lines(struct picture *pic, struct str *s, int max_lines)
 {
-    const int64_t all = (pic->l->elems + LINE_FLOATS - 1) / LINE_FLOATS;
+    const int64_t all = (pic->l->elems + pic->line_elems - 1) / pic->line_elems;
     const int64_t n = all < max_lines ? all : max_lines;
     struct str lines = {0}, *out = pic->out;
     if (n <= 0)
@@ -338,7 +338,8 @@ static void draw_lines(struct picture *pic, struct str *s, int max_lines)
 
 void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width, int max_lines)
 {
-    struct picture pic = { .out = out, .l = l, .width = width };
+    struct picture pic = { .out = out, .l = l, .width = width,
+                           .line_elems = LINE_BYTES / l->tensor->type->bytes };
     struct str s = {0};
     pic.env = xcalloc((size_t)exprs_n_vars(p), sizeof *pic.env);
     choose_letters(&pic);

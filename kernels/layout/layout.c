@@ -28,6 +28,11 @@ static int64_t product(const int64_t *shape, int rank)
     return n;
 }
 
+int64_t layout_bytes(const struct layout *l)
+{
+    return l->tensor->type->bytes * l->elems;
+}
+
 /* Class, expansion and `advanced` from everything else.  Without overlapping tiles phi is
  * injective, so it is a bijection exactly when the sizes agree; its guard then holds everywhere. */
 static void classify(struct layout *l)

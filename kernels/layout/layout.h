@@ -149,13 +149,14 @@ bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
 void layout_say_stored(struct str *out, const struct layout *l);
 /* Copies the elements of an attached tensor into the buffer of the enclosing tensor and leaves
  * the rest of the buffer alone. */
-void layout_place(struct exprs *p, const struct layout *l, const float *logical, float *phys);
+void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
-/* Copy data between layouts. pack fills phys (elems) by rule I3 (padding is 0). unpack reads the
+int64_t layout_bytes(const struct layout *l);            /* bytes of the physical elements */
+/* Copy data between layouts, as elements of the tensor's type. pack fills phys (elems) by rule I3 (padding is 0). unpack reads the
  * canonical copies, and writes 0 where an element is not stored.  Both take a few nanoseconds per
  * element and are safe in any thread. */
-void layout_pack(const struct layout *l, const float *logical, float *phys);
-void layout_unpack(const struct layout *l, const float *phys, float *logical);
+void layout_pack(const struct layout *l, const void *logical, void *phys);
+void layout_unpack(const struct layout *l, const void *phys, void *logical);
 
 /* Draws which logical element lies where in memory, line (64 B) by line, for at most max_lines
  * lines, below the shape, class, expansion and strides. width is in columns; the picture is

@@ -9,22 +9,33 @@
 #include <string.h>
 
 #define TILE 16
+#define INLINE static inline __attribute__((always_inline))
 
 struct gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
 
-static void run_gather(const struct gather *g, const float *src, float *dst)
+/* Rows of `row` bytes. */
+INLINE void gather_rows(const struct gather *g, int64_t row, const char *src, char *dst)
 {
-    const size_t row = (size_t)g->n_inner * sizeof *dst;
-    for (int64_t o = 0; o < g->n_outer; o++, src += g->n_src * g->n_inner) {
-        for (int64_t q = 0; q < g->n_dst; q++, dst += g->n_inner) {
+    for (int64_t o = 0; o < g->n_outer; o++, src += g->n_src * row) {
+        for (int64_t q = 0; q < g->n_dst; q++, dst += row) {
             if (g->map[q] < 0)
-                memset(dst, 0, row);
-            else if (g->n_inner == 1)
-                *dst = src[g->map[q]];
+                memset(dst, 0, (size_t)row);
             else
-                memcpy(dst, src + g->map[q] * g->n_inner, row);
+                memcpy(dst, src + g->map[q] * row, (size_t)row);
         }
     }
+}
+
+/* A row of one element is a load and a store, once the compiler knows its size. */
+static void run_gather(const struct gather *g, int bytes, const char *src, char *dst)
+{
+    const int64_t row = g->n_inner * bytes;
+    if (row == 4)
+        gather_rows(g, 4, src, dst);
+    else if (row == 8)
+        gather_rows(g, 8, src, dst);
+    else
+        gather_rows(g, row, src, dst);
 }
 
 static int64_t count(const int64_t *shape, int from, int to)
@@ -100,7 +111,7 @@ static int n_dims(const struct prim *pr, bool after)
 }
 
 static void move_along_dim(const struct prim *pr, const struct layout *before,
-                           const struct layout *after, bool back, const float *src, float *dst)
+                           const struct layout *after, bool back, const char *src, char *dst)
 {
     const int k = pr->dim;
     const struct layout *from = back ? after : before, *to = back ? before : after;
@@ -112,7 +123,7 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     };
     g.map = xmalloc((size_t)g.n_dst * sizeof *g.map);
     fill_map(pr, before, after, back, &g);
-    run_gather(&g, src, dst);
+    run_gather(&g, from->tensor->type->bytes, src, dst);
     free(g.map);
 }
 
@@ -120,7 +131,7 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
  * tile, so that both are read and written by whole cache lines. */
 struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
 
-static void turn(const struct turned *t, const float *src, float *dst)
+INLINE void turn_elements(const struct turned *t, int64_t bytes, const char *src, char *dst)
 {
     for (int64_t r = 0; r < t->n_rows; r += TILE)
         for (int64_t c = 0; c < t->n_cols; c += TILE) {
@@ -128,14 +139,25 @@ static void turn(const struct turned *t, const float *src, float *dst)
             const int64_t c_end = c + TILE < t->n_cols ? c + TILE : t->n_cols;
             for (int64_t i = r; i < r_end; i++)
                 for (int64_t j = c; j < c_end; j++)
-                    dst[i * t->dst_by_row + j] = src[j * t->src_by_col + i];
+                    memcpy(dst + (i * t->dst_by_row + j) * bytes,
+                           src + (j * t->src_by_col + i) * bytes, (size_t)bytes);
         }
+}
+
+static void turn(const struct turned *t, int bytes, const char *src, char *dst)
+{
+    if (bytes == 4)
+        turn_elements(t, 4, src, dst);
+    else if (bytes == 8)
+        turn_elements(t, 8, src, dst);
+    else
+        turn_elements(t, bytes, src, dst);
 }
 
 /* dst dim j is src dim perm[j].  The dims that are innermost in src and in dst make a matrix (or a
  * row, when they are the same), and there is one for each point of the others. */
-static void transpose(const int64_t *src_shape, const int *perm, int rank, const float *src,
-                      float *dst)
+static void transpose(const int64_t *src_shape, const int *perm, int rank, int bytes,
+                      const char *src, char *dst)
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
@@ -157,26 +179,27 @@ static void transpose(const int64_t *src_shape, const int *perm, int rank, const
     const struct turned t = { outer[row], outer[col], by_src[col], by_dst[row] };
     outer[row] = outer[col] = 1;
     do {
-        const float *from = src;
-        float *to = dst;
+        const char *from = src;
+        char *to = dst;
         for (int j = 0; j < rank; j++) {
-            from += point[j] * by_src[j];
-            to += point[j] * by_dst[j];
+            from += point[j] * by_src[j] * bytes;
+            to += point[j] * by_dst[j] * bytes;
         }
         if (row == col)
-            memcpy(to, from, (size_t)t.n_cols * sizeof *to);
+            memcpy(to, from, (size_t)(t.n_cols * bytes));
         else
-            turn(&t, from, to);
+            turn(&t, bytes, from, to);
     } while (layout_next_point(point, outer, rank));
 }
 
 static void move_reorder(const struct prim *pr, const struct layout *before,
-                         const struct layout *after, bool back, const float *src, float *dst)
+                         const struct layout *after, bool back, const char *src, char *dst)
 {
     int inverse[MAX_DIMS] = { 0 };
     for (int j = 0; j < pr->n; j++)
         inverse[pr->perm[j]] = j;
-    transpose(back ? after->shape : before->shape, back ? inverse : pr->perm, pr->n, src, dst);
+    transpose(back ? after->shape : before->shape, back ? inverse : pr->perm, pr->n,
+              after->tensor->type->bytes, src, dst);
 }
 
 /* Does the primitive leave the bytes where they are? */
@@ -188,16 +211,17 @@ static bool is_still(const struct prim *pr, const struct layout *before, const s
 }
 
 /* Runs the moves of the chain forwards (pack) or backwards; the last one writes to dst. */
-static void move_all(const struct layout *l, bool back, const float *src, float *dst)
+static void move_all(const struct layout *l, bool back, const char *src, char *dst)
 {
     const struct layout **chain = layout_chain(l);
     const int n = l->n_prims;
+    const size_t bytes = (size_t)l->tensor->type->bytes;
     int left = 0;
     for (int i = 0; i < n; i++)
         left += !is_still(&l->prims[i], chain[i], chain[i + 1]);
     if (left == 0)
-        memcpy(dst, src, (size_t)l->elems * sizeof *dst);
-    float *mine = NULL;
+        memcpy(dst, src, (size_t)l->elems * bytes);
+    char *mine = NULL;
     for (int step = 0; step < n; step++) {
         const int i = back ? n - 1 - step : step;
         const struct prim *pr = &l->prims[i];
@@ -205,7 +229,7 @@ static void move_all(const struct layout *l, bool back, const float *src, float 
         if (is_still(pr, before, after))
             continue;
         const int64_t n_to = (back ? before : after)->elems;
-        float *to = --left ? xmalloc_elems((size_t)n_to, sizeof *to) : dst;
+        char *to = --left ? xmalloc_elems((size_t)n_to, bytes) : dst;
         if (pr->kind == PRIM_REORDER)
             move_reorder(pr, before, after, back, src, to);
         else
@@ -216,12 +240,12 @@ static void move_all(const struct layout *l, bool back, const float *src, float 
     free(chain);
 }
 
-void layout_pack(const struct layout *l, const float *logical, float *phys)
+void layout_pack(const struct layout *l, const void *logical, void *phys)
 {
     move_all(l, false, logical, phys);
 }
 
-void layout_unpack(const struct layout *l, const float *phys, float *logical)
+void layout_unpack(const struct layout *l, const void *phys, void *logical)
 {
     move_all(l, true, phys, logical);
 }

@@ -1,18 +1,18 @@
-/* The interpreter of lowered trees: slow, obvious, and the oracle for generated code. Floats in
- * program order. */
+/* The interpreter of lowered trees: slow, obvious, and the oracle for generated code.  It computes
+ * in double, in program order, and rounds every result to its type; for + - * / of float32 that is
+ * what float32 arithmetic gives. */
 #include "kernels/nest/tree.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct interp {
     const struct func *f;
-    float **data;  /* per buffer */
+    char **data;   /* per buffer */
     int64_t *vals; /* per variable of the pool */
 };
 
-static float *element(struct interp *in, int buffer, int rank, const struct expr *const *idx)
+static void *element(struct interp *in, int buffer, int rank, const struct expr *const *idx)
 {
     const struct buffer *b = &in->f->buffer[buffer];
     int64_t flat = 0;
@@ -23,32 +23,39 @@ static float *element(struct interp *in, int buffer, int rank, const struct expr
                  (long long)b->shape[d]);
         flat = flat * b->shape[d] + i;
     }
-    return &in->data[buffer][flat];
+    return in->data[buffer] + flat * b->type->bytes;
 }
 
-static float value(struct interp *in, const struct val *v)
+static double get(struct interp *in, int buffer, int rank, const struct expr *const *idx)
 {
+    double x;
+    in->f->buffer[buffer].type->read(element(in, buffer, rank, idx), 1, &x);
+    return x;
+}
+
+static double rounded(const struct elem_type *type, double x)
+{
+    type->round(&x, 1);
+    return x;
+}
+
+/* v in arithmetic of this type. */
+static double value(struct interp *in, const struct elem_type *type, const struct val *v)
+{
+    double x = v->a && v->kind != VAL_SELECT ? value(in, type, v->a) : 0;
+    double y = v->b && v->kind != VAL_SELECT ? value(in, type, v->b) : 0;
     switch (v->kind) {
-    case VAL_CONST: return (float)v->value;
-    case VAL_LOAD: return *element(in, v->source, v->rank, v->idx);
-    case VAL_ADD: return value(in, v->a) + value(in, v->b);
-    case VAL_SUB: return value(in, v->a) - value(in, v->b);
-    case VAL_MUL: return value(in, v->a) * value(in, v->b);
-    case VAL_DIV: return value(in, v->a) / value(in, v->b);
-    case VAL_MAX: {
-        float x = value(in, v->a), y = value(in, v->b);
-        return x > y ? x : y;
-    }
-    case VAL_MIN: {
-        float x = value(in, v->a), y = value(in, v->b);
-        return x < y ? x : y;
-    }
-    case VAL_EXP: return expf(value(in, v->a));
-    case VAL_LOG: return logf(value(in, v->a));
-    case VAL_TANH: return tanhf(value(in, v->a));
-    case VAL_ERF: return erff(value(in, v->a));
-    case VAL_SQRT: return sqrtf(value(in, v->a));
-    case VAL_SELECT: return expr_eval(v->cond, in->vals) ? value(in, v->a) : value(in, v->b);
+    case VAL_CONST: return rounded(type, v->value);
+    case VAL_LOAD: return get(in, v->source, v->rank, v->idx);
+    case VAL_ADD: return rounded(type, x + y);
+    case VAL_SUB: return rounded(type, x - y);
+    case VAL_MUL: return rounded(type, x * y);
+    case VAL_DIV: return rounded(type, x / y);
+    case VAL_MAX: return x > y ? x : y;
+    case VAL_MIN: return x < y ? x : y;
+    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+        return type->call(v->kind, x);
+    case VAL_SELECT: return value(in, type, expr_eval(v->cond, in->vals) ? v->a : v->b);
     case VAL_KIND_COUNT: break;
     }
     UNREACHABLE();
@@ -58,13 +65,16 @@ static void run_store(struct interp *in, const struct tree *t)
 {
     if (t->guard && !expr_eval(t->guard, in->vals))
         return;
-    float *to = element(in, t->buffer, t->rank, t->idx), v = value(in, t->value);
+    const struct elem_type *type = in->f->buffer[t->buffer].type;
+    void *to = element(in, t->buffer, t->rank, t->idx);
+    double v = value(in, type->sum, t->value), old = v;
+    if (t->how != STORE_SET)
+        type->read(to, 1, &old);
     if (t->how == STORE_ADD)
-        *to += v;
+        v = old + v;
     else if (t->how == STORE_MAX)
-        *to = *to > v ? *to : v;
-    else
-        *to = v;
+        v = old > v ? old : v;
+    type->write(&v, 1, to);
 }
 
 static void run(struct interp *in, const struct tree *t)
@@ -72,9 +82,8 @@ static void run(struct interp *in, const struct tree *t)
     if (t->kind == TREE_STORE) {
         run_store(in, t);
     } else if (t->kind == TREE_SCOPE) {
-        in->data[t->buffer] = xcalloc((size_t)in->f->buffer[t->buffer].elems, sizeof(float));
-        memset(in->data[t->buffer], 0xff,
-               (size_t)in->f->buffer[t->buffer].elems * sizeof(float)); /* NaN: unset */
+        size_t bytes = (size_t)buffer_bytes(&in->f->buffer[t->buffer]);
+        in->data[t->buffer] = memset(xmalloc(bytes), 0xff, bytes);       /* NaN: unset */
         for (int i = 0; i < t->n_kids; i++)
             run(in, t->kid[i]);
         free(in->data[t->buffer]);
@@ -89,12 +98,13 @@ static void run(struct interp *in, const struct tree *t)
     }
 }
 
-void func_interpret(const struct func *f, float *const *data)
+void func_interpret(const struct func *f, void *const *data)
 {
     struct interp in = { .f = f };
     in.data = xcalloc((size_t)f->n_buffers, sizeof *in.data);
     in.vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *in.vals);
-    memcpy(in.data, data, sizeof *in.data * (size_t)f->n_params);
+    for (int i = 0; i < f->n_params; i++)
+        in.data[i] = data[i];
     for (int i = 0; i < f->n_roots; i++)
         run(&in, f->root[i]);
     free(in.data);

@@ -77,7 +77,9 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
 static struct place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct place at = { 0 };
-    struct buffer b = { .tensor = w->in->graph->node[s->node].out,
+    int t = w->in->graph->node[s->node].out;
+    struct buffer b = { .tensor = t,
+                        .type = w->in->graph->tensor[t].type->sum,
                         .memory = MEMORY_LOCAL,
                         .read = true,
                         .written = true,

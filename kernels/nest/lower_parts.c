@@ -72,6 +72,7 @@ static struct buffer param_of(const struct lowering *in, int t)
     const struct layout *l = in->layout[t];
     struct buffer b = { .name = in->graph->tensor[t].name,
                         .tensor = t,
+                        .type = in->graph->tensor[t].type,
                         .memory = MEMORY_GLOBAL,
                         .rank = l->rank,
                         .elems = l->elems,
@@ -475,6 +476,7 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     val_rebuild(w->arena, w->in->graph->node[s->node].body, &map);
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
+                        .type = x->l->tensor->type,
                         .memory = MEMORY_LOCAL,
                         .read = true,
                         .written = true,

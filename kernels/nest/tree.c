@@ -9,6 +9,11 @@
 
 const char *const loop_ann_name[] = { "range", "parallel", "vectorize", "unroll" };
 
+int64_t buffer_bytes(const struct buffer *b)
+{
+    return b->type->bytes * b->elems;
+}
+
 const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx)
 {

@@ -21,12 +21,13 @@ struct buffer {
                                       * of Inp "Inp_tile" */
     int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed
                                       * to it) */
+    const struct elem_type *type;
     enum memory_scope memory;
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* stored around the caches where the code can */
     int rank;
     int64_t shape[MAX_DIMS];
-    int64_t elems;                   /* row-major product of shape; f32 */
+    int64_t elems;                   /* row-major product of shape */
     const struct layout *layout;     /* layout of a parameter, for its notation; else NULL */
     /* for a parameter in which other constants are stored, a line for each: "K=64 holds Bias";
      * else NULL */
@@ -80,6 +81,7 @@ struct func {
     const struct tree *const *root;  /* top-level trees, in order */
 };
 
+int64_t buffer_bytes(const struct buffer *b);
 /* Row-major flat offset of an access to buffer b, simplified. */
 const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx);
@@ -115,5 +117,5 @@ double func_statements(const struct func *f, int lanes);
 
 /* Interprets f on physical buffers data[buffer]. The caller gives the parameters; local buffers
  * are allocated inside.  Tests compare generated code with it. */
-void func_interpret(const struct func *f, float *const *data);
+void func_interpret(const struct func *f, void *const *data);
 #endif

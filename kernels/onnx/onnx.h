@@ -12,6 +12,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
+#include "kernels/ir/type.h"
 
 enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
 
@@ -22,7 +23,7 @@ struct onnx_tensor {
     int rank;
     int64_t dims[ONNX_MAX_RANK];
     int64_t elems;
-    const float *f;
+    const f32 *f;
     const int64_t *i;
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static bool give(struct imp *im, const struct shape *shape, int type, const int64_t *i,
-                 const float *f)
+                 const f32 *f)
 {
     struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
     *t = (struct onnx_tensor){ .name = im->n->out[0], .type = type, .rank = shape->rank,
@@ -25,7 +25,7 @@ static bool constant(struct imp *im)
         return true;
     }
     if (f && f->kind == ATTR_FLOAT) {
-        float v = (float)f->f;
+        f32 v = (f32)f->f;
         return give(im, &scalar, TYPE_FLOAT, NULL, ARENA_DUP(im->a, &v, 1));
     }
     if (i && i->kind == ATTR_INT)
@@ -49,7 +49,7 @@ static bool constant_of_shape(struct imp *im)
     int64_t n = shape_elems(&to);
     if (n > MAX_FOLD || (v && (v->elems != 1 || (!v->f && !v->i))))
         return refuse(im, "a constant has %lld elements, or does not have one value", (long long)n);
-    float *f = !v || v->f ? ARENA_ARRAY(im->a, float, n + 1) : NULL;
+    f32 *f = !v || v->f ? ARENA_ARRAY(im->a, f32, n + 1) : NULL;
     int64_t *i = f ? NULL : ARENA_ARRAY(im->a, int64_t, n + 1);
     for (int64_t k = 0; k < n; k++)
         if (f)
@@ -100,10 +100,10 @@ static bool fold_cast(struct imp *im)
     struct shape s = shape_in(t);
     if (t->elems > MAX_FOLD || (to != TYPE_FLOAT && to != TYPE_INT32 && to != TYPE_INT64))
         return refuse(im, "to %s", onnx_type_name((int)(to & 0xff)));
-    float *f = ARENA_ARRAY(im->a, float, t->elems + 1);
+    f32 *f = ARENA_ARRAY(im->a, f32, t->elems + 1);
     int64_t *i = ARENA_ARRAY(im->a, int64_t, t->elems + 1);
     for (int64_t k = 0; k < t->elems; k++) {
-        f[k] = t->f ? t->f[k] : (float)t->i[k];
+        f[k] = t->f ? t->f[k] : (f32)t->i[k];
         i[k] = t->i ? t->i[k] : f[k] > -1e15f && f[k] < 1e15f ? (int64_t)f[k] : 0;
     }
     return give(im, &s, (int)to, to == TYPE_FLOAT ? NULL : i, to == TYPE_FLOAT ? f : NULL);

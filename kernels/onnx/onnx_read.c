@@ -148,11 +148,12 @@ static bool read_floats(struct reader *r, const Onnx__TensorProto *p, struct onn
 {
     size_t n = (size_t)t->elems;
     if (p->has_raw_data && p->raw_data.len > 0) {
-        if (p->raw_data.len != n * sizeof(float))
+        if (p->raw_data.len != n * sizeof *t->f)
             return wrong_tensor(r, t, "raw_data: not as long as dims say");
-        t->f = arena_copy(r->a, p->raw_data.data, n * sizeof(float));
+        t->f = arena_copy(r->a, p->raw_data.data, n * sizeof *t->f);
     } else if (p->n_float_data == n) {
-        t->f = n ? arena_copy(r->a, p->float_data, n * sizeof(float)) : arena_alloc(r->a, 4);
+        t->f = n ? arena_copy(r->a, p->float_data, n * sizeof *t->f)
+                 : arena_alloc(r->a, sizeof *t->f);
     } else {
         return wrong_tensor(r, t, "float_data: not as many elements as dims say");
     }

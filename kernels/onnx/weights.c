@@ -119,7 +119,7 @@ static struct found find(struct weights *w, const char *name)
     return f;
 }
 
-static bool from_file(const struct tensor *t, float *data, struct err *e)
+static bool from_file(const struct tensor *t, f32 *data, struct err *e)
 {
     const struct tensor_source *s = t->source;
     struct weights *w = open_file(t, e);
@@ -145,7 +145,7 @@ static bool from_file(const struct tensor *t, float *data, struct err *e)
     return true;
 }
 
-bool tensor_data(const struct tensor *t, uint64_t seed, float *data, struct err *e)
+bool tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e)
 {
     const struct tensor_source *s = t->source;
     if (!s) {

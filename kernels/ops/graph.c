@@ -6,8 +6,6 @@
 #include <string.h>
 #include "kernels/ir/simplify.h"
 
-#define ELEM_BYTES 4.0                    /* f32 */
-
 static struct arena *arena_of(const struct graph *g)
 {
     return exprs_arena(g->pool);
@@ -20,6 +18,11 @@ int64_t tensor_elems(const struct tensor *t)
         if (__builtin_mul_overflow(n, t->shape[d], &n))
             return INT64_MAX;
     return n;
+}
+
+int64_t tensor_bytes(const struct tensor *t)
+{
+    return t->type->bytes * tensor_elems(t);
 }
 
 void tensor_print_shape(struct str *out, const struct tensor *t, char between)
@@ -46,6 +49,7 @@ struct graph *graph_new(struct arena *a, const char *op)
     struct graph *g = ARENA_NEW(a, struct graph);
     g->pool = exprs_new(a);
     g->op = op;
+    g->type = &type_f32;
     return g;
 }
 
@@ -62,7 +66,7 @@ static void *grown(struct arena *a, void *old, int n, size_t elem_bytes)
 
 static double traffic_bytes(const struct tensor *t)
 {
-    return t->role == TENSOR_INTER ? 0 : ELEM_BYTES * (double)tensor_elems(t);
+    return t->role == TENSOR_INTER ? 0 : t->type->bytes * (double)tensor_elems(t);
 }
 
 int graph_add_tensor(struct graph *g, const struct tensor_def *def)
@@ -70,8 +74,8 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def)
     if (graph_tensor(g, def->name) >= 0 || def->rank > MAX_RANK)
         fail("tensor %s: a second one of this name, or rank %d", def->name, def->rank);
     struct arena *a = arena_of(g);
-    struct tensor t = { .name = arena_strdup(a, def->name), .rank = def->rank, .role = def->role,
-                        .producer = -1 };
+    struct tensor t = { .name = arena_strdup(a, def->name), .type = g->type, .rank = def->rank,
+                        .role = def->role, .producer = -1 };
     for (int d = 0; d < def->rank; d++) {
         t.dim[d] = arena_strdup(a, def->dims[d]);
         t.shape[d] = def->shape[d];
@@ -253,6 +257,7 @@ static struct graph *graph_like(struct arena *a, const struct graph *g)
     to->pool = g->pool;
     to->spec = g->spec;
     to->op = g->op;
+    to->type = g->type;
     return to;
 }
 
@@ -287,6 +292,20 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
         if (i < g->n_nodes)
             copy_node(&m, &g->node[i]);
     }
+    keep_main(to, g);
+    return to;
+}
+
+const struct graph *graph_with_type(struct arena *a, const struct graph *g,
+                                    const struct elem_type *type)
+{
+    struct graph *to = graph_like(a, g);
+    struct remap same = { to, g->n_tensors };
+    to->type = type;
+    for (int i = 0; i < g->n_tensors; i++)
+        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
+    for (int i = 0; i < g->n_nodes; i++)
+        copy_node(&same, &g->node[i]);
     keep_main(to, g);
     return to;
 }

@@ -2,7 +2,7 @@
  * topological order; a single operator is one complex node plus the simple ones around it. */
 #ifndef TS_OPS_GRAPH_H
 #define TS_OPS_GRAPH_H
-#include "kernels/ir/val.h"
+#include "kernels/ir/type.h"
 #include "kernels/ops/source.h"
 
 #define MAX_RANK 8                        /* logical dimensions of a tensor */
@@ -12,6 +12,7 @@ enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
 struct tensor {
     const char *name;                     /* "Inp", "Ker", "ReLU", "A"; unique, a C identifier */
+    const struct elem_type *type;
     int rank;
     const char *dim[MAX_RANK];            /* dimension names, upper case: "N" "I" "H" "W" */
     int64_t shape[MAX_RANK];
@@ -58,13 +59,14 @@ struct graph {
     struct exprs *pool;                   /* owns every expression; its arena owns the rest */
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* "c2d" */
+    const struct elem_type *type;         /* of the tensors that are added to it */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
     struct node *node;                    /* topological order */
     int main_node;                        /* the complex node */
     double flops;                         /* floating point operations of the whole graph */
-    double bytes;                         /* inputs and constants read, outputs written once, f32 */
+    double bytes;                         /* inputs and constants read, outputs written once */
 };
 
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
@@ -127,6 +129,7 @@ int graph_node_of(const struct graph *g, const char *tensor_name);
 bool graph_reads(const struct graph *g, int node, int tensor);
 int node_reduction(const struct node *n, const char *dim);  /* index of the reduction, or -1 */
 int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
+int64_t tensor_bytes(const struct tensor *t);
 /* Prints "N:1 I:64", or with '=' between dim and size. */
 void tensor_print_shape(struct str *out, const struct tensor *t, char between);
 #define TENSOR_MAX_ELEMS ((int64_t)1 << 40)
@@ -181,6 +184,10 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
  * divides the extent; rank < MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
+
+/* The same graph with all tensors of this type.  Graphs from text are of type_f32. */
+const struct graph *graph_with_type(struct arena *a, const struct graph *g,
+                                    const struct elem_type *type);
 
 /* The whole graph as text, a line per tensor and node with its tensor expression:
  *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw]

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 
-void reference_fill(const struct tensor *t, uint64_t seed, float *data)
+void reference_fill(const struct tensor *t, uint64_t seed, f32 *data)
 {
     struct rng r = rng_seed(hash_bytes(t->name, strlen(t->name), seed));
     int64_t n = tensor_elems(t);

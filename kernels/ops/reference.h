@@ -8,7 +8,7 @@
 
 /* Fills data with uniform floats in [-1, 1) that depend only on the seed and the name of the
  * tensor; n = tensor_elems(t). */
-void reference_fill(const struct tensor *t, uint64_t seed, float *data);
+void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
 /* data[t]: one double array per tensor in logical row-major order; inputs and constants are given,
  * the rest are written (all n_tensors arrays are allocated by the caller).  Affine sums of products
@@ -18,16 +18,16 @@ void reference_fill(const struct tensor *t, uint64_t seed, float *data);
  * the same result for any number of them. */
 bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
                     struct err *e);
-/* reference_eval in float32: every operation is rounded, and sums run in the order of the
+/* reference_eval in the type of the tensors: every operation is rounded, and sums run in the order of the
  * definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
 
-/* Bounds the error of float32 arithmetic for each element of the tensors that nodes compute, when
+/* Bounds the error of arithmetic in their type for each element of the tensors that nodes compute, when
  * inputs and constants are exact and sums run in any order (SPEC L.2). data: as of
  * reference_eval. error[t]: an array like data[t] that is written, or NULL where t has no
  * producer.  An element is INFINITY where no bound exists: a divisor may be 0, or a value exceeds
- * float32.
+ * the type.
  *
  * The roundings of one element are bounded in the worst case.  Errors of different tensors, and
  * of the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A

@@ -1,7 +1,7 @@
-/* How far float32 arithmetic may come from the reference, element by element (reference.h).
+/* How far arithmetic in a type may come from the reference, element by element (reference.h).
  *
- * With u = 2^-24, one rounding of x is off by at most u|x|; generated code and libraries may round
- * twice where the definition does once (a / c as a * (1 / c)), so an operation is granted 2u.
+ * One rounding of x is off by at most u|x|, u = 2^-24 in float32; generated code and libraries may
+ * round twice where the definition does once (a / c as a * (1 / c)), so an operation is granted 2u.
  *
  * A sum of n terms p in any order rounds n partial sums.  Their errors are as good as independent,
  * each has a variance of at most (u|partial sum|)^2 / 3, and the partial sums of terms in no
@@ -14,10 +14,8 @@
 #include <float.h>
 #include <stdlib.h>
 
-#define U 0x1p-24
-#define ROUNDING (2 * U)
-#define FUNCTION (8 * U)                  /* of exp, tanh...: libraries are off by up to 4 ulp */
-#define SMALLEST 0x1p-149                 /* float32's step below its normal numbers */
+#define ROUNDINGS 2                       /* u's of an operation */
+#define FUNCTION 8                        /* of exp, tanh...: libraries are off by up to 4 ulp */
 #define MARGIN 8.0
 #define SPREAD 2.0
 
@@ -26,29 +24,39 @@ static double square(double x)
     return x * x;
 }
 
-/* The bound of a result: INFINITY where it is beyond float32, or the bound itself is no number. */
-static double settled(double error, double result)
+/* u.  The reference is rounded as well, to double: no bound is less than two such roundings. */
+static double unit_of(const struct elem_type *type)
 {
-    return error <= FLT_MAX && fabs(result) <= FLT_MAX ? error : INFINITY;
+    return fmax(type->roundoff, DBL_EPSILON);
+}
+
+/* The bound of a result: INFINITY where it is beyond the type, or the bound itself is no number. */
+static double settled(const struct elem_type *type, double error, double result)
+{
+    return error <= type->largest && fabs(result) <= type->largest ? error : INFINITY;
 }
 
 /* --- Operations ------------------------------------------------------------------------------- */
 
-static double sum_error(const struct row_val *v, double r, double ea, double eb)
+/* What one operation may be off by of its own: so much of the result, and so much. */
+struct own { double part, tiny; };
+
+static double sum_error(const struct own *o, const struct row_val *v, double r, double ea,
+                        double eb)
 {
     double e = v->shared || ea == 0 || eb == 0 ? ea + eb : sqrt(square(ea) + square(eb));
-    return e + ROUNDING * fabs(r);
+    return e + o->part * fabs(r);
 }
 
-static double product_error(double a, double ea, double b, double eb)
+static double product_error(const struct own *o, double a, double ea, double b, double eb)
 {
-    return fabs(a) * eb + fabs(b) * ea + ea * eb + ROUNDING * fabs(a * b) + SMALLEST;
+    return fabs(a) * eb + fabs(b) * ea + ea * eb + o->part * fabs(a * b) + o->tiny;
 }
 
-static double quotient_error(double a, double ea, double b, double eb)
+static double quotient_error(const struct own *o, double a, double ea, double b, double eb)
 {
     double q = fabs(a / b);
-    return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + ROUNDING * q + SMALLEST;
+    return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + o->part * q + o->tiny;
 }
 
 /* The error of max(a, b): that of the larger operand; where either may be it, the larger error. */
@@ -59,33 +67,36 @@ static double larger_error(double a, double ea, double b, double eb)
 
 /* f grows everywhere: its error lies at the ends of [x - e, x + e].  Where f does not take an end,
  * nothing is known. */
-static double function_error(enum val_kind f, double x, double e)
+static double function_error(const struct own *o, enum val_kind f, double x, double e)
 {
-    double y = arith(f, x, 0), own = FUNCTION * fabs(y) + SMALLEST;
+    double y = arith(f, x, 0), own = o->part * fabs(y) + o->tiny;
     if (e == 0)
         return own;
     double low = arith(f, x - e, 0), high = arith(f, x + e, 0);
     return low <= y && y <= high ? fmax(high - y, y - low) + own : INFINITY;
 }
 
-void error_row(const struct row_val *v, int64_t n, const struct row_pair *of, double *e)
+void error_row(const struct elem_type *type, const struct row_val *v, int64_t n,
+               const struct row_pair *of, double *e)
 {
+    const int roundings = val_is_function(v->kind) ? FUNCTION : ROUNDINGS;
+    const struct own o = { roundings * unit_of(type), type->tiny };
     const double *a = of->a, *ea = of->ea, *b = of->b, *eb = of->eb;
     for (int64_t i = 0; i < n; i++) {
         double r = arith(v->kind, a[i], b[i]), own;
         switch (v->kind) {
-        case VAL_ADD: case VAL_SUB: own = sum_error(v, r, ea[i], eb[i]); break;
-        case VAL_MUL: own = product_error(a[i], ea[i], b[i], eb[i]); break;
-        case VAL_DIV: own = quotient_error(a[i], ea[i], b[i], eb[i]); break;
+        case VAL_ADD: case VAL_SUB: own = sum_error(&o, v, r, ea[i], eb[i]); break;
+        case VAL_MUL: own = product_error(&o, a[i], ea[i], b[i], eb[i]); break;
+        case VAL_DIV: own = quotient_error(&o, a[i], ea[i], b[i], eb[i]); break;
         case VAL_MAX: own = larger_error(a[i], ea[i], b[i], eb[i]); break;
         case VAL_MIN: own = larger_error(-a[i], ea[i], -b[i], eb[i]); break;
         case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
-            own = function_error(v->kind, a[i], ea[i]);
+            own = function_error(&o, v->kind, a[i], ea[i]);
             break;
         case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: default:
             UNREACHABLE();
         }
-        e[i] = settled(own, r);
+        e[i] = settled(type, own, r);
     }
 }
 
@@ -100,9 +111,9 @@ static double reduction_size(const struct node *n)
 }
 
 /* (MARGIN u)^2 * n / 3; of few terms the bound n u is smaller. */
-static double sum_factor(double n)
+static double sum_factor(double u, double n)
 {
-    return square(U) * fmin(square(n), square(MARGIN) * n / 3);
+    return square(u) * fmin(square(n), square(MARGIN) * n / 3);
 }
 
 /* The reduction of one segment so far. */
@@ -125,16 +136,16 @@ static void find_largest(struct found *f, int64_t n, const double *value, const 
     }
 }
 
-static double error_of_sum(double n, double sum, double squares, double terms)
+static double error_of_sum(double u, double n, double sum, double squares, double terms)
 {
-    return sqrt(terms + sum_factor(n) * (square(sum) + square(SPREAD) * squares));
+    return sqrt(terms + sum_factor(u, n) * (square(sum) + square(SPREAD) * squares));
 }
 
 static void error_segment(const struct row_segment *s)
 {
     const struct node *n = s->p->n;
     double *out = s->p->how.error[n->out] + s->out, terms = reduction_size(n);
-    double value[ROW_SEGMENT], error[ROW_SEGMENT];
+    double u = unit_of(s->p->type), value[ROW_SEGMENT], error[ROW_SEGMENT];
     struct found f = { 0 };
     for (int64_t i = 0; i < s->n; i++)
         f.value[i] = n->init;
@@ -149,15 +160,15 @@ static void error_segment(const struct row_segment *s)
     for (int64_t i = 0; i < s->n; i++) {
         double e = n->combine == COMBINE_NONE ? error[i]
                  : n->combine == COMBINE_MAX ? f.error[i]
-                 : error_of_sum(terms, f.value[i], f.squares[i], f.error[i]);
+                 : error_of_sum(u, terms, f.value[i], f.squares[i], f.error[i]);
         double result = n->combine == COMBINE_NONE ? value[i] : f.value[i];
-        out[i * s->p->row_stride] = settled(e, result);
+        out[i * s->p->row_stride] = settled(s->p->type, e, result);
     }
 }
 
 /* --- Sums of products, at the reference's speed ----------------------------------------------- */
 
-/* With s, x and their errors: sum E_p^2 = sum x^2 Es^2 + s^2 Ex^2 + Es^2 Ex^2 + (ROUNDING s x)^2,
+/* With s, x and their errors: sum E_p^2 = sum x^2 Es^2 + s^2 Ex^2 + Es^2 Ex^2 + (2u s x)^2,
  * and what sum p^2 = sum s^2 x^2 adds is of the same form:
  *
  *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + sum_factor(n) * S^2 */
@@ -208,17 +219,18 @@ static bool products_error(struct products *p)
 {
     int64_t n = tensor_elems(&p->g->tensor[p->node.out]);
     const double *sum = p->how.data[p->node.out];
-    double terms = reduction_size(&p->node), factor = sum_factor(terms);
+    const struct elem_type *type = p->g->tensor[p->node.out].type->sum;
+    double terms = reduction_size(&p->node), u = unit_of(type), factor = sum_factor(u, terms);
     double *error = p->how.error[p->node.out];
     put_squares(p, p->s, OF_VALUE, 1);
-    put_squares(p, p->x, OF_BOTH, square(ROUNDING) + factor * square(SPREAD));
+    put_squares(p, p->x, OF_BOTH, square(ROUNDINGS * u) + factor * square(SPREAD));
     if (!sum_of_products(p, error))
         return false;
     if (p->how.error[p->s])
         add_error_of_s(p, error, n);
     for (int64_t i = 0; i < n; i++)
-        error[i] = settled(sqrt(error[i] + factor * square(sum[i]) + terms * square(SMALLEST)),
-                           sum[i]);
+        error[i] = settled(type, sqrt(error[i] + factor * square(sum[i])
+                                      + terms * square(type->tiny)), sum[i]);
     return true;
 }
 

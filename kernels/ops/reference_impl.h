@@ -48,7 +48,7 @@ struct row_val {
 struct row_how {
     double *const *data;
     double *const *error;  /* NULL, or errors of the elements of data; a NULL entry = exact */
-    bool single;                          /* round after every operation, as float32 does */
+    bool single;                          /* round after every operation, as the type does */
     const struct cancel *cancel;
 };
 
@@ -64,6 +64,7 @@ struct row_plan {
     int64_t outer_stride[MAX_RANK];       /* in the output */
     int64_t n_points;                     /* product of their extents */
     double work;                          /* points of the whole iteration space */
+    const struct elem_type *type;         /* of the arithmetic */
     const struct row_val *body;
 };
 
@@ -84,16 +85,18 @@ void row_each_segment(const struct row_plan *p, void (*f)(const struct row_segme
 /* Moves to the next point of the reduction of the node.  False after the last one, and on a
  * cancel. */
 bool row_next(const struct row_segment *s);
-/* Evaluates v at the elements of the segment; if error is not NULL, also the float32 error of
- * each (reference_error). */
+/* Evaluates v at the elements of the segment; if error is not NULL, also the error of each
+ * in arithmetic of the type (reference_error). */
 void row_values(const struct row_segment *s, const struct row_val *v, double *out, double *error);
 /* Returns the product that the node sums (see mac_eval), or NULL. */
 const struct val *mac_product(const struct node *n);
 
-/* reference_error.c: computes the errors of an operation for a row. a and b are its operands, ea
+/* reference_error.c: computes the errors of an operation in arithmetic of the type,
+ * for a row. a and b are its operands, ea
  * and eb their errors (zeros where there is no b). e may be ea. */
 struct row_pair { const double *a, *ea, *b, *eb; };
-void error_row(const struct row_val *v, int64_t n, const struct row_pair *of, double *e);
+void error_row(const struct elem_type *type, const struct row_val *v, int64_t n,
+               const struct row_pair *of, double *e);
 
 /* Sets the outer variables in env to point number i; returns the offset of its output row. */
 int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);

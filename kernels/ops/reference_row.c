@@ -249,6 +249,7 @@ const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, cons
     p->g = g;
     p->n = n;
     p->how = *how;
+    p->type = g->tensor[n->out].type->sum;
     struct row_val *body = compile(a, p, n->body);
     take_row(p, cheapest_row(p, body));
     set_row(body, p->row);
@@ -383,12 +384,6 @@ static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const
     UNREACHABLE();
 }
 
-static void round_row(double *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (float)x[i];
-}
-
 static void fill_row(double *x, int64_t n, double value)
 {
     for (int64_t i = 0; i < n; i++)
@@ -405,7 +400,7 @@ static void operate_row(const struct row_segment *s, const struct row_val *v, do
         row_values(s, v->b, right, error ? right_error : NULL);
     if (error) {
         struct row_pair pair = { out, left_error, right, right_error };
-        error_row(v, s->n, &pair, error);
+        error_row(s->p->type, v, s->n, &pair, error);
     }
     arith_row(v->kind, s->n, out, right);
 }
@@ -426,13 +421,15 @@ void row_values(const struct row_segment *s, const struct row_val *v, double *ou
     }
     if (v->kind == VAL_CONST) {
         fill_row(out, s->n, v->value);
+        double rounded = v->value;
+        s->p->type->round(&rounded, 1);
         if (error)
-            fill_row(error, s->n, fabs(v->value - (float)v->value));
+            fill_row(error, s->n, fabs(v->value - rounded));
     } else {
         operate_row(s, v, out, error);
     }
     if (s->p->how.single)
-        round_row(out, s->n);
+        s->p->type->round(out, s->n);
 }
 
 /* Task: one segment. */
@@ -473,7 +470,7 @@ static void eval_segment(const struct row_segment *s)
         for (int64_t i = 0; i < s->n; i++)
             acc[i] = combined(n->combine, acc[i], value[i]);
         if (s->p->how.single)
-            round_row(acc, s->n);
+            s->p->type->round(acc, s->n);
     } while (row_next(s));
     for (int64_t i = 0; i < s->n; i++)
         out[i * s->p->row_stride] = acc[i];

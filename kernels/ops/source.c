@@ -19,7 +19,7 @@ bool source_is_word(const char *name)
     return false;
 }
 
-uint64_t tensor_hash(const float *data, int64_t n)
+uint64_t tensor_hash(const f32 *data, int64_t n)
 {
     return hash_bytes(data, (uint64_t)n * sizeof *data, 0);
 }
@@ -27,7 +27,7 @@ uint64_t tensor_hash(const float *data, int64_t n)
 /* Values. */
 
 /* strtof takes more spellings than are printed; a value that float32 cannot hold is no infinity. */
-static bool read_value(const char *text, float *out, struct err *e)
+static bool read_value(const char *text, f32 *out, struct err *e)
 {
     char *end;
     const char *digits = text + (*text == '-');
@@ -53,7 +53,7 @@ static bool take_values(struct arena *a, struct tensor_source *s, const char *te
     int64_t count = 1;
     for (const char *c = copy; *c; c++)
         count += *c == ',';
-    float *value = ARENA_ARRAY(a, float, count);
+    f32 *value = ARENA_ARRAY(a, f32, count);
     for (int64_t i = 0; i < count; i++) {
         char *end = copy + strcspn(copy, ",");
         *end = '\0';
@@ -67,7 +67,7 @@ static bool take_values(struct arena *a, struct tensor_source *s, const char *te
 }
 
 /* Nine digits always read back to the same float; six are tried first, for 1e-12. */
-static void print_value(struct str *out, float v)
+static void print_value(struct str *out, f32 v)
 {
     char text[32];
     int digits = 6;
@@ -81,7 +81,7 @@ static void print_value(struct str *out, float v)
     str_add(out, text);
 }
 
-bool source_short(const float *data, int64_t n, struct tensor_source *out)
+bool source_short(const f32 *data, int64_t n, struct tensor_source *out)
 {
     bool alike = true;
     for (int64_t i = 1; i < n && alike; i++)

@@ -11,7 +11,7 @@
 #define TS_OPS_SOURCE_H
 #include <stdint.h>
 
-#include "kernels/base/arena.h"
+#include "kernels/ir/type.h"
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
@@ -19,7 +19,7 @@
  * elements), or a tensor of a file. */
 struct tensor_source {
     int64_t n;                            /* 0: the data are in the file */
-    const float *value;
+    const f32 *value;
     const char *file, *tensor;            /* the path is relative to the current directory */
     uint64_t hash;                        /* tensor_hash of the data in the file */
 };
@@ -43,8 +43,8 @@ bool source_finish(struct arena *a, const struct source_words *w, const char *na
 void source_print(struct str *out, const struct tensor_source *s);
 /* Makes a source with the values of n elements.  False when they are too many to stand in the
  * text. */
-bool source_short(const float *data, int64_t n, struct tensor_source *out);
-uint64_t tensor_hash(const float *data, int64_t n);
+bool source_short(const f32 *data, int64_t n, struct tensor_source *out);
+uint64_t tensor_hash(const f32 *data, int64_t n);
 
 /* Copies the text of an operator; every path after file= is replaced by what `map` writes to out.
  */

@@ -29,11 +29,17 @@ bool blame_factor(struct err *e, const struct step_word *w)
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e)
 {
+    const struct graph *g;
+    return graph_from_spec(a, spec, &g, e) && program_from_graph(a, g, out, e);
+}
+
+bool program_from_graph(struct arena *a, const struct graph *g, const struct program **out,
+                        struct err *e)
+{
     struct program *p = ARENA_NEW(a, struct program);
-    if (!graph_from_spec(a, spec, &p->base, e))
-        return false;
     p->arena = a;
-    p->pool = p->base->pool;
+    p->base = g;
+    p->pool = g->pool;
     p->propagate = true;
     p->lowered = ARENA_NEW(a, const struct func *);
     if (!program_derive(p, e))

@@ -60,6 +60,9 @@ struct program {
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
+/* Makes the program of a graph that lives in a. */
+bool program_from_graph(struct arena *a, const struct graph *g, const struct program **out,
+                        struct err *e);
 /* Applies a step.  On failure p is unchanged, *out is untouched, and *e says what is wrong, at
  * which loop or dimension, and what would be legal. */
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,

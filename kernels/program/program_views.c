@@ -131,8 +131,8 @@ void program_print_access(struct str *out, const struct program *p)
             const struct layout *l = p->layout[g->node[n].out];
             str_printf(out, "conversion %s -> %s: %lld bytes read, %lld written at every call\n",
                        names[g->node[n].data_in], names[g->node[n].out],
-                       4 * (long long)tensor_elems(&g->tensor[g->node[n].data_in]),
-                       4 * (long long)l->elems);
+                       (long long)tensor_bytes(&g->tensor[g->node[n].data_in]),
+                       (long long)layout_bytes(l));
         }
 }
 
@@ -193,8 +193,8 @@ void program_print_graph(struct str *out, const struct program *p)
         str_add_char(out, '\n');
         if (streq(g->node[n].op, "convert"))
             str_printf(out, "%-12s conversion: %lld bytes read, %lld written at every call\n", "",
-                       4 * (long long)p->layout[g->node[n].data_in]->elems,
-                       4 * (long long)p->layout[t]->elems);
+                       (long long)layout_bytes(p->layout[g->node[n].data_in]),
+                       (long long)layout_bytes(p->layout[t]));
         if (p->stop[n])
             str_printf(out, "%-12s the layout of %s stops here: %s\n", "",
                        g->tensor[g->node[n].data_in].name, p->stop[n]);

@@ -75,8 +75,8 @@ static void describe_place(const struct child *c, const struct fault *f, char *o
         snprintf(out, n, "%s beyond the stack: the local buffers are too large for it", verb);
         break;
     case FAULT_INSIDE:
-        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb, d / 4,
-                 name);
+        snprintf(out, n, "%s to element %lld of %s, which the kernel may only read", verb,
+                 known ? d / c->buffer[f->buffer].type->bytes : d, name);
         break;
     case FAULT_BEFORE:
         snprintf(out, n, "%s %lld bytes before %s", verb, d, name);
@@ -356,9 +356,9 @@ void child_close(struct child *c)
     free(c);
 }
 
-float *child_data(struct child *c, int buffer)
+void *child_data(struct child *c, int buffer)
 {
-    return (float *)(void *)((char *)c->shared + c->buffer_at[buffer]);
+    return (char *)c->shared + c->buffer_at[buffer];
 }
 
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)

@@ -9,7 +9,12 @@
 /* Values of `written`: 0 when the kernel only reads the buffer, 1 when it writes it, or
  * BUFFER_RESULT. */
 #define BUFFER_RESULT 2  /* written by the kernel and compared with the reference */
-struct child_buffer { const char *name; int64_t bytes; int written; };
+struct child_buffer {
+    const char *name;
+    const struct elem_type *type;
+    int64_t bytes;
+    int written;
+};
 
 struct child_opts {
     const char *runner;                   /* path of tilescope-runner; NULL = find it */
@@ -52,7 +57,7 @@ int64_t child_shared_bytes(const struct child *c);
 
 /* The copy of a buffer in this process.  Fill it before child_check; after child_check it holds
  * the result.  A later change may not reach the kernel. */
-float *child_data(struct child *c, int buffer);
+void *child_data(struct child *c, int buffer);
 
 /* Loads an object. ERR_COMPILE when that fails. SLOT_KERNEL + i is contender i. */
 bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e);

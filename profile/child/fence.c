@@ -12,8 +12,8 @@
 #define MOVE_BYTES (FENCE_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-#define CANARY 0x7fc5a5c3u                /* a quiet NaN */
-#define SPOILT 64                         /* elements of a buffer that are drawn */
+#define CANARY 0x7ffd7ffdu                /* a quiet NaN, as BUFFER_POISON is */
+#define SPOILT 64                         /* words of a buffer that are drawn */
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -90,7 +90,7 @@ void fence_close(struct fence *f)
     free(f);
 }
 
-float *const *fence_data(const struct fence *f)
+void *const *fence_data(const struct fence *f)
 {
     return f->data;
 }
@@ -118,7 +118,7 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
             return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", y->room_bytes >> 20,
                            strerror(errno));
         y->data = at;
-        f->data[i] = (float *)(void *)y->data;
+        f->data[i] = y->data;
         paint(y->room, y->data);
         memcpy(y->data, (char *)f->shared + f->shared->buffer[i].at, y->data_bytes);
         paint(y->data + y->data_bytes, y->room + y->room_bytes);
@@ -203,10 +203,10 @@ bool fence_same(const struct fence *f, int first, int n)
 
 /* Elements that the kernel never writes, such as a layout's padding, stay as they were: they are
  * poison in the copy. */
-static void spoil_few(uint32_t *data, const uint32_t *copy, size_t elems, struct rng *few)
+static void spoil_few(uint32_t *data, const uint32_t *copy, size_t words, struct rng *few)
 {
-    for (int k = 0; elems > 0 && k < SPOILT; k++) {
-        size_t at = (size_t)rng_range(few, 0, (int64_t)elems - 1);
+    for (int k = 0; words > 0 && k < SPOILT; k++) {
+        size_t at = (size_t)rng_range(few, 0, (int64_t)words - 1);
         if (copy[at] != BUFFER_POISON)
             data[at] = BUFFER_POISON;
     }
@@ -217,14 +217,14 @@ void fence_spoil(struct fence *f, int first, int n, struct rng *few)
     for (int i = first; i < first + n; i++) {
         const struct yard *y = &f->yard[i];
         uint32_t *data = (uint32_t *)(void *)y->data;
-        size_t elems = y->data_bytes / sizeof *data;
+        size_t words = y->data_bytes / sizeof *data;
         if (!y->written)
             continue;
         if (few)
-            spoil_few(data, (const void *)((char *)f->shared + f->shared->buffer[i].at), elems,
+            spoil_few(data, (const void *)((char *)f->shared + f->shared->buffer[i].at), words,
                       few);
         else
-            for (size_t k = 0; k < elems; k++)
+            for (size_t k = 0; k < words; k++)
                 data[k] = BUFFER_POISON;
     }
 }

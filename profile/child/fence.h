@@ -13,7 +13,7 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e);
  * placed.  False when their sizes differ from those before. */
 bool fence_reopen(struct fence *f, struct shared *sh);
 void fence_close(struct fence *f);
-float *const *fence_data(const struct fence *f);
+void *const *fence_data(const struct fence *f);
 
 /* Fills every buffer from its copy, except one that is already in place and can only have been
  * read. at_end: the buffer lies as near to the following guard page as 64-byte alignment allows
@@ -38,7 +38,7 @@ void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge);
 void fence_collect(struct fence *f, int first, int n);
 /* Whether the results among these buffers equal their copies bit by bit. */
 bool fence_same(const struct fence *f, int first, int n);
-/* Overwrites written elements of these buffers with poison: all of them, or with an rng a few
+/* Overwrites written words of these buffers with poison: all of them, or with an rng a few
  * random ones, so that the rest looks right. */
 void fence_spoil(struct fence *f, int first, int n, struct rng *few);
 /* Describes where an address lies relative to the buffers. Safe in a signal handler. */

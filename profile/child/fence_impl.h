@@ -17,6 +17,6 @@ struct fence {
     size_t map_bytes;
     int n;
     struct yard yard[PROTOCOL_MAX_BUFFERS];
-    float *data[PROTOCOL_MAX_BUFFERS];
+    void *data[PROTOCOL_MAX_BUFFERS];
 };
 #endif

@@ -18,7 +18,8 @@
 #define RUNNER_MEMORY_FD 4
 #define RUNNER_CEILING_FD 5  /* socket to the process of the FMA ceiling (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
-#define BUFFER_POISON 0x7fcbadadu         /* elements that nobody has written: a NaN */
+#define BUFFER_POISON 0x7ffb7ffbu         /* each word of what nobody has written: a quiet NaN in
+                                           * floating point types of 2, 4 and 8 bytes */
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384

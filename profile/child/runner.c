@@ -137,7 +137,7 @@ bool runner_check_fence(struct runner *r, struct err *e)
     return err_set(e, ERR_WRONG, "wrote outside");
 }
 
-float *const *runner_buffers(const struct runner *r, int contender)
+void *const *runner_buffers(const struct runner *r, int contender)
 {
     return fence_data(r->fence) + r->shared->contender[contender].first;
 }

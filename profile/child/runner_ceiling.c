@@ -19,8 +19,8 @@
 #define MEET_S 20e-3                     /* that a thread waits for the others, at most */
 #define SPIN_S 100e-6                    /* and keeps its core meanwhile */
 
-static float scratch[4096];
-static float *const buffers[1] = { scratch };
+static char scratch[16384] __attribute__((aligned(64)));
+static void *const buffers[1] = { scratch };
 
 /* Threads begin together.  False: the machine does not let them. */
 static bool meet(atomic_int *here, int team)

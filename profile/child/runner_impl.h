@@ -37,7 +37,7 @@ bool runner_say(const void *what, size_t n);
 bool runner_hear(void *what, size_t n, int *code);
 
 /* The buffers of a contender, as its kernel takes them. */
-float *const *runner_buffers(const struct runner *r, int contender);
+void *const *runner_buffers(const struct runner *r, int contender);
 /* Fills the buffers of a contender as fence_place does. */
 bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
 

@@ -34,7 +34,7 @@ static void empty_cache(size_t bytes)
 
 /* The arguments and the environment lie above the stack and move it: from a multiple of STACK_ALIGN
  * on, spills share cache sets with the same lines of the buffers whatever they are. */
-static void run_aligned(kernel_fn *run, float *const *buffer)
+static void run_aligned(kernel_fn *run, void *const *buffer)
 {
     char *here = __builtin_frame_address(0);
     volatile char *pad = alloca((uintptr_t)here % STACK_ALIGN + 64);
@@ -102,7 +102,7 @@ static bool write_counts(void *twin, const char *padding, const char *path)
 
 int runner_once(int argc, char **argv)
 {
-    float *buffer[PROTOCOL_MAX_BUFFERS];
+    void *buffer[PROTOCOL_MAX_BUFFERS];
     enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PADDING, OUT, PARENT, FIRST };
     int n = argc - FIRST;
     if (n < 1 || n > PROTOCOL_MAX_BUFFERS) {
@@ -114,7 +114,7 @@ int runner_once(int argc, char **argv)
     if (getppid() != atoi(argv[PARENT]))
         return 2;
     for (int i = 0; i < n; i++)
-        buffer[i] = (float *)(uintptr_t)strtoull(argv[FIRST + i], NULL, 0);
+        buffer[i] = (void *)(uintptr_t)strtoull(argv[FIRST + i], NULL, 0);
     if (!map_buffers(argv[FILE_PATH], (uintptr_t)buffer[0], strtoull(argv[BYTES], NULL, 0)))
         return 2;
     void *h = dlopen(argv[SO], RTLD_NOW | RTLD_LOCAL);

@@ -9,14 +9,14 @@
  * sample is enough. */
 #define SAMPLING_LONG_S 20e-3
 
-typedef void kernel_fn(float *const *buffers);
+typedef void kernel_fn(void *const *buffers);
 
 /* Something to sample: a function of buffers, a primitive of a vendor library, or (team > 0) the
  * ceiling in its own process on so many threads.  If none of these is set, the entry is not used.
  */
 struct work {
     kernel_fn *run;
-    float *const *buffers;
+    void *const *buffers;
     bool (*run_vendor)(struct vendor_handle *h);
     struct vendor_handle *vendor;
     int team;

@@ -201,7 +201,7 @@ void machine_read(struct machine *m)
     *m = (struct machine){0};
     read_cpu_name(m);
     snprintf(m->isa, sizeof m->isa, "%s", t->isa);
-    m->vector_floats = t->lanes;
+    m->vector_floats = target_lanes(t, &type_f32);
     m->cores = usable_cores(granted.cpus);
     read_caches(m);
     m->memory_bytes = usable_memory(granted.memory_bytes);

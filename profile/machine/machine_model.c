@@ -128,8 +128,8 @@ static bool add_peaks(struct bench *b, struct err *e)
             continue;
         struct isa_peak *p = &m->isa[m->n_isa++];
         snprintf(p->isa, sizeof p->isa, "%s", t->isa);
-        p->vector_floats = t->lanes;
-        double flops = gen_peak(t, &source);
+        p->vector_floats = target_lanes(t, &type_f32);
+        double flops = gen_peak(t, &type_f32, &source);
         if (!add_loop(b, t, &source, flops, 0, &p->gflops, e))
             return false;
     }
@@ -147,14 +147,14 @@ static bool add_bandwidths(struct bench *b, struct err *e)
                                        l->reason, sizeof l->reason);
         if (l->bytes == 0)
             continue;
-        double work = gen_load(t, l->bytes, &load);
+        double work = gen_load(t, &type_f32, l->bytes, &load);
         if (!add_loop(b, t, &load, work, l->bytes, &l->load, e))
             return false;
         b->loop[b->n - 1].alone = i == MODEL_L3
                                && l->bytes * b->machine->cores > b->machine->l3.size_bytes;
         if (i != MODEL_DRAM)
             continue;
-        work = gen_copy(t, l->bytes, &copy);
+        work = gen_copy(t, &type_f32, l->bytes, &copy);
         if (!add_loop(b, t, &copy, work, l->bytes, &l->copy, e))
             return false;
     }

@@ -111,5 +111,5 @@ unsigned long long measure_place_buffers(const struct func *f, unsigned long lon
 struct gen_opts measure_code_opts(const struct measure_job *j);
 /* measure_check.c: what a twin of the kernel computed, against the reference.  data: a buffer per
  * parameter. */
-bool measure_is_right(struct measure_job *j, float *const *data, struct err *e);
+bool measure_is_right(struct measure_job *j, void *const *data, struct err *e);
 #endif

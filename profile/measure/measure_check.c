@@ -21,7 +21,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
                  || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
         need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
         for (int i = 0; i < j[k]->func->n_params; i++)
-            need += 3.0 * 4.0 * (double)j[k]->func->buffer[i].elems;
+            need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i]);
     }
     need += (double)measure_vendor_bytes(j[0]);
     if (j[0]->child)
@@ -61,7 +61,8 @@ static int list_buffers(struct measure_job *const *j, int n, struct child_buffer
         j[k]->contender = k;
         j[k]->first = first[k] = at;
         for (int i = 0; i < f->n_params; i++)
-            buffer[at++] = (struct child_buffer){ f->buffer[i].name, 4 * f->buffer[i].elems,
+            buffer[at++] = (struct child_buffer){ f->buffer[i].name, f->buffer[i].type,
+                                                  buffer_bytes(&f->buffer[i]),
                                                   is_result(j[k], i) ? BUFFER_RESULT
                                                                      : f->buffer[i].written };
     }
@@ -111,7 +112,7 @@ bool measure_open_child(struct measure_job *const *j, int n, struct err *e)
     return true;
 }
 
-static bool compare_outputs(const struct measure_job *j, const struct oracle *o, float *const *data,
+static bool compare_outputs(const struct measure_job *j, const struct oracle *o, void *const *data,
                             struct deviation *worst, struct err *e)
 {
     const struct func *f = j->func;
@@ -124,7 +125,7 @@ static bool compare_outputs(const struct measure_job *j, const struct oracle *o,
     return ok;
 }
 
-bool measure_is_right(struct measure_job *j, float *const *data, struct err *e)
+bool measure_is_right(struct measure_job *j, void *const *data, struct err *e)
 {
     struct deviation worst = { 0 };
     const struct oracle *o;
@@ -135,7 +136,7 @@ bool measure_is_right(struct measure_job *j, float *const *data, struct err *e)
     return ok;
 }
 
-static bool fill_buffers(struct measure_job *j, const struct oracle *o, float **data, struct err *e)
+static bool fill_buffers(struct measure_job *j, const struct oracle *o, void **data, struct err *e)
 {
     measure_begin(j, "checking");
     for (int i = 0; i < j->func->n_params; i++) {
@@ -150,7 +151,7 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, float **
 }
 
 /* The worst of all results that were compared in this child stays in the measurement. */
-static bool judge_outputs(struct measure_job *j, const struct oracle *o, float *const *data,
+static bool judge_outputs(struct measure_job *j, const struct oracle *o, void *const *data,
                           struct err *e)
 {
     struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
@@ -164,7 +165,7 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, float *
 /* Runs the kernel first: a crash need not wait for the reference. */
 bool measure_check(struct measure_job *j, struct err *e)
 {
-    float *data[PROTOCOL_MAX_BUFFERS];
+    void *data[PROTOCOL_MAX_BUFFERS];
     const struct graph *base = j->program->base;
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : oracle_kept(base, j->opts.seed);
     bool ok = fill_buffers(j, o, data, e)
@@ -178,7 +179,7 @@ bool measure_check(struct measure_job *j, struct err *e)
 
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
 {
-    float *data[PROTOCOL_MAX_BUFFERS];
+    void *data[PROTOCOL_MAX_BUFFERS];
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
     for (int i = 0; i < j->func->n_params; i++)
         data[i] = child_data(j->child, j->first + i);

@@ -22,7 +22,7 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
 static bool build_ceiling(struct measure_job *j, struct err *e)
 {
     struct str text = {0};
-    j->ceiling_flops = gen_peak(j->target, &text);
+    j->ceiling_flops = gen_peak(j->target, j->program->graph->type, &text);
     j->has_ceiling = build_shared(&j->cc, str_text(&text), j->target, false, j->cancel,
                                   &j->ceiling, e);
     str_free(&text);

@@ -142,7 +142,7 @@ unsigned long long measure_place_buffers(const struct func *f, unsigned long lon
     unsigned long long at = FIRST_ADDRESS;
     for (int i = 0; i < f->n_buffers; i++) {
         base[i] = at;
-        unsigned long long bytes = 4 * (unsigned long long)f->buffer[i].elems;
+        unsigned long long bytes = (unsigned long long)buffer_bytes(&f->buffer[i]);
         at += (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     }
     return at;
@@ -158,7 +158,7 @@ static void want_detail(struct measure_job *j, struct simulated *what, struct ar
     *d = (struct sim_detail){ .n_loops = j->trace.n_marks };
     for (int i = 0; i < j->trace.n_sites; i++) {
         int b = j->trace.site[i].buffer, t = tensor[i] = tensor_of(j, b);
-        int64_t bytes = 4 * f->buffer[b].elems;
+        int64_t bytes = buffer_bytes(&f->buffer[b]);
         if (bytes <= d->tensor[t].bytes)
             continue;
         d->tensor[t].bytes = bytes;
@@ -173,7 +173,8 @@ static void want_detail(struct measure_job *j, struct simulated *what, struct ar
     what->tensor = tensor;
     what->first = FIRST_ADDRESS;
     int last = f->n_buffers - 1;
-    what->end = what->base[last] + 4 * (unsigned long long)f->buffer[last].elems + PAGE_BYTES;
+    what->end = what->base[last] + (unsigned long long)buffer_bytes(&f->buffer[last])
+              + PAGE_BYTES;
 }
 
 static bool too_many(struct measure_job *j)

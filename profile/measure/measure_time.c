@@ -40,7 +40,7 @@ static double result_bytes(const struct measure_job *j)
     double bytes = 0;
     for (int t = 0; t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT)
-            bytes += 4.0 * (double)tensor_elems(&g->tensor[t]);
+            bytes += (double)tensor_bytes(&g->tensor[t]);
     return bytes;
 }
 
@@ -59,7 +59,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
-    if (peak <= 0 || peak > beyond(j) || j->target->lanes < target_host()->lanes)
+    if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < target_host()->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
     if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* seldom: counting takes time */
         flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));

@@ -83,8 +83,8 @@ void measure_vendor_buffers(struct measure_job *j, int contenders, struct child_
         x->first[i] = *n;
         for (int k = 0; k < x->problem.n_tensors; k++) {
             const struct vendor_tensor *t = &x->problem.tensor[k];
-            buffer[(*n)++] = (struct child_buffer){ x->plain->base->tensor[t->tensor].name,
-                                                    (int64_t)sizeof(float) * t->elems,
+            const struct tensor *of = &x->plain->base->tensor[t->tensor];
+            buffer[(*n)++] = (struct child_buffer){ of->name, of->type, of->type->bytes * t->elems,
                                                     t->role == ROLE_OUT };
         }
     }

@@ -40,7 +40,7 @@ bool once_open(struct once *o, struct measure_job *j, unsigned long long last_ad
     o->base = xcalloc((size_t)f->n_buffers, sizeof *o->base);
     measure_place_buffers(f, o->base);
     unsigned long long end = o->base[f->n_params - 1]
-                           + 4 * (unsigned long long)f->buffer[f->n_params - 1].elems;
+                           + (unsigned long long)buffer_bytes(&f->buffer[f->n_params - 1]);
     o->bytes = end - o->base[0];
     if (last_address && end > last_address)
         return err_set(e, ERR_RANGE, "there is room for %llu MiB of buffers, and these are %llu",
@@ -49,7 +49,7 @@ bool once_open(struct once *o, struct measure_job *j, unsigned long long last_ad
         return false;
     for (int i = 0; i < f->n_params; i++) {
         const struct buffer *b = &f->buffer[i];
-        o->data[i] = (float *)(void *)(o->map + (o->base[i] - o->base[0]));
+        o->data[i] = o->map + (o->base[i] - o->base[0]);
         if (!oracle_fill(NULL, j->program, b->tensor, j->opts.seed, b->elems, o->data[i], e))
             return false;
     }

@@ -13,7 +13,7 @@ struct once {
     unsigned long long bytes;            /* of the parameters, page after page */
     int data_fd, out_fd;                 /* of the parameters; for what a tool writes; -1 = none */
     char *map;                           /* data_fd, as this process sees it */
-    float *data[PROTOCOL_MAX_BUFFERS];   /* the parameters in it */
+    void *data[PROTOCOL_MAX_BUFFERS];    /* the parameters in it */
     double seconds;                      /* of the call, by the runner's clock; 0 = not told */
 };
 

@@ -5,7 +5,6 @@
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +35,11 @@ static void drop(struct oracle *o)
     free(o);
 }
 
-static struct oracle *take(const char *spec, uint64_t seed)
+static struct oracle *take(const struct graph *g, uint64_t seed)
 {
     for (int i = 0; i < KEPT; i++) {
         struct oracle *o = shelf[i];
-        if (!o || o->seed != seed || !streq(o->spec, spec))
+        if (!o || o->seed != seed || o->type != g->type || !streq(o->spec, g->spec))
             continue;
         memmove(shelf + 1, shelf, (size_t)i * sizeof *shelf);
         shelf[0] = o;
@@ -74,23 +73,30 @@ static bool is_given(const struct tensor *t)
     return t->role == TENSOR_INPUT || t->role == TENSOR_CONST;
 }
 
-/* NULL with an error. */
-static float *make_data(const struct tensor *t, uint64_t seed, struct err *e)
+/* Elements of t's type.  NULL with an error. */
+static void *make_data(const struct tensor *t, uint64_t seed, struct err *e)
 {
-    float *data = xmalloc_elems((size_t)tensor_elems(t), sizeof *data);
-    if (tensor_data(t, seed, data, e))
+    int64_t n = tensor_elems(t);
+    f32 *data = xmalloc_elems((size_t)n, sizeof *data);
+    if (!tensor_data(t, seed, data, e)) {
+        free(data);
+        return NULL;
+    }
+    if (t->type == &type_f32)
         return data;
+    void *own = xmalloc_elems((size_t)n, (size_t)t->type->bytes);
+    type_convert(&type_f32, data, t->type, own, n);
     free(data);
-    return NULL;
+    return own;
 }
 
-/* The root mean square of the elements that float32 can hold. */
-static double rms_of(const double *x, int64_t n)
+/* The root mean square of the elements that the type can hold. */
+static double rms_of(const struct elem_type *type, const double *x, int64_t n)
 {
     double sum = 0;
     int64_t counted = 0;
     for (int64_t i = 0; i < n; i++)
-        if (fabs(x[i]) <= FLT_MAX) {
+        if (fabs(x[i]) <= type->largest) {
             sum += x[i] * x[i];
             counted++;
         }
@@ -140,9 +146,10 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, dou
     double **of = new_tensors(g, true);
     for (int t = 0; t < g->n_tensors; t++) {
         int64_t n = is_given(&g->tensor[t]) ? tensor_elems(&g->tensor[t]) : 0;
-        for (int64_t i = 0; i < n; i++)
-            of[t][i] = (double)o->given[t][i]
-                     * (1 + (move > 0 ? (rng_float(&r) < 0 ? -move : move) : 0));
+        if (n > 0)
+            o->type->read(o->given[t], n, of[t]);
+        for (int64_t i = 0; i < n && move > 0; i++)
+            of[t][i] *= 1 + (rng_float(&r) < 0 ? -move : move);
     }
     return of;
 }
@@ -150,7 +157,7 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, dou
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
                      const struct cancel *c, double ***out, double ***error, struct err *e)
 {
-    double move = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN ? 0x1p-24 : 0;
+    double move = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN ? o->type->roundoff : 0;
     double **of = given_tensors(o, g, move, o->seed + (uint64_t)how);
     bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
                                    : reference_eval(g, of, c, e);
@@ -167,12 +174,13 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
     return ok;
 }
 
-/* Keeps what is given, in single precision, and the outputs. */
+/* Keeps what is given, as it is stored, and the outputs. */
 static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
     struct oracle *o = xcalloc(1, sizeof *o);
-    *o = (struct oracle){ .spec = xstrdup(g->spec), .seed = seed, .users = 1 };
+    *o = (struct oracle){ .spec = xstrdup(g->spec), .type = g->type, .seed = seed,
+                          .users = 1 };
     pthread_mutex_init(&o->lock, NULL);
     o->n_tensors = g->n_tensors;
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
@@ -181,13 +189,13 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     for (int t = 0; t < g->n_tensors && ok; t++)
         if (is_given(&g->tensor[t])) {
             ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
-            o->bytes += tensor_elems(&g->tensor[t]) * (int64_t)sizeof(float);
+            o->bytes += tensor_bytes(&g->tensor[t]);
         }
     ok = ok && oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
     for (int t = 0; ok && t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT) {
             int64_t n = tensor_elems(&g->tensor[t]);
-            o->rms[t] = rms_of(o->data[t], n);
+            o->rms[t] = rms_of(g->type, o->data[t], n);
             o->bytes += 2 * n * (int64_t)sizeof(double);
         }
     if (ok)
@@ -200,7 +208,7 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed)
 {
     pthread_mutex_lock(&shelf_lock);
-    const struct oracle *o = take(base->spec, seed);
+    const struct oracle *o = take(base, seed);
     pthread_mutex_unlock(&shelf_lock);
     return o;
 }
@@ -255,8 +263,8 @@ int oracle_base_tensor(const struct program *p, int tensor)
 }
 
 /* The caller frees *own.  Everything else belongs to the oracle.  NULL with an error. */
-static const float *logical_data(const struct oracle *o, const struct program *p, int tensor,
-                                 uint64_t seed, float **own, struct err *e)
+static const void *logical_data(const struct oracle *o, const struct program *p, int tensor,
+                                uint64_t seed, void **own, struct err *e)
 {
     int b = oracle_base_tensor(p, tensor);
     *own = o ? NULL : make_data(&p->base->tensor[b], seed, e);
@@ -264,14 +272,15 @@ static const float *logical_data(const struct oracle *o, const struct program *p
 }
 
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
-                 int64_t elems, float *physical, struct err *e)
+                 int64_t elems, void *physical, struct err *e)
 {
-    const uint32_t poison = BUFFER_POISON;
-    const float *logical;
-    float *own;
+    const void *logical;
+    void *own;
     if (!is_given(&p->graph->tensor[tensor])) {
-        for (int64_t i = 0; i < elems; i++)
-            memcpy(&physical[i], &poison, sizeof poison);
+        uint32_t *word = physical;
+        int64_t n = elems * p->graph->tensor[tensor].type->bytes / (int64_t)sizeof *word;
+        for (int64_t i = 0; i < n; i++)
+            word[i] = BUFFER_POISON;
         return true;
     }
     if (!(logical = logical_data(o, p, tensor, seed, &own, e)))

@@ -27,7 +27,7 @@ int oracle_base_tensor(const struct program *p, int tensor);
  * NULL = they are made for this once, which fails when they are in a file that is gone
  * (tensor_data). */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
-                 int64_t elems, float *physical, struct err *e);
+                 int64_t elems, void *physical, struct err *e);
 
 /* How far an output is from the reference at its worst element. */
 struct deviation {
@@ -35,19 +35,20 @@ struct deviation {
     double of_bound;                      /* |got - ref| / what is allowed there */
 };
 #define ORACLE_INFINITE 1e30              /* where got is not finite */
-#define ORACLE_TOLERANCE 1e-4             /* of rel_err, unless plain float32 is off by more */
+#define ORACLE_TOLERANCE 1e-4             /* of rel_err, unless plain evaluation is off by more */
 
 /* Compares an output, element by element, and takes what it finds into *worst.
  *
- * Each element may be off by what float32 arithmetic explains there (reference_error), and by no
- * more than ORACLE_TOLERANCE.  An element that is off by more gets a second opinion, as SPEC L.2
- * has it: where the worst element of the plain float32 evaluation of this output is off by r times
- * its bound, 8r times the bound is allowed, up to a rel_err of 0.1.
+ * Each element may be off by what arithmetic in the tensor's type explains there (reference_error),
+ * and by no more than ORACLE_TOLERANCE.  An element that is off by more gets a second opinion, as
+ * SPEC L.2 has it: where the worst element of the plain evaluation of this output in that type is
+ * off by r times its bound, 8r times the bound is allowed, up to a rel_err of 0.1.
  *
  * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when only such elements are off
- * of which this data says nothing: a reference beyond float32, one that float32 may miss as far by
- * reference_error, or misses as far, one that a change of the inputs by 2^-24 moves as far. */
+ * of which this data says nothing: a reference beyond the type's largest number, one that the type
+ * may miss as far by reference_error, or misses as far, one that a rounding of the inputs moves as
+ * far. */
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
-                    const float *physical, const struct cancel *c, struct deviation *worst,
+                    const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e);
 #endif

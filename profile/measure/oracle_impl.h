@@ -8,21 +8,22 @@
 
 struct oracle {
     char *spec;
+    const struct elem_type *type;
     uint64_t seed;
     int n_tensors;
-    float **given;                        /* inputs and constants */
+    void **given;                         /* inputs and constants, elements of the type */
     /* Per tensor of the base graph; NULL but for outputs. */
     double **data, **error;               /* reference_eval, reference_error */
-    double *rms;                          /* of what float32 can hold */
+    double *rms;                          /* of what the type can hold */
     int64_t bytes;
     int users;                            /* the list of those that are kept is one */
-    /* Made when an output is off, under the lock: float32's own result, and how far two changes of
-     * the inputs by 2^-24 move the reference; NULL = not yet. */
+    /* Made when an output is off, under the lock: the type's own result, and how far two changes of
+     * the inputs by a rounding move the reference; NULL = not yet. */
     pthread_mutex_t lock;
     double **single, **moved;
 };
 
-/* The outputs on the oracle's data: exact, as float32 computes them, on moved inputs.  *error, if
+/* The outputs on the oracle's data: exact, as the type computes them, on moved inputs.  *error, if
  * wanted: of EXACT. */
 enum oracle_how { ORACLE_EXACT, ORACLE_SINGLE, ORACLE_MOVED, ORACLE_MOVED_AGAIN };
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,

@@ -3,21 +3,21 @@
 
 #include "kernels/base/arena.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SINGLE_SLACK 8.0                  /* of float32's own deviation (SPEC L.2) */
+#define SINGLE_SLACK 8.0                  /* of the type's own deviation (SPEC L.2) */
 #define SINGLE_MOST 0.1                   /* of max(|ref|, rms), and never more than that */
 #define MOVED_SLACK 64.0
-#define HOPELESS 1024.0                   /* times what float32 explains: no second opinion */
+#define HOPELESS 1024.0                   /* times what the type explains: no second opinion */
 
 /* One output under judgement. */
 struct judged {
     const struct tensor *tensor;
-    const float *got;
+    const char *stored;                   /* elements as the kernel left them, and as numbers */
+    const double *got;
     const double *ref, *error;            /* and the second opinions, once they are asked for */
     const double *single, *moved;
     int64_t n;
@@ -27,11 +27,14 @@ struct judged {
 
 enum opinion { GOOD, ILL, WRONG };
 
-static bool is_poison(float x)
+static bool is_poison(const struct judged *j, int64_t i)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits == BUFFER_POISON;
+    const uint32_t poison = BUFFER_POISON;
+    const int bytes = j->tensor->type->bytes;
+    bool same = true;
+    for (int at = 0; at < bytes && same; at += (int)sizeof poison)
+        same = memcmp(j->stored + i * bytes + at, &poison, sizeof poison) == 0;
+    return same;
 }
 
 /* "Conv[0][3][17][5]" */
@@ -49,13 +52,14 @@ static void name_element(const struct tensor *t, int64_t flat, char *out, size_t
 
 static double scale_at(const struct judged *j, int64_t i)
 {
-    double floor = j->rms > FLT_MIN ? j->rms : FLT_MIN;
+    double floor = fmax(j->rms, j->tensor->type->normal);
     return fabs(j->ref[i]) > floor ? fabs(j->ref[i]) : floor;
 }
 
-static bool beyond_float(double x)
+/* Is the reference more than its type can hold, or no number? */
+static bool beyond_type(const struct judged *j, int64_t i)
 {
-    return !(fabs(x) <= FLT_MAX);
+    return !(fabs(j->ref[i]) <= j->tensor->type->largest);
 }
 
 static double bound_at(const struct judged *j, int64_t i)
@@ -82,8 +86,8 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < j->n; i++) {
-        bool beyond = beyond_float(j->ref[i]);
-        double off = beyond ? INFINITY : off_by((double)j->got[i], j->ref[i]);
+        bool beyond = beyond_type(j, i);
+        double off = beyond ? INFINITY : off_by(j->got[i], j->ref[i]);
         double rel = part_of(off, scale_at(j, i)), of_bound = part_of(off, bound_at(j, i));
         worst->rel_err = rel > worst->rel_err ? rel : worst->rel_err;
         worst->of_bound = of_bound > worst->of_bound ? of_bound : worst->of_bound;
@@ -97,18 +101,19 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
 /* Is it wrong for certain?  Neither the propagated error nor a change of the inputs explains it. */
 static bool is_hopeless(const struct judged *j, int64_t i)
 {
-    double off = off_by((double)j->got[i], j->ref[i]);
-    return !beyond_float(j->ref[i]) && off > HOPELESS * j->error[i]
+    double off = off_by(j->got[i], j->ref[i]);
+    return !beyond_type(j, i) && off > HOPELESS * j->error[i]
         && off > MOVED_SLACK * j->moved[i];
 }
 
-/* Without float32's own result there is a hopeless element, and all that are off count as wrong. */
+/* Without the type's own result there is a hopeless element, and all that are off count as
+ * wrong. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
-    double off = off_by((double)j->got[i], j->ref[i]);
-    if (is_poison(j->got[i]))
+    double off = off_by(j->got[i], j->ref[i]);
+    if (is_poison(j, i))
         return WRONG;
-    if (beyond_float(j->ref[i]))
+    if (beyond_type(j, i))
         return ILL;
     if (off <= bound_at(j, i))
         return GOOD;
@@ -171,7 +176,7 @@ static double worst_single(const struct judged *j)
     return worst;
 }
 
-/* Fills in what judge() asks for; float32's own result only when something hangs on it. */
+/* Fills in what judge() asks for; the type's own result only when something hangs on it. */
 static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
                       const struct cancel *c, struct err *e)
 {
@@ -209,7 +214,7 @@ static bool blame(const struct judged *j, int64_t first, int64_t n, const struct
 {
     char where[200], what[64], share[64], size[64] = "";
     name_element(j->tensor, first, where, sizeof where);
-    if (is_poison(j->got[first]))
+    if (is_poison(j, first))
         snprintf(what, sizeof what, "was never written");
     else
         snprintf(what, sizeof what, "is %.6g", j->got[first]);
@@ -223,18 +228,19 @@ static bool blame(const struct judged *j, int64_t first, int64_t n, const struct
 static bool cannot_say(const struct judged *j, int64_t first, int64_t n, struct err *e)
 {
     char where[200], share[64], why[120];
+    const char *type = j->tensor->type->title;
     name_element(j->tensor, first, where, sizeof where);
     say_share(n, j->n, share, sizeof share);
     if (isnan(j->ref[first]))
         snprintf(why, sizeof why, "its reference is no number");
-    else if (beyond_float(j->ref[first]))
-        snprintf(why, sizeof why, "its reference %.6g is beyond float32", j->ref[first]);
+    else if (beyond_type(j, first))
+        snprintf(why, sizeof why, "its reference %.6g is beyond %s", j->ref[first], type);
     else if (!isfinite(j->single[first]))
-        snprintf(why, sizeof why, "float32 overflows on the way to its reference %.6g",
+        snprintf(why, sizeof why, "%s overflows on the way to its reference %.6g", type,
                  j->ref[first]);
     else
-        snprintf(why, sizeof why, "it is %.6g, reference %.6g, and plain float32 gives %.6g",
-                 j->got[first], j->ref[first], j->single[first]);
+        snprintf(why, sizeof why, "it is %.6g, reference %.6g, and plain %s gives %.6g",
+                 j->got[first], j->ref[first], type, j->single[first]);
     return err_set(e, ERR_ILL, "%s cannot be checked with this data: %s (%s)", where, why, share);
 }
 
@@ -252,18 +258,22 @@ static bool conclude(const struct judged *j, const struct deviation *worst, stru
 }
 
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
-                    const float *physical, const struct cancel *c, struct deviation *worst,
+                    const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e)
 {
     int b = oracle_base_tensor(p, tensor);
     const struct tensor *t = &p->base->tensor[b];
     struct judged j = { .tensor = t, .ref = o->data[b], .error = o->error[b],
                         .n = tensor_elems(t), .rms = o->rms[b] };
-    float *got = xmalloc_elems((size_t)j.n, sizeof *got);
-    layout_unpack(p->layout[tensor], physical, got);
+    char *stored = xmalloc_elems((size_t)j.n, (size_t)t->type->bytes);
+    double *got = xmalloc_elems((size_t)j.n, sizeof *got);
+    layout_unpack(p->layout[tensor], physical, stored);
+    t->type->read(stored, j.n, got);
+    j.stored = stored;
     j.got = got;
     bool ok = count_off(&j, worst) == 0
            || (ask_again(&j, o, p->base, b, c, e) && conclude(&j, worst, e));
+    free(stored);
     free(got);
     return ok;
 }

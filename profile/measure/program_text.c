@@ -51,11 +51,11 @@ bool program_text_code(const struct program *p, const struct target *t, struct s
 }
 
 /* The ISA that the text is for, and the line that compiles it as here. */
-static void add_compile_line(struct str *header, const struct gen_opts *o)
+static void add_compile_line(struct str *header, const struct gen_opts *o, int lanes)
 {
     struct str line = {0};
     str_printf(header, "\nFor %s (%d lane%s), compiled with", o->target->isa,
-               o->target->lanes, o->target->lanes == 1 ? "" : "s");
+               lanes, lanes == 1 ? "" : "s");
     str_add(&line, "    gcc");
     for (const char *const *f = target_flags(o->target, false); *f; f++) {
         if (line.len + strlen(*f) > HEADER_COLUMNS) {
@@ -74,7 +74,7 @@ static void add_portable(struct str *out, const char *code)
 {
     bool first = true;
     for (const char *line = code; *line;) {
-        if (first && str_starts(line, "typedef float v")) {
+        if (first && str_starts(line, "typedef ")) {
             str_add(out, "/* Vectors never cross a call: their ABI does not matter. */\n"
                          "#pragma GCC diagnostic ignored \"-Wpsabi\"\n");
             first = false;
@@ -98,7 +98,7 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
     str_add(&header, p->base->spec);
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&header, "\n    %s", p->steps[i]);
-    add_compile_line(&header, &o);
+    add_compile_line(&header, &o, target_lanes(o.target, p->graph->type));
     o.header = str_text(&header);
     struct str text = {0};
     bool ok = gen_c(f, &o, &text, e);

@@ -312,6 +312,9 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
     struct vendor_problem p;
     struct err ignored, posts = { .code = ERR_NONE };
     struct match m = { .g = g, .p = &p, .why = &ignored };
+    if (g->type != &type_f32)
+        return err_set(why, ERR_NAME, "the libraries are asked for %s only, and its tensors are %s",
+                       type_f32.title, g->type->title);
     for (int i = g->n_nodes <= MATCH_MAX_NODES ? g->n_nodes - 1 : -1; i >= 0; i--)
         for (int h = 0; h < COUNT_OF(heads); h++) {
             if (try_head(&m, heads[h], i)) {

@@ -33,7 +33,7 @@ int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {
     int64_t bytes = CODE_BYTES + threads * THREAD_BYTES;
     for (int i = 0; i < p->n_tensors; i++)
-        bytes += COPIES * (int64_t)sizeof(float) * p->tensor[i].elems;
+        bytes += COPIES * type_f32.bytes * p->tensor[i].elems;
     return bytes;
 }
 

@@ -123,7 +123,7 @@ struct vendor_plugin {
      * are several layouts to choose from, times each briefly and keeps the fastest.  NULL with a
      * sentence in why. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,
-                                  int threads, float *const *buffers, char *why, size_t why_bytes);
+                                  int threads, void *const *buffers, char *why, size_t why_bytes);
     /* One execution; allocates nothing.  On the thread that called open. */
     bool (*run)(struct vendor_handle *h);
     /* Writes the result of a run into the row-major buffer of the output; runs once more where a

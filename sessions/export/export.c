@@ -24,7 +24,7 @@ struct export {
     bool parallel;
     bool stand_ins;                       /* random numbers instead of the weights in files */
     struct err why;                       /* then */
-    float **weights;                      /* per tensor that has its data in a file, else NULL */
+    f32 **weights;                        /* per tensor that has its data in a file, else NULL */
 };
 
 static const char language_text[] =
@@ -260,7 +260,7 @@ static void add_values(struct str *out, const struct export *x)
     bool any = false;
     for (int t = 0; t < g->n_tensors; t++) {
         int64_t n = is_given(&g->tensor[t]) ? n_values(x, t) : 0;
-        const float *own = n > 0 ? original(x, t)->source->value : NULL;
+        const f32 *own = n > 0 ? original(x, t)->source->value : NULL;
         if (n > 0)
             export_values(out, g->tensor[t].name, own ? own : x->weights[t], n);
         any = any || n > 0;
@@ -298,8 +298,8 @@ static void add_tensors(struct str *out, const struct export *x)
         const struct buffer *b = param_of(x, t);
         str_printf(out, "    double *exact_%s = allocate(%lld, sizeof(double));\n", name, n);
         if (b)
-            str_printf(out, "    float *stored_%s = allocate(%lld, sizeof(float));\n", name,
-                       (long long)b->elems);
+            str_printf(out, "    %s *stored_%s = allocate(%lld, sizeof(%s));\n", b->type->c, name,
+                       (long long)b->elems, b->type->c);
         if (is_given(&g->tensor[t])) {
             add_data(out, x, t);
             if (b)

@@ -133,7 +133,7 @@ static const struct expr *stored_offset(struct exprs *p, const struct layout *l)
     return buffer_offset(p, &b, l->rho);
 }
 
-static void print_float(struct str *out, float v)
+static void print_value(struct str *out, f32 v)
 {
     if (isnan(v))
         str_add(out, "NAN");
@@ -143,12 +143,12 @@ static void print_float(struct str *out, float v)
         str_printf(out, "%.9g", (double)v);
 }
 
-void export_values(struct str *out, const char *name, const float *data, int64_t n)
+void export_values(struct str *out, const char *name, const f32 *data, int64_t n)
 {
     str_printf(out, "static const double values_%s[%lld] = {", name, (long long)n);
     for (int64_t i = 0; i < n; i++) {
         str_add(out, i % 6 ? ", " : i ? ",\n    " : n > 6 ? "\n    " : "");
-        print_float(out, data[i]);
+        print_value(out, data[i]);
     }
     str_add(out, n > 6 ? "\n};\n" : "};\n");
 }
@@ -157,15 +157,16 @@ void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsig
 {
     struct export_writer w;
     open_function(&w, out, helpers);
-    str_printf(out, "static void pack_%s(const double *logical, float *stored)\n{\n"
-                    "    long at = 0;\n", l->tensor->name);
+    const char *c = l->tensor->type->c;
+    str_printf(out, "static void pack_%s(const double *logical, %s *stored)\n{\n"
+                    "    long at = 0;\n", l->tensor->name, c);
     open_loops(&w, l->phys, l->rank);
     str_add(out, "stored[at++] = ");
     if (l->guard) {
         print_expr(&w, l->guard, PREC_EQ);
         str_add(out, " ? ");
     }
-    str_add(out, "(float)logical[");
+    str_printf(out, "(%s)logical[", c);
     print_expr(&w, logical_offset(p, l), PREC_AND);
     str_add(out, l->guard ? "] : 0;\n}\n\n" : "];\n}\n\n");
     close_function(&w);
@@ -175,12 +176,13 @@ void export_place(struct str *out, struct exprs *p, const struct layout *l, unsi
 {
     struct export_writer w;
     open_function(&w, out, helpers);
-    str_printf(out, "static void place_%s(const double *logical, float *stored)\n{\n"
-                    "    long at = 0;\n", l->tensor->name);
+    const char *c = l->tensor->type->c;
+    str_printf(out, "static void place_%s(const double *logical, %s *stored)\n{\n"
+                    "    long at = 0;\n", l->tensor->name, c);
     open_loops(&w, l->logical, l->tensor->rank);
     str_add(out, "stored[");
     print_expr(&w, stored_offset(p, l), PREC_AND);
-    str_add(out, "] = (float)logical[at++];\n}\n\n");
+    str_printf(out, "] = (%s)logical[at++];\n}\n\n", c);
     close_function(&w);
 }
 
@@ -188,8 +190,8 @@ void export_unpack(struct str *out, struct exprs *p, const struct layout *l, uns
 {
     struct export_writer w;
     open_function(&w, out, helpers);
-    str_printf(out, "static void unpack_%s(const float *stored, double *logical)\n{\n"
-                    "    long at = 0;\n", l->tensor->name);
+    str_printf(out, "static void unpack_%s(const %s *stored, double *logical)\n{\n"
+                    "    long at = 0;\n", l->tensor->name, l->tensor->type->c);
     open_loops(&w, l->logical, l->tensor->rank);
     str_add(out, "logical[at++] = stored[");
     print_expr(&w, stored_offset(p, l), PREC_AND);

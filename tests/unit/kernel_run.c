@@ -128,15 +128,18 @@ void kernel_compile_quick(const char *cc, const struct target *t, const char *co
     compile_units(cc, t, true, source, n, symbol, fn);
 }
 
-float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed)
+void **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed)
 {
     struct rng r = rng_seed(seed);
-    float **data = ARENA_ARRAY(a, float *, f->n_params);
+    void **data = ARENA_ARRAY(a, void *, f->n_params);
     for (int b = 0; b < f->n_params; b++) {
-        size_t lines = ((size_t)f->buffer[b].elems * sizeof(float) + 63) / 64;
+        const struct elem_type *type = f->buffer[b].type;
+        size_t lines = ((size_t)buffer_bytes(&f->buffer[b]) + 63) / 64;
         data[b] = aligned_alloc(64, 64 * (lines + 1));
-        for (int64_t i = 0; i < f->buffer[b].elems; i++)
-            data[b][i] = (float)rng_range(&r, -4, 4);
+        for (int64_t i = 0; i < f->buffer[b].elems; i++) {
+            double x = (double)rng_range(&r, -4, 4);
+            type->write(&x, 1, (char *)data[b] + i * type->bytes);
+        }
     }
     return data;
 }

@@ -17,5 +17,5 @@ void kernel_compile_quick(const char *cc, const struct target *t, const char *co
 
 /* Buffers of f's parameters, the inputs filled with small integers (so that any order of float
  * sums is exact). */
-float **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed);
+void **kernel_buffers(struct arena *a, const struct func *f, uint64_t seed);
 #endif

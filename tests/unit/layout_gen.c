@@ -14,6 +14,7 @@ static const struct tensor *random_tensor(struct rng *r, struct arena *a, int64_
     int64_t left = rng_range(r, 1, 4) == 1 || max_elems < 200 ? max_elems : 200;
     t->name = "T";
     t->rank = (int)rng_range(r, 1, 5);
+    t->type = &type_f32;
     t->producer = -1;
     for (int k = 0; k < t->rank; k++) {
         t->dim[k] = names[k];

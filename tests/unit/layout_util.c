@@ -11,6 +11,7 @@ const struct tensor *tensor_from(struct arena *a, const char *text)
     struct tensor *t = ARENA_NEW(a, struct tensor);
     char *save, *copy = arena_strdup(a, text);
     t->name = strtok_r(copy, " ", &save);
+    t->type = &type_f32;
     t->producer = -1;
     for (char *word; (word = strtok_r(NULL, " ", &save)); t->rank++) {
         char *value = strchr(word, '=');

@@ -6,10 +6,10 @@
 #include "profile/measure/oracle.h"
 
 /* Buffer b with what its tensor, and the guests of that, hold. */
-static float *fill(const struct program *p, const struct buffer *b, float *const *logical)
+static void *fill(const struct program *p, const struct buffer *b, float *const *logical)
 {
-    size_t bytes = (size_t)b->elems * sizeof(float);
-    float *phys = memset(xmalloc(bytes), 0xff, bytes);
+    size_t bytes = (size_t)buffer_bytes(b);
+    void *phys = memset(xmalloc(bytes), 0xff, bytes);
     if (p->graph->tensor[b->tensor].producer < 0)
         layout_pack(p->layout[b->tensor], logical[b->tensor], phys);
     for (int guest = 0; guest < p->graph->n_tensors; guest++)
@@ -23,7 +23,7 @@ bool program_interpret(const struct program *p, float *const *logical, struct er
     const struct func *f;
     if (!program_lower(p, &f, e))
         return false;
-    float **phys = xcalloc((size_t)f->n_params, sizeof *phys);
+    void **phys = xcalloc((size_t)f->n_params, sizeof *phys);
     for (int b = 0; b < f->n_params; b++)
         phys[b] = fill(p, &f->buffer[b], logical);
     func_interpret(f, phys);
@@ -46,9 +46,9 @@ double program_interpret_of_bound(const struct program *p, uint64_t seed)
     struct err e;
     if (!oracle_acquire(p->base, seed, NULL, &o, &e) || !program_lower(p, &f, &e))
         fail("%s", e.text);
-    float **data = xcalloc((size_t)f->n_params, sizeof *data);
+    void **data = xcalloc((size_t)f->n_params, sizeof *data);
     for (int b = 0; b < f->n_params; b++) {
-        data[b] = xmalloc_elems((size_t)f->buffer[b].elems, sizeof **data);
+        data[b] = xmalloc((size_t)buffer_bytes(&f->buffer[b]));
         if (!oracle_fill(o, p, f->buffer[b].tensor, seed, f->buffer[b].elems, data[b], &e))
             fail("%s", e.text);
     }

@@ -177,7 +177,7 @@ static void operations_propagate_errors(void **state)
         struct row_val v = { .kind = row[i].kind };
         struct row_pair of = { &row[i].a, &row[i].ea, &row[i].b, &row[i].eb };
         double e;
-        error_row(&v, 1, &of, &e);
+        error_row(&type_f32, &v, 1, &of, &e);
         if (!(e >= row[i].least && e <= row[i].most))
             fail_msg("row %d: %s gives %.9g, not %.9g to %.9g", i, val_name(row[i].kind), e,
                      row[i].least, row[i].most);
@@ -191,7 +191,7 @@ static void errors_of_one_tensor_are_not_independent(void **state)
     struct row_val v = { .kind = VAL_ADD, .shared = true };
     struct row_pair of = { &one, &tenth, &one, &tenth };
     (void)state;
-    error_row(&v, 1, &of, &e);
+    error_row(&type_f32, &v, 1, &of, &e);
     assert_true(e >= 0.2);
     float32_stays_within("x = input n=64; a = exp(x); b = add(a, a); c = add(b, b); d = add(c, c);"
                          " f = add(d, d); g = add(f, f); h = add(g, g); i = add(h, h)", seed);

@@ -354,7 +354,7 @@ enum { PAGES = 512 };
 
 static struct child *loaded_by(const char *compiler, const char *source, bool openmp, int threads)
 {
-    static const struct child_buffer buffer[] = { { "A", 4096, true } };
+    static const struct child_buffer buffer[] = { { "A", &type_f32, 4096, true } };
     struct child_opts o = { .threads = threads, .limit_s = 10, .n_buffers = 1, .buffer = buffer };
     struct compiler cc;
     const struct target *host = target_host();

@@ -216,7 +216,7 @@ static void peak_runs(void **state)
     void (*entry)(float *const *);
     if (!cc)
         skip();
-    double flops = gen_peak(host, &out);
+    double flops = gen_peak(host, &type_f32, &out);
     source = str_text(&out);
     kernel_compile(cc, host, &source, 1, "ts_entry", &fn);
     memcpy(&entry, &fn, sizeof entry);
@@ -239,8 +239,8 @@ static void memory_loops_run(void **state)
     for (int k = 0; k < COUNT_OF(compiler) * COUNT_OF(target); k++) {
         const char *cc = kernel_compiler(compiler[k / 2]);
         struct str text[2] = { { 0 }, { 0 } };
-        double bytes[] = { gen_load(target[k % 2], 40000, &text[0]),
-                           gen_copy(target[k % 2], 40000, &text[1]) };
+        double bytes[] = { gen_load(target[k % 2], &type_f32, 40000, &text[0]),
+                           gen_copy(target[k % 2], &type_f32, 40000, &text[1]) };
         for (int i = 0; i < 2 && cc; i++) {
             const char *source = str_text(&text[i]);
             void (*entry)(float *const *);
@@ -268,13 +268,13 @@ static void targets(void **state)
     };
     for (int i = 0; i < COUNT_OF(rows); i++) {
         const struct target *t = target_named(rows[i].isa);
-        assert_int_equal(t->lanes, rows[i].lanes);
+        assert_int_equal(target_lanes(t, &type_f32), rows[i].lanes);
         assert_string_equal(t->isa, rows[i].isa);
         for (int clang = 0; clang < 2; clang++)
             assert_string_equal(target_flags(t, clang)[0], "-O2");
     }
     assert_string_equal(target_named("vax")->isa, "plain");
-    assert_true(target_host()->lanes >= 1);
+    assert_true(target_lanes(target_host(), &type_f32) >= 1);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 #include "kernels/base/arena.h"
 #include "profile/build/build.h"
 #include "profile/child/child_impl.h"
+#include "tests/unit/child_floats.h"
 
 #undef fail
 #include <setjmp.h>
@@ -92,7 +93,7 @@ static void touch_buffers(struct child *c)
 {
     for (int b = 0; b < 2; b++)
         for (int i = 0; i < ELEMS; i++)
-            child_data(c, b)[i] += 1;
+            child_floats(c, b)[i] += 1;
 }
 
 static bool timed(struct child *c, struct err *e)
@@ -163,7 +164,7 @@ static bool simulated(struct child *c, struct err *e)
 static void survive(const char *lie, const char *taken)
 {
     static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true }
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true }
     };
     static const struct { char letter; bool (*ask)(struct child *c, struct err *e); } part[] = {
         { 't', timed }, { 'c', counted }, { 's', simulated },

@@ -261,7 +261,7 @@ static void experts(void **state)
             int bad;
             assert_true(program_replay(a, spec, x[k].step, x[k].n, &program, &bad, &e));
             assert_true(program_lower(program, &f, &e));
-            most = fmax(most, func_statements(f, s->opts.target->lanes));
+            most = fmax(most, func_statements(f, s->lanes));
             assert_true(loop_code_sound(s, f, &e));
             const struct layout_space *l;
             int64_t factor[LAYOUT_KNOBS];
@@ -643,7 +643,7 @@ static void instruction_sets(void **state)
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct loop_opts o = { .target = target_named(row[i].isa) };
         const struct loop_space *s = plain_space(a, "gmm m=16 k=16 n=32", &o);
-        assert_int_equal(s->opts.target->lanes, row[i].lanes);
+        assert_int_equal(s->lanes, row[i].lanes);
         assert_int_equal(s->opts.target->registers, row[i].registers);
     }
     arena_free(a);

@@ -57,13 +57,13 @@ static const struct tree *store(const struct expr *cond)
 
 static void compute(const struct tree *const *root, int n, float *x)
 {
-    struct buffer b = { .name = "X", .written = true, .rank = 2, .shape = { ROWS, COLUMNS },
-                        .elems = ROWS * COLUMNS };
+    struct buffer b = { .name = "X", .type = &type_f32, .written = true, .rank = 2,
+                        .shape = { ROWS, COLUMNS }, .elems = ROWS * COLUMNS };
     struct func f = { .pool = p, .n_buffers = 1, .buffer = &b, .n_params = 1, .n_roots = n,
                       .root = root };
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = NAN;
-    func_interpret(&f, (float *[]){ x });
+    func_interpret(&f, (void *[]){ x });
 }
 
 static int count_selects(const struct tree *t)

@@ -112,13 +112,13 @@ static void hints_name_what_is_read_next(void **state)
         const struct func *f;
         struct err e;
         void *symbol;
-        long (*run)(float *const *, const void **);
+        long (*run)(void *const *, const void **);
         if (!program_lower(p, &f, &e))
             fail_msg("%s", e.text);
         const char *source = recording(a, f, rows[i].lanes);
         kernel_compile_quick(cc, host, &source, 1, "ts_hints", &symbol);
         memcpy(&run, &symbol, sizeof run);
-        float **data = kernel_buffers(a, f, 1);
+        void **data = kernel_buffers(a, f, 1);
         int b = 0;
         while (strcmp(f->buffer[b].name, rows[i].tensor) != 0)
             b++;

@@ -20,6 +20,7 @@
 #include "profile/build/objcache.h"
 #include "profile/counters/perfevent.h"
 #include "profile/measure/meters.h"
+#include "tests/unit/child_floats.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/temp_dir.h"
 
@@ -58,7 +59,7 @@ static const struct trace_table twin_table = {
 static struct child *opened(double limit_s, const struct cancel *cancel, int threads)
 {
     static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true }
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true }
     };
     struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2,
                             .buffer = buffer, .cancel = cancel, .n_trace_buffers = 2,
@@ -68,8 +69,8 @@ static struct child *opened(double limit_s, const struct cancel *cancel, int thr
     if (!child_open(&o, &c, &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < ELEMS; i++) {
-        child_data(c, 0)[i] = (float)i;
-        child_data(c, 1)[i] = -1;
+        child_floats(c, 0)[i] = (float)i;
+        child_floats(c, 1)[i] = -1;
     }
     return c;
 }
@@ -122,8 +123,8 @@ static void good_kernel_runs(void **state)
     assert_true(child_check(c, 0, &seconds, &e));
     assert_true(seconds >= 0);
     for (int i = 0; i < ELEMS; i++) {
-        assert_true(child_data(c, 0)[i] == (float)i);
-        assert_true(child_data(c, 1)[i] == (float)(2 * i));
+        assert_true(child_floats(c, 0)[i] == (float)i);
+        assert_true(child_floats(c, 1)[i] == (float)(2 * i));
     }
     child_close(c);
 }
@@ -136,8 +137,8 @@ static void buffers_start_on_cache_lines(void **state)
                                    " b[1] = (float)((unsigned long)b % 64);"), 10);
     (void)state;
     assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_data(c, 1)[0] == 0 && child_data(c, 1)[1] == 0);
-    assert_true(child_data(c, 1)[2] == -1);
+    assert_true(child_floats(c, 1)[0] == 0 && child_floats(c, 1)[1] == 0);
+    assert_true(child_floats(c, 1)[2] == -1);
     child_close(c);
 }
 
@@ -148,7 +149,7 @@ static void sampling_gives_whole_rounds(void **state)
     struct err e;
     struct str peak = {0};
     struct child *c = loaded(GOOD, 10);
-    double flops = gen_peak(host, &peak);
+    double flops = gen_peak(host, &type_f32, &peak);
     struct build b = built(str_text(&peak), false);
     struct sampled what = { .contenders = 1, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
     (void)state;
@@ -172,8 +173,9 @@ static void contenders_share_a_child(void **state)
 {
     enum { N = 3 };
     static const struct child_buffer buffer[2 * N] = {
-        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true }, { "A", 4 * ELEMS, false },
-        { "B", 8 * ELEMS, true }, { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 8 * ELEMS, true },
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
     };
     static const int first[N] = { 0, 2, 4 };
     struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2 * N, .buffer = buffer,
@@ -186,7 +188,7 @@ static void contenders_share_a_child(void **state)
         fail_msg("%s", e.text);
     for (int i = 0; i < N; i++) {
         struct str text = {0};
-        child_data(c, 2 * i)[7] = (float)(10 * i);
+        child_floats(c, 2 * i)[7] = (float)(10 * i);
         str_printf(&text, ENTRY("for (int i = 0; i < 1000; i++) b[i] = a[7] + %d;"), i + 1);
         struct build b = built(str_text(&text), false);
         assert_true(child_load(c, SLOT_KERNEL + i, b.so_path, &e));
@@ -195,7 +197,7 @@ static void contenders_share_a_child(void **state)
     for (int i = 0; i < N; i++)
         assert_true(child_check(c, i, &seconds, &e));
     for (int i = 0; i < N; i++)
-        assert_true(child_data(c, 2 * i + 1)[999] == (float)(11 * i + 1));
+        assert_true(child_floats(c, 2 * i + 1)[999] == (float)(11 * i + 1));
     struct sampled what = { .contenders = 5, .time_s = 0.01, .min_runs = 7 };
     struct samples s;
     assert_true(child_time(c, &what, &s, &e));
@@ -212,7 +214,7 @@ static void contenders_share_a_child(void **state)
 
 /* A few nanoseconds, but two of the first calls are interrupted for 1 ms. */
 static int calls;
-static void interrupted(float *const *buffers)
+static void interrupted(void *const *buffers)
 {
     struct timespec pause = { .tv_nsec = 1000000 };
     (void)buffers;
@@ -288,7 +290,7 @@ static void cold_calls_are_timed_one_by_one(void **state)
 static void huge_pages_are_asked_for(void **state)
 {
     static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "B", 5 << 20, true }
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 5 << 20, true }
     };
     struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
                             .huge_pages = true };
@@ -300,10 +302,10 @@ static void huge_pages_are_asked_for(void **state)
     double seconds;
     (void)state;
     assert_true(child_open(&o, &c, &e));
-    child_data(c, 0)[999] = 7;
+    child_floats(c, 0)[999] = 7;
     assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
     assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_data(c, 1)[999] == 14);
+    assert_true(child_floats(c, 1)[999] == 14);
     assert_true(child_time(c, &what, &s, &e));
     assert_int_equal(s.room_bytes, 8 << 20);
     assert_true(s.huge_bytes >= 0 && s.huge_bytes <= s.room_bytes);
@@ -337,8 +339,8 @@ static void a_library_can_be_a_contender(void **state)
 {
     static const int first[] = { 0, 2 };
     static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
-        { "A", 4 * ELEMS, false }, { "B", 4 * ELEMS, true },
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
+        { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
     };
     struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 4, .buffer = buffer,
                             .n_contenders = 2, .first = first };
@@ -355,7 +357,7 @@ static void a_library_can_be_a_contender(void **state)
     struct build wrong = built(str_text(&other), false);
     assert_true(child_open(&o, &c, &e));
     for (int i = 0; i < ELEMS; i++)
-        child_data(c, 2)[i] = (float)i;
+        child_floats(c, 2)[i] = (float)i;
     assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
     assert_false(child_check(c, 1, &seconds, &e));
     assert_false(child_load_vendor(c, 1, wrong.so_path, 0, &problem, &choice, &e));
@@ -368,7 +370,7 @@ static void a_library_can_be_a_contender(void **state)
     assert_string_equal(choice.implementation, "plus:plain");
     assert_string_equal(choice.layout, "nc");
     assert_true(child_check(c, 0, &seconds, &e) && child_check(c, 1, &seconds, &e));
-    assert_true(child_data(c, 3)[998] == 999);
+    assert_true(child_floats(c, 3)[998] == 999);
     struct sampled what = { .contenders = 3, .time_s = 0.01, .min_runs = 5 };
     struct samples s;
     assert_true(child_time(c, &what, &s, &e));
@@ -395,7 +397,7 @@ static void a_busy_team_is_not_the_ceiling(void **state)
         struct samples s;
         struct err e;
         struct str peak = {0};
-        gen_peak(host, &peak);
+        gen_peak(host, &type_f32, &peak);
         struct build b = built(str_text(&peak), false);
         struct child *c = opened(10, NULL, threads);
         struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
@@ -427,7 +429,8 @@ static void team_size_is_what_was_asked_for(void **state)
         assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
         if (!child_check(c, 0, &seconds, &e))
             fail_msg("%s", e.text);
-        assert_true(child_data(c, 1)[0] == (float)threads && child_data(c, 1)[7] == (float)threads);
+        assert_true(child_floats(c, 1)[0] == (float)threads);
+        assert_true(child_floats(c, 1)[7] == (float)threads);
         child_close(c);
     }
 }
@@ -563,7 +566,7 @@ static void nothing_stays_in_shared_memory(void **state)
         double seconds;
         struct err e;
         struct child *c = loaded(note, 10);
-        child_data(c, 0)[0] = (float)ends;
+        child_floats(c, 0)[0] = (float)ends;
         snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u", (int)c->pid, getuid());
         assert_int_equal(child_check(c, 0, &seconds, &e), !ends);
         assert_int_equal(access(path, F_OK), ends ? -1 : 0);
@@ -593,13 +596,15 @@ static void slack_reads_as_nan(void **state)
     struct child *c = loaded(ENTRY("b[0] = a[1000] + 1;"), 10);
     (void)state;
     assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_data(c, 1)[0] != child_data(c, 1)[0]);
+    assert_true(child_floats(c, 1)[0] != child_floats(c, 1)[0]);
     child_close(c);
 }
 
 static void memory_is_limited(void **state)
 {
-    static const struct child_buffer buffer[] = { { "A", 4, false }, { "B", 4, true } };
+    static const struct child_buffer buffer[] = {
+        { "A", &type_f32, 4, false }, { "B", &type_f32, 4, true }
+    };
     struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
                             .memory_bytes = 64 << 20 };
     struct build b = built("void *malloc(unsigned long);\n"
@@ -614,7 +619,7 @@ static void memory_is_limited(void **state)
     assert_true(child_open(&o, &c, &e));
     assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
     assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_data(c, 1)[0] == 2);
+    assert_true(child_floats(c, 1)[0] == 2);
     child_close(c);
 }
 
@@ -718,7 +723,7 @@ _Noreturn static void parent_to_be_killed(const char *so_path, int out)
     struct err e;
     float pid = 0;
     if (child_load(c, SLOT_KERNEL, so_path, &e) && child_check(c, 0, &seconds, &e))
-        pid = child_data(c, 1)[0];
+        pid = child_floats(c, 1)[0];
     if (write(out, &pid, sizeof pid) == sizeof pid)
         child_check(c, 0, &seconds, &e);
     _exit(1);

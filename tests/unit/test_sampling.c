@@ -17,13 +17,13 @@
  * spoilt, '=' looked at. */
 static struct str happened;
 
-static void run_a(float *const *buffers)
+static void run_a(void *const *buffers)
 {
     (void)buffers;
     str_add_char(&happened, 'a');
 }
 
-static void run_b(float *const *buffers)
+static void run_b(void *const *buffers)
 {
     (void)buffers;
     str_add_char(&happened, 'b');

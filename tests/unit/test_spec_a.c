@@ -71,7 +71,7 @@ static void assert_affine(const struct program *p, const char *what)
 
 /* --- running them on whole numbers ------------------------------------------------------------ */
 
-struct run { const struct program *p; const struct func *f; float *phys[64]; };
+struct run { const struct program *p; const struct func *f; void *phys[64]; };
 
 /* The value of element i of a given tensor. */
 typedef int (*fill_fn)(const char *tensor, int64_t i);
@@ -95,7 +95,7 @@ static struct run run_program(const struct program *p, fill_fn fill)
     if (!program_lower(p, &r.f, &e))
         fail_msg("%s", e.text);
     for (int b = 0; b < r.f->n_params; b++) {
-        const size_t bytes = (size_t)r.f->buffer[b].elems * sizeof(float);
+        const size_t bytes = (size_t)buffer_bytes(&r.f->buffer[b]);
         r.phys[b] = xmalloc(bytes);
         memset(r.phys[b], 0xff, bytes);
         if (p->graph->tensor[r.f->buffer[b].tensor].producer < 0)

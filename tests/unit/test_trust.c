@@ -13,6 +13,7 @@
 #include "profile/build/build.h"
 #include "profile/measure/batch.h"
 #include "profile/child/child_impl.h"
+#include "tests/unit/child_floats.h"
 #include "tests/unit/miscompile.h"
 #include "tests/unit/temp_dir.h"
 
@@ -293,7 +294,8 @@ static struct build built(const char *source)
 static struct child *checked(const char *source, double limit_s)
 {
     static const struct child_buffer buffer[] = {
-        { "A", 4 * ELEMS, false }, { "Mid", 4 * ELEMS, true }, { "B", 4 * ELEMS, BUFFER_RESULT },
+        { "A", &type_f32, 4 * ELEMS, false }, { "Mid", &type_f32, 4 * ELEMS, true },
+        { "B", &type_f32, 4 * ELEMS, BUFFER_RESULT },
     };
     struct child_opts o = { .threads = 1, .limit_s = limit_s, .n_buffers = 3, .buffer = buffer };
     struct build b = built(source);
@@ -303,8 +305,8 @@ static struct child *checked(const char *source, double limit_s)
     if (!child_open(&o, &c, &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < ELEMS; i++) {
-        child_data(c, 0)[i] = (float)i;
-        child_data(c, 1)[i] = child_data(c, 2)[i] = -1;
+        child_floats(c, 0)[i] = (float)i;
+        child_floats(c, 1)[i] = child_floats(c, 2)[i] = -1;
     }
     if (!child_load(c, SLOT_KERNEL, b.so_path, &e) || !child_check(c, 0, &seconds, &e))
         fail_msg("%s", e.text);

@@ -37,12 +37,12 @@ static void must_compute(const struct program *p, const struct vendor_problem *v
     const struct oracle *o;
     struct err e;
     char why[256] = "";
-    float *buffer[VENDOR_MAX_TENSORS];
+    void *buffer[VENDOR_MAX_TENSORS];
     const char *spec = p->base->spec;
     struct deviation worst = { 0 };
     int out = v->n_tensors - 1;
     for (int i = 0; i < v->n_tensors; i++) {
-        buffer[i] = xmalloc((size_t)v->tensor[i].elems * sizeof **buffer);
+        buffer[i] = xmalloc((size_t)(v->tensor[i].elems * type_f32.bytes));
         assert_true(oracle_fill(NULL, p, v->tensor[i].tensor, seed, v->tensor[i].elems, buffer[i],
                                 &e));
     }

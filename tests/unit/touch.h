@@ -13,6 +13,6 @@ void touch_unit(struct str *out, const struct func *f, const char *c_text, int i
 /* Compiles the source and finds the n functions touch_<i>(buffers, to): they run a kernel on
  * buffers (one per buffer of the function, locals too), write the accesses to `to` and return
  * their number. */
-typedef long touch_fn(float *const *buffers, struct touch *to);
+typedef long touch_fn(void *const *buffers, struct touch *to);
 void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn);
 #endif

@@ -185,7 +185,8 @@ static int indent_of(const char *line)
 static void read_buffer(struct reader *r, enum memory_scope scope, bool read, bool written)
 {
     struct buffer b = {
-        .memory = scope, .read = read, .written = written, .elems = 1, .name = word(r)
+        .type = &type_f32, .memory = scope, .read = read, .written = written, .elems = 1,
+        .name = word(r)
     };
     while (eat(r, "[")) {
         b.shape[b.rank] = number(r);
@@ -281,9 +282,11 @@ static const struct graph *dummy_graph(struct reader *r)
     struct graph *g = ARENA_NEW(r->a, struct graph);
     g->pool = r->p;
     g->spec = g->op = "text";
+    g->type = &type_f32;
     g->n_tensors = g->n_nodes = 1;
     g->tensor = ARENA_NEW(r->a, struct tensor);
     g->tensor->name = "Out";
+    g->tensor->type = &type_f32;
     g->node = ARENA_NEW(r->a, struct node);
     return g;
 }

@@ -36,16 +36,23 @@ static void check_equal(const struct unit *u, void *fn, uint64_t seed)
 {
     struct arena *a = arena_new();
     const struct func *f = u->f;
-    float **got = kernel_buffers(a, f, seed), **want = kernel_buffers(a, f, seed);
-    void (*entry)(float *const *) = NULL;
+    void **got = kernel_buffers(a, f, seed), **want = kernel_buffers(a, f, seed);
+    void (*entry)(void *const *) = NULL;
     memcpy(&entry, &fn, sizeof entry);
     entry(got);
     func_interpret(f, want);
     for (int b = 0; b < f->n_params; b++) {
-        for (int64_t i = 0; i < f->buffer[b].elems; i++)
-            if (memcmp(&got[b][i], &want[b][i], sizeof(float)) && !(got[b][i] == want[b][i]))
-                fail_msg("%s: %s[%lld] is %g, not %g", u->what, f->buffer[b].name, (long long)i,
-                         (double)got[b][i], (double)want[b][i]);
+        const struct elem_type *type = f->buffer[b].type;
+        for (int64_t i = 0; i < f->buffer[b].elems; i++) {
+            const char *g = (char *)got[b] + i * type->bytes;
+            const char *w = (char *)want[b] + i * type->bytes;
+            double x, y;
+            type->read(g, 1, &x);
+            type->read(w, 1, &y);
+            if (memcmp(g, w, (size_t)type->bytes) && !(x == y))
+                fail_msg("%s: %s[%lld] is %g, not %g", u->what, f->buffer[b].name, (long long)i, x,
+                         y);
+        }
         free(got[b]);
         free(want[b]);
     }
@@ -68,9 +75,9 @@ void unit_check_values(struct arena *a, const char *cc, const struct unit *u, in
 }
 
 /* Every buffer of f.  Locals of one name are one: the text does not tell them apart. */
-static float **all_buffers(struct arena *a, const struct func *f, uint64_t seed)
+static void **all_buffers(struct arena *a, const struct func *f, uint64_t seed)
 {
-    float **params = kernel_buffers(a, f, seed), **all = ARENA_ARRAY(a, float *, f->n_buffers);
+    void **params = kernel_buffers(a, f, seed), **all = ARENA_ARRAY(a, void *, f->n_buffers);
     for (int b = 0; b < f->n_buffers; b++) {
         int64_t elems = f->buffer[b].elems;
         all[b] = b < f->n_params ? params[b] : NULL;
@@ -81,7 +88,7 @@ static float **all_buffers(struct arena *a, const struct func *f, uint64_t seed)
                 elems = f->buffer[c].elems;
         }
         if (!all[b])
-            all[b] = ARENA_ARRAY(a, float, elems);
+            all[b] = arena_alloc(a, (size_t)(elems * f->buffer[b].type->bytes));
     }
     return all;
 }
@@ -161,7 +168,7 @@ static void check_counts(const struct unit *u, const struct trace_log *log, coun
 
 /* A slot that never holds a line lets every access through. */
 static long run_trace(const struct unit *u, trace_fn *fn, count_fn *count,
-                      const struct trace_table *table, float *const *data, struct touch *to)
+                      const struct trace_table *table, void *const *data, struct touch *to)
 {
     static const unsigned long long never;
     const struct func *f = u->f;
@@ -181,7 +188,7 @@ static void check_trace(const struct unit *u, trace_fn *trace, count_fn *count,
 {
     static struct touch want[MAX_TOUCHES], got[MAX_TOUCHES];
     struct arena *a = arena_new();
-    float **data = all_buffers(a, u->f, seed);
+    void **data = all_buffers(a, u->f, seed);
     long n_got = run_trace(u, trace, count, table, data, got);
     bool fits = n_got <= MAX_TOUCHES;
     if (!fits)

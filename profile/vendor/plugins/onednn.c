@@ -342,7 +342,7 @@ static void close_operator(struct vendor_handle *h)
 
 static struct vendor_handle *open_operator(const struct vendor_problem *p,
                                            enum vendor_library library, int threads,
-                                           float *const *buffers, char *why, size_t n)
+                                           void *const *buffers, char *why, size_t n)
 {
     struct vendor_handle *h = calloc(1, sizeof *h);
     dnnl_status_t s = h ? dnnl_success : dnnl_out_of_memory;

@@ -69,7 +69,7 @@ static bool run(struct vendor_handle *h)
 
 static struct vendor_handle *open_product(const struct vendor_problem *p,
                                           enum vendor_library library, int threads,
-                                          float *const *buffers, char *why, size_t n)
+                                          void *const *buffers, char *why, size_t n)
 {
     struct vendor_handle *h = calloc(1, sizeof *h);
     if (!h)
