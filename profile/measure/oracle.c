@@ -138,17 +138,19 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* move: by so much of each value, up or down at random. */
-static double **given_tensors(const struct oracle *o, const struct graph *g, double move,
+/* moved: each value by a rounding, up or down at random. */
+static double **given_tensors(const struct oracle *o, const struct graph *g, bool moved,
                               uint64_t seed)
 {
     struct rng r = rng_seed(seed);
     double **of = new_tensors(g, true);
     for (int t = 0; t < g->n_tensors; t++) {
-        int64_t n = is_given(&g->tensor[t]) ? tensor_elems(&g->tensor[t]) : 0;
+        const struct tensor *x = &g->tensor[t];
+        int64_t n = is_given(x) ? tensor_elems(x) : 0;
+        double move = x->type->roundoff;
         if (n > 0)
-            o->type->read(o->given[t], n, of[t]);
-        for (int64_t i = 0; i < n && move > 0; i++)
+            x->type->read(o->given[t], n, of[t]);
+        for (int64_t i = 0; i < n && moved; i++)
             of[t][i] *= 1 + (rng_float(&r) < 0 ? -move : move);
     }
     return of;
@@ -157,8 +159,8 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, dou
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
                      const struct cancel *c, double ***out, double ***error, struct err *e)
 {
-    double move = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN ? o->type->roundoff : 0;
-    double **of = given_tensors(o, g, move, o->seed + (uint64_t)how);
+    bool moved = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN;
+    double **of = given_tensors(o, g, moved, o->seed + (uint64_t)how);
     bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
                                    : reference_eval(g, of, c, e);
     if (ok && error) {

@@ -10,10 +10,12 @@
 #define TAME ((int64_t)1 << 30)
 
 static const struct tensor tensors[] = {
-    { .name = "A", .rank = 2, .dim = { "M", "K" }, .shape = { 12, 16 } },
-    { .name = "Inp", .rank = 4, .dim = { "N", "I", "H", "W" }, .shape = { 2, 6, 13, 8 } },
-    { .name = "Ker", .rank = 4, .dim = { "O", "I", "KH", "KW" }, .shape = { 16, 3, 3, 1 } },
-    { .name = "B", .rank = 1, .dim = { "N" }, .shape = { 24 } },
+    { .name = "A", .type = &type_f32, .rank = 2, .dim = { "M", "K" }, .shape = { 12, 16 } },
+    { .name = "Inp", .type = &type_f32, .rank = 4, .dim = { "N", "I", "H", "W" },
+      .shape = { 2, 6, 13, 8 } },
+    { .name = "Ker", .type = &type_f32, .rank = 4, .dim = { "O", "I", "KH", "KW" },
+      .shape = { 16, 3, 3, 1 } },
+    { .name = "B", .type = &type_f32, .rank = 1, .dim = { "N" }, .shape = { 24 } },
 };
 
 static bool layout_read(struct exprs *p, const struct tensor *t, const char *text,
