@@ -238,7 +238,6 @@ static bool build(struct arena *a, const struct tiling *c, const struct program 
                   struct expert_schedule *out, struct err *e)
 {
     const struct program *p = bare;
-    const struct func *f;
     int most = c->x->n_steps * (bare->base->n_nodes + 1);
     *out = (struct expert_schedule){ .expert = c->x, .chosen = c->chosen, .score = c->score,
                                      .step = ARENA_ARRAY(a, const char *, most + 1) };
@@ -250,7 +249,7 @@ static bool build(struct arena *a, const struct tiling *c, const struct program 
         if (holds && !(s->per_epilogue ? add_epilogue : add_line)(a, c, s->text, &p, out, e))
             return false;
     }
-    return program_lower(p, &f, e);
+    return true;
 }
 
 /* What there are experts for, each family once. */

@@ -482,7 +482,8 @@ static void cancelled_at_any_time(void **state)
         o.measured = spy_measured;
         o.ctx = &s;
         for (int k = 0; k < N; k++)
-            item[k].p = program_of(SPEC, (const char *[]){ part[k].step, NULL });
+            item[k] = (struct batch_item){ .p = program_of(SPEC, (const char *[]){ part[k].step,
+                                                                                   NULL }) };
         struct batch *b = batch_of(item[0].p, &o);
         assert_false(batch_run(b, item, N, &pr, &s.cancel, &e));
         assert_int_equal(e.code, ERR_CANCEL);

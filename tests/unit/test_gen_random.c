@@ -242,7 +242,7 @@ static void replays_are_one_by_one(void **state)
 {
     (void)state;
     struct rng r = rng_seed(seed + 1);
-    int n_refused = 0, n = 40 * count;
+    int n_refused = 0, n = 10 * count;
     for (int i = 0; i < n; i++) {
         struct arena *a = arena_new();
         struct one_by_one x = { .refused = -1 };
