@@ -39,7 +39,7 @@ struct kernels {
     int n_threads;                       /* that rank */
     int lanes;                           /* elements of a vector register */
     int64_t last_cache;                  /* bytes */
-    struct arena *scratch[16];           /* a thread's; what the candidates of a round are */
+    struct arena *scratch[16];           /* per thread: the lowered candidates of the round */
     struct batch *batch;                 /* made when the first candidate is measured */
     struct batch_item *item;             /* of the batch under way */
     struct tune_candidate **measured;

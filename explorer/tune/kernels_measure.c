@@ -14,7 +14,7 @@ enum {
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
 };
 
-/* --- Features, on several threads: what a candidate is lives in an arena of its thread ------ */
+/* --- Features, on several threads; candidates live in the arena of their thread ------------- */
 
 struct lowering {
     struct kernels *k;
@@ -172,7 +172,7 @@ static void refuse(struct kernels *k, struct tune_candidate *c, const struct err
     k->done(k->done_ctx, c);
 }
 
-/* Only a seed that nobody could rank is not lowered yet. */
+/* Only a seed can be without a model: one that has no features. */
 static bool open_item(struct kernels *k, const struct tune_candidate *c, struct batch_item *item,
                       struct err *e)
 {

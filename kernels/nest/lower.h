@@ -22,7 +22,7 @@ struct lowering {
  * operand would be too large; nothing else is refused, so a program without such tiles always has a
  * tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-int lower_tiles(const struct lowering *in);              /* how many of them there are */
+int lower_tiles(const struct lowering *in);              /* the number of such tiles */
 /* How often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 

@@ -190,7 +190,7 @@ static int tiles_of(const struct program *p)
     return lower_tiles(&in);
 }
 
-/* The lowering refuses nothing else. */
+/* Whether the lowering takes p: it refuses nothing but tiles. */
 static bool tiles_fit(const struct program *p, struct err *e)
 {
     const struct func *unused;
@@ -223,8 +223,8 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Is a tile that was too large before s too large after it?  So it is when the loops of its stage
- * stay and s adds a tile, and does not put one at another loop. */
+/* Whether a tile that is too large before s is so after it.  Marks on loops do not change a tile;
+ * compute_at and cache_read add one, but a cache_read can also move one to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {

@@ -56,7 +56,7 @@ struct program {
     int n_steps;
     const char *const *steps;             /* canonical text */
     const struct step *const *parsed;     /* the same, parsed */
-    const struct func **lowered;          /* what program_lower made; NULL there: not yet */
+    const struct func **lowered;          /* *lowered: the tree; NULL: nobody asked for it yet */
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
@@ -76,8 +76,8 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
                     const struct program **out, int *bad, struct err *e);
 
 /* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied ->
- * verified tree.  Done once: the tree is kept with the program, and lives as long.  Of a program
- * from program_apply or program_replay it never fails. */
+ * verified tree.  Done once: the program keeps its tree.  It fails for no program from
+ * program_apply or program_replay: they refuse what has no tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
 
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or

@@ -54,12 +54,12 @@ bool batch_new(const struct program *p, const struct batch_opts *o, const struct
                struct batch **out, struct err *e);
 void batch_free(struct batch *b);        /* NULL is fine */
 
-/* Fills in n items from their p and code; the programs are of the batch's operator.  Bad candidates are results, and so
- * is OUTCOME_ENV for one whose compiler somebody killed twice: of three in a row that were killed,
- * the environment is to blame.  A process that is killed is tried again; that of the same candidate
- * twice is its crash.  False only on a cancel, or when the environment lacks something; what was
- * final before stays, the others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and
- * "measuring". */
+/* Fills in n items, of which p and code are given; the programs are of the batch's operator.  Bad
+ * candidates are results, and so is OUTCOME_ENV for one whose compiler somebody killed twice: of
+ * three in a row that were killed, the environment is to blame.  A process that is killed is
+ * tried again; that of the same candidate twice is its crash.  False only on a cancel, or when
+ * the environment lacks something; what was final before stays, the others have OUTCOME_CANCEL or
+ * OUTCOME_ENV.  Reports "compiling" and "measuring". */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 

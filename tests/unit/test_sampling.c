@@ -116,7 +116,7 @@ static void several_are_heated_before_each_sample(void **state)
     assert_true(first[0] > 0 && first[1] > 0);           /* no one always follows the other */
 }
 
-static void run_slowly(float *const *buffers)
+static void run_slowly(void *const *buffers)
 {
     run_a(buffers);
     usleep(200);
