@@ -1,5 +1,5 @@
-/* The meters, and what one of them counted for one call of the kernel, or why it could not: the one
- * form in which every meter but the clock and the simulator answers. */
+/* What a meter counted for one call of the kernel, or why it could not count.  Every meter except
+ * the clock and the simulator returns this. */
 #ifndef TS_PROFILE_COUNTS_H
 #define TS_PROFILE_COUNTS_H
 #include <stdbool.h>
@@ -18,24 +18,24 @@ extern const char *const meter_name[METER_COUNT];          /* as --meters takes 
 
 #define COUNTS_MAX 32
 
-/* scaled: the counter was multiplexed and the value is extrapolated from the share `running` of the
- * time (0 = nobody knows).  derived: computed from other counts by the formula of an event set.
+/* scaled: the counter was multiplexed, and the value is extrapolated from the share `running` of
+ * the time (0 = unknown). derived: computed from other counts by a formula of the event set.
  * unit: "" for plain counts. */
 struct count { char name[40]; double value; char unit[12]; bool scaled, derived; double running; };
 
 struct counts {
     bool available;
-    char reason[256];                    /* why not, and what would make it so; "" when available */
-    char missing[256];                   /* "llc_loads: why": what was asked for and is not there */
+    char reason[256];  /* why nothing was counted, and what would help; "" when available */
+    char missing[256];  /* "llc_loads: why": events that were asked for and not counted */
     char source[128];                    /* how it was counted: "event set l1, 2 threads" */
     int n;
     struct count count[COUNTS_MAX];
 };
 
-/* The value called `name`; false when there is none. */
+/* Stores the value called `name`; false when there is none. */
 bool counts_get(const struct counts *c, const char *name, double *value);
-/* False when there is no room. */
+/* Adds a count; false when there is no room. */
 bool counts_add(struct counts *c, const char *name, double value);
-/* Makes it a refusal. */
+/* Marks the counts as not available, with this reason. */
 void counts_refuse(struct counts *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -1,14 +1,14 @@
-/* Event sets: which events a meter counts, and what follows from them, as text files in the manner
- * of likwid's performance groups (profile/counters/events; more in
- * $XDG_CONFIG_HOME/tilescope/events):
+/* Event sets: which events a meter counts, and which metrics are computed from them.  They are
+ * text files like the performance groups of likwid (profile/counters/events; the user may add
+ * more in $XDG_CONFIG_HOME/tilescope/events):
  *
  *     SHORT  First-level data cache: loads and the share that missed
  *     METER  perf
- *     CPU    GenuineIntel            optional: raw numbers mean something on this vendor's only
+ *     CPU    GenuineIntel            optional: raw numbers are valid only for this vendor
  *
  *     EVENTSET
- *     l1d_loads                      one a line: a word that the meter knows,
- *     lines_in raw:0x151             or a name of one's own and such a word
+ *     l1d_loads                      one a line: a name that the meter knows,
+ *     lines_in raw:0x151             or a new name and such a name
  *
  *     METRICS
  *     l1_miss_rate [%] = 100 * l1d_load_misses / l1d_loads
@@ -16,10 +16,10 @@
  *     LONG
  *     Prose, up to the end of the file.
  *
- * Lines that begin with # are comments, but not in the prose.  Formulas (formula.h) know the events
- * of the set, per call of the kernel, and time_s (seconds a call), flops and bytes (of the
- * operator) and threads; a metric with something that was not counted, or a division by zero, is
- * absent. */
+ * Lines that begin with # are comments, except in the prose.  A formula can use the events of the
+ * set per call of the kernel, time_s (seconds per call), flops and bytes (of the operator) and
+ * threads.  A metric is absent when one of its events was not counted, and after a division by
+ * zero. */
 #ifndef TS_PROFILE_EVENTSET_H
 #define TS_PROFILE_EVENTSET_H
 #include "kernels/base/arena.h"
@@ -37,29 +37,31 @@ struct event_set {
     struct metric metric[METRICS_MAX];
 };
 
-/* Memory is the arena's.  ERR_SYNTAX, ERR_NAME, ERR_RANGE with file (path, or the name), line,
- * column and the line itself. */
+/* Parses an event set; the result is allocated in a.  ERR_SYNTAX, ERR_NAME or ERR_RANGE with file
+ * (path, or the name), line, column and the line itself. */
 bool event_set_parse(struct arena *a, const char *name, const char *path, const char *text,
                      const struct event_set **out, struct err *e);
 
-/* All sets: the built-in ones, then the user's in the order of their names; one of the user's with
- * the name of another takes its place.  *broken (may be NULL) gets what is wrong with each file
- * that does not parse, as err_print tells it. */
+/* Loads all sets: the built-in ones, then those of the user in the order of their names.  A set
+ * of the user replaces a built-in one of the same name.  *broken (may be NULL) gets an error
+ * message for each file that cannot be parsed. */
 struct event_sets { int n; const struct event_set **set; };
 struct event_sets event_sets_load(struct arena *a, struct str *broken);
 
-/* Finds one by name and reads no other.  ERR_NAME with the nearest; what is wrong with its file. */
+/* Finds a set by name and reads no other file.  ERR_NAME with the nearest name; also the errors
+ * of its file. */
 bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
                     struct err *e);
-/* The set that a meter counts unless told otherwise. */
+/* Returns the name of the set that a meter counts by default. */
 const char *event_set_default(const char *meter);
 
-/* False when the set's raw numbers mean nothing on this CPU; *why then refuses. */
+/* Whether the set is valid on this CPU.  False when its raw numbers belong to another vendor;
+ * *why then has the reason. */
 bool event_set_fits(const struct event_set *s, struct counts *why);
 
-/* What is known besides the events. */
+/* The values besides the events that formulas can use. */
 struct known { double time_s, flops, bytes; int threads; };
-/* Adds the set's metrics to what was counted. */
+/* Computes the metrics of the set and adds them to *c. */
 void event_set_derive(const struct event_set *s, const struct known *k, struct counts *c);
 
 /* The text files that are built in, ended by a NULL name (made by the Makefile). */

@@ -1,32 +1,33 @@
-/* What the parts of a batch share.  Private to batch*.c. */
+/* Shared by the files of a batch. Private to batch*.c. */
 #ifndef TS_PROFILE_BATCH_IMPL_H
 #define TS_PROFILE_BATCH_IMPL_H
 #include "profile/measure/batch.h"
 #include "profile/measure/job.h"
 
 struct batch {
-    struct batch_opts opts;              /* with defaults */
+    struct batch_opts opts;              /* options with defaults filled in */
     char *spec;
     const struct oracle *oracle;
     struct child *child;                 /* idle, or NULL */
-    int used;                            /* candidates that it has had */
-    int compilers_killed, children_killed;               /* of candidates in a row */
-    int part;                            /* opts.soon: candidates of the last part; 0 = none yet */
+    int used;                            /* number of candidates that the child has run */
+    int compilers_killed, children_killed;  /* killed processes of candidates in a row */
+    int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */
     double best_s;                       /* INFINITY = none yet */
     struct batch_stats stats;
 };
 
-/* A candidate of the run at work. */
+/* A candidate of the current run. */
 struct candidate {
     struct batch_item *item;
     struct measure_job job;
-    struct str text;                     /* its C */
+    struct str text;                     /* its C source */
     bool openmp, final;                  /* final: its measurement is filled in */
-    bool refused;                        /* there is no kernel, and why */
+    bool refused;                        /* there is no kernel; why has the reason */
     struct err why;
 };
 
-/* A whole run, or a part of one: before: candidates of the parts that are done, all: of the run. */
+/* A run, or a part of one. before: candidates in the parts that are done; all: candidates of the
+ * whole run. */
 struct run {
     struct batch *batch;
     struct candidate *candidate;
@@ -35,15 +36,16 @@ struct run {
     const struct cancel *cancel;
 };
 
-/* Counts one whose compiler (whose child) was killed, or ends their row; false: too many in a row
- * to be an accident. */
+/* Counts a candidate whose compiler (or child) was killed, or resets the count.  False when too
+ * many in a row were killed for it to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
-/* Ends a candidate with what became of it. */
+/* Finishes a candidate with its outcome. */
 void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
-/* batch_build.c: how many compilers at a time; the kernels of all, or why they are refused.  False:
- * cancelled, no compiler, no disk. */
+/* batch_build.c. batch_jobs: number of compilers that run at a time. batch_build: compiles the
+ * kernels of all candidates, or notes why they are refused.  False: cancelled, no compiler, or no
+ * disk space. */
 int batch_jobs(const struct run *r);
 bool batch_build(struct run *r, struct err *e);
-/* batch_time.c: one that was built, checked and timed; false as above. */
+/* batch_time.c: checks and times one compiled candidate. False as above. */
 bool batch_measure(struct run *r, struct candidate *x, struct err *e);
 #endif

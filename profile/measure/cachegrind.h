@@ -1,26 +1,29 @@
-/* The cachegrind meter: valgrind runs the kernel once, cold, and counts its instructions, accesses
- * and misses: an opinion on the simulator's numbers that shares no code with it.
+/* The cachegrind meter: valgrind runs the kernel once, with cold caches, and counts its
+ * instructions, accesses and misses.  It shares no code with the simulator and so gives a second
+ * opinion on it.
  *
- * What it runs is a twin of the kernel: without OpenMP, without AVX-512 (valgrind has none: AVX2
- * then), and with memset and memcpy written out, so that all that it does is in its own functions.
- * Only those count.  Buffers lie where the simulator has them, the L1 is the simulator's. */
+ * It runs a variant of the kernel without OpenMP, without AVX-512 (valgrind does not support it;
+ * AVX2 is used instead), and with memset and memcpy written out, so that all work is done in its
+ * own functions.  Only these are counted.  The buffers have the addresses of the simulator, and
+ * L1 is that of the simulator. */
 #ifndef TS_PROFILE_CACHEGRIND_H
 #define TS_PROFILE_CACHEGRIND_H
 #include "profile/measure/job.h"
 
-/* Available when valgrind is installed; else what to install. */
+/* Tries the meter: available when valgrind is installed; else the reason says what to install. */
 void cachegrind_probe(struct counts *out);
-/* instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of one call,
- * and seconds, what the call took under valgrind.  False only on a cancel. */
+/* Counts instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of
+ * one call, and seconds, the time of the call under valgrind.  False only on a cancel. */
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
-/* The sums over the functions of one source file in the text of a cachegrind output file, event by
- * event in the order of its `events:` line; how many events there are, 0 when the file is none or
- * has no such function. */
+/* Sums the counts of the functions of one source file in the text of a cachegrind output file, in
+ * the order of its `events:` line.  Returns the number of events; 0 when the file is not such a
+ * file or has no such function. */
 #define CACHEGRIND_EVENTS 16
 struct cachegrind_sums { int n; char event[CACHEGRIND_EVENTS][8]; double sum[CACHEGRIND_EVENTS]; };
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out);
 
-/* What cachegrind can be: a power of two of sets, lines of 32 bytes or more.  ERR_RANGE. */
+/* Checks that cachegrind can simulate a cache: a power of two of sets, and lines of 32 bytes or
+ * more.  ERR_RANGE. */
 bool cachegrind_geometry(const struct cache_geometry *g, struct err *e);
 #endif

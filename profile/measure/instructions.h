@@ -1,16 +1,18 @@
-/* The instructions meter: how many instructions one call of the compiled kernel is, and of which
- * kind, without a PMU and for any instruction set of this CPU.
+/* The instructions meter: how many instructions one call of the compiled kernel executes, and of
+ * which kind, without a PMU and for any instruction set of this CPU.
  *
- * The generated C is compiled to assembly with the kernel's flags (without OpenMP: one thread) and
- * cut into basic blocks (asmtext.h).  A twin with a counter in each block runs once on the real
- * data, so trip counts are measured, not guessed; the sum of count x contents is the result.  What
- * the kernel calls elsewhere (expf, memset) is named and not counted. */
+ * The generated C is compiled to assembly with the flags of the kernel (without OpenMP: one
+ * thread) and divided into basic blocks (asmtext.h).  A copy with a counter in each block runs
+ * once on the real data, so that trip counts are measured.  The result is the sum of count x
+ * contents of each block.  Functions that the kernel calls elsewhere (expf, memset) are listed
+ * and not counted. */
 #ifndef TS_PROFILE_INSTRUCTIONS_H
 #define TS_PROFILE_INSTRUCTIONS_H
 #include "profile/measure/job.h"
 
 void instructions_probe(struct counts *out);
-/* instructions = fma + vector + scalar + branches; loads, stores, stack_loads, stack_stores (see
- * struct insn); fma_share etc. in percent.  False only on a cancel. */
+/* Counts instructions = fma + vector + scalar + branches; loads, stores, stack_loads,
+ * stack_stores (see struct insn); and fma_share and other shares in percent.  False only on a
+ * cancel. */
 bool instructions_count(struct measure_job *j, struct counts *out, struct err *e);
 #endif

@@ -12,15 +12,15 @@
 enum outcome {
     OUTCOME_NONE, OUTCOME_OK, OUTCOME_COMPILE, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG,
     OUTCOME_CANCEL, OUTCOME_ENV, OUTCOME_LIMIT,
-    OUTCOME_ILL,                         /* neither right nor wrong: the data does not tell */
+    OUTCOME_ILL,                         /* neither right nor wrong: the data is ill-conditioned */
     OUTCOME_COUNT
 };
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
-/* Of one call.  runs: samples, each the mean of enough calls to fill 50 us (cold: of one call).
- * spread: (p75 - p25) / median.  noisy: it was above STATS_NOISY, however often samples were taken
- * again.  disturbed: share of the samples in whose round the ceiling was slow (stats_disturbed);
- * NAN: no ceiling was sampled beside them. */
+/* Times of one call, in milliseconds. runs: number of samples, each the mean of enough calls to
+ * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread was above
+ * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
+ * was slow (stats_disturbed); NAN when no ceiling was sampled. */
 struct latency {
     double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
     int runs;
@@ -30,9 +30,9 @@ struct latency {
 
 struct event_set;                        /* profile/counters/eventset.h */
 
-/* The same operator by a vendor library, sampled in turns with the kernel.  Not available: reason
- * says why, "" when it was not asked for.  ratio: its minimum over the kernel's, above 1 where the
- * kernel is faster.  It is only timed when its result is the reference's too. */
+/* The same operator by a vendor library, sampled in turns with the kernel.  If it is not
+ * available, reason says why ("" when it was not asked for). ratio: its minimum over that of the
+ * kernel; above 1 the kernel is faster.  It is only timed when its result is right. */
 struct baseline {
     bool available, verified;
     char reason[256];
@@ -43,33 +43,36 @@ struct baseline {
 
 struct measurement {
     enum outcome outcome;
-    /* When not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
+    /* If the outcome is not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
     char reason[512];
-    bool verified;                       /* OK, and as near to the reference as float32 can be */
-    double max_rel_err, tolerance;       /* |got - ref| / max(|ref|, rms(ref)), worst element */
-    double error_of_bound;               /* |got - ref| / what is allowed there, worst element: what
-                                          * float32 explains, and at most tolerance (oracle.h);
-                                          * above 1 only where plain float32 is off as well */
-    struct latency latency;              /* runs == 0: not timed; in hot caches */
-    struct latency cold_latency;         /* opts.cold; runs == 0: not timed */
+    /* the outcome is OK, and the result is as near to the reference as float32 allows */
+    bool verified;
+    /* error of the worst element: |got - ref| / max(|ref|, rms(ref)) */
+    double max_rel_err, tolerance;
+    /* |got - ref| / bound of the worst element.  The bound is what float32 explains, at most
+     * tolerance (oracle.h); values above 1 are accepted only where plain float32 is off as well */
+    double error_of_bound;
+    struct latency latency;              /* with hot caches; runs == 0: not timed */
+    struct latency cold_latency;         /* with cold caches (opts.cold); runs == 0: not timed */
     char cold_method[48];                /* how the caches were emptied */
-    /* opts.huge_pages: bytes of the buffers' pages, and how many of them became huge. */
+    /* opts.huge_pages: bytes of the buffers' pages (huge_of_bytes), and how many of them are in
+     * huge pages. */
     bool huge_asked;
     int64_t huge_bytes, huge_of_bytes;
-    char threads_note[96];               /* more threads than cores */
-    /* Minimum latency against the best ceiling sample of the same run, of all threads together;
-     * 0 = unknown. */
-    double gflops;                       /* of the operator's definition */
-    double executed_gflops;              /* without what the kernel skips: taps in the padding */
+    char threads_note[96];               /* a note when there are more threads than cores */
+    /* Speeds at the minimum latency, and the best ceiling sample of the same run, of all threads
+     * together; 0 = unknown. */
+    double gflops;                       /* counting the FLOPs of the definition of the operator */
+    double executed_gflops;  /* without those that the kernel skips: taps in the padding */
     double peak_gflops, peak_fraction;
-    char peak_reason[160];               /* timed, and still no ceiling to compare with */
+    char peak_reason[160];               /* why there is no ceiling although the kernel was timed */
     struct baseline baseline[VENDOR_COUNT];
     struct sim_result sim;
-    struct counts counts[METER_COUNT];   /* of every meter but the clock and the simulator */
+    struct counts counts[METER_COUNT];   /* of every meter except the clock and the simulator */
     char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
-/* Was a result compared with the reference?  Only then the errors say anything. */
+/* Whether a result was compared with the reference. Only then the errors are meaningful. */
 static inline bool measurement_compared(const struct measurement *m)
 {
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
@@ -77,25 +80,27 @@ static inline bool measurement_compared(const struct measurement *m)
 
 struct measure_opts {
     unsigned meters;                     /* METER_ bits; checking always happens */
-    unsigned baselines;                  /* 1 << enum vendor_library; they need the clock */
+    unsigned baselines;                  /* 1 << enum vendor_library; baselines need the clock */
     int threads;                         /* 0 = 1 */
-    uint64_t seed;                       /* data */
+    uint64_t seed;                       /* seed of the random data */
     double time_s;                       /* how long to sample (0 = 0.3) */
     int min_runs;                        /* 0 = 10 */
-    double limit_s;                      /* of one kernel call (0 = 20) */
-    bool cold;                           /* time it in cold caches too */
-    bool huge_pages;                     /* ask for them for the buffers */
+    double limit_s;                      /* time limit of one kernel call (0 = 20) */
+    bool cold;                           /* also time it with cold caches */
+    bool huge_pages;                     /* ask for huge pages for the buffers */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* all 0 = this host's */
-    double sim_budget;                   /* accesses to simulate before sampling (0 = 5e8) */
-    struct sim_detail *detail;           /* where to put it (the caller's); NULL = not wanted */
-    const struct event_set *set[METER_COUNT];    /* of meters that count events; NULL = their own */
+    double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
+    /* where to store the detail (owned by the caller); NULL = not wanted */
+    struct sim_detail *detail;
+    /* event sets of the meters; NULL = the default set */
+    const struct event_set *set[METER_COUNT];
     const char *compiler;                /* NULL = default */
-    const struct target *target;         /* what to generate code for; NULL = this CPU's best */
+    const struct target *target;         /* generates code for it; NULL = the best of this CPU */
     const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
 };
-/* Called from the measuring thread with what is going on ("compiling", "checking", "timing",
- * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1; below 0: nobody
- * knows.  Within a phase it never goes back. */
+/* Called from the measuring thread with the current phase ("compiling", "checking", "timing",
+ * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0
+ * when that is unknown.  It never decreases within a phase. */
 struct progress { void (*report)(void *ctx, const char *what, double fraction); void *ctx; };
 #endif

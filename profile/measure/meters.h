@@ -3,15 +3,16 @@
 #define TS_PROFILE_METERS_H
 #include "profile/measure/job.h"
 
-/* The meters, each with an honest probe: `tilescope meters`. */
+/* Tries all meters, for `tilescope meters`. */
 struct meter_info { const char *name, *what; bool available; char reason[256]; };
 int meters_probe(struct meter_info *out, int max);
 
-unsigned meters_default(void);                 /* METER_ bits of those asked for by default */
-/* "l1,papi-sw": the event sets of o->set, whose meters are then asked for.  They live in a.  As
- * event_set_find, and ERR_RANGE when two are of one meter. */
+unsigned meters_default(void);                 /* METER_ bits of the default meters */
+/* Parses a list of event sets, "l1,papi-sw", into o->set, and turns on their meters.  The sets
+ * are allocated in a.  Errors as of event_set_find, and ERR_RANGE when two sets belong to one
+ * meter. */
 bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e);
-/* "clock,sim" or "none" -> bits.  ERR_NAME with the nearest one. */
+/* Parses "clock,sim" or "none" to bits. ERR_NAME with the nearest name. */
 bool meters_parse(const char *text, unsigned *bits, struct err *e);
 
 /* Every meter that was asked for, but the clock and the simulator.  False only when the kernel

@@ -1,6 +1,6 @@
-/* One call of a twin of the kernel in a process of its own (tilescope-runner --once), bare or under
- * a tool that watches processes.  The buffers lie where the simulator has them, filled as for the
- * check; their memory is shared, so that the caller sees what was computed. */
+/* Calls a variant of the kernel once in its own process (tilescope-runner --once), directly or
+ * under a tool such as valgrind.  The buffers have the addresses of the simulator and the data of
+ * the check.  Their memory is shared, so that the caller sees the result. */
 #ifndef TS_PROFILE_ONCE_H
 #define TS_PROFILE_ONCE_H
 #include "profile/measure/job.h"
@@ -9,27 +9,28 @@
 
 struct once {
     struct measure_job *job;
-    unsigned long long *base;            /* per buffer of the function */
-    unsigned long long bytes;            /* of the parameters, page after page */
-    int data_fd, out_fd;                 /* of the parameters; for what a tool writes; -1 = none */
-    char *map;                           /* data_fd, as this process sees it */
-    void *data[PROTOCOL_MAX_BUFFERS];    /* the parameters in it */
-    double seconds;                      /* of the call, by the runner's clock; 0 = not told */
+    unsigned long long *base;            /* address of each buffer of the function */
+    unsigned long long bytes;            /* bytes of the parameters, each on its own pages */
+    /* data_fd: memory of the parameters; out_fd: a file that a tool writes; -1 = none */
+    int data_fd, out_fd;
+    char *map;                           /* data_fd mapped into this process */
+    void *data[PROTOCOL_MAX_BUFFERS];   /* the parameters in it */
+    double seconds;  /* time of the call by the clock of the runner; 0 = not reported */
 };
 
-/* ERR_ENV: no memory.  ERR_RANGE: the buffers would end above `last_address` (0 = anywhere). */
-bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
-               struct err *e);
+/* Prepares the buffers.  ERR_ENV: no memory.  ERR_RANGE: the buffers would end above
+ * `last_address` (0 = no limit). */
+bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address, struct err *e);
 void once_close(struct once *o);         /* also after a failed once_open */
 /* The path of out_fd for another process. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* What is run.  padding NULL: nothing is written to out_fd, else as runner_once has it. */
+/* What to run. With padding NULL nothing is written to out_fd; else as described at runner_once. */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
-/* tool: the words before the runner's, NULL-terminated (NULL = none).  ERR_TIMEOUT, ERR_CANCEL, or
- * ERR_ENV with the first line of what was said. */
+/* Runs the call. tool: the command before that of the runner, NULL-terminated (NULL = none).
+ * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e);
-/* What out_fd holds now. */
+/* Reads the present content of out_fd. */
 bool once_output(const struct once *o, struct str *out, struct err *e);
 #endif

@@ -1,42 +1,44 @@
 /* The cache simulator: up to three set-associative levels, write-back with write-allocate, and
- * prefetchers at L1 (cache_config.h; DESIGN section 3).  Fed by the kernel's tracing twin.
+ * prefetchers at L1 (cache_config.h; DESIGN section 3).  The instrumented kernel feeds it with
+ * accesses.
  *
- * Exactness of the twin's filter (gen.h, struct ts_sim): the twin keeps back an access to the line
- * that was last used in its slot.  A slot is a union of sets, so that line is the one last used in
- * its set as well; it is in L1, and using it once more changes no order of LRU, no bit of a tree
- * and no random state.  What changes a set behind the twin's back (a prefetched line, a line that
- * an inclusive level drops) clears its slot.
+ * The instrumented kernel filters accesses (gen.h, struct ts_sim): it does not report an access
+ * to the line that was last used in its slot.  The filter is exact.  A slot is a union of sets,
+ * so that this line is also the one last used in its set; it is in L1, and using it once more
+ * changes no LRU order, no bit of a tree and no random state.  Whatever else changes a set (a
+ * prefetched line, a line that an inclusive level drops) clears its slot.
  *
- * Order of events in a demand miss: the line is fetched from the level below, takes its place, and
- * only then the line that it replaced is written below, if it was dirty.  A line written below is
- * used there, and made where it is absent without being fetched.  A dirty line that an inclusive
- * level throws out of the levels above is written with the level's own copy. */
+ * Order of events in a demand miss: the line is fetched from the level below and placed; then the
+ * line that it replaced is written to the level below, if it was dirty.  A write to a level uses
+ * the line there, and allocates it without fetching when it is absent.  When an inclusive level
+ * evicts a line, dirty copies in the levels above are written back together with its own. */
 #ifndef TS_PROFILE_CACHESIM_H
 #define TS_PROFILE_CACHESIM_H
 #include "kernels/gen/gen.h"
 #include "profile/sim/sim_result.h"
 
 struct cachesim;
-/* Told of every touch of a line by an access that was not kept back; at L1. */
+/* Called for every touch of a line in L1 by an access that was not filtered. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
 
-/* ERR_RANGE with the reason when there can be no such cache. */
+/* Opens a simulator. ERR_RANGE with the reason when the cache cannot be simulated. */
 bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **out,
                    struct err *e);
 void cachesim_close(struct cachesim *s);
-/* Can it tell the lines below this address apart?  They are numbered below 2^30 - 1: addresses end
- * just short of 64 GiB for lines of 64 bytes.  ERR_RANGE with both. */
+/* Whether the simulator can represent all lines below the address `end`.  Line numbers are below
+ * 2^30 - 1, so with lines of 64 bytes addresses end just below 64 GiB.  ERR_RANGE with both
+ * numbers. */
 bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e);
-/* This site writes: the lines it touches become dirty. */
+/* Declares that this site writes: the lines that it touches become dirty. */
 void cachesim_store_site(struct cachesim *s, int site);
-/* From now on no access is kept back, and each is told. */
+/* Turns the filter off and calls `told` for every access from now on. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx);
-/* What the twin is given; mark is the caller's to fill in. */
+/* Returns the struct to pass to the instrumented kernel. The caller fills in mark. */
 struct ts_sim *cachesim_hooks(struct cachesim *s);
-/* One access as the twin makes it, through the filter.  At least one byte, within the reach; an
- * unknown site is ignored. */
+/* Makes one access as the instrumented kernel does, through the filter. bytes is at least 1, and
+ * the address within reach; an unknown site is ignored. */
 void cachesim_access(struct cachesim *s, uint64_t addr, unsigned site, unsigned bytes);
-const struct site_count *cachesim_counts(const struct cachesim *s);      /* n_sites of them */
+const struct site_count *cachesim_counts(const struct cachesim *s);      /* array of n_sites */
 void cachesim_levels(const struct cachesim *s, struct level_count out[CACHE_LEVELS]);
-void cachesim_flush(struct cachesim *s);  /* empty every level; counts stay as they are */
+void cachesim_flush(struct cachesim *s);  /* empties every level; counts do not change */
 #endif

@@ -1,13 +1,13 @@
-/* One level of the simulated cache: sets, ways, who has to leave.  Private to cachesim*.c.
+/* One level of the simulated cache: sets, ways and replacement.  Private to cachesim*.c.
  *
- * A way holds ((line + 1) << 2) and two flags in 32 bits, so that eight are compared at once; 0 is
- * an empty way.  LRU keeps a set in order of use, the latest first and empty ways last: a line
- * that is used moves to the front, and who has to leave is always in the last way.  The other
- * policies leave lines in their ways; tree-PLRU keeps a bit per inner node, in heap order from 1,
+ * A way is 32 bits: ((line + 1) << 2) and two flags, so that eight ways are compared at once; 0
+ * is an empty way.  With LRU a set is kept in order of use, the latest line first and empty ways
+ * last: a used line moves to the front, and the victim is always in the last way.  With the other
+ * policies lines stay in their ways.  Tree-PLRU keeps a bit per inner node, in heap order from 1,
  * that points to the half used less recently.
  *
- * LRU over a power of two of sets of eight ways, the L1 of most machines, is inline: without loops
- * and calls, a miss costs half as much. */
+ * LRU with a power of two of sets of eight ways, the L1 of most machines, is inlined: without
+ * loops and calls a miss costs half as much. */
 #ifndef TS_PROFILE_CACHESIM_LEVEL_H
 #define TS_PROFILE_CACHESIM_LEVEL_H
 #include "profile/sim/sim_result.h"
@@ -17,14 +17,14 @@
 #endif
 
 #define DIRTY 1u
-#define PREFETCHED 2u                     /* brought in by a prefetcher and not used yet */
+#define PREFETCHED 2u                     /* fetched by a prefetcher and not used yet */
 #define FLAGS 3u
-#define LEVEL_STEP 8                      /* ways at once */
+#define LEVEL_STEP 8                      /* ways that are compared at once */
 
 struct level {
-    uint32_t *way;                        /* stride of them per set; those behind ways stay 0 */
+    uint32_t *way;                        /* `stride` ways per set; those beyond `ways` stay 0 */
     uint64_t *tree;
-    uint64_t sets, mask;                  /* mask: sets - 1, of use when sets is a power of two */
+    uint64_t sets, mask;                  /* mask: sets - 1, valid when sets is a power of two */
     uint64_t random;
     int ways, stride, tree_depth;
     enum cache_replace replace;
@@ -36,14 +36,14 @@ struct level {
 void level_open(struct level *v, const struct cache_level *c, uint64_t seed);
 void level_close(struct level *v);
 void level_flush(struct level *v);
-/* The line leaves; what its way held, 0: it was not there. */
+/* Removes the line. Returns what its way held, or 0 when it was absent. */
 uint32_t level_drop(struct level *v, uint64_t line);
 bool level_has(const struct level *v, uint64_t line);
-/* level_use and level_place below, for whatever is not inline. */
+/* level_use and level_place (below) for levels that are not inlined. */
 uint32_t level_use_other(struct level *v, uint64_t line, uint32_t flags);
 uint32_t level_place_other(struct level *v, uint64_t line, uint32_t flags);
 
-#define MOST_LINES (((uint64_t)1 << 30) - 1)           /* line numbers stay below */
+#define MOST_LINES (((uint64_t)1 << 30) - 1)           /* line numbers are below this */
 
 static inline uint32_t way_key(uint64_t line)
 {
@@ -60,7 +60,7 @@ static inline __m128i level_four(const uint32_t *way)
     return _mm_loadu_si128((const __m128i *)way);
 }
 
-/* The way of set that holds line, or -1. */
+/* Returns the way of set that holds line, or -1. */
 static inline int level_find(const uint32_t *set, int stride, uint64_t line)
 {
     __m128i key = _mm_set1_epi32((int)way_key(line)), flags = _mm_set1_epi32(FLAGS);
@@ -75,20 +75,21 @@ static inline int level_find(const uint32_t *set, int stride, uint64_t line)
     return -1;
 }
 
-/* Four ways as they are when the first of them gets what was before, and each the one ahead's. */
+/* Shifts four ways back by one: the first gets `before`, and each other one the value of the way
+ * ahead of it. */
 static inline __m128i level_moved(__m128i before, __m128i four)
 {
     return _mm_or_si128(_mm_slli_si128(four, 4), _mm_srli_si128(before, 12));
 }
 
-/* The first n of four ways are new, the others stay. */
+/* Returns `new` in the first n of four ways and `old` in the others. */
 static inline __m128i level_first(int n, __m128i new, __m128i old)
 {
     __m128i stay = _mm_cmpgt_epi32(_mm_setr_epi32(1, 2, 3, 4), _mm_set1_epi32(n));
     return _mm_or_si128(_mm_andnot_si128(stay, new), _mm_and_si128(stay, old));
 }
 
-/* Ways 0 to w - 1 move one back, over what w held, and the first is held. */
+/* Moves ways 0 to w - 1 back by one, over what way w held, and puts `held` first. */
 static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 {
     __m128i before = _mm_slli_si128(_mm_cvtsi32_si128((int)held), 12);
@@ -122,7 +123,7 @@ static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 }
 #endif
 
-/* LRU's level_use and level_place, in the line's set; with a constant there is no loop. */
+/* level_use and level_place of LRU on one set. With constant arguments there is no loop. */
 static inline uint32_t level_use_in(uint32_t *set, int stride, uint64_t line, uint32_t flags)
 {
     int w = level_find(set, stride, line);
@@ -150,14 +151,15 @@ static inline uint32_t level_place_inline(struct level *v, uint64_t line, uint32
     return level_place_in(v->way + (line & v->mask) * LEVEL_STEP, LEVEL_STEP, line, flags);
 }
 
-/* What the way of this line held, which is now the most recently used; 0: the line is absent.  It
- * gets the flags, and is a prefetched one no more. */
+/* Uses a line: it becomes the most recently used, gets the flags, and no longer counts as
+ * prefetched.  Returns what its way held before, or 0 when the line is absent. */
 static inline uint32_t level_use(struct level *v, uint64_t line, uint32_t flags)
 {
     return v->is_inline ? level_use_inline(v, line, flags) : level_use_other(v, line, flags);
 }
 
-/* A line that is absent takes a way, now the most recently used.  What that held; 0: nothing. */
+/* Places an absent line in a way and makes it the most recently used.  Returns the line that it
+ * replaced, or 0. */
 static inline uint32_t level_place(struct level *v, uint64_t line, uint32_t flags)
 {
     return v->is_inline ? level_place_inline(v, line, flags) : level_place_other(v, line, flags);

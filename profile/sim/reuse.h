@@ -1,10 +1,10 @@
-/* Reuse distances: how many different lines were touched since the same line was touched last
- * (Mattson's stack distance).  O(log n) a touch.
+/* Reuse distances: how many different lines were touched since the last touch of the same line
+ * (the stack distance of Mattson).  O(log n) per touch.
  *
- * Time is a number per touch, except that touching a line twice in a row is one touch.  A bit per
- * moment says whether some line was touched last then; the distance is the number of bits set
- * behind the line's own.  Bits are counted by words, words by a Fenwick tree.  When time runs out,
- * the moments are renumbered without the gaps. */
+ * Time counts touches, except that touching a line twice in a row is one touch.  One bit per
+ * point in time says whether it is the last touch of some line; the distance of a line is the
+ * number of set bits after its own.  Bits are counted by words, words by a Fenwick tree.  When
+ * the time range is used up, the points are renumbered without gaps. */
 #ifndef TS_PROFILE_REUSE_H
 #define TS_PROFILE_REUSE_H
 #include <stdint.h>
@@ -12,6 +12,6 @@
 struct reuse;
 struct reuse *reuse_open(int64_t n_lines);             /* lines 0 to n_lines - 1; at most 2^31 */
 void reuse_close(struct reuse *r);
-/* -1: never touched before. */
+/* Touches a line and returns its reuse distance; -1: it was never touched before. */
 int64_t reuse_touch(struct reuse *r, int64_t line);
 #endif

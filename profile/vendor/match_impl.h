@@ -1,4 +1,4 @@
-/* What the parts of vendor_match share.  Private to profile/vendor/match*.c. */
+/* Shared by the files of vendor_match. Private to profile/vendor/match*.c. */
 #ifndef TS_PROFILE_MATCH_IMPL_H
 #define TS_PROFILE_MATCH_IMPL_H
 #include "profile/vendor/vendor.h"
@@ -9,27 +9,28 @@ struct match {
     const struct graph *g;
     struct vendor_problem *p;
     unsigned used;                        /* bit i: node i is part of the problem */
-    struct err *why;                      /* of the last refusal */
+    struct err *why;                      /* reason of the last refusal */
 };
 
-/* What a node's body reads, from left to right. */
+/* The loads of the body of a node, from left to right. */
 #define MATCH_MAX_LOADS 16
 struct loads { int n; const struct val *at[MATCH_MAX_LOADS]; };
 struct loads match_loads(const struct node *n);
 
-/* Adds tensor t of the graph, plain, in its own shape.  NULL: it is computed by the graph, or there
- * are too many. */
+/* Adds tensor t of the graph, row-major and in its own shape.  NULL when the graph computes it,
+ * or there are too many tensors. */
 struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t);
-/* The same as an operand of a function of tensors like `shape`: 1 where it is repeated. */
+/* match_tensor for an operand of a function of tensors with the shape of `n`: a repeated
+ * dimension has extent 1. */
 struct vendor_tensor *match_operand(struct match *m, enum vendor_role role, const struct node *n,
                                     const struct val *load);
-/* Row-major strides of a shape. */
+/* Sets shape and row-major strides. */
 void match_plain(struct vendor_tensor *t, int rank, const int64_t *shape);
-/* Appends to p->text. */
+/* Appends to the description p->text. */
 void match_say(struct match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Node i and those before it that belong to the same operator.  The result is not added yet: its
- * shape is in *out.  False with m->why. */
+/* Matches node `node` and the nodes before it that belong to the same operator.  Stores the shape
+ * of the result in *out without adding it as a tensor.  False with m->why. */
 typedef bool match_head(struct match *m, int node, struct vendor_tensor *out);
 match_head match_window, match_matmul, match_norm, match_softmax, match_reduce, match_move;
 #endif

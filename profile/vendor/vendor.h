@@ -1,14 +1,14 @@
-/* Vendor baselines: the operator of a graph as a problem that a library can be given, and the
- * libraries.  A baseline runs in the measuring child beside the kernel, under the same clock; what
- * it computes is compared with the reference before it is timed, like any kernel.
+/* Vendor baselines: describe the operator of a graph as a problem for a library, and load the
+ * libraries.  A baseline runs in the child process beside the kernel, under the same clock.  Its
+ * result is compared with the reference before it is timed, as for any kernel.
  *
  *     vendor_match(graph) -> problem | reason         the measuring process
  *     vendor_load(path) -> plugin | reason            tilescope-runner (plugin.h)
- *     plugin->open(problem, buffers) -> handle        untimed: reorders into the library's layouts
+ *     plugin->open(problem, buffers) -> handle        untimed: converts to the library's layouts
  *     plugin->run(handle)                             timed
  *     plugin->output(handle)                          untimed: the result in row-major order
  *
- * A problem is plain data without pointers: it travels through shared memory. */
+ * A problem is plain data without pointers, because it is passed in shared memory. */
 #ifndef TS_PROFILE_VENDOR_H
 #define TS_PROFILE_VENDOR_H
 #include "kernels/ops/graph.h"
@@ -46,8 +46,8 @@ enum vendor_reduce {
     VENDOR_REDUCE_COUNT
 };
 
-/* What a tensor is to the operator.  WEIGHTS is also the second operand of a matrix multiplication
- * and of a function of two tensors; POST an operand of what follows. */
+/* The role of a tensor in the operator.  WEIGHTS is also the second operand of a matrix
+ * multiplication and of a function of two tensors; POST is an operand of a post-operation. */
 enum vendor_role {
     ROLE_DATA, ROLE_WEIGHTS, ROLE_BIAS, ROLE_SCALE, ROLE_SHIFT, ROLE_MEAN, ROLE_VARIANCE,
     ROLE_POST, ROLE_OUT
@@ -64,13 +64,13 @@ enum vendor_role {
  * B... M N; operands of functions have the rank of the data and 1 where they are repeated. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
-    int64_t elems;                        /* of the buffer */
+    int64_t elems;                        /* number of floats in the buffer */
     int32_t rank, reserved;
     int64_t shape[MAX_RANK], stride[MAX_RANK], offset;
 };
 
-/* What follows, in order: a function of one float, or of two with operand `tensor` (an index of
- * the problem's tensors; -1: of one). */
+/* A post-operation: a function of one float, or of two with operand `tensor` (an index into the
+ * tensors of the problem; -1: of one). */
 struct vendor_post {
     int32_t function, tensor;             /* enum vendor_unary, or enum vendor_binary */
     double alpha, beta;
@@ -78,34 +78,37 @@ struct vendor_post {
 
 struct vendor_problem {
     int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
-    int32_t n_axes, groups;               /* spatial ones, of convolutions and pools; of reductions
-                                           * that one window of a pool computes, else 0 */
+    /* n_axes: spatial axes of convolutions and pools; of reductions that one window of a pool
+     * computes, else 0 */
+    int32_t n_axes, groups;
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
-    int32_t axis, n_posts;                /* axis: of softmax and concatenation */
-    double alpha, beta;                   /* of functions; alpha: epsilon of norms */
+    int32_t axis, n_posts;                /* axis of softmax and concatenation */
+    double alpha, beta;                   /* parameters of functions; alpha: epsilon of norms */
     struct vendor_post post[VENDOR_MAX_POSTS];
     int32_t n_tensors, reserved;
     struct vendor_tensor tensor[VENDOR_MAX_TENSORS];
     char text[128];                       /* "convolution 3x3, bias, relu" */
 };
 
-/* The graph as one problem: one operator with its padding, and what may follow it (bias, functions,
- * sums and products with other tensors).  False: *why says what has no counterpart. */
+/* Matches a graph: one operator with its padding and the post-operations after it (bias,
+ * functions, sums and products with other tensors).  False: *why says what has no counterpart. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
-/* Does this library have such an operator? */
+/* Whether this library has such an operator. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
-/* Address space that a library may need for it, itself included: what to allow the child. */
+/* Returns the address space that a library may need for the problem, itself included.  The child
+ * gets that much more. */
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
-/* "onednn,openblas", "all" or "none" -> bits 1 << enum vendor_library.  ERR_NAME with the nearest
- * one. */
+/* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
+ * nearest name. */
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* The path of a library's plugin in the folder of `runner`, NULL: of this executable, or in the one
+/* Finds the plugin of a library in the folder of `runner` (NULL: of this executable) or the one
  * above it.  ERR_ENV: it was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
+/* Loads a plugin; it stays loaded. ERR_ENV: its library is missing, or has another version. */
 struct vendor_plugin;
 /* Loads it for good.  ERR_ENV: what it needs is not there, or it is of another version. */
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
