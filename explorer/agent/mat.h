@@ -1,8 +1,8 @@
 /* Products of small dense matrices of doubles, the inner loops of the networks (nn.h).
  *
- * Each sum is taken in ascending order, one product after the other, never fused: the result is the
- * same bit for bit on every machine and with every vector length.  The products use the widest
- * vectors that the processor has. */
+ * Each sum is taken in ascending order, one product at a time, never fused.  The result is
+ * therefore the same bit for bit on every machine and with every vector length.  The products use
+ * the widest vectors of the processor. */
 #ifndef TS_EXPLORER_AGENT_MAT_H
 #define TS_EXPLORER_AGENT_MAT_H
 #include <stdbool.h>
@@ -13,12 +13,12 @@ struct mat_view { const double *a; int row, col; };
 
 /* c (m x n, dense) = a b, or += with add; b is k x n, dense.  c overlaps neither. */
 void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
-/* The same, one sum after the other: what mat_mul must equal exactly. */
+/* mat_mul without vectors, for tests: both must be equal bit for bit. */
 void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 
 /* out (n x m) = in (m x n) transposed */
 void mat_transpose(double *out, const double *in, int m, int n);
-/* Eight partial sums, then those in ascending order. */
+/* Sums by eight partial sums, which are then added in ascending order. */
 double mat_sum(const double *x, int n);
 double mat_dot(const double *x, const double *y, int n);
 #endif

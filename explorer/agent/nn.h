@@ -1,14 +1,14 @@
-/* Small networks for the agents: a multilayer perceptron, its gradient, and three ways to follow
- * it.  In doubles, so that a numerical gradient proves the analytic one; batched, so that training
- * is a few matrix products (mat.h).
+/* Small networks for the agents: a multilayer perceptron, its gradient, and two optimisers.  They
+ * use doubles, so that a numerical gradient can verify the analytic one, and work on batches, so
+ * that training is a few matrix products (mat.h).
  *
  *     x -> [norm] -> (linear -> ReLU -> [norm with gain and shift]) x hidden -> linear -> out
  *
- * SPEC E.3 (the defaults of MAPPO): width 64, two hidden layers, LayerNorm, orthogonal weights with
- * gain sqrt(2) and a small last layer.  The norm of the input has no gain and shift of its own: the
- * linear layer behind it has both.
+ * SPEC E.3 (the defaults of MAPPO): width 64, two hidden layers, LayerNorm, orthogonal weights
+ * with gain sqrt(2) and a small last layer.  The norm of the input has no gain and shift, because
+ * the linear layer after it has both.
  *
- * Batches are rows: x[rows][in], out[rows][out].  Everything is deterministic. */
+ * Batches are stored by rows: x[rows][in], out[rows][out]. Everything is deterministic. */
 #ifndef TS_EXPLORER_AGENT_NN_H
 #define TS_EXPLORER_AGENT_NN_H
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 struct mlp_shape {
     int in, out;                        /* both at least 1 */
     int width, hidden;                  /* units of a hidden layer; 1 to NN_MAX_HIDDEN layers */
-    bool norm;                          /* LayerNorm of the input and behind every ReLU */
-    int extra;                          /* parameters behind the layers, for the user: log-std */
+    bool norm;                          /* LayerNorm of the input and after every ReLU */
+    int extra;                          /* additional parameters of the user: log-std */
 };
 
 /* Where a layer's parameters start.  weight[in][out], bias[out], gain[out], shift[out]. */
@@ -38,10 +38,10 @@ struct mlp {
     int n; double *param, *grad;        /* all parameters and the gradient, summed until cleared */
 };
 
-/* What a forward pass keeps for the backward pass, for up to max_rows rows. */
+/* Data that a forward pass keeps for the backward pass, for up to max_rows rows. */
 struct mlp_tape;
 
-/* Both live in arena a.  Parameters and gradient are zero. */
+/* Create a network and a tape in arena a. Parameters and gradient are zero. */
 struct mlp *mlp_new(struct arena *a, const struct mlp_shape *shape);
 struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, int max_rows);
 
@@ -53,7 +53,8 @@ void mlp_init(struct mlp *m, struct rng *r, double head_gain);
 void nn_orthogonal(double *weight, int rows, int cols, double gain, struct rng *r);
 double nn_gaussian(struct rng *r);      /* mean 0, deviation 1 */
 
-/* The outputs, [rows][out], in the tape until the next pass with it.  1 <= rows <= max_rows. */
+/* Returns the outputs, [rows][out], which are in the tape until its next pass. 1 <= rows <=
+ * max_rows. */
 const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double *x, int rows);
 /* Adds d loss / d param to m->grad, from d_out[rows][out] = d loss / d out of the forward pass
  * that the tape holds. */
@@ -64,14 +65,14 @@ void mlp_clear_grad(struct mlp *m);
  * had. */
 double nn_clip(double *grad, int n, double max_norm);
 
-/* Kingma and Ba 2015, algorithm 1: p -= lr m^ / (sqrt(v^) + epsilon). */
+/* Adam (Kingma and Ba 2015, algorithm 1): p -= lr m^ / (sqrt(v^) + epsilon). */
 struct adam { double lr, beta1, beta2, epsilon; int n; int64_t t; double *m, *v; };
 struct adam adam_new(struct arena *a, int n, double lr, double epsilon);    /* betas 0.9, 0.999 */
 void adam_step(struct adam *o, double *param, const double *grad);
 
-/* Zeiler 2012 with a step size, as PyTorch has it:
- * p -= lr d, d = g sqrt(E[d^2] + epsilon) / sqrt(E[g^2] + epsilon). */
+/* AdaDelta (Zeiler 2012) with a step size, as in PyTorch: p -= lr d, d = g sqrt(E[d^2] + epsilon)
+ * / sqrt(E[g^2] + epsilon). */
 struct adadelta { double lr, rho, epsilon; int n; double *square, *delta; };
-struct adadelta adadelta_new(struct arena *a, int n, double lr);            /* 0.9, 1e-6 */
+struct adadelta adadelta_new(struct arena *a, int n, double lr);  /* rho 0.9, epsilon 1e-6 */
 void adadelta_step(struct adadelta *o, double *param, const double *grad);
 #endif

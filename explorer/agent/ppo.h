@@ -12,7 +12,7 @@
 #define TS_EXPLORER_AGENT_PPO_H
 #include "explorer/agent/nn.h"
 
-#define PPO_CHUNK 128                   /* rows of the networks' tapes: activations stay in cache */
+#define PPO_CHUNK 128                   /* rows of the tapes: their activations stay in cache */
 #define PPO_LOG_STD_LEAST (-3.0)
 #define PPO_LOG_STD_MOST 0.5
 
@@ -20,11 +20,11 @@ struct ppo_opts {
     double lr, adam_epsilon;            /* 5e-4, 1e-5 */
     double clip;                        /* eps: 0.2 */
     double entropy_coef, value_coef;    /* 0.01, 1 */
-    double huber;                       /* 10: quadratic up to here */
+    double huber;                       /* 10: the loss is quadratic up to here */
     double max_grad_norm;               /* 10 */
     double gamma, lambda;               /* 0.99, 0.95 */
     int epochs;                         /* 10 */
-    double log_std;                     /* -0.5: a new Gaussian head's, in [-3, 0.5] */
+    double log_std;                     /* -0.5: of a new Gaussian head, in [-3, 0.5] */
     double head_gain;                   /* 0.01: of the last layer of new networks */
     int width, hidden;                  /* 64 units, 2 layers */
 };
@@ -46,8 +46,8 @@ void ppo_gae(const double *reward, const double *value, int n, double value_end,
 /* x = (x - mean) / (deviation + 1e-5) */
 void ppo_standardise(double *x, int n);
 
-/* Running mean and deviation of returns, every batch with the same weight but for a slow decay
- * (0.99999 a batch, unbiased).  Zero-initialise; then it is the identity. */
+/* Running mean and deviation of returns.  All batches have the same weight, except for a slow
+ * decay (0.99999 per batch, unbiased).  Zero-initialise it; it is then the identity. */
 struct value_norm { double mean, square, weight; };
 void value_norm_add(struct value_norm *v, const double *x, int n);
 double value_norm_in(const struct value_norm *v, double x);         /* to normalised units */
@@ -57,7 +57,8 @@ double value_norm_out(const struct value_norm *v, double x);        /* and back 
 
 enum actor_head { HEAD_GAUSSIAN, HEAD_CATEGORICAL };
 
-/* Gaussian: out 1, the mean; log-std is param[extra] of net.  Categorical: out = most choices. */
+/* Gaussian: one output, the mean; log-std is param[extra] of net.  Categorical: as many outputs
+ * as there are choices at most. */
 struct actor { enum actor_head head; struct mlp *net; struct adam adam; };
 
 /* value: the real action, or the index of the choice. */
@@ -72,21 +73,22 @@ struct actor_batch {
     const double *advantage;
 };
 
-/* Of the batch before the step. */
+/* Statistics of the batch before the step. */
 struct actor_report { double loss, entropy, clipped; };     /* clipped: fraction outside 1 +- eps */
 
-/* In arena a; the networks' shape from o, its tape has PPO_CHUNK rows. */
+/* Creates an actor in arena a with networks of the shape in o.  Its tape must have PPO_CHUNK
+ * rows. */
 struct actor *actor_new(struct arena *a, enum actor_head head, int in, int out,
                         const struct ppo_opts *o, struct rng *r);
 struct action actor_act(const struct actor *p, struct mlp_tape *t, const double *x, int n_choices,
                         struct rng *r);
-/* Log-probability of a value, and the entropy of the policy at x (may be NULL). */
+/* Returns the log-probability of a value; *entropy (may be NULL) is that of the policy at x. */
 double actor_log_prob(const struct actor *p, struct mlp_tape *t, const double *x, int n_choices,
                       double value, double *entropy);
-/* The loss (above, negated), its gradient added to p->net->grad. */
+/* Returns the loss (the negated objective above) and adds its gradient to p->net->grad. */
 struct actor_report actor_loss(struct actor *p, struct mlp_tape *t, const struct actor_batch *b,
                                const struct ppo_opts *o);
-/* o->epochs steps; the report of the last one. */
+/* Makes o->epochs steps; returns the report of the last one. */
 struct actor_report actor_train(struct actor *p, struct mlp_tape *t, const struct actor_batch *b,
                                 const struct ppo_opts *o);
 
@@ -94,7 +96,7 @@ struct actor_report actor_train(struct actor *p, struct mlp_tape *t, const struc
 
 struct critic { struct mlp *net; struct adam adam; };
 
-/* All in normalised units. */
+/* A batch of the critic; values are in normalised units. */
 struct critic_batch { int rows; const double *x, *old, *target; };
 
 struct critic *critic_new(struct arena *a, int in, const struct ppo_opts *o, struct rng *r);

@@ -1,6 +1,6 @@
-/* Exploring: a tree of immutable program states with named branches, undo and redo, and the
- * ledger of what each step bought.  State 0 is the bare operator; every other state is its parent
- * plus one step. */
+/* The history of a session: a tree of immutable program states with named branches, undo and
+ * redo.  The ledger lists the measurements of the states on a branch.  State 0 is the operator
+ * without steps; every other state is its parent plus one step. */
 #ifndef TS_EXPLORER_HISTORY_H
 #define TS_EXPLORER_HISTORY_H
 #include "profile/measure/measure.h"
@@ -9,9 +9,9 @@ struct state {
     int id, parent;                     /* parent -1 for state 0 */
     const char *step;                   /* canonical text; "" for state 0 */
     const struct program *program;
-    const struct measurement *measured; /* NULL = not yet */
+    const struct measurement *measured; /* NULL = not measured yet */
 };
-/* at: the state the branch stands at; after an undo its tip is ahead of that. */
+/* at: the current state of the branch. After an undo, its tip is further along the branch. */
 struct branch { const char *name; int tip; int at; };
 
 struct history;
@@ -25,23 +25,24 @@ const struct state *history_current(const struct history *h);
 int history_n_branches(const struct history *h);
 const struct branch *history_branch(const struct history *h, int i);
 int history_branch_index(const struct history *h);      /* the current branch */
-/* State ids from state 0 to the tip of branch b; *n of them, *at = position of where it stands.
- * Valid until the next change. */
+/* Returns the state ids from state 0 to the tip of branch b, *n of them; *at is the position of
+ * the current state of the branch.  Valid until the next change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
 
-/* One step on the current state.  A step typed after an undo starts anew from there; the steps
- * that were undone stay in the tree under an automatic branch "NAME~1" when any of them was
- * measured, else they are dropped.  A refused step changes nothing. */
+/* Applies a step to the current state.  A step after an undo starts a new path from there.  The
+ * undone steps remain in the tree on an automatic branch "NAME~1" if any of them was measured;
+ * else they are dropped.  A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-/* position: step number on the current branch, 0 = bare */
+/* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
-/* From here, and switches to it.  Names: 1 to 40 letters, digits and _ . ~ - */
+/* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
+ * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
-/* Copies *m, and what m->sim.detail points to. */
+/* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
 void history_forget_measured(struct history *h, int state);
 
@@ -49,11 +50,13 @@ void history_forget_measured(struct history *h, int state);
 struct ledger_row {
     int state; const char *step;
     bool here;                          /* the current state */
-    bool ahead;                         /* undone: ahead of the current state */
+    bool ahead;                         /* an undone step after the current state */
     const struct measurement *m;        /* may be NULL */
-    /* minimum latency / that of the nearest row before with as many threads - 1 */
+    /* change: minimum latency / minimum latency of the nearest earlier row with as many threads,
+     * - 1 */
     bool has_change; double change;
-    bool has_misses_change; int64_t misses_change;   /* simulated L1 misses, against the same row */
+    /* simulated L1 misses minus those of the same row */
+    bool has_misses_change; int64_t misses_change;
 };
 /* Fills up to max rows; returns how many there are. */
 int history_ledger(const struct history *h, struct ledger_row *out, int max);

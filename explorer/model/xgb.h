@@ -1,39 +1,40 @@
-/* XGBoost 1.7 through its C API, loaded when it is asked for: linked, every start of tilescope
- * would take three times as long (3.1 ms instead of 1.1) and hold 5.8 MB more, and a machine
- * without it could not explore.
+/* XGBoost 1.7 through its C API, loaded when it is asked for.  If it were linked, every start of
+ * tilescope would take three times as long (3.1 ms instead of 1.1) and need 5.8 MB more, and a
+ * machine without it could not run tilescope.
  *
- * One thread, always: after training on several, a forked child that trains hangs (libgomp). */
+ * It always uses one thread: after training on several threads, a forked child that trains hangs
+ * (libgomp). */
 #ifndef TS_EXPLORER_MODEL_XGB_H
 #define TS_EXPLORER_MODEL_XGB_H
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 #include "kernels/base/subprocess.h"
 
-/* ERR_ENV with the package to install when the library is not there. */
+/* Whether the library can be loaded. ERR_ENV names the package to install. */
 bool xgb_available(struct err *e);
 
-/* A boosted ensemble of trees. */
+/* A gradient-boosted ensemble of trees. */
 struct xgb;
-void xgb_free(struct xgb *b);            /* NULL is fine */
+void xgb_free(struct xgb *b);            /* NULL is allowed */
 
 struct xgb_param { const char *name, *value; };          /* ends with a NULL name */
 
-/* Called before each round with what the ensemble predicts for every row (0 at first); fills
- * gradient and hessian of each, or returns false to stop. */
+/* Called before each round with the predictions for every row (0 at first).  Fills gradient and
+ * hessian of each row, or returns false to stop. */
 struct xgb_objective {
     void *ctx;
     bool (*gradient)(void *ctx, const float *predicted, float *gradient, float *hessian);
 };
 
-/* Trains on rows x columns numbers, all finite, at most `rounds` trees; ERR_CANCEL, ERR_ENV. */
+/* Trains on rows x columns finite numbers, for at most `rounds` trees. ERR_CANCEL, ERR_ENV. */
 bool xgb_train(const float *x, int rows, int columns, const struct xgb_param *params, int rounds,
                const struct xgb_objective *o, const struct cancel *c, struct xgb **out,
                struct err *e);
-/* out[rows]; x is finite. */
+/* Predicts out[rows]; all x are finite. */
 bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, float *out,
                  struct err *e);
 
-/* As bytes.  Loading damaged ones is ERR_SYNTAX. */
+/* Save and load an ensemble as bytes. Loading damaged bytes is ERR_SYNTAX. */
 bool xgb_save(const struct xgb *b, struct str *out, struct err *e);
 bool xgb_load(const void *data, size_t n, struct xgb **out, struct err *e);
 #endif

@@ -1,4 +1,4 @@
-/* Whole factors of extents: what the knobs of the search spaces range over (SPEC D.1, D.5). */
+/* Integer factors of extents: the values of the knobs of the search spaces (SPEC D.1, D.5). */
 #ifndef TS_EXPLORER_SPACE_FACTOR_H
 #define TS_EXPLORER_SPACE_FACTOR_H
 #include <stdbool.h>
@@ -8,11 +8,12 @@
 /* The divisors of n >= 1, ascending, in arena a. */
 const int64_t *divisors(struct arena *a, int64_t n, int *count);
 int64_t count_divisors(int64_t n);
-/* How many ways n = f_1 * ... * f_parts there are, order counting: 32 into 4 has 56. */
+/* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 32 into 4
+ * factors has 56. */
 double count_factorizations(int64_t n, int parts);
 
-/* The one of list[0..n), ascending, that is nearest to x, or to log x; of two equally near ones the
- * larger. */
+/* Returns the element of the ascending list[0..n) nearest to x, or to log x; of two equally near
+ * ones the larger. */
 int64_t nearest_factor(const int64_t *list, int n, double x, bool log);
 /* R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  The paper's F = R(D a) (ALT eq. 2)
  * is layout_round(D * a, D, false). */

@@ -26,20 +26,19 @@
 
 struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
-    const char *tensor;                   /* whose layout it is */
-    int64_t extent;                       /* a factor divides it */
-    int64_t multiple;                     /* and is a multiple of this, or all of extent: T2D */
-    int64_t group;                        /* and divides this or is a multiple of it: GRP; 0: - */
+    const char *tensor;                   /* tensor whose layout it belongs to */
+    int64_t extent;                       /* every factor divides this */
+    int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
+    int64_t group;  /* every factor divides this or is a multiple of it: GRP; 0: no such rule */
     int inner;                            /* a middle part divides extent / factor[inner]; else
                                            * -1 */
-    int n_divisors;                       /* what is legal, ascending; of a middle part: at least */
-    const int64_t *divisor;               /* with some inner one */
+    int n_divisors;  /* legal factors, ascending; for a middle part only the number of them */
+    const int64_t *divisor;               /* legal with some inner factor */
 };
 
 struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
-    bool split_k;                         /* gmm: A and B have a k_t each, B's tiles an order
-                                           * (ERR-12) */
+    bool split_k;  /* gmm: A and B each have a k_t, and the tiles of B an order (ERR-12) */
     bool log_rounding;                    /* R() is nearest in the logarithm */
 };
 
@@ -48,45 +47,47 @@ struct layout_template;                   /* layout_space_impl.h */
 struct layout_space {
     const char *spec;
     int n; const struct layout_knob *knob;
-    double size;                          /* points, before memory-equal ones are found */
+    double size;                          /* number of points, memory-equal ones included */
     bool log_rounding;
     float op[OP_FEATURES];                /* log2 of N I O H W KH KW V d G, then the two places of
                                            * `index / 8` and `is_gpu`, 0 here (SPEC E.3) */
     const struct layout_template *t;
 };
 
-/* pinned: step lines that stay.  A tensor whose layout they set has no knobs.  All in arena a; opts
- * may be NULL.  ERR_NAME when the operator has no template; errors of the spec and of the lines as
- * program_replay. */
+/* Makes the space. pinned: step lines that remain; a tensor whose layout they set has no knobs.
+ * Everything is allocated in arena a; opts may be NULL.  ERR_NAME when the operator has no
+ * template; errors of the spec and of the lines as for program_replay. */
 bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e);
 
-/* The legal factor of knob k for an action a in (0, 1): R(extent * a), where a middle part's extent
- * is what factor[inner] leaves. */
+/* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a), where the extent
+ * of a middle part is what factor[inner] leaves. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
-/* Channels last, weights in blocks of two vectors: where a person would start. */
+/* Sets the start point: channels last, weights in blocks of two vectors. */
 void layout_space_start(const struct layout_space *s, int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
-/* The first point, and the one after *factor (last knob fastest); false behind the last one. */
+/* Enumerate the points: the first one, and the one after *factor (last knob fastest); false after
+ * the last. */
 void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 
-/* factor[n] -> step lines in arena a, to be applied behind the pinned ones.  *key (may be NULL) is
- * equal exactly when every tensor that the lines lay out is stored in memory-equal ways (SPEC A.0,
- * D.2).  ERR_FACTOR names the knob and its divisors. */
+/* Writes the step lines of a point in arena a, to be applied after the pinned ones.  *key (may be
+ * NULL) is equal for two points exactly when every tensor that the lines lay out is stored in
+ * memory-equal ways (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
-/* The factors whose lines give every tensor the layout that these lines give it; false when there
- * are none, *factor is then undefined. */
+/* Finds the factors whose lines give every tensor the same layout as these lines.  False when
+ * there are none; *factor is then undefined. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
                        int64_t *factor);
-/* The output's layout as text, "N H/4 W/16 O/16 4h 16w 16o": to tell families of layouts apart. */
+/* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
+ * family of layouts. */
 const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 
-/* SPEC E.3: the parts of every tiled dim, log2(x)/16, in the order out h w o, inp h w i, ker i o;
- * zeros behind.  A factor of 0 is not chosen yet: [1, extent]. */
+/* The state for the agents (SPEC E.3): the parts of every tiled dim as log2(x)/16, in the order
+ * out h w o, inp h w i, ker i o; then zeros.  A factor of 0 is not chosen yet: [1, extent]. */
 void layout_space_state(const struct layout_space *s, const int64_t *factor,
                         float out[LAYOUT_STATE]);
 #endif

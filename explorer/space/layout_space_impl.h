@@ -1,14 +1,14 @@
-/* Private to layout_space*.c: what a template is made of. */
+/* Private to layout_space*.c: the representation of a template. */
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_IMPL_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_IMPL_H
 #include "explorer/space/layout_space.h"
 
 enum part_level { PART_WHOLE, PART_OUTER, PART_MIDDLE, PART_INNER };
 
-/* What tiles of t[] elements of an output axis read of the operand: tile[] elements every
- * stride[]. */
+/* The window of an operand axis: tiles of t[] elements of the output axis read tile[] elements
+ * every stride[]. */
 struct tile_window {
-    int64_t size, out;                    /* elements of the operand's axis and of the output's */
+    int64_t size, out;  /* size: elements of the operand axis; out: of the output axis */
     int n; const int64_t *t, *tile, *stride;
 };
 
@@ -16,8 +16,8 @@ struct template_dim {
     const char *name;                     /* "H" */
     int64_t extent;                       /* of the tensor */
     int inner, middle;                    /* knobs; -1: none */
-    int64_t fixed;                        /* the inner factor that a pinned layout has; else 0 */
-    const struct tile_window *window;     /* of the operand's axes; else NULL */
+    int64_t fixed;                        /* the inner factor of a pinned layout; else 0 */
+    const struct tile_window *window;     /* of an operand axis; else NULL */
 };
 
 struct template_tensor {
@@ -29,8 +29,8 @@ struct template_tensor {
     int flip;                             /* knob whose 2 exchanges the first two outer parts; -1 */
 };
 
-/* The tensors that the lines lay out: out, inp, ker as far as they are not pinned, then Inp_in.
- * `state` has the tiled dims of the first three. */
+/* The tensors that the lines lay out: out, inp and ker unless pinned, then Inp_in.  `state` has
+ * the tiled dims of the first three. */
 struct layout_template {
     bool set_given;                       /* the lines start with `set input_layout given` */
     int n_tensors;
@@ -39,7 +39,8 @@ struct layout_template {
     struct state_dim { struct template_dim dim; } state[3 * MAX_RANK];
 };
 
-/* Outer, middle and inner part of a dim under *factor; of an axis of the operand: of the output. */
+/* The outer, middle and inner part of a dim for *factor; for an operand axis, those of the output
+ * axis. */
 struct dim_parts { int64_t part[3]; };
 struct dim_parts template_parts(const struct template_dim *d, const int64_t *factor);
 

@@ -1,4 +1,4 @@
-/* Private to loop_*.c: the nest that a space is over, and the plan of a point. */
+/* Private to loop_*.c: the nest of a space, and the plan of a point. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_IMPL_H
 #define TS_EXPLORER_SPACE_LOOP_SPACE_IMPL_H
 #include "explorer/space/factor.h"
@@ -10,43 +10,43 @@
 
 enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
 
-/* A loop of the fresh nest. */
+/* A loop of the nest before any schedule. */
 struct loop_axis {
     const char *name;
     int64_t extent;
     bool reduce;
-    int64_t phase;                        /* of a transposed convolution: > 1, the innermost part,
-                                           * kept outside */
-    int64_t rest;                         /* ceil(extent / phase): what the factors make up */
-    int n_cuts; int64_t cut[AXIS_CUTS];   /* blocks that end inside it, ascending */
+    /* > 1 in a transposed convolution: extent of the innermost part, which stays outside */
+    int64_t phase;
+    int64_t rest;  /* ceil(extent / phase): the extent that the factors cover */
+    int n_cuts; int64_t cut[AXIS_CUTS];   /* positions where blocks end inside it, ascending */
     int parts; enum loop_level level[LOOP_PARTS];
     int knob;                             /* -1: one part, at level[0] */
-    unsigned operands;                    /* bit o: operand o is read at another place */
+    unsigned operands;  /* bit o: operand o is read at a place that depends on it */
 };
 
 enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 
 struct nest_info {
-    const char *name;                     /* of the stage: "Conv" */
-    const char *operand[OPERANDS];        /* tensors; NULL: not of this program */
+    const char *name;                     /* name of the stage: "Conv" */
+    const char *operand[OPERANDS];        /* tensor names; NULL: not in this program */
     int64_t operand_elems[OPERANDS];
     bool transposed;
-    bool unfolded, grouped;               /* the data lies in overlapping tiles, in groups */
+    bool unfolded, grouped;  /* the data are stored in overlapping tiles, or in groups */
     bool pinned;                          /* its loops stay as they are */
-    const char *s1, *s2;                  /* pinned: where attached nodes go; NULL: nowhere */
-    int n_axes; struct loop_axis axis[NEST_AXES];       /* as stored, then reductions */
+    const char *s1, *s2;  /* pinned: loops at which nodes are attached; NULL: none */
+    int n_axes; struct loop_axis axis[NEST_AXES];       /* output axes as stored, then reductions */
     int vector;                           /* the axis that is vectorized */
-    int n_orders; int (*order)[NEST_AXES];              /* of the output axes at S1 */
-    int phases_last;                      /* order in which phases are the last of S1; -1: none */
+    int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
+    int phases_last;                      /* the order in which phases come last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
     const char *pad;
-    bool padded[MAX_SPATIAL];             /* axes of D H W that it makes longer */
+    bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* loops of the last of them, the inner one's extent */
-    const char *result;                   /* what is stored last and may be streamed; NULL: none */
-    bool streams;                         /* a result that large is streamed from the start */
-    /* knobs, -1 where there is none */
+    struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
+    const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
+    bool streams;  /* the result is so large that it is streamed from the start */
+    /* Indices of knobs; -1: there is none. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
 };
@@ -63,8 +63,8 @@ struct loop_plan {
     int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][2 * LOOP_PARTS + 2];
     unsigned uneven;                      /* bit a: blocks end inside loops of axis a */
-    int s1, s2;                           /* last loop of S1 and of S2 (or S1): where tiles and
-                                           * attached nodes live; -1: none */
+    /* last loop of S1 and of S2 (or S1), where tiles and attached nodes are placed; -1: none */
+    int s1, s2;
     int r1;                               /* last loop of R1 (or s2) */
     int consumer, pad;                    /* index of the loop; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* -1: none */
@@ -73,9 +73,9 @@ struct loop_plan {
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
 
-/* loop_plan.c: the loops that a point stands for.  False: more loops than a stage may have. */
+/* loop_plan.c: computes the loops of a point. False: more loops than a stage may have. */
 bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);
-/* "O.1.0" */
+/* Returns the name of a loop: "O.1.0". */
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
                            struct str *buffer);
 

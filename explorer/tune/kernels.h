@@ -1,6 +1,6 @@
-/* The real problem of the tuner: schedules of one operator.  Layouts are points of the templates
- * (explorer/space/layout_space.h) and those that seeds bring along; under each, loop points
- * (loop_space.h); ranked by the cost model (explorer/model) and measured in batches
+/* The tuning problem for kernels: schedules of one operator.  Layouts are points of the templates
+ * (explorer/space/layout_space.h) and the layouts of seeds; loop schedules are points
+ * (loop_space.h).  The cost model (explorer/model) ranks them, and batches measure them
  * (profile/measure/batch.h). */
 #ifndef TS_EXPLORER_TUNE_KERNELS_H
 #define TS_EXPLORER_TUNE_KERNELS_H
@@ -8,38 +8,39 @@
 #include "explorer/tune/search.h"
 #include "profile/measure/batch.h"
 
-/* A schedule as somebody gave it: the "session", an "expert". */
+/* A given schedule and its name: the "session", or an "expert". */
 struct tune_lines { const char *name; int n; const char *const *line; };
 
 struct kernels_opts {
     const char *spec;
-    /* At least one; the first is what the user has. */
+    /* Seed schedules, at least one; the first is that of the user. */
     int n_seeds; const struct tune_lines *schedule;
-    /* Layout steps that stay, in front of every candidate's.  fixed: all layouts of the first seed
-     * stay, there is nothing to search but loops. */
+    /* Layout steps that every candidate begins with. fixed: all layouts of the first seed remain,
+     * and only loops are searched. */
     int n_pins; const char *const *pin;
     bool fixed;
     struct layout_opts layouts;
-    struct measure_opts measure;         /* of every candidate (batch.h says which count) */
-    int jobs;                            /* compilers, and threads that rank; 0: all cores */
-    uint64_t seed;                       /* of the model */
+    struct measure_opts measure;  /* for every candidate (batch.h says which options apply) */
+    int jobs;  /* number of compilers, and of threads that rank; 0: all cores */
+    uint64_t seed;                       /* seed of the model */
 };
 
 struct kernels;
-/* Seeds that change what is pinned are rebuilt over the pins or left out.  Errors: of the spec, the
- * pins and the first seed; ERR_NAME when the operator has no template and layouts are not fixed:
- * then they are, and *note says so (NULL is fine). */
+/* Makes the problem.  A seed that changes a pinned layout is rebuilt over the pins or left out.
+ * Errors are those of the spec, the pins and the first seed.  When the operator has no template,
+ * its layouts stay fixed, and *note (may be NULL) says so. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
 const struct tune_problem *kernels_problem(const struct kernels *k);
-/* What search_new takes. */
+/* Returns the seeds, for search_new. */
 const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
-/* The program after each of n lines, out[0] the bare operator, as candidates are measured, but slow
- * ones as long as fast ones: only what is slow beyond all hope is a timeout.  Copies no detail.  As
+/* Measures the program after each of n lines (out[0]: without any).  Slow programs are measured
+ * as long as fast ones; only a hopelessly slow one is a timeout.  Copies no detail.  Errors as of
  * tune_problem.measure. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
-double kernels_layouts(const struct kernels *k);     /* how many there are; 1: fixed */
-double kernels_points(struct kernels *k, int arm);   /* how many its loop space has; 0: no space */
+double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */
+/* number of points of its loop space; 0: it has none */
+double kernels_points(struct kernels *k, int arm);
 #endif

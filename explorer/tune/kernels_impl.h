@@ -1,4 +1,4 @@
-/* Inside kernels*.c. */
+/* Shared by kernels*.c. */
 #ifndef TS_EXPLORER_TUNE_KERNELS_IMPL_H
 #define TS_EXPLORER_TUNE_KERNELS_IMPL_H
 #include <pthread.h>
@@ -9,16 +9,17 @@
 #include "explorer/tune/kernels.h"
 #include "kernels/base/vec.h"
 
-/* A layout: its lines live as long as the problem, its loop space while it is open. */
+/* A layout (an arm).  Its lines live as long as the problem, its loop space only while it is
+ * open. */
 struct kernels_arm {
     int n; const char *const *line;
     uint64_t key;                        /* equal for memory-equal layouts; 0: unknown */
     const char *family;
-    struct arena *mem;                   /* of space; NULL: closed */
-    const struct loop_space *space;      /* NULL: closed, or there is none */
+    struct arena *mem;                   /* memory of space; NULL: closed */
+    const struct loop_space *space;      /* NULL: closed, or the layout has no loop space */
 };
 
-/* What a candidate was lowered to: tune_candidate.model. */
+/* The lowered form of a candidate: tune_candidate.model. */
 struct lowered {
     const struct program *p;
     const char *code; bool openmp;       /* as it is measured; NULL: there is none */
@@ -34,28 +35,28 @@ struct kernels {
     VEC(struct kernels_arm) arm;
     VEC(struct tune_seed) seed;
     struct cost_model *model;
-    double best_ms;                      /* of all that were learned */
-    size_t best_bytes;                   /* its C */
-    int n_threads;                       /* that rank */
-    int lanes;                           /* elements of a vector register */
+    double best_ms;                      /* best latency of all learned candidates */
+    size_t best_bytes;                   /* size of the C of that candidate */
+    int n_threads;                       /* threads that rank */
+    int lanes;                           /* floats of a vector register */
     int64_t last_cache;                  /* bytes */
-    struct arena *scratch[16];           /* per thread: the lowered candidates of the round */
-    struct batch *batch;                 /* made when the first candidate is measured */
-    struct batch_item *item;             /* of the batch under way */
+    struct arena *scratch[16];
+    struct batch *batch;                 /* created when the first candidate is measured */
+    struct batch_item *item;             /* items of the current batch */
     struct tune_candidate **measured;
     tune_measured_fn done;
     void *done_ctx;
 };
 
-/* kernels.c: of every loop space that is opened. */
+/* kernels.c: the options of every loop space. */
 struct loop_opts kernels_loop_opts(const struct kernels *k);
-/* An arm of layout lines that is not there yet; -1: no program has them. */
+/* Adds an arm for layout lines that are not known yet; -1: no program has them. */
 int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
                     const char *family);
 bool kernels_is_layout(const char *line);            /* not a loop step */
 /* kernels_seed.c */
 bool kernels_add_seeds(struct kernels *k, struct err *e);
-/* kernels_point.c, kernels_measure.c: their part of k->problem. */
+/* kernels_point.c, kernels_measure.c: fill in their functions of k->problem. */
 void kernels_point_problem(struct tune_problem *p);
 void kernels_measure_problem(struct tune_problem *p);
 #endif

@@ -1,5 +1,5 @@
-/* Layouts that a strategy drew and what they were worth: action vectors in (0, 1)^n with their
- * rewards, for strategies that breed or walk in them. */
+/* The layouts that a strategy has drawn, as action vectors in (0, 1)^n with their rewards, for
+ * strategies that breed from them or walk among them. */
 #ifndef TS_EXPLORER_TUNE_LAYOUT_POOL_H
 #define TS_EXPLORER_TUNE_LAYOUT_POOL_H
 #include "explorer/tune/search_impl.h"
@@ -12,15 +12,16 @@ struct drawn_layout {
 };
 struct layout_pool { VEC(struct drawn_layout) all; };
 
-/* Every action uniform: decoded into *factor and remembered. */
+/* Draws uniform actions, decodes them into *factor and stores them. */
 void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor);
-/* From those actions. */
+/* Decodes the given actions into *factor and stores them. */
 void layout_pool_draw(struct layout_pool *l, struct search *s, const double *action,
                       int64_t *factor);
-/* The reward of the latest one that was decoded to this factor. */
+/* Stores the reward of the latest layout that was decoded to this factor. */
 void layout_pool_told(struct layout_pool *l, const struct search *s, const int64_t *factor,
                       double reward, bool measured);
-int layout_pool_measured(const struct layout_pool *l);       /* how many have a measured reward */
-/* The better of two measured ones, drawn at random. */
+/* number of layouts with a measured reward */
+int layout_pool_measured(const struct layout_pool *l);
+/* Draws two measured layouts at random and returns the better one. */
 const struct drawn_layout *layout_pool_tournament(const struct layout_pool *l, struct rng *r);
 #endif

@@ -1,31 +1,31 @@
 /* Budgets (SPEC E.1).  A budget counts measurements, failed ones included.  The joint stage gets
- * three tenths, the loop-only stage the rest; both are spent in batches of 8, the last batch of a
- * stage takes what is left, so that the total is exact: 1000 = 37 * 8 + 4 and 87 * 8 + 4. */
+ * three tenths and the loop-only stage the rest.  Both are spent in batches of 8; the last batch
+ * of a stage takes what is left, so that the total is exact: 1000 = 37 * 8 + 4 and 87 * 8 + 4. */
 #ifndef TS_EXPLORER_TUNE_PLAN_H
 #define TS_EXPLORER_TUNE_PLAN_H
 #include <stdbool.h>
 
 enum {
-    TUNE_BATCH = 128,                   /* points looked at in one round; steps of an episode */
-    TUNE_TOP = 8,                       /* of these are measured */
+    TUNE_BATCH = 128,                   /* points generated in one round; steps of an episode */
+    TUNE_TOP = 8,                       /* how many of them are measured */
     TUNE_ROUNDS = 2,                    /* per layout of the joint stage (GAP-14) */
-    TUNE_PREFILTER = 8,                 /* layouts drawn for each that is tried */
-    TUNE_PREFILTER_POINTS = 32          /* points of each that the model looks at */
+    TUNE_PREFILTER = 8,                 /* layouts drawn for each layout that is tried */
+    TUNE_PREFILTER_POINTS = 32          /* points of each drawn layout that the model scores */
 };
 
 enum tune_stage { STAGE_SEEDS, STAGE_JOINT, STAGE_LOOPS, STAGE_FINAL, STAGE_DONE, STAGE_COUNT };
 extern const char *const stage_name[STAGE_COUNT];       /* "seeds" "joint" "loops" ... */
 
 struct plan { int total, joint, loops; };
-/* budget >= 1; no joint stage where layouts are fixed. */
+/* Divides a budget (>= 1). There is no joint stage when layouts are fixed. */
 struct plan plan_of(int budget, bool layouts_fixed);
-/* The size of the next batch of a stage that has `left` measurements to go; 0 at its end. */
+/* Returns the size of the next batch of a stage with `left` measurements to go; 0 at its end. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);
-/* How many layouts the joint stage visits, and what is left then for the best one: (300) is 18
- * layouts of 16, and 12. */
+/* Returns how many layouts the joint stage visits, and in *rest the measurements that are then
+ * left for the best one: for 300, 18 layouts of 16, and 12. */
 int plan_layouts(int joint, int rounds, int *rest);
-enum { TUNE_FEW_LAYOUTS = 3 };          /* with fewer, layouts were not searched */
+enum { TUNE_FEW_LAYOUTS = 3 };  /* with fewer layouts, the layout space counts as not searched */
 /* The smallest budget that visits TUNE_FEW_LAYOUTS. */
 int plan_layouts_from(void);
 #endif

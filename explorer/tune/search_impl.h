@@ -1,17 +1,17 @@
-/* Inside the search: what its files and the strategies share. */
+/* Shared by the files of the search and the strategies. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_IMPL_H
 #define TS_EXPLORER_TUNE_SEARCH_IMPL_H
 #include "explorer/tune/search.h"
 #include "explorer/tune/text_set.h"
 #include "kernels/base/vec.h"
 
-/* What the search knows of an arm; pub is what views see. */
+/* State of an arm in the search; views see struct tune_arm. */
 struct arm_state {
-    bool visited;                        /* had its rounds in the joint stage */
-    bool begun;                          /* its usual point was proposed */
-    bool exhausted;                      /* no new point was found in it */
-    const int64_t *factor;               /* the layout that opened it; NULL: a seed's */
-    VEC(struct tune_candidate *) tried;  /* in order of measuring */
+    bool visited;                        /* its rounds in the joint stage are done */
+    bool begun;                          /* its start point was proposed */
+    bool exhausted;                      /* no new point can be found in it */
+    const int64_t *factor;               /* its layout; NULL: that of a seed */
+    VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
 struct search {
@@ -20,13 +20,13 @@ struct search {
     struct search_sink sink;
     const struct cancel *cancel;
     const struct strategy *strategy;
-    void *state;                         /* the strategy's */
+    void *state;                         /* state of the strategy */
     struct rng rng;
     struct plan plan;
     const struct tune_seed *seed;
     int n_seeds, n_seed_arms;
 
-    struct arena *keep, *round;          /* measured candidates; the pool, reset every round */
+    struct arena *keep, *round;  /* keep: measured candidates; round: the pool, reset every round */
     VEC(struct tune_candidate *) pool;   /* new candidates of this round, in order of adding */
     struct text_set in_pool, measured;
     VEC(struct tune_candidate *) trial;
@@ -35,45 +35,47 @@ struct search {
 
     enum tune_stage stage;
     int stage_budget, stage_done;
-    int best;                            /* trial, or -1 */
+    int best;                            /* index of the trial, or -1 */
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
-    bool usual_done;                     /* the templates' usual layout was tried */
+    bool usual_done;                     /* the start layout of the templates was tried */
     int layouts_tried, replayed;
-    int missing;                         /* of this batch, not measured for no fault of theirs */
+    int missing;  /* candidates of this batch that could not be measured, by no fault of theirs */
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;
     double began_s, model_s, measure_wall_s;
-    double limit_from_s;                 /* what o.time_s counts from */
+    double limit_from_s;                 /* start of the time limit o.time_s */
     const char *doing;
     struct tune_view view;
-    bool stop_env;                       /* measuring is not possible; *e of search_run */
+    bool stop_env;                       /* measuring is impossible; *e of search_run */
 };
 
 /* search_pool.c */
 void search_pool_reset(struct search *s);
-/* The candidate of a point: a new one of the pool, or the one that is in the pool or was measured
- * already; NULL: it is no program. */
+/* Adds the candidate of a point to the pool.  Returns the existing one if it is in the pool or
+ * was measured; NULL when it is not a valid program. */
 struct tune_candidate *search_add(struct search *s, int arm, const void *point);
-/* Points of an arm at random until the pool has n, or no new ones turn up. */
+/* Adds random points of an arm until the pool has n, or no new ones are found. */
 void search_add_random(struct search *s, int arm, int n);
-/* Scores those that have none yet. */
+/* Scores the candidates that have no score yet. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* The best of the pool by score, with some at random; in order for an ordered strategy. */
+/* Picks the best of the pool by score, and some at random; for an ordered strategy the first
+ * ones. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
-/* search_measure.c: counts them, tells the strategy, the model and the sink.  False: stop. */
+/* search_measure.c: measures candidates, counts them, and informs the strategy, the model and the
+ * sink.  False: stop. */
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
 void search_show(struct search *s, const char *doing);
 
-/* search_layout.c: the arm to visit next in the joint stage, -1: there is none left. */
+/* search_layout.c: the next arm to visit in the joint stage; -1: there is none left. */
 int search_next_arm(struct search *s);
-int search_best_arm(const struct search *s);     /* that can be searched; -1: none */
-void search_arms_grow(struct search *s);         /* after the problem opened arms */
+int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
+void search_arms_grow(struct search *s);         /* called after the problem opened arms */
 /* 1 - ms / l_ref, clipped (SPEC E.3); INFINITY gives -4. */
 double search_reward(const struct search *s, double ms);
-/* What a score means as a latency: scores are about best / own. */
+/* Converts a score to a latency: a score is about best / own latency. */
 double search_latency(const struct search *s, double score);
 #endif

@@ -5,12 +5,12 @@
 
 int strategy_count(void);
 const struct strategy *strategy_get(int i);
-/* ERR_NAME suggests the nearest. */
+/* Finds a strategy. ERR_NAME suggests the nearest name. */
 const struct strategy *strategy_find(const char *name, struct err *e);
 
 extern const struct strategy strategy_ppo, strategy_evo, strategy_sa, strategy_q,
     strategy_random, strategy_exhaustive;
-/* For those that have no better idea: uniform layouts, and nothing learnt from them. */
+/* For strategies that do not search layouts: draw uniform layouts, and ignore their rewards. */
 bool strategy_random_layout(struct search *s, void *state, int64_t *factor);
 void strategy_forget_layout(struct search *s, void *state, const int64_t *factor, double reward,
                             bool measured);

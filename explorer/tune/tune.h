@@ -1,9 +1,10 @@
-/* The tuner: hand over a schedule, get it back finished (ALT, SPEC D and E).
+/* The tuner: takes a schedule and returns the fastest one that it finds (ALT, SPEC D and E).
  *
- *     seeds -> joint stage -> loop-only stage -> final: the best few head to head
+ *     seeds -> joint stage -> loop-only stage -> final: the best few compared with each other
  *
- * The result is never slower than the schedule it started from, as far as the final comparison can
- * tell: where no candidate is shown to be faster (its 95 % interval), the start is the result. */
+ * The result is never slower than the schedule that it started from, as far as the final
+ * comparison can tell: if no candidate is shown to be faster (by its 95 % interval), the start is
+ * the result. */
 #ifndef TS_EXPLORER_TUNE_TUNE_H
 #define TS_EXPLORER_TUNE_TUNE_H
 #include "explorer/tune/kernels.h"
@@ -12,36 +13,37 @@ enum { TUNE_FINALISTS = 5 };
 
 struct tune_opts {
     struct kernels_opts kernels;
-    int budget;                          /* measurements; what the final takes is not counted */
+    int budget;                          /* number of measurements, without those of the final */
     uint64_t seed;
     const char *strategy;                /* NULL: tune_default_strategy() */
-    double time_s;                       /* of the search; 0: no limit */
+    double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* struct search_opts */
-    unsigned baselines;                  /* 1 << enum vendor_library, for the winner */
-    bool ledger;                         /* measure the winner after each of its lines, too */
-    double compare_s;                    /* of the final comparison; 0: up to 2 */
+    unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
+    bool ledger;                         /* also measure the winner after each of its lines */
+    double compare_s;                    /* seconds of the final comparison; 0: up to 2 */
     bool cold;                           /* struct search_opts */
-    const char *weights; size_t weights_bytes;           /* of agents (agents_load), or NULL */
+    const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
 };
 
-/* One that took part in the final; compared.ratio: its time over that of the first. */
+/* A candidate of the final. compared.ratio: its time over that of the first. */
 struct tune_finalist { const struct tune_candidate *c; struct compared compared; };
 
 struct tune_result {
     enum search_end end;
-    const struct tune_view *view;        /* as the search ended */
-    const struct tune_candidate *best;   /* the winner; NULL: nothing was right */
+    const struct tune_view *view;        /* state at the end of the search */
+    const struct tune_candidate *best;   /* the winner; NULL: no candidate was right */
     const struct tune_candidate *start;  /* the first seed; NULL: not measured */
-    int n_lines; const char *const *line;        /* of the winner, in order, without idle ones */
-    bool compared;                       /* there was a final; else best is that of the search */
+    /* lines of the winner, in order, without lines that have no effect */
+    int n_lines; const char *const *line;
+    bool compared;                       /* there was a final; if not, best is that of the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
-    int n_rounds;                        /* of the comparison */
-    bool measured;                       /* m: the winner by itself, beside the baselines */
+    int n_rounds;                        /* rounds of the comparison */
+    bool measured;                       /* m is valid: the winner alone, beside the baselines */
     struct measurement m;
     struct measurement *ledger;          /* after each of its lines, [0] bare; NULL: not measured */
     double final_s;
-    double layouts, points;              /* sizes of the spaces: layouts; loops of the best one */
-    const char *note;                    /* "layouts stay as they are: ..."; "" = nothing to say */
+    double layouts, points;  /* sizes of the spaces: of layouts, and of loops of the best layout */
+    const char *note;                    /* "layouts stay as they are: ..."; "" = no note */
     struct search *search;
     struct kernels *kernels;
     struct arena *mem;
@@ -50,9 +52,9 @@ struct tune_result {
 const char *tune_default_strategy(void);
 extern const char *const search_end_name[];      /* "budget spent", "cancelled", ... */
 
-/* False: bad input, or the environment lacks something; *out is then untouched, and what was
- * measured is what sink->measured was told.  A cancel is no failure: what was found is in *out,
- * without a final. */
+/* Runs the tuner.  False on bad input, or when the environment lacks something; *out is then
+ * untouched, and the measurements were reported to sink->measured.  After a cancel, *out has the
+ * results so far, without a final. */
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);

@@ -1,21 +1,22 @@
-/* What a running search shows: all of it is read-only and good until the callback returns that was
- * handed it, so a screen copies what it wants to keep. */
+/* A read-only view of a running search.  It is valid until the callback that received it returns;
+ * a screen copies what it wants to keep. */
 #ifndef TS_EXPLORER_TUNE_VIEW_H
 #define TS_EXPLORER_TUNE_VIEW_H
 #include "explorer/tune/plan.h"
 #include "explorer/tune/problem.h"
 
-/* Wall clock, s.  search: drawing points and training agents; the rest of elapsed. */
+/* Wall clock times in seconds. search: time for drawing points and training agents, the rest of
+ * elapsed. */
 struct tune_times { double elapsed, compile, measure, model, search; };
 
-/* Of the agents; known false: the strategy has none, or they were not trained yet. */
+/* Statistics of the agents. known false: the strategy has none, or they were not trained yet. */
 struct tune_agents { bool known; double layout_entropy, loop_entropy, value_loss; int episodes; };
 
 struct tune_arm {
-    const char *family;                  /* the layout of the output, for colouring */
-    int trials, ok, best;                /* best: trial, or -1 */
-    double best_ms;                      /* INFINITY when none is ok */
-    bool seed;                           /* the layout of a seed, not of the templates */
+    const char *family;                  /* layout of the output, for colouring */
+    int trials, ok, best;                /* best: index of a trial, or -1 */
+    double best_ms;                      /* INFINITY when no trial is ok */
+    bool seed;                           /* it is the layout of a seed and not of the templates */
 };
 
 struct tune_view {
@@ -27,17 +28,17 @@ struct tune_view {
     int stage_budget, stage_done;
     struct tune_times times;
     double time_limit_s;                 /* 0: none */
-    double left_s;                       /* at the present rate; NAN: nobody knows yet */
+    double left_s;                       /* estimate at the present rate; NAN: unknown */
     int n_trials;
     const struct tune_candidate *const *trial;           /* in order of measuring */
     int n_arms;
-    const struct tune_arm *arm;          /* by tune_candidate.arm; trials 0: never tried */
+    const struct tune_arm *arm;          /* indexed by tune_candidate.arm; trials 0: never tried */
     int layouts_tried;
-    int best;                            /* trial, or -1 */
-    double best_ms, start_ms;            /* start: the first seed; INFINITY: none, or not ok */
-    int failed[TUNE_OUTCOMES];           /* measured candidates by outcome; OK: 0 */
+    int best;                            /* index of a trial, or -1 */
+    double best_ms, start_ms;            /* start: of the first seed; INFINITY: none, or not ok */
+    int failed[TUNE_OUTCOMES];           /* number of measured candidates by outcome; OK: 0 */
     int replayed;
-    int64_t illegal;                     /* points that are no program; not measured */
+    int64_t illegal;  /* points that are not valid programs; they are not measured */
     struct tune_accuracy accuracy;
     struct tune_agents agents;
 };
