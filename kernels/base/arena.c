@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Under AddressSanitizer what is not allocated is poisoned, and a gap follows each allocation. */
+/* Under AddressSanitizer, unallocated memory is poisoned, and a gap follows each allocation. */
 #if defined __has_feature
 #if __has_feature(address_sanitizer)
 #define ARENA_ASAN
@@ -164,7 +164,8 @@ void *xmalloc(size_t size_bytes)
     return p;
 }
 
-/* AddressSanitizer is to see what is behind the last element. */
+/* Under AddressSanitizer, exact sizes are kept so that it detects accesses beyond the last
+ * element. */
 void *xmalloc_elems(size_t n, size_t size_bytes)
 {
     if (n > SIZE_MAX / 2 / size_bytes)
@@ -173,7 +174,7 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
     void *p = bytes < MANY_BYTES || GAP ? NULL : aligned_alloc(HUGE_BYTES, room);
     if (!p)
         return xmalloc(bytes);
-    (void)madvise(p, room, MADV_HUGEPAGE);                /* else small ones will do */
+    (void)madvise(p, room, MADV_HUGEPAGE);                /* if this fails, small pages are used */
     return p;
 }
 
@@ -206,7 +207,7 @@ void fail_set_hook(void (*hook)(void))
     fail_hook = hook;
 }
 
-/* The hook is taken down before it runs, so that a failure inside it cannot recurse. */
+/* Clears the hook before it runs, so that a failure inside it cannot recurse. */
 void fail_at(const char *file, int line, const char *fmt, ...)
 {
     void (*hook)(void) = fail_hook;

@@ -21,7 +21,8 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
-/* A limit of the system has the same cure wherever the program meets it. */
+/* Limits of the system, as error texts name them, with their fixes, which are the same everywhere
+ * in the program. */
 static const struct { const char *said, *fix; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max" },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },
@@ -93,14 +94,14 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* A cut buffer may end in half of a character. */
+/* Appends s, which may have been cut inside a multi-byte character. */
 static void add_clean(struct str *out, const char *s)
 {
     str_add_shown(out, s, strlen(s), "\t");
 }
 
-/* Under the source line: tabs stay tabs and a character of several bytes counts once, so that the
- * caret stands below its column.  A column outside the (possibly cut) line gets no caret. */
+/* Appends the caret line.  Tabs remain tabs and a multi-byte character counts once, so that the
+ * caret stands below its column.  A column outside of the (perhaps cut) line gets no caret. */
 static void add_caret(struct str *out, const struct err *e)
 {
     size_t size = strlen(e->source), start = (size_t)e->at.col - 1;

@@ -13,7 +13,7 @@
 #include "kernels/base/cleanup.h"
 #include "kernels/base/vec.h"
 
-/* Reads fd to its end into buf. */
+/* Reads all of fd into buf. */
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
 {
     char chunk[16384];
@@ -31,7 +31,7 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     }
 }
 
-/* regular: nothing at whose other end there may be nobody, so that opening it does not wait. */
+/* Opens path for reading. regular: refuse pipes and devices, since opening one may block. */
 static int open_readable(const char *path, bool regular, size_t max_bytes, struct err *e)
 {
     struct stat st;
@@ -136,7 +136,8 @@ bool dir_make(const char *path, struct err *e)
     return ok;
 }
 
-/* A folder in /tmp that somebody else made first is a trap: it must be ours, and a folder. */
+/* Makes a folder in /tmp.  Another user may have created it as a trap: it must be a folder and
+ * belong to us. */
 static bool dir_in_tmp(struct str *out, struct err *e)
 {
     struct stat st;
@@ -149,7 +150,7 @@ static bool dir_in_tmp(struct str *out, struct err *e)
     return true;
 }
 
-/* XDG base directories: a relative value counts as unset; without a usable home, /tmp. */
+/* XDG base directories: a relative value counts as unset; without a usable home, /tmp is used. */
 static bool dir_xdg(const char *variable, const char *in_home, struct str *out, struct err *e)
 {
     const char *base = getenv(variable), *home = getenv("HOME");

@@ -1,10 +1,12 @@
-/* Files that others may read and write at the same time.
+/* Writes files that other processes may read and write at the same time.
  *
- * As git does it: whoever replaces FILE makes FILE.tilescope-lock first, writes the new content
- * into it and renames it to FILE.  Under the lock FILE is compared with what the writer saw of it,
- * so no two of them can both believe that nothing changed.  The maker of a lock file also locks it
- * in the kernel, which lets go of it when the process ends, however it ends: a lock file that can
- * be locked is left over from a kill, and is removed. */
+ * This works as in git.  A process that replaces FILE first creates FILE.tilescope-lock, writes
+ * the new content into it and renames it to FILE.  Under the lock, FILE is compared with what the
+ * writer saw of it, so that two writers cannot both find it unchanged.
+ *
+ * The creator of a lock file also locks it in the kernel of the system, which releases the lock
+ * when the process ends, however it ends.  A lock file that can be locked was therefore left by a
+ * killed process, and is removed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +49,8 @@ uint64_t file_seen(const char *path)
     return seen;
 }
 
-/* A file that was deleted meanwhile holds nothing that could be lost. */
+/* Whether the file is unchanged.  A file that was deleted in the meantime counts as unchanged,
+ * since nothing can be lost. */
 static bool is_as_seen(const char *target, uint64_t seen)
 {
     uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
@@ -64,8 +67,8 @@ static bool changed(const char *path, uint64_t seen, struct err *e)
 
 /* --- Where the data goes ---------------------------------------------------------------------- */
 
-/* path itself, or what it links to when that is a regular file, so that a link stays a link.
- * Directories and dangling links are refused. */
+/* Finds the file to write: path itself, or what it links to when that is a regular file, so that
+ * a link remains a link.  Directories and dangling links are refused. */
 static bool find_target(const char *path, struct str *target, struct err *e)
 {
     struct stat st;
@@ -97,7 +100,8 @@ void file_add_folder(struct str *out, const char *path)
 
 /* --- The lock --------------------------------------------------------------------------------- */
 
-/* A name that is too long for an ending is cut: then some files share a lock. */
+/* Appends the name of the lock file.  A name that is too long is cut; some files then share a
+ * lock. */
 static void add_lock_name(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -137,8 +141,9 @@ void file_tidy(const char *dir)
     str_free(&path);
 }
 
-/* Somebody may take the new file for one that was left over, before it is locked.  On a file system
- * without locks, making it is all there is.  -1 with errno; EEXIST: another process has it. */
+/* Creates and locks the lock file.  Another process may mistake the new file for a leftover
+ * before it is locked.  On a file system without locks, creating it is all that is done.  Returns
+ * -1 with errno; EEXIST: another process has it. */
 static int take_lock(const char *lock)
 {
     for (int ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_NAP_MS) {
@@ -183,7 +188,7 @@ static bool write_all(int fd, const char *data, size_t n)
     return true;
 }
 
-/* Makes the rename itself durable; a file system that cannot is no reason to fail. */
+/* Makes the rename durable. A file system that cannot do so is not an error. */
 static void sync_folder(const char *path)
 {
     struct str dir = {0};
@@ -196,8 +201,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Owner, group and permissions of the file that is replaced, as far as we may.  For another owner
- * there are no set-id bits, and another group gets no more than everybody. */
+/* Copies owner, group and permissions of the replaced file as far as allowed.  If the owner
+ * changes, set-id bits are dropped; if the group changes, it gets no more rights than others. */
 static bool keep_owner(int fd, const struct stat *old)
 {
     struct stat st;
@@ -213,8 +218,8 @@ static bool keep_owner(int fd, const struct stat *old)
     return fchmod(fd, mode) == 0;
 }
 
-/* Once the lock file is renamed or removed, its name is somebody else's: from then on a signal must
- * not delete it. */
+/* Forgets the lock file for cleanup.  After it was renamed or removed, its name may belong to
+ * another process, and a signal must not delete it. */
 static void forget(int *slot)
 {
     cleanup_forget(*slot);
@@ -253,7 +258,7 @@ static bool replace(const char *target, uint64_t seen, const char *data, size_t 
     return ok;
 }
 
-/* Is it a pipe or a device?  Those are written to as they are. */
+/* Whether path is a pipe or a device, which is written to directly. */
 static bool is_stream(const char *path)
 {
     struct stat st;
@@ -316,7 +321,7 @@ bool file_same(const char *a, const char *b)
                            && s.st_ino == t.st_ino);
 }
 
-/* "dir/a-2.yaml" for dir/a.yaml and 2. */
+/* Appends "dir/a-2.yaml" for dir/a.yaml and 2. */
 static void add_numbered(struct str *out, const char *path, int i)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');

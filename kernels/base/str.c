@@ -158,8 +158,8 @@ int str_distance(const char *a, const char *b)
     return distance(a, b, false);
 }
 
-/* Near enough: at most a third of the word wrong (one letter in short words), case aside; or an
- * abbreviation of at least three letters. */
+/* A candidate is near enough when at most a third of the word is wrong (one letter in short
+ * words), ignoring case, or when the word is an abbreviation of at least three letters. */
 const char *str_nearest(const char *word, const char *const *candidates, int n)
 {
     int len = (int)strlen(word);

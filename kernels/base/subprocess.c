@@ -60,8 +60,8 @@ bool subprocess_find(const char *name, struct str *path)
     return found;
 }
 
-/* A pipe whose ends do not collide with the child's standard descriptors, even if ours are
- * closed. */
+/* Opens a pipe whose ends do not collide with the standard descriptors of the child, even if ours
+ * are closed. */
 static bool open_pipe(int fd[2])
 {
     if (pipe2(fd, O_CLOEXEC) != 0)
@@ -81,8 +81,9 @@ static bool open_pipe(int fd[2])
     return false;
 }
 
-/* Starts argv in a process group of its own, with default signals; 0 or the errno of the failure.
- * posix_spawn rather than fork: safe with threads, and quick however large this process is. */
+/* Starts argv in its own process group with default signals.  Returns 0 or an errno.  Uses
+ * posix_spawn rather than fork, which is safe with threads and fast however large this process
+ * is. */
 static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
@@ -109,9 +110,9 @@ static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
     return rc;
 }
 
-/* Takes what is there (at most two pipes full, lest a flood keeps us from the clock) without
- * blocking; false at the end of the output.  What exceeds the cap is read and dropped, so that
- * the program never blocks on us. */
+/* Reads the available output without blocking: at most two pipes full, so that a flood of output
+ * does not delay the time limit.  False at the end of the output.  Output beyond the cap is read
+ * and dropped, so that the program never blocks. */
 static bool take_output(int fd, struct str *out)
 {
     char chunk[16384];
@@ -129,7 +130,8 @@ static bool take_output(int fd, struct str *out)
     return true;
 }
 
-/* Has it ended?  Then *status is its wait status, or -1 when nobody can say (SIGCHLD ignored). */
+/* Whether the process has ended.  If so, *status is its wait status, or -1 when that is unknown
+ * (SIGCHLD ignored). */
 static bool reap(pid_t pid, int flags, int *status)
 {
     for (;;) {
@@ -145,8 +147,8 @@ static bool reap(pid_t pid, int flags, int *status)
     }
 }
 
-/* Waits for output or up to one tick.  Once the pipe is closed nothing wakes us when the
- * program ends, which is then usually a matter of microseconds: short naps that grow. */
+/* Waits for output, at most one tick.  After the pipe is closed nothing signals the end of the
+ * program, which is then usually microseconds away, so it polls at growing intervals. */
 static void wait_tick(int fd, bool open, double left_s, long *nap_us)
 {
     double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;
@@ -168,9 +170,9 @@ static bool has_ended(pid_t pid)
     return rc == 0 ? info.si_pid == pid : errno != EINTR;
 }
 
-/* A compiler that is asked to end takes its temporary files with it; one that does not listen is
- * killed.  The group is killed while the program is not yet reaped, so its number cannot have been
- * reused. */
+/* Ends the process group.  A compiler that gets SIGTERM deletes its temporary files; one that
+ * does not react is killed.  The group is killed before the program is reaped, so that its number
+ * cannot have been reused. */
 static void end_group(pid_t pid)
 {
     const struct timespec nap = { .tv_nsec = 1000000 };
@@ -180,7 +182,7 @@ static void end_group(pid_t pid)
     kill(-pid, SIGKILL);
 }
 
-/* Follows a started program to its end; returns its wait status. */
+/* Waits for a started program to end; returns its wait status. */
 static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
                   struct subprocess_result *res)
 {

@@ -11,7 +11,8 @@ static int64_t clamp(wide x)
     return x >= INT64_MAX ? INT64_MAX : x <= INT64_MIN ? INT64_MIN : (int64_t)x;
 }
 
-/* Infinity is one step beyond the finite numbers, so that products of it saturate again. */
+/* Converts to 128 bits.  Infinity becomes one step beyond the finite numbers, so that products of
+ * it saturate again. */
 static wide widen(int64_t x)
 {
     return x == INT64_MAX ? (wide)INT64_MAX + 1 : (wide)x;
@@ -48,7 +49,7 @@ static struct range range_div(struct range a, int64_t c)
                            a.hi == INT64_MAX ? INT64_MAX : floor_div(a.hi, c) };
 }
 
-/* Inside one period the remainder is exact, across periods anything in [0, c). */
+/* The range of a % c: exact inside one period; any of [0, c) across periods. */
 static struct range range_mod(struct range a, int64_t c)
 {
     if (is_bounded(a) && floor_div(a.lo, c) == floor_div(a.hi, c))
@@ -126,7 +127,8 @@ static struct scratch_block *scratch_block_new(struct exprs *p, size_t cap)
     return b;
 }
 
-/* Blocks are kept in a list and reused; one too small for a request is replaced by a larger one. */
+/* Blocks are kept in a list and reused.  A block that is too small for a request is replaced by a
+ * larger one. */
 void *scratch_alloc(struct exprs *p, size_t size_bytes)
 {
     size_t need = (size_bytes + 15) & ~(size_t)15;
@@ -219,7 +221,8 @@ static void measure(struct node *n)
         n->var_mask = (uint64_t)1 << (e->var % 64);
 }
 
-/* The one place where expressions are made: key has everything that identity depends on. */
+/* Returns the interned expression for key, which has everything that identity depends on.  All
+ * expressions are created here. */
 static const struct expr *intern(struct exprs *p, const struct expr *key)
 {
     uint32_t hash = hash_of(key), at = hash & (p->cap - 1);

@@ -21,8 +21,8 @@
 
 struct parser {
     struct exprs *p;
-    const char *text, *at;                /* at: the next token, blanks skipped */
-    int len;                              /* of that token, 0 at the end */
+    const char *text, *at;                /* at: start of the next token, after blanks */
+    int len;                              /* length of that token, 0 at the end */
     int depth, n_tokens;
     const struct expr *const *vars;
     int n_vars;
@@ -70,7 +70,7 @@ static bool accept(struct parser *s, const char *token)
     return true;
 }
 
-/* Every failing function returns NULL through here, once; at and len say where. */
+/* Sets the position of the error and returns NULL. Every failure returns through here once. */
 static const struct expr *locate(struct parser *s, const char *at, int len)
 {
     err_where(s->e, "", 0, 0, s->text);
@@ -89,7 +89,7 @@ static const struct expr *expected(struct parser *s, const char *what)
     return locate(s, s->at, s->len);
 }
 
-/* Digits, with their sign in front of them already taken: the one spelling of the least int64. */
+/* Parses digits whose sign was already read, so that the least int64 can be written. */
 static const struct expr *number(struct parser *s, bool negative)
 {
     char digits[32];
@@ -196,7 +196,7 @@ static bool is_constant(const struct expr *e)
     return e->a ? is_constant(e->a) && is_constant(e->b) : e->kind == EXPR_CONST;
 }
 
-/* A divisor may be written as a constant expression; it is built as its value. */
+/* Parses a divisor, which may be a constant expression; its value is used. */
 static const struct expr *divide(struct parser *s, enum expr_kind kind, const struct expr *a,
                                  const struct expr *b, const char *at)
 {

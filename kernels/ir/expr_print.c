@@ -19,7 +19,7 @@ static bool is_const(const struct expr *e)
     return e->kind == EXPR_CONST;
 }
 
-/* A constant that can be printed as a subtraction. */
+/* Whether e is a negative constant that can be printed as a subtraction. */
 static bool is_negative(const struct expr *e)
 {
     return is_const(e) && e->value < 0 && e->value > INT64_MIN;
@@ -112,7 +112,7 @@ static void print_bare(struct str *out, const struct expr *e)
     UNREACHABLE();
 }
 
-/* With parentheses when e binds weaker than its place wants. */
+/* Prints e, with parentheses when it binds weaker than its place requires. */
 static void print(struct str *out, const struct expr *e, enum prec least)
 {
     bool wrap = precedence[e->kind] < least;

@@ -36,7 +36,7 @@ static void drop(struct lin *l, int at)
     memmove(l->t + at, l->t + at + 1, (size_t)(l->n - at) * sizeof *l->t);
 }
 
-/* First position whose id is not below that of term. */
+/* Returns the first position whose id is not below that of term. */
 static int position(const struct lin *l, const struct expr *term)
 {
     int lo = 0, hi = l->n;
@@ -146,7 +146,7 @@ static int order_vars(const struct expr *a, const struct expr *b)
     return order ? order : sign(a->hi, b->hi);
 }
 
-/* Of "x < 5" and "5 < x" what is compared: x. */
+/* Returns the compared expression x of "x < 5" and "5 < x". */
 static const struct expr *compared(const struct expr *e)
 {
     return e->kind == EXPR_LT && e->a->kind == EXPR_CONST ? e->b : e->a;
@@ -167,9 +167,9 @@ int expr_order(const struct expr *a, const struct expr *b)
     return order ? order : expr_order(a->b, b->b);
 }
 
-/* Larger strides first; among equals the parts of a split ("h.1") before whole variables, as
- * the papers write "ih + rh": the place in a tile, then the offset of the window; then by
- * text, so that a sum looks the same whatever the pool was used for before. */
+/* Orders terms: larger strides first; for equal strides the parts of a split ("h.1") before whole
+ * variables, as the papers write "ih + rh"; then by text, so that a sum is printed the same
+ * whatever the pool was used for before. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;

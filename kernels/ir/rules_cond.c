@@ -143,7 +143,7 @@ const struct expr *rule_eq_gcd(struct redex *r)
     return expr_eq(r->p, lin_expr(&x), expr_const(r->p, 0));
 }
 
-/* The side of the largest coefficient (the first in canonical order) is the left one. */
+/* Moves the term with the largest coefficient (the first in canonical order) to the left side. */
 const struct expr *rule_eq_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -180,8 +180,8 @@ const struct expr *rule_and_const(struct redex *r)
     return is_true(r->b) && is_truth(r->a) ? r->a : NULL;
 }
 
-/* The conditions of a conjunction as terms of a linear form: each once, without those that
- * always hold. */
+/* Adds the conditions of a conjunction as terms of a linear form: each once, without those that
+ * are always true. */
 static void add_conditions(struct lin *list, const struct expr *e)
 {
     if (e->kind == EXPR_AND) {
@@ -198,7 +198,7 @@ static int by_order(const void *x, const void *y)
     return expr_order(a->e, b->e);
 }
 
-/* A number that is no truth value is one as `x && 1`. */
+/* Builds the conjunction of the list. `x && 1` turns a number into a truth value. */
 static const struct expr *conjunction(struct lin *list)
 {
     if (list->n > 1)
@@ -243,7 +243,8 @@ static bool implies(struct exprs *p, const struct expr *stronger, const struct e
     return l.n == 0 && l.rest <= 0;
 }
 
-/* Both are -1 or less where they hold, so their sum is -2 or less. */
+/* Whether both conditions exclude each other.  Each is -1 or less where it is true, so their sum
+ * is then -2 or less. */
 static bool exclude(struct exprs *p, const struct expr *xy, const struct expr *uv)
 {
     if (!tame_comparison(xy) || !tame_comparison(uv))

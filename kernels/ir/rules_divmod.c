@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* What becomes of a coefficient that g does not divide: it stays in r as it is, or r gets its
- * remainder in [0, g), or the one nearest to 0. */
+/* How to handle a coefficient that g does not divide: keep it in r, put its remainder in [0, g)
+ * into r, or the remainder nearest to 0. */
 enum share { SHARE_KEEP, SHARE_FLOOR, SHARE_NEAR, SHARE_COUNT };
 
 static int64_t remainder_of(int64_t coef, int64_t g, enum share how)
@@ -37,7 +37,7 @@ static void divide(const struct lin *l, int64_t g, enum share how, struct lin *q
     r->rest = floor_mod(l->rest, g);
 }
 
-/* Does x stay within one period of g?  Then *k is its number. */
+/* Whether x stays within one period of g; *k is the number of the period. */
 static bool one_period(struct range x, int64_t g, int64_t *k)
 {
     *k = floor_div(x.lo, g);
@@ -82,7 +82,7 @@ static int add_factor(int64_t *g, int n, int64_t f, int64_t c)
     return n;
 }
 
-/* Proper divisors of c that some coefficients share with it, largest first. */
+/* Collects proper divisors of c that some coefficients share with it, largest first. */
 static int common_factors(const struct lin *l, int64_t c, int64_t *g)
 {
     int n = 0;
@@ -210,7 +210,7 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Only with SHARE_KEEP: r stays in the result, and no variable may be in it twice. */
+/* Uses SHARE_KEEP only: r stays in the result, where no variable may occur twice. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

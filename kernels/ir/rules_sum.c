@@ -1,6 +1,5 @@
-/* Rules for + and *.  A sum is one linear form; the interesting ones put the digits of a
- * number back together, which is what reading a tensor through a layout and its inverse comes
- * to. */
+/* Rules for + and *.  A sum is one linear form.  The important rules combine the digits of a
+ * number again, because reading a tensor through a layout and its inverse produces such sums. */
 #include "kernels/ir/simplify_impl.h"
 
 const struct expr *rule_fold(struct redex *r)
@@ -67,7 +66,7 @@ const struct expr *rule_mul_order(struct redex *r)
     return is_product(r->e) && expr_order(r->b, r->a) < 0 ? expr_mul(r->p, r->b, r->a) : NULL;
 }
 
-/* x * y when that is at most MAX_DIVISOR in size: the divisors that rules make stay far from
+/* Stores x * y if it is at most MAX_DIVISOR in size, so that the divisors that rules make cannot
  * overflow. */
 static bool small_product(int64_t x, int64_t y, int64_t *out)
 {
@@ -80,7 +79,7 @@ static const struct expr *quotient(struct exprs *p, const struct expr *x, int64_
     return c == 1 ? x : expr_simplify(p, expr_divc(p, x, c));
 }
 
-/* l with terms i and j replaced by m * e. */
+/* Replaces terms i and j of l by m * e. */
 static const struct expr *replace(struct lin *l, int i, int j, const struct expr *e, int64_t m)
 {
     struct lin sum = lin_new(l->p);
@@ -92,8 +91,8 @@ static const struct expr *replace(struct lin *l, int i, int j, const struct expr
     return lin_expr(&sum);
 }
 
-/* Term i of l has the coefficient m*b and term j the coefficient m, where term j is something
- * % b. */
+/* Whether term i of l has the coefficient m*b and term j the coefficient m, where term j is
+ * something % b. */
 static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high)
 {
     int64_t k;
@@ -122,7 +121,7 @@ static const struct expr *join(struct redex *r, int i, int j)
     return replace(&r->l, i, j, x, r->l.t[j].coef);
 }
 
-/* Two digits become one when the number they are digits of can be seen: b*x + y % b loses its %. */
+/* Combines two digits into one when their number is known: in b*x + y % b the % disappears. */
 static const struct expr *join_digits(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -165,7 +164,7 @@ const struct expr *rule_sum_digits(struct redex *r)
     return each_pair(r, EXPR_MOD, join_digits);
 }
 
-/* Does l contain m * x, term by term?  (The constant can always be made up.) */
+/* Whether l contains m * x, term by term. The constant can always be adjusted. */
 static bool contains(const struct lin *l, const struct lin *x, int64_t m)
 {
     for (int i = 0; i < x->n; i++)
@@ -174,7 +173,7 @@ static bool contains(const struct lin *l, const struct lin *x, int64_t m)
     return true;
 }
 
-/* l - m*x with its term i replaced by k * e. */
+/* Replaces term i of l - m*x by k * e. */
 static const struct expr *exchange(struct lin *l, int i, const struct lin *x, int64_t m,
                                    const struct expr *e, int64_t k)
 {
@@ -201,7 +200,7 @@ static const struct expr *to_mod(struct redex *r, int i, int64_t a)
     return exchange(&r->l, i, &ly, m, expr_modc(r->p, y, b), m);
 }
 
-/* a is 1, or the divisor of another quotient of the sum. */
+/* Tries a = 1 and the divisors of other quotients of the sum. */
 const struct expr *rule_sum_to_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {

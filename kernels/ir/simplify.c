@@ -24,7 +24,7 @@ struct rule {
     const struct expr *(*apply)(struct redex *r);
 };
 
-/* The first that applies is applied, so order matters: cheap and decisive rules come first. */
+/* The first rule that applies is used, so cheap and decisive rules come first. */
 static const struct rule rules[] = {
     { { "fold", "c1 op c2 ==> c", "" }, ANY_KIND, rule_fold },
 
@@ -115,7 +115,7 @@ static bool is_const(const struct expr *e)
     return e->kind == EXPR_CONST;
 }
 
-/* A node that sum_collect flattens: it belongs to the linear form it stands in. */
+/* Whether sum_collect flattens this node: it belongs to the linear form around it. */
 static bool is_linear(const struct expr *e)
 {
     return e->kind == EXPR_ADD || (e->kind == EXPR_MUL && (is_const(e->a) || is_const(e->b)));
@@ -135,7 +135,8 @@ static void gather(struct lin *l, const struct expr *e, int64_t scale)
     }
 }
 
-/* The coefficient of a variable that is always 0 can be anything at all. */
+/* Whether all coefficients are far from overflow.  (The coefficient of a variable that is always
+ * 0 can be anything.) */
 static bool tame_coefs(const struct lin *l)
 {
     for (int i = 0; i < l->n; i++)
@@ -144,7 +145,7 @@ static bool tame_coefs(const struct lin *l)
     return true;
 }
 
-/* The view of e that the rules of its kind work on. */
+/* Makes the input of the rules for e, which depends on the kind of e. */
 static struct redex view(struct exprs *p, const struct expr *e)
 {
     struct redex r = { .p = p, .e = e, .a = e->a, .b = e->b };
@@ -202,8 +203,8 @@ static const struct expr *rewrite(struct exprs *p, const struct expr *e)
     return after;
 }
 
-/* While e is being simplified its form is e itself: were two rules ever to undo each other, the
- * circle would end here with a right, if not the simplest, expression. */
+/* While e is being simplified, its simplified form is e itself.  If two rules ever undid each
+ * other, the recursion would end here with a correct expression, if not the simplest. */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e)
 {
     struct node *n = node_of(e);

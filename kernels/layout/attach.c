@@ -1,6 +1,6 @@
-/* store_at: a small constant kept as one more slice of a larger one (SPEC A.7), so that a weight
- * column and its bias share cache lines.  In terms of maps the host is padded by one position, and
- * the guest's elements are what stands there. */
+/* store_at: a small constant stored as one more slice of a larger one (SPEC A.7), so that a
+ * column of weights and its bias share cache lines.  The layout of the enclosing tensor is padded
+ * by one position, which holds the elements of the stored tensor. */
 #include "kernels/layout/layout_impl.h"
 
 #include <stdlib.h>
@@ -61,7 +61,8 @@ bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
     return true;
 }
 
-/* Later steps of the host may have split the slice's dim: all that every element has in common. */
+/* Prints the part of the position that all elements share; later steps may have split the dim of
+ * the slice. */
 void layout_say_stored(struct str *out, const struct layout *l)
 {
     size_t start = out->len;

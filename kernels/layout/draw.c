@@ -31,12 +31,12 @@ struct picture {
     int width, line_elems;
     int64_t *env;                         /* for expr_eval */
     char letter[MAX_RANK];
-    bool has_padding, has_copies, has_jumps;    /* in the lines drawn */
+    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines have them */
     struct cell last;                     /* the data cell before the one being drawn */
     bool has_last;
 };
 
-/* Appends s as one line, cut to the width. */
+/* Appends s as one line, cut to the width of the picture. */
 static void put_line(struct picture *pic, struct str *s)
 {
     while (s->len > 0 && s->data[s->len - 1] == ' ')
@@ -52,7 +52,7 @@ static void put_line(struct picture *pic, struct str *s)
     str_clear(s);
 }
 
-/* A letter for each logical dim: the first of its name that is free. */
+/* Chooses a letter for each logical dim: the first letter of its name that is free. */
 static void choose_letters(struct picture *pic)
 {
     bool taken[128] = { false };
@@ -223,7 +223,7 @@ static char strip_letter(struct picture *pic, const struct cell *c)
     return '<';
 }
 
-/* The one index in which b differs from a, -1 when there is none or more than one. */
+/* Returns the only index in which b differs from a; -1 when there is none or more than one. */
 static int single_change(const struct cell *a, const struct cell *b, int rank)
 {
     int changed = -1;
@@ -239,7 +239,7 @@ static int single_change(const struct cell *a, const struct cell *b, int rank)
 
 struct run { int first, n, dim; int64_t step; };      /* dim = -1: a single cell, or padding */
 
-/* The longest run from cell `first` on. */
+/* Finds the longest run that starts at cell `first`. */
 static struct run find_run(const struct cell *c, int first, int n, int rank)
 {
     struct run r = { first, 1, -1, 0 };
@@ -256,7 +256,8 @@ static struct run find_run(const struct cell *c, int first, int n, int rank)
     return r;
 }
 
-/* "n0 o0..15 h0 w1": all indices of the first run of a line, then only those that changed. */
+/* Appends "n0 o0..15 h0 w1": all indices for the first run of a line, then only those that
+ * changed. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
                     const struct run *r, const struct run *before)
 {
@@ -311,7 +312,7 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
     put_line(pic, s);
 }
 
-/* The legend tells only what the lines show, so they are drawn first. */
+/* Draws the lines. The legend only explains what the lines show, so the lines are drawn first. */
 static void draw_lines(struct picture *pic, struct str *s, int max_lines)
 {
     const int64_t all = (pic->l->elems + pic->line_elems - 1) / pic->line_elems;

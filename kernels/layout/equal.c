@@ -1,5 +1,6 @@
 /* Memory-equality (SPEC A.0): two layouts of one shape put every element at the same flat offset,
- * in buffers of one size.  (A fuse changes no memory; a split that is not reordered neither.) */
+ * in buffers of the same size.  (A fuse does not move any element, and neither does a split that
+ * is not reordered.) */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 /* At most this many elements are compared point by point when the algebra does not decide. */
 #define COMPARE_LIMIT 1000000
 
-/* l's flat offset as an expression over the variables of `names`. */
+/* Returns the flat offset of l as an expression over the variables of `names`. */
 static const struct expr *offset_over(struct exprs *p, const struct layout *l,
                                       const struct layout *names)
 {
@@ -15,7 +16,7 @@ static const struct expr *offset_over(struct exprs *p, const struct layout *l,
     return expr_simplify(p, expr_subst(p, flat, l->logical, names->logical, l->tensor->rank));
 }
 
-/* Are two expressions over vars equal on the whole box of shape? */
+/* Whether two expressions over vars are equal on the whole box of shape. */
 static bool equal_on_box(const struct exprs *p, const struct expr *a, const struct expr *b,
                          const struct expr *const *vars, const int64_t *shape, int rank)
 {
@@ -41,7 +42,7 @@ static bool equal_offsets(struct exprs *p, const struct layout *a, const struct 
     return elems <= COMPARE_LIMIT && equal_on_box(p, x, y, a->logical, a->stored, a->tensor->rank);
 }
 
-/* The logical flat offset held at a physical point, -1 for padding. */
+/* Returns the logical flat offset stored at a physical point; -1 for padding. */
 static int64_t held_at(const struct layout *l, int64_t *env, const int64_t *point)
 {
     for (int j = 0; j < l->rank; j++)
@@ -54,7 +55,8 @@ static int64_t held_at(const struct layout *l, int64_t *env, const int64_t *poin
     return flat;
 }
 
-/* Do both hold the same at every flat offset?  rho does not tell where the copies are. */
+/* Whether both hold the same element at every flat offset. rho does not describe copies, so the
+ * contents are compared. */
 static bool equal_contents(const struct exprs *p, const struct layout *a, const struct layout *b)
 {
     if (a->elems > COMPARE_LIMIT)
@@ -70,7 +72,7 @@ static bool equal_contents(const struct exprs *p, const struct layout *a, const 
     return equal;
 }
 
-/* The same dims with the same meaning: rho and phi are the same expressions. */
+/* Whether both have the same dims with the same meaning: rho and phi are the same expressions. */
 static bool equal_maps(const struct layout *a, const struct layout *b)
 {
     if (a->rank != b->rank || a->guard != b->guard)

@@ -33,8 +33,8 @@ int64_t layout_bytes(const struct layout *l)
     return l->tensor->type->bytes * l->elems;
 }
 
-/* Class, expansion and `advanced` from everything else.  Without overlapping tiles phi is
- * injective, so it is a bijection exactly when the sizes agree; its guard then holds everywhere. */
+/* Computes class, expansion and `advanced`.  Without overlapping tiles phi is injective, so it is
+ * a bijection exactly when the sizes agree; its guard is then always true. */
 static void classify(struct layout *l)
 {
     const int64_t stored = product(l->stored, l->tensor->rank), logical = tensor_elems(l->tensor);
@@ -90,7 +90,7 @@ static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l
     }
 }
 
-/* A trimmed logical dim ends earlier: its variable and every rho in it. */
+/* Shortens a trimmed logical dim: its variable and every rho that uses it. */
 static void trim(struct exprs *p, const struct reshape *r, const struct layout *l, struct layout *m)
 {
     if (r->trimmed < 0)
@@ -103,7 +103,7 @@ static void trim(struct exprs *p, const struct reshape *r, const struct layout *
         m->rho[j] = expr_simplify(p, expr_subst(p, l->rho[j], &old, &var, 1));
 }
 
-/* phi_l . phi_prim, with the conditions of both. */
+/* Computes phi_l . phi_prim, with the conditions of both. */
 static void compose_phi(struct exprs *p, const struct prim *pr, const struct layout *l,
                         struct layout *m)
 {
@@ -147,7 +147,7 @@ static const struct layout *extend(struct exprs *p, const struct layout *l, cons
     return m;
 }
 
-/* The nodes of e as a tree, counted no further than limit. */
+/* Counts the nodes of e as a tree, up to limit. */
 static int tree_size(const struct expr *e, int limit)
 {
     if (limit <= 0 || !e)
@@ -156,7 +156,8 @@ static int tree_size(const struct expr *e, int limit)
     return n + tree_size(e->b, limit - n);
 }
 
-/* Sequences that divide, mix and merge over and over double their expressions each time. */
+/* Whether the expressions are small enough.  Sequences that divide, mix and merge repeatedly
+ * double their expressions each time. */
 static bool is_manageable(const struct layout *l)
 {
     int left = MAX_NODES - tree_size(l->guard, MAX_NODES);
@@ -207,7 +208,7 @@ const struct layout **layout_chain(const struct layout *l)
     return chain;
 }
 
-/* The primitives that undo `pr`, in the order to apply them; 0 when it dropped elements. */
+/* Stores the primitives that undo `pr`, in the order of application; 0 when it dropped elements. */
 static int inverse_of(const struct prim *pr, const struct layout *before, struct prim *out)
 {
     const int k = pr->dim;

@@ -37,7 +37,7 @@ const struct lineage *lineage_part(struct arena *a, const struct division *d, in
     return l;
 }
 
-/* The dim that kids are all the parts of, in order, by a split; else NULL. */
+/* Returns the dim whose split made exactly these kids, in order; else NULL. */
 static const struct lineage *common_origin(const struct lineage *const *kid, int n)
 {
     const struct division *d = kid[0]->kind == LINE_PART ? kid[0]->division : NULL;
@@ -49,7 +49,7 @@ static const struct lineage *common_origin(const struct lineage *const *kid, int
     return d->of;
 }
 
-/* "H_W", or "fused" when that would be unwieldy. */
+/* Returns the name "H_W", or "fused" when that would be too long. */
 static const char *fused_name(struct arena *a, const struct lineage *const *kid, int n)
 {
     const char *name = kid[0]->name;

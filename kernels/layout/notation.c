@@ -12,14 +12,14 @@ enum item_kind { ITEM_WHOLE, ITEM_OUTER, ITEM_INNER };
 
 struct item {
     enum item_kind kind;
-    int dim;                              /* of the tensor; -1: a bare number, not placed yet */
+    int dim;                              /* dim of the tensor; -1: a bare number, not placed yet */
     int64_t size;                         /* OUTER: Q; INNER: p */
-    int64_t count;                        /* OUTER: tiles asked for, 0 = not said */
-    int part;                             /* among the parts of its dim, OUTER 0 */
+    int64_t count;                        /* OUTER: number of tiles given, 0 = none */
+    int part;                             /* position among the parts of its dim; OUTER 0 */
     int col, len;
 };
 
-struct group { int first, n; };           /* items in parentheses */
+struct group { int first, n; };           /* a range of items in parentheses */
 
 struct reader {
     const struct tensor *t;
@@ -59,7 +59,7 @@ static bool fix_tensor_dims(const struct reader *r)
     return false;
 }
 
-/* The dim called name[0..n), or -1. */
+/* Returns the dim of this name, or -1. */
 static int find_dim(const struct tensor *t, const char *name, int n)
 {
     for (int k = 0; k < t->rank; k++)
@@ -79,7 +79,7 @@ static bool add_item(struct reader *r, struct item item)
     return true;
 }
 
-/* The number at *at, which moves behind it; -1 when it is not in [1, 2^40]. */
+/* Reads the number at *at and moves *at after it; -1 when it is not in [1, 2^40]. */
 static int64_t read_number(const char **at)
 {
     int64_t n = 0;
@@ -95,7 +95,7 @@ static bool unknown_name(const struct reader *r, const char *name, int col, int 
     return fix_tensor_dims(r);
 }
 
-/* "O/16", "H/8:28" */
+/* Reads "O/16" or "H/8:28". */
 static bool read_outer(struct reader *r, const char *word, int n_name, struct item item)
 {
     const char *at = word + n_name + 1, *end = word + item.len;
@@ -116,7 +116,7 @@ static bool read_outer(struct reader *r, const char *word, int n_name, struct it
     return add_item(r, item);
 }
 
-/* "16o" or "16" */
+/* Reads "16o" or "16". */
 static bool read_inner(struct reader *r, const char *word, struct item item)
 {
     const char *at = word;
@@ -134,7 +134,7 @@ static bool read_inner(struct reader *r, const char *word, struct item item)
     return add_item(r, item);
 }
 
-/* "N", "KH", or one-letter names in a row: "NHWO" */
+/* Reads "N", "KH", or one-letter names in a row: "NHWO". */
 static bool read_names(struct reader *r, const char *word, struct item item)
 {
     item.kind = ITEM_WHOLE;
@@ -215,7 +215,7 @@ static bool read_items(struct reader *r)
     return true;
 }
 
-/* Every dim exactly once, whole or as one outer part. */
+/* Checks that every dim occurs exactly once, as a whole or as an outer part. */
 static bool find_outers(struct reader *r)
 {
     for (int k = 0; k < r->t->rank; k++)
@@ -264,7 +264,7 @@ static bool lacks_part(const struct reader *r, int dim)
     return true;
 }
 
-/* Bare numbers go to the divided dims in turn, in the order in which those are written. */
+/* Assigns bare numbers to the divided dims in turn, in the order in which those are written. */
 static bool place_bare_numbers(struct reader *r)
 {
     int turn = -1;
@@ -310,7 +310,7 @@ static bool number_parts(struct reader *r)
 
 struct writer { struct exprs *p; const struct layout *l; };
 
-/* Applies pr; an error points at the item. */
+/* Applies pr; an error gets the position of the item. */
 static bool write_prim(const struct reader *r, struct writer *w, const struct item *at,
                        const struct prim *pr)
 {
@@ -339,7 +339,8 @@ static bool reject_parts(const struct reader *r, int k)
     return err_fix(r->e, "write %s/%lld, or change the tiles", dim, (long long)parts_product(r, k));
 }
 
-/* Tiles of `tile` every `stride`; `groups` of them make one step of the outer part. */
+/* Writes an unfold with tiles of `tile` every `stride`; `groups` of them are one step of the
+ * outer part. */
 static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile,
                          int64_t stride, int64_t groups)
 {

@@ -1,8 +1,8 @@
-/* Printing: a layout in the short notation, and a primitive as a step line writes it. */
+/* Prints a layout in the short notation, and a primitive as a step line. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 
-/* A physical dim seen from its logical dim: the part taken at each division, outermost first. */
+/* A physical dim relative to its logical dim: the part taken at each division, outermost first. */
 struct leaf {
     int dim;                              /* logical */
     int64_t size;
@@ -19,7 +19,7 @@ static bool covers_exactly(const struct division *d)
     return n == d->of->size;
 }
 
-/* False when the notation has no words for how the dim came about. */
+/* Finds the leaf of a dim. False when the notation cannot express how the dim was made. */
 static bool find_leaf(const struct lineage *line, struct leaf *leaf)
 {
     int part[MAX_DIMS], depth = 0;
@@ -60,7 +60,7 @@ static bool is_inside(const struct leaf *inner, const struct leaf *outer)
 
 struct leaves { int n; struct leaf leaf[MAX_DIMS]; };
 
-/* The leaves of a dim, through fuses. */
+/* Adds the leaves of a dim, looking through fuses. */
 static bool add_leaves(const struct lineage *line, struct leaves *out)
 {
     if (line->kind == LINE_FUSED) {
@@ -72,7 +72,8 @@ static bool add_leaves(const struct lineage *line, struct leaves *out)
     return out->n < MAX_DIMS && find_leaf(line, &out->leaf[out->n++]);
 }
 
-/* The inner parts of a dim are read from the outside in; they must be stored in that order. */
+/* Whether the inner parts of each dim are stored from the outside in, as the notation reads them.
+ */
 static bool in_order(const struct leaves *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -84,7 +85,7 @@ static bool in_order(const struct leaves *all)
     return true;
 }
 
-/* Is what was trimmed away told by the count of an unfold still in force? */
+/* Whether the number of tiles of an unfold shows what was trimmed. */
 static bool tells_trimming(const struct layout *l, const struct leaves *all)
 {
     for (int k = 0; k < l->tensor->rank; k++) {

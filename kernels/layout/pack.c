@@ -46,7 +46,8 @@ static int64_t count(const int64_t *shape, int from, int to)
     return n;
 }
 
-/* Positions 0 .. n-1 of an unfolded dim of `size`: where tile element q was, -1 beyond the end. */
+/* Maps positions 0 .. n-1 of an unfolded dim of `size` to the elements that they hold, or -1
+ * beyond the end. */
 static void map_to_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
 {
     for (int64_t q = 0; q < n * tile; q++) {
@@ -55,7 +56,7 @@ static void map_to_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, 
     }
 }
 
-/* Where position i of the dim has its canonical copy among n tiles, -1 when it was trimmed. */
+/* Maps position i of the dim to its canonical copy among n tiles; -1 when it was trimmed. */
 static void map_from_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
 {
     for (int64_t i = 0; i < size; i++) {
@@ -64,7 +65,7 @@ static void map_from_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride
     }
 }
 
-/* dst position q reads src position q + shift. */
+/* Maps dst position q to src position q + shift. */
 static void map_shift(int64_t *map, int64_t n_dst, int64_t n_src, int64_t shift)
 {
     for (int64_t q = 0; q < n_dst; q++)
@@ -95,7 +96,7 @@ static void fill_map(const struct prim *pr, const struct layout *before, const s
     }
 }
 
-/* Dims that pr takes in (after = false) or gives out at its dim. */
+/* Returns the number of dims that pr consumes (after = false) or produces at its dim. */
 static int n_dims(const struct prim *pr, bool after)
 {
     switch (pr->kind) {
@@ -127,8 +128,8 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     free(g.map);
 }
 
-/* A matrix whose rows are consecutive in one of the two and whose columns are in the other: tile by
- * tile, so that both are read and written by whole cache lines. */
+/* A matrix whose rows are consecutive in src or dst, and whose columns are consecutive in the
+ * other.  It is copied tile by tile, so that both are accessed by whole cache lines. */
 struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
 
 INLINE void turn_elements(const struct turned *t, int64_t bytes, const char *src, char *dst)
@@ -154,14 +155,14 @@ static void turn(const struct turned *t, int bytes, const char *src, char *dst)
         turn_elements(t, bytes, src, dst);
 }
 
-/* dst dim j is src dim perm[j].  The dims that are innermost in src and in dst make a matrix (or a
- * row, when they are the same), and there is one for each point of the others. */
+/* Copies so that dst dim j is src dim perm[j]. The innermost dims of src and of dst make a matrix
+ * (or a row, if they are the same dim); one is copied for each point of the other dims. */
 static void transpose(const int64_t *src_shape, const int *perm, int rank, int bytes,
                       const char *src, char *dst)
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
-    int row = 0, col = 0;                                 /* dst dims: innermost in src, in dst */
+    int row = 0, col = 0;  /* innermost dim of src and of dst, as dims of dst */
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = n_src;
         n_src *= src_shape[j];
@@ -202,7 +203,7 @@ static void move_reorder(const struct prim *pr, const struct layout *before,
               after->tensor->type->bytes, src, dst);
 }
 
-/* Does the primitive leave the bytes where they are? */
+/* Whether the primitive moves no bytes. */
 static bool is_still(const struct prim *pr, const struct layout *before, const struct layout *after)
 {
     if (pr->kind == PRIM_SPLIT)
@@ -210,7 +211,7 @@ static bool is_still(const struct prim *pr, const struct layout *before, const s
     return pr->kind == PRIM_FUSE;
 }
 
-/* Runs the moves of the chain forwards (pack) or backwards; the last one writes to dst. */
+/* Runs the moves of all primitives forwards (pack) or backwards. The last move writes to dst. */
 static void move_all(const struct layout *l, bool back, const char *src, char *dst)
 {
     const struct layout **chain = layout_chain(l);

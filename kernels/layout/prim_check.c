@@ -7,9 +7,9 @@
 /* ORDER PRIM */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
-/* Regions of at most this many elements are searched when the algebra cannot decide. */
+/* Largest region, in elements, that is searched when the algebra cannot decide. */
 #define SEARCH_LIMIT 1000000
-/* At most this many tiles are looked at for shared elements that are not padding. */
+/* Most tiles that are searched for shared elements that are not padding. */
 #define PROBE_LIMIT 4096
 
 struct check {
@@ -38,7 +38,7 @@ static bool refuse(const struct check *c, enum err_code code, const char *fmt, .
     return false;
 }
 
-/* Adds the dims of the layout to the fix. */
+/* Sets a fix that lists the dims of the layout. */
 static bool fix_dims(const struct check *c, const char *what)
 {
     struct str s = {0};
@@ -48,7 +48,7 @@ static bool fix_dims(const struct check *c, const char *what)
     return false;
 }
 
-/* " = 2^3*7"; nothing for primes and 1. */
+/* Appends " = 2^3*7"; nothing for primes and 1. */
 static void print_factors(struct str *out, int64_t n)
 {
     int64_t rest = n;
@@ -69,7 +69,7 @@ static void print_factors(struct str *out, int64_t n)
     str_free(&s);
 }
 
-/* "14 or 28 do": the divisors of n on both sides of `wish`. */
+/* Appends "14 or 28 do": the divisors of n next to `wish` on both sides. */
 static void print_divisors(struct str *out, int64_t n, int64_t wish)
 {
     int64_t below = 0, above = n;
@@ -92,7 +92,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
 
 /* --- split ----------------------------------------------------------------------------------- */
 
-/* F_{2->m}, or -1 when it is beyond any dim. */
+/* Returns F_{2->m}, or -1 when it is larger than any dim. */
 static int64_t inner_product(const struct prim *pr)
 {
     int64_t q = 1;
@@ -102,7 +102,8 @@ static int64_t inner_product(const struct prim *pr)
     return q;
 }
 
-/* The first factor from the inside that does not divide what is left, and the divisors near it. */
+/* Sets the fix for a factor that does not divide: the first such factor from the inside, and the
+ * divisors near it. */
 static bool fix_division(const struct check *c, int64_t size, int64_t inner)
 {
     const struct prim *pr = &c->r->prim;
@@ -153,7 +154,7 @@ static bool refuse_factors(const struct check *c, int64_t total, int64_t inner)
     return fix_division(c, size, inner);
 }
 
-/* F_j >= 1; only the first may be 0. */
+/* Checks that F_j >= 1; only the first may be 0. */
 static bool check_each_factor(const struct check *c)
 {
     const struct prim *pr = &c->r->prim;
@@ -192,7 +193,7 @@ static bool check_factors(const struct check *c)
     return refuse_factors(c, total, inner);
 }
 
-/* Do the factors undo a fuse? */
+/* Whether the factors undo a fuse. */
 static bool splits_fused(const struct lineage *of, const struct prim *pr)
 {
     if (of->kind != LINE_FUSED || of->n_kids != pr->n)
@@ -307,8 +308,8 @@ static bool check_tile(const struct check *c)
     return true;
 }
 
-/* Trimming to [0, covered): legal when nothing but padding goes, or the tail of one logical dim.
- * (Copies must stay: window-aligned accesses read them.) */
+/* Checks that a dim may be trimmed to [0, covered): only padding or the end of one logical dim
+ * may be removed.  Copies must remain, because window-aligned accesses read them. */
 static bool check_trim(const struct check *c, int64_t covered)
 {
     const struct layout *l = c->l;
@@ -331,7 +332,7 @@ static bool check_trim(const struct check *c, int64_t covered)
     return err_fix(c->e, "unfold before you split or fuse that dimension, or leave size= out");
 }
 
-/* Do two tiles share a data element?  (Shared padding does not count.) */
+/* Whether two tiles share a data element; shared padding does not count. */
 static bool tiles_overlap(const struct check *c, int64_t n)
 {
     const struct prim *pr = &c->r->prim;
@@ -457,7 +458,7 @@ static bool check_pad(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* The most that unpad could take from one end of the dim, by bisection. */
+/* Returns how much padding unpad could remove from one end of the dim, by bisection. */
 static int64_t padding_at(const struct check *c, bool end)
 {
     const int dim = c->r->prim.dim;
@@ -496,7 +497,7 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Only the fields that the kind has, so that equal primitives are equal structs. */
+/* Copies only the fields that the kind uses, so that equal primitives are equal structs. */
 static struct prim clean_prim(const struct prim *pr)
 {
     struct prim c = { .kind = pr->kind, .dim = pr->dim };
@@ -547,7 +548,7 @@ static bool check_kind(const struct check *c, const struct lineage **line)
     }
 }
 
-/* The dims after the primitive: n_in of them at its dim became the n_out of line. */
+/* Computes the dims after the primitive: n_in dims at its dim become the n_out dims of line. */
 static bool place_dims(const struct check *c, int n_in, const struct lineage *const *line,
                        int n_out)
 {

@@ -14,7 +14,7 @@
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 
-/* e / by % size, leaving out what does nothing. */
+/* Builds e / by % size, without operations that do nothing. */
 static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t by, int64_t size)
 {
     if (by > 1)
@@ -22,7 +22,8 @@ static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t b
     return size ? expr_modc(p, e, size) : e;
 }
 
-/* The digits of e in the mixed radix size[0..n), outermost first; the outermost is what is left. */
+/* Computes the digits of e in the mixed radix size[0..n), outermost first; the outermost is the
+ * rest. */
 static void digits(struct exprs *p, const struct expr *e, const int64_t *size, int n,
                    const struct expr **out)
 {
@@ -33,7 +34,7 @@ static void digits(struct exprs *p, const struct expr *e, const int64_t *size, i
     }
 }
 
-/* The number with these digits: sum of in[j] * size[j+1] * ... */
+/* Builds the number with these digits: the sum of in[j] * size[j+1] * ... */
 static const struct expr *from_digits(struct exprs *p, const struct expr *const *in,
                                       const int64_t *size, int n)
 {
@@ -46,7 +47,8 @@ static const struct expr *from_digits(struct exprs *p, const struct expr *const 
     return sum;
 }
 
-/* The canonical place of position e among n tiles every S: t = min(e / S, n-1), b = e - S*t. */
+/* Computes the canonical place of position e among n tiles every S: t = min(e / S, n-1), b = e -
+ * S*t. */
 static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                     const struct expr **out)
 {
@@ -60,7 +62,7 @@ static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64
     out[1] = expr_sub(p, e, expr_mulc(p, out[0], stride));
 }
 
-/* The same with b written max(e % S, e - S*(n-1)), whose bounds are sharp. */
+/* tile_of with b written as max(e % S, e - S*(n-1)), whose bounds are tighter. */
 static void sharp_tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                           const struct expr **out)
 {
@@ -79,7 +81,7 @@ static const struct expr *tile_position(struct exprs *p, const struct expr *cons
     return expr_add(p, expr_mulc(p, in[0], stride), in[1]);
 }
 
-/* S*t + b; e itself when (t, b) is what sharp_tile_of makes of an e. */
+/* Builds S*t + b, or e itself when sharp_tile_of made (t, b) from an e. */
 static const struct expr *untile(struct exprs *p, const struct expr *const *in, int64_t stride,
                                  int64_t n)
 {
@@ -98,7 +100,7 @@ static int64_t used_tiles(const struct prim *pr, const struct layout *before)
     return prim_tiles(pr->size ? pr->size : before->shape[pr->dim], pr->tile, pr->stride);
 }
 
-/* Dims that a primitive takes in and gives out at its dim; the others are copied. */
+/* Number of dims that a primitive consumes and produces at its dim; all others are copied. */
 static int dims_in(const struct prim *pr)
 {
     return pr->kind == PRIM_FUSE ? pr->n : pr->kind == PRIM_FOLD ? 2 : 1;
@@ -140,7 +142,7 @@ void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *befor
         out[j] = expr_simplify(p, out[j]);
 }
 
-/* Where lo <= e < hi, told only what e's bounds leave open. */
+/* Builds lo <= e < hi, leaving out what the bounds of e imply. */
 static const struct expr *inside(struct exprs *p, const struct expr *e, int64_t lo, int64_t hi)
 {
     const struct expr *above = e->lo < lo ? expr_ge(p, e, expr_const(p, lo)) : NULL;

@@ -61,7 +61,7 @@ static struct window find_window(struct exprs *p, const struct expr *e,
     return w;
 }
 
-/* The largest value of W mod S that divisibility allows. */
+/* Returns the largest value of W mod S that divisibility allows. */
 static int64_t max_residue(const struct window *w, int64_t stride)
 {
     const int64_t g = common_divisor(w->divisor, stride);
@@ -69,7 +69,8 @@ static int64_t max_residue(const struct window *w, int64_t stride)
     return stride - g + (rest < 0 ? rest + g : rest);
 }
 
-/* Tile and offset by formula (1); false when the bounds do not prove that it is in range. */
+/* Computes tile and offset by formula (1).  False when the bounds do not prove that they are in
+ * range. */
 static bool aligned_tile(struct exprs *p, const struct window *w, int64_t tile, int64_t stride,
                          int64_t n, const struct expr **out)
 {
@@ -111,7 +112,8 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
     free(chain);
 }
 
-/* Names the unfold that trimmed logical dim k, and the size that index `most` needs. */
+/* Sets the error: names the unfold that trimmed logical dim k, and the size that index `most`
+ * needs. */
 static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct err *e)
 {
     const struct layout *m = l;

@@ -1,5 +1,5 @@
-/* When may one node be computed inside a loop of another? (compute_at; fusion-conflict rule of SPEC
- * B, Fig. 6 and 7.) */
+/* Checks whether one node may be computed inside a loop of another (compute_at; fusion-conflict
+ * rule of SPEC B, Fig. 6 and 7). */
 #include "kernels/nest/lower_impl.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static const char *name_of(const struct lowering *in, int node)
     return in->graph->tensor[in->graph->node[node].out].name;
 }
 
-/* Equal loops: same physical shape and the same inverse map, so position L' means the same element
- * in both. */
+/* Whether the loops of both correspond: they have the same physical shape and inverse map, so
+ * that position L' means the same element in both. */
 static bool aligned(const struct layout *a, const struct layout *b)
 {
     if (a->rank != b->rank || a->tensor->rank != b->tensor->rank || a->guard != b->guard)
@@ -37,13 +37,14 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
-/* What a node reads, through inlined ones, when it is computed at an axis of stage `at`: tensors
- * that are not ready there, and what those loops compute at another place than the node's own. */
+/* What a node reads, through inlined nodes, if it is computed at an axis of stage `at`: tensors
+ * that are not ready there, and elements that those loops compute in other iterations. */
 struct readiness {
     const struct lowering *in;
     int at;
     const char *axis;
-    const struct node *node, *inlined;    /* inlined: whose body this is, at idx; or NULL */
+    /* inlined: the node whose body is examined, at idx; or NULL */
+    const struct node *node, *inlined;
     const struct expr *const *idx;
     int late, elsewhere;
 };
@@ -61,7 +62,7 @@ static void check_ready_inlined(struct readiness *r, const struct node *n,
     r->elsewhere = inner.elsewhere;
 }
 
-/* A dim of one element has only one place. */
+/* Whether idx is the place that node n computes. A dim of one element has only one place. */
 static bool same_place(const struct node *n, const struct expr *const *idx, int rank)
 {
     bool same = rank == n->n_spatial;
@@ -258,11 +259,11 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
 
 /* --- how much inlining multiplies --- */
 
-#define MOST_LOADS 4096                   /* of one element; what real chains have is far below */
+#define MOST_LOADS 4096                   /* loads of one element; real chains have far fewer */
 
 static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *known);
 
-/* Of a value, once what is inlined, and the node `also`, stands where it is read. */
+/* Counts the loads of a value after inlined nodes, and the node `also`, are substituted. */
 static int64_t loads_in(const struct lowering *in, const struct val *v, int also, int64_t *known)
 {
     if (!v)
@@ -282,7 +283,8 @@ static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *
     return known[node];
 }
 
-/* Every reader repeats what is inlined: x + x of x + x of ... doubles with each. */
+/* Checks the growth by inlining: every reader repeats what is inlined, so that x + x of x + x ...
+ * doubles with each. */
 static bool check_growth(const struct lowering *in, int node, struct err *e)
 {
     const struct graph *g = in->graph;
@@ -366,7 +368,7 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
     return true;
 }
 
-/* Where a tensor is read: which of a stage's axes move the place. */
+/* How a tensor is read: which axes of a stage change the place. */
 struct reading { const struct stage *s; int tensor; bool found, *moves; };
 
 static void note_axes(void *ctx, const struct val *load)
@@ -380,7 +382,7 @@ static void note_axes(void *ctx, const struct val *load)
             r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
 }
 
-/* The innermost loop that moves the place and can be looked ahead by; NULL: none. */
+/* Returns the innermost loop that changes the place and can be looked ahead on; NULL: none. */
 static const char *moving_loop(const struct reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)

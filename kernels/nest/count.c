@@ -1,12 +1,12 @@
-/* Operations that a lowered program executes: loops multiply, except where a bound or a guard
- * inside depends on them; those are walked. */
+/* Counts the operations that a lowered program executes.  Loops multiply, except where a bound or
+ * a guard inside depends on them; those are iterated. */
 #include "kernels/nest/tree.h"
 
 #include <stdlib.h>
 
-#define MOST_STEPS 20000000               /* of walking; about 0.2 s */
+#define MOST_STEPS 20000000               /* most iterated steps; about 0.2 s */
 
-/* sums_of: only what a node adds up is counted; -1: everything. */
+/* sums_of: count only the accumulations of this node; -1: everything. */
 struct counter { int64_t *vals; int64_t steps; int sums_of; };
 
 static bool decides(const struct tree *t, const struct expr *v)

@@ -1,6 +1,5 @@
-/* The interpreter of lowered trees: slow, obvious, and the oracle for generated code.  It computes
- * in double, in program order, and rounds every result to its type; for + - * / of float32 that is
- * what float32 arithmetic gives. */
+/* The interpreter of lowered trees: slow and simple.  Tests compare generated code with it.  It
+ * computes floats in program order. */
 #include "kernels/nest/tree.h"
 
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 
 struct interp {
     const struct func *f;
-    char **data;   /* per buffer */
-    int64_t *vals; /* per variable of the pool */
+    char **data;   /* one array per buffer */
+    int64_t *vals; /* one value per variable of the pool */
 };
 
 static void *element(struct interp *in, int buffer, int rank, const struct expr *const *idx)
@@ -83,7 +82,7 @@ static void run(struct interp *in, const struct tree *t)
         run_store(in, t);
     } else if (t->kind == TREE_SCOPE) {
         size_t bytes = (size_t)buffer_bytes(&in->f->buffer[t->buffer]);
-        in->data[t->buffer] = memset(xmalloc(bytes), 0xff, bytes);       /* NaN: unset */
+        in->data[t->buffer] = memset(xmalloc(bytes), 0xff, bytes);       /* NaN: not set */
         for (int i = 0; i < t->n_kids; i++)
             run(in, t->kid[i]);
         free(in->data[t->buffer]);

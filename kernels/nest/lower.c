@@ -20,7 +20,7 @@
 
 static atomic_long calls;
 
-/* Is node attached to s inside its axis depth - 1? */
+/* Whether node is attached to s inside its axis depth - 1. */
 static bool attached_here(const struct low *w, int node, const struct stage *s, int depth)
 {
     const struct stage *c = w->in->stage[node];
@@ -60,7 +60,7 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
     return t;
 }
 
-/* Puts everything in kids into the scope of a local buffer. */
+/* Wraps everything in kids into the scope of a local buffer. */
 static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
@@ -112,7 +112,7 @@ static const struct val *place_load(struct low *w, const struct place *at)
 /* What a nest over the spatial axes does at each point. */
 enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
-/* Write-back of the tile, then the consumers attached at this depth. */
+/* Writes the tile back, then runs the consumers attached at this depth. */
 static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     const struct graph *g = w->in->graph;
@@ -151,7 +151,7 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
         epilogue_leaf(w, st, depth, kids);
 }
 
-/* A nest of its own over the spatial axes from axis i inwards, with the marks of the main nest. */
+/* Adds a nest over the spatial axes from axis i inwards, with the annotations of the main nest. */
 static void spatial_nest(struct low *w, const struct nest_state *st, int i, int depth,
                          enum leaf what, struct kids *kids)
 {
@@ -177,7 +177,7 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
-/* NULL: there is nothing to add. */
+/* Returns the update store, or NULL when there is nothing to add. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
@@ -192,7 +192,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Of a loop in n pieces, one without a loop around it begins at kids[from]: says which it is. */
+/* Notes on the one iteration at kids[from], which is a piece of a loop cut into n pieces and has
+ * no loop, which iteration it is. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)
@@ -205,7 +206,7 @@ static void note_piece(struct low *w, const struct axis *x, int n, struct kids *
 
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
-/* The loop of axis i with the operands that are prefetched there. */
+/* Makes the loop of axis i with the operands that are prefetched there. */
 static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i,
                                      struct kids *inner)
 {
@@ -220,7 +221,7 @@ static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i
     return t;
 }
 
-/* The loop of axis `depth` in its pieces, with everything inside. */
+/* Emits the loop of axis `depth` in its pieces, with everything inside. */
 static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     struct nest_state piece[MAX_PIECES];
@@ -257,7 +258,8 @@ static bool has_epilogue(const struct low *w, const struct nest_state *st, int d
     return false;
 }
 
-/* Every tile that is needed at this depth is open: initialise, go deeper (or update), finish. */
+/* Emits the body when every tile needed at this depth is open: initialise, go deeper (or update),
+ * finish. */
 static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     int reduction = first_reduction(st->s);

@@ -1,6 +1,6 @@
-/* The pieces of the lowering pass that know about buffers and accesses: which tensors are
- * parameters, the rewritten body of a node, and the tiles of producers computed at a loop of their
- * consumer. */
+/* The parts of the lowering pass that deal with buffers and accesses: which tensors are
+ * parameters, the rewritten body of a node, and the tiles of producers computed inside a loop of
+ * their consumer. */
 #include "kernels/nest/lower_impl.h"
 
 #include <ctype.h>
@@ -8,10 +8,10 @@
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_TILE 262144 /* elements of a producer tile: 1 MiB of stack */
+#define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
-/* Does node n read tensor t, directly or through inlined nodes? */
+/* A search whether node n reads tensor t, directly or through inlined nodes. */
 struct search {
     const struct lowering *in;
     int tensor;
@@ -85,7 +85,8 @@ static struct buffer param_of(const struct lowering *in, int t)
     return b;
 }
 
-/* "K=64 holds Bias", a line for each tensor that is stored inside t; NULL: none is. */
+/* Returns "K=64 holds Bias", a line for each tensor that is stored inside t; NULL: there is none.
+ */
 static const char *guests_of(const struct low *w, int t)
 {
     struct str out = { 0 };
@@ -99,7 +100,7 @@ static const char *guests_of(const struct low *w, int t)
     return text;
 }
 
-/* On the heap: per tensor, and there may be hundreds. */
+/* Allocates tables on the heap: one entry per tensor, of which there may be hundreds. */
 static void low_tables(struct low *w)
 {
     w->param = xcalloc((size_t)w->in->graph->n_tensors, sizeof *w->param);
@@ -183,7 +184,7 @@ struct point {
     int n_vars, n_reduce;
     const struct expr *var[MAX_VARS], *with[MAX_VARS];
     const struct expr *reduce_axis[MAX_VARS];
-    struct region *region;                /* notes what is read of its tensor; may be NULL */
+    struct region *region;                /* collects what is read of its tensor; may be NULL */
 };
 
 static const struct expr *point_index(void *ctx, const struct expr *e)
@@ -193,7 +194,7 @@ static const struct expr *point_index(void *ctx, const struct expr *e)
     return expr_simplify(p, expr_subst(p, e, pt->var, pt->with, pt->n_vars));
 }
 
-/* phi_Y(index), and Y's guard there. */
+/* Computes phi_Y(index), and the guard of Y there. */
 static void point_open(struct point *pt, struct low *w, int node, const struct expr *const *index,
                        const struct stage *s, const struct expr **guard)
 {
@@ -221,7 +222,7 @@ static const struct val *point_load(void *ctx, const struct val *load);
 static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx);
 static bool one_copy(const struct point *pt, int tensor);
 
-/* The value of an inlined node at logical position idx, over the loops of the reader. */
+/* Builds the value of an inlined node at logical position idx, over the loops of the reader. */
 static const struct val *inlined_value(const struct point *reader, int node,
                                        const struct expr *const *idx)
 {
@@ -307,7 +308,7 @@ static void join(struct exprs *p, const struct expr **guard, const struct expr *
     *guard = *guard ? expr_simplify(p, expr_and(p, *guard, c)) : c;
 }
 
-/* Is e the same in all lanes of s? */
+/* Whether e has the same value in all lanes of s. */
 static bool lanes_agree(const struct stage *s, const struct expr *e)
 {
     for (int i = 0; i < s->n_axes; i++)
@@ -316,7 +317,8 @@ static bool lanes_agree(const struct stage *s, const struct expr *e)
     return true;
 }
 
-/* The conjuncts of e on which lanes agree join *guard; returns the others, NULL without any. */
+/* Moves the conjuncts of e that are equal in all lanes to *guard.  Returns the others; NULL when
+ * there are none. */
 static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
                                        const struct expr *e, const struct expr **guard)
 {
@@ -331,7 +333,7 @@ static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
     return NULL;
 }
 
-/* The factors of a product without what makes them zero. */
+/* Removes from the factors of a product the conditions that make them zero. */
 static const struct val *factor(struct low *w, const struct val *v, const struct stage *s,
                                 const struct expr **guard)
 {
@@ -382,9 +384,9 @@ struct region {
     int64_t extent[MAX_DIMS];
 };
 
-/* Of an unfolded dim's copies the one that a window is in depends on the bounds of the loops, and
- * loops that are cut inside of a tile have other bounds than the tile was made for.  Then what is
- * in the tile is always the same copy. */
+/* Whether the tile must always hold the same copy of an unfolded element.  Which copy a window
+ * reads depends on the bounds of the loops, and loops that are cut inside of a tile have other
+ * bounds than those for which the tile was made. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];
@@ -422,8 +424,8 @@ static void region_note(struct low *w, struct region *r, int tensor, const struc
     r->n_loads++;
 }
 
-/* `name`, or TENSOR.name when a loop of the host has that name: variables on one path are distinct.
- */
+/* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name:
+ * variables on one path are distinct. */
 static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
                                   int64_t extent, const struct stage *host)
 {
@@ -457,9 +459,9 @@ struct tile {
     const struct layout *l;
     int buffer;
     const struct expr *var[MAX_DIMS],
-        *index[MAX_DIMS]; /* loops of the tile; physical index they stand for */
+        *index[MAX_DIMS]; /* loops of the tile, and the physical index that they stand for */
     const struct expr
-        *inside; /* 0 where the box sticks out of the tensor (the host's own layout has holes) */
+        *inside; /* condition that is 0 outside of the tensor */
 };
 
 static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos,
@@ -505,7 +507,7 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     return true;
 }
 
-/* The loops over the tile around the stores in body; from now on s reads the tile. */
+/* Puts the loops of the tile around the stores in body. From then on s reads the tile. */
 static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
                        struct kids *kids)
 {
@@ -524,8 +526,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     memcpy(b->origin, x->r.origin, sizeof b->origin);
 }
 
-/* The producer's own reductions (a pooling window...), under names that are free inside the host.
- */
+/* Adds the reductions of the producer itself (a pooling window), with names that are free inside
+ * the enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *host)
 {
@@ -542,7 +544,8 @@ static const struct stage *own_reductions(struct low *w, const struct stage *own
     return s;
 }
 
-/* init; for its reductions: update.  Or the one store of a node without reductions. */
+/* Adds the stores of a producer: initialisation, then an update inside its reductions; or a
+ * single store without reductions. */
 static void producer_stores(struct low *w, const struct tile *x, const struct stage *own,
                             struct kids *body)
 {

@@ -25,7 +25,7 @@ static bool collect(const struct expr *e, struct conds *out)
     return true;
 }
 
-/* The store at the end of a perfect nest of serial loops, or NULL. */
+/* Returns the store at the end of a perfect nest of serial loops, or NULL. */
 static const struct tree *perfect_store(const struct tree *t)
 {
     while (t->kind == TREE_LOOP) {
@@ -44,7 +44,7 @@ static bool uses_inner(const struct tree *loop, const struct expr *e)
     return false;
 }
 
-/* Tightens [*lo, *hi) by one condition; false when it does not bound this loop's variable. */
+/* Tightens [*lo, *hi) by one condition. False when it does not bound the variable of this loop. */
 static bool bound(struct exprs *p, const struct tree *loop, const struct expr *cond,
                   const struct expr **lo, const struct expr **hi)
 {
@@ -62,7 +62,7 @@ static bool bound(struct exprs *p, const struct tree *loop, const struct expr *c
     return true;
 }
 
-/* The nest with the value of its store replaced. */
+/* Returns the nest with another value in its store. */
 static const struct tree *with_value(struct arena *a, const struct tree *t, const struct val *v)
 {
     struct tree *copy = ARENA_DUP(a, t, 1);
@@ -92,7 +92,7 @@ static bool empty(const struct expr *lo, const struct expr *hi)
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
 }
 
-/* Cuts one loop; the pieces replace it.  False when no condition bounds it. */
+/* Cuts one loop into pieces that replace it. False when no condition bounds it. */
 static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store,
                 struct kids *out)
 {
@@ -128,8 +128,8 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     return true;
 }
 
-/* A serial loop around a select, whose bounds are numbers (cut again: the third of three tensors
- * that are put one after the other). */
+/* Whether t is a serial loop around a select whose bounds are numbers.  (Pieces are cut again, as
+ * for the third of three concatenated tensors.) */
 static bool peelable(const struct tree *t, const struct tree *store)
 {
     bool known = !t->begin || (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST);

@@ -16,8 +16,8 @@ bool axis_is_fixed(const struct axis *x)
     return x->var->kind == EXPR_CONST;
 }
 
-/* The stage with axis i running over [first, first + extent): a variable from 0, or the constant
- * when extent is 1. */
+/* Returns the stage with axis i running over [first, first + extent): a variable from 0, or a
+ * constant when extent is 1. */
 static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first,
                               int64_t extent, const struct expr **value)
 {
@@ -47,8 +47,8 @@ static struct nest_state narrowed_state(struct low *w, const struct nest_state *
     return out;
 }
 
-/* c*v + k + inner, 0 <= inner <= reach, for the limit's value; false when it is not of this form.
- */
+/* Writes the value of a limit as c*v + k + inner with 0 <= inner <= reach.  False when it does
+ * not have this form. */
 static bool limit_form(struct low *w, const struct stage *s, int i, const struct limit *l,
                        int64_t *c, int64_t *k, int64_t *reach)
 {
@@ -90,7 +90,7 @@ static struct stage *without_limit(struct low *w, const struct stage *s, int l)
     return t;
 }
 
-/* Cuts st at limit l. */
+/* Cuts st at limit l; returns the number of pieces. */
 static int cut(struct low *w, const struct nest_state *st, int i, int l, struct nest_state *out)
 {
     const struct axis *x = &st->s->axis[i];
@@ -113,7 +113,8 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     return n;
 }
 
-/* The first limit that speaks of axis i and can be cut there, from limit `from` on; -1 = none. */
+/* Returns the first limit, from limit `from` on, that involves axis i and can be cut there; -1 =
+ * none. */
 static int limit_of(struct low *w, const struct stage *s, int i, int from)
 {
     int64_t c, k, reach;

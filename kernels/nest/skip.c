@@ -26,10 +26,10 @@
 #include "kernels/ir/simplify.h"
 
 #define MAX_CONJUNCTS 32
-#define MAX_SINGLE 4                      /* iterations that are cut one by one without a middle */
-#define MAX_BORDER 4                      /* iterations before or behind a middle, one by one */
-#define MAX_TAPS 8                        /* of a reduction that is written out */
-#define MAX_WRITTEN 256                   /* elements of the tile times taps */
+#define MAX_SINGLE 4                      /* most iterations that are all cut one by one */
+#define MAX_BORDER 4  /* most border iterations before or after a middle, cut one by one */
+#define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
+#define MAX_WRITTEN 256                   /* most elements of the tile times taps */
 
 struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
 
@@ -60,7 +60,7 @@ static const struct expr *without(struct exprs *p, const struct expr *guard, con
     return !a ? b : !b ? a : expr_and(p, a, b);
 }
 
-/* t with conjunct c taken out of every guard. */
+/* Returns t with conjunct c removed from every guard. */
 static const struct tree *drop(struct exprs *p, const struct tree *t, const struct expr *c)
 {
     struct arena *a = exprs_arena(p);
@@ -86,7 +86,7 @@ static bool all_have(const struct tree *t, const struct expr *c)
     return t->n_kids > 0;
 }
 
-/* The conjuncts that use v, of every guard below t, each once. */
+/* Collects the conjuncts that use v from every guard below t, each once. */
 static void gather(const struct tree *t, const struct expr *v, struct conjuncts *out)
 {
     struct conjuncts here = { 0 };
@@ -103,7 +103,7 @@ static void gather(const struct tree *t, const struct expr *v, struct conjuncts 
     }
 }
 
-/* The loop of variable v below t; NULL: v is of a loop around it. */
+/* Returns the loop of variable v below t; NULL: it is a loop around t. */
 static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 {
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++) {
@@ -122,11 +122,11 @@ struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
     bool inner, unrolled;
-    const struct tree *only;              /* the loop inside, if it is one */
-    int64_t step;                         /* what an iteration of it adds */
+    const struct tree *only;              /* the loop inside, if there is only one */
+    int64_t step;                         /* increment per iteration of it */
 };
 
-/* The loops around: of those with one iteration, the value of the variable is known. */
+/* The enclosing loops; for those with one iteration the value of the variable is known. */
 struct skip { struct exprs *p; VEC(const struct expr *) var; VEC(const struct expr *) value; };
 
 static bool form_of(const struct skip *s, const struct tree *loop, const struct expr *cond,
@@ -161,7 +161,7 @@ static bool form_of(const struct skip *s, const struct tree *loop, const struct 
     return out->c != 0;
 }
 
-/* 0 <= c*v + rest as a bound of v. */
+/* Turns 0 <= c*v + rest into a bound of v. */
 static void bound(struct exprs *p, const struct form *f, const struct expr **lo,
                   const struct expr **hi)
 {
@@ -206,7 +206,7 @@ static const struct tree *ranged(struct exprs *p, const struct tree *t, const st
     return copy;
 }
 
-/* Is cond a condition on the variable of t alone, true in [*lo, *hi) of the range of t only? */
+/* Whether cond depends only on the variable of t and is true exactly in [*lo, *hi) of its range. */
 static bool holds_in(const struct skip *s, const struct tree *t, const struct expr *cond,
                      const struct expr **lo, const struct expr **hi)
 {
@@ -253,8 +253,8 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
     return any ? ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
-/* The iterations [*lo, *hi) of t in which conjunct f holds whatever the loops inside do; false when
- * that depends on the loops around. */
+/* Computes the iterations [*lo, *hi) of t in which conjunct f is true whatever the loops inside
+ * do.  False when that depends on enclosing loops. */
 static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 {
     if (f->rest->kind != EXPR_CONST)
@@ -270,7 +270,7 @@ static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
     return true;
 }
 
-/* Cuts t into border, middle and border; false when there is nothing to gain. */
+/* Cuts t into border, middle and border. False when nothing would be gained. */
 static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
     struct exprs *p = s->p;
@@ -313,7 +313,7 @@ static int64_t written_below(const struct tree *t)
     return t->kind == TREE_LOOP && t->ann == LOOP_UNROLL ? most * t->extent : most;
 }
 
-/* A short reduction whose conjuncts speak of an unrolled tile inside. */
+/* Whether t is a short reduction whose conjuncts involve an unrolled tile inside. */
 static bool worth_writing_out(struct skip *s, const struct tree *t)
 {
     struct conjuncts all = { 0 };
@@ -354,7 +354,8 @@ static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
     return f->c * v + f->step * inner + f->rest->value;
 }
 
-/* What cuts t: each condition on it is on one unrolled loop inside, all of whose stores have it. */
+/* Finds where to cut t: each condition on it must involve one unrolled loop inside, and all
+ * stores of that loop must have it. */
 static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
 {
     struct exprs *p = s->p;
@@ -382,7 +383,7 @@ static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
     return r->n > 0;
 }
 
-/* t with the loop of variable u, below it, from lo on and less than hi. */
+/* Returns t with the loop of variable u below it limited to [lo, hi). */
 static const struct tree *narrow(struct exprs *p, const struct tree *t, const struct expr *u,
                                  int64_t lo, int64_t hi)
 {
@@ -403,8 +404,8 @@ static const struct tree *narrow(struct exprs *p, const struct tree *t, const st
     return copy;
 }
 
-/* The part of t from `first` on and less than `behind`: in all of it the same part of the tile is
- * inside. */
+/* Returns the part of t from `first` up to `behind`, in which the same part of the tile is valid.
+ */
 static const struct tree *range_of(struct exprs *p, const struct tree *t, const struct ranges *r,
                                    int64_t first, int64_t behind)
 {

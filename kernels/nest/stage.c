@@ -11,7 +11,7 @@
 
 #define MAX_AXES 48
 #define MAX_EXCESS 65536
-#define MAX_FUSED ((int64_t)1 << 48)      /* iterations of one loop */
+#define MAX_FUSED ((int64_t)1 << 48)      /* most iterations of one loop */
 
 static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
 {
@@ -91,7 +91,7 @@ static struct stage *stage_replace(struct exprs *p, const struct stage *s,
     return t;
 }
 
-/* t after a step of its own, if it is sound. */
+/* Accepts t after a step, if it is sound. */
 static bool accept(struct stage *t, const struct stage **out, struct err *e)
 {
     t->n_steps++;
@@ -101,7 +101,8 @@ static bool accept(struct stage *t, const struct stage **out, struct err *e)
     return true;
 }
 
-/* "1 2 4 8 16 32", for messages; a prime of 10^12 is not worth waiting for. */
+/* Appends "1 2 4 8 16 32" for messages.  Only small divisors are tried, since a prime of 10^12
+ * would take too long. */
 static void list_divisors(struct str *out, int64_t extent)
 {
     int shown = 0;
@@ -122,7 +123,7 @@ static bool bad_factors(const struct axis *x, const char *what, struct err *e)
     return false;
 }
 
-/* INT64_MAX when it overflows; x, y >= 0. */
+/* Multiplies x, y >= 0; INT64_MAX on overflow. */
 static int64_t times(int64_t x, int64_t y)
 {
     int64_t z;
@@ -137,8 +138,8 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Fills in an inferred factor: ceil(extent / product of the others).  The product covers the
- * extent, and not a whole outermost iteration more. */
+/* Fills in an inferred factor: ceil(extent / product of the others).  The product must cover the
+ * extent, by less than one more outermost iteration. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -165,8 +166,8 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
-/* A loop that runs far past its end, when what is outside of it does, makes indices overflow that
- * no iteration uses: every limit may be exceeded MAX_EXCESS times, over all the splits of a dim. */
+/* Limits how far loops run past their end.  Otherwise indices that no valid iteration uses would
+ * overflow.  Every limit may be exceeded MAX_EXCESS times, over all the splits of a dim. */
 static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
                          struct err *e)
 {
@@ -183,7 +184,7 @@ static bool check_excess(const struct stage *s, const struct axis *x, int64_t pr
     return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
 
-/* The tiles that live inside loop `was` live inside `now`; what is prefetched there as well. */
+/* Moves the tiles and prefetches of loop `was` to loop `now`. */
 static void rename_tiles(struct stage *t, const char *was, const char *now)
 {
     if (t->cache_at && streq(t->cache_at, was))
@@ -236,7 +237,7 @@ static bool in_range(int i, int first, int n)
     return first <= i && i < first + n;
 }
 
-/* The name, or NAME_2 and so on where a loop that stays has it. */
+/* Returns the name, or NAME_2 and so on when another loop has it. */
 static const char *free_name(struct arena *a, const struct stage *s, int first, int n,
                              const char *name)
 {
@@ -282,7 +283,7 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     return true;
 }
 
-/* The name of a fused loop: "N_H.0", or "O" again when O.0 O.1 (all its parts) are fused. */
+/* Returns the name of a fused loop: "N_H.0", or "O" again when all parts O.0 O.1 of O are fused. */
 static const char *fused_name(struct arena *a, const struct stage *s, int first, int n)
 {
     const char *dot = strrchr(s->axis[first].name, '.');

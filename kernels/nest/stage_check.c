@@ -1,14 +1,15 @@
-/* The rules that a schedule must keep, each with the loop it breaks at and what would make it
+/* Checks the rules for schedules.  An error names the loop that breaks the rule and what would be
  * legal. */
 #include "kernels/nest/stage.h"
 
 #include <string.h>
 
-#define MAX_VECTOR 256    /* lanes of one vectorized loop, written out in machine vectors */
-#define MAX_UNROLLED 4096 /* statements of one unrolled body (SPEC D.5, validity filter) */
-#define MAX_TILE 262144   /* elements of an accumulator tile: 1 MiB */
+#define MAX_VECTOR 256  /* most lanes of one vectorized loop, which is split into machine vectors */
+#define MAX_UNROLLED 4096 /* most statements of one unrolled body (SPEC D.5, validity filter) */
+#define MAX_TILE 262144   /* most elements of an accumulator tile: 1 MiB */
 
-/* Any extent will do: 13 lanes are written as 8 + 4 + 1. */
+/* Checks the extent of a vectorized loop.  Any extent up to MAX_VECTOR is legal: 13 lanes are
+ * written as 8 + 4 + 1. */
 static bool check_vector_extent(const struct stage *s, const struct axis *x, struct err *e)
 {
     if (x->extent <= MAX_VECTOR)
@@ -119,7 +120,7 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* A tile inside of the vectorized loop would be one for all lanes. */
+/* Checks that no tile lies inside the vectorized loop, where all lanes would share it. */
 static bool check_lanes(const struct stage *s, const char *tile, const char *axis, struct err *e)
 {
     for (int i = 0; i <= stage_axis(s, axis); i++) {
@@ -144,7 +145,7 @@ static bool check_tiles_outside_lanes(const struct stage *s, struct err *e)
     return true;
 }
 
-/* The next iteration is one of a loop that is there when the code runs. */
+/* Checks a prefetch: the next iteration must belong to a loop that still exists in the code. */
 static bool check_ahead(const struct stage *s, const struct read_ahead *r, struct err *e)
 {
     int at = stage_axis(s, r->axis);

@@ -26,7 +26,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 struct printer {
     struct arena *a;
     const struct func *f;
-    const char **names; /* of the buffers */
+    const char **names; /* names of the buffers */
     VEC(const char *) text;
     VEC(int) node;
     VEC(const char *) axis;
@@ -73,7 +73,7 @@ static bool bounded(const struct tree *t)
     return t->begin || t->end;
 }
 
-/* Does t's only child continue t's line? */
+/* Whether the only child of t continues the printed line of t. */
 static bool same_line(const struct tree *t)
 {
     const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
@@ -81,7 +81,8 @@ static bool same_line(const struct tree *t)
            !bounded(k) && k->node == t->node;
 }
 
-/* One iteration, or all of them written out: nothing is asked for ahead (gen/build.c). */
+/* Whether no loop is left in the code, because it has one iteration or is unrolled.  Then nothing
+ * is prefetched (gen/build.c). */
 static bool no_loop_left(const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) &&
@@ -121,7 +122,7 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
     return t;
 }
 
-/* At the end of the line: of which loops this is the one iteration that is left. */
+/* Appends a comment that says which iteration of which loops this piece is. */
 static void print_piece(struct printer *pr, int line, const char *piece)
 {
     if (!piece)
@@ -187,7 +188,7 @@ void func_print(struct str *out, const struct func *f)
 struct verifier {
     const struct func *f;
     VEC(const struct tree *) path;
-    bool *in_scope;                       /* per buffer */
+    bool *in_scope;                       /* one flag per buffer */
     bool guarded;
 };
 
@@ -241,7 +242,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin; /* a narrowed loop: its bounds are the guard */
+    v->guarded = guarded || t->begin; /* a narrowed loop: its bounds replace the guard */
     vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -1,4 +1,4 @@
-/* Programs: apply(program, step) -> program | error, by deriving everything from the steps. */
+/* Programs: apply(program, step) -> program | error. Everything else is derived from the steps. */
 #include "kernels/program/program.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
     return true;
 }
 
-/* set KEY VALUE: a value is one of a few words. */
+/* The values of each KEY of `set`. */
 static const char *const on_off[] = { "off", "on", NULL };
 static const char *const output_words[] = { "propagated", "original", NULL };
 static const char *const input_words[] = { "original", "given", NULL };
@@ -128,8 +128,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     return blame_target(e, s);
 }
 
-/* Graph, layouts and stages anew, then every loop step again: a layout that takes a loop away which
- * an earlier step needs is refused, naming that step. */
+/* Derives graph, layouts and stages again, then repeats every loop step.  A layout step that
+ * removes a loop needed by an earlier step is refused with the name of that step. */
 static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
 {
     if (!program_derive(draft, e))
@@ -163,7 +163,7 @@ static void record_step(struct program *draft, const struct step *s)
     draft->n_steps++;
 }
 
-/* Everything but the lowering, which may still refuse the program. */
+/* Applies a step without lowering the result; lowering may still refuse it. */
 static bool apply_unlowered(const struct program *p, const struct step *s,
                             const struct program **out, struct err *e)
 {

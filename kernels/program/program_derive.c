@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* "c2.Inp": the data operand of node c2; -1 when the name is not of this form. */
+/* Finds the data operand of node c2 from "c2.Inp"; -1 when the name does not have this form. */
 int program_operand_node(const struct graph *g, const char *name)
 {
     const char *dot = strchr(name, '.');
@@ -30,9 +30,9 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
     return false;
 }
 
-/* Where the layout of operand c2.Inp goes (SPEC C.3, C.5): to the tensor itself when a simple node
- * can write it that way, or under BP; to a new tensor behind a conversion when the producer is
- * complex; nowhere under FP. */
+/* Decides where a layout of operand c2.Inp applies (SPEC C.3, C.5): to the tensor itself, when a
+ * simple node can write it that way, or under BP; to a new tensor behind a conversion, when the
+ * producer is complex; nowhere under FP. */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -65,10 +65,10 @@ static void convert_if_owned(struct program *draft, const char *tensor)
     }
 }
 
-/* The graph with factored reductions and conversions: of operands between complex nodes, of inputs
- * with a layout of their own unless they arrive that way, of an output with one when the caller
- * wants the original (SPEC A.8).  target[i] is the tensor that choice i applies to, NULL for none.
- */
+/* Derives the graph with factored reductions and conversions: of operands between complex nodes;
+ * of inputs whose layout was set, unless they arrive that way; of an output whose layout was set,
+ * when the caller wants the original (SPEC A.8). target[i] is the tensor that choice i applies
+ * to, NULL for none. */
 static void derive_graph(struct program *draft, const char **target)
 {
     draft->graph = draft->base;
@@ -97,8 +97,8 @@ static bool same_dims(const struct tensor *a, const struct tensor *b)
     return same;
 }
 
-/* SPEC C.2 for one node: NULL when its output takes the sequence of its data input, else why
- * propagation stops here. */
+/* Applies SPEC C.2 to one node.  Returns NULL when its output takes the layout of its data input;
+ * else why propagation stops here. */
 static const char *stops(const struct program *draft, int node, const struct layout *from)
 {
     const struct graph *g = draft->graph;
@@ -123,8 +123,8 @@ static const char *stops(const struct program *draft, int node, const struct lay
     return NULL;
 }
 
-/* A trimmed layout must still hold everything that is read, and all of an output (layout_covers).
- */
+/* Checks that a trimmed layout still holds everything that is read, and all of an output
+ * (layout_covers). */
 struct coverage {
     const struct layout *const *layout;
     bool ok;
@@ -149,7 +149,8 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
-/* A trimmed unfold of the host may leave out the slice where the guest is. */
+/* Checks that a trimmed unfold of the enclosing tensor still stores the slice that holds another
+ * tensor. */
 static bool guest_is_stored(const struct layout *guest, const struct tensor *host, struct err *e)
 {
     for (int d = 0; d < guest->rank; d++)
@@ -164,8 +165,8 @@ static bool guest_is_stored(const struct layout *guest, const struct tensor *hos
     return true;
 }
 
-/* The layout that steps gave tensor t, and of the constants stored inside it: the primitives behind
- * their slice move them along. */
+/* Applies the layout that steps gave tensor t, and moves the constants stored inside it along:
+ * the primitives after their slice apply to them too. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
                          const struct layout **layout, int *host, struct err *e)
 {
@@ -191,8 +192,8 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
     return true;
 }
 
-/* Variant OL: what a convolution reads and writes has its channels last, N H W O.  Matrix products
- * have no channels; their tensors stay as they are (SPEC C.5: NHWO, NDHWO). */
+/* Variant OL: the tensors of a convolution have their channels last, N H W O.  Matrix products
+ * have no channels; their tensors do not change (SPEC C.5: NHWO, NDHWO). */
 static bool channels_last(struct program *draft, int t, const struct layout **layout, struct err *e)
 {
     const struct tensor *x = &draft->graph->tensor[t];
@@ -224,7 +225,7 @@ static bool fixed_layouts(struct program *draft, const struct layout **layout,
     return true;
 }
 
-/* Layouts of all tensors before propagation. */
+/* Computes the layouts of all tensors before propagation. */
 static bool chosen_layouts(struct program *draft, const char *const *target,
                            const struct layout **layout, enum layout_source *source, int *host,
                            struct err *e)

@@ -1,4 +1,5 @@
-/* Layout steps: names to dims and factors, one primitive appended to a tensor's sequence. */
+/* Layout steps: translates names to dims and factors, and appends one primitive to the sequence
+ * of a tensor. */
 #include "kernels/program/program_impl.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ void program_set_choice(struct program *draft, const char *tensor, const struct 
     draft->n_choices = count;
 }
 
-/* c2.Inp: the tensor whose layout it is now, under the name that the choice is kept by. */
+/* Finds the tensor that c2.Inp means, and the name under which its layout is stored. */
 static bool find_operand(const struct program *p, const struct step *s, int *t, const char **key,
                          struct err *e)
 {
@@ -98,7 +99,7 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
-/* Any number: layout_apply says which factors are legal (E_FACTOR, E_OVERFLOW). */
+/* Parses any number; layout_apply decides which factors are legal (E_FACTOR, E_OVERFLOW). */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;
@@ -116,7 +117,7 @@ static int64_t option(const struct step *s, const char *key, int64_t otherwise)
     return otherwise;
 }
 
-/* allow_pad=0 or 1. */
+/* Parses allow_pad=0 or 1. */
 static bool find_allow_pad(const struct step *s, bool *out, struct err *e)
 {
     for (int i = 0; i < s->n_opts; i++)
@@ -146,7 +147,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     return true;
 }
 
-/* The dims of a reorder: each once. */
+/* Finds the dims of a reorder, each once. */
 static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p,
                          struct err *e)
 {
@@ -174,7 +175,7 @@ static bool prim_reorder(const struct layout *l, const struct step *s, struct pr
     return true;
 }
 
-/* Adjacent dims for fuse and fold. */
+/* Finds the adjacent dims of a fuse or fold. */
 static bool prim_adjacent(const struct layout *l, const struct step *s, enum prim_kind kind,
                           struct prim *p, struct err *e)
 {
@@ -255,7 +256,7 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     if (s->kind == STEP_LAYOUT_SET) {
         if (!layout_from_notation(draft->pool, l->tensor, s->arg[0].text, prims, &n, e)) {
             int col = e->at.col > 0 ? e->at.col : 1;
-            e->source[0] = '\0'; /* the column is one of the line from here on */
+            e->source[0] = '\0'; /* from here on the column refers to the step line */
             return err_at(e, s->arg[0].col + col - (s->arg[0].quoted ? 0 : 1), e->at.len);
         }
         program_set_choice(draft, name, prims, n);

@@ -1,5 +1,5 @@
-/* Loop steps: names to axes, one primitive on one stage, then the rules between stages
- * (compute_at). */
+/* Loop steps: translates names to axes, applies one primitive to one stage, then checks the rules
+ * between stages (compute_at). */
 #include "kernels/program/program_impl.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
            blame_word(e, &st->arg[1]);
 }
 
-/* All named axes, each once. */
+/* Finds all named axes, each once. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
     if (st->n_args > s->n_axes)
@@ -84,7 +84,8 @@ static bool among(int x, const int *list, int n)
     return false;
 }
 
-/* The order of all loops that puts the n named ones, in the order named, where the first one is. */
+/* Suggests the order of all loops that puts the n named ones together, in the named order, where
+ * the first of them is. */
 static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
 {
     struct str order = { 0 };
@@ -120,7 +121,7 @@ static int by_value(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* The named loops take, in the new order, the places that they occupy now. */
+/* Reorders the named loops within the places that they have now. */
 static bool step_reorder(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -161,7 +162,7 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     return stage_cache_write(d->pool, s, axis, out, e);
 }
 
-/* The axis of at=D, or the innermost output loop outside of the reductions. */
+/* Uses the axis of at=D, or the innermost output loop that is outside of the reductions. */
 static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st,
                             const struct stage **out, struct err *e)
 {
@@ -188,7 +189,7 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
     return stage_cache_read(d->pool, s, tensor, axis, out, e);
 }
 
-/* ahead=N, or 1. */
+/* Parses ahead=N; default 1. */
 static bool read_ahead(const struct step *st, int64_t *ahead, struct err *e)
 {
     *ahead = 1;
@@ -327,8 +328,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
     return annotate(d, s, st, out, e);
 }
 
-/* The axis of the changed host that stands for `axis` of before: itself, or the innermost part of
- * its split. */
+/* Returns the axis of the changed stage that corresponds to `axis` before: itself, or the
+ * innermost part of its split. */
 static const char *heir(struct arena *a, const struct stage *host, const char *axis)
 {
     const char *last = NULL;
@@ -342,8 +343,8 @@ static const char *heir(struct arena *a, const struct stage *host, const char *a
     }
 }
 
-/* Every attached node and every cached operand must still be legal where it is; inside `node`, the
- * loops may have new names. */
+/* Checks that every attached node and every cached operand is still legal where it is.  Inside
+ * `node`, the loops may have new names. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);

@@ -34,7 +34,7 @@ static void mark_divmod(void *ctx, const struct val *load)
         *(bool *)ctx = *(bool *)ctx || load->idx[d]->has_divmod;
 }
 
-/* One line: the node over the loops of a stage. Returns whether a / or % is left in it. */
+/* Prints one line: the node over the loops of a stage. Returns whether a / or % is left in it. */
 static bool print_access(struct str *out, const struct program *p, int node,
                          const struct stage *loops, const char *const *names, const char *label)
 {
@@ -101,7 +101,8 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_add_char(out, '\n');
 }
 
-/* Tiles that overlap are for what is read; an output with them is computed and stored twice. */
+/* Overlapping tiles are meant for tensors that are read.  An output with overlapping tiles is
+ * computed and stored several times. */
 void program_print_notes(struct str *out, const struct program *p)
 {
     for (int t = 0; t < p->graph->n_tensors; t++) {
@@ -146,7 +147,7 @@ static void print_reads(struct str *out, const struct graph *g, int node)
         }
 }
 
-/* "N O/4 H W 4o (from c1)" */
+/* Prints "N O/4 H W 4o (from c1)". */
 static void print_layout_source(struct str *out, const struct program *p, int t)
 {
     const struct layout *l = p->layout[t];

@@ -11,7 +11,7 @@
 #include "kernels/base/str.h"
 
 #define LINE_MAX_BYTES 4096
-#define SYNTAX_MAX 16                     /* words of a syntax column */
+#define SYNTAX_MAX 16                     /* most words of a syntax column */
 
 static const struct step_info infos[] = {
 #define STEP(id, room, verb, syntax, help) [STEP_##id] = { #id, room, verb, syntax, help },
@@ -37,7 +37,7 @@ static bool source_error(struct err *e, const char *line, int col, int len)
     return err_at(e, col, len);
 }
 
-/* Where the text of a line ends: without a line end and blanks behind it. */
+/* Returns the end of the text of a line, without a line end and trailing blanks. */
 static int text_end(const char *line)
 {
     int n = (int)strlen(line);
@@ -46,7 +46,7 @@ static int text_end(const char *line)
     return n;
 }
 
-/* The end of the word that starts at i, or -1 with *e. */
+/* Returns the end of the word that starts at i, or -1 with *e. */
 static int word_end(const char *line, int i, int end, struct err *e)
 {
     if (line[i] == '"') {
@@ -131,9 +131,10 @@ bool words_split(struct arena *a, const char *line, const struct step_word **out
 
 /* the syntax column of step.def */
 
-/* "T D F1 F2 ... [allow_pad=1]": the positional words behind T and the options. */
+/* The parsed syntax column "T D F1 F2 ... [allow_pad=1]": the positional words after T, and the
+ * options. */
 struct syntax {
-    int n_min, n_max;                     /* positional words behind the target; -1: any number */
+    int n_min, n_max;  /* number of positional words after the target; n_max -1: any */
     const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
     int n_names;
     struct { const char *key; bool needed, is_name; } opt[SYNTAX_MAX];
@@ -195,7 +196,7 @@ static bool fails_at_word(const struct parser *p, int i)
     return source_error(p->e, p->line, p->word[i].col, p->word[i].len);
 }
 
-/* Behind the last word: where something is missing. */
+/* Sets the error position after the last word, where something is missing. */
 static bool fails_at_end(const struct parser *p)
 {
     const struct step_word *last = &p->word[p->n - 1];
@@ -242,7 +243,8 @@ static bool unknown_verb(const struct parser *p, const char *room)
     return fails_at_word(p, 1);
 }
 
-/* The first word is no room.  A verb without its room ("split Conv O 4") gets its rooms as fix. */
+/* Refuses a first word that is not "layout", "loop" or "set".  A verb alone ("split Conv O 4")
+ * gets the missing first word as its fix. */
 static bool unknown_room(const struct parser *p)
 {
     static const char *const rooms[] = { "layout", "loop", "set" };
@@ -304,7 +306,7 @@ static bool unknown_key(const struct parser *p, const struct syntax *sy, enum st
     return source_error(p->e, p->line, p->word[i].col, (int)strlen(key));
 }
 
-/* "key=value" at word i. */
+/* Parses "key=value" at word i. */
 static bool parse_option(const struct parser *p, const struct syntax *sy, struct step *s,
                          struct step_opt *opt, int i)
 {
@@ -338,7 +340,7 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
     return true;
 }
 
-/* The notation is one argument even when the quotes are missing: everything behind the target. */
+/* Parses the notation as one argument even without quotes: everything after the target. */
 static bool parse_notation(const struct parser *p, struct step *s, struct step_word *arg, int first)
 {
     const struct step_word *from = &p->word[first], *to = &p->word[p->n - 1];
@@ -426,7 +428,8 @@ static void add_option(struct str *out, const struct step_opt *o, bool is_name)
         str_printf(out, " %s=%lld", o->key, (long long)o->value);
 }
 
-/* Positional words as typed, then the options in the order of the table. */
+/* Prints the canonical text: positional words as typed, then the options in the order of the
+ * table. */
 static const char *canonical(struct arena *a, const struct step *s, const struct syntax *sy)
 {
     struct str out = {0};
