@@ -9,10 +9,10 @@
 #include "kernels/ir/simplify.h"
 
 #define N_BUCKETS 256
-#define LANE "<lane>"                     /* no loop has this name */
+#define LANE "<lane>"                     /* a name that no loop has */
 
 struct site_address {
-    const struct expr *const *idx;        /* the key, with buffer */
+    const struct expr *const *idx;        /* the key, together with buffer */
     int buffer;
     const struct expr *offset;
     struct expr_linear sum;
@@ -25,9 +25,9 @@ struct site_address {
 struct env {
     struct unit *u;
     struct exprs *pool;
-    bool *known;                          /* by expr.var */
+    bool *known;                          /* indexed by expr.var */
     int64_t *value;
-    VEC(const struct expr *) vars;        /* the known ones, in order of binding */
+    VEC(const struct expr *) vars;        /* known variables, in order of binding */
     VEC(const struct expr *) with;
     const struct expr *lane_var, *lane_with;
     int64_t lane_first;
@@ -129,14 +129,14 @@ static struct site_address *site_address(struct env *v, int buffer, const struct
     return s;
 }
 
-/* Does e depend on a variable whose value is known, or on the lane? */
+/* Whether e depends on a variable whose value is known, or on the lane. */
 static bool depends_on_known(const struct env *v, const struct expr *e)
 {
     return expr_uses_any(e, v->vars.data, v->vars.len) ||
            (v->lane_var && expr_uses(e, v->lane_var));
 }
 
-/* The sum of the terms of s that are not in mask, as one canonical expression. */
+/* Returns the sum of the terms of s that are not in mask, as one canonical expression. */
 static const struct expr *base_of(struct env *v, struct site_address *s, uint64_t mask)
 {
     if (s->cached && s->mask == mask)
@@ -155,7 +155,8 @@ static const struct expr *base_of(struct env *v, struct site_address *s, uint64_
     return s->base;
 }
 
-/* Everything substituted and simplified: for accesses that are not linear in what is known. */
+/* Computes a place by substitution and simplification, for accesses that are not linear in what
+ * is known. */
 static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at,
                            int64_t *step)
 {

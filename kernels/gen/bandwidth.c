@@ -1,13 +1,14 @@
-/* How fast memory can be read and copied: loops over a buffer that belongs to the calling thread,
- * with vector loads, enough independent sums that their latency does not matter, and nothing
+/* Generates loops that measure how fast memory can be read and copied: vector loads over a buffer
+ * of the calling thread, with enough independent sums that latency does not matter, and nothing
  * else. */
 #include "kernels/gen/gen_impl.h"
 
-#define UNROLL 16                         /* vectors in one turn of the loop */
+#define UNROLL 16                         /* vectors per iteration of the loop */
 #define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
-#define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least as much */
+#define CALL_BYTES ((int64_t)16 << 20)    /* least bytes that a call moves */
 
-/* The thread's own memory, touched by it first; without any the kernel traps. */
+/* Declares the memory of the thread, which the thread touches first.  If there is none, the
+ * kernel traps. */
 static void put_memory(struct str *out, const struct target *t, const struct elem_type *type,
                        int64_t vectors)
 {
@@ -23,7 +24,7 @@ static void put_memory(struct str *out, const struct target *t, const struct ele
                     "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
 }
 
-/* Whole turns of the loop. */
+/* Returns the vectors of whole iterations. */
 static int64_t whole_vectors(int vector_bytes, int64_t bytes)
 {
     int64_t turn = (int64_t)UNROLL * vector_bytes;
@@ -60,8 +61,8 @@ double gen_load(const struct target *t, const struct elem_type *type, int64_t by
     return (double)size * (double)passes;
 }
 
-/* The empty asm statement keeps the loop a loop: as a call of memcpy it would be what the library
- * makes of it. */
+/* The empty asm statement keeps the loop; the compiler would otherwise replace it by a call of
+ * memcpy. */
 double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,
                 struct str *out)
 {

@@ -21,14 +21,14 @@ struct build {
     struct env *env;
     struct err *e;
     bool failed;
-    int n_statements;                     /* of the outermost unrolled loop that is open */
-    VEC(const struct tree *) open;        /* unrolled and vector loops around */
+    int n_statements;                     /* statements of the outermost open unrolled loop */
+    VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     struct site_key *sites[N_SITES];
 };
 
 static void build_kids(struct build *b, const struct tree *t, struct block *out);
 
-/* The site of an access, made on first sight. */
+/* Returns the site of an access; creates it the first time. */
 static int site_id(struct build *b, int buffer, int rank, const struct expr *const *idx,
                    bool is_store)
 {
@@ -63,7 +63,7 @@ static int site_id(struct build *b, int buffer, int rank, const struct expr *con
 
 struct env_lane { const struct expr *var; int64_t first; int lanes; };
 
-/* From here to leave_lane, lane l of the current chunk is the only one. */
+/* Until leave_lane, only lane l of the current chunk exists. */
 static struct env_lane enter_lane(struct build *b, int l)
 {
     struct env_lane saved = { env_lane_var(b->env), env_lane_first(b->env), env_lanes(b->env) };
@@ -78,9 +78,9 @@ static void leave_lane(struct build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* Lanes that all lie in one aligned vector of the buffer, as the inputs of 16 outputs in groups of
- * four do, are that vector, shuffled.  Aligned, so that it does not reach beyond the buffer:
- * base and size are multiples of the lanes.  NULL when they do not. */
+/* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
+ * outputs in groups of four do.  An aligned vector cannot reach beyond the buffer, since base and
+ * size are multiples of the lanes.  NULL when they do not lie in one. */
 static struct term *build_shuffle(struct build *b, const struct term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -107,8 +107,8 @@ static struct term *build_shuffle(struct build *b, const struct term *gather)
     return t;
 }
 
-/* A load under a vector variable: one float for all lanes, consecutive floats, or lanes picked
- * one by one. */
+/* Builds a load under a vector variable: one float for all lanes, consecutive floats, or lanes
+ * loaded one by one. */
 static struct term *build_load(struct build *b, const struct val *v)
 {
     struct place at;
@@ -136,7 +136,7 @@ static struct term *build_load(struct build *b, const struct val *v)
     return shuffled ? shuffled : t;
 }
 
-/* NULL: a condition in v depends on the lane. */
+/* Builds a term. NULL: a condition in v depends on the lane. */
 static struct term *build_term(struct build *b, const struct val *v)
 {
     struct term *t, *x, *y;
@@ -184,7 +184,7 @@ static struct term *build_term(struct build *b, const struct val *v)
     return t;
 }
 
-/* Appends c where cond holds; neighbours under one condition share the block. */
+/* Appends c under the condition cond; adjacent statements with the same condition share a block. */
 static void add_guarded(struct build *b, struct block *out, const struct expr *cond, struct code *c)
 {
     if (b->failed)
@@ -225,7 +225,7 @@ static void check_self(void *ctx, struct term *load, bool in_select)
     s->clash |= load->at.buffer == s->buffer && !place_same(&load->at, &s->at);
 }
 
-/* Lanes that are not neighbours in memory: the vector is computed, then stored lane by lane. */
+/* Stores lanes that are not adjacent in memory: computes the vector, then stores lane by lane. */
 static void scatter(struct build *b, struct block *out, const struct expr *cond,
                     const struct code *set, int64_t step)
 {
@@ -244,7 +244,8 @@ static void scatter(struct build *b, struct block *out, const struct expr *cond,
     }
 }
 
-/* The store t for the current chunk of lanes as one statement; false when that is not possible. */
+/* Builds the store t for the current chunk of lanes as one statement; false when that is not
+ * possible. */
 static bool build_whole(struct build *b, const struct tree *t, struct block *out)
 {
     struct code *c = code_new(b->u, CODE_SET);
@@ -299,8 +300,8 @@ static bool touches_local(const struct func *f, const struct tree *t)
     return s.found;
 }
 
-/* Cut into halves until it is possible.  Registers are cut into single lanes: half a register
- * has no name. */
+/* Builds the store t, cut into halves until that is possible.  Registers are cut into single
+ * lanes, because half a register has no name. */
 static void build_store(struct build *b, const struct tree *t, struct block *out)
 {
     if (build_whole(b, t, out))
@@ -341,7 +342,7 @@ static void build_lanes(struct build *b, const struct tree *t, struct block *out
     }
 }
 
-/* " W.1(2..13)": of a loop that was cut. */
+/* Appends " W.1(2..13)", the range of a loop that was cut. */
 static void add_range(struct str *out, const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) && t->end->kind == EXPR_CONST;
@@ -350,7 +351,8 @@ static void add_range(struct str *out, const struct tree *t)
                    (long long)t->end->value - 1);
 }
 
-/* "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are written out below t. */
+/* Adds the note "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are unrolled below t.
+ */
 static void add_note(struct build *b, const struct tree *t, struct block *out)
 {
     struct str unrolled = { 0 }, lanes = { 0 };
@@ -375,7 +377,7 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
     str_free(&lanes);
 }
 
-/* "W.0 = 27": the one iteration of a loop that was cut. */
+/* Adds the note "W.0 = 27": the one iteration of a loop that was cut. */
 static void add_piece_note(struct build *b, const struct tree *t, int64_t begin, int64_t end,
                            struct block *out)
 {
@@ -411,7 +413,7 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
         block_add(b->u, out, c);
 }
 
-/* The bounds of a loop that can be written out. */
+/* Returns the bounds of a loop that can be unrolled. */
 static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begin, int64_t *end)
 {
     bool by_lane;
@@ -422,8 +424,8 @@ static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begi
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
 }
 
-/* Lanes run side by side through stores and unrolled loops only: a tile or a loop in there
- * belongs to one lane at a time. */
+/* Whether t can be vectorized: lanes run together only through stores and unrolled loops, since a
+ * tile or loop inside belongs to one lane. */
 static bool fits_lanes(const struct tree *t)
 {
     for (int i = 0; i < t->n_kids; i++) {
@@ -486,8 +488,8 @@ static void build_tree(struct build *b, const struct tree *t, struct block *out)
     UNREACHABLE();
 }
 
-/* One of n trees beside each other; what remains of a cut loop says so.  It is no statement of its
- * own, which would be in the way of the passes. */
+/* Builds one of n adjacent trees.  A note says what remains of a cut loop; it is not a separate
+ * statement, because that would hinder the passes. */
 static void build_sibling(struct build *b, const struct tree *t, int n, struct block *out)
 {
     int first = out->n;

@@ -12,7 +12,7 @@
 
 #define N_BUCKETS 256
 
-/* A place and what the line does to it. */
+/* A place, and how the line uses it. */
 struct spot {
     struct place at;
     int n_uses, n_stores;
@@ -20,7 +20,7 @@ struct spot {
     bool starts_conditional;              /* the first use may not happen */
     bool starts_set;                      /* the first use overwrites it */
     int site_load, site_store;
-    int reg;                              /* that stands for it; -1: none */
+    int reg;                              /* register that replaces it; -1: none */
     bool keep_store;                      /* reg is what its only store stored */
     struct spot *next, *next_first, *next_last;
 };
@@ -91,8 +91,8 @@ static bool alone(const struct combiner *c, const struct spot *s)
     return true;
 }
 
-/* The register that the only store of s stores, when it still holds that at the last use; else
- * -1. */
+/* Returns the register that the only store of s stores, if it still holds that value at the last
+ * use; else -1. */
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];

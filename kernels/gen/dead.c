@@ -1,4 +1,4 @@
-/* Drops what is computed into registers and local buffers that nobody reads. */
+/* Drops values that are computed into registers and local buffers and never read. */
 #include "kernels/gen/gen_impl.h"
 
 struct dead { struct unit *u; bool *reg_read, *buffer_read; };
@@ -47,7 +47,8 @@ static void note_load(void *ctx, const struct access *a)
 
 static bool drop(struct dead *d, struct block *b);
 
-/* Copies of a scope (of an unrolled loop) are buffers of their own: each counts its own reads. */
+/* Drops dead stores of a scope.  Copies of a scope (in an unrolled loop) are separate buffers;
+ * each counts its own reads. */
 static bool drop_in_scope(struct dead *d, struct code *c)
 {
     bool read = d->buffer_read[c->buffer];

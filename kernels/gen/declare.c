@@ -1,5 +1,5 @@
-/* Where registers are declared: by the statement that first sets them, when it stands in the
- * block that holds every other use; else at the top of the scope they live in. */
+/* Decides where registers are declared: by the statement that first sets them, if its block
+ * contains every other use; else at the top of the scope that contains them. */
 #include "kernels/gen/gen_impl.h"
 
 /* Where a register is used: the innermost block that holds every use, and its first use. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_BOUNDS (MAX_COLUMNS - 45)     /* of a loop, that stand in its line */
+#define MAX_BOUNDS (MAX_COLUMNS - 45)  /* most characters of loop bounds on the line of the loop */
 
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
@@ -62,7 +62,7 @@ void emit_line(struct emit *m, const char *fmt, ...)
     str_add_char(m->out, '\n');
 }
 
-/* "const long kh_end = min_index(...);": returns the name. */
+/* Emits "const long kh_end = min_index(...);" and returns the name. */
 static const char *name_bound(struct emit *m, const struct code *c, const char *which,
                               const char *text)
 {
@@ -126,7 +126,8 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
-/* The compiler makes a vector instruction of it where there is one (sqrt). */
+/* Emits a helper for a function of vectors.  The compiler uses a vector instruction if there is
+ * one (sqrt). */
 static void helper_call(struct str *out, const struct elem_type *type, const char *name, int lanes)
 {
     str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
@@ -134,7 +135,7 @@ static void helper_call(struct str *out, const struct elem_type *type, const cha
                lanes, name, lanes, lanes, lanes, name, type->suffix);
 }
 
-/* Lane l is lane pick[l] of x.  GCC has had clang's builtin since 12. */
+/* Emits a shuffle: lane l is lane pick[l] of x. GCC has had the builtin of clang since 12. */
 static void helper_shuffle(struct str *out, int number, const struct term *t)
 {
     str_printf(out, "static inline v%d shuffle%d(v%d x)\n{\n    return "
@@ -189,8 +190,8 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
         helper_extremum(out, type, "min", '<', lanes);
 }
 
-/* A pointer of which the compiler knows nothing; the order of loads and stores is kept. */
-static const char again_helper[] =             /* of %s */
+/* A pointer about which the compiler knows nothing; the order of loads and stores is kept. */
+static const char again_helper[] =
     "/* The same pointer, unknown to the compiler: it loads again what it has no register for. */\n"
     "static inline const %s *again(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
@@ -281,7 +282,8 @@ void emit_comment(struct str *out, const char *text)
     str_add(out, " */\n");
 }
 
-/* The last blank of s[0, room] after an operator or comma, inside the fewest brackets; 0: none. */
+/* Returns the last blank of s[0, room] after an operator or comma, inside the fewest brackets; 0:
+ * there is none. */
 static size_t find_break(const char *s, size_t n, size_t room)
 {
     size_t best = 0;

@@ -40,7 +40,7 @@ static void emit_binary(struct emit *m, const struct expr *e, const char *op, in
     close_paren(m, prec < min_prec);
 }
 
-/* "8*x": the constant first. */
+/* Emits "8*x": the constant first. */
 static void emit_product(struct emit *m, const struct expr *e, int min_prec)
 {
     const struct expr *x = e->a, *y = e->b;
@@ -55,7 +55,7 @@ static void emit_product(struct emit *m, const struct expr *e, int min_prec)
     close_paren(m, PREC_PRODUCT < min_prec);
 }
 
-/* A further term of a sum: " - 3*x" rather than " + -3*x". */
+/* Emits a further term of a sum: " - 3*x" rather than " + -3*x". */
 static void emit_addend(struct emit *m, const struct expr *e)
 {
     struct exprs *p = m->u->func->pool;
@@ -97,7 +97,7 @@ static void emit_sum(struct emit *m, const struct expr *e, int64_t plus, int min
     close_paren(m, PREC_SUM < min_prec);
 }
 
-/* "7 < x" is written "x >= 8". */
+/* Emits a < b; "7 < x" is written "x >= 8". */
 static void emit_less(struct emit *m, const struct expr *e, int min_prec)
 {
     open_paren(m, PREC_LT < min_prec);
@@ -175,7 +175,7 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
     str_add_char(m->out, ']');
 }
 
-/* " + 16", " - 3", "". */
+/* Emits " + 16", " - 3" or "". */
 static void emit_offset(struct emit *m, int64_t elems)
 {
     if (elems != 0)
@@ -257,7 +257,8 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
     close_paren(m, prec < min_prec);
 }
 
-/* __builtin_expf(x), or exp_v16(x): lane by lane (exp2 would be a function of C). */
+/* Emits __builtin_expf(x), or exp_v16(x), which works lane by lane (the name exp2 would be a
+ * function of C). */
 static void emit_call_of_value(struct emit *m, const struct term *t)
 {
     if (t->lanes == 1) {
@@ -270,7 +271,8 @@ static void emit_call_of_value(struct emit *m, const struct term *t)
     str_add_char(m->out, ')');
 }
 
-/* In brackets: load, store, max and min may be macros (gen_macro), which would split it. */
+/* Emits a gather in parentheses, because load, store, max and min may be macros (gen_macro),
+ * which would split it. */
 static void emit_gather(struct emit *m, const struct term *t)
 {
     m->needs.type[t->lanes] = true;
@@ -282,7 +284,7 @@ static void emit_gather(struct emit *m, const struct term *t)
     str_add(m->out, " })");
 }
 
-/* shuffle3(x): a helper for each pattern. */
+/* Emits shuffle3(x): there is a helper for each pattern. */
 static void emit_shuffle(struct emit *m, const struct term *t)
 {
     int k = 0;
@@ -298,7 +300,7 @@ static void emit_shuffle(struct emit *m, const struct term *t)
     str_add_char(m->out, ')');
 }
 
-/* t with its own number of lanes, as an operand of min_prec. */
+/* Emits t with its own number of lanes, as an operand of min_prec. */
 static void emit_term(struct emit *m, const struct term *t, int min_prec)
 {
     switch (t->kind) {

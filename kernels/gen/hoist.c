@@ -20,7 +20,7 @@ struct kept { struct place at; int reg; int site_load, site_store; bool stored; 
 
 struct hoist {
     struct unit *u;
-    VEC(const struct expr *) vars;        /* of the loop and the loops in it */
+    VEC(const struct expr *) vars;        /* variables of the loop and the loops in it */
     int buffer;
     bool possible;
     int n;
@@ -87,7 +87,7 @@ static void use_register(void *ctx, const struct access *a)
         }
 }
 
-/* Is every statement of the loop surely executed when the loop is reached? */
+/* Whether every statement of the loop is executed whenever the loop is reached. */
 static bool surely_runs(const struct code *c)
 {
     if (c->kind == CODE_IF || (c->kind == CODE_FOR && c->begin->hi >= c->end->lo))
@@ -98,7 +98,8 @@ static bool surely_runs(const struct code *c)
     return true;
 }
 
-/* The store just before the loop that initialises k: it becomes the register's first value. */
+/* Returns the store just before the loop that initialises k; its value becomes the first value of
+ * the register. */
 static struct code *initial_store(struct block *before, const struct kept *k)
 {
     for (int i = before->n - 1; i >= 0 && before->item[i]->kind == CODE_SET; i--) {
@@ -120,7 +121,7 @@ static void note_read(void *ctx, const struct access *a)
         r->found = true;
 }
 
-/* Is k's place read by the statements after `from` that stand before the loop? */
+/* Whether the place of k is read by the statements between `from` and the loop. */
 static bool read_between(struct block *before, const struct code *from, const struct kept *k)
 {
     struct reads r = { &k->at, false };
@@ -132,7 +133,7 @@ static bool read_between(struct block *before, const struct code *from, const st
     return r.found;
 }
 
-/* Rewrites loop to registers and appends to `out`: loads, the loop, stores. */
+/* Rewrites the loop to use registers, and appends the loads, the loop and the stores to `out`. */
 static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out,
                               struct block *after)
 {
@@ -158,7 +159,7 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
     code_each_access(&loop->body, use_register, h);
 }
 
-/* Local arrays that live in b are not there before it. */
+/* Local arrays of scopes in b do not exist before it. */
 static void forget_scopes(const struct block *b, bool *stored)
 {
     for (int i = 0; i < b->n; i++) {
@@ -168,7 +169,7 @@ static void forget_scopes(const struct block *b, bool *stored)
     }
 }
 
-/* Places that are only stored (=) stay where they are: they are not updates. */
+/* Hoists places that are updated. Places that are only stored (=) are left alone. */
 static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     int n = h->u->func->n_buffers;
@@ -206,7 +207,7 @@ static void note_invariant(void *ctx, const struct access *a)
         v->kept[v->n++] = (struct kept){ *a->at, -1, a->load->site, -1, false };
 }
 
-/* Reads of an innermost loop that are the same in every iteration. */
+/* Hoists reads of an innermost loop that are the same in every iteration. */
 static void hoist_loads(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     struct unit *u = h->u;

@@ -1,4 +1,5 @@
-/* Several generated texts as one translation unit: a compiler starts once for all of them. */
+/* Joins several generated texts into one translation unit, so that the compiler starts only once.
+ */
 #include "kernels/gen/gen.h"
 
 #include "kernels/base/arena.h"
@@ -11,7 +12,8 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind the parenthesis that closes the one at p; NULL when none does on this line. */
+/* Returns the place after the parenthesis that closes the one at p; NULL when none does on this
+ * line. */
 static const char *skip_group(const char *p, const char *end)
 {
     int depth = 0;
@@ -23,8 +25,8 @@ static const char *skip_group(const char *p, const char *end)
     return NULL;
 }
 
-/* The name that the definition in the line [p, end) has: the first word before a parenthesis that
- * is no attribute. */
+/* Returns the name defined in the line [p, end): the first word before a parenthesis that is not
+ * an attribute. */
 static const char *defined_name(const char *p, const char *end, size_t *n)
 {
     static const char attribute[] = "__attribute__";
@@ -40,7 +42,8 @@ static const char *defined_name(const char *p, const char *end, size_t *n)
     return NULL;
 }
 
-/* gen_c begins a function at the start of a line, with its type, and nothing else so. */
+/* Renames functions. gen_c begins a function, and nothing else, at the start of a line with its
+ * type. */
 static void print_renaming(const char *source, int number, bool begin, struct str *out)
 {
     for (const char *line = source, *end; *line; line = *end ? end + 1 : end) {

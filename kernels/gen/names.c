@@ -12,7 +12,7 @@
 
 #define N_BUCKETS 512
 
-/* A stem and the smallest number from 2 on that may be free behind it. */
+/* A stem and the smallest number, from 2 on, that may be free after it. */
 struct number { const char *stem; int next; struct number *chain; };
 /* "acc_12" has the number 12 behind "acc_"; of: NULL when a name ends in no number. */
 struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
@@ -23,10 +23,10 @@ struct names {
     struct name *bucket[N_BUCKETS];
     struct number *numbers[N_BUCKETS];
     VEC(struct name *) stack;
-    VEC(struct var_name) vars;            /* at: their position in the stack */
+    VEC(struct var_name) vars;            /* at: position in the stack */
 };
 
-/* Not only C's own words: the helpers and types of the generated unit, and what the entry and
+/* Reserved names: words of C, helpers and types of the generated unit, names that the entry and
  * the trace use, and those of the reference. */
 static const char *const reserved[] = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
@@ -57,7 +57,8 @@ static bool is_letter(char c)
     return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
-/* The helpers of shuffles: as many as there are patterns, which is known only at the end. */
+/* Whether text is the name of a shuffle helper.  There are as many as there are patterns, which
+ * is known only at the end. */
 static bool is_shuffle(const char *text)
 {
     static const char stem[] = "shuffle";
@@ -156,8 +157,8 @@ void names_reset(struct names *n, int mark)
         (void)vec_pop(&n->vars);
 }
 
-/* Letters, digits and underscores, not starting with a digit.  What starts with an underscore may
- * be the compiler's (__asm__, _Bool). */
+/* Makes an identifier: letters, digits and underscores, not starting with a digit.  A name that
+ * starts with an underscore is changed, since it may belong to the compiler (__asm__, _Bool). */
 static const char *identifier(struct arena *a, const char *want)
 {
     const char *before = is_letter(want[0]) ? "" : want[0] == '_' ? "x" : "_";
@@ -168,7 +169,7 @@ static const char *identifier(struct arena *a, const char *want)
     return s;
 }
 
-/* stem and the first number from `first` on that makes a free name of it. */
+/* Returns stem with the first number, from `first` on, that makes a free name. */
 static const char *add_numbered(struct names *n, const char *stem, int first)
 {
     struct number *number = number_of(n, stem);

@@ -31,7 +31,7 @@ struct ahead {
     bool said;                            /* in this straight line, what is asked for */
     int line;                             /* elements of a cache line */
     int n;
-    struct place at[MAX_PLACES];          /* that a straight line reads */
+    struct place at[MAX_PLACES];          /* places that a straight line reads */
 };
 
 static void note_place(void *ctx, struct term *load, bool in_select)
@@ -53,7 +53,7 @@ static int by_place(const void *x, const void *y)
     return a->rest < b->rest ? -1 : a->rest > b->rest;
 }
 
-/* One place of each line, in order. */
+/* Keeps one place per cache line, in order. */
 static void thin_out(struct ahead *a)
 {
     int n = 0;
@@ -66,8 +66,8 @@ static void thin_out(struct ahead *a)
     a->n = n;
 }
 
-/* So many iterations of the innermost loop find the place at[i] in one line, *step elements
- * apart. */
+/* Returns how many iterations of the innermost loop find the place at[i] in one cache line, *step
+ * floats apart. */
 static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
 {
     const struct code *c = a->inner;
@@ -78,7 +78,7 @@ static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
     return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
 }
 
-/* How many places from at[i] on are equally far apart: *apart elements. */
+/* Returns how many places from at[i] on are equally far apart: *apart floats. */
 static int count_even(const struct ahead *a, int i, int64_t *apart)
 {
     int n = 1;
@@ -93,7 +93,7 @@ static int count_even(const struct ahead *a, int i, int64_t *apart)
     return n;
 }
 
-/* "Inp of h + 1", as the loop nest says it. */
+/* Adds a comment as in the loop nest: "Inp of h + 1". */
 static void say(struct ahead *a, struct block *out)
 {
     struct code *c = code_new(a->u, CODE_NOTE);
@@ -103,7 +103,7 @@ static void say(struct ahead *a, struct block *out)
     a->said = true;
 }
 
-/* Asks for the places at[i], at[i] + apart, ..., n of them, in turns of n iterations. */
+/* Prefetches n places at[i], at[i] + apart, ..., in turns of n iterations. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
     struct exprs *p = a->u->func->pool;
@@ -148,7 +148,7 @@ static int line_end(const struct block *b, int i)
     return i;
 }
 
-/* Hints go before the first statement of each straight line. */
+/* Adds prefetches before the first statement of each straight line. */
 static void ask_in(struct ahead *a, struct block *b)
 {
     struct block out = { 0 };

@@ -37,7 +37,7 @@ static void claim_register(struct emit *m, int reg)
                   names_claim_numbered(m->names, r->stem);
 }
 
-/* Registers that live in b without a statement that can declare them. */
+/* Declares registers of b that no statement can declare. */
 static void print_late_registers(struct emit *m, const struct block *b)
 {
     for (int i = 0; i < m->u->regs.len; i++) {
@@ -51,7 +51,7 @@ static void print_late_registers(struct emit *m, const struct block *b)
     }
 }
 
-/* x = max(x, value), x += value, x = value; x was written before and is `name`. */
+/* Prints x = max(x, value), x += value or x = value; x is already printed and is `name`. */
 static void print_update(struct emit *m, const char *name, enum store_how how,
                          const struct term *value, int lanes)
 {
@@ -73,15 +73,15 @@ static bool is_zero(const struct term *t)
     return t->kind == TERM_CONST && t->value == 0;
 }
 
-/* Does c declare a register as zero? */
+/* Whether c declares a register with the value zero. */
 static bool zeroes(const struct emit *m, const struct code *c)
 {
     return c->kind == CODE_SET && c->reg >= 0 && m->u->regs.data[c->reg].decl == c &&
            is_zero(c->value);
 }
 
-/* "v16 acc0_0 = {0}, acc0_1 = {0};": b[i] and the zeroes of the same type after it; returns
- * how many. */
+/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for b[i] and the zeroes of the same type after it;
+ * returns how many. */
 static int print_zeroes(struct emit *m, const struct block *b, int i)
 {
     int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
@@ -160,7 +160,8 @@ static bool depends_on(const struct code *inner, const struct expr *var)
     return expr_uses(inner->begin, var) || expr_uses(inner->end, var);
 }
 
-/* How many directly nested parallel loops start at c: one team of threads shares them all. */
+/* Returns how many directly nested parallel loops start at c.  One team of threads shares them
+ * all. */
 static int count_collapse(const struct code *c)
 {
     const struct expr *vars[MAX_DIMS];
@@ -179,8 +180,8 @@ static int count_collapse(const struct code *c)
     return n;
 }
 
-/* Does the loop update vectors that live longer than an iteration?  Unrolled by a compiler,
- * its iterations share inputs, and accumulators are spilled to keep them. */
+/* Whether the loop updates vectors that live longer than an iteration.  If a compiler unrolls
+ * such a loop, its iterations share inputs, and accumulators are spilled to keep these. */
 static bool accumulates(const struct emit *m, const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
@@ -245,10 +246,10 @@ static bool holds_parallel(const struct block *b)
     return false;
 }
 
-/* Where a thread's own large array lives; copies of a loop, for borders, have it one after the
- * other.  A function that no compiler looks through: no loop may have the call for thread-local
- * storage in it, because clang 14 keeps vectors in registers across such a call that the callee may
- * overwrite. */
+/* Declares the function that returns the large array of a thread; copies of a loop (for borders)
+ * use it one after the other.  The compiler must not inline it: no loop may contain the call for
+ * thread-local storage, because clang 14 keeps vectors in registers across such a call, which may
+ * overwrite them. */
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
@@ -274,8 +275,8 @@ static void note_shared(struct emit *m, const char *name)
         str_printf(s, "%s%s", s->len ? ", " : "", name);
 }
 
-/* A small array lives on the stack, a large one in static memory: one per thread, unless threads
- * are to share it. */
+/* Declares an array.  A small one is on the stack, a large one in static memory: one per thread,
+ * unless threads share it. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
@@ -296,7 +297,8 @@ static void print_array(struct emit *m, const struct code *scope)
     str_add(m->out, " */\n");
 }
 
-/* Braces only where something else stands beside the scope; note: what it is, or NULL. */
+/* Prints a scope, with braces only if there is something else beside it. note: a comment, or
+ * NULL. */
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
@@ -338,7 +340,7 @@ static void print_ahead(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
-/* The end of the statements from item i on between which nothing branches. */
+/* Returns the end of the statements from item i on between which there is no branch. */
 static int straight_end(const struct block *b, int i)
 {
     while (i < b->n && (b->item[i]->kind == CODE_AGAIN || b->item[i]->kind == CODE_AHEAD ||
@@ -399,7 +401,7 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
-/* What else is stored in a parameter, below it. */
+/* Prints what else is stored in a parameter, in lines below it. */
 static void print_held(struct str *out, const char *text)
 {
     for (const char *line = text; line && *line; line += *line == '\n') {
@@ -409,7 +411,7 @@ static void print_held(struct str *out, const char *text)
     }
 }
 
-/* " *   Inp   [1][58][58][64]  N H W I,": the physical shape and the layout of each parameter. */
+/* Prints the physical shape and the layout of each parameter: " * Inp [1][58][58][64] N H W I,". */
 static void print_shapes(struct emit *m, const char *name)
 {
     const struct func *f = m->u->func;
@@ -458,7 +460,8 @@ static void print_entry(struct emit *m, const char *name)
     str_add(m->out, m->u->func->n_params ? ");\n}\n" : ");\n    (void)buffers;\n}\n");
 }
 
-/* The functions of large local arrays: no name inside of the kernel may hide them. */
+/* Claims the names of the functions for large local arrays, so that no name inside the kernel
+ * hides them. */
 static void claim_functions(struct emit *m)
 {
     const struct func *f = m->u->func;

@@ -1,22 +1,23 @@
-/* Code as its tracing twin: the same loops and conditions, and instead of each statement the
- * addresses it touches (ts_trace).  The same walk, counting, writes ts_count: a loop whose
- * variable decides no condition and no bound becomes a factor. */
+/* Prints code as the instrumented kernel: the same loops and conditions, and for each statement
+ * the addresses that it accesses (ts_trace).  The same code, when counting, prints ts_count: a
+ * loop whose variable affects no condition and no bound becomes a factor. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>
 
-#define MARK_TRIPS 4096.0                 /* enough iterations to draw samples from */
-#define MARK_ACCESSES 256.0               /* of one iteration, or the call is felt */
-#define MARK_SHARE 0.9                    /* of an iteration that a loop inside must hold */
+#define MARK_TRIPS 4096.0                 /* iterations that are enough to sample */
+/* least accesses of one iteration; with fewer the call would cost too much */
+#define MARK_ACCESSES 256.0
+#define MARK_SHARE 0.9  /* share of the accesses of an iteration that a loop inside must have */
 
 struct trace {
     struct emit m;
     int line_bytes;
     bool counting;                        /* writing ts_count, and filling the table */
-    int block, n_blocks;                  /* the block at hand; numbered in the order of the walk */
-    const char *times;                    /* counting: the variable with its number of runs */
-    int mark, n_marks;                    /* the mark around, or -1 */
-    const struct code *marked[64];        /* the loops that have one */
+    int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
+    const char *times;                    /* counting: the variable that holds the number of runs */
+    int mark, n_marks;                    /* the enclosing mark, or -1 */
+    const struct code *marked[64];        /* the loops that have a mark */
     VEC(struct trace_use) uses;
     VEC(int) block_mark;
     VEC(struct trace_mark) marks;
@@ -33,7 +34,7 @@ static int term_reads(const struct term *t)
     return reads;
 }
 
-/* Accesses of a statement, with every choice taken. */
+/* Counts the accesses of a statement, both sides of every select included. */
 static int set_touches(const struct code *c)
 {
     return term_reads(c->value) + (c->reg < 0 ? 1 + (c->how != STORE_SET) : 0);
@@ -49,7 +50,7 @@ static bool touches_memory(const struct block *b)
     return false;
 }
 
-/* At most this many. */
+/* Returns the largest possible trip count. */
 static double trips_of(const struct code *c)
 {
     double n = (double)(c->end->hi - c->begin->lo);
@@ -81,7 +82,7 @@ static bool term_asks(const struct term *t, const struct expr *var)
     return false;
 }
 
-/* Does a condition or bound in b depend on var? */
+/* Whether a condition or bound in b depends on var. */
 static bool asks_for(const struct block *b, const struct expr *var)
 {
     for (int i = 0; i < b->n; i++) {
@@ -94,7 +95,7 @@ static bool asks_for(const struct block *b, const struct expr *var)
     return false;
 }
 
-/* The loop in b that holds nearly all of its accesses, or NULL. */
+/* Returns the loop in b that makes nearly all of its accesses, or NULL. */
 static const struct code *main_loop(const struct block *b, double all)
 {
     for (int i = 0; i < b->n; i++) {
@@ -109,7 +110,7 @@ static const struct code *main_loop(const struct block *b, double all)
     return NULL;
 }
 
-/* The marked loop of the nest c, and the axes down to it. */
+/* Chooses the marked loop of the nest c, and the axes down to it. */
 static const struct code *choose_mark(const struct code *c, struct str *loops)
 {
     double trips = 1;
@@ -149,7 +150,8 @@ static int mark_of(const struct trace *t, const struct code *c)
     return -1;
 }
 
-/* Does the access surely lie in one line?  When its first element is a multiple of its lanes. */
+/* Whether the access certainly lies in one cache line: its first float is at a multiple of its
+ * lanes. */
 static bool in_one_line(struct trace *t, const struct place *at)
 {
     if (t->m.u->type->bytes * at->lanes > t->line_bytes)
@@ -187,7 +189,7 @@ static void print_access(struct trace *t, const struct place *at, int site, bool
     str_printf(m->out, "), %d, %d);\n", site, m->u->type->bytes * at->lanes);
 }
 
-/* A block has a number; when it is counted, its runs are added behind its last access. */
+/* Opens a block and returns its number. When counting, its runs are added after its last access. */
 static int open_block(struct trace *t)
 {
     int before = t->block;
@@ -283,7 +285,7 @@ static void print_body(struct trace *t, const struct code *c, int mark)
     emit_line(&t->m, "}");
 }
 
-/* "{ const long times_1 = times * trips;": the loop as a factor. */
+/* Prints a loop as a factor: "{ const long times_1 = times * trips;". */
 static void print_factor(struct trace *t, const struct code *c)
 {
     struct emit *m = &t->m;
@@ -356,7 +358,7 @@ static const char types[] =
     "    int (*mark)(struct ts_sim *, int);\n"
     "};\n\n";
 
-/* at: in one line for sure; over: perhaps not. */
+/* Prints the filters. at: the access certainly lies in one line; over: it may cross lines. */
 static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
 {
     str_printf(out,
@@ -380,7 +382,7 @@ static void print_filters(struct str *out, int line_bytes)
     str_add(out, "\n");
 }
 
-/* Local buffers need a name that is visible everywhere. */
+/* Claims the names of local buffers, which must be visible everywhere. */
 static void claim_locals(struct emit *m)
 {
     const struct func *f = m->u->func;

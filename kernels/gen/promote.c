@@ -23,7 +23,7 @@ static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
     return NULL;
 }
 
-/* Vectors first, then single floats, so that a lane never becomes a piece of its own. */
+/* Collects vectors first, then single floats, so that a lane never becomes a separate piece. */
 struct collect { struct promotion *p; bool vectors; };
 
 static void collect_access(void *ctx, const struct access *a)
@@ -50,8 +50,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return b ? gcd(b, a % b) : a;
 }
 
-/* "2_1": the indices of a piece in its buffer; the last one counts pieces, and dims of extent
- * 1 are left out. */
+/* Returns "2_1", the indices of a piece in its buffer.  The last index counts pieces; dims of
+ * extent 1 are left out. */
 static const char *piece_suffix(struct promotion *p, const struct piece *x, int64_t unit)
 {
     const struct buffer *b = &p->u->func->buffer[p->buffer];
@@ -114,8 +114,8 @@ static void promote_scope(struct unit *u, struct code *scope)
     scope->buffer = -1;
 }
 
-/* The statements of a scope that needs no braces go to the block around it, and its registers
- * with them. */
+/* Moves the statements of a scope that needs no braces, and its registers, to the enclosing
+ * block. */
 static void dissolve(struct unit *u, struct code *scope, struct block *around, struct block *out)
 {
     for (int i = 0; i < u->regs.len; i++)
@@ -133,8 +133,8 @@ static bool holds_scope(const struct block *b)
     return false;
 }
 
-/* Does b hold several tiles one after the other, the pieces of a loop that was cut?  Each keeps its
- * braces then, and all of them their short names. */
+/* Whether b contains several tiles one after the other (pieces of a cut loop).  Each then keeps
+ * its braces, and all keep their short names. */
 static bool holds_pieces(const struct block *b)
 {
     int n = 0;

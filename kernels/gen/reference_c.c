@@ -1,6 +1,5 @@
-/* The plain, unscheduled C of a graph in double precision: what an exported kernel checks
- * itself against.  Loops in the order of the definition, row-major logical tensors, no
- * vectors, nothing clever. */
+/* Prints the unscheduled C of a graph in double precision, which an exported kernel compares
+ * itself with: loops in the order of the definition, row-major logical tensors, no vectors. */
 #include "kernels/gen/emit.h"
 #include "kernels/ir/simplify.h"
 
@@ -23,7 +22,7 @@ static void print_load(struct reference *r, int tensor, const struct expr *const
     emit_place(&r->m, &at, false);
 }
 
-/* "a + b", in parentheses where it is an operand. */
+/* Prints "a + b", in parentheses when it is an operand. */
 static void print_pair(struct reference *r, const struct val *v, const char *op, bool operand)
 {
     str_add(r->m.out, operand ? "(" : "");
@@ -109,7 +108,8 @@ static void close_loops(struct reference *r, int n)
     }
 }
 
-/* "Conv[..] = " and the value, or an accumulation in sum around the reduction loops. */
+/* Prints "Conv[..] = " and the value, or an accumulation in sum with the reduction loops around
+ * it. */
 static void print_body(struct reference *r, const struct node *n)
 {
     struct emit *m = &r->m;

@@ -14,15 +14,15 @@
 
 #define N_BUCKETS 256
 
-/* A load in the text: its first use, and the register it gets with the second (-1 before). */
+/* A load: its first use, and the register that it gets at the second one (-1 before). */
 struct loaded { struct term *first; int reg; struct loaded *next_here; };
 
-/* A value that is read at some place: when, in the order of all reads of the line. */
+/* A value read at some place: the times of its reads, in the order of all reads of the line. */
 struct read_value {
     struct place at;
     VEC(int) time;
-    int n_past;                           /* how many of these are over */
-    struct loaded *now;                   /* NULL: not at hand */
+    int n_past;                           /* how many of these reads are done */
+    struct loaded *now;                   /* NULL: in no register */
     int again;                            /* pointer it was last loaded through; -1: never */
     struct read_value *next;
 };
@@ -32,15 +32,15 @@ struct copy { int buffer, again, before; };
 
 struct share {
     struct unit *u;
-    const bool *stored;                   /* buffers that the loop nest around stores to */
+    const bool *stored;                   /* buffers that the enclosing loop nest stores to */
     struct read_value *bucket[N_BUCKETS];
     VEC(struct read_value *) all;
-    VEC(struct read_value *) read;        /* of every read, in order; NULL: only conditional */
+    VEC(struct read_value *) read;  /* the value of every read, in order; NULL: only conditional */
     int time;                             /* index of the next read */
-    VEC(struct read_value *) at_hand;     /* in registers now */
+    VEC(struct read_value *) at_hand;     /* values in registers now */
     int capacity;
     int statement;
-    struct loaded **here;                 /* end of the list of the statement's loads */
+    struct loaded **here;                 /* end of the list of loads of the statement */
     VEC(struct copy) copies;
 };
 
@@ -61,8 +61,8 @@ static struct read_value *value_new(struct share *s, const struct place *at)
     return v;
 }
 
-/* First walk: a conditional load may use a value but never asks for one: alone it must stay
- * conditional. */
+/* First pass: notes a read.  A conditional load may use a value in a register but must not cause
+ * one: alone it must remain conditional. */
 static void note_read(void *ctx, struct term *load, bool in_select)
 {
     struct share *s = ctx;
@@ -77,7 +77,7 @@ static void note_read(void *ctx, struct term *load, bool in_select)
     s->time++;
 }
 
-/* What may be overwritten is another value when it is read next. */
+/* Notes a store: a place that it may overwrite has another value at its next read. */
 static void note_store(struct share *s, const struct place *stored)
 {
     for (int i = 0; i < N_BUCKETS; i++)
@@ -113,14 +113,16 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Stores through a restrict pointer and loads through its copy would contradict each other. */
+/* Whether a load may be repeated through a copy of the pointer.  That is not legal for a restrict
+ * pointer through which there are stores. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
     int b = v->at.buffer;
     return s->u->func->buffer[b].memory == MEMORY_LOCAL || !s->stored[b];
 }
 
-/* Drops what is not used again, and the farthest when there are too many. */
+/* Frees registers of values that are not used again, and of those with the farthest next use when
+ * there are too many. */
 static void make_room(struct share *s)
 {
     int farthest = -1;
@@ -163,7 +165,7 @@ static void load_value(struct share *s, struct read_value *v, struct term *load)
     vec_push(&s->at_hand, v);
 }
 
-/* Second walk. */
+/* Second pass: shares a read. */
 static void share_read(void *ctx, struct term *load, bool in_select)
 {
     struct share *s = ctx;
@@ -185,11 +187,11 @@ static void share_read(void *ctx, struct term *load, bool in_select)
     make_room(s);
 }
 
-/* Where in the order of all statements a register is named first and last. */
+/* The first and last use of a register in the order of all statements. */
 struct life { int first, last; };
 
-/* A walk over the statements: how many lie behind it, and the lives of the registers that there
- * were before names were given. */
+/* A pass over the statements: how many are done, and the lives of the registers that existed
+ * before. */
 struct walk { struct unit *u; int at, n_regs; struct life *life; };
 
 static void note_name(struct walk *w, int reg)
@@ -236,9 +238,9 @@ static void mark_read(const struct term *t, char *seen)
         mark_read(t->part[i], seen);
 }
 
-/* Registers that live through the line of n statements behind w->at: what it reads or updates
- * before it sets it, and what is only of use before and after it, as the pixels of a tile are
- * where a tap of them lies in the padding. */
+/* Counts the registers that are live throughout the n statements after w->at: those that it reads
+ * or updates before it sets them, and those used only before and after it (such as the pixels of
+ * a tile for which a tap lies in the padding). */
 static int count_resident(const struct walk *w, const struct block *b, int from, int to)
 {
     struct unit *u = w->u;
@@ -267,9 +269,9 @@ static bool holds_loop(const struct block *b)
     return false;
 }
 
-/* How many loads can be kept: the machine's vector registers, less the resident ones and one
- * for passing values.  No limit where it would not pay: outside of innermost loops, in scalar
- * code, and when the tile alone is too large. */
+/* Returns how many loads can be kept: the vector registers of the machine, minus the live ones
+ * and one for temporary values.  There is no limit where it would not help: outside of innermost
+ * loops, in scalar code, and when the tile alone is too large. */
 static int capacity(const struct walk *w, const struct block *b, int from, int to)
 {
     if (w->u->lanes == 1 || holds_loop(b))
@@ -278,8 +280,8 @@ static int capacity(const struct walk *w, const struct block *b, int from, int t
     return left < 2 ? INT_MAX : left;
 }
 
-/* The statements again, with copies of pointers and definitions of names before those that
- * need them. */
+/* Rewrites the statements with copies of pointers and definitions of names before the statements
+ * that need them. */
 static void rewrite_line(struct share *s, const struct block *b, int from, int to,
                          struct loaded **first, struct block *out)
 {
@@ -303,7 +305,7 @@ static void rewrite_line(struct share *s, const struct block *b, int from, int t
     }
 }
 
-/* One straight line: statements and notes b[from, to). */
+/* Shares the loads of one straight line: statements and notes b[from, to). */
 static void share_line(struct walk *w, const struct block *b, int from, int to,
                        const bool *stored, struct block *out)
 {

@@ -16,7 +16,7 @@ static const struct expr *both(struct exprs *p, const struct expr *x, const stru
     return !x ? y : !y ? x : expr_and(p, x, y);
 }
 
-/* The conjuncts of e that use var (*in) and the others (*out); NULL = none. */
+/* Splits the conjuncts of e into those that use var (*in) and the others (*out); NULL = none. */
 static void split_condition(struct exprs *p, const struct expr *e, const struct expr *var,
                             const struct expr **in, const struct expr **out)
 {
@@ -30,7 +30,7 @@ static void split_condition(struct exprs *p, const struct expr *e, const struct 
     }
 }
 
-/* c is a serial loop around one branch: takes the invariant part of the condition out. */
+/* If c is a serial loop around one branch, moves the invariant part of the condition out of it. */
 static struct code *lift_condition(struct unit *u, struct code *c)
 {
     struct code *branch = c->body.item[0];
@@ -51,7 +51,8 @@ static void append_all(struct unit *u, struct block *to, const struct block *fro
         block_add(u, to, from->item[i]);
 }
 
-/* The one branch that b holds beside notes, which are put into it; else NULL. */
+/* Returns the only branch in b; notes beside it are moved into it.  NULL when there are other
+ * statements. */
 static struct code *only_branch(struct unit *u, struct block *b)
 {
     struct code *branch = NULL;

@@ -1,4 +1,4 @@
-/* Statements of the imported graph, with the shapes of what they compute. */
+/* Statements of the imported graph, and the shapes of their results. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static bool same_shape(const struct shape *a, const struct shape *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) == 0;
 }
 
-/* A constant is declared once more in the other shape; its data are the same. */
+/* Reshapes x. A constant is declared again in the other shape with the same data. */
 bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
 {
     struct shape shape = at_least_1d(to);
@@ -178,7 +178,7 @@ int emit_transpose(struct imp *im, int x, const int *perm)
 
 bool emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
 {
-    enum { AT_ONCE = 32 };                /* a statement takes no more */
+    enum { AT_ONCE = 32 };                /* most tensors of a statement */
     *out = x[0];
     for (int i = 1; i < n;) {
         int part[AT_ONCE + 1] = { *out }, count = 1;

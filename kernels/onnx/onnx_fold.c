@@ -1,4 +1,4 @@
-/* Constants of the model: what shapes and integers are computed from is known now. */
+/* Folds constants of the model, on which shapes and integers depend. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
@@ -146,7 +146,7 @@ static bool fold_concat(struct imp *im)
     return give(im, &(struct shape){ 1, { n } }, data_in(im, 0)->type, out, NULL);
 }
 
-/* Of scalars and vectors, the same or one repeated. */
+/* Folds arithmetic on scalars and vectors: of equal length, or one of them repeated. */
 static bool fold_arithmetic(struct imp *im)
 {
     const struct onnx_tensor *x = data_in(im, 0), *y = data_in(im, 1);
@@ -184,7 +184,7 @@ static bool fold_neg(struct imp *im)
     return give(im, &s, t->type, out, NULL);
 }
 
-/* The same data in another shape: of vectors and scalars. */
+/* Folds operators that only change the shape of vectors and scalars. */
 static bool fold_view(struct imp *im)
 {
     const struct onnx_tensor *t = data_in(im, 0);

@@ -1,4 +1,4 @@
-/* ONNX model -> statements of a composed graph: values, names, the order of things. */
+/* Translates an ONNX model to statements: values, names and order. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <stdarg.h>
@@ -263,7 +263,7 @@ void set_out(struct imp *im, int k, int s, const struct shape *shape)
         im->stmt.data[s].want = v->name;
 }
 
-/* Of nothing but scalars the result is one too. */
+/* Sets the result. If all inputs are scalars, so is the result. */
 bool done(struct imp *im, int s)
 {
     struct shape shape = *shape_of(im, s);
@@ -298,7 +298,7 @@ static const struct handler *find_handler(const struct onnx_node *n)
     return NULL;
 }
 
-/* Inputs must exist; the node that blocks one of them, or -1. */
+/* Checks that inputs exist. *blocked: the unsupported node that one of them depends on, or -1. */
 static bool check_inputs(struct imp *im, int *blocked, struct err *e)
 {
     const struct onnx_node *n = im->n;
@@ -328,7 +328,7 @@ static void block_outputs(struct imp *im, int by)
     }
 }
 
-/* Outputs that no handler set (the mask of a Dropout) block whoever reads them. */
+/* Outputs that no handler set (the mask of a Dropout) make their readers unsupported. */
 static void settle_outputs(struct imp *im)
 {
     for (int k = 0; k < im->n->n_out; k++) {
@@ -375,7 +375,7 @@ static void mark_live(struct imp *im)
             im->stmt.data[im->stmt.data[i].in[k]].live = true;
 }
 
-/* The statements make a graph, of the shapes that the importer expects? */
+/* Whether the statements make a graph with the shapes that the importer expects. */
 static bool compose(struct imp *im, struct err *e)
 {
     struct arena *a = arena_new();
@@ -411,7 +411,7 @@ static void blame(struct imp *im, const struct err *e)
     str_clear(&im->out->text);
 }
 
-/* Every output of the model as a statement of its own kind: a copy where it is an input. */
+/* Makes every output of the model a statement of its own: a copy when it is an input. */
 static bool end_outputs(struct imp *im, struct err *e)
 {
     for (int k = 0; k < im->m->n_out; k++) {
@@ -532,7 +532,7 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* Results that nodes compute from constants are computed again. */
+/* Finds a constant. Results that nodes compute from constants are computed again. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
 {
     struct onnx_graph g;

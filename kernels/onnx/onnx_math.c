@@ -23,7 +23,7 @@ static bool unary(struct imp *im)
     UNREACHABLE();
 }
 
-/* Those with numbers. */
+/* Functions of one tensor with number parameters. */
 static bool curve(struct imp *im)
 {
     const char *op = im->n->op;
@@ -105,7 +105,7 @@ static bool prelu(struct imp *im)
            done(im, y);
 }
 
-/* Before opset 7, axis= says where the dims of the second tensor stand. */
+/* Broadcasts as before opset 7, where axis= says which dims the second tensor matches. */
 static bool old_broadcast(struct imp *im, int x, int *y)
 {
     int64_t axis = attr_int(im, "axis", -1);
@@ -155,7 +155,7 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Exponents that need no general power. */
+/* Pow for exponents that need no general power function. */
 static bool power(struct imp *im)
 {
     double e;
@@ -247,7 +247,8 @@ static bool batchnorm(struct imp *im)
     return done(im, emit(im, "batchnorm", in, 5, &s, "eps=%.9g", attr_float(im, "epsilon", 1e-5)));
 }
 
-/* (x - mean) / sqrt(var + eps) over dims, by statements of their own; *mean and *inv stay. */
+/* Adds (x - mean) / sqrt(var + eps) over dims; *mean and *inv are the statements of the mean and
+ * of the factor. */
 static bool standardize(struct imp *im, int x, unsigned dims, double eps, int *mean, int *inv,
                         int *out)
 {
@@ -330,7 +331,7 @@ static bool mvn(struct imp *im)
     return emit2(im, "div", y, emit_affine(im, dev, 1, 1e-9), &y) && done(im, y);
 }
 
-/* Before opset 13 all dims from axis on are one. */
+/* Softmax. Before opset 13, all dims from axis on are treated as one. */
 static bool softmax(struct imp *im)
 {
     int x, axis;

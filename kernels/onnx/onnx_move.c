@@ -21,7 +21,7 @@ static bool cast(struct imp *im)
     return identity(im);
 }
 
-/* Inference only: nothing is dropped. */
+/* Dropout in inference: nothing is dropped. */
 static bool dropout(struct imp *im)
 {
     const struct value *training = has_in(im, 2) ? in_value(im, 2) : NULL;
@@ -45,7 +45,7 @@ static bool reshaped(struct imp *im, const struct shape *to)
     return true;
 }
 
-/* 0 keeps a dim, -1 is what is left. */
+/* Reshape: 0 keeps a dim, -1 is inferred. */
 static bool reshape(struct imp *im)
 {
     int64_t dims[ONNX_MAX_RANK], known = 1;
@@ -92,7 +92,7 @@ static bool flatten(struct imp *im)
     return reshaped(im, &to);
 }
 
-/* axes= or the second input, as a set over `rank` dims. */
+/* Reads axes= or the second input, as a set over `rank` dims. */
 static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
 {
     int64_t axes[ONNX_MAX_RANK];
@@ -192,7 +192,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* starts, ends, axes, steps: attributes before opset 10, then inputs. */
+/* Reads starts, ends, axes or steps: attributes before opset 10, then inputs. */
 static bool slice_list(struct imp *im, int i, const char *name, int64_t *v, int *n)
 {
     *n = 0;
@@ -232,7 +232,7 @@ static bool slice(struct imp *im)
     return done(im, x);
 }
 
-/* Parts of split=, or equal ones. */
+/* Splits into the parts of split=, or into equal parts. */
 static bool split(struct imp *im)
 {
     enum { MAX_PARTS = 256 };
@@ -292,7 +292,7 @@ static bool expand(struct imp *im)
     return done(im, emit_expand(im, x, &to));
 }
 
-/* Every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d. */
+/* Repeats: every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d. */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
     struct shape s = *shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
@@ -327,7 +327,7 @@ static bool tile(struct imp *im)
     return repeat(im, x, n, false);
 }
 
-/* Nearest with whole factors. */
+/* Upsamples by whole factors in mode nearest. */
 static bool upsample(struct imp *im)
 {
     int64_t n[ONNX_MAX_RANK];
@@ -353,7 +353,7 @@ static bool upsample(struct imp *im)
     return repeat(im, x, n, true);
 }
 
-/* Mirrors or repeats the border of one axis. */
+/* Pads one axis by mirroring or repeating its border. */
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
 {
@@ -414,7 +414,7 @@ static bool pad(struct imp *im)
     return done(im, x);
 }
 
-/* Blocks of b x b pixels and channels. */
+/* Moves blocks of b x b pixels to channels or back. */
 static bool depth(struct imp *im)
 {
     int64_t b = attr_int(im, "blocksize", 0);
@@ -442,7 +442,7 @@ static bool depth(struct imp *im)
     return emit_reshape(im, x, &out, &x) && done(im, x);
 }
 
-/* Constant indices: a slice each, or one of a range. */
+/* Gathers by constant indices: by a slice for each, or one slice for a range. */
 static bool gather(struct imp *im)
 {
     enum { MAX_PICKS = 64 };

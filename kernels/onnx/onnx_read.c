@@ -27,15 +27,16 @@ const char *onnx_type_name(int type)
     return type >= 0 && type < COUNT_OF(type_names) ? type_names[type] : "unknown";
 }
 
-/* Texts of the file may have any bytes.  What no terminal should see is written as \xNN (and a
- * backslash as two), here once: two names that differ stay different. */
+/* Copies a text of the file, which may contain any bytes.  Bytes that a terminal should not
+ * receive are written as \xNN (and a backslash as two), so that different names remain different.
+ */
 static const char *text_n(struct reader *r, const char *s, size_t n)
 {
     struct str out = { 0 };
     size_t plain = 0, bad = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (i == plain)                   /* up to here it is UTF-8 */
+        if (i == plain)                   /* valid UTF-8 up to here */
             plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
         bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
         if (i >= plain || c < ' ' || c == 0x7f || c1) {
@@ -175,7 +176,7 @@ static bool read_tensor(struct reader *r, const Onnx__TensorProto *p, struct onn
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
         return read_floats(r, p, t);
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE || bytes_per(t->type) == 0)
-        return true;                      /* other types: known by name only */
+        return true;                      /* other types: only the name is known */
     return read_ints(r, p, t);
 }
 
@@ -266,7 +267,7 @@ static bool read_port(struct reader *r, const Onnx__ValueInfoProto *p, struct on
                        r->what);
     if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !p->type->tensor_type)
-        return true;                      /* a sequence or map: known by name only */
+        return true;                      /* a sequence or map: only the name is known */
     const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
     port->type = t->has_elem_type ? t->elem_type : 0;
     if (!t->shape)

@@ -7,7 +7,7 @@
 
 #include "kernels/ops/source.h"
 
-/* Names: identifiers, unique without regard to case, and no operator's. */
+/* Makes names: identifiers, unique without regard to case, and different from operators. */
 
 static bool name_taken(const struct imp *im, const char *name, int before)
 {
@@ -46,7 +46,8 @@ static const char *pretty(struct imp *im, int i)
     return arena_strdup(im->a, name);
 }
 
-/* Weights that are too long for the text, of a model that is in no file, stay without data. */
+/* Prints the source of a constant.  Weights that are too long for the text stay without data if
+ * the model was not read from a file. */
 static void print_source(struct str *out, const struct onnx_model *m, const struct stmt *s)
 {
     struct tensor_source from;

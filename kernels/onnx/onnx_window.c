@@ -28,7 +28,8 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
     return true;
 }
 
-/* From the attributes, the kernel's size and the sizes of x; pads of auto_pad are not yet known. */
+/* Reads the windows from the attributes, the size of the kernel and the sizes of x.  Pads of
+ * auto_pad are not known yet. */
 static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k,
                          struct windows *w)
 {
@@ -54,7 +55,7 @@ static bool rank_fits(struct imp *im, const struct shape *x)
                   MAX_AXES);
 }
 
-/* Padding of auto_pad, then the size of the output. */
+/* Computes the padding of auto_pad, then the size of the output. */
 static bool fit(struct imp *im, struct windows *w)
 {
     const char *mode = attr_text(im, "auto_pad");
@@ -83,7 +84,7 @@ static bool fit(struct imp *im, struct windows *w)
     return true;
 }
 
-/* k=3 or kh=3 kw=5: the parameters of the families, for the last n axes of D H W. */
+/* Prints a parameter of the families for the last n axes of D H W: k=3, or kh=3 kw=5. */
 static void param(struct str *out, const char *name, const struct windows *w, size_t field,
                   int64_t otherwise)
 {
@@ -136,7 +137,7 @@ static struct shape window_shape(int64_t n, int64_t c, const struct windows *w)
     return s;
 }
 
-/* A row of height 1: the last of one axis becomes the last of two. */
+/* Treats one axis as two, with a height of 1. */
 static void lift(struct windows *w)
 {
     w->axis[1] = w->axis[0];
@@ -185,7 +186,7 @@ static bool read_conv(struct imp *im, struct conv *c, bool transposed)
     return read_windows(im, x, k->dim + 2, &c->w);
 }
 
-/* One family statement. */
+/* Adds one statement of a convolution family. */
 static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in, int64_t o,
                      const char *more, const struct windows *w)
 {
@@ -196,7 +197,7 @@ static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in
                 n_in == 3 ? " bias=1" : "");
 }
 
-/* Groups one by one, where no family has them. */
+/* Adds a convolution for each group, where no family supports groups. */
 static bool conv_by_groups(struct imp *im, const char *family, const struct conv *c,
                            const char *more, bool transposed, int *out)
 {
@@ -248,7 +249,7 @@ static bool conv(struct imp *im)
     return emit_reshape(im, y, &to, &y) && done(im, y);
 }
 
-/* Padding and output padding from output_shape, output_padding, auto_pad. */
+/* Computes padding and output padding from output_shape, output_padding and auto_pad. */
 static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
 {
     int64_t shape[2 * MAX_AXES];
@@ -304,9 +305,10 @@ static bool conv_transpose(struct imp *im)
     return emit_reshape(im, y, &to, &y) && done(im, y);
 }
 
-/* Pools.  A window over several axes is one over each after the other. */
+/* Pools. A window over several axes is done one axis after the other. */
 
-/* x as P x C x rows x columns with axis `d` (and the one before it, unless alone) last. */
+/* Pools x reshaped to P x C x rows x columns, with axis `d` (and the one before it, unless alone)
+ * last. */
 static bool pool_two(struct imp *im, const char *family, int x, const struct span *rows,
                      const struct span *columns, const char *more, int *out)
 {
@@ -318,7 +320,7 @@ static bool pool_two(struct imp *im, const char *family, int x, const struct spa
     return true;
 }
 
-/* Dilated maxima along the rows of a 4-D tensor: shifted slices. */
+/* Computes dilated maxima along the rows of a 4-D tensor by shifted slices. */
 static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
 {
     enum { MAX_TAPS = 256 };
@@ -335,7 +337,7 @@ static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
     return true;
 }
 
-/* Along one axis, the others merged around it. */
+/* Pools along one axis; the other axes are merged around it. */
 static bool pool_one(struct imp *im, const char *family, int x, int d, const struct span *a,
                      const char *more, int *out)
 {

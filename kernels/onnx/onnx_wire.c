@@ -4,13 +4,14 @@
 #include <string.h>
 
 enum {
-    MAX_DEPTH = 32,                       /* of messages in messages */
-    MAX_PARTS = 1 << 20                   /* messages, texts and unknown fields of a file */
+    MAX_DEPTH = 32,                       /* most nested messages */
+    MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
 };
 /* Unpacking a file of n bytes may take 16 n bytes of memory and these. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
-/* The unpacker recurses and allocates for each part, so both are checked on the bytes first. */
+/* Counts the parts of a message.  The unpacker recurses and allocates for each part, so both are
+ * checked on the bytes first. */
 
 struct walk { int parts; };
 
@@ -26,7 +27,7 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
     return false;
 }
 
-/* The bytes behind the key of a field: from *p on, *len of them.  A number has none that matter. */
+/* Skips the value after the key of a field: from *p on, *len bytes; 0 for a number. */
 static bool skip(int wire, const uint8_t **p, const uint8_t *end, uint64_t *len)
 {
     uint64_t number;
@@ -60,7 +61,8 @@ static bool walk(struct walk *w, const ProtobufCMessageDescriptor *d, const uint
     return true;
 }
 
-/* An allocator with a limit.  Its blocks know their size, which comes back when they are freed. */
+/* An allocator with a limit.  Each block stores its size, which is returned to the limit when it
+ * is freed. */
 
 enum { BLOCK_HEAD = 16 };
 
@@ -74,7 +76,7 @@ static void *take(void *ctx, size_t size)
     size_t *block = malloc(size + BLOCK_HEAD);
     if (!block)
         return NULL;
-    *block = size + 2 * BLOCK_HEAD;       /* malloc has a head as well */
+    *block = size + 2 * BLOCK_HEAD;       /* malloc has a header as well */
     m->used += *block;
     return (char *)block + BLOCK_HEAD;
 }

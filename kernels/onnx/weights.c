@@ -1,4 +1,5 @@
-/* Data of tensors; the ONNX files that have some are kept, so that a search reads them once. */
+/* The data of tensors.  Recently used ONNX files are kept in memory, so that a search reads them
+ * once. */
 #include "kernels/onnx/weights.h"
 
 #include <errno.h>
@@ -19,12 +20,12 @@ struct found { const char *name; const struct onnx_tensor *tensor; uint64_t hash
 
 struct weights {
     char *path;
-    struct stat st;                       /* of the file when it was read */
+    struct stat st;                       /* state of the file when it was read */
     struct onnx_model *m;
     VEC(struct found) found;
 };
 
-/* Most recently used first; the lock is held by whoever looks at any of it. */
+/* Kept files, most recently used first, protected by the lock. */
 static struct weights *kept[KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -46,7 +47,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Puts w first, and drops what is more than may be kept. */
+/* Puts w first, and drops files beyond the limit. */
 static void keep(struct weights *w)
 {
     int64_t bytes = w->st.st_size;
@@ -60,7 +61,7 @@ static void keep(struct weights *w)
     }
 }
 
-/* The kept file at this path when it is still the same; what has changed is dropped. */
+/* Returns the kept file at this path if it has not changed; a changed one is dropped. */
 static struct weights *take(const char *path, const struct stat *st)
 {
     for (int i = 0; i < KEPT; i++) {

@@ -1,6 +1,6 @@
-/* Graphs of several operators from text.  Every statement is built as a graph of its own by its
- * family, then spliced in: its inputs and constants are bound to tensors that exist or renamed
- * after the statement, its expressions rebuilt in the graph's pool. */
+/* Graphs of several operators from text.  Every statement is built as its own graph by its
+ * operator family and then merged into the graph.  Its inputs and constants are bound to existing
+ * tensors, or renamed after the statement; its expressions are rebuilt in the pool of the graph. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 struct compose {
     struct arena *a;
     struct graph *g;
-    const char *text; /* the statement at hand, and its line, for errors */
+    const char *text; /* the current statement, and its line number for errors */
     int line;
     struct err *e;
     struct str spec;           /* canonical text so far */
@@ -34,7 +34,7 @@ struct statement {
 /* NAME=VALUE of a declaration */
 struct word {
     const char *name, *value;
-    size_t n; /* of the value */
+    size_t n; /* length of the value */
     int col;
 };
 
@@ -65,7 +65,7 @@ static bool is_name_char(char ch)
     return isalnum((unsigned char)ch) || ch == '_';
 }
 
-/* The word at *s (letters, digits, _), skipping blanks before and after it. */
+/* Reads the word at *s (letters, digits, _), skipping blanks before and after it. */
 static const char *take_name(struct compose *c, const char **s, int *col)
 {
     *s += strspn(*s, " \t");
@@ -149,14 +149,14 @@ static bool parse_statement(struct compose *c, struct statement *st)
     return true;
 }
 
-/* Tensor t, called `name`, has as many elements as a tensor may have. */
+/* Checks that tensor t, called `name`, does not have more elements than a tensor may have. */
 static bool is_stored(struct compose *c, const struct statement *st, const char *name,
                       const struct tensor *t)
 {
     return tensor_check_elems(t, name, ':', c->e) || at(c, st->name_col, (int)strlen(st->name));
 }
 
-/* One dimension of a declaration, DIM=SIZE. */
+/* Reads one dimension of a declaration, DIM=SIZE. */
 static bool declare_dim(struct compose *c, const struct statement *st, struct tensor_def *def,
                         const char **dims, int64_t *shape, const struct word *w)
 {
@@ -186,7 +186,7 @@ static bool declare_dim(struct compose *c, const struct statement *st, struct te
     return true;
 }
 
-/* NAME=VALUE from *s on, and the blanks behind it. */
+/* Reads NAME=VALUE from *s on, and the blanks after it. */
 static struct word take_word(struct compose *c, const char **s)
 {
     struct word w = { 0 };
@@ -197,14 +197,15 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* `input n=1 i=64` and `const o=64`: a tensor with these dims; a constant may say its data. */
+/* Reads `input n=1 i=64` or `const o=64`: a tensor with these dims.  A constant may also give its
+ * data. */
 static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
 {
     const char *dims[MAX_RANK];
     int64_t shape[MAX_RANK];
     struct tensor_def def = { st->name, 0, dims, shape, role };
     struct source_words data = { 0 };
-    struct word last = { 0 };             /* that says data */
+    struct word last = { 0 };             /* the last word that gives data */
     for (const char *s = st->params; *s;) {
         struct word w = take_word(c, &s);
         if (role != TENSOR_CONST || !source_is_word(w.name)) {
@@ -225,7 +226,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     return true;
 }
 
-/* Words for the shape parameters that were left out, from the first tensor. */
+/* Adds words for shape parameters that were left out, from the first tensor. */
 static void infer(struct str *out, const struct compose *c, const struct op_family *f,
                   const struct statement *st)
 {
@@ -293,7 +294,8 @@ static bool bind(struct splice *s, int sub, int arg)
     return at(c, s->st->op_col, (int)strlen(s->st->op));
 }
 
-/* The tensors of the operator, given ones first in order: bound to arguments, else new. */
+/* Binds the tensors of the operator, those of the caller first and in order: to arguments, or
+ * else to new tensors. */
 static bool splice_tensors(struct splice *s)
 {
     struct compose *c = s->c;
@@ -370,8 +372,7 @@ static void splice_node(struct splice *s, const struct node *from)
     graph_add_node(c->g, &n);
 }
 
-/* An operator on tensors of any rank, built in a graph of its own over inputs like the arguments.
- */
+/* Builds an operator on tensors of any rank in its own graph, over inputs like the arguments. */
 static bool any_rank_operator(struct compose *c, const struct statement *st,
                               const struct graph **sub)
 {
@@ -445,7 +446,7 @@ static bool add_outputs(struct compose *c, const char *s)
     return true;
 }
 
-/* The statement with single blanks. */
+/* Appends the statement with single blanks. */
 static void add_canonical(struct compose *c)
 {
     bool blank = false;
@@ -483,7 +484,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* What `output` names; without it, what nobody reads. */
+/* Marks the outputs: what `output` names; without it, what no node reads. */
 static bool finish(struct compose *c)
 {
     struct graph *g = c->g;

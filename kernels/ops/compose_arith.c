@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The functions that take numbers, with their defaults; f_clip and the others read
- * the same ones. */
+/* Notes the parameters of the functions that take numbers.  The defaults are those of f_clip and
+ * the others. */
 static void note_params(const struct call *c, struct node_params *p)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Operators of composed graphs that work on tensors of any rank: which there are, and what they
- * share. */
+/* Operators of graphs from statements that work on tensors of any rank: their table, and what
+ * they share. */
 #include "kernels/ops/compose_ops_impl.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ const struct val *compose_load(struct call *c, int t, const struct node *n)
     return graph_load_at(c->g, t, idx);
 }
 
-/* The parameters that the operators of a row take. */
+/* The operators, and the parameters that they take. */
 static const struct row {
     const char *names, *params;
     int min, max;
@@ -113,7 +113,8 @@ static const struct row *find(const char *name)
     return NULL;
 }
 
-/* A family of the same name may take other parameters: concat(x, y) c2=2, transpose(x) perm=213. */
+/* An operator family of the same name may take other parameters: concat(x, y) c2=2, transpose(x)
+ * perm=213. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);

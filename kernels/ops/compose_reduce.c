@@ -1,4 +1,4 @@
-/* Reductions, and what normalises by them. */
+/* Reductions, and the normalisations that use them. */
 #include "kernels/ops/compose_ops_impl.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Convolutions over any number of axes (conv.h). */
 #include "kernels/ops/conv.h"
 
-/* O and I of the groups; where there are none, g = 1. */
+/* Channels O and I, and the number of groups; 1 when there are none. */
 struct channels { int64_t o, i, groups; };
 
 static bool read_channels(const struct conv *c, const int64_t *v, struct channels *ch,
@@ -22,7 +22,7 @@ static bool read_channels(const struct conv *c, const int64_t *v, struct channel
     return true;
 }
 
-/* Ker and Conv, after the data. */
+/* Adds Ker and Conv, after the data. */
 static void add_tensors(struct graph *g, const struct conv *c, const struct channels *ch, int inp,
                         const struct window *w, int *ker, int *out)
 {

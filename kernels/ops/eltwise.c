@@ -81,7 +81,7 @@ static const struct op_param params_binary[] = {
       shape_words },
 };
 
-/* Aligned with the last dims of the first operand. */
+/* Adds a second input aligned with the last dims of the first operand. */
 static int second_input(struct graph *g, int x, int64_t shape)
 {
     const struct tensor t = g->tensor[x];

@@ -53,7 +53,7 @@ struct graph *graph_new(struct arena *a, const char *op)
     return g;
 }
 
-/* The array `old` of n elements with room for one more: capacities are powers of two. */
+/* Returns the array `old` of n elements with room for one more. Capacities are powers of two. */
 static void *grown(struct arena *a, void *old, int n, size_t elem_bytes)
 {
     if (n & (n - 1))
@@ -92,7 +92,7 @@ void graph_set_output(struct graph *g, int t)
     g->bytes += traffic_bytes(&g->tensor[t]);
 }
 
-/* Points of the iteration space, as a double: it may exceed 2^63. */
+/* Number of points of the iteration space, as a double: it may exceed 2^63. */
 static double node_points(const struct node *n)
 {
     double points = 1;
@@ -195,7 +195,7 @@ bool graph_reads(const struct graph *g, int node, int tensor)
 /* Conversions.  The new tensor is NAME_in before an input or NAME_out after the output; `remap`
  * follows the tensors into the new graph. */
 
-struct remap { struct graph *g; int from; };      /* tensors from this one on move up by one */
+struct remap { struct graph *g; int from; };      /* tensors from this index on move up by one */
 
 static int moved(const struct remap *m, int t)
 {
@@ -225,7 +225,7 @@ static void copy_node(struct remap *m, const struct node *from)
     graph_add_node(m->g, &n);
 }
 
-/* The main node of a graph without a complex one: what computes the same tensor. */
+/* Sets the main node of a graph without a complex node: the node that computes the same tensor. */
 static void keep_main(struct graph *to, const struct graph *g)
 {
     const struct node *n = &g->node[g->main_node];
@@ -241,7 +241,8 @@ static void convert_node(struct graph *g, int from, int to)
     graph_add_node(g, &n);
 }
 
-/* base + suffix, with _ behind it where a tensor has that name: graphs from text may use any. */
+/* Returns base + suffix, with _ appended while a tensor has that name: graphs from text may use
+ * any name. */
 static const char *free_name(struct arena *a, const struct graph *g, const char *base,
                              const char *suffix)
 {
@@ -349,7 +350,7 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
     return to;
 }
 
-/* The node that sums up T_rf over the factored-out part of its reduction. */
+/* Adds the node that sums up T_rf over the factored-out part of its reduction. */
 static void rfactor_sum(struct graph *g, const struct node *n, int partial, const struct expr *part,
                         const char *dim)
 {

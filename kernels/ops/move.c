@@ -155,7 +155,7 @@ static bool canonical_reshape(int64_t *v, struct err *e)
     return true;
 }
 
-/* The given dims, and what is left as a last one. */
+/* Builds a reshape to the given dims; the remaining elements form the last dim. */
 static bool build_reshape(struct graph *g, const int64_t *v, struct err *e)
 {
     static const char *const dims[] = { "M", "K", "L", "J", "R" };

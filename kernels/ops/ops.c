@@ -47,14 +47,14 @@ struct parse {
     struct word given[MAX_PARAMS];                          /* len 0: not given */
 };
 
-/* Makes *e point at the word of the spec, and stay false. */
+/* Sets the position of *e to the word of the spec. Returns false. */
 static bool point_at(const struct parse *p, const struct word *w, struct err *e)
 {
     err_where(e, "", 0, w->col, p->spec);
     return err_at(e, w->col, w->len);
 }
 
-/* The next blank-separated word from *pos on; false at the end. */
+/* Reads the next blank-separated word from *pos on; false at the end. */
 static bool next_word(const struct parse *p, size_t *pos, struct word *w)
 {
     static const char blanks[] = " \t\r\n";
@@ -120,7 +120,7 @@ static bool looks_integer(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* value as a whole number in [min, max], or as one of the parameter's words. */
+/* Reads the value as a whole number in [min, max], or as one of the words of the parameter. */
 static bool read_value(const struct op_param *param, const char *value, long long *v)
 {
     if (!param->words)
@@ -197,7 +197,7 @@ static bool parse_param(struct parse *p, const struct word *w, struct err *e)
     return i < 0 ? unknown_param(p, name, w, e) : set_param(p, i, eq + 1, w, e);
 }
 
-/* "c2d needs i=, h= and o=": every required parameter that is missing. */
+/* Checks that no required parameter is missing: "c2d needs i=, h= and o=". */
 static bool check_required(const struct parse *p, struct err *e)
 {
     const struct op_family *f = p->family;
@@ -219,8 +219,8 @@ static bool check_required(const struct parse *p, struct err *e)
     return point_at(p, &p->op, e);
 }
 
-/* Where the error of a builder belongs: the word of the parameter that its text starts with,
- * or the operator. */
+/* Sets the position of an error from a builder: the word of the parameter with which its text
+ * starts, or the operator. */
 static bool point_at_blamed(const struct parse *p, struct err *e)
 {
     char name[32];

@@ -1,4 +1,4 @@
-/* Rows of a family's table by name, and their canonical forms. */
+/* Parameters of a family by name, and their canonical forms. */
 #include "kernels/ops/params.h"
 
 int param_row(const struct op_family *f, const char *name)
@@ -16,7 +16,7 @@ int64_t param_value(const struct op_family *f, const int64_t *v, const char *nam
     return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
 }
 
-/* " and kh= and kw=": the parts. */
+/* Appends the parts: " and kh= and kw=". */
 static void list_parts(struct str *out, const struct op_family *f, const struct param_group *group)
 {
     for (int i = 0; i < group->n; i++)
@@ -79,7 +79,7 @@ bool param_collapse(const struct op_family *f, int64_t *v, const struct param_gr
 const char *const dims_params[] = { "n", "c", "h", "w", "x", NULL };
 const char *const lines_params[] = { "m", "n", "k", "l", NULL };
 
-/* A dim is only there when the one before it is. */
+/* Checks that a dim is given only when the one before it is. */
 static bool check_gaps(const struct op_family *f, const int64_t *v, const char *const *names,
                        struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include "kernels/ir/simplify.h"
 
-/* The output over windows of x, and its reductions: indices of x in idx. */
+/* Sets up the node over windows of x: its output and reductions. idx gets the indices of x. */
 static void window_node(struct graph *g, struct node *n, int x, const char *out, int n_axes,
                         const struct window *w, const struct expr **idx)
 {
@@ -83,7 +83,8 @@ int avg_pool_node(struct graph *g, int x, int n_axes, const struct window *w, bo
         elems *= (double)w[i].k;
     if (count_pad)
         return sum_node(g, x, "AvgPool", n_axes, w, 1 / elems);
-    int count = count_node(g, n_axes, w);       /* first: the division can follow the sum's loops */
+    /* created first, so that the division can follow the loops of the sum */
+    int count = count_node(g, n_axes, w);
     int sum = sum_node(g, x, "PoolSum", n_axes, w, 1);
     return binary_node(g, sum, count, VAL_DIV, "divide", "AvgPool");
 }
@@ -92,7 +93,7 @@ int avg_pool_node(struct graph *g, int x, int n_axes, const struct window *w, bo
 
 #define N_AXES 2
 
-/* Sizes and the data; a window must see at least one element. */
+/* Reads the sizes and adds the data. Every window must contain at least one element. */
 static bool read_pool(struct graph *g, const struct op_family *f, const int64_t *v, double value,
                       struct window *w, int *x, struct err *e)
 {
@@ -212,7 +213,7 @@ static bool build_global(struct graph *g, const int64_t *v, struct err *e)
     (void)e;
     bool max = param_value(&gpool_family, v, "f", 0);
     int x = dims_input(g, &gpool_family, v);
-    unsigned image = ~0u << 2;            /* all but N C */
+    unsigned image = ~0u << 2;            /* all dims except N and C */
     graph_set_output(g, reduce_node(g, x, image, max ? REDUCE_MAX : REDUCE_MEAN, "Pool"));
     return true;
 }

@@ -1,4 +1,5 @@
-/* Reductions over dims of one tensor, and what is made of them: softmax, layer normalisation. */
+/* Reductions over dims of one tensor, and the operators made of them: softmax, layer
+ * normalisation. */
 #include "kernels/ops/params.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
 static const char *const reduce_names[] = { "Sum", "Max", "Mean" };
 
-/* x, or x / n for a mean over n elements. */
+/* Returns x, or x / n for a mean over n elements. */
 static const struct val *summand(struct arena *a, enum reduce how, const struct val *x, double n)
 {
     return how == REDUCE_MEAN ? val_bin(a, VAL_MUL, x, val_const(a, 1 / n)) : x;
@@ -88,7 +89,7 @@ static int variance_node(struct graph *g, int x, int mean)
     return n.out;
 }
 
-#define EPSILON 1e-5                      /* added to the variance, as everybody does */
+#define EPSILON 1e-5                      /* added to the variance (the usual value) */
 
 int layer_norm_node(struct graph *g, int x)
 {

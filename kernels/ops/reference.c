@@ -1,4 +1,4 @@
-/* The float64 reference: data, the slow twin, and the walk over the nodes. */
+/* The float64 reference: random data, the slow evaluator, and the loop over the nodes. */
 #include "kernels/ops/reference_impl.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ void reference_fill(const struct tensor *t, uint64_t seed, f32 *data)
         data[i] = rng_float(&r);
 }
 
-/* The slow twin: every point of every node, every index by expr_eval, every access checked. */
+/* The slow evaluator: every point of every node, every index by expr_eval, every access checked. */
 
 static int64_t offset_at(const struct tensor *t, const struct expr *const *idx, const int64_t *env)
 {

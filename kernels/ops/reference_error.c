@@ -24,7 +24,7 @@ static double square(double x)
     return x * x;
 }
 
-/* u.  The reference is rounded as well, to double: no bound is less than two such roundings. */
+/* Returns the bound of a result: INFINITY when the result exceeds float32, or the bound is NaN. */
 static double unit_of(const struct elem_type *type)
 {
     return fmax(type->roundoff, DBL_EPSILON);
@@ -59,14 +59,15 @@ static double quotient_error(const struct own *o, double a, double ea, double b,
     return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + o->part * q + o->tiny;
 }
 
-/* The error of max(a, b): that of the larger operand; where either may be it, the larger error. */
+/* Returns the error of max(a, b): that of the larger operand, or the larger error when either may
+ * be the maximum. */
 static double larger_error(double a, double ea, double b, double eb)
 {
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
 }
 
-/* f grows everywhere: its error lies at the ends of [x - e, x + e].  Where f does not take an end,
- * nothing is known. */
+/* Returns the error of a monotonic function f: the largest at the ends of [x - e, x + e];
+ * INFINITY when f is undefined at an end. */
 static double function_error(const struct own *o, enum val_kind f, double x, double e)
 {
     double y = arith(f, x, 0), own = o->part * fabs(y) + o->tiny;
@@ -116,7 +117,7 @@ static double sum_factor(double u, double n)
     return square(u) * fmin(square(n), square(MARGIN) * n / 3);
 }
 
-/* The reduction of one segment so far. */
+/* The reduction of one segment so far: values and errors. */
 struct found { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
 
 static void find_sum(struct found *f, int64_t n, const double *value, const double *error)
@@ -175,14 +176,14 @@ static void error_segment(const struct row_segment *s)
 struct products {
     const struct graph *g;
     struct node node;                     /* the same sum, from 0 */
-    struct row_how how;                   /* of the caller */
-    double **data;                        /* per tensor: what stands for it */
+    struct row_how how;                   /* options of the caller */
+    double **data;                        /* per tensor: the data that replace it */
     int s, x;
 };
 
 enum squared { OF_VALUE, OF_ERROR, OF_BOTH };
 
-/* c * value^2, error^2, or the sum of both. */
+/* Replaces a tensor by c * value^2, error^2, or the sum of both. */
 static void put_squares(struct products *p, int t, enum squared what, double c)
 {
     int64_t n = tensor_elems(&p->g->tensor[t]);
@@ -192,7 +193,7 @@ static void put_squares(struct products *p, int t, enum squared what, double c)
                       + (what == OF_VALUE || !error ? 0 : square(error[i]));
 }
 
-/* out = sum over r of the stand-ins of s and x. */
+/* Computes out = sum over r of the replaced s and x. */
 static bool sum_of_products(struct products *p, double *out)
 {
     struct arena *a = arena_new();
@@ -234,7 +235,7 @@ static bool products_error(struct products *p)
     return true;
 }
 
-/* False: not of that form, nothing done. */
+/* Handles sums of products. False: the node does not have that form, and nothing was done. */
 static bool error_of_products(const struct graph *g, const struct node *node,
                               const struct row_how *how)
 {

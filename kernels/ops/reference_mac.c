@@ -18,18 +18,20 @@
 #define MAX_PERIOD 64
 #define MAX_CLASSES 4096
 
-/* The offset of a load: terms over y, over r, over both; per element of a row of its class. */
+/* The offset of a load: terms over y, over r, and over both; stride: per element of a row of its
+ * class. */
 struct operand { const double *data; struct sum outer, reduce, mixed; int64_t stride; };
 
-/* A spatial variable, and what `period` steps of it add to the mixed terms of S and X. */
+/* A spatial variable, and what `period` steps of it add to the terms of S and X over both y and
+ * r. */
 struct mac_axis { const struct expr *var; int64_t extent, out_stride, period, inc[2]; };
 
 struct mac {
     const struct row_plan *p;
-    struct operand op[2];                 /* S stands still along the row when any operand does */
+    struct operand op[2];  /* S does not move along the row if any operand does not */
     const struct expr *cond;              /* NULL: no test */
     int n_outer;
-    struct mac_axis axis[MAX_RANK];       /* the outer ones; the row is last: axis[n_outer] */
+    struct mac_axis axis[MAX_RANK];       /* the outer axes; the row is last: axis[n_outer] */
     int64_t n_classes, n_runs;            /* runs of outer points per class and segment */
     int64_t points;                       /* points per run */
 };
@@ -47,7 +49,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-/* The common step of two, or 0. */
+/* Returns the common step of two, or 0. */
 static int64_t common_step(int64_t a, int64_t b)
 {
     int64_t step = a && b ? a / gcd(a, b) * b : 0;
@@ -93,7 +95,7 @@ static bool uses_any(const struct expr *e, const struct expr *const *vars, int n
     return false;
 }
 
-/* The load that stands still along the row is S. */
+/* Makes the load that does not move along the row S. */
 static void order_operands(struct mac *m)
 {
     struct operand s = m->op[1];
@@ -121,14 +123,14 @@ static void split_operand(const struct row_plan *p, const struct row_val *load, 
     }
 }
 
-/* Takes the terms of s into the axis' period. */
+/* Merges the terms of s into the period of the axis. */
 static void join_periods(struct mac_axis *a, const struct sum *s)
 {
     for (int i = 0; i < s->n; i++)
         a->period = common_step(a->period, period_of(s->term[i].e, a->var).step);
 }
 
-/* What a step of the axis' period adds to s. */
+/* Returns what a step of the period of the axis adds to s. */
 static int64_t increment(const struct mac_axis *a, const struct sum *s)
 {
     int64_t inc = 0;
@@ -139,7 +141,8 @@ static int64_t increment(const struct mac_axis *a, const struct sum *s)
     return inc;
 }
 
-/* False: the axis has no period.  Along the row, the terms over y alone must repeat as well. */
+/* Adds an axis.  False: it has no period.  Along the row, the terms over y alone must be periodic
+ * as well. */
 static bool add_axis(struct mac *m, struct mac_axis *a, bool is_row)
 {
     a->period = m->cond ? period_of(m->cond, a->var).step : 1;
@@ -206,7 +209,7 @@ static void one_row(double *restrict y, int64_t ys, int64_t n, const double *s, 
 /* The offsets of up to CHUNK points of the reduction. */
 struct chunk { int n; int64_t off[2][CHUNK]; };
 
-/* One output row and one chunk. */
+/* Computes one output row for one chunk. */
 static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
                       const double *const *at, const struct chunk *c)
 {
@@ -226,7 +229,7 @@ static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
         one_row(y, ys, len, s + c->off[0][r], ss, x + c->off[1][r], xs);
 }
 
-/* A task: its class, its rows, where they start. */
+/* A task: its class, its rows, and where they start. */
 struct run {
     int64_t phase[MAX_RANK];              /* per axis */
     int64_t i0, len, ys;                  /* elements of the class' rows; their stride in Y */
@@ -235,13 +238,13 @@ struct run {
     const double *at[POINTS][2];
 };
 
-/* How many values of the axis have its phase. */
+/* Returns how many values of the axis have its phase. */
 static int64_t count_of(const struct mac_axis *a, int64_t phase)
 {
     return phase < a->extent ? (a->extent - phase - 1) / a->period + 1 : 0;
 }
 
-/* Row number `point` of the class. */
+/* Goes to row number `point` of the class. */
 static void row_start(const struct mac *m, struct run *run, int64_t point, int i, int64_t *env)
 {
     const struct mac_axis *row = &m->axis[m->n_outer];
@@ -261,7 +264,7 @@ static void row_start(const struct mac *m, struct run *run, int64_t point, int i
                         run->i0 * m->op[k].stride;
 }
 
-/* Reads the task's number; false when its class has no such rows. */
+/* Decodes the number of a task. False when its class has no such rows. */
 static bool run_open(const struct mac *m, int64_t task, struct run *run, int64_t *env)
 {
     int64_t class = task / m->n_runs % m->n_classes, n_points = 1;
@@ -285,7 +288,7 @@ static bool run_open(const struct mac *m, int64_t task, struct run *run, int64_t
     return true;
 }
 
-/* The next points of the reduction where the test holds; false after the last. */
+/* Collects the next points of the reduction where the test is true. False after the last. */
 static bool next_chunk(const struct mac *m, struct chunk *c, int64_t *env)
 {
     const struct node *n = m->p->n;

@@ -98,7 +98,7 @@ void each_task(const struct row_plan *p, int64_t n, double work,
 
 /* Plans. */
 
-/* cond, a conjunction, as tests; a < b with both sides linear becomes a - b < 0. */
+/* Adds cond, a conjunction, as tests. a < b with both sides linear becomes a - b < 0. */
 static void add_tests(struct arena *a, struct row_val *v, const struct expr *cond)
 {
     if (cond->kind == EXPR_AND) {
@@ -124,7 +124,7 @@ static bool loads(const struct row_val *v, const double *data)
                  || loads(v->b, data));
 }
 
-/* Is there a tensor that both load? */
+/* Whether both load some tensor. */
 static bool share_tensor(const struct row_val *a, const struct row_val *b)
 {
     if (a->kind == VAL_LOAD)
@@ -155,7 +155,7 @@ static struct row_val *compile(struct arena *a, const struct row_plan *p, const 
     return r;
 }
 
-/* Settles strides and tests for the row variable. */
+/* Computes strides and tests for the row variable. */
 static void set_row(struct row_val *v, const struct expr *row)
 {
     if (v->a)
@@ -177,7 +177,7 @@ static double stride_cost(int64_t stride)
     return stride < 0 || stride > 7 ? 3 : cost[stride];
 }
 
-/* bent: the cost of a load that is not linear in the row variable. */
+/* Estimates the cost of a row. bent: the cost of a load that is not linear in the row variable. */
 static double val_cost(const struct row_val *v, const struct expr *row, double bent)
 {
     int64_t stride;
@@ -187,8 +187,8 @@ static double val_cost(const struct row_val *v, const struct expr *row, double b
     return cost;
 }
 
-/* A row of one element, for an output without dimensions: env has room for one variable more than
- * the pool has. */
+/* Makes a row of one element for an output without dimensions. env has room for one variable more
+ * than the pool has. */
 static const struct expr *no_variable(const struct row_plan *p)
 {
     struct expr *e = ARENA_NEW(p->a, struct expr);
@@ -222,7 +222,8 @@ static void take_row(struct row_plan *p, int row)
     }
 }
 
-/* The spatial variable with the cheapest rows: strides near 1, and long enough to repay a start. */
+/* Returns the spatial variable with the cheapest rows: strides near 1, and rows long enough to
+ * repay their start. */
 static int cheapest_row(const struct row_plan *p, const struct row_val *body)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
@@ -286,7 +287,7 @@ static void narrow(const struct row_segment *c, const struct row_test *t, int64_
         *hi = *lo;
 }
 
-/* Do the tests that are not intervals hold at element i? */
+/* Whether the tests that are not intervals are true at element i. */
 static bool crooked_tests_hold(const struct row_segment *c, const struct row_val *v, int64_t i)
 {
     c->env[c->p->row->var] = i;
@@ -304,7 +305,7 @@ static bool has_crooked_test(const struct row_val *v)
     return false;
 }
 
-/* The part of a segment that begins at row element i. */
+/* Returns the part of a segment that begins at row element i. */
 static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_t n)
 {
     struct row_segment part = *s;
@@ -313,7 +314,7 @@ static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_
     return part;
 }
 
-/* Row elements [from, to) of v, which are part of the segment. */
+/* Evaluates row elements [from, to) of v, which are part of the segment. */
 static void fill_part(const struct row_segment *s, const struct row_val *v, int64_t from,
                       int64_t to, double *out, double *error)
 {
@@ -322,8 +323,8 @@ static void fill_part(const struct row_segment *s, const struct row_val *v, int6
         row_values(&part, v, out + (from - s->i0), error ? error + (from - s->i0) : NULL);
 }
 
-/* The interval where the linear tests hold takes a, but run by run where other tests change along
- * the row. */
+/* Evaluates a select: the interval where the linear tests are true takes a, piece by piece where
+ * other tests change along the row. */
 static void select_row(const struct row_segment *s, const struct row_val *v, double *out,
                        double *error)
 {
@@ -346,7 +347,7 @@ static void select_row(const struct row_segment *s, const struct row_val *v, dou
     fill_part(s, v->b, hi, end, out, error);
 }
 
-/* The elements that v loads, from the data or from their errors. */
+/* Loads the elements of v, from the data or from their errors. */
 static void load_row(const struct row_segment *s, const struct row_val *v, const double *data,
                      double *out)
 {

@@ -8,7 +8,7 @@ int tensor_like(struct graph *g, int x, const char *name)
     return graph_add_tensor(g, &(struct tensor_def){ name, t.rank, t.dim, t.shape, TENSOR_INTER });
 }
 
-/* cond && more, where NULL is "always". */
+/* Builds cond && more, where NULL means "always". */
 static const struct expr *also(struct exprs *p, const struct expr *cond, const struct expr *more)
 {
     return cond ? expr_and(p, cond, more) : more;

@@ -26,7 +26,8 @@ uint64_t tensor_hash(const f32 *data, int64_t n)
 
 /* Values. */
 
-/* strtof takes more spellings than are printed; a value that float32 cannot hold is no infinity. */
+/* Reads a float. strtof accepts more spellings than are printed, and makes an infinity of a value
+ * that float32 cannot hold; both are refused. */
 static bool read_value(const char *text, f32 *out, struct err *e)
 {
     char *end;
@@ -98,7 +99,7 @@ static int hex_digit(char c)
            : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The n bytes at text without their %XX; NULL when they are no name. */
+/* Decodes the %XX in the n bytes at text; NULL when they are not a valid name. */
 static char *decoded(struct arena *a, const char *text, size_t n)
 {
     char *name = arena_strndup(a, text, n), *to = name;
@@ -206,7 +207,7 @@ void source_print(struct str *out, const struct tensor_source *s)
 
 /* The text of an operator. */
 
-/* "NAME = const " */
+/* Whether s begins with "NAME = const ". */
 static bool is_const(const char *s)
 {
     s += strspn(s, " \t\r");
@@ -235,7 +236,7 @@ static void map_word(struct str *out, const char *word, size_t n, source_map_fn 
     arena_free(a);
 }
 
-/* The n bytes at s are a statement. */
+/* Copies the statement in the n bytes at s, with its file mapped. */
 static void map_statement(struct str *out, const char *s, size_t n, source_map_fn *map, void *ctx)
 {
     const char *end = s + n;
@@ -269,7 +270,7 @@ static int count_statements(const char *spec)
     return n;
 }
 
-/* A constant without its tensor= and hash=, and with the first few of its values. */
+/* Prints a constant without its tensor= and hash=, and with only the first few of its values. */
 static void print_brief(struct str *out, const char *s, size_t n)
 {
     enum { FEW = 40 };

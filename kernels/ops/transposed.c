@@ -1,5 +1,6 @@
-/* Transposed convolutions as gathers (conv.h): every output sums what reaches it, so that its loops
- * are those of any convolution.  Only the taps that pass the test (x + d*k + b) % s == 0 count. */
+/* Transposed convolutions as gathers (conv.h): every output element sums the inputs that reach
+ * it, so that the loops are those of an ordinary convolution.  Only taps that pass the test (x +
+ * d*k + b) % s == 0 contribute. */
 #include "kernels/ops/conv.h"
 #include "kernels/ir/simplify.h"
 
@@ -11,7 +12,8 @@ static int64_t ceil_div(int64_t x, int64_t y)
     return x / y + (x % y > 0);
 }
 
-/* Zeros for q = d*(K - 1) - p: none when the padding takes away more than the kernel reaches. */
+/* Returns the zeros for q = d*(K - 1) - p: none when the padding removes more than the kernel
+ * reaches. */
 static int64_t zeros(int64_t q, int64_t stride)
 {
     int64_t n = ceil_div(q, stride);
@@ -64,8 +66,8 @@ static void add_tensors(struct graph *g, const struct conv *c, const int64_t *v,
                                                      TENSOR_INTER });
 }
 
-/* A multiply-add for every input element and tap, as they are counted for the scatter form; those
- * that padding cuts off included. */
+/* Counts a multiply-add for every input element and tap, as in the scatter form, including those
+ * that padding cuts off. */
 static double count_flops(const struct graph *g, int inp, int ker, const struct window *w, int n)
 {
     double macs = (double)g->tensor[inp].shape[0] * (double)tensor_elems(&g->tensor[ker]);

@@ -10,7 +10,7 @@ static const struct window axes[MAX_AXES] = {
     { .dim = "W", .k_dim = "KW", .letter = "w", .size = "w", .what = "columns" },
 };
 
-/* The row of `what` with the axis' letter and a suffix: "ph0"; -1: there is none. */
+/* Returns the row of `what` with the letter of the axis and a suffix: "ph0"; -1: there is none. */
 static int part_row(const struct op_family *f, const char *what, const struct window *w,
                     const char *suffix)
 {
@@ -33,7 +33,7 @@ static int64_t axis_value(const struct op_family *f, const int64_t *v, const cha
     return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
 }
 
-/* ph0= and ph1= to ph= (or p= of the only axis); *apart: they differ on some axis. */
+/* Collapses ph0= and ph1= to ph= (or to p= of the only axis). *apart: they differ on some axis. */
 static bool collapse_sides(const struct op_family *f, int64_t *v, bool *apart, struct err *e)
 {
     for (int i = 0; i < MAX_AXES; i++) {
@@ -100,7 +100,7 @@ void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struc
     }
 }
 
-/* "h=6 + 2*1", "h=6 + 1 + 2": the padded input. */
+/* Prints the padded input: "h=6 + 2*1" or "h=6 + 1 + 2". */
 static void print_room(struct str *out, const struct window *w)
 {
     str_printf(out, "%s=%lld + ", w->size, (long long)w->in);
@@ -113,7 +113,7 @@ static void print_room(struct str *out, const struct window *w)
 static bool too_large(const struct op_family *f, const int64_t *v, const struct window *w,
                       int64_t room, int64_t span, struct err *e)
 {
-    bool dilated = w->k <= room;          /* without dilation it would fit */
+    bool dilated = w->k <= room;          /* true when it would fit without dilation */
     const char *name = f->params[window_row(f, v, dilated ? "d" : "k", w)].name;
     int64_t fits = dilated ? (room - 1) / (w->k - 1) : (room - 1) / w->dilation + 1;
     int after = part_row(f, "p", w, "1"), pad = window_row(f, v, "p", w);
