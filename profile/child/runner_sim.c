@@ -121,7 +121,7 @@ bool runner_simulate(struct runner *r, const struct request *q, struct err *e)
     struct cachesim *cache = NULL;
     (void)q;
     if (!r->trace || !r->count)
-        return err_set(e, ERR_BUG, "no tracing twin is loaded");
+        return err_set(e, ERR_BUG, "no instrumented kernel is loaded");
     double start = clock_s();
     struct trace_work w = count_runs(r, s);
     const struct cache_geometry *l1 = &s->cache.level[0].geometry;

@@ -271,7 +271,7 @@ static void say_source(const struct cg_run *r, struct counts *out)
     find_version(version, sizeof version, &ignored);
     cache_geometry_print(&d1, &r->d1);
     cache_geometry_print(&ll, &r->ll);
-    snprintf(out->source, sizeof out->source, "%s, %s twin, 1 thread, D1 %s, LL %s", version,
+    snprintf(out->source, sizeof out->source, "%s, %s variant, 1 thread, D1 %s, LL %s", version,
              r->target->isa, str_text(&d1), str_text(&ll));
     str_free(&d1);
     str_free(&ll);

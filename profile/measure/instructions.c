@@ -59,7 +59,7 @@ static bool same_result(const struct in_run *r, struct measure_job *j, struct er
         if (f->buffer[i].written
             && memcmp(r->once.data[i], child_data(j->child, i),
                       (size_t)buffer_bytes(&f->buffer[i])))
-            return err_set(e, ERR_WRONG, "the counting twin computed another %s",
+            return err_set(e, ERR_WRONG, "the counting kernel computed another %s",
                            f->buffer[i].name);
     return true;
 }

@@ -127,7 +127,7 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
     if (ok) {
         o->seconds = seconds_of(str_text(&res.out));
         ok = (res.exit_code == 0 && !res.timed_out)
-          || explain(o, tool ? tool[0] : "the counting twin", &res, e);
+          || explain(o, tool ? tool[0] : "the counting kernel", &res, e);
         str_free(&res.out);
     }
     arena_free(a);
