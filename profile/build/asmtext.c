@@ -35,7 +35,8 @@ static bool is_prefix(const char *name)
     return false;
 }
 
-/* Prefixes are words of their own, with a blank or a semicolon behind them. */
+/* Splits an instruction into name and operands.  A prefix is a separate word, followed by a blank
+ * or a semicolon. */
 static void split_parts(const char *text, size_t len, struct parts *out)
 {
     const char *p = text, *end = text + len, *from;
@@ -62,8 +63,8 @@ static void split_parts(const char *text, size_t len, struct parts *out)
         out->op[out->n++] = last;
 }
 
-/* In memory: not a constant, not a register (%st(1) is one), not a rounding mode; `*` marks where
- * a jump goes. */
+/* Whether an operand is in memory: not a constant, not a register (%st(1) is one), not a rounding
+ * mode.  `*` marks the target of an indirect jump. */
 static bool in_memory(const struct operand *o)
 {
     const char *p = o->at + (o->at[0] == '*');
@@ -92,14 +93,14 @@ static bool starts_with(const char *name, const char *const *word, int n)
 }
 #define STARTS(name, list) starts_with(name, list, COUNT_OF(list))
 
-/* What does not look into the memory that it names. */
+/* Whether the instruction only computes the address that it names. */
 static bool is_address_only(const char *name)
 {
     static const char *const word[] = { "lea", "prefetch", "nop", "clflush", "clwb" };
     return STARTS(name, word);
 }
 
-/* What writes its last operand without reading it. */
+/* Whether the instruction writes its last operand without reading it. */
 static bool is_pure_store(const char *name)
 {
     static const char *const word[] = { "set", "vextract", "vpextr", "pextr", "extract",
@@ -109,7 +110,7 @@ static bool is_pure_store(const char *name)
     return strstr(name, "mov") != NULL || STARTS(name, word);
 }
 
-/* What only reads its last operand. */
+/* Whether the instruction only reads its last operand. */
 static bool is_pure_load(const char *name)
 {
     static const char *const word[] = { "cmp", "test", "mul", "imul", "div", "idiv", "push", "fld",
@@ -119,7 +120,8 @@ static bool is_pure_load(const char *name)
                                             || streq(name, "btl") || streq(name, "btq"));
 }
 
-/* A gather loads every lane of its last operand, a scatter stores those of its first. */
+/* Returns the number of accesses.  A gather loads every lane of its last operand; a scatter
+ * stores every lane of its first. */
 static int lanes_of(const struct parts *x)
 {
     bool gather = strstr(x->name, "gather") != NULL, scatter = strstr(x->name, "scatter") != NULL;
@@ -148,14 +150,15 @@ static void count_memory(const struct parts *x, bool frame, struct insn *out)
     }
 }
 
-static bool is_name(const char *name, const char *word)          /* with a size suffix or not */
+/* Compares a name with word, with or without a size suffix. */
+static bool is_name(const char *name, const char *word)
 {
     size_t n = strlen(word);
     return strncmp(name, word, n) == 0
         && (name[n] == '\0' || (strchr("lqw", name[n]) && name[n + 1] == '\0'));
 }
 
-/* What goes through the stack pointer without naming it. */
+/* Counts accesses through the stack pointer that do not name it. */
 static void count_stack(const char *name, struct insn *out)
 {
     bool store = is_name(name, "push") || is_name(name, "call");
@@ -175,8 +178,8 @@ static bool has_vector_register(const struct parts *x)
     return false;
 }
 
-/* One float in a vector register: addss, vfmadd231ss, cvtsi2sdl, vcvttss2si; not the integers of
- * vpmaxsd. */
+/* Whether the instruction works on one float in a vector register: addss, vfmadd231ss, cvtsi2sdl,
+ * vcvttss2si; but not on the integers of vpmaxsd. */
 static bool is_single_float(const char *name)
 {
     static const char *const whole[] = { "vbroadcast", "p", "vp" };
@@ -210,7 +213,7 @@ struct insn insn_read(const char *text, size_t len, bool frame)
         out.kind = INSN_VECTOR;
     else if (has_vector_register(&x) && !is_single_float(x.name))
         out.kind = is_fma(x.name) ? INSN_FMA : INSN_VECTOR;
-    /* The label that a direct jump or call names is no memory. */
+    /* the label of a direct jump or call is not a memory operand */
     if (!branch || (x.n > 0 && x.op[0].at[0] == '*'))
         count_memory(&x, frame, &out);
     count_stack(x.name, &out);
@@ -225,9 +228,9 @@ struct insn insn_read(const char *text, size_t len, bool frame)
 
 struct reading {
     struct asm_text *out;
-    bool code;                           /* in a section of code */
-    bool live;                           /* what comes next is reached from above */
-    bool open;                           /* a block is */
+    bool code;                           /* in a code section */
+    bool live;                           /* the next instruction is reached from above */
+    bool open;                           /* a block is open */
     bool frame;
 };
 
@@ -239,12 +242,12 @@ static void copy_line(struct asm_text *t, const char *line, size_t len)
     str_add_char(&t->padded, '\n');
 }
 
-/* mov and lea leave the flags alone; the red zone below the stack pointer may be in use, so the
- * register is saved elsewhere. */
+/* Opens a block.  The counter uses mov and lea, which do not change the flags.  The red zone
+ * below the stack pointer may be in use, so the register is saved elsewhere. */
 static void open_block(struct reading *r)
 {
     struct asm_text *t = r->out;
-    int at = 8 * (1 + t->block.len);                      /* behind how many there are */
+    int at = 8 * (1 + t->block.len);                      /* after the number of blocks */
     if (r->open)
         return;
     str_printf(&t->counting,
@@ -266,7 +269,8 @@ static void add_padding(struct reading *r, const char *line, size_t len)
     vec_push(&t->pad, t->block.len - 1);
 }
 
-/* "call memset@PLT", "call *expf@GOTPCREL(%rip)": the name, when there is one. */
+/* Adds the name of a called function, if there is one: "call memset@PLT", "call
+ * *expf@GOTPCREL(%rip)". */
 static void add_call(struct asm_text *t, const char *text, size_t len)
 {
     struct parts x;
@@ -313,7 +317,7 @@ static bool is_word(const char *line, size_t len, const char *word)
     return len >= n && strncmp(line, word, n) == 0 && (len == n || is_blank(line[n]));
 }
 
-/* Of sections only what is code matters. */
+/* Notes whether a section contains code. */
 static void note_section(struct reading *r, const char *line, size_t len)
 {
     struct operand name;
@@ -333,19 +337,21 @@ static bool is_alignment(const char *line, size_t len)
         || is_word(line, len, ".balign");
 }
 
-/* "name:" at the start of a line, or NULL. */
+/* Whether the line is a label, "name:" at its start. */
 static bool is_label(const char *line, size_t len)
 {
     return len > 1 && line[len - 1] == ':' && !memchr(line, ' ', len) && !memchr(line, '\t', len)
         && !memchr(line, '"', len);
 }
 
-/* A label of gcc's for debuggers marks nothing that could be jumped to, but costs only a block. */
+/* Reads a line.  A label that gcc makes for debuggers is no target of jumps, but treating it as
+ * one only costs a block. */
 static void read_line(struct reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
     struct operand x = trimmed(line, line + len);
-    if (x.len == 0 || is_word(x.at, x.len, ".file"))     /* a temporary name, never the same */
+    /* gcc uses a temporary name here, which changes */
+    if (x.len == 0 || is_word(x.at, x.len, ".file"))
         return;
     if (is_label(x.at, x.len)) {
         copy_line(t, line, len);
@@ -364,7 +370,7 @@ static void read_line(struct reading *r, const char *line, size_t len)
     }
 }
 
-/* Up to a comment; what is in quotes is not one. */
+/* Length of the line up to a comment; quoted text contains no comment. */
 static size_t code_length(const char *line, size_t len)
 {
     bool quoted = false;
@@ -392,7 +398,7 @@ static void add_tables(struct asm_text *t)
         str_printf(&t->padded, "\t.quad\t.Lts_a%d, .Lts_b%d\n", i, i);
 }
 
-/* What the text itself defines is counted, not called. */
+/* Removes calls of functions that the text defines, which are counted. */
 static void drop_own_calls(struct asm_text *t)
 {
     int kept = 0;

@@ -25,10 +25,10 @@
  * ------------------------------------------------------------------------------ */
 
 #define ASK_LIMIT_S 10.0
-#define ASK_CC1_LIMIT_S 2.0               /* a script may do anything with the option */
+#define ASK_CC1_LIMIT_S 2.0  /* time limit, because a script may do anything with the option */
 
-/* Asking a compiler for its version and its cc1 costs processes; the answers are kept for as long
- * as its files are the same. */
+/* A known compiler.  Its version and cc1 are found by starting processes, and are kept while its
+ * files do not change. */
 struct known { struct compiler cc; char cc1[512]; };
 static struct known known[8];
 static int n_known;
@@ -51,7 +51,7 @@ static int command_words(const char *command, struct str *buf, const char **argv
     return n;
 }
 
-/* A word of a command as a program's file. */
+/* Finds the file of a word of a command. */
 static bool resolve(const char *word, struct str *path)
 {
     if (!strchr(word, '/'))
@@ -61,8 +61,8 @@ static bool resolve(const char *word, struct str *path)
     return access(word, X_OK) == 0;
 }
 
-/* The identity of a file: it differs from that of another file, and from that of this one before
- * a change. */
+/* Appends the identity of a file: it differs from that of another file, and from that of the same
+ * file before a change. */
 static void add_file(struct str *out, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -74,8 +74,8 @@ static void add_file(struct str *out, const char *path)
     free(real);
 }
 
-/* The hash of a compiler's files ("ccache gcc" is two programs); false: its first word is none.
- * cc1: "" = none is known. */
+/* Computes the hash of the files of a compiler ("ccache gcc" is two programs).  False: its first
+ * word is not a program. cc1: "" = unknown. */
 static bool hash_files(const char *command, const char *cc1, uint64_t *out)
 {
     struct str buf = {0}, path = {0}, text = {0};
@@ -130,7 +130,8 @@ static bool ask(const char *command, const char *option, double limit_s,
     return ok;
 }
 
-/* The program that gcc's driver starts to compile C; "" for a compiler that does it itself. */
+/* Asks which program the driver of gcc starts to compile C; "" for a compiler that compiles
+ * itself. */
 static void ask_cc1(const char *command, char *out, size_t n)
 {
     struct subprocess_result res;
@@ -144,7 +145,7 @@ static void ask_cc1(const char *command, char *out, size_t n)
     str_free(&res.out);
 }
 
-/* Runs "COMMAND --version"; its first line is the version. */
+/* Runs "COMMAND --version" and takes its first line as the version. */
 static bool ask_version(const char *command, struct compiler *out, struct err *e)
 {
     struct subprocess_result res;
@@ -163,7 +164,7 @@ static bool ask_version(const char *command, struct compiler *out, struct err *e
     return ok;
 }
 
-/* command is a name in PATH, a path, or several words. */
+/* Examines a command: a name in PATH, a path, or several words. */
 static bool examine(const char *command, struct compiler *out, struct err *e)
 {
     struct compiler cc = {0};
@@ -204,7 +205,7 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
         if (examine(usual[i], out, e))
             return true;
         if (!why.code && subprocess_find(usual[i], NULL))
-            why = *e;                                    /* it is there and does not work */
+            why = *e;                                    /* it exists and does not work */
     }
     if (why.code) {
         *e = why;
@@ -225,8 +226,9 @@ static void add_flag(struct flags *f, const char *arg)
         f->arg[f->n++] = arg;
 }
 
-/* Without OpenMP most kernels need nothing but memcpy and memset, which the runner has, and linking
- * against nothing takes a quarter off the time of a build.  libgcc is static and costs nothing. */
+/* Collects the flags.  Without OpenMP most kernels need only memcpy and memset, which the runner
+ * has; linking without libraries makes a build a quarter faster. libgcc is static and does not
+ * slow it down. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
                           bool openmp, bool math, const char *const *more)
 {
@@ -252,8 +254,9 @@ static void hash_this_cpu(void)
     this_cpu = machine_cpu_hash();
 }
 
-/* The source and all that the object depends on besides (-march=native means this CPU, and the
- * cache may be on a shared disk); the comment cannot be closed from inside. */
+/* Builds the text from which the key is computed: the source and everything else that the object
+ * depends on (-march=native means this CPU, and the cache may be on a shared disk).  The comment
+ * cannot be closed from inside. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -272,8 +275,8 @@ static void key_text(struct str *out, const char *source, const struct compiler 
     str_free(&tail);
 }
 
-/* The message part of a diagnostic line about the file c_path (or of a compiler's own crash),
- * else NULL. */
+/* Returns the message in a diagnostic line about the file c_path (or about a crash of the
+ * compiler), else NULL. */
 static const char *find_message(const char *line, size_t len, const char *c_path)
 {
     const char *message = memmem(line, len, "internal compiler error", 23);
@@ -283,8 +286,7 @@ static const char *find_message(const char *line, size_t len, const char *c_path
     return message;
 }
 
-/* "FILE.c:12:5: error: ..." -> "line 12: error: ..." for the first diagnostics; how many there
- * were. */
+/* Appends the first diagnostics as "line 12: error: ..."; returns how many there were. */
 static int add_diagnostics(struct str *out, const char *log, const char *c_path)
 {
     int n = 0;
@@ -303,13 +305,13 @@ static int add_diagnostics(struct str *out, const char *log, const char *c_path)
     return n;
 }
 
-/* Code so large that the compiler crashes is the code's fault. */
+/* Whether the compiler crashed, as it does on code that is too large. */
 static bool compiler_crashed(const char *log)
 {
     return strstr(log, "terminated program") || strstr(log, "frontend command failed");
 }
 
-/* The line that says what the system lacks, else the first error, else all of it. */
+/* Returns the line that names a lack of the system, else the first error, else the whole log. */
 static const char *telling_part(const char *log)
 {
     const char *lack = err_lack(log), *error = strstr(log, "error: ");
@@ -318,8 +320,8 @@ static const char *telling_part(const char *log)
     return lack ? lack : error ? error + 7 : log;
 }
 
-/* Messages about our text are the candidate's fault; anything else (no assembler, no libgomp, a
- * bad extra flag, a full disk) is the environment's. */
+/* Refuses.  Messages about the generated text are the fault of the candidate; all others (no
+ * assembler, no libgomp, a bad extra flag, a full disk) are the fault of the environment. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -341,9 +343,9 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-/* The words in front of a compiler's own: each of its processes has only so much CPU time (what
- * others take of the cores does not count; one whose tilescope was killed ends as well), its
- * messages are English, and whoever has the slot's lock next can see that it did all of it. */
+/* Writes the words before the compiler command.  They limit the CPU time of each of its processes
+ * (which is independent of other load, and also ends a compiler whose tilescope was killed), set
+ * its messages to English, and mark the object as complete for the next holder of the lock. */
 static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
     static const char script[] = "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null;"
@@ -355,7 +357,8 @@ static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
     return COUNT_OF(words) + 1;
 }
 
-/* The signal that ended the compiler, or one of the programs that it starts, which it tells. */
+/* Returns the signal that ended the compiler, or one of the programs that it started and
+ * reported. */
 static bool ended_by(const struct subprocess_result *res, int sig, const char *name)
 {
     char gcc[64], clang[64], collect2[64];
@@ -368,7 +371,7 @@ static bool ended_by(const struct subprocess_result *res, int sig, const char *n
     return res->exit_code != 0 && (strstr(log, gcc) || strstr(log, clang) || strstr(log, collect2));
 }
 
-/* Compilers say it, or their loader does, or they crash. */
+/* Whether the log shows a lack of memory: compilers or their loader say so, or they crash. */
 static bool lacks_memory(const char *log)
 {
     struct rlimit l;
@@ -377,7 +380,7 @@ static bool lacks_memory(const char *log)
         || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
 }
 
-/* False with ERR_KILLED when somebody else ended the compiler, or it got no memory. */
+/* False with ERR_KILLED when another process killed the compiler, or it got no memory. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
 {
@@ -481,7 +484,8 @@ bool build_cached(const struct build_job *b, struct build *out)
     return hit;
 }
 
-/* Made now, or by somebody else meanwhile, or by the compiler of a tilescope that was killed. */
+/* Makes the object: now, or takes that of another process or of the compiler of a killed
+ * tilescope. */
 static bool make_object(const struct build_job *b, const struct flags *flags,
                         const struct str *text, struct objcache_slot *slot, bool *hit,
                         const struct cancel *c, struct err *e)
@@ -502,7 +506,7 @@ static bool make_object(const struct build_job *b, const struct flags *flags,
         && objcache_store(slot, e);
 }
 
-/* Tried once more when the compiler was killed, or the folder was removed meanwhile. */
+/* Tries once more when the compiler was killed, or the folder was removed in the meantime. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {

@@ -1,4 +1,5 @@
-/* objdump's text, made readable: no addresses, jump targets as labels, padding dropped. */
+/* Makes the output of objdump readable: without addresses and padding, with labels as jump
+ * targets. */
 #include "profile/build/build.h"
 
 #include "kernels/base/vec.h"
@@ -13,7 +14,7 @@
 struct insn { unsigned long long address; const char *text; int len; };
 typedef VEC(struct insn) insns;
 
-/* "    1092:\tjne    1060 <conv2d+0x30>" */
+/* Reads a line such as " 1092:\tjne 1060 <conv2d+0x30>". */
 static bool parse_insn(const char *line, size_t len, struct insn *out)
 {
     char *end;
@@ -25,7 +26,7 @@ static bool parse_insn(const char *line, size_t len, struct insn *out)
     return true;
 }
 
-/* Nops in many spellings stand between functions and in front of loops. */
+/* Whether x is a nop; nops in many spellings pad functions and loops. */
 static bool is_padding(const struct insn *x)
 {
     static const char *const word[] = { "nop", "data16", "cs nop", "xchg   ax,ax", "int3", "udf" };
@@ -35,8 +36,8 @@ static bool is_padding(const struct insn *x)
     return false;
 }
 
-/* "1060 <conv2d+0x30>" somewhere in the operands: where the number starts, the number, and the
- * name. */
+/* A jump target "1060 <conv2d+0x30>" in the operands: where the number starts, the number, and
+ * the name. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
 static bool find_target(const struct insn *x, struct target_ref *out)
@@ -57,7 +58,7 @@ static bool find_target(const struct insn *x, struct target_ref *out)
     return true;
 }
 
-/* "# 2000 <...>": where the data is, which says nothing once addresses are gone. */
+/* Drops a comment "# 2000 <...>", the place of data, which is meaningless without addresses. */
 static void drop_comment(struct insn *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
@@ -75,7 +76,7 @@ static int by_value(const void *a, const void *b)
 
 typedef VEC(unsigned long long) labels;
 
-/* The addresses inside the function that something jumps to, ascending. */
+/* Collects the addresses inside the function that are jump targets, ascending. */
 static void collect_labels(const insns *body, labels *out)
 {
     struct target_ref t;
@@ -118,7 +119,7 @@ static void print_insn(struct str *out, const struct insn *x, const labels *l, i
         str_printf(out, "%.*s\n", at ? (int)(at - t.name) : t.name_len, t.name);
 }
 
-/* Prints one function; labels are numbered on from *n_labels. */
+/* Prints one function; labels are numbered from *n_labels on. */
 static void print_function(struct str *out, const char *name, int name_len, insns *body,
                            int *n_labels)
 {
@@ -142,7 +143,8 @@ static void print_function(struct str *out, const char *name, int name_len, insn
     vec_free(&l);
 }
 
-/* The function itself, or a part the compiler moved out of it (the body of a parallel loop). */
+/* Whether a name is the function itself, or a part that the compiler moved out of it (the body of
+ * a parallel loop). */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);
@@ -158,7 +160,7 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
 
-/* Prints every function of the dump whose name passes; how many. */
+/* Prints every function of the dump whose name passes the test; returns how many. */
 static int print_matching(struct str *out, const char *dump, const char *symbol, name_test *test,
                           int *n_labels)
 {

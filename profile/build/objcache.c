@@ -19,9 +19,9 @@
 #define MAX_OBJECT_BYTES ((size_t)64 << 20)
 #define STALE_TEMP_S 3600
 #define WAIT_MS 10
-#define MOST_WAIT_S 150.0                 /* more than a compiler may take */
+#define MOST_WAIT_S 150.0                 /* longer than a compiler may run */
 
-/* What stands behind the ELF image. */
+/* The checksum after the ELF image. */
 struct seal { char magic[8]; uint64_t bytes, hash; };
 static const char seal_magic[8] = "tsobj-1";
 
@@ -30,7 +30,7 @@ static uint64_t image_hash(const struct str *image, size_t n)
     return hash_bytes(image->data, n, 0x7473u);
 }
 
-/* What stands in the file before its seal; false when the seal does not fit it. */
+/* Reads the file without its seal. False when the seal does not match. */
 static bool read_sealed(const char *path, struct str *image)
 {
     struct seal seal;
@@ -189,7 +189,7 @@ static bool is_text(const char *path, const struct str *text)
     return same;
 }
 
-/* A hit is touched, so that trimming takes what nobody uses. */
+/* A hit sets the time of the file, so that trimming removes unused entries. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
 {
     bool hit = is_text(slot->c_path, text) && is_sealed(slot->so_path);
@@ -207,7 +207,8 @@ static void lock_path(const struct objcache_slot *slot, char out[520])
     snprintf(out, 520, "%.*s.lock", (int)strlen(slot->temp_c) - 2, slot->temp_c);
 }
 
-/* Names that nobody else has, where files cannot be locked or a lock is never given back. */
+/* Makes names that no other process has, where files cannot be locked or a lock is never
+ * released. */
 static void own_names(struct objcache_slot *slot)
 {
     static atomic_uint counter;
@@ -220,7 +221,8 @@ static void own_names(struct objcache_slot *slot)
     slot->lock = OBJCACHE_OWN_NAMES;
 }
 
-/* Waits for the lock; false with errno = ECANCELED, ETIMEDOUT, or why there are no locks. */
+/* Waits for the lock.  False with errno = ECANCELED, ETIMEDOUT, or the reason why there are no
+ * locks. */
 static bool wait_for(int fd, const struct cancel *c)
 {
     const struct timespec nap = { .tv_nsec = WAIT_MS * 1000000L };
@@ -238,7 +240,7 @@ static bool wait_for(int fd, const struct cancel *c)
     return true;
 }
 
-/* The holder of the lock before this one may have taken the name away. */
+/* Locks. The previous holder of the lock may have removed the file. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     char path[520];
@@ -258,7 +260,7 @@ bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct er
         if (!locked)
             break;
     }
-    own_names(slot);                     /* a folder that is not there is told when it is written */
+    own_names(slot);                     /* a missing folder is reported when it is written */
     return true;
 }
 
@@ -282,8 +284,8 @@ bool objcache_left(const struct objcache_slot *slot, const struct str *text)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* Not file_write_atomic: nothing here must survive a power cut, so no fsync in the way of a
- * compile. */
+/* Does not use file_write_atomic: nothing here must survive a power cut, so that no fsync delays
+ * a compilation. */
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e)
 {
     unlink(slot->temp_so);
@@ -308,7 +310,7 @@ static int64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Of two threads that cross the line together, one finds the count back at the start. */
+/* Counts what was stored. Of two threads that reach the limit together, only one trims. */
 static void count_stored(const struct objcache_slot *slot)
 {
     static _Atomic int64_t added;

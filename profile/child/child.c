@@ -19,12 +19,12 @@
 #define START_LIMIT_S 20.0
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MOST_REPEATS 3
-#define REAP_S 1.0                        /* from the end of the connection to that of the runner */
+#define REAP_S 1.0  /* time from the end of the connection to that of the runner */
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
-/* LLVM's OpenMP library keeps a file in /dev/shm for each process that it is in, and removes it if
- * the process ends by itself.  Ours is killed. */
+/* Forgets a process.  The OpenMP library of LLVM keeps a file in /dev/shm for each process, and
+ * removes it only if the process ends by itself; ours is killed, so this removes it. */
 static void forget(pid_t *pid)
 {
     char name[64];
@@ -44,7 +44,8 @@ static void kill_process(pid_t *pid)
     forget(pid);
 }
 
-/* The first line the runner wrote (the OpenMP library or a sanitizer complaining), as ": LINE". */
+/* Appends ": LINE", the first line that the runner wrote (for example a complaint of the OpenMP
+ * library or a sanitizer). */
 static void last_words(const struct child *c, char *out, size_t n)
 {
     char text[256];
@@ -58,7 +59,7 @@ static void last_words(const struct child *c, char *out, size_t n)
         snprintf(out, n, ": %s", text);
 }
 
-/* "a write 4 bytes behind Conv" */
+/* Describes a fault: "a write 4 bytes behind Conv". */
 static void describe_place(const struct child *c, const struct fault *f, char *out, size_t n)
 {
     const char *verb = f->access == ACCESS_WRITE ? "a write"
@@ -107,14 +108,14 @@ static const char *signal_text(int sig)
     }
 }
 
-/* Signals that a fault does not raise and that no limit of ours sends. */
+/* Whether another process sent the signal: no fault and no limit of ours raises it. */
 static bool is_from_outside(int sig)
 {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
 }
 
-/* False when it had to be killed: what closes its end of the connection, or answers in another
- * form, can live on. */
+/* Waits for the child to end.  False when it had to be killed: a process that closes its
+ * connection, or answers in another form, may go on running. */
 static bool reap(struct child *c, int *status)
 {
     for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {
@@ -130,13 +131,14 @@ static bool reap(struct child *c, int *status)
     return false;
 }
 
-/* What OpenMP libraries say when they end the process for the want of a thread. */
+/* Whether words is what OpenMP libraries print when they end the process because they cannot
+ * start a thread. */
 static bool lacks_threads(const char *words)
 {
     return strstr(words, "Thread creation failed") || strstr(words, "OMP: Error #34");
 }
 
-/* The connection ended by itself: reaps the runner and says why. */
+/* The connection ended: reaps the runner and says why. */
 static bool explain_death(struct child *c, struct err *e)
 {
     struct fault f = c->shared->fault;
@@ -177,7 +179,7 @@ static bool too_long(const struct child *c, struct err *e)
                    c->opts.limit_s);
 }
 
-/* Waits for one reply; kills the runner at the deadline and on a cancel. */
+/* Waits for one reply. Kills the runner at the deadline and on a cancel. */
 static bool await(struct child *c, double limit_s, struct reply *out, struct err *e)
 {
     double end = clock_s() + limit_s;
@@ -223,7 +225,7 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
     atomic_store(&c->shared->permille, 0);
-    /* A runner that has died meanwhile shows as a closed connection below. */
+    /* if the runner has died, the connection is closed below */
     (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
     if (!await(c, limit_s, out, e))
         return false;
@@ -376,7 +378,7 @@ bool child_load_entry(struct child *c, enum slot slot, const char *so_path, cons
     return ask(c, &q, START_LIMIT_S, &reply, e);
 }
 
-/* The first answer of the ceiling's process, read at the runner's end. */
+/* Reads the first answer of the process of the ceiling at the end of the runner. */
 static bool await_ceiling(struct child *c, struct err *e)
 {
     struct pollfd p = { .fd = c->ceiling[0], .events = POLLIN };
@@ -432,18 +434,20 @@ bool child_check(struct child *c, int contender, double *seconds, struct err *e)
     struct request q = { .command = COMMAND_CHECK, .slot = (uint32_t)(SLOT_KERNEL + contender) };
     if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
         return false;
-    if (reply.seconds > c->opts.limit_s)  /* this process was as late as the kernel */
+    /* this process may have been delayed as much as the kernel */
+    if (reply.seconds > c->opts.limit_s)
         return too_long(c, e);
     *seconds = reply.seconds;
     return true;
 }
 
-/* Rounds of which every series that was asked for has a sample, whatever the runner says. */
+/* Counts the rounds in which every requested series has a sample, whatever the runner says. */
 static int count_rounds(const struct child *c, const bool *wanted)
 {
     int rounds = PROTOCOL_MAX_SAMPLES;
     for (int i = 0; i < SERIES_COUNT; i++) {
-        int n = *(const volatile int32_t *)&c->shared->n_samples[i];     /* once: it can change */
+        /* read once, because it can change */
+        int n = *(const volatile int32_t *)&c->shared->n_samples[i];
         if (wanted[i] && n < rounds)
             rounds = n;
     }
@@ -460,7 +464,7 @@ static void take_blocks(const struct shared *sh, struct samples *out)
     }
 }
 
-/* Copies them, since the runner can still write to the file. */
+/* Copies the samples, since the runner can still write to the file. */
 static bool take_samples(struct child *c, const struct sampled *what, struct samples *out,
                          struct err *e)
 {
@@ -489,7 +493,7 @@ static bool take_samples(struct child *c, const struct sampled *what, struct sam
     return true;
 }
 
-/* Which contender left another result; only one that was asked for can have. */
+/* Takes which contender left a different result. Only one that was asked for can have done so. */
 static bool take_difference(const struct child *c, const struct sampled *what,
                             struct samples *out, struct err *e)
 {
@@ -542,7 +546,7 @@ bool child_count(struct child *c, int meter, const struct event *event, int n, s
     struct reply reply;
     struct request q = { .command = COMMAND_COUNT, .meter = meter, .n_events = n };
     memcpy(q.event, event, sizeof *event * (size_t)n);
-    /* Warm-up, then at worst a pass for each event, twice. */
+    /* warm-up, then at worst two passes for each event */
     if (!ask(c, &q, (3 + 2 * n) * c->opts.limit_s + c->copy_s, &reply, e))
         return false;
     *out = c->shared->counts;
@@ -555,7 +559,7 @@ static void *in_sim(struct child *c, int64_t at)
     return (char *)c->shared + c->sim_at + at;
 }
 
-/* The tables of the twin, and what is asked. */
+/* Fills in the tables of the instrumented kernel and the request. */
 static void fill_sim(struct child *c, const struct simulated *what)
 {
     const struct trace_table *t = c->opts.trace;
@@ -587,7 +591,7 @@ static void fill_sim(struct child *c, const struct simulated *what)
     memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
 }
 
-/* d: as it was asked for, and what came of it. */
+/* Takes the detail. d: the request, and then the result. */
 static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
 {
     const struct shared_detail *shared = in_sim(c, c->sim.detail_at);

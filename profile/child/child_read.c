@@ -1,12 +1,12 @@
-/* What the runner left in the shared memory, or said, is believed as far as it can be true: a
- * kernel may have written over all of it. */
+/* Checks what the runner left in shared memory or sent: a kernel may have overwritten all of it,
+ * so only possible values are accepted. */
 #include "profile/child/child_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_COUNTED ((int64_t)1 << 50)   /* years of simulating */
-#define MOST_SUM 4e18                     /* of counts that are added up in an int64_t */
+#define MOST_COUNTED ((int64_t)1 << 50)   /* would take years to simulate */
+#define MOST_SUM 4e18                     /* limit of counts that are added up in an int64_t */
 
 void child_clean_text(char *text, size_t n)
 {
@@ -34,7 +34,8 @@ bool child_samples_sound(const double *sample, int n, struct err *e)
     return true;
 }
 
-/* Any byte but 0 is true: it must not be read as a bool before it is one. */
+/* Makes a bool valid.  A kernel may have stored any byte there; every byte except 0 counts as
+ * true. */
 static void sound_bool(bool *b)
 {
     unsigned char byte;

@@ -15,12 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define COPY_BYTES_PER_S 0.3e9                            /* a floor, for deadlines */
+#define COPY_BYTES_PER_S 0.3e9                            /* least speed assumed for deadlines */
 #define THREAD_BYTES ((int64_t)24 << 20)
 
 extern char **environ;
 
-/* One folder up because tests live in a folder of their own. */
+/* Also looks one folder up, because tests are in a separate folder. */
 bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
 {
     char self[400];
@@ -54,9 +54,9 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* Threads of a team, each on a core of its own, unless there are more of them than cores.  A kernel
- * that clang compiled has its own team on the same cores, which must not spin while another
- * works. */
+/* Settings for a team of threads: each on its own core, unless there are more threads than
+ * cores.  A kernel compiled by clang has its own team on the same cores, which must not spin
+ * while another works. */
 struct settings {
     char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;
@@ -77,8 +77,8 @@ static struct settings settings_for(int threads)
     return s;
 }
 
-/* This process's environment with our own settings for teams, whose threads sleep (idle) where they
- * have nothing to do; env and its last strings are the caller's. */
+/* Makes the environment of the child: ours with settings for teams. idle: threads sleep when they
+ * have nothing to do.  The caller frees env and the strings at its end. */
 static char **make_environment(struct settings *s, bool idle)
 {
     int n = 0, kept = 0;
@@ -106,12 +106,12 @@ int child_move_up(int fd)
     int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16), why = errno;
     if (fd >= 0)
         close(fd);
-    errno = why == EINVAL ? EMFILE : why;        /* no number as large is allowed */
+    errno = why == EINVAL ? EMFILE : why;        /* no descriptor may have a number this large */
     return moved;
 }
 
-/* posix_spawn rather than fork: this process may have threads, and may be large.  The descriptors
- * become RUNNER_SOCKET_FD and those that follow it. */
+/* Starts a process with posix_spawn, since this process may have threads and may be large.  The
+ * descriptors become RUNNER_SOCKET_FD and the following ones. */
 static int spawn(const struct child *c, const char *path, char **argv, const int *fd, int n,
                  bool idle, pid_t *pid)
 {
@@ -193,7 +193,7 @@ static int64_t take_room(int64_t *at, size_t bytes)
     return room;
 }
 
-/* The bytes that the simulator shares; into sim (may be NULL) where what lies. */
+/* Returns the bytes that the simulator shares; stores the offsets in sim (may be NULL). */
 static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
 {
     struct shared_sim s = { .n_buffers = o->n_trace_buffers };
@@ -215,7 +215,7 @@ static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
     return at;
 }
 
-/* Where its parts begin; how large the file must be. */
+/* Offsets of the parts of the file, and its size. */
 struct plan { int64_t sim_at, buffers_at, bytes; };
 
 static struct plan plan_file(const struct child_opts *o)
@@ -227,14 +227,14 @@ static struct plan plan_file(const struct child_opts *o)
     return p;
 }
 
-/* Its pages are reserved now, since running out of them later is SIGBUS. */
+/* Maps the file. Its pages are reserved now, since a lack of pages later would be a SIGBUS. */
 static bool map_file(struct child *c, int64_t bytes, struct err *e)
 {
     if (c->shared)
         munmap(c->shared, c->shared_bytes);
     c->shared = NULL;
     int rc = reserve(c->memory, bytes);
-    /* Made shorter by a kernel, every look into it would be a SIGBUS here. */
+    /* if a kernel could shorten the file, every access to it here would be a SIGBUS */
     if (rc == 0 && fcntl(c->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         rc = errno;
     void *p = rc ? MAP_FAILED

@@ -25,7 +25,7 @@ static size_t page_bytes(const struct shared *sh)
     return sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Refused where there are none: fence_pages says how it went. */
+/* Asks for huge pages. A refusal is ignored; fence_pages says how many there are. */
 static void ask_for_huge_pages(const struct fence *f, const struct yard *y)
 {
     if (f->shared->huge_pages)
@@ -112,7 +112,7 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
         struct yard *y = &f->yard[i];
         size_t slack = y->room_bytes - y->data_bytes;
         char *at = y->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
-        if (y->data == at && !y->written)                 /* as it was: nobody could write it */
+        if (y->data == at && !y->written)  /* unchanged, since nobody could write to it */
             continue;
         if (mprotect(y->room, y->room_bytes, PROT_READ | PROT_WRITE) != 0)
             return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", y->room_bytes >> 20,
@@ -145,7 +145,7 @@ bool fence_drop(struct fence *f, int first, int n, struct rng *move, struct err 
     return true;
 }
 
-/* Bytes from `from` to the first word in [from, to) that was painted over, or -1. */
+/* Returns the bytes from `from` to the first overwritten word in [from, to), or -1. */
 static int64_t first_damage(const char *from, const char *to)
 {
     const uint32_t *p = (const uint32_t *)(const void *)from;
@@ -201,8 +201,8 @@ bool fence_same(const struct fence *f, int first, int n)
     return same;
 }
 
-/* Elements that the kernel never writes, such as a layout's padding, stay as they were: they are
- * poison in the copy. */
+/* Overwrites a few random elements.  Elements that the kernel never writes, such as the padding
+ * of a layout, are not changed: they are poison in the copy. */
 static void spoil_few(uint32_t *data, const uint32_t *copy, size_t words, struct rng *few)
 {
     for (int k = 0; words > 0 && k < SPOILT; k++) {
@@ -229,7 +229,7 @@ void fence_spoil(struct fence *f, int first, int n, struct rng *few)
     }
 }
 
-/* An address between two buffers belongs to the nearer one. */
+/* Locates an address. An address between two buffers belongs to the nearer one. */
 void fence_locate(const struct fence *f, uint64_t address, struct fault *out)
 {
     uint64_t map = (uint64_t)(uintptr_t)f->map, best = UINT64_MAX;

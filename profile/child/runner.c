@@ -27,14 +27,14 @@
 #endif
 #endif
 
-/* For the signal handler. */
+/* Used by the signal handler. */
 static struct shared *fault_shared;
 static struct fence *fault_fence;
 
 /* --- Faults ---------------------------------------------------------------------------------- */
 
-/* Was it a write?  x86 has it in bit 1 of the page-fault error code, arm64 in bit 6 of the
- * syndrome. */
+/* Finds out whether the fault was a write. x86 has it in bit 1 of the page-fault error code,
+ * arm64 in bit 6 of the syndrome. */
 static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
 {
     *stack = 0;
@@ -52,7 +52,7 @@ static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
     return ACCESS_UNKNOWN;
 }
 
-/* Only what is safe in a handler: stores to the shared page and _exit. */
+/* The signal handler. It only stores to the shared page and calls _exit. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     struct fault *f = &fault_shared->fault;
@@ -127,7 +127,7 @@ static bool load(struct runner *r, const struct request *q, struct err *e)
     return true;
 }
 
-/* Says what a fence found; names are the parent's business. */
+/* Reports damage around a buffer. The parent adds the names of buffers. */
 bool runner_check_fence(struct runner *r, struct err *e)
 {
     struct fault damage;
@@ -174,8 +174,7 @@ static bool check(struct runner *r, const struct request *q, struct err *e)
 
 /* --- Memory and limits ----------------------------------------------------------------------- */
 
-/* The file as it is now, in place of what was mapped before.  NULL when all is well, else what to
- * say. */
+/* Maps the file as it is now, in place of the old mapping. Returns NULL, or what went wrong. */
 static const char *map_shared(struct runner *r)
 {
     static const char usage[] = "tilescope-runner is started by tilescope, which measures in it";
@@ -207,7 +206,7 @@ static bool open_fence(struct runner *r, struct err *e)
     return true;
 }
 
-/* For good, or (soft) so that RENEW can set another one. */
+/* Sets a limit, for good, or (soft) so that RENEW can change it. */
 static void limit(int what, uint64_t value, bool soft)
 {
     struct rlimit l;
@@ -221,7 +220,8 @@ static void limit(int what, uint64_t value, bool soft)
     setrlimit((__rlimit_resource_t)what, &l);
 }
 
-/* Bytes this process has mapped; 0 = no use asking, since address sanitizer maps terabytes. */
+/* Returns the bytes that this process has mapped; 0 under address sanitizer, which maps
+ * terabytes. */
 static uint64_t mapped_bytes(void)
 {
     unsigned long long pages = 0;
@@ -243,7 +243,7 @@ static uint64_t cpu_seconds(void)
                                            : 0;
 }
 
-/* What kernels may use from here on. */
+/* Sets the limits for kernels from here on. */
 static void set_allowances(const struct shared *sh)
 {
     uint64_t mapped = mapped_bytes();
@@ -257,12 +257,13 @@ static void set_limits(void)
 {
     mallopt(M_ARENA_MAX, 1);
     limit(RLIMIT_CORE, 0, false);
-    limit(RLIMIT_NOFILE, RLIM_INFINITY, false);      /* as many as may be: counters are files */
+    limit(RLIMIT_NOFILE, RLIM_INFINITY, false);      /* as many as allowed: counters are files */
     limit(RLIMIT_FSIZE, 1 << 20, false);
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* What brought a team of its own stays: its threads live, and would run on in nothing. */
+/* Unloads an object.  One that started its own team of threads stays loaded, because its threads
+ * still run its code. */
 static void unload(struct runner *r)
 {
     for (int i = 0; i < SLOT_COUNT; i++)
@@ -276,7 +277,7 @@ static void unload(struct runner *r)
     r->count = NULL;
 }
 
-/* A thread that was bound for timing may go where there is room again. */
+/* Lets a thread that was pinned for timing run on all CPUs again. */
 static void unpin(const struct shared *sh)
 {
     if (sh->threads <= 1 && CPU_COUNT(&sh->cpus) > 0)
@@ -368,7 +369,7 @@ int runner_main(int argc, char **argv)
         fprintf(stderr, "%s\n", wrong);
         return 2;
     }
-    /* Dies with its parent, also when that died before this line. */
+    /* The process ends with its parent, even if the parent ended before this line. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != r.shared->parent)
         return 0;

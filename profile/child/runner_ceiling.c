@@ -16,13 +16,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MEET_S 20e-3                     /* that a thread waits for the others, at most */
-#define SPIN_S 100e-6                    /* and keeps its core meanwhile */
+#define MEET_S 20e-3                     /* how long a thread waits for the others at most */
+#define SPIN_S 100e-6                    /* how long it spins meanwhile */
 
 static char scratch[16384] __attribute__((aligned(64)));
 static void *const buffers[1] = { scratch };
 
-/* Threads begin together.  False: the machine does not let them. */
+/* Lets threads begin together. False: the machine does not run them at the same time. */
 static bool meet(atomic_int *here, int team)
 {
     double start = clock_s(), waited = 0;
@@ -35,9 +35,9 @@ static bool meet(atomic_int *here, int team)
     return atomic_load(here) >= team;
 }
 
-/* Seconds a call, of the slowest thread from when all were there: what it waited for a core before
- * is not its calls' time.  Threads that did not meet may have run one after the other; then it is
- * the time of all of it. */
+/* Returns the seconds per call of the slowest thread, from the moment when all were running:
+ * waiting for a core does not count.  If the threads did not meet, they may have run one after
+ * the other; then the time is that of all of them. */
 static double time_team(kernel_fn *run, int team, int64_t batch)
 {
     atomic_int here = 0;
@@ -52,7 +52,7 @@ static double time_team(kernel_fn *run, int team, int64_t batch)
     return slowest / (double)batch;
 }
 
-/* One thread goes where the kernel's is. */
+/* Answers one request. A single thread is pinned to the CPU of the kernel. */
 static double answer(kernel_fn *run, const struct ceiling_ask *q)
 {
     static int cpu = -1;
@@ -87,7 +87,7 @@ int runner_ceiling(int argc, char **argv)
         fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
         return 2;
     }
-    /* Dies with its parent, also when that died before this line. */
+    /* The process ends with its parent, even if the parent ended before this line. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[PARENT]))
         return 2;

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_LEAST_S 0.02               /* of a pass, for each group that takes turns in it */
+#define COUNT_LEAST_S 0.02  /* least time of a pass, for each group that takes turns in it */
 #define COUNT_MOST_CALLS (1 << 20)
 
 struct meant { const struct counter_source *source; void *ctx; int threads; };
 
-/* Adds to how it was counted. */
+/* Appends to the description of how events were counted. */
 __attribute__((format(printf, 2, 3)))
 static void say(struct counts *c, const char *fmt, ...)
 {
@@ -26,8 +26,8 @@ static void say(struct counts *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Enough calls that starting and stopping does not show; the clock is looked at after 1, 3, 7...
- * of them, so that it does not show either. */
+/* Makes enough calls that starting and stopping the counters does not matter.  The clock is read
+ * after 1, 3, 7... calls, so that it does not matter either. */
 static int call_for(struct runner *r, double seconds)
 {
     int calls = 0;
@@ -39,7 +39,7 @@ static int call_for(struct runner *r, double seconds)
     return calls;
 }
 
-/* False: a group of more events than can be counted at once never got its turn. */
+/* Counts in groups. False: a group of more events than can be counted at once never ran. */
 static bool count_in_groups(struct runner *r, const struct request *q, const struct meant *m,
                             int group_max, struct counts *out)
 {
@@ -76,13 +76,14 @@ static void count_in_turns(struct runner *r, const struct request *q, const stru
         count_in_groups(r, q, m, 1, out);
 }
 
-/* The team exists by now: its threads are listed, and those it starts later are inherited. */
+/* Counts perf events.  The team of threads exists by now, so it can be listed; threads that it
+ * starts later are inherited. */
 static void count_perf(struct runner *r, const struct request *q, struct counts *out)
 {
     struct perf_threads threads;
     bool hardware = q->meter == METER_ID_PERF;
     if (hardware) {
-        perf_probe(true, out);                       /* counters that stand still open as well */
+        perf_probe(true, out);  /* counters that do not count can be opened as well */
         if (!out->available)
             return;
     }
@@ -112,7 +113,7 @@ bool runner_count(struct runner *r, const struct request *q, struct err *e)
         return err_set(e, ERR_BUG, "no kernel is loaded");
     if (!runner_place(r, 0, false, e))
         return false;
-    r->entry[SLOT_KERNEL](runner_buffers(r, 0));     /* makes the team, warms the caches */
+    r->entry[SLOT_KERNEL](runner_buffers(r, 0));     /* starts the team and warms the caches */
     if (q->meter == METER_ID_PAPI)
         count_papi(r, q, out);
     else

@@ -23,8 +23,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Touches every line of a block as large as the cache, so that nothing of this process is left in
- * it; the buffers have never been in it. */
+/* Reads a block as large as the cache, so that nothing of this process remains in it.  The
+ * buffers have never been in it. */
 static void empty_cache(size_t bytes)
 {
     volatile char *block = malloc(bytes + 1);
@@ -32,8 +32,9 @@ static void empty_cache(size_t bytes)
         block[i] = 1;
 }
 
-/* The arguments and the environment lie above the stack and move it: from a multiple of STACK_ALIGN
- * on, spills share cache sets with the same lines of the buffers whatever they are. */
+/* Calls the kernel on an aligned stack.  Arguments and environment lie above the stack and move
+ * it; from a multiple of STACK_ALIGN on, spills always share the same cache sets with the
+ * buffers. */
 static void run_aligned(kernel_fn *run, void *const *buffer)
 {
     char *here = __builtin_frame_address(0);
@@ -57,7 +58,8 @@ static bool map_buffers(const char *path, unsigned long long address, unsigned l
 
 /* --- What a counting twin counted (instructions.c has the text it is made of) ----------------- */
 
-/* How many nops an assembler made of [p, end); a jump over the rest is one.  -1: something else. */
+/* Returns how many nops the assembler made of [p, end); a jump over the rest counts as one. -1:
+ * something else. */
 static int64_t count_nops(const unsigned char *p, const unsigned char *end)
 {
     int64_t n = 0;
@@ -67,7 +69,7 @@ static int64_t count_nops(const unsigned char *p, const unsigned char *end)
         if (p < end && *p == 0x90) {                      /* nop */
             p++;
         } else if (p + 2 < end && p[0] == 0x0f && p[1] == 0x1f) {
-            int mode = p[2] >> 6;                         /* nop with an operand: sib, offset */
+            int mode = p[2] >> 6;  /* nop with an operand: skip sib and offset */
             p += 3 + ((p[2] & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
         } else if (p < end && *p == 0xeb) {
             return n + 1;
@@ -109,7 +111,7 @@ int runner_once(int argc, char **argv)
         fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
         return 2;
     }
-    /* Dies with its parent, also when that died before this line. */
+    /* The process ends with its parent, even if the parent ended before this line. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[PARENT]))
         return 2;

@@ -1,4 +1,4 @@
-/* COMMAND_SIMULATE: the tracing twin drives the cache simulator. */
+/* COMMAND_SIMULATE: the instrumented kernel drives the cache simulator. */
 #include "profile/child/runner_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -8,24 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DETAIL_SHARE 20.0                 /* detail may cost that much more */
+#define DETAIL_SHARE 20.0                 /* detail may take that many times longer */
 #define DETAIL_LINES ((uint64_t)1 << 26)
 
-/* The simulation at work: the twin's marks have no context of their own. */
+/* The current simulation, global because callbacks for marks have no context. */
 static struct {
     struct shared *shared;
     struct simsample *sample;
     struct simdetail *detail;             /* NULL: not wanted */
 } sim;
 
-/* The accesses of the whole kernel, and the iterations of its marked loops. */
+/* The number of accesses of the whole kernel, and of iterations of its marked loops. */
 struct trace_work {
     double all, iterations;
     int n_loops;
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
 };
 
-/* How often every block runs. */
+/* Counts how often every block runs. */
 static struct trace_work count_runs(struct runner *r, struct shared_sim *s)
 {
     struct shared_block *block = sim_blocks(s);
@@ -61,7 +61,7 @@ static int on_mark(struct ts_sim *ts, int mark)
     return skip;
 }
 
-/* NULL with a reason in the detail when it would take too long. */
+/* Opens the detail. NULL, with a reason in the detail, when it would take too long. */
 static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cache,
                                      const struct trace_work *w, const int *tensor)
 {
@@ -81,7 +81,7 @@ static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cach
     return simdetail_open(cache, &o, &d->detail);
 }
 
-/* The cache of s; its first level only when a sample is simulated. */
+/* Opens the cache of s, only its first level when a sample is simulated. */
 static bool open_cache(struct shared_sim *s, struct cachesim **out, struct err *e)
 {
     struct cache_config c = s->cache;

@@ -9,7 +9,7 @@
 
 #define LINE_BYTES 64
 
-/* One thread stays where the scheduler has just put it: on the CPU it found least busy. */
+/* Pins a single thread to the CPU where the scheduler has put it, which was the least busy one. */
 static void pin(const struct shared *sh)
 {
     cpu_set_t set;
@@ -25,7 +25,7 @@ struct timing {
     struct runner *r;
     const struct request *q;
     const struct work *work;
-    bool lost;                            /* the ceiling's process */
+    bool lost;                            /* the process of the ceiling has ended */
     bool by_walking;
     struct rng rng;
     struct err *e;
@@ -36,10 +36,10 @@ static bool is_timed(const struct request *q, int contender)
     return q->contenders >> contender & 1;
 }
 
-/* What was damaged must be seen before it is painted over.  The kernel hands out first what it got
- * back last: all give their pages back before any gets new ones, and who comes first is drawn, so
- * that they change pages with each other.  Addresses count as well: at some distances two buffers
- * are in each other's way.  A library was given its own for good. */
+/* Renews the buffers.  Damage must be detected before memory is refilled.  Linux hands out first
+ * the pages that it got back last, so all buffers give their pages back before any gets new ones,
+ * in random order: they exchange pages with each other.  Addresses are drawn as well, since at
+ * some distances two buffers conflict in the cache.  The buffers of a library are fixed. */
 static bool renew(void *ctx)
 {
     struct timing *t = ctx;
@@ -56,8 +56,8 @@ static bool renew(void *ctx)
     return ok;
 }
 
-/* Every thread reads all of a memory larger than the last cache: that replaces whatever was in it
- * and in the thread's own caches. */
+/* Empties the caches: every thread reads a memory larger than the last cache, which replaces the
+ * content of that cache and of the caches of the thread. */
 static void walk(const struct timing *t)
 {
     static char *room;
@@ -90,7 +90,7 @@ static void spoil(void *ctx, int contender, bool all)
                 all ? NULL : &t->rng);
 }
 
-/* A result that differs goes into the file: the parent judges it. */
+/* Compares the results. A result that differs is copied to the file for the parent to judge. */
 static bool same(void *ctx, int contender)
 {
     const struct timing *t = ctx;
@@ -145,7 +145,8 @@ static void count_calls(struct runner *r, const struct work *work)
             r->calls[i] = work[i].calls;
 }
 
-/* A library keeps copies of its own: only walking drives those out. */
+/* Whether the caches must be emptied by reading: a library keeps copies of the data whose
+ * addresses are unknown. */
 static bool must_walk(const struct runner *r, const struct request *q)
 {
     bool walk_it = !fence_flush(r->fence, 0, 0);

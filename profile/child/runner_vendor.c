@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-/* The plugin keeps the addresses of its buffers: they are never placed at the end of a page. */
+/* Loads a vendor primitive.  The plugin keeps the addresses of its buffers, which are therefore
+ * never placed at the end of a page. */
 bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e)
 {
     const struct vendor_plugin *plugin = NULL;
@@ -14,7 +15,7 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    /* OpenMP counts its places; who fails says so below. */
+    /* lets OpenMP count its places; a failure is reported below */
     (void)runner_open_library(r, q->path);
     if (!vendor_load(q->path, &plugin, e) || !runner_place(r, i, false, e))
         return false;

@@ -7,19 +7,19 @@
 
 #include <math.h>
 
-#define BATCH_S 50e-6                     /* one sample lasts about this long, at least */
+#define BATCH_S 50e-6                     /* least duration of a sample */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
-#define GIVE_UP_ROUNDS 3                  /* one of long calls */
-#define HOPELESS 2                        /* times give_up_s: not worth a warm-up */
-#define HOPELESS_CALLS 3                  /* one long call */
+#define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one for long calls */
+#define HOPELESS 2                        /* multiple of give_up_s that is not worth a warm-up */
+#define HOPELESS_CALLS 3                  /* calls that decide it; one for long calls */
 #define CLOCK_READINGS 1000
-#define INSPECT_SHARE 0.04                /* of the time, for inspections between rounds */
-#define GLANCE_SHARE 0.01                 /* of the time of samples of one call, for looking */
-#define INSPECT_PARTS 32                  /* of the time: an inspection in each, if there is room */
-#define INSPECT_MOST 64                   /* calls at once */
+#define INSPECT_SHARE 0.04                /* share of the time for checks between rounds */
+#define GLANCE_SHARE 0.01  /* share of the time of single-call samples for looking at results */
+#define INSPECT_PARTS 32  /* parts of the time, with a check in each if there is room */
+#define INSPECT_MOST 64                   /* most calls of one check */
 #define INSPECT_FIRST 8                   /* calls before the warm-up */
 #define HEAT_SWITCH_S 200e-6              /* the ceiling's process costs a longer call nothing */
 
@@ -29,13 +29,13 @@ struct sampler {
     const struct sampling_hooks *hooks;
     struct shared *sh;
     struct rng rng;
-    int list[SERIES_COUNT], n, n_contenders;              /* the works there are */
+    int list[SERIES_COUNT], n, n_contenders;              /* the works that are used */
     bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
     double clock_cost;
-    double least;                                         /* sample of any contender */
-    double inspected_s, inspected_at;                     /* what inspections took; the last one */
-    double timed_s, glanced_s;                            /* samples of one call; looks at them */
-    int spoilt;                                           /* so often; by turns all, and a few */
+    double least;                                         /* smallest sample of any contender */
+    double inspected_s, inspected_at;  /* time of all checks, and when the last one was */
+    double timed_s, glanced_s;  /* time of single-call samples, and of looking at their results */
+    int spoilt;  /* number of times overwritten: alternately all elements and a few */
     bool over;                                            /* a hook ended the sampling */
 };
 
@@ -54,7 +54,7 @@ static void run_batch(struct work *w)
         run_once(w);
 }
 
-/* Seconds a call. */
+/* Returns the seconds per call of a batch. */
 static double time_batch(struct sampler *s, struct work *w)
 {
     double start = clock_s();
@@ -67,7 +67,8 @@ static double time_batch(struct sampler *s, struct work *w)
     return w->call_s = (clock_s() - start) / (double)w->batch;
 }
 
-/* Does every one of a few batches fill a sample?  One that does may only have been interrupted. */
+/* Whether each of a few batches is long enough for a sample.  A single one may be long only
+ * because it was interrupted. */
 static bool fills(struct sampler *s, struct work *w, double sample_s, double until)
 {
     for (int i = 0; i < WARM_UP_RUNS && !s->over; i++) {
@@ -80,7 +81,7 @@ static bool fills(struct sampler *s, struct work *w, double sample_s, double unt
     return true;
 }
 
-/* Doubles the batch until it fills a sample: the runs on the way are the warm-up. */
+/* Doubles the batch until it is long enough for a sample. These runs are the warm-up. */
 static void calibrate(struct sampler *s, struct work *w, double sample_s)
 {
     double until = clock_s() + WARM_UP_MOST_S;
@@ -89,7 +90,7 @@ static void calibrate(struct sampler *s, struct work *w, double sample_s)
         w->batch *= 2;
 }
 
-/* A batch that fills a sample, by the shortest of the n there are. */
+/* Computes the batch that is long enough for a sample, from the shortest of n earlier samples. */
 static void recall(struct work *w, double sample_s, const double *sample, int n)
 {
     double call_s = sample[0];
@@ -102,7 +103,8 @@ static void recall(struct work *w, double sample_s, const double *sample, int n)
 
 /* --- Inspections ------------------------------------------------------------------------------ */
 
-/* A sample of one call that is cold, or so long that one more would cost too much. */
+/* Whether a sample consists of one call that is cold, or so long that another call would cost too
+ * much. */
 static bool is_own_inspection(const struct sampler *s, const struct work *w)
 {
     return s->q->cold || (w->call_s > 0 ? w->call_s : w->first_s) >= SAMPLING_LONG_S;
@@ -113,9 +115,9 @@ static void look(struct sampler *s, int series)
     s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
 }
 
-/* Looks at the result of the last call, then makes so many calls over spoilt results.  All elements
- * are spoilt for a kernel that returns at once; in turns only a few are, for one that looks whether
- * its result seems to be there. */
+/* Checks the result of the last call, then makes so many calls over overwritten results.
+ * Overwriting all elements detects a kernel that returns at once; overwriting a few detects one
+ * that tests whether its result seems to be there. */
 static void inspect(struct sampler *s, int series, int calls)
 {
     double start = clock_s();
@@ -130,7 +132,7 @@ static void inspect(struct sampler *s, int series, int calls)
     s->fresh[series] = true;
 }
 
-/* Calls that fit into so many seconds, about. */
+/* Returns about how many calls fit into so many seconds. */
 static int calls_in(const struct work *w, double seconds, int most)
 {
     double call_s = w->call_s > 0 ? w->call_s : w->first_s;
@@ -149,7 +151,7 @@ static void inspect_each(struct sampler *s, double seconds, int least, int most)
     }
 }
 
-/* A sample of one call: its result is looked at as it is, if that costs next to nothing. */
+/* Checks the result after a sample of one call, if that costs next to nothing. */
 static void glance(struct sampler *s, int series, double sample_s)
 {
     double start = clock_s();
@@ -160,14 +162,15 @@ static void glance(struct sampler *s, int series, double sample_s)
     s->glanced_s += clock_s() - start;
 }
 
-/* Before a sample is warm: who is lazy from the second call on need not be timed. */
+/* Checks results before the warm-up: a kernel that does nothing from its second call on need not
+ * be timed. */
 static void inspect_first(struct sampler *s)
 {
     if (!s->q->append)
         inspect_each(s, INSPECT_SHARE * s->q->time_s, -1, INSPECT_FIRST);
 }
 
-/* Once in every part of the time, as long as inspections stay a small share of it. */
+/* Checks results once in every part of the time, as long as checks take a small share of it. */
 static void inspect_between(struct sampler *s, double start, double now)
 {
     double part = s->q->time_s / INSPECT_PARTS, room = INSPECT_SHARE * (now - start);
@@ -178,8 +181,8 @@ static void inspect_between(struct sampler *s, double start, double now)
 
 /* --- Rounds ---------------------------------------------------------------------------------- */
 
-/* What ran just before has taken the caches: a short call is made once untimed, so that the sample
- * is of a hot one.  A long call refills them in a small part of its time. */
+/* Warms the caches after another kernel has used them: a short kernel is called once untimed.  A
+ * long kernel refills them in a small part of its time. */
 static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
@@ -191,7 +194,8 @@ static void heat(struct sampler *s, int series)
         run_once(&s->work[series]);
 }
 
-/* Its result is spoilt before, all of it the first time, and looked at after it. */
+/* Overwrites the result before a sample, all of it the first time; it is checked after the
+ * sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -253,7 +257,7 @@ static bool has_room(const struct sampler *s)
     return s->n > 0;
 }
 
-/* The first one sits on the pages that were placed for it. */
+/* Begins an epoch. The first one uses the pages that are already there. */
 static bool begin_sitting(struct sampler *s, bool renew)
 {
     struct shared *sh = s->sh;
@@ -267,7 +271,7 @@ static bool begin_sitting(struct sampler *s, bool renew)
     return true;
 }
 
-/* The least of many: what two readings of the clock cost at best. */
+/* Returns the least cost of two readings of the clock. */
 static double clock_cost(void)
 {
     double least = 1;
@@ -295,15 +299,15 @@ static void warm_up(struct sampler *s)
     }
 }
 
-/* Nothing more need be known of what is so slow. */
+/* Whether every contender is so slow that sampling can stop. */
 static bool gives_up(const struct sampler *s, int rounds)
 {
     return s->q->give_up_s > 0 && s->least > s->q->give_up_s
         && rounds >= (s->least >= SAMPLING_LONG_S ? 1 : GIVE_UP_ROUNDS);
 }
 
-/* One alone that is so slow is not warmed up; then the fastest of its first calls is its sample.  A
- * short call that waited for a busy core looks like that, too, so a few of them are asked; a team
+/* Whether a single kernel is too slow to be warmed up; the fastest of its first calls is then its
+ * sample.  A short call that waited for a busy core also looks slow, so a few are made.  A team
  * that waits gets its warm-up. */
 static bool is_hopeless(struct sampler *s)
 {
@@ -361,7 +365,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
             break;
         bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0)) {
-            s.over = true;                                /* the buffers may be gone */
+            s.over = true;                                /* the buffers may be lost */
             break;
         }
         sat += due;

@@ -68,8 +68,8 @@ double stats_disturbed(const double *ceiling, int n)
 
 /* --- The bootstrap --------------------------------------------------------------------------- */
 
-/* Samples in ascending order, each with the block that it was taken in.  A resample is then a
- * weight for each block, and its median one walk. */
+/* Samples in ascending order, each with its block.  A resample is a weight for each block, and
+ * its median takes one pass. */
 struct ranked { double value; int block; };
 
 static int by_rank(const void *a, const void *b)
@@ -89,7 +89,8 @@ static struct ranked *rank_samples(const double *sample, int n, const int *block
     return r;
 }
 
-/* Of the samples, each as often as its block was drawn; total of them. */
+/* Returns the median of the samples, each counted as often as its block was drawn; total is their
+ * number. */
 static double weighted_median(const struct ranked *r, const int *weight, int64_t total)
 {
     int64_t seen = 0;
@@ -106,7 +107,7 @@ static double weighted_median(const struct ranked *r, const int *weight, int64_t
     }
 }
 
-/* Draws as many blocks as there are; how many rounds these hold. */
+/* Draws as many blocks as there are; returns how many rounds these have. */
 static int64_t draw_blocks(const int *rounds, int n_blocks, int *weight, struct rng *rng)
 {
     int64_t total = 0;
@@ -119,9 +120,9 @@ static int64_t draw_blocks(const int *rounds, int n_blocks, int *weight, struct 
     return total;
 }
 
-/* The tail that a percentile interval of n blocks must leave out on each side to hold in 95 of 100
- * cases: Phi(-sqrt(n / (n - 1)) t), t the 0.975 quantile of Student's t with n - 1 degrees of
- * freedom, here by its expansion in 1 / (n - 1). */
+/* Returns the tail that a percentile interval of n blocks must leave out on each side to contain
+ * the value in 95 of 100 cases: Phi(-sqrt(n / (n - 1)) t), where t is the 0.975 quantile of
+ * Student's t with n - 1 degrees of freedom, computed by its expansion in 1 / (n - 1). */
 static double tail_share(int n)
 {
     double z = Z_975, v = n - 1;

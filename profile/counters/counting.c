@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which events are read together; the same in every thread. */
+/* A group of events that are read together; the same in every thread. */
 struct group { int n, event[GROUP_MAX]; };
 
 /* One event over all threads and passes. */
@@ -27,8 +27,8 @@ struct counting {
     struct group group[EVENTS_MAX];
     int (*handle)[EVENTS_MAX];                       /* [thread][event]; below 0: why not */
     bool *ran;                                       /* [thread]: it ran while something counted */
-    int pass;                                        /* of the part that runs on the threads */
-    int (*code)[EVENTS_MAX];                         /* [thread][group]: of the last part */
+    int pass;  /* pass of the function that runs on the threads */
+    int (*code)[EVENTS_MAX];  /* [thread][group]: results of the last function */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group] */
 };
 
@@ -46,8 +46,8 @@ static void lose(struct counting *c, int event, int code)
         c->source->explain(c->ctx, &c->event[event], code, t->why, sizeof t->why);
 }
 
-/* Into the last group, else at the head of a new one: what a full group refuses may be welcome
- * there. */
+/* Opens an event in the last group, or else in a new one: an event that a full group refuses may
+ * fit there. */
 static int open_first(struct counting *c, int i)
 {
     struct group *last = c->n_groups > 0 ? &c->group[c->n_groups - 1] : NULL;
@@ -65,7 +65,7 @@ static int open_first(struct counting *c, int i)
     return code;
 }
 
-/* The other threads in the groups of the first one. */
+/* Opens the events in the other threads, in the groups of the first thread. */
 static void open_thread(void *arg, int thread)
 {
     struct counting *c = arg;
@@ -192,7 +192,7 @@ static void stop_thread(void *arg, int thread)
     }
 }
 
-/* The values of those members of a group that this thread has; 0 for the others, which are lost. */
+/* Reads the members of a group that this thread has; 0 for the others, which are lost. */
 static int read_group(struct counting *c, int thread, const struct group *g, struct reading *out)
 {
     struct reading r = { .enabled_ns = 0 };
@@ -225,7 +225,7 @@ void counting_start(struct counting *c, int pass)
     on_threads(c, start_thread);
 }
 
-/* v * enabled / running in double: the product of two 64-bit integers may not fit one. */
+/* Adds v * enabled / running, in double because the product of two 64-bit integers may overflow. */
 static void add_reading(struct counting *c, int group, const struct reading *r, int calls)
 {
     bool starved = r->enabled_ns > 0 && r->running_ns == 0;
@@ -284,7 +284,7 @@ static void add_missing_text(struct counts *out, const char *between, const char
     snprintf(out->missing + n, sizeof out->missing - n, "%s%s", n ? between : "", text);
 }
 
-/* "a, b: why; c: why": events with the same reason stand together. */
+/* Appends "a, b: why; c: why": events with the same reason are listed together. */
 static void add_missing(const struct counting *c, struct counts *out)
 {
     bool told[EVENTS_MAX] = { false };

@@ -12,16 +12,16 @@
 
 enum { SET_MAX_BYTES = 64 << 10 };
 
-/* Words of a line that a section may begin with. */
+/* The sections of a file. */
 enum section { IN_HEAD, IN_EVENTS, IN_METRICS, IN_PROSE };
 
-/* One file as it is read, a line at a time. */
+/* The state of reading a file, a line at a time. */
 struct reader {
     struct arena *arena;
     const char *file;
     struct event_set *set;
     enum section section;
-    int number;                                      /* of the line, from 1 */
+    int number;                                      /* number of the line, from 1 */
     const char *line;
     struct str prose;
     struct err *e;
@@ -53,7 +53,7 @@ static bool is_name(const char *s, size_t n)
     return n > 0;
 }
 
-/* "SHORT  the text" -> the text. */
+/* Returns the text of "SHORT the text". */
 static const char *after_key(const char *line, const char *key)
 {
     size_t n = strlen(key);
@@ -90,7 +90,7 @@ static bool read_head(struct reader *r)
                        wrong_at(r, r->line, strlen(r->line)));
 }
 
-/* "perf::PAGE-FAULTS" -> "perf_page_faults". */
+/* Makes "perf_page_faults" of "perf::PAGE-FAULTS". */
 static void name_of(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -114,7 +114,7 @@ static bool event_known(struct reader *r, const char *at, const char *text)
         return wrong_at(r, at, strlen(text));
     }
     if (streq(meter, meter_name[METER_ID_PAPI]))
-        return true;                                 /* PAPI alone knows its names */
+        return true;                                 /* only PAPI knows its names */
     if (perf_find(text, &name)
         && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
         return true;
@@ -160,7 +160,7 @@ static bool is_reserved(const char *name)
     return found;
 }
 
-/* EVENT, or NAME EVENT. */
+/* Reads EVENT, or NAME EVENT. */
 static bool read_event(struct reader *r)
 {
     const char *first = r->line + strspn(r->line, " \t"), *at = first;
@@ -212,7 +212,7 @@ static bool check_name(void *ctx, const char *name, struct formula_value *out, s
         || err_set(e, ERR_NAME, "no event of this set, and no other value, is called %.60s", name);
 }
 
-/* NAME [UNIT] = FORMULA */
+/* Reads NAME [UNIT] = FORMULA. */
 static bool read_metric(struct reader *r)
 {
     const char *at = r->line + strspn(r->line, " \t");
@@ -257,7 +257,7 @@ static bool read_metric(struct reader *r)
     return true;
 }
 
-/* A line that begins a section, or one in it. */
+/* Reads a line that begins a section, or one in it. */
 static bool read_line(struct reader *r)
 {
     const char *line = r->line;
@@ -323,7 +323,7 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 
 /* --- Finding --------------------------------------------------------------------------------- */
 
-/* $XDG_CONFIG_HOME/tilescope/events; false when there is no such place. */
+/* Stores $XDG_CONFIG_HOME/tilescope/events; false when it is unknown. */
 static bool user_folder(struct str *out)
 {
     const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

@@ -23,7 +23,7 @@ static struct {
 #undef MEMBER
 } api;
 
-/* The event sets of one thread; nobody but the thread touches them. */
+/* The event sets of one thread, used only by that thread. */
 struct sets {
     int n, set[EVENTS_MAX], members[EVENTS_MAX];
     long long value[EVENTS_MAX][GROUP_MAX];
@@ -60,8 +60,8 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
-/* Why PAPI's perf_event component is disabled; "" = it is not.  libpfm4 knows CPUs by name, and
- * disables it with all software events on one that is newer. */
+/* Why the perf_event component of PAPI is disabled; "" = it is enabled. libpfm4 knows CPUs by
+ * name, and on a newer CPU disables the component together with all software events. */
 static char disabled[PAPI_HUGE_STR_LEN];
 
 static void read_component(void)
@@ -73,10 +73,10 @@ static void read_component(void)
     }
 }
 
-/* Once in a process: PAPI's state is global. */
+/* Loads PAPI once in a process: its state is global. */
 static void load(void)
 {
-    char name[32];                       /* of the version whose header this was compiled with */
+    char name[32];  /* name with the version of the header used for compiling */
     snprintf(name, sizeof name, "libpapi.so.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
              PAPI_VERSION_MINOR(PAPI_VERSION));
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -98,10 +98,10 @@ static void load(void)
         read_component();
 }
 
-/* The OpenMP library that a kernel's parallel loops end up in; NULL = it has none.  By what it
- * calls: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader looks in this program's own
- * library first, and LLVM's answers to gcc's names as well: a kernel that was linked with libgomp
- * runs on LLVM's team when this program does. */
+/* Finds the OpenMP library that runs the parallel loops of a kernel; NULL = it has none.  It is
+ * found by what the kernel calls: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader
+ * searches the library of this program first, and that of LLVM also provides the names of gcc: a
+ * kernel linked with libgomp runs on the team of LLVM when this program does. */
 static void *openmp_of(void *kernel)
 {
     Dl_info where;
@@ -113,7 +113,7 @@ static void *openmp_of(void *kernel)
     return dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Both libraries have the two functions that are looked for. */
+/* Finds a function in the library; both libraries have the two that are used. */
 static bool find_openmp(void *library, const char *name, void *to)
 {
     void *symbol = library ? dlsym(library, name) : NULL;
@@ -174,7 +174,7 @@ static void papi_on_threads(void *ctx, void (*part)(void *arg, int thread), void
 
 /* --- Event sets ------------------------------------------------------------------------------ */
 
-/* A handle names thread, set and place in the set; the leader's place is 0. */
+/* A handle encodes thread, set and place in the set; the place of the leader is 0. */
 static int handle_of(int thread, int set, int place)
 {
     return (thread * EVENTS_MAX + set) * GROUP_MAX + place;
@@ -186,7 +186,7 @@ static struct sets *sets_of(const struct papi *p, int handle, int *set)
     return &p->of[handle / GROUP_MAX / EVENTS_MAX];
 }
 
-/* Adds it and sees whether the set still starts. */
+/* Adds an event and tests whether the set still starts. */
 static int add(int set, const char *name)
 {
     long long ignored[GROUP_MAX];
@@ -245,7 +245,8 @@ static int papi_stop(void *ctx, int leader)
     return api.PAPI_stop(s->set[at], s->value[at]);
 }
 
-/* PAPI does not tell times, and nothing takes turns: enabled and running are alike. */
+/* Reads a set.  PAPI does not report times, and nothing takes turns, so enabled and running are
+ * equal. */
 static int papi_read(void *ctx, int leader, int n, struct reading *out)
 {
     int at;
@@ -256,7 +257,7 @@ static int papi_read(void *ctx, int leader, int n, struct reading *out)
     return 0;
 }
 
-/* The set goes with its leader. */
+/* Closes an event; the set is closed with its leader. */
 static void papi_close_event(void *ctx, int handle)
 {
     int at;

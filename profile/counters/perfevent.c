@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-/* inherit: threads that the counted one starts later are in its sums. */
+/* Opens a counter. inherit: threads that the counted one starts later are included in its sums. */
 static int open_plain(const struct perf_name *ev, int tid, int leader, bool with_kernel)
 {
     struct perf_event_attr a = {
@@ -87,7 +87,8 @@ static int perf_read(void *ctx, int leader, int n, struct reading *out)
 static void perf_close(void *ctx, int handle) { (void)ctx, (void)handle; }
 #endif
 
-/* Context switches and migrations happen in the kernel only; without its half they would be 0. */
+/* Whether an event happens only in Linux itself (context switches, migrations); without the right
+ * to count there it would read 0. */
 static bool kernel_only(const struct event *ev)
 {
     return streq(ev->text, "context_switches") || streq(ev->text, "migrations");
@@ -196,7 +197,7 @@ void perf_threads_free(struct perf_threads *t)
     t->n = 0;
 }
 
-/* Something for the counters to count: touches memory and takes a few microseconds. */
+/* Does a little work for the counters to count: touches memory for a few microseconds. */
 static void little_work(void)
 {
     enum { BYTES = 1 << 20 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES 65536                  /* of a file */
+#define MOST_BYTES 65536                  /* most bytes of a file */
 
 static bool read_in(const char *dir, const char *file, struct str *out)
 {
@@ -20,7 +20,7 @@ static bool read_in(const char *dir, const char *file, struct str *out)
     return ok;
 }
 
-/* 0: not there, or "max". */
+/* Reads a number from a file; 0: missing, or "max". */
 static int64_t number_in(const char *dir, const char *file)
 {
     struct str text = {0};
@@ -29,7 +29,7 @@ static int64_t number_in(const char *dir, const char *file)
     return n;
 }
 
-/* Of "KEY NUMBER" lines; 0: not there. */
+/* Finds a number in "KEY NUMBER" lines; 0: missing. */
 static int64_t field(const char *text, const char *key)
 {
     const size_t n = strlen(key);
@@ -46,7 +46,8 @@ static int64_t least(int64_t a, int64_t b)
     return a == 0 || (b > 0 && b < a) ? b : a;
 }
 
-/* Version 1 counts what groups below use, and says so in the names. */
+/* Returns the cached files of a group.  In version 1 the values that include groups below have
+ * names that say so. */
 static int64_t cached_files(const char *dir)
 {
     struct str stat = {0};
@@ -65,7 +66,7 @@ static void take_memory(struct cgroup_limits *l, const char *dir)
 {
     int64_t two = number_in(dir, "memory.max");
     int64_t limit = two > 0 ? two : number_in(dir, "memory.limit_in_bytes");
-    if (limit <= 0 || limit >= INT64_MAX / 2)             /* how version 1 says none */
+    if (limit <= 0 || limit >= INT64_MAX / 2)  /* version 1 uses a huge number for "no limit" */
         return;
     int64_t used = number_in(dir, two > 0 ? "memory.current" : "memory.usage_in_bytes");
     int64_t cached = cached_files(dir), held = used > cached ? used - cached : 0;
@@ -87,7 +88,7 @@ static void take_cpus(struct cgroup_limits *l, const char *dir)
         l->cpus = (int)least(l->cpus, (int64_t)((quota + period - 1) / period));
 }
 
-/* A group and all above it. */
+/* Reads a group and all groups above it. */
 static void climb(struct cgroup_limits *l, const char *mount, const char *path,
                   void (*take)(struct cgroup_limits *l, const char *dir))
 {
@@ -103,7 +104,7 @@ static void climb(struct cgroup_limits *l, const char *mount, const char *path,
     str_free(&dir);
 }
 
-/* Is word in the list that commas separate? */
+/* Whether word is in the comma-separated list. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);
@@ -115,7 +116,8 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* "ID:CONTROLLERS:PATH": without controllers the group of version 2, which has all of them. */
+/* Reads "ID:CONTROLLERS:PATH"; without controllers it is the group of version 2, which has all of
+ * them. */
 static void take_line(struct cgroup_limits *l, const char *mount, char *line)
 {
     static const struct {

@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* A small file's text without its last newline; false when it cannot be read. */
+/* Reads the text of a small file without its last newline; false when that fails. */
 static bool read_small(const char *path, struct str *out)
 {
     struct err ignored;
@@ -23,7 +23,7 @@ static bool read_small(const char *path, struct str *out)
     return true;
 }
 
-/* "KEY\t: VALUE" in /proc/cpuinfo and "Key:  VALUE" in /proc/meminfo. */
+/* Finds a field: "KEY\t: VALUE" in /proc/cpuinfo and "Key: VALUE" in /proc/meminfo. */
 static bool find_field(const char *text, const char *key, char *out, size_t n)
 {
     size_t key_len = strlen(key);
@@ -40,7 +40,7 @@ static bool find_field(const char *text, const char *key, char *out, size_t n)
     return false;
 }
 
-/* Arm names its cores by numbers only. */
+/* Reads the name of the CPU; on Arm, cores are named only by numbers. */
 static void read_cpu_name(struct machine *m)
 {
     struct str text = {0};
@@ -91,7 +91,7 @@ static bool read_index(int index, const char *name, struct str *out)
     return read_small(path, out);
 }
 
-/* "32K", "1024K", "8M" -> bytes; 0 when it is no such thing. */
+/* Converts "32K", "1024K" or "8M" to bytes; 0 for anything else. */
 static int64_t size_bytes(const char *text)
 {
     char *end;
@@ -100,7 +100,7 @@ static int64_t size_bytes(const char *text)
     return n > 0 && n < (1LL << 40) ? n << shift : 0;
 }
 
-/* One cache of sysfs.  A fully associative one says 0 ways. */
+/* Reads one cache from sysfs, where a fully associative one has 0 ways. */
 static void read_cache(struct machine *m, int index)
 {
     struct str text = {0};
@@ -122,7 +122,7 @@ static void read_cache(struct machine *m, int index)
     str_free(&text);
 }
 
-/* sysconf answers 0 or -1 for what it does not know. */
+/* Asks sysconf, which returns 0 or -1 for unknown values. */
 static void ask_sysconf(struct cache_geometry *g, int size, int ways, int line)
 {
     struct cache_geometry c = { sysconf(size), (int)sysconf(ways), (int)sysconf(line) };
@@ -150,7 +150,7 @@ static void read_caches(struct machine *m)
 
 /* --- What this process may use --------------------------------------------------------------- */
 
-/* granted, limit: 0 = all there is. */
+/* granted: 0 = all cores. */
 static int usable_cores(int granted)
 {
     cpu_set_t set;
@@ -179,7 +179,8 @@ int64_t machine_memory_available(void)
     return left > 0 && (bytes == 0 || left < bytes) ? left : bytes;
 }
 
-/* Hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0 and the like. */
+/* Whether there is a CPU event source; hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0
+ * and others. */
 bool machine_has_pmu(void)
 {
     bool found = false;

@@ -1,4 +1,4 @@
-/* What speaks against a measured machine model, and two measurements made one. */
+/* Finds what is doubtful in a measured machine model, and merges two measurements. */
 #include "profile/machine/machine_model.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void add(struct str *out, int *n, const char *text)
     (*n)++;
 }
 
-/* "avx512, L1" of the rates that fail a test. */
+/* Names of the rates that fail a test: "avx512, L1". */
 struct names { struct str text; int n; };
 
 static void name(struct names *to, const char *what)
@@ -33,7 +33,7 @@ static void add_names(struct str *out, int *n, const char *what, struct names *o
     str_free(&of->text);
 }
 
-/* Every rate of a model with its name: instruction sets, loads by level, the copy. */
+/* The rates of a model with their names: instruction sets, loads by level, the copy. */
 #define MODEL_RATES (MODEL_ISAS + MODEL_LEVELS + 1)
 struct named { const char *name; struct rates *r; };
 
@@ -53,7 +53,8 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Of two instruction sets the wider one, of two levels the inner one is at least as fast. */
+/* Checks the order: the wider of two instruction sets and the inner of two levels are at least as
+ * fast. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;

@@ -9,10 +9,10 @@
 #include <time.h>
 
 #define CALL_LIMIT_S 10.0
-#define ROUNDS 3                         /* through all loops: a bad moment hits several */
-#define SHORT_S 0.5                      /* below, one round is all there is time for */
-#define DRAM_TIMES 4                     /* the last level */
-#define MEMORY_SHARE 4                   /* of what is available, for all cores' buffers */
+#define ROUNDS 3  /* rounds through all loops: a disturbance then hits several loops */
+#define SHORT_S 0.5                      /* with less time there is one round */
+#define DRAM_TIMES 4                     /* size of the DRAM buffers in last-level caches */
+#define MEMORY_SHARE 4  /* 1 / share of the available memory, for the buffers of all cores */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)
 #define OVERHEAD_BYTES ((int64_t)256 << 20)
 
@@ -31,7 +31,8 @@ void machine_model_fingerprint(struct str *out, const struct machine *m)
 
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
-/* Half of the cores' shares of the last level, and still well beyond what is inside of it. */
+/* Size for the last level: half of what the cores share of it, but well beyond the caches inside
+ * of it. */
 static int64_t shared_bytes(const struct machine *m, char *reason, size_t n)
 {
     int64_t bytes = m->l3.size_bytes / 2 / m->cores, inner = 2 * m->l2.size_bytes;
@@ -79,12 +80,12 @@ int64_t machine_model_bytes(const struct machine *m, enum model_level level, int
 
 struct samples_of { double *s; int n; };
 
-/* One loop and what became of it. */
+/* One loop and its results. */
 struct loop {
     struct build build;
-    double work;                         /* FLOPs or bytes, of one call on one core */
-    int64_t bytes;                       /* memory of one core */
-    bool alone;                          /* one core only: the others' buffers would not fit */
+    double work;                         /* FLOPs or bytes of one call on one core */
+    int64_t bytes;                       /* bytes of memory of one core */
+    bool alone;  /* measure one core only: the buffers of all would not fit */
     struct rates *to;
     struct samples_of one, all;
 };
@@ -96,7 +97,7 @@ struct bench {
     const struct cancel *cancel;
     struct machine_model *model;
     int rounds;
-    double slice_s;                      /* for a loop in a round */
+    double slice_s;                      /* time for one loop in one round */
     int n;
     struct loop loop[MODEL_ISAS + MODEL_LEVELS + 1];
 };
@@ -172,7 +173,7 @@ static void keep(struct samples_of *to, const double *sample, int n)
     to->n += n;
 }
 
-/* A child of its own for every loop and round: its memory goes with it. */
+/* Samples a loop in a separate child, whose memory is freed with it. */
 static bool sample_once(const struct bench *b, struct loop *l, struct err *e)
 {
     int cores = l->alone ? 1 : b->machine->cores;
@@ -269,7 +270,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* All cores reach what one of them does; a team on a busy machine waits for its slowest thread. */
+/* Computes a rate.  All cores together are at least as fast as one of them; a team on a busy
+ * machine waits for its slowest thread. */
 double rates_of(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

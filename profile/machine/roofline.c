@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#define ABOVE_MODEL 1.05                 /* a ceiling, against the model's peak */
+#define ABOVE_MODEL 1.05  /* a ceiling this many times the peak of the model is doubtful */
 
-/* Bytes that cross from L2 into L1 and back, by the simulator.  False when they were not simulated,
- * or for another L1 than this machine's. */
+/* Computes the bytes that move between L2 and L1 from the simulation.  False when they were not
+ * simulated, or for another L1 than that of this machine. */
 static bool simulated_bytes(const struct machine_model *model, const struct measurement *m,
                             double *bytes)
 {
@@ -34,8 +34,8 @@ static void add_roof(const struct machine_model *model, int threads, enum model_
         r->roof[r->n++] = (struct roof){ from, bytes, flops / bytes, rate * flops / bytes };
 }
 
-/* What a hot call fetches from level `from` at least: the data set, less what the caches inside of
- * it can have kept from the call before.  L1 and L2 are each core's own. */
+/* Returns what a hot call fetches at least from level `from`: the data set, minus what the caches
+ * inside of that level can have kept from the call before.  L1 and L2 belong to one core each. */
 static double least_bytes(const struct machine_model *model, int threads, int from, double bytes)
 {
     int cores = threads < model->cores ? threads : model->cores;
@@ -59,7 +59,8 @@ static void add_roofs(const struct machine_model *model, int threads, double flo
     }
 }
 
-/* The peak of the instruction set it was built for; the run's own ceiling when that was higher. */
+/* Returns the peak of the instruction set of the kernel, or the ceiling of the run when that was
+ * higher. */
 static double peak_of(const struct machine_model *model, int threads, const struct measurement *m)
 {
     double peak = machine_model_peak(model, threads);

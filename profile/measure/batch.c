@@ -91,7 +91,7 @@ void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
         b->opts.measured(b->opts.ctx, x->item);
 }
 
-/* All of them get one, whatever the first failure is. */
+/* Opens a job for every item, whatever fails first. */
 static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
 {
     bool ok = true;
@@ -141,7 +141,7 @@ static bool run_part(struct run *r, struct err *e)
     return ok;
 }
 
-/* How many candidates the next part has, of those that are left. */
+/* Returns how many of the remaining candidates the next part has. */
 static int next_part(const struct run *r, int left)
 {
     struct batch *b = r->batch;

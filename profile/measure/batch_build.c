@@ -1,7 +1,6 @@
-/* The kernels of a batch: several to a compiler call, one call per core.
- *
- * A call has about the same amount of text as the others, of kernels that want the same flags.
- * When the compiler refuses several at once, each is tried alone, so one never spoils another. */
+/* Compiles the kernels of a batch: several per compiler call, one call per core at a time.  Calls
+ * have about equal amounts of text, of kernels that need the same flags.  When the compiler
+ * refuses several kernels at once, each is tried alone, so that one does not spoil the others. */
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"
@@ -20,25 +19,25 @@
 #define COMPILER_NICENESS 10
 #define REPORT_MS 50
 
-/* One compiler call: candidates that share it. */
+/* One compiler call and the candidates that share it. */
 struct unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
 typedef VEC(struct unit) units;
 
-/* What the compiling threads share; the lock is for all of it. */
+/* Data shared by the compiling threads, protected by the lock. */
 struct shop {
     struct run *run;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
-    int next, working;                   /* todo[next...] are not begun */
-    int n_final;                         /* candidates */
-    bool stopped;                        /* nothing can be built here, or cancelled: why */
+    int next, working;                   /* todo[next...] have not begun */
+    int n_final;                         /* number of final candidates */
+    bool stopped;                        /* stop: nothing can be built here, or cancelled; why */
     struct err why;
 };
 
 /* --- Who shares a call ------------------------------------------------------------------------ */
 
-/* One that the cache has needs no call. */
+/* Takes a candidate from the cache, without a compiler call. */
 static bool find_cached(struct run *r, struct candidate *x)
 {
     struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
@@ -65,7 +64,7 @@ static void put(struct unit *u, const struct run *r, const struct candidate *x)
     u->openmp = x->openmp;
 }
 
-/* Largest first, each into the call with the least text so far. */
+/* Distributes candidates, largest first, each to the call with the least text so far. */
 static void share_out(struct run *r, struct candidate *const *x, int n, int jobs, units *out)
 {
     int per_call = r->batch->opts.per_call, first = out->len;
@@ -156,7 +155,7 @@ static bool call_compiler(const struct run *r, const struct unit *u, struct buil
     return ok;
 }
 
-/* The lock is held, here and in the next two. */
+/* Takes an object. The lock is held, here and in the next two functions. */
 static void take_object(struct shop *s, const struct unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {
@@ -169,7 +168,7 @@ static void take_object(struct shop *s, const struct unit *u, const struct build
     s->run->batch->compilers_killed = 0;
 }
 
-/* Shares of the text are shares of the time. */
+/* Charges each candidate a share of the time in proportion to its text. */
 static void charge(struct shop *s, const struct unit *u, double seconds)
 {
     for (int i = 0; i < u->n; i++) {
@@ -206,12 +205,12 @@ static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
     }
 }
 
-/* Compiles until there is nothing left. */
+/* Compiles until no work is left. */
 static void work(struct shop *s)
 {
     pthread_mutex_lock(&s->lock);
     while (!s->stopped && (s->next < s->todo.len || s->working > 0)) {
-        if (s->next == s->todo.len) {                     /* a refusal may bring more */
+        if (s->next == s->todo.len) {                     /* a refusal may add work */
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
@@ -235,7 +234,8 @@ static void work(struct shop *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Compilers inherit the priority of this thread; of Linux, that is a thread's own. */
+/* A compiling thread at low priority.  Linux gives each thread its own priority; child compilers
+ * inherit that of this thread. */
 static void *work_nicely(void *ctx)
 {
     setpriority(PRIO_PROCESS, 0, COMPILER_NICENESS);
@@ -243,7 +243,7 @@ static void *work_nicely(void *ctx)
     return NULL;
 }
 
-/* Reports while others work; the lock is held on both sides of the waiting. */
+/* Reports progress while others work. The lock is held before and after waiting. */
 static void watch(struct shop *s)
 {
     const struct measure_job reporter = { .progress = s->run->progress };

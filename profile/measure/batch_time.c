@@ -9,13 +9,14 @@
 #define SHORT_KILL_RATIO 100
 #define LONG_KILL_RATIO 10
 #define LONG_KILL_S 1.0
-#define FIRST_CALL_S 0.1                  /* that a first call may lose: a busy core, a team */
-#define NEAR 1.25                         /* times the fastest: worth a longer look */
-#define LONGER 2                          /* times time_s */
-#define NOISY_MOST_S 0.2                  /* sampled again for so long while it is noisy */
-#define MOST_USES 64                      /* of a child; teams of other runtimes stay in it */
+#define FIRST_CALL_S 0.1  /* time that a first call may lose: a busy core, starting a team */
+#define NEAR 1.25                         /* multiple of the fastest that is sampled longer */
+#define LONGER 2                          /* multiple of time_s for that */
+#define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
+#define MOST_USES 64  /* most candidates of a child, since teams of other runtimes stay in it */
 
-/* What one call may take.  A hundred times a long one is a wait from which nothing is learned. */
+/* Returns the time limit of a call.  A hundred times a long call would be a long wait for
+ * nothing. */
 static double call_limit_s(const struct batch *b, double limit_s)
 {
     double limit = b->opts.kill_ratio > 0
@@ -52,7 +53,7 @@ static double give_up_s(const struct batch *b)
     return isfinite(b->best_s) && ratio > 0 ? b->best_s * ratio : 0;
 }
 
-/* The call that was checked is the sample. */
+/* Uses the checked call as the sample. */
 static bool take_first_call(struct candidate *x, struct err *e)
 {
     struct samples s = { .rounds = 1 };
@@ -62,7 +63,7 @@ static bool take_first_call(struct candidate *x, struct err *e)
     return measure_take(&x->job, &s, e);
 }
 
-/* Who may be the fastest is sampled longer, and again while it is noisy. */
+/* Samples a candidate that may be the fastest for longer, and again while it is noisy. */
 static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
 {
     double end = clock_s() + NOISY_MOST_S;
@@ -75,14 +76,16 @@ static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
     return ok;
 }
 
-/* The checked call counts for a long one: it is disturbed as seldom as its one sample. */
+/* Whether the candidate is near the fastest.  For a long call the checked call counts too: it is
+ * disturbed as rarely as its single sample. */
 static bool is_near(const struct batch *b, const struct measure_job *j, double min_s)
 {
     double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(min_s, j->first_call_s) : min_s;
     return least < NEAR * b->best_s;
 }
 
-/* A short call can have been a long one when it was checked: then it is sampled like the others. */
+/* Samples a long call once.  A short call may have seemed long when it was checked; it is then
+ * sampled like the others. */
 static bool look_once(struct measure_job *j, double limit_s, struct samples *s, struct err *e)
 {
     struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
@@ -112,9 +115,9 @@ static bool sample(struct run *r, struct candidate *x, struct err *e)
     return measure_take(j, &s, e);
 }
 
-/* A candidate that fails in a used child is tried once more in a new one: the failure may be the
- * child's (it still held the memory of the candidate before, or that one's threads are at work).
- * One that hangs is not tried again. */
+/* Checks and samples a candidate.  If it fails in a used child, it is tried once more in a new
+ * one, since the child may be the cause (memory or threads of the candidate before).  A candidate
+ * that hangs is not tried again. */
 static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
@@ -132,7 +135,7 @@ static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
     return false;
 }
 
-/* The child's sentence speaks of the limit, not of where it comes from. */
+/* Completes the message of a timeout: the child does not know where the limit comes from. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define SOURCE_FILE "tilescope-kernel.c"
-#define LEAST_LINE_BYTES 32              /* of an access; cachegrind cuts longer ones down */
-#define LAST_ADDRESS 0x58000000ull       /* where valgrind itself begins */
+#define LEAST_LINE_BYTES 32              /* cachegrind splits accesses longer than a line */
+#define LAST_ADDRESS 0x58000000ull       /* valgrind itself begins here */
 #if defined __SANITIZE_ADDRESS__
 #define SANITIZED 1
 #elif defined __has_feature
@@ -81,7 +81,7 @@ bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* This machine's last level, cut down to a power of two of sets. */
+/* Returns the last level of this machine, reduced to a power of two of sets. */
 static struct cache_geometry last_level(const struct machine *m, int line_bytes)
 {
     struct cache_geometry g = m->l3.size_bytes > 0 ? m->l3 : m->l2;
@@ -121,7 +121,7 @@ static void read_events(const char *line, size_t len, struct cachegrind_sums *ou
     }
 }
 
-/* "120 8 0 0 2 1 1": a line number, then a count per event. */
+/* Reads a line "120 8 0 0 2 1 1": a line number, then a count per event. */
 static void add_line(const char *line, struct cachegrind_sums *out)
 {
     char *end;
@@ -130,7 +130,8 @@ static void add_line(const char *line, struct cachegrind_sums *out)
         out->sum[i] += (double)strtoull(end, &end, 10);
 }
 
-/* fl= names a file; the lines behind it are its functions' until the next one. */
+/* Sums the functions of a file: fl= names a file, and the following lines belong to its functions
+ * until the next one. */
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out)
 {
     bool ours = false, seen = false;
@@ -185,7 +186,7 @@ struct cg_run {
     struct cache_geometry d1, ll;
 };
 
-/* valgrind 3.19 knows no AVX-512: the widest target below it that both know. */
+/* The target to compile for: valgrind 3.19 does not support AVX-512. */
 static const struct target *target_of(const struct target *t)
 {
     while (t->emulated)
@@ -193,8 +194,8 @@ static const struct target *target_of(const struct target *t)
     return t->runs_here() ? t : target_named("sse");
 }
 
-/* The kernel's own arrays begin on a page, as the simulator has them: where they begin decides
- * which sets they share with the buffers. */
+/* Aligns the arrays of the kernel to pages, as in the simulator: their addresses decide which
+ * cache sets they share with the buffers. */
 static void align_arrays(struct str *out, const char *text)
 {
     static const char from[] = "__attribute__((aligned(64)))";
@@ -205,7 +206,8 @@ static void align_arrays(struct str *out, const char *text)
     str_add(out, text);
 }
 
-/* Debug lines with a file name of our own are how its functions are told from all others. */
+/* Builds the variant with debug lines of a special file name, by which its functions are
+ * recognised. */
 static bool build_twin(struct cg_run *r, struct err *e)
 {
     static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };

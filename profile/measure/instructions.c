@@ -25,7 +25,8 @@ struct in_run {
     struct build counting, padded;
 };
 
-/* The text of the kernel's assembly, and both twins of it assembled. */
+/* Compiles the kernel to assembly, and assembles the two copies of it (with counters, and with
+ * marked padding). */
 static bool build_twins(struct in_run *r, const struct measure_job *j, struct err *e)
 {
     struct gen_opts o = measure_code_opts(j);
@@ -47,8 +48,8 @@ static bool build_twins(struct in_run *r, const struct measure_job *j, struct er
                              &r->padded, e);
 }
 
-/* The same code on the same data: not a bit may differ.  A kernel with OpenMP was compiled
- * differently; the reference decides there. */
+/* Compares the results bit by bit, since it is the same code on the same data.  A kernel with
+ * OpenMP was compiled differently; it is compared with the reference. */
 static bool same_result(const struct in_run *r, struct measure_job *j, struct err *e)
 {
     const struct func *f = j->func;
@@ -135,7 +136,7 @@ static bool read_sums(const struct in_run *r, struct counts *out, struct err *e)
     return ok;
 }
 
-/* "gcc 12.2.0": the first and the last word of what the compiler says of itself. */
+/* Appends "gcc 12.2.0": the first and the last word of the version of the compiler. */
 static void say_source(const struct in_run *r, const struct measure_job *j, struct counts *out)
 {
     const char *last = strrchr(j->cc.version, ' ');

@@ -19,8 +19,8 @@ static bool open_checked(struct measure_job *j, struct err *e)
     }
 }
 
-/* Order: what disturbs least and matters most comes first; the simulator may end by killing the
- * child. */
+/* Runs all phases in the child.  What disturbs least and matters most comes first; the simulator,
+ * which may end by killing the child, comes last. */
 static bool run_in_child(struct measure_job *j, struct err *e)
 {
     struct samples s;
@@ -33,7 +33,7 @@ static bool run_in_child(struct measure_job *j, struct err *e)
     return meters_count(j, e) && (!j->has_twin || measure_sim(j, e));
 }
 
-/* Once more in a new child when somebody killed the first. */
+/* Runs once more in a new child when another process killed the first. */
 static bool run(struct measure_job *j, struct err *e)
 {
     if (!measure_build(j, e) || !measure_vendor_match(j, e))

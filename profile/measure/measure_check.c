@@ -9,10 +9,11 @@
 #include <string.h>
 
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
-#define MEMORY_SHARE 0.8                  /* of what is available */
+#define MEMORY_SHARE 0.8                  /* share of the available memory */
 
-/* Buffers twice (here and in the child), logical copies, and the reference in double, which
- * schedules of one operator share.  What a batch has already is not needed again. */
+/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, and the
+ * reference in double, which schedules of one operator share.  A batch has some of these already.
+ */
 static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();
@@ -51,9 +52,8 @@ static bool is_result(const struct measure_job *j, int i)
     return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
 }
 
-/* The jobs' buffers one after the other; how many. */
-static int list_buffers(struct measure_job *const *j, int n, struct child_buffer *buffer,
-                        int *first)
+/* Lists the buffers of the jobs one after the other; returns how many. */
+static int list_buffers(struct measure_job *const *j, int n, struct child_buffer *buffer, int *first)
 {
     int at = 0;
     for (int k = 0; k < n; k++) {
@@ -69,7 +69,8 @@ static int list_buffers(struct measure_job *const *j, int n, struct child_buffer
     return at;
 }
 
-/* An object that is gone was taken by who emptied the cache folder, and is made again. */
+/* Loads a kernel.  If its object was deleted from the cache folder in the meantime, it is built
+ * again. */
 static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
 {
     if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
@@ -78,7 +79,7 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
         && child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e);
 }
 
-/* The first job has the options, and the twin if there is one. */
+/* The first job has the options, and the instrumented kernel if there is one. */
 bool measure_open_child(struct measure_job *const *j, int n, struct err *e)
 {
     struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
@@ -150,7 +151,7 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, void **d
     return true;
 }
 
-/* The worst of all results that were compared in this child stays in the measurement. */
+/* Keeps the worst of all results that were compared in this child in the measurement. */
 static bool judge_outputs(struct measure_job *j, const struct oracle *o, void *const *data,
                           struct err *e)
 {
@@ -162,7 +163,7 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, void *c
     return ok;
 }
 
-/* Runs the kernel first: a crash need not wait for the reference. */
+/* Runs the kernel before the reference is computed, so that a crash is reported at once. */
 bool measure_check(struct measure_job *j, struct err *e)
 {
     void *data[PROTOCOL_MAX_BUFFERS];

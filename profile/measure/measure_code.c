@@ -1,4 +1,4 @@
-/* From a program to shared objects: the kernel, the FMA ceiling, the tracing twin. */
+/* Builds shared objects from a program: the kernel, the FMA ceiling, the instrumented kernel. */
 #include "profile/measure/job.h"
 #include "profile/measure/program_text.h"
 
@@ -18,7 +18,7 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Without a ceiling there is no share of it; nothing else is lost.  False only on a cancel. */
+/* Builds the ceiling. If that fails, only the share of it is missing. False only on a cancel. */
 static bool build_ceiling(struct measure_job *j, struct err *e)
 {
     struct str text = {0};

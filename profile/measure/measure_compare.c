@@ -1,4 +1,4 @@
-/* Programs against each other, in one child. */
+/* Compares programs in one child. */
 #include "profile/measure/measure.h"
 #include "profile/measure/job.h"
 
@@ -16,8 +16,8 @@ struct contest {
     struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
     int n, n_alive;
     struct child *child;
-    bool died;                                            /* it was killed from outside, once */
-    struct samples samples;                               /* hot; the child's */
+    bool died;  /* it was killed by another process once */
+    struct samples samples;                               /* hot times; owned by the child */
 };
 
 static void drop(struct contest *c, int which, const struct err *e)
@@ -36,7 +36,8 @@ static void close_child(struct contest *c)
         c->job[i].child = NULL;
 }
 
-/* Index of the first that fails its check, -1: none; -2: the child cannot be had. */
+/* Checks all programs.  Returns the index of the first that fails, -1: none; -2: no child can be
+ * opened. */
 static int check_all(struct contest *c, struct err *e)
 {
     bool open = measure_open_child(c->alive, c->n_alive, e);
@@ -49,8 +50,9 @@ static int check_all(struct contest *c, struct err *e)
     return -1;
 }
 
-/* A program that failed may have hurt the child: the others start again in a new one.  So do all
- * when somebody killed it, unless that happens twice to one of them. */
+/* Checks.  A program that failed may have damaged the child, so the others start again in a new
+ * one.  All start again when another process killed the child, unless that happens twice to one
+ * of them. */
 static bool check(struct contest *c, struct err *e)
 {
     const struct measure_job *killed = NULL;
@@ -93,7 +95,7 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     }
 }
 
-/* The program whose later results were refused while it was timed; -1: none. */
+/* Returns the program whose later results were refused while it was timed; -1: none. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -123,8 +125,8 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Nobody knows who of several ended the child: each is timed for a moment alone.  -1: none of them
- * fails, *e stays as it was. */
+/* Finds which of several programs ended the child: each is timed for a moment alone. -1: none of
+ * them fails, and *e does not change. */
 static int find_failing(struct contest *c, struct err *e)
 {
     for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
@@ -148,7 +150,8 @@ static int find_failing(struct contest *c, struct err *e)
     return -1;
 }
 
-/* A program that turns out to be wrong goes, and the others start again in a new child. */
+/* Checks and times.  A program that turns out to be wrong is removed, and the others start again
+ * in a new child. */
 static bool check_and_time(struct contest *c, struct compared *out, struct comparison *how,
                            bool *checked, struct err *e)
 {
@@ -170,8 +173,8 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
     }
 }
 
-/* A program that cannot be lowered is dropped.  False: nothing can be measured here, a cancel, or
- * all together are too much. */
+/* Starts the jobs.  A program that cannot be lowered is dropped.  False: nothing can be measured
+ * here, a cancel, or not enough memory for all. */
 static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *cancel, struct compared *out,
                   struct err *e)

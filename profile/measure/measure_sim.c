@@ -1,4 +1,4 @@
-/* The tracing twin through the cache simulator. */
+/* Runs the instrumented kernel through the cache simulator. */
 #include "profile/measure/job.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static int index_of_tensor(struct sim_result *r, const char *tensor)
     return at;
 }
 
-/* Tiles count for the tensor that they hold. */
+/* Returns the tensor that a buffer counts for; a tile counts for the tensor that it holds. */
 static int tensor_of(struct measure_job *j, int buffer)
 {
     const struct func *f = j->func;
@@ -61,7 +61,7 @@ static void add_misses(struct sim_site *to, const struct sim_site *s)
     to->l3_misses += s->l3_misses;
 }
 
-/* Worst first; what does not fit is summed in the last one. */
+/* Stores the sites, most misses first. Sites that do not fit are summed in the last one. */
 static void take_sites(struct sim_result *r, struct sim_site *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, by_misses);
@@ -79,7 +79,7 @@ static void take_sites(struct sim_result *r, struct sim_site *all, int n)
     }
 }
 
-/* streamed: stores that reach no level. */
+/* Stores the counts of the levels. streamed: non-temporal stores, which reach no level. */
 static void take_levels(struct sim_result *r, const struct simulation *s, int64_t streamed)
 {
     for (int i = s->n_levels; i < r->cache.n_levels; i++)
@@ -148,7 +148,7 @@ unsigned long long measure_place_buffers(const struct func *f, unsigned long lon
     return at;
 }
 
-/* What detail is asked for: the largest buffer of each tensor, in one map, and the loops. */
+/* Sets up the detail: the largest buffer of each tensor, in one map, and the loops. */
 static void want_detail(struct measure_job *j, struct simulated *what, struct arena *a)
 {
     const struct func *f = j->func;

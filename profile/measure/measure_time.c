@@ -4,19 +4,20 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_FRACTION 1.05               /* of the ceiling; what is above is no ceiling */
-#define MOST_DIFFERENT 3                 /* right results of other bits: bits say nothing then */
-#define UNSTEADY_CHECKS 4                /* whole checks instead */
-#define AGAIN_S 1e-3                     /* of calls, where nobody asked for a time */
-#define TRUSTED_ROUNDS 10                /* the best of fewer ceilings may have been disturbed */
-#define TOO_FAST 3.0                     /* times what the machine can do: it did something else */
-#define MOST_GFLOPS 384.0                /* of any core of today: 2 FMAs of 16 lanes at 6 GHz */
-#define MOST_GBYTES 768.0                /* that one stores in its L1: 2 of 64 bytes at 6 GHz */
+/* largest fraction of the ceiling; above it the ceiling was disturbed */
+#define MOST_FRACTION 1.05
+/* after this many right results with other bits, bits are not compared any more */
+#define MOST_DIFFERENT 3
+#define UNSTEADY_CHECKS 4                /* full checks instead */
+#define AGAIN_S 1e-3                     /* seconds of calls when no time was asked for */
+#define TRUSTED_ROUNDS 10  /* with fewer ceiling samples, their best may be disturbed */
+#define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
+#define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
+#define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 
-/* What the kernel has to do for its result: what it skips is not work, what it repeats is not
- * either. */
+/* Returns the FLOPs that the result needs: work that is skipped or repeated does not count. */
 static double needed_flops(const struct measure_job *j)
 {
     double asked = j->program->base->flops, executed = func_flops(j->func);
@@ -28,7 +29,7 @@ static int cores_of(const struct measure_job *j)
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
 }
 
-/* GFLOP/s that no ceiling has: its code is broken as well. */
+/* Returns a speed that no ceiling can have unless its code is broken. */
 static double beyond(const struct measure_job *j)
 {
     return TOO_FAST * MOST_GFLOPS * cores_of(j);
@@ -50,18 +51,19 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
                    " leaves work out", 1e3 * seconds, what, 1e3 * bound_s);
 }
 
-/* No right kernel is so much faster than the sums of its main node and the stores of its results
- * take.  No compiler may leave an addition or a maximum of a sum out, and each takes the place of a
- * multiply-add, two FLOPs.  Element-wise FLOPs do not count, for compilers see through some of
- * them; nor do sums over what is padding here and there.  peak: sampled beside the kernel; 0, or
- * where the kernel's target is not the widest (compilers may find wider vectors): any core's. */
+/* Whether a time is possible.  No right kernel is so much faster than the sums of its main node
+ * and the stores of its results take.  No compiler can omit an addition or maximum of a sum, and
+ * each takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since
+ * compilers can remove some of them; neither do sums over partial padding. peak: sampled beside
+ * the kernel; when it is 0, or the target of the kernel is not the widest (compilers may find
+ * wider vectors), that of any core is used. */
 static bool is_possible(const struct measure_job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
     if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < target_host()->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* seldom: counting takes time */
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* rare, since counting takes time */
         flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
         snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
@@ -74,7 +76,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     return true;
 }
 
-/* A kernel that is faster than the ceiling says that the ceiling was disturbed. */
+/* Stores the peak.  A kernel that is faster than the ceiling shows that the ceiling was
+ * disturbed. */
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
@@ -130,10 +133,9 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     return true;
 }
 
-/* Judges another result.  A kernel whose results differ by right (sums in another order) is checked
- * by calls of its own, and no longer told by bits. */
-static bool judge(struct measure_job *const *j, int n, struct sampled *what,
-                  const struct samples *s,
+/* Judges a different result.  A kernel whose right results differ (sums in another order) is then
+ * checked by separate calls, and its bits are not compared any more. */
+static bool judge(struct measure_job *const *j, int n, struct sampled *what, const struct samples *s,
                   struct err *e)
 {
     for (int k = 0; k < n; k++) {
@@ -208,7 +210,7 @@ bool measure_time(struct measure_job *const *j, int n, int sittings, struct samp
     return true;
 }
 
-/* Twice the largest cache, within reason. */
+/* Returns twice the largest cache, within limits. */
 static int64_t walk_bytes(const struct machine *m)
 {
     int64_t largest = m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;

@@ -1,5 +1,6 @@
-/* Vendor baselines of one measurement: contenders in the kernel's child.  Each has row-major
- * buffers of its own with the same data, and is compared with the reference before it is timed. */
+/* The vendor baselines of one measurement are contenders in the child of the kernel.  Each has
+ * its own row-major buffers with the same data, and is compared with the reference before it is
+ * timed. */
 #include "profile/measure/job.h"
 
 #include "profile/measure/oracle.h"
@@ -16,7 +17,7 @@ static void refuse(struct measure_job *j, enum vendor_library library, const cha
     snprintf(b->reason, sizeof b->reason, "%.255s", reason);
 }
 
-/* The i-th entrant goes, the others move up. */
+/* Removes the i-th baseline; the others move up. */
 static void drop(struct measure_job *j, int i, const char *reason)
 {
     struct entrants *x = &j->entrants;
@@ -110,7 +111,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
     return ok;
 }
 
-/* Is its result, the last of its tensors, the reference's? */
+/* Whether its result, the last of its tensors, is that of the reference. */
 static bool is_right(struct measure_job *j, int i, struct err *e)
 {
     const struct entrants *x = &j->entrants;
@@ -133,7 +134,7 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     return true;
 }
 
-/* *lives: the child can go on, whatever became of this library. */
+/* Loads one baseline. *lives: the child can be used further, whatever happened to this library. */
 static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
     const struct entrants *x = &j->entrants;
@@ -157,7 +158,8 @@ static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
     return is_right(j, i, e);
 }
 
-/* Contenders keep their numbers once the child is open: who is refused in it has an idle place. */
+/* Loads the baselines.  Contenders keep their numbers once the child is open: the place of a
+ * refused one remains empty. */
 bool measure_vendor_load(struct measure_job *j, struct err *e)
 {
     struct entrants *x = &j->entrants;

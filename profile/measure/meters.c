@@ -1,6 +1,6 @@
-/* Each meter: probe() says whether it works here or why not, count() fills its part of a
- * measurement.  The clock and the simulator are stages of their own (measure_time.c,
- * measure_sim.c). */
+/* The meters behind one interface: probe() says whether a meter works here or why not, and
+ * count() fills its part of a measurement.  The clock and the simulator have their own stages in
+ * measure.c. */
 #include "profile/measure/meters.h"
 #include "profile/measure/cachegrind.h"
 #include "profile/counters/eventset.h"
@@ -18,14 +18,15 @@ static const char *const meter_what[METER_COUNT] = {
 };
 
 struct meter {
-    /* Can it count here?  Else out->reason says what it lacks and what would help. */
+    /* Tries the meter.  If it cannot count here, out->reason says what it lacks and what would
+     * help. */
     void (*probe)(struct counts *out);
-    /* Per call of the kernel; what cannot be had is a reason in *out.  False when the kernel
+    /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel
      * failed, and on a cancel. */
     bool (*count)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
-/* What runs kernels needs a compiler and the runner, and nothing else. */
+/* For meters that need only a compiler and the runner. */
 static void probe_built_in(struct counts *out)
 {
     struct compiler cc;
@@ -47,7 +48,7 @@ static void probe_perf_sw(struct counts *out)
     perf_probe(false, out);
 }
 
-/* The events of the meter's set around the kernel, and what follows from them. */
+/* Counts the events of the set around the kernel, and computes its metrics. */
 static bool count_set(struct measure_job *j, enum meter_id meter, const struct event_set *s,
                       struct counts *out, struct err *e)
 {
@@ -101,7 +102,7 @@ static void probe_papi(struct counts *out)
     papi_probe(out);
 }
 
-/* Kernels run on the CPU; what else a GPU would take is told in the order in which it is needed. */
+/* Kernels run on the CPU. The reason lists what a GPU would need, in that order. */
 static void probe_cupti(struct counts *out)
 {
     static const char *const library[] = { "libcuda.so.1", "libcupti.so.13" };
@@ -117,7 +118,7 @@ static void probe_cupti(struct counts *out)
     counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
 }
 
-/* Without count: its own stage of the measurement, or nothing but the probe's refusal. */
+/* count NULL: the meter is a stage of the measurement, or is always refused. */
 static const struct meter meter[METER_COUNT] = {
     [METER_ID_CLOCK] = { probe_built_in, NULL },
     [METER_ID_SIM] = { probe_built_in, NULL },

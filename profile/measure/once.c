@@ -20,7 +20,8 @@ static bool map_data(struct once *o, struct err *e)
     o->out_fd = memfd_create("tilescope-once-out", MFD_CLOEXEC);
     int rc = o->data_fd < 0 || o->out_fd < 0 ? errno
                                              : posix_fallocate(o->data_fd, 0, (off_t)o->bytes);
-    /* As in child_start.c: a kernel must not be able to take it away while this process looks. */
+    /* as in child_start.c: a kernel must not be able to shorten the file while this process reads
+     * it */
     if (rc == 0 && fcntl(o->data_fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         rc = errno;
     void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -72,14 +73,14 @@ void once_out_path(const struct once *o, char *out, size_t n)
     snprintf(out, n, "/proc/%d/fd/%d", getpid(), o->out_fd);
 }
 
-/* What the runner says of the call; 0: nothing. */
+/* Returns the seconds that the runner reported; 0: none. */
 static double seconds_of(const char *text)
 {
     const char *at = strstr(text, "seconds ");
     return at ? strtod(at + 8, NULL) : 0;
 }
 
-/* The first line of a complaint, without valgrind's "==123== ". */
+/* Fills in the error: the first line of the output, without "==123== " of valgrind. */
 static bool explain(const struct once *o, const char *who, const struct subprocess_result *res,
                     struct err *e)
 {

@@ -12,7 +12,7 @@
 #define KEPT 4
 #define KEPT_BYTES ((int64_t)512 << 20)
 
-/* Most recently used first. */
+/* Kept oracles, most recently used first. */
 static struct oracle *shelf[KEPT];
 static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -90,7 +90,7 @@ static void *make_data(const struct tensor *t, uint64_t seed, struct err *e)
     return own;
 }
 
-/* The root mean square of the elements that the type can hold. */
+/* Returns the root mean square of the elements that float32 can hold. */
 static double rms_of(const struct elem_type *type, const double *x, int64_t n)
 {
     double sum = 0;
@@ -103,7 +103,8 @@ static double rms_of(const struct elem_type *type, const double *x, int64_t n)
     return counted > 0 ? sqrt(sum / (double)counted) : 0;
 }
 
-/* Values, and their errors or what sums of products make of them on the way. */
+/* Returns the bytes that computing takes: values, errors, and temporary arrays of sums of
+ * products. */
 int64_t oracle_bytes(const struct graph *base)
 {
     int64_t bytes = 0;
@@ -119,7 +120,7 @@ void oracle_free_tensors(double **of, int n)
     free(of);
 }
 
-/* Arrays for the tensors that nodes compute, and with given for the others too. */
+/* Allocates arrays for the tensors that nodes compute; with `given` also for the others. */
 static double **new_tensors(const struct graph *g, bool given)
 {
     double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
@@ -138,7 +139,7 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* moved: each value by a rounding, up or down at random. */
+/* Makes the given tensors. move: changes each value by so much, up or down at random. */
 static double **given_tensors(const struct oracle *o, const struct graph *g, bool moved,
                               uint64_t seed)
 {
@@ -176,7 +177,7 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
     return ok;
 }
 
-/* Keeps what is given, as it is stored, and the outputs. */
+/* Computes the reference; keeps the given data in single precision, and the outputs. */
 static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
@@ -290,7 +291,7 @@ bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
     layout_pack(p->layout[tensor], logical, physical);
     free(own);
     for (int guest = 0; guest < p->graph->n_tensors; guest++)
-        if (p->host[guest] == tensor) {               /* store_at: kept in the same buffer */
+        if (p->host[guest] == tensor) {               /* store_at: stored in the same buffer */
             if (!(logical = logical_data(o, p, guest, seed, &own, e)))
                 return false;
             layout_place(p->pool, p->layout[guest], logical, physical);

@@ -1,4 +1,4 @@
-/* The verdict on an output: oracle.h says what is allowed. */
+/* Judges an output; oracle.h says what is allowed. */
 #include "profile/measure/oracle_impl.h"
 
 #include "kernels/base/arena.h"
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SINGLE_SLACK 8.0                  /* of the type's own deviation (SPEC L.2) */
-#define SINGLE_MOST 0.1                   /* of max(|ref|, rms), and never more than that */
+#define SINGLE_SLACK 8.0  /* multiple of the deviation of float32 itself (SPEC L.2) */
+#define SINGLE_MOST 0.1                   /* largest rel_err that is then allowed */
 #define MOVED_SLACK 64.0
-#define HOPELESS 1024.0                   /* times what the type explains: no second opinion */
+#define HOPELESS 1024.0                   /* multiple of the bound without a second opinion */
 
-/* One output under judgement. */
+/* One output that is judged. */
 struct judged {
     const struct tensor *tensor;
     const char *stored;                   /* elements as the kernel left them, and as numbers */
@@ -22,7 +22,7 @@ struct judged {
     const double *single, *moved;
     int64_t n;
     double rms;
-    double single_of_bound;               /* the worst of single */
+    double single_of_bound;               /* worst deviation of `single` */
 };
 
 enum opinion { GOOD, ILL, WRONG };
@@ -37,7 +37,7 @@ static bool is_poison(const struct judged *j, int64_t i)
     return same;
 }
 
-/* "Conv[0][3][17][5]" */
+/* Writes the name of an element, "Conv[0][3][17][5]". */
 static void name_element(const struct tensor *t, int64_t flat, char *out, size_t n)
 {
     int64_t index[MAX_RANK];
@@ -72,7 +72,7 @@ static double off_by(double got, double ref)
     return isfinite(got) ? fabs(got - ref) : INFINITY;
 }
 
-/* 0 / 0 is fine: a copy may be off by nothing, and is. */
+/* Divides; 0 / 0 is 0, since a copy may be off by nothing. */
 static double part_of(double off, double of)
 {
     double part = off == 0 ? 0 : off / of;
@@ -81,7 +81,7 @@ static double part_of(double off, double of)
 
 /* --- The first opinion ------------------------------------------------------------------------ */
 
-/* How many are beyond their bound. */
+/* Counts the elements beyond their bound. */
 static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
@@ -98,7 +98,8 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
 
 /* --- The second one --------------------------------------------------------------------------- */
 
-/* Is it wrong for certain?  Neither the propagated error nor a change of the inputs explains it. */
+/* Whether an element is certainly wrong: neither the propagated error nor a change of the inputs
+ * explains it. */
 static bool is_hopeless(const struct judged *j, int64_t i)
 {
     double off = off_by(j->got[i], j->ref[i]);
@@ -106,8 +107,8 @@ static bool is_hopeless(const struct judged *j, int64_t i)
         && off > MOVED_SLACK * j->moved[i];
 }
 
-/* Without the type's own result there is a hopeless element, and all that are off count as
- * wrong. */
+/* Judges.  Without the result of float32 itself there is a certainly wrong element, and all that
+ * are off count as wrong. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
     double off = off_by(j->got[i], j->ref[i]);
@@ -128,7 +129,7 @@ static enum opinion judge(const struct judged *j, int64_t i)
     return explained ? ILL : WRONG;
 }
 
-/* Takes the larger of two distances from the reference. */
+/* Keeps the larger of two distances from the reference. */
 static void take_moved(const struct graph *g, double **moved, double *const *again,
                        double *const *ref)
 {
@@ -139,7 +140,7 @@ static void take_moved(const struct graph *g, double **moved, double *const *aga
         }
 }
 
-/* The lock is held in both. */
+/* Makes the moved results; the lock is held in both functions. */
 static bool have_moved(struct oracle *o, const struct graph *g, const struct cancel *c,
                        struct err *e)
 {
@@ -176,7 +177,7 @@ static double worst_single(const struct judged *j)
     return worst;
 }
 
-/* Fills in what judge() asks for; the type's own result only when something hangs on it. */
+/* Computes what judge() needs; the result of float32 itself only when it matters. */
 static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
                       const struct cancel *c, struct err *e)
 {

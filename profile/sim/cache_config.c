@@ -49,7 +49,7 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* A number with an optional K, M or G; NULL when there is none or it is too large. */
+/* Reads a number with an optional K, M or G; NULL when there is none or it is too large. */
 static const char *take_number(const char *p, bool units, int64_t *out)
 {
     static const char letters[] = "kmg";
@@ -69,7 +69,7 @@ static const char *take_number(const char *p, bool units, int64_t *out)
     return p + (unit != NULL);
 }
 
-/* SIZE/WAYS/LINE at the beginning of text; what follows it, or NULL. */
+/* Reads SIZE/WAYS/LINE at the beginning of text; returns what follows it, or NULL. */
 static const char *take_geometry(const char *text, struct cache_geometry *g)
 {
     int64_t part[3] = {0};
@@ -156,7 +156,7 @@ static bool wrong(struct parse *p, enum err_code code, const char *what, const c
     return err_fix(p->e, "%s", fix);
 }
 
-/* In the words of the table, or -1. */
+/* Returns the index of a word in the table, or -1. */
 static int index_of(const char *word, const char *const *table, int n)
 {
     for (int i = 0; i < n; i++)
@@ -300,7 +300,7 @@ static bool unknown_preset(struct parse *p)
     return false;
 }
 
-/* A preset's text may be one more cache: depth 1 only. */
+/* Parses the words. The text of a preset may be a cache, but not another preset. */
 static bool parse_words(struct parse *p, const char *text)
 {
     const char *at = text;

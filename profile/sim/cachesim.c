@@ -6,12 +6,12 @@
 
 #define MOST_SLOTS 4096u
 
-/* The stride prefetcher's memory of one site. */
+/* The state of the stride prefetcher for one site. */
 struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
-    struct ts_sim hooks;                  /* first: the twin knows no more of it */
-    uint64_t *front, mask;                /* where the last lines are kept: hooks', or aside */
+    struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
+    uint64_t *front, mask;                /* where last lines are stored: in hooks, or elsewhere */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
@@ -37,7 +37,7 @@ static inline void fill_slot(struct cachesim *s, uint64_t line, unsigned dirty)
     s->front[line & s->mask] = 2 * line + 2 + dirty;
 }
 
-/* A clean line leaves a level that includes nothing without a trace. */
+/* Handles an evicted line. Evicting a clean line from a non-inclusive level changes nothing. */
 static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 {
     if (victim && (victim & DIRTY || s->level[k].inclusive))
@@ -55,7 +55,7 @@ static void write_below(struct cachesim *s, int k, uint64_t line)
         insert(s, k, line, DIRTY);
 }
 
-/* The flags of the copies above. */
+/* Drops a line from the levels above and returns the flags of those copies. */
 static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
 {
     unsigned flags = 0;
@@ -78,7 +78,7 @@ static void evict(struct cachesim *s, int k, uint32_t held)
     write_below(s, k + 1, line);
 }
 
-/* Level k is asked for a line; site < 0: by a prefetcher. */
+/* Fetches a line from level k; site < 0: for a prefetcher. */
 static void fetch(struct cachesim *s, int k, uint64_t line, int site)
 {
     if (k == s->n_levels)
@@ -159,7 +159,7 @@ static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, un
         prefetch_after(s, addr, site, true);
 }
 
-/* One line of an access; addr is its first byte there.  true: it missed. */
+/* Touches one line of an access; addr is its first byte there. Returns whether it missed. */
 static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s, uint64_t addr,
                                                              unsigned site)
 {
@@ -178,7 +178,7 @@ static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s,
     return false;
 }
 
-/* Any access: one line after the other, each told to whoever watches. */
+/* Touches the lines of any access one after the other, and reports each to the watcher. */
 static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned site,
                        unsigned bytes)
 {
@@ -197,7 +197,7 @@ static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned s
         s->level[0].count.straddled += misses - 1;
 }
 
-/* Nearly all of them lie in one line. */
+/* Touches an access; nearly all lie in one line. */
 static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, unsigned bytes)
 {
     struct cachesim *s = (struct cachesim *)hooks;
@@ -207,8 +207,7 @@ static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, 
         touch_each(hooks, addr, site, bytes);
 }
 
-/* touch, when L1 is inline and nothing lies below or prefetches: a miss changes no more than its
- * set. */
+/* touch for an inlined L1 without lower levels and prefetcher: a miss changes only its set. */
 static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned site,
                         unsigned bytes)
 {
@@ -231,7 +230,7 @@ static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned 
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
-/* The slots: the largest power of two that divides the number of sets. */
+/* Returns the number of slots: the largest power of two that divides the number of sets. */
 static uint64_t slots_of(uint64_t sets)
 {
     uint64_t slots = sets & -sets;
@@ -296,7 +295,8 @@ void cachesim_store_site(struct cachesim *s, int site)
         s->store[site] = DIRTY;
 }
 
-/* The twin sees a slot that never holds a line, and what is remembered goes elsewhere. */
+/* Turns the filter off: the instrumented kernel sees a slot that never holds a line, and last
+ * lines are stored elsewhere. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx)
 {
     static unsigned long long never;

@@ -7,12 +7,12 @@
 
 struct reuse {
     int64_t n_lines, last;                /* the line touched last */
-    uint32_t now, moments;                /* moments: a multiple of 64 */
-    uint32_t *when;                       /* per line: 1 + the moment of its last touch; 0: none */
-    uint32_t *who;                        /* per moment: the line */
-    uint64_t *bits;                       /* per moment: is it its line's last? */
+    uint32_t now, moments;                /* number of points in time: a multiple of 64 */
+    uint32_t *when;                       /* per line: 1 + the time of its last touch; 0: none */
+    uint32_t *who;                        /* per point in time: the line touched */
+    uint64_t *bits;  /* per point in time: whether it is the last touch of its line */
     uint32_t *tree, words;                /* Fenwick tree over the words of bits */
-    uint32_t alive;                       /* bits set */
+    uint32_t alive;                       /* number of set bits */
 };
 
 struct reuse *reuse_open(int64_t n_lines)
@@ -47,7 +47,7 @@ static void add(struct reuse *r, uint32_t moment, int n)
         r->tree[i] += (uint32_t)n;
 }
 
-/* Bits set at `moment` and before. */
+/* Counts the bits set at `moment` and before. */
 static uint32_t up_to(const struct reuse *r, uint32_t moment)
 {
     uint64_t mask = ~0ull >> (63 - moment % 64);
@@ -57,7 +57,7 @@ static uint32_t up_to(const struct reuse *r, uint32_t moment)
     return n;
 }
 
-/* The moments that count, in order, from 0. */
+/* Renumbers the points in time that still count from 0, in order. */
 static void renumber(struct reuse *r)
 {
     uint32_t to = 0;

@@ -10,12 +10,12 @@ struct simdetail {
     struct detail_opts o;
     struct reuse *reuse;
     int shift;
-    int64_t lines;                        /* of L1 */
+    int64_t lines;                        /* lines of L1 */
     uint64_t sets, first_line, end_line;
-    double per_moment;                    /* iterations of the time line's equal parts */
-    double iteration;                     /* of all loops, so far */
+    double per_moment;                    /* iterations per part of the time line */
+    double iteration;                     /* iterations of all loops so far */
     int64_t of_loop[SIM_MAX_LOOPS];
-    int within;                           /* the loop at work, or -1 */
+    int within;                           /* the current loop, or -1 */
 };
 
 /* --- One touch -------------------------------------------------------------------------------- */

@@ -8,24 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_ITERATIONS 64              /* below, a loop is not cut */
+#define FEWEST_ITERATIONS 64              /* loops with fewer iterations are not sampled */
 #define MOST_PERIODS 64
-#define WARM_ACCESSES 128                 /* at least, per line of L1 */
+#define WARM_ACCESSES 128                 /* least accesses of a sample per line of L1 */
 #define FEWEST_PERIODS 8
-#define SMALL_SHARE 0.125                 /* of the budget: loops this small are simulated whole */
+#define SMALL_SHARE 0.125  /* share of the budget: smaller loops are simulated completely */
 #define LEVEL_COUNTS 6
-#define OVER_BUDGET 1.25                  /* worth a word: heads and periods are whole iterations */
+/* more than this is reported, since heads and periods are whole iterations */
+#define OVER_BUDGET 1.25
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 
 struct plan {
-    int64_t n, head;                      /* iterations; those that are counted as they are */
-    int64_t period, warm, counted;        /* counted == 0: all are */
-    int64_t at, start;                    /* the next iteration; of the sample in its period */
+    int64_t n, head;                      /* n: iterations; head: those counted completely */
+    int64_t period, warm, counted;        /* counted == 0: all iterations are counted */
+    int64_t at, start;  /* at: next iteration; start: of the sample in its period */
     enum phase phase;
-    double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* of the counted ones */
-    double half[2][CACHE_LEVELS], iterations[2];           /* misses of the halves */
-    double now[CACHE_LEVELS];             /* misses of the sample at hand */
+    double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* counts of the counted iterations */
+    double half[2][CACHE_LEVELS], iterations[2];           /* misses of the two halves */
+    double now[CACHE_LEVELS];             /* misses of the current sample */
     double sum[CACHE_LEVELS], squares[CACHE_LEVELS];
     int samples;
 };
@@ -36,11 +37,11 @@ struct simsample {
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
     struct plan plan[SIMSAMPLE_MAX_MARKS];
     struct rng rng;
-    double all, done, left_out;           /* accesses; left_out: simulated or not, not counted */
+    double all, done, left_out;  /* accesses; left_out: simulated or not, but not counted */
     bool samples;
     char how[SIMSAMPLE_HOW];
-    int within;                           /* the loop at work, or -1 */
-    struct site_count *then;              /* counts when the phase began */
+    int within;                           /* the current loop, or -1 */
+    struct site_count *then;              /* counts at the beginning of the phase */
     struct level_count level_then[CACHE_LEVELS];
     double *exact_site, exact[CACHE_LEVELS][LEVEL_COUNTS];
 };
@@ -49,9 +50,9 @@ struct simsample {
 
 enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
 
-/* budget: accesses that may be simulated of this loop; lines: of L1.  When the budget does not
- * suffice for the fewest samples that say something, it is exceeded rather than given up: a
- * smaller budget never takes longer. */
+/* Plans a loop. budget: accesses of this loop that may be simulated; lines: of L1.  If the budget
+ * does not suffice for the fewest useful samples, it is exceeded: a smaller budget never takes
+ * longer. */
 static enum refusal make_plan(struct plan *p, const struct sample_loop *l, double budget,
                               double lines)
 {
@@ -84,7 +85,7 @@ static enum refusal make_plan(struct plan *p, const struct sample_loop *l, doubl
     return SAMPLED;
 }
 
-/* The accesses of a loop that its plan simulates. */
+/* Returns the accesses of a loop that its plan simulates. */
 static double planned(const struct plan *p, const struct sample_loop *l)
 {
     if (p->counted == 0)
@@ -93,7 +94,7 @@ static double planned(const struct plan *p, const struct sample_loop *l)
     return l->accesses * ((double)p->head + periods * (double)(p->warm + p->counted));
 }
 
-/* What became of a budget that does not suffice for all; cost: the accesses that are simulated. */
+/* Describes how a budget was exceeded; cost: the accesses that are simulated. */
 static void say_how(struct simsample *p, double budget, double cost, const enum refusal *refusal)
 {
     static const char *const why[] = {
@@ -181,7 +182,7 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[5] += (double)(now->straddled - then->straddled);
 }
 
-/* What was counted since the last time goes where the phase wants it. */
+/* Adds what was counted since the last call according to the phase. */
 static void settle(struct simsample *p, enum phase phase, struct plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
@@ -204,7 +205,7 @@ static void settle(struct simsample *p, enum phase phase, struct plan *plan)
     memcpy(p->level_then, now, sizeof now);
 }
 
-/* One value per period: the misses of its sample. */
+/* Ends a sample: its misses are the value of its period. */
 static void end_sample(struct plan *plan)
 {
     for (int k = 0; k < CACHE_LEVELS; k++) {
@@ -221,7 +222,7 @@ static enum phase phase_of(struct simsample *p, struct plan *plan, int64_t at)
         return PHASE_EXACT;
     int64_t in = (at - plan->head) % plan->period, length = plan->warm + plan->counted;
     if ((at - plan->head) / plan->period * plan->period + plan->period > plan->n - plan->head)
-        return PHASE_OUT;                 /* the short piece behind the last period */
+        return PHASE_OUT;                 /* the short rest after the last period */
     if (in == 0)
         plan->start = rng_range(&p->rng, 0, plan->period - length);
     in -= plan->start;
@@ -266,7 +267,7 @@ double simsample_done(const struct simsample *p)
 
 /* --- Estimates -------------------------------------------------------------------------------- */
 
-/* The square of the standard error of the misses that a loop's sample stands for. */
+/* Returns the square of the standard error of the misses that the sample of a loop represents. */
 static double square_error(const struct plan *p, int k, double weight)
 {
     double n = p->samples, mean = p->sum[k] / n;
