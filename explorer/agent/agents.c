@@ -51,7 +51,7 @@ void agents_free(struct agents *g)
 double agents_reward(double latency, double reference)
 {
     double r = 1 - latency / reference;
-    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* NAN is not */
+    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* false for NAN */
 }
 
 double agents_fraction(double u)
@@ -142,7 +142,7 @@ static void decide(struct agents *g, struct row *r)
 
 /* --- Training --------------------------------------------------------------------------------- */
 
-/* Advantages of rows of one path, which are in the order of time, scattered behind row i. */
+/* Computes the advantages of the rows of one path, in the order of time, and stores them by row. */
 struct path { int n; int *row; double *reward, *value, *advantage; };
 
 static void path_advantages(const struct agents *g, const struct row *row, int n, int path,
@@ -176,7 +176,7 @@ void agents_advantages(struct agents *g, const struct row *row, int n, const dou
         path_advantages(g, row, n, path, &p, value, advantage);
 }
 
-/* The rows of one kind.  Adds what its actor reports, weighted by rows. */
+/* Trains the actor of one kind on its rows. Adds its report, weighted by rows. */
 static void train_actor(struct agents *g, const struct row *row, int n, int kind,
                         const double *advantage, struct actor_report *sum)
 {
@@ -203,8 +203,8 @@ static void train_actor(struct agents *g, const struct row *row, int n, int kind
     sum->clipped += report.clipped * rows / n;
 }
 
-/* Every actor on its rows, the critic on all: what they are worth is judged before anything moves,
- * and the norm of values takes the new returns in before the critic learns them. */
+/* Trains every actor on its rows, and the critic on all.  Values are computed before anything
+ * changes, and the value norm receives the new returns before the critic learns them. */
 static struct actor_report train(struct agents *g, const struct row *row, int n,
                                  struct value_norm *norm)
 {

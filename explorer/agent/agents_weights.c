@@ -124,8 +124,8 @@ void agents_save(const struct agents *g, const char *trained, struct str *out)
 
 struct reader { const char *at, *end; int line; };
 
-/* The rest of the next line, which starts with key, in value; nothing when key does not end in a
- * blank. */
+/* Reads the next line, which must start with key; value gets its rest, or nothing when key does
+ * not end in a blank. */
 static bool read_line(struct reader *r, const char *key, char value[MOST_LINE], struct err *e)
 {
     size_t left = (size_t)(r->end - r->at), skip = strlen(key);

@@ -10,7 +10,8 @@
 #define ROWS 4
 #define INLINE static inline __attribute__((always_inline))
 
-/* The compiler cuts it into what the target has; may lie at any double. */
+/* A vector that the compiler divides into those of the target; it may be at any address of a
+ * double. */
 typedef double vec __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
 
 struct product { double *c; struct mat_view a; const double *b; int n, k; bool add; };
@@ -35,8 +36,8 @@ void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, 
 #define AT(p) (*(vec *)(p))
 #define READ(p) (*(const vec *)(p))
 
-/* Four rows and two vectors of the result: eight sums in registers, enough to hide the latency of
- * an addition. */
+/* Computes four rows and two vectors of the result: eight sums in registers hide the latency of
+ * additions. */
 INLINE void tile(const struct product *p, int i, int j)
 {
     int64_t row = p->a.row, col = p->a.col, n = p->n;
@@ -61,7 +62,7 @@ INLINE void tile(const struct product *p, int i, int j)
     AT(c) = t0, AT(c + n) = t1, AT(c + 2 * n) = t2, AT(c + 3 * n) = t3;
 }
 
-/* One vector of one row. */
+/* Computes one vector of one row. */
 INLINE void strip(const struct product *p, int i, int j)
 {
     const double *a = p->a.a + (int64_t)i * p->a.row, *b = p->b + j;

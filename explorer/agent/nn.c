@@ -12,15 +12,17 @@
 
 #define TWO_PI 6.283185307179586
 
-/* Of one hidden layer, [max_rows][width] each: behind the ReLU, that normalised, the output. */
+/* Activations of one hidden layer, [max_rows][width] each: after the ReLU, normalised, and the
+ * output. */
 struct layer_tape { double *relu, *unit, *out; double *scale; };
 
 struct mlp_tape {
     int rows, max_rows;
-    double *x;                          /* the input, normalised */
+    double *x;                          /* the normalised input */
     struct layer_tape layer[NN_MAX_HIDDEN];
     double *out;
-    double *d, *d_in, *transposed;      /* backward: of a layer's output, of its input; weights */
+    /* backward: gradients by the output and input of a layer; transposed weights */
+    double *d, *d_in, *transposed;
 };
 
 /* --- Parameters ------------------------------------------------------------------------------- */
@@ -72,14 +74,14 @@ struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, in
     return t;
 }
 
-/* Box and Muller 1958; the sine's half is thrown away. */
+/* Box and Muller 1958; the sine is not used. */
 double nn_gaussian(struct rng *r)
 {
     double u = 1 - rng_unit(r), v = rng_unit(r);
     return sqrt(-2 * log(u)) * cos(TWO_PI * v);
 }
 
-/* Gram and Schmidt, twice for orthogonality to the last digits, on n vectors of length len. */
+/* Gram-Schmidt, applied twice for full precision, to n vectors of length len. */
 static void orthonormalise(double *x, int n, int len)
 {
     for (int i = 0; i < n; i++) {
@@ -188,8 +190,8 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 
 /* --- Backward --------------------------------------------------------------------------------- */
 
-/* d: of the output on entry, of what the ReLU put out on exit.  With u = (x - mean) / dev,
- *     dx = (du - mean(du) - u mean(du u)) / dev. */
+/* d: gradient by the output on entry, by the output of the ReLU on exit.  With u = (x - mean) /
+ * dev, dx = (du - mean(du) - u mean(du u)) / dev. */
 static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct layer_tape *t,
                           double *d, int rows)
 {
@@ -209,7 +211,7 @@ static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct
     }
 }
 
-/* d: of x weight + bias.  Adds up the gradients of both; d_in: of x, when that is wanted. */
+/* d: gradient by x weight + bias. Adds up the gradients of both; d_in: gradient by x, if wanted. */
 static void linear_backward(struct mlp *m, const struct mlp_layer *l, struct mlp_tape *t,
                             const double *x, const double *d, double *d_in)
 {

@@ -41,7 +41,7 @@ double ppo_value_loss(double value, double old, double target, const struct ppo_
     double near = clamp(value, old - o->clip, old + o->clip);
     double free_loss = ppo_huber(target - value, o->huber);
     double near_loss = ppo_huber(target - near, o->huber);
-    bool moves = free_loss >= near_loss;                /* else the value is beyond the clip */
+    bool moves = free_loss >= near_loss;                /* otherwise the value is beyond the clip */
     *slope = moves ? -clamp(target - value, -o->huber, o->huber) : 0;
     return moves ? free_loss : near_loss;
 }
@@ -106,7 +106,7 @@ double value_norm_out(const struct value_norm *v, double x)
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
-/* What the policy says at one row, from the network's outputs there. */
+/* The output of the policy for one row. */
 struct opinion { double log_prob, entropy; };
 
 /* log_p[n] = log softmax(logit) */
@@ -222,7 +222,7 @@ double actor_log_prob(const struct actor *p, struct mlp_tape *t, const double *x
     return say.log_prob;
 }
 
-/* Row k of the batch: its part of the report, and d loss / d out. */
+/* Computes the part of row k in the report, and d loss / d out. */
 static void row_loss(struct actor *p, const struct actor_batch *b, int k, const double *out,
                      const struct ppo_opts *o, struct actor_report *sum, double *d_out)
 {

@@ -162,7 +162,7 @@ static void goals(struct qwalk *q, struct knob *k, const struct move *m, int n, 
         goal[i] = m[i].reward + DISCOUNT * out[largest(out, k->n_directions)];
 }
 
-/* One step down the sum of squared errors of a batch, which is returned. */
+/* Makes one step down the gradient of the squared errors of a batch; returns their sum. */
 static double learn(struct qwalk *q, struct knob *k, const struct move *m, int n, double *d_out)
 {
     double goal[BATCH], sum = 0;

@@ -1,4 +1,4 @@
-/* Runs command lines.  What a command takes is said once, in command.def; steps go to step.c. */
+/* Runs command lines. command.def says what a command takes; steps go to step.c. */
 #include "explorer/history/command.h"
 
 #include <limits.h>
@@ -30,7 +30,8 @@ static bool error_at(struct err *e, const char *line, int col, int len)
     return err_at(e, col, len);
 }
 
-/* A step without its room ("split Conv O 4") is a step too: its error names the rooms. */
+/* Whether the word begins a step.  A step without its first word ("split Conv O 4") counts too:
+ * its error names the missing word. */
 static bool is_step(const char *word)
 {
     for (int k = 0; k < STEP_KIND_COUNT; k++) {
@@ -41,7 +42,7 @@ static bool is_step(const char *word)
     return false;
 }
 
-/* The one word behind the command, NULL when it is left out and may be. */
+/* Takes the argument of a command; NULL when it is optional and missing. */
 static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
                           const struct step_word **out, struct err *e)
 {

@@ -1,5 +1,6 @@
 /* Completion.  The syntax column of step.def says what may stand at a place (T a tensor, D a
- * dimension, F a factor, key= an option); the current program says which of those there are. */
+ * dimension, F a factor, key= an option); the current program says which tensors, dimensions and
+ * factors there are. */
 #include "explorer/history/command.h"
 
 #include <string.h>
@@ -12,8 +13,8 @@
 struct completer {
     struct arena *a;
     const struct history *h;
-    const struct program *p;              /* the current one */
-    const char *prefix;                   /* what is typed of the word so far */
+    const struct program *p;              /* the current program */
+    const char *prefix;                   /* the typed part of the word */
     const struct step_word *word;         /* the words before it */
     int n_words;
     VEC(struct completion) found;
@@ -31,8 +32,9 @@ static void offer(struct completer *c, const char *word, const char *help)
 
 /* the slots of a step's syntax */
 
-/* "F2" or "at=D" without its brackets: the i-th word behind T, counting those with '=' (option) or
- * those without.  The word before "..." repeats.  NULL when there is no such slot. */
+/* Returns a slot of the syntax without its brackets ("F2", "at=D"): the i-th word after T,
+ * counting those with '=' (option) or those without.  The word before "..." repeats.  NULL when
+ * there is no such slot. */
 static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
 {
     char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
@@ -91,7 +93,7 @@ static void offer_stages(struct completer *c, const char *except)
     }
 }
 
-/* The dimensions of a tensor's layout, or the loops of the stage that computes it. */
+/* The dimensions of the layout of a tensor, or the loops of the stage that computes it. */
 struct dims { int n; struct { const char *name; int64_t extent; bool reduce; } dim[64]; };
 
 static struct dims dims_of(const struct completer *c, bool loops, const char *target)
@@ -111,7 +113,7 @@ static struct dims dims_of(const struct completer *c, bool loops, const char *ta
     return d;
 }
 
-/* head: "at=" when the names are the values of an option. */
+/* Offers dims. head: "at=" when the names are values of an option. */
 static void offer_dims(struct completer *c, const struct dims *d, const char *head, int first)
 {
     for (int i = 0; i < d->n; i++) {
@@ -130,8 +132,8 @@ static void offer_factor(struct completer *c, int64_t factor, int64_t left)
                        (long long)factor));
 }
 
-/* The factors that divide what is left of the dimension after those typed already.  The whole of it
- * is offered only as the last of several factors. */
+/* Offers the factors that divide the rest of the dimension after the typed ones.  The whole rest
+ * is only offered as the last of several factors. */
 static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
 {
     int64_t left = 0, large[FACTORS_MAX];
@@ -176,8 +178,8 @@ static void offer_positions(struct completer *c)
               i ? history_state(c->h, path[i])->step : "the bare operator");
 }
 
-/* "a setting of the program: propagate on|off, output_layout ...": the help of `set` is the table
- * of the settings.  key NULL offers the keys, else the values of key. */
+/* Offers settings from the help of `set`: "change a setting of the program: propagate on|off,
+ * output_layout ...". key NULL offers the keys, else the values of key. */
 static void offer_settings(struct completer *c, const char *key)
 {
     const char *list = strchr(step_info(STEP_SET)->help, ':');
@@ -194,7 +196,7 @@ static void offer_settings(struct completer *c, const char *key)
     }
 }
 
-/* The notation of the tensor's layout, ready for editing. */
+/* Offers the notation of the present layout, for editing. */
 static void offer_notation(struct completer *c, const char *target)
 {
     int t = graph_tensor(c->p->graph, target);
@@ -307,7 +309,7 @@ static void complete_command(struct completer *c, enum command_id id)
         offer_other_branches(c);
 }
 
-/* Where the word at the end of the line starts. */
+/* Returns where the word at the end of the line starts. */
 static int word_start(const char *line)
 {
     int start = 0;

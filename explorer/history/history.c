@@ -1,8 +1,8 @@
 /* The tree of states.
  *
- * States are only ever added, and an id is never used twice: whoever measures state 7 in the
- * background may come back with the result after the user moved on, and it must not land on another
- * state.  States that no branch reaches any more stay in the array. */
+ * States are only added, and an id is never used twice.  A background measurement of state 7 may
+ * finish after the user has moved on, and must not be stored in another state.  States that no
+ * branch reaches any more remain in the array. */
 #include "explorer/history/history.h"
 
 #include <ctype.h>
@@ -20,8 +20,8 @@ struct history {
     struct arena *arena;                  /* programs, steps, names */
     VEC(struct state *) states;
     VEC(struct branch) branches;
-    int current;                          /* branch */
-    VEC(int) path;                        /* what history_path returned last */
+    int current;                          /* index of the current branch */
+    VEC(int) path;                        /* the last result of history_path */
 };
 
 bool history_new(const char *spec, struct history **out, struct err *e)
@@ -96,7 +96,7 @@ static int depth_of(const struct history *h, int id)
     return depth;
 }
 
-/* Fills h->path; const because it is a cache and no part of the value. */
+/* Fills h->path. h is const because the path is only a cache. */
 const int *history_path(const struct history *h, int b, int *n, int *at)
 {
     struct history *cache = (struct history *)h;
@@ -159,7 +159,7 @@ static bool no_such_branch(const struct history *h, const char *name, struct err
     return false;
 }
 
-/* "main~1", "main~2"...: the first one that is free, cut so that it stays a legal name. */
+/* Returns the first free name of "main~1", "main~2"..., cut so that it is legal. */
 static const char *auto_name(struct history *h, const char *name)
 {
     for (int k = 1;; k++) {
@@ -184,7 +184,7 @@ static bool is_ancestor(const struct history *h, int old, int young)
     return young == old;
 }
 
-/* Steps undone on the current branch that carry a measurement and that no other branch keeps. */
+/* Whether any undone step of the current branch has a measurement that no other branch keeps. */
 static bool undone_is_precious(const struct history *h)
 {
     const struct branch *b = &h->branches.data[h->current];
@@ -343,8 +343,8 @@ void history_set_measured(struct history *h, int state, const struct measurement
     struct state *s = h->states.data[state];
     if (!s->measured)
         s->measured = ARENA_NEW(h->arena, struct measurement);
-    struct measurement *mine = (struct measurement *)s->measured;    /* made by the line above */
-    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;  /* ours, too */
+    struct measurement *mine = (struct measurement *)s->measured;  /* allocated by the line above */
+    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;  /* also allocated here */
     *mine = *m;
     if (!m->sim.detail)
         return;
@@ -367,8 +367,8 @@ static int threads_of(const struct measurement *m)
     return m->threads > 1 ? m->threads : 1;
 }
 
-/* What the step bought against the nearest step before it that was timed with as many threads.  By
- * the minimum: the median moves with whatever else the machine does. */
+/* Adds the change in time against the nearest earlier step that was timed with as many threads.
+ * Minimums are compared, since the median depends on other load of the machine. */
 static void add_change(struct ledger_row *row, const struct measurement *before)
 {
     if (!before || !timed(row->m))
@@ -380,7 +380,7 @@ static void add_change(struct ledger_row *row, const struct measurement *before)
         row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
 }
 
-/* The nearest row before row i that was timed with as many threads; NULL if none. */
+/* Returns the nearest row before row i that was timed with as many threads; NULL if none. */
 static const struct measurement *comparable(const struct ledger_row *row, int i)
 {
     for (int k = i - 1; k >= 0 && timed(row[i].m); k--)

@@ -14,25 +14,25 @@
 #define FIRST 32
 #define GROWTH 1.2
 #define WEIGHT_LEAST 0.05
-/* Training ends after so many rounds without so much of the error gone.  With gamma 0.001 trees
- * stop splitting after about 35 rounds: with TVM's patience of 50, make bench-model shows 85 trees
- * and the same order of unseen programs to three digits. */
+/* Training ends after this many rounds in which the error did not fall by a minimum.  With gamma
+ * 0.001 trees stop splitting after about 35 rounds; with the patience of TVM (50), make
+ * bench-model shows 85 trees and the same order of unseen programs to three digits. */
 #define PATIENCE 10
 #define PROGRESS 0.005
 
 struct cost_model {
     struct cost_model_opts o;
-    int columns;                          /* of the features; 0 = none seen */
+    int columns;                          /* number of columns of the features; 0 = none seen */
     VEC(float) x;                         /* all rows */
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
     double best_ms;
-    struct xgb *ensemble;                 /* NULL = nothing learned */
-    int ensemble_columns;                 /* of the features that it was made for */
-    int n_used, used[FEATURES_ALL];       /* columns that it looks at */
+    struct xgb *ensemble;                 /* NULL = not trained */
+    int ensemble_columns;                 /* columns of the features that it was trained on */
+    int n_used, used[FEATURES_ALL];       /* columns that it uses */
     int trained_at;                       /* samples at the last training */
     struct { double score, ms; } window[MODEL_WINDOW];
-    int predicted;                        /* samples ever in the window */
+    int predicted;                        /* number of samples that were predicted */
     struct cost_model_stats stats;
 };
 
@@ -78,7 +78,7 @@ static bool usable(const struct features *f)
     return f->rows > 0 && f->columns > 0 && f->columns <= FEATURES_ALL;
 }
 
-/* The columns that the ensemble looks at. */
+/* Copies the columns that the ensemble uses. */
 static float *gather(const float *from, int rows, int columns, const int *used, int n, float *to)
 {
     for (int r = 0; r < rows; r++)
@@ -193,7 +193,7 @@ struct packs {
     int n;
     int *first;                           /* n + 1 */
     double *y, *w;
-    double error, mark;                   /* now, and when it last got better */
+    double error, mark;                   /* error now, and at the last improvement */
     int rounds, idle;
 };
 
@@ -225,7 +225,7 @@ static void label(const struct cost_model *m, struct packs *p)
     }
 }
 
-/* Columns that differ among the samples; the others would only cost time. */
+/* Finds the columns that differ among the samples; the others would only cost time. */
 static int varying(const struct cost_model *m, int *used)
 {
     int n = 0, rows = m->x.len / m->columns;
@@ -290,7 +290,7 @@ bool cost_model_train(struct cost_model *m, const struct cancel *c, struct err *
 
 #define MAGIC "tsmodel1"
 
-/* Then comes the ensemble, which has a hash of its own. */
+/* The header of a saved model. The ensemble with its own hash follows. */
 struct head { char magic[8]; int32_t columns, n_used, used[FEATURES_ALL]; uint64_t hash; };
 
 static uint64_t head_hash(const struct head *h)

@@ -1,4 +1,4 @@
-/* What statements touch: regions, cache lines and reuse (SPEC E.4.1, G2). */
+/* The memory that statements touch: regions, cache lines and reuse (SPEC E.4.1, G2). */
 #include "explorer/model/features_impl.h"
 
 #include <math.h>
@@ -62,7 +62,8 @@ static bool uses(const struct nest *n, const struct access *x, const struct expr
 
 /* --- Regions --------------------------------------------------------------------------------- */
 
-/* Elements of the box around all accesses; box may be NULL.  Guards keep it inside the buffer. */
+/* Returns the elements of the box around all accesses; box may be NULL.  Guards keep it inside
+ * the buffer. */
 static double region(const struct nest *n, const struct access *x, int64_t *box)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -84,7 +85,8 @@ static double region(const struct nest *n, const struct access *x, int64_t *box)
     return elems;
 }
 
-/* One value of the loop: the first one, where TVM looks; else the middle, away from borders. */
+/* Fixes the variable of a loop: to its first value in literal mode (as TVM); else to the middle,
+ * away from borders. */
 static void span_fix(struct nest *n, const struct tree *loop)
 {
     span_bind(n, loop);
@@ -101,7 +103,7 @@ void find_touched(struct nest *n, struct site *s)
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
     for (int d = s->n_loops; d >= 0; d--) {
-        bool inside = false;              /* of the d-th loop */
+        bool inside = false;              /* true inside the d-th loop */
         for (int i = 0; i < s->n_all; i++) {
             const struct level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);
@@ -114,8 +116,8 @@ void find_touched(struct nest *n, struct site *s)
 
 /* --- Levels ---------------------------------------------------------------------------------- */
 
-/* Literal: every access of every statement counts; else every buffer once, with its largest
- * region. */
+/* Computes the bytes of a level.  Literal: every access of every statement counts; else every
+ * buffer once, with its largest region. */
 static void level_bytes(struct nest *n, struct level *l, double *largest)
 {
     for (int s = l->site; s < l->end; s++)
@@ -143,7 +145,8 @@ void find_level_bytes(struct nest *n)
 
 /* --- Strides and lines ----------------------------------------------------------------------- */
 
-/* The slope of e in var from the first to the last of its values, the others in the middle. */
+/* Returns the slope of e in var between its first and last value, with other variables in the
+ * middle. */
 static double slope(struct nest *n, const struct site *s, const struct expr *e,
                     const struct expr *var)
 {
@@ -151,7 +154,7 @@ static double slope(struct nest *n, const struct site *s, const struct expr *e,
     if (expr_coef(n->f->pool, e, var, &exact))
         return fabs((double)exact);
     if (n->literal)
-        return 2;                         /* TVM's guess where it finds no coefficient */
+        return 2;                         /* TVM uses 2 when it finds no coefficient */
     for (int i = 0; i < s->n_all; i++) {
         const struct tree *loop = n->level.data[s->all[i]].loop;
         span_bind(n, loop);
@@ -167,8 +170,8 @@ static double slope(struct nest *n, const struct site *s, const struct expr *e,
     return step > 0 ? step : 1;
 }
 
-/* Elements between neighbours along a loop: by the last dim that its variable indexes, of the
- * access where that is least; 0 = none. */
+/* Returns the stride along a loop: by the last dim that its variable indexes, the least over the
+ * accesses; 0 = none. */
 static double stride_along(struct nest *n, const struct site *s, const struct access *x,
                            const struct expr *var)
 {
@@ -188,7 +191,7 @@ static double stride_along(struct nest *n, const struct site *s, const struct ac
     return best;
 }
 
-/* Bytes in a row that the region of all loops has in memory.  TVM takes one whole dim only. */
+/* Returns the contiguous bytes of the region of all loops. TVM uses only one whole dim. */
 static double run_bytes(const struct nest *n, const struct access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -248,8 +251,8 @@ void group_pieces(struct nest *n)
         n->site.data[i].total = n->site.data[n->site.data[i].group].total;
 }
 
-/* How many statements of a loop touch a buffer (pieces of one are one), and the least that one of
- * them touches. */
+/* Returns how many statements of a loop touch a buffer (pieces count as one), and the least that
+ * one of them touches. */
 static int sharers(struct nest *n, const struct level *l, int buffer, double *touched)
 {
     int count = 0;

@@ -1,4 +1,4 @@
-/* Operations of one execution of a statement. */
+/* Counts the operations of one execution of a statement. */
 #include "explorer/model/features_impl.h"
 
 static void count_index(const struct expr *e, struct op_counts *c)
@@ -30,7 +30,7 @@ static enum op_class class_of(const struct val *v)
     return OP_CLASSES;
 }
 
-/* fused: the product v is part of a mad that was counted already. */
+/* Counts a value. fused: the product v is part of a mad that is already counted. */
 static void count_value(const struct nest *n, const struct val *v, bool fused, struct op_counts *c)
 {
     if (!v)

@@ -1,7 +1,7 @@
-/* Intervals of index expressions, and how often loops with bounds of their own run. */
+/* Intervals of index expressions, and trip counts of loops with their own bounds. */
 #include "explorer/model/features_impl.h"
 
-#define MOST_POINTS 256                   /* of the outer loops, where a bound is looked at */
+#define MOST_POINTS 256  /* most points of the outer loops at which a bound is evaluated */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -36,7 +36,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Of a mod c: exact while a stays within one multiple of c. */
+/* The span of a mod c: exact while a stays within one multiple of c. */
 static struct span remainder_of(struct span a, int64_t c)
 {
     int64_t q = floor_div(a.lo, c);
@@ -85,7 +85,7 @@ void span_bind(struct nest *n, const struct tree *loop)
         s.lo = span_of(n, loop->begin).lo;
     if (loop->end)
         s.hi = span_of(n, loop->end).hi - 1;
-    if (s.hi < s.lo)                      /* it never runs: as if it ran once */
+    if (s.hi < s.lo)                      /* it never runs; treated as running once */
         s.hi = s.lo;
     n->span[loop->var->var] = s;
 }
@@ -118,7 +118,7 @@ double mean_trips(struct nest *n, const struct tree *loop, const int *outer, int
         }
     }
     int looks = points < MOST_POINTS ? (int)points : MOST_POINTS;
-    for (int k = 0; k < looks; k++) {     /* evenly spread over the points, in mixed radix */
+    for (int k = 0; k < looks; k++) {     /* points are spread evenly, in mixed radix */
         int64_t at = (int64_t)((k + 0.5) * points / looks);
         for (int i = n_vars - 1; i >= 0; i--) {
             struct span of = n->span[var[i]->var];

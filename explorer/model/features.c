@@ -15,7 +15,7 @@ const char *const feature_name[FEATURES_ALL] = {
 
 struct walk {
     struct nest n;
-    VEC(int) path, all;                   /* levels around: with more than one iteration; all */
+    VEC(int) path, all;  /* enclosing levels: with more than one iteration, and all */
     double prod;
     double *scope_prod;                   /* per local buffer: executions of its scope */
 };
@@ -104,8 +104,8 @@ static void op_columns(const struct nest *n, int buffer, float *row)
     row[FEATURE_SELECT_OP] = log_scale(selects);
 }
 
-/* Offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6 reduction, 7
- * mixed. */
+/* Returns the offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6
+ * reduction, 7 mixed. */
 static int annotation_type(const struct nest *n, const struct site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
@@ -148,7 +148,7 @@ static void annotation_columns(const struct nest *n, const struct site *s, enum 
     column[3 + annotation_type(n, s, ann)] = 1;
 }
 
-/* Flags stay as they are: the types of access and of reuse. */
+/* Whether a column is a flag (types of access and reuse), which is not scaled. */
 static bool is_flag(int column)
 {
     return column < 3 || (column >= FEATURE_B0_LOOP_REUSE - FEATURE_B0_READ &&
@@ -160,7 +160,7 @@ static void access_columns(struct nest *n, const struct site *s, float *row)
     struct buffer_columns *c = ARENA_ARRAY(n->a, struct buffer_columns, s->n_accesses);
     for (int i = 0; i < s->n_accesses; i++)
         buffer_columns(n, s, &s->access[i], &c[i]);
-    for (int i = 1; i < s->n_accesses; i++)       /* stable: by lines, then bytes, falling */
+    for (int i = 1; i < s->n_accesses; i++)  /* stable sort: by lines, then bytes, descending */
         for (int k = i; k > 0 && (c[k].lines > c[k - 1].lines ||
                                   (c[k].lines == c[k - 1].lines && c[k].bytes > c[k - 1].bytes));
              k--) {
@@ -174,8 +174,8 @@ static void access_columns(struct nest *n, const struct site *s, float *row)
                 is_flag(k) ? c[i].x[k] : log_scale(c[i].x[k]);
 }
 
-/* Operations per byte over operations, loop by loop from the inside, piecewise linear, at tenths of
- * all operations. */
+/* Computes operations per byte over operations, loop by loop from the inside, piecewise linear,
+ * at tenths of all operations. */
 static void intensity_columns(const struct nest *n, const struct site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
@@ -221,7 +221,8 @@ static void loop_columns(const struct nest *n, const struct site *s, float *row)
 
 /* --- Columns of the layout ------------------------------------------------------------------- */
 
-/* Elements stored for each element that there is: padding, and overlaps of unfold. */
+/* Returns the stored elements per logical element: more than 1 for padding and overlapping tiles.
+ */
 static double expansion(const struct func *f, int buffer)
 {
     const struct buffer *b = &f->buffer[buffer];
@@ -229,7 +230,7 @@ static double expansion(const struct func *f, int buffer)
     return b->memory == MEMORY_GLOBAL ? (double)b->elems / fmax(logical, 1) : 1;
 }
 
-/* The access that is operand k of a statement (0: what it writes), or NULL. */
+/* Returns the access of operand k of a statement (0: what it writes), or NULL. */
 static const struct access *operand(const struct site *s, int k)
 {
     return k < s->n_accesses ? &s->access[k] : NULL;
@@ -245,7 +246,7 @@ static bool divmod_free(const struct nest *n, const struct site *s)
     return true;
 }
 
-/* Outer loops that a statement shares with one that reads what it writes; the most. */
+/* Returns the most outer loops that a statement shares with one that reads its result. */
 static int shared_loops(const struct nest *n, const struct site *s)
 {
     int best = 0;
@@ -293,8 +294,8 @@ static void layout_columns(const struct nest *n, const struct site *s,
 
 /* --- Rows ------------------------------------------------------------------------------------ */
 
-/* The statement whose accesses stand for all that write the buffer: the one that does most; TVM's
- * is the last one. */
+/* Returns the statement whose accesses represent all that write the buffer: the one that does
+ * most work (in literal mode the last one, as in TVM). */
 static const struct site *chief(const struct nest *n, int buffer)
 {
     const struct site *best = NULL;

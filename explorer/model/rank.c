@@ -17,7 +17,7 @@ double rank_pair_order(const double *score, const double *time, int n)
     return pairs > 0 ? right / pairs : NAN;
 }
 
-/* How many come before i, by falling scores or by rising times. */
+/* Returns how many come before i, by descending scores or ascending times. */
 static int place(const double *value, double sign, int n, int i)
 {
     int before = 0;

@@ -12,7 +12,7 @@
 
 #define LIBRARY "libxgboost.so.0"
 #define PACKAGE "libxgboost0"
-#define BEST_LIMIT 0                      /* all trees */
+#define BEST_LIMIT 0                      /* use all trees */
 
 #define FUNCTIONS(X) \
     X(XGBGetLastError) X(XGBSetGlobalConfig) X(XGDMatrixCreateFromMat) X(XGDMatrixFree) \
@@ -60,7 +60,7 @@ bool xgb_available(struct err *e)
     return err_fix(e, "install the Debian package %s", PACKAGE);
 }
 
-/* What went wrong in the library: its first line, which has no call stack. */
+/* Sets the error from the library: its first line, without the call stack. */
 static bool refuse(struct err *e, enum err_code code, const char *doing)
 {
     const char *text = api.XGBGetLastError();
@@ -70,7 +70,7 @@ static bool refuse(struct err *e, enum err_code code, const char *doing)
                    line + (*line == ' '));
 }
 
-/* Warnings would go to the terminal; the setting belongs to the calling thread. */
+/* Turns off warnings, which would go to the terminal; the setting belongs to the calling thread. */
 static bool enter(struct err *e)
 {
     if (!xgb_available(e))
@@ -107,7 +107,7 @@ static bool new_booster(DMatrixHandle *matrix, const struct xgb_param *params, s
     return true;
 }
 
-/* One tree; *more = false when the objective has enough. */
+/* Trains one tree; *more = false when the objective stops. */
 static bool train_round(struct xgb *b, DMatrixHandle matrix, int rows,
                         const struct xgb_objective *o, float *derivative, bool *more,
                         struct err *e)
@@ -172,12 +172,13 @@ bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, flo
 
 /* --- As bytes -------------------------------------------------------------------------------- */
 
-/* The library's reader trusts lengths in the bytes (1.7.4: it reads beyond the end of what was cut
- * off, and asks for any amount of memory), so it never sees damaged ones: a hash comes behind. */
+/* Saves the ensemble with a hash after it.  The reader of the library trusts lengths in the bytes
+ * (1.7.4 reads beyond the end of truncated ones and allocates any amount of memory), so it must
+ * never see damaged bytes. */
 bool xgb_save(const struct xgb *b, struct str *out, struct err *e)
 {
     bst_ulong n;
-    const char *bytes;                    /* the booster's own, until the next call */
+    const char *bytes;                    /* owned by the booster, until the next call */
     if (!enter(e))
         return false;
     if (api.XGBoosterSaveModelToBuffer(b->handle, "{\"format\": \"ubj\"}", &n, &bytes) != 0)

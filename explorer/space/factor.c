@@ -13,7 +13,7 @@ int64_t count_divisors(int64_t n)
     return count;
 }
 
-/* Small divisors from below, and each one's partner from above. */
+/* Fills in small divisors from below, and the partner of each from above. */
 static void fill_divisors(int64_t n, int64_t *list, int count)
 {
     int low = 0, high = count - 1;
@@ -40,7 +40,8 @@ static double choose(int64_t n, int64_t k)
     return c;
 }
 
-/* Each prime p^e is dealt out to the parts by itself: C(e + parts - 1, parts - 1) ways. */
+/* Counts factorizations: each prime p^e is distributed to the parts independently, in C(e + parts
+ * - 1, parts - 1) ways. */
 double count_factorizations(int64_t n, int parts)
 {
     double ways = 1;

@@ -1,4 +1,4 @@
-/* From a node to its template: which dims are tiled, by which knobs, and what a tile reads. */
+/* Makes the template of a node: which dims are tiled by which knobs, and what a tile reads. */
 #include "explorer/space/layout_space_impl.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static void see_operand(void *ctx, const struct val *load)
         o->load = load;
 }
 
-/* The first load of `tensor`; with `other`, of anything else. */
+/* Returns the first load of `tensor`; with `other`, the first load of another tensor. */
 static const struct val *find_load(const struct node *n, int tensor, bool other)
 {
     struct operand o = { tensor, other, NULL };
@@ -45,7 +45,7 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
-/* The axis that the load indexes with this loop alone; -1: none. */
+/* Returns the axis that the load indexes with this loop alone; -1: none. */
 static int indexed_by(const struct val *load, int rank, const struct expr *loop)
 {
     for (int d = 0; d < rank; d++)
@@ -55,7 +55,8 @@ static int indexed_by(const struct val *load, int rank, const struct expr *loop)
     return -1;
 }
 
-/* Axes have the operator's names where it made the tensor; a graph's own are D0, D1, ... */
+/* Finds an axis of the weights by name.  Names are those of the operator when it made the tensor;
+ * in graphs they can be D0, D1, ... */
 static int weight_axis(const struct builder *b, const struct expr *loop, const char *name)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
@@ -91,7 +92,7 @@ static bool legal_factor(const struct layout_knob *k, int64_t f)
     return whole && (k->group == 0 || k->group % f == 0 || f % k->group == 0);
 }
 
-/* Fills in the divisors; the index of the new knob. */
+/* Adds a knob and fills in its divisors; returns its index. */
 static int add_knob(struct builder *b, struct layout_knob k)
 {
     int all;
@@ -108,7 +109,7 @@ static int add_knob(struct builder *b, struct layout_knob k)
     return b->n++;
 }
 
-/* "h_t", and "h_m" beside it when there are two levels; `name` is "h", or "o'" of the weights. */
+/* Adds the knobs "h_t" and, for two levels, "h_m"; `name` is "h", or "o'" of the weights. */
 static void add_named_knobs(struct builder *b, struct template_dim *d, const char *tensor,
                             const char *name, struct layout_knob k)
 {
@@ -150,7 +151,8 @@ static void add_part(struct template_tensor *t, int dim, enum part_level level)
     t->part[t->n_parts++] = (struct template_part){ dim, level };
 }
 
-/* [whole dims] [outer parts] [middle parts] [inner parts]; the tiled dims in the order given. */
+/* Orders the parts: [whole dims] [outer parts] [middle parts] [inner parts], tiled dims in the
+ * given order. */
 static void order_blocks(struct template_tensor *t, const int *tiled, int n)
 {
     for (int d = 0; d < t->rank; d++) {
@@ -165,7 +167,7 @@ static void order_blocks(struct template_tensor *t, const int *tiled, int n)
             add_part(t, tiled[i], l);
 }
 
-/* A pinned layout's own tile of a dim: the last part of it, when it is split in two. */
+/* Returns the tile of a dim in a pinned layout: its last part, when it is split in two. */
 static int64_t pinned_tile(const struct builder *b, const char *tensor, const char *dim,
                            int64_t extent)
 {
@@ -182,7 +184,7 @@ static void add_states(struct builder *b, const struct template_tensor *t, const
         b->t->state[b->t->n_states++].dim = t->dim[tiled[i]];
 }
 
-/* Takes the tensor into the template, unless its layout is pinned. */
+/* Adds the tensor to the template, unless its layout is pinned. */
 static void add_tensor(struct builder *b, const struct template_tensor *t)
 {
     if (!is_pinned(b, t->name))
@@ -191,7 +193,7 @@ static void add_tensor(struct builder *b, const struct template_tensor *t)
 
 /* --- convolutions --- */
 
-/* e(x, k), every other variable 0. */
+/* An access e(x, k); all other variables are 0. */
 struct access { const struct expr *e, *x, *k; int64_t *env; };
 
 static int64_t access_at(const struct access *a, int64_t x, int64_t k)
@@ -206,9 +208,9 @@ static int64_t access_at(const struct access *a, int64_t x, int64_t k)
     return at;
 }
 
-/* B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3 with
- * e = (x + d k + b) / V.  Tiles never leave elements out: where the stride is more than the window
- * (K < V) they are as long as the stride. */
+/* Computes B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3
+ * with e = (x + d k + b) / V.  Tiles never leave out elements: if the stride is more than the
+ * window (K < V), they are as long as the stride. */
 static void fill_window(struct builder *b, struct tile_window *w, const struct access *at,
                         const int64_t *t, int n)
 {
@@ -226,7 +228,7 @@ static void fill_window(struct builder *b, struct tile_window *w, const struct a
     w->stride = stride;
 }
 
-/* The window of the operand's axis d over the output's dim o, tiled as `out` says. */
+/* Returns the window of axis d of the operand over dim o of the output, tiled as `out` says. */
 static const struct tile_window *window_of(struct builder *b, const struct template_dim *out,
                                            int o, int d)
 {
@@ -246,7 +248,8 @@ static const struct tile_window *window_of(struct builder *b, const struct templ
     return w;
 }
 
-/* A transposed convolution's tiles begin where the stride does (SPEC D.3). */
+/* Returns the multiple of tiles: in a transposed convolution they begin where the stride does
+ * (SPEC D.3). */
 static int64_t tile_multiple(const struct builder *b, int o, int axis)
 {
     int d = operand_axis(b, o);
@@ -270,14 +273,14 @@ static int64_t groups_of(const struct builder *b)
     return r >= 0 ? b->g->tensor[b->inp].shape[1] / (b->node->reduce[r]->hi + 1) : 1;
 }
 
-/* Blocks of channels: parts of a group, or whole groups. */
+/* Makes the knob for blocks of channels: parts of a group, or whole groups. */
 static struct layout_knob in_groups(const struct builder *b, int64_t channels)
 {
     int64_t groups = groups_of(b);
     return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
 }
 
-/* The output: axes and channels tiled.  tiled[] has its n dims. */
+/* Describes the output: axes and channels tiled. tiled[] gets its n dims. */
 static void conv_output(struct builder *b, struct template_tensor *t, int *tiled, int n)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -300,8 +303,8 @@ static void conv_output(struct builder *b, struct template_tensor *t, int *tiled
     add_states(b, t, tiled, n);
 }
 
-/* The operand: windows over the output's tiles, channels tiled; a depthwise one shares the output's
- * channel tile. */
+/* Describes the operand: windows over the tiles of the output, channels tiled.  In a depthwise
+ * convolution it shares the channel tile of the output. */
 static void conv_input(struct builder *b, const struct template_tensor *out, const int *axis,
                        int n_axes, struct template_tensor *t)
 {
@@ -330,7 +333,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
     add_states(b, t, tiled, n);
 }
 
-/* O/o_t' I/i_t' | O I middle | KH KW | i_t' o_t' */
+/* Describes the weights: O/o_t' I/i_t' | O I middle | KH KW | i_t' o_t' */
 static void conv_weights(struct builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
@@ -356,7 +359,7 @@ static void conv_weights(struct builder *b)
     add_states(b, &t, tiled, n);
 }
 
-/* The caller's data in front of a padding: channel blocks as in what it is padded to. */
+/* Describes the input before a padding: channel blocks as in the padded tensor. */
 static void caller_input(struct builder *b, const struct template_tensor *inp)
 {
     int pad = b->g->tensor[b->inp].producer;
@@ -402,7 +405,7 @@ static void share_dim(struct template_dim *d, const struct template_dim *from)
     d->fixed = from->fixed;
 }
 
-/* C M/m N/n m n, A M/m K/k m k, B K/k N/n k n; a leading batch dim stays whole. */
+/* Describes C M/m N/n m n, A M/m K/k m k, B K/k N/n k n; a leading batch dim is not tiled. */
 static void gmm_template(struct builder *b)
 {
     const struct tensor *x[3] = { &b->g->tensor[b->node->out], &b->g->tensor[b->inp],
@@ -453,7 +456,7 @@ static void gmm_template(struct builder *b)
 
 /* --- the space --- */
 
-/* Is what the node reads handed in by a caller, directly or to be padded? */
+/* Whether the node reads an input of the caller, directly or padded. */
 static bool reads_caller(const struct builder *b)
 {
     int pad = b->g->tensor[b->inp].producer;
@@ -487,7 +490,7 @@ static int64_t reduce_extent(const struct node *n, const char *dim)
     return r >= 0 ? n->reduce[r]->hi + 1 : 1;
 }
 
-/* N I O H W KH KW V d G; of a product M, K, N stand for H, I, O. */
+/* Fills in N I O H W KH KW V d G; for a product M, K, N stand for H, I, O. */
 static void op_features(const struct builder *b, float out[OP_FEATURES])
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -507,7 +510,8 @@ static void op_features(const struct builder *b, float out[OP_FEATURES])
         out[k] = log2_of(f[k]);
 }
 
-/* Knobs of different dims are independent; inner and middle part of one are not. */
+/* Counts points: knobs of different dims are independent; inner and middle part of one dim are
+ * not. */
 static double count_points(const struct layout_knob *knob, int n)
 {
     double size = 1;

@@ -1,12 +1,12 @@
-/* Points of a layout space: drawing them, walking over all, their step lines and their state. */
+/* Points of a layout space: drawing and enumerating them, their step lines and their state. */
 #include "explorer/space/layout_space_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 32                          /* channels of a block to start from: two vectors of 16 */
+#define BLOCK 32  /* channels of a block in the start point: two vectors of 16 */
 
-/* What is legal for knob k beside the factors chosen before it. */
+/* Whether a factor of knob k is legal with the factors chosen before it. */
 static bool fits(const struct layout_space *s, int k, const int64_t *factor, int64_t f)
 {
     const struct layout_knob *x = &s->knob[k];
@@ -30,8 +30,8 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
         factor[k] = layout_factor(s, k, factor, rng_unit(r));
 }
 
-/* Whole axes and channels; of the weights whole i and blocks of o; of a product m = 1, which leaves
- * A and C as they are, k whole, and blocks of n. */
+/* Sets the start point: axes and channels not tiled; of the weights only blocks of o; of a
+ * product m = 1 (A and C as they are), k not tiled, and blocks of n. */
 void layout_space_start(const struct layout_space *s, int64_t *factor)
 {
     for (int k = 0; k < s->n; k++) {
@@ -125,7 +125,7 @@ const char *layout_space_family(const struct layout_space *s, struct arena *a,
 
 /* --- recognising a point --- */
 
-#define MOST_LOOKS 20000                  /* comparisons of layouts, before a search gives up */
+#define MOST_LOOKS 20000  /* most comparisons of layouts before the search gives up */
 
 struct finder {
     const struct layout_space *s;
@@ -134,8 +134,8 @@ struct finder {
     int looks;
 };
 
-/* Does the program give tensor t the layout that it has under *factor?  An inlined one is nowhere,
- * any layout will do. */
+/* Whether the program gives tensor t the layout that it has under *factor.  For an inlined
+ * tensor, which is not stored, any layout is right. */
 static bool same_layout(struct finder *f, const struct template_tensor *t)
 {
     const struct program *p = f->p;
@@ -165,9 +165,9 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Values for the knobs from k on that this tensor has and none before it; then the next tensor.
- * Several points may store a tensor alike: when those behind it do not fit, the next one is tried.
- * Large factors first, they leave dims whole. */
+/* Finds values for the knobs, from k on, that this tensor has and no earlier one; then continues
+ * with the next tensor.  Several points may store a tensor alike: if the later tensors do not
+ * fit, the next one is tried.  Large factors come first, since they do not tile. */
 static bool find_tensor(struct finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
@@ -207,7 +207,7 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 
 /* --- state --- */
 
-/* A factor that is not chosen yet leaves the dim whole: [1, extent]. */
+/* Adds the state of a dim. A factor that is not chosen yet counts as not tiled: [1, extent]. */
 static int dim_state(const struct layout_space *s, const struct template_dim *d,
                      const int64_t *factor, float out[3])
 {

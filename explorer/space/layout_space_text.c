@@ -13,9 +13,9 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
     return (struct dim_parts){ { extent / (inner * middle), middle, inner } };
 }
 
-/* A tiled dim as it is stored: plain parts, or tiles of `tile` elements every `stride`. */
+/* A tiled dim as it is stored: ordinary parts, or tiles of `tile` elements every `stride`. */
 struct stored {
-    int64_t part[3];                      /* outer, middle, inner; 1: not there */
+    int64_t part[3];                      /* outer, middle, inner; 1: none */
     bool unfold, count;                   /* count: `:c` must be written */
     int64_t tile, stride;
 };
@@ -55,7 +55,7 @@ static bool is_there(const struct stored *s, int level)
     return s->part[level] > 1 || (s->unfold && level != 1);
 }
 
-/* "O/16" where the first part of a dim stands, "16o" for the others, "O" when there is only one. */
+/* Writes "O/16" for the first part of a dim, "16o" for the others, "O" when it has only one. */
 static void write_part(struct str *out, const struct template_dim *d, const struct stored *s,
                        int level)
 {
@@ -81,7 +81,7 @@ static void write_part(struct str *out, const struct template_dim *d, const stru
         str_printf(out, ":%lld", (long long)s->part[0]);
 }
 
-/* The parts in physical order; `flip` exchanges the first two outer ones. */
+/* Returns the part at a place in physical order; `flip` exchanges the first two outer ones. */
 static const struct template_part *part_at(const struct template_tensor *t, int i,
                                            const int64_t *factor)
 {
@@ -109,11 +109,12 @@ void template_notation(struct str *out, const struct template_tensor *t, const i
 
 /* --- key --- */
 
-/* (i_dim / step) % extent; of an unfold, the tile's number or the offset inside a tile. */
+/* A digit (i_dim / step) % extent; for an unfold, the number of the tile or the offset inside it.
+ */
 enum digit_of { DIGIT_INDEX, DIGIT_TILE, DIGIT_OFFSET };
 struct digit { int64_t dim, of, step, extent, tile, stride; };
 
-/* Adjacent digits (d, s e', e)(d, s, e') are one (d, s, e e') (SPEC A.0). */
+/* Appends a digit. Adjacent digits (d, s e', e)(d, s, e') are one digit (d, s, e e') (SPEC A.0). */
 static int push_digit(struct digit *list, int n, struct digit x)
 {
     struct digit *last = n ? &list[n - 1] : NULL;

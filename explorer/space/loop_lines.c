@@ -1,4 +1,4 @@
-/* A plan as step lines, in the order in which a person would type them. */
+/* Writes a plan as step lines, in the order in which a person would type them. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void add_line(struct writer *w, const char *fmt, ...)
     va_end(ap);
 }
 
-/* The name of a loop of the plan, or of the pinned nest's. */
+/* Returns the name of a loop of the plan, or of the pinned nest. */
 static const char *name_at(const struct writer *w, int loop)
 {
     struct str s = { 0 };
@@ -46,7 +46,7 @@ static void write_splits(struct writer *w)
     }
 }
 
-/* All loops, when the splits alone do not leave them in this order. */
+/* Writes a reorder of all loops, unless the splits already leave them in this order. */
 static void write_order(struct writer *w)
 {
     int axis = 0, part = 0;
@@ -66,7 +66,7 @@ static void write_order(struct writer *w)
     str_free(&s);
 }
 
-/* Unrolled loops before the vectorized one, which they may stand inside of. */
+/* Writes annotations: unrolled loops before the vectorized one, which may be inside them. */
 static void write_marks(struct writer *w)
 {
     for (int i = 0; i < w->plan->n; i++)
@@ -95,7 +95,7 @@ static void write_copies(struct writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* A node with a nest of its own: its last dim in vectors, its first one shared among threads. */
+/* Schedules a node with its own nest: its last dim is vectorized, its first one parallel. */
 static void write_root(struct writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;
@@ -132,7 +132,7 @@ static void write_pad(struct writer *w, int64_t choice)
                  attach_name(w, w->plan->pad, choice - 1));
 }
 
-/* At the root all but the last are computed where they are read. */
+/* Writes the consumers. At the root, all but the last are inlined. */
 static void write_consumers(struct writer *w, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;

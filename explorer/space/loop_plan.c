@@ -1,4 +1,4 @@
-/* What a point stands for: the loops in their order with their marks, before any text. */
+/* Computes the plan of a point: the loops in order with their annotations, without any text. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct parts { int n; struct part part[2 * LOOP_PARTS + 2]; };
 
-/* Sizes at which loops of an axis end: the factors' own, and its cuts as far as every two of them
+/* Sizes at which loops of an axis end: those of the factors, and its cuts, if every two of them
  * divide one another. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
@@ -18,7 +18,7 @@ static bool divides_all(const struct ends *e, int64_t size)
     return true;
 }
 
-/* Descending, each once. */
+/* Adds a size; the list is descending and without duplicates. */
 static void add_end(struct ends *e, int64_t size)
 {
     int i = e->n;
@@ -31,21 +31,21 @@ static void add_end(struct ends *e, int64_t size)
     e->n++;
 }
 
-/* A vector of whole registers may reach over blocks that are smaller than a register: groups of few
- * channels share it. */
+/* Whether to cut here.  A vector of whole registers may span blocks that are smaller than a
+ * register: groups of few channels share it. */
 static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t inner)
 {
     const struct nest_info *nest = s->nest;
     return axis != nest->vector || inner % s->lanes || cut >= s->lanes;
 }
 
-/* factor[parts] -> loops, outermost first; those of one iteration are left out.  False when some
- * block ends inside of one. */
+/* Converts factor[parts] to loops, outermost first, without those of one iteration.  False when
+ * some block ends inside of one. */
 static bool split_axis(const struct loop_space *s, int axis, const int64_t *factor,
                        struct parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
-    int64_t size[LOOP_PARTS + 1];         /* size[j]: of one iteration of factor j - 1 */
+    int64_t size[LOOP_PARTS + 1];         /* size[j]: elements of one iteration of factor j - 1 */
     struct ends e = { 0 };
     size[x->parts] = 1;
     for (int j = x->parts - 1; j >= 0; j--)
@@ -84,7 +84,7 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* Some loop must be outside of the tile: a loop of one iteration, when there is no other. */
+/* Makes sure that a loop is outside of the tile: one of one iteration, if there is no other. */
 static void ensure_outer(const struct loop_space *s, struct parts *all)
 {
     int first = -1;
@@ -111,7 +111,7 @@ static bool push(struct loop_plan *plan, const struct parts *all, int axis, int 
     return true;
 }
 
-/* The loops of an axis at a level; phases apart. */
+/* Adds the loops of an axis at a level; phases are separate. */
 static bool push_level(struct loop_plan *plan, const struct parts *all, int axis,
                        enum loop_level level, bool phase)
 {
@@ -132,7 +132,8 @@ static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
     return true;
 }
 
-/* S1 in the chosen order; the phases come before the first axis that has one, or last. */
+/* Adds the loops of S1 in the chosen order; phases come before the first axis that has one, or
+ * last. */
 static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
                        const struct parts *all, const int *order, int n)
 {
@@ -178,8 +179,8 @@ static bool order_loops(const struct loop_space *s, const struct loop_point *p,
     return ok;
 }
 
-/* The vector is the innermost loop; the tile is written out, and as many reductions from the
- * innermost one as the knob says. */
+/* Annotates inner loops: the innermost is vectorized, the tile is unrolled, and as many innermost
+ * reductions as the knob says. */
 static void mark_inner(const struct loop_space *s, const struct loop_point *p,
                        struct loop_plan *plan)
 {
@@ -198,7 +199,8 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* The first q loops of more than one iteration; `auto`: as few as give each thread 16. */
+/* Makes the first q loops with more than one iteration parallel; `auto`: as few as give each
+ * thread 16 iterations. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {
@@ -212,7 +214,8 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* SPEC D.5: root, S1, S2 for consumers; inline before them for the padding. */
+/* Returns where a node is attached (SPEC D.5): root, S1 or S2 for consumers; for the padding
+ * inline is the first choice. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
     if (choice <= 0)

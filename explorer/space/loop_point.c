@@ -1,4 +1,4 @@
-/* Points of a loop space: drawing, moving, crossing, and as numbers for a network. */
+/* Points of a loop space: drawing, moving and crossing them, and their numbers for a network. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 
 /* --- drawing --- */
 
-/* parts numbers that add up to n, every way as likely: n stars and parts - 1 bars. */
+/* Draws `parts` numbers that add up to n, all ways with equal probability: n stars and parts - 1
+ * bars. */
 static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
 {
     int64_t bars = parts - 1, stars = n;
@@ -27,7 +28,7 @@ static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
     }
 }
 
-/* An ordered factorization of n, every one as likely: each prime by itself. */
+/* Draws an ordered factorization of n, all with equal probability: each prime independently. */
 static void draw_factors(struct rng *r, int64_t n, int parts, int64_t *f)
 {
     for (int i = 0; i < parts; i++)
@@ -77,7 +78,7 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
 
 /* --- in order --- */
 
-/* The next factorization, the outer factors ascending. */
+/* Moves to the next factorization, the outer factors ascending. */
 static bool next_factors(const struct loop_knob *k, int64_t *f)
 {
     for (int i = k->parts - 2; i >= 0; i--) {
@@ -98,7 +99,7 @@ static bool next_factors(const struct loop_knob *k, int64_t *f)
     return false;
 }
 
-/* extent x 1 x .. x 1 is one of them, so there is a first. */
+/* Sets the first value. extent x 1 x .. x 1 is a factorization, so there is one. */
 static void first_value(const struct loop_knob *k, int64_t *v)
 {
     v[0] = k->parts == 0 ? 0 : 1;
@@ -109,7 +110,7 @@ static void first_value(const struct loop_knob *k, int64_t *v)
             ;
 }
 
-/* Factorizations, then the tiles that do not divide. */
+/* Moves to the next value: factorizations first, then tiles that do not divide. */
 static bool next_value(const struct loop_knob *k, int64_t *v)
 {
     if (k->parts == 0)
@@ -156,7 +157,7 @@ int loop_knob_directions(const struct loop_knob *k)
     return 1 + (k->parts ? k->parts * (k->parts - 1) + (k->n_tiles ? 2 : 0) : 2);
 }
 
-/* The next tile, or divisor, above (step 1) or below (-1) the innermost factor. */
+/* Moves to the next tile, or divisor, above (step 1) or below (-1) the innermost factor. */
 static void step_tile(const struct loop_knob *k, int64_t *f, int step)
 {
     int64_t t = f[k->parts - 1], best = t;

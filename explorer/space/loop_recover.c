@@ -1,8 +1,6 @@
-/* From step lines back to a point: what they made of the nest is compared with what points make.
- *
- * On both sides loops of one iteration are passed over, and loops of one axis that follow each
- * other with nothing between are one.  Where a tile or an attached node lives is the number of
- * loops around it. */
+/* Finds the point of step lines: the nest that they make is compared with the nests of points.
+ * Loops of one iteration are ignored on both sides, and adjacent loops of one axis count as one.
+ * The place of a tile or an attached node is the number of loops around it. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <ctype.h>
@@ -11,7 +9,7 @@
 
 struct leaf { int axis, part; int64_t extent; enum loop_ann ann; };
 
-/* A nest as it is compared. */
+/* A nest in the form that is compared. */
 struct shape {
     int n; struct leaf leaf[PLAN_LOOPS];
     int cache_write, cache_read[OPERANDS];              /* depth; AT_NONE */
@@ -25,12 +23,12 @@ struct recovery {
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf */
-    enum loop_level level[PLAN_LOOPS];    /* per leaf, as they are tried */
+    enum loop_level level[PLAN_LOOPS];    /* per leaf, as tried */
 };
 
 /* --- the nest that the lines made --- */
 
-/* "O.1.0" is a part of axis "O.1" (or of "O", where that is the axis). */
+/* Finds the axis of a loop: "O.1.0" is a part of axis "O.1" (or of "O", if that is the axis). */
 static int axis_of(const struct nest_info *nest, const char *name)
 {
     int best = -1;
@@ -45,7 +43,7 @@ static int axis_of(const struct nest_info *nest, const char *name)
     return best;
 }
 
-/* Paths ".0.1" compare number by number. */
+/* Compares paths such as ".0.1" number by number. */
 static bool path_before(const char *x, const char *y)
 {
     while (*x && *y) {
@@ -56,7 +54,7 @@ static bool path_before(const char *x, const char *y)
     return !*x && *y;
 }
 
-/* The loops of the stage with the place of each among the parts of its axis. */
+/* Reads the loops of the stage, and the place of each among the parts of its axis. */
 static bool read_leaves(struct recovery *t)
 {
     const struct nest_info *nest = t->s->nest;
@@ -80,7 +78,7 @@ static bool read_leaves(struct recovery *t)
     return true;
 }
 
-/* Loops of more than one iteration at or outside of a named loop. */
+/* Counts the loops with more than one iteration at or outside of a named loop. */
 static int depth_of(const struct stage *s, const char *axis)
 {
     int depth = 0, at = stage_axis(s, axis);
@@ -112,7 +110,7 @@ static bool read_attached(struct recovery *t, const struct program *p)
     return true;
 }
 
-/* Where the space does not have it, as parallel marks: passed over. */
+/* Reads the stream annotation; ignored where the space does not have it, as for parallel loops. */
 static void read_stream(struct recovery *t, const struct program *p)
 {
     const char *result = t->s->nest->result;
@@ -136,14 +134,14 @@ static bool read_copies(struct recovery *t)
     return true;
 }
 
-/* Runs of output loops and of reductions: at most S R S R S. */
+/* Finds runs of output loops and of reductions: at most S R S R S. */
 static bool find_runs(struct recovery *t)
 {
     int run = 0;
     for (int i = 0; i < t->want.n; i++) {
         bool reduce = t->s->nest->axis[t->want.leaf[i].axis].reduce;
         if (run == 0 && !reduce && i > 0 && i == t->want.cache_write)
-            run = 2;                      /* no reductions between the tile's place and the tile */
+            run = 2;  /* no reductions between the place of the tile and the tile */
         if ((run % 2 == 1) != reduce)
             run++;
         if (run > 4)
@@ -153,7 +151,7 @@ static bool find_runs(struct recovery *t)
     return true;
 }
 
-/* Loops [from, to) of a run. */
+/* Returns the loops [from, to) of a run. */
 static void run_ends(const struct recovery *t, int run, int *from, int *to)
 {
     *from = *to = 0;
@@ -175,7 +173,7 @@ static int slot_of(const struct loop_axis *x, enum loop_level level)
     return -1;
 }
 
-/* The factors under the levels of the leaves; false when an axis has no part at one. */
+/* Computes the factors for these levels of the leaves; false when an axis has no part at one. */
 static bool fill_factors(const struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
@@ -195,7 +193,7 @@ static bool fill_factors(const struct recovery *t, struct loop_point *p)
     return true;
 }
 
-/* Of an attached node: the loops around it. */
+/* Returns the number of loops around an attached node. */
 static int place_of(const struct recovery *t, int at, const int *depth, int64_t choice)
 {
     const struct nest_info *nest = t->s->nest;
@@ -241,7 +239,7 @@ static void lower_mark(int *mark, int depth)
     *mark -= *mark > depth;
 }
 
-/* Loops of one axis that follow each other become one. */
+/* Merges adjacent loops of one axis. */
 static void merge_leaves(struct shape *x)
 {
     for (int i = 0; i + 1 < x->n;) {
@@ -285,7 +283,7 @@ static bool same_shape(const struct loop_space *s, const struct shape *x, const 
     return same_leaves(x, y);
 }
 
-/* Does this point make the wanted nest?  `leaves`: its loops alone, wherever the rest lives. */
+/* Whether this point makes the wanted nest. `leaves`: compare only its loops. */
 static bool is_it(const struct recovery *t, const struct loop_point *p, bool leaves)
 {
     struct loop_plan plan;
@@ -304,7 +302,7 @@ static bool is_it(const struct recovery *t, const struct loop_point *p, bool lea
                   : same_shape(t->s, &got, &want) && loop_point_sound(t->s, p, NULL);
 }
 
-/* Every value of the n knobs listed; -1 is no knob. */
+/* Tries every value of the n listed knobs; -1 is no knob. */
 static bool try_knobs(const struct recovery *t, const int *knob, int n, bool leaves,
                       struct loop_point *p)
 {
@@ -320,7 +318,8 @@ static bool try_knobs(const struct recovery *t, const int *knob, int n, bool lea
     return false;
 }
 
-/* The choices that change loops and their marks first, then those that place the rest. */
+/* Tries choices: first those that change loops and annotations, then those that place tiles and
+ * nodes. */
 static bool try_choices(const struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
@@ -338,7 +337,8 @@ static bool try_choices(const struct recovery *t, struct loop_point *p)
            try_knobs(t, place, COUNT_OF(place), false, p);
 }
 
-/* Levels of the leaves [from, to): those before `at` are one level, the others the next. */
+/* Sets the levels of the leaves [from, to): those before `at` have one level, the others the
+ * next. */
 static void set_levels(struct recovery *t, int from, int to, int at, enum loop_level first,
                        enum loop_level second)
 {
@@ -348,7 +348,7 @@ static void set_levels(struct recovery *t, int from, int to, int at, enum loop_l
 
 struct runs { int from[5], to[5]; };
 
-/* Reductions on both sides of S3: only S1 and S2 cannot be told apart. */
+/* Handles reductions on both sides of S3: only S1 and S2 are ambiguous. */
 static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     set_levels(t, r->from[1], r->to[1], r->to[1], LEVEL_R1, LEVEL_R1);
@@ -363,7 +363,7 @@ static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_
     return false;
 }
 
-/* One run of reductions: R1, R2 or both.  Where it is all of R2, S3 is outside of it. */
+/* Handles one run of reductions: R1, R2 or both. If it is all of R2, S3 is outside of it. */
 static bool find_with_one(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     for (int s = r->to[0]; s >= r->from[0]; s--) {
@@ -394,7 +394,7 @@ static bool find_point(struct recovery *t, struct loop_point *p)
     return r.to[3] > 0 ? find_with_two(t, &r, p) : find_with_one(t, &r, p);
 }
 
-/* The base, then the loop lines that are not among it. */
+/* Replays the base, then the loop lines that are not part of it. */
 static bool replay_loops(const struct loop_space *s, struct arena *a, const char *const *line,
                          int n, const struct program **out)
 {

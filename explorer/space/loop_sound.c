@@ -1,11 +1,11 @@
-/* The validity filter of SPEC D.5: what is not worth a compiler. */
+/* The validity filter of SPEC D.5, for points that are not worth compiling. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <string.h>
 
-#define MOST_BODY 512                     /* statements written out (TVM's largest step) */
-#define MOST_STATEMENTS 4096              /* with the copies of them for borders and tails */
-#define MOST_LOCAL 32768                  /* elements of a tile on the stack: 128 KiB */
+#define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
+#define MOST_STATEMENTS 4096  /* most statements with the copies for borders and tails */
+#define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
 
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
@@ -48,7 +48,7 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
 
 /* --- vectors --- */
 
-/* Whole registers; less only where no divisor makes whole ones. */
+/* Checks that vectors are whole registers, except where no divisor makes whole ones. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     const struct loop_axis *x = &s->nest->axis[s->nest->vector];
@@ -78,7 +78,7 @@ static int64_t registers_of(const struct loop_space *s, int64_t lanes)
     return (lanes + s->lanes - 1) / s->lanes;
 }
 
-/* The axis D H W that a loop belongs to, with its kernel's; -1: none. */
+/* Returns the axis D, H or W that a loop (or one of the kernel) belongs to; -1: none. */
 static int spatial_of(const struct loop_axis *x, bool *kernel)
 {
     static const char axes[] = "DHW";
@@ -87,8 +87,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
     return at ? (int)(at - axes) : -1;
 }
 
-/* Elements of an operand that the loops behind `loop` read: windows of h + kh inside a tile, else
- * products; all of it where a block ends inside a loop or a test decides: no box is known then. */
+/* Returns the elements of an operand that the loops inside `loop` read: windows of h + kh inside
+ * a tile, else products.  It is the whole operand when a block ends inside a loop or a test
+ * decides, because no box is known then. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -118,8 +119,8 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* A padding that is read through: a first, a middle and a last piece, and when a tile of the axis
- * is written out inside of its kernel loop, iterations of that have pieces of their own. */
+/* Returns the copies that an inlined padding needs: a first, a middle and a last piece.  If a
+ * tile of the axis is unrolled inside its kernel loop, iterations of that have separate pieces. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
@@ -138,7 +139,7 @@ static int64_t border_copies(const struct loop_space *s, const struct loop_plan 
     return copies;
 }
 
-/* How often a body is written: for borders, once more for the tail of a tile that does not divide,
+/* Returns how often a body is written: for borders, for the tail of a tile that does not divide,
  * and for the phases of a transposed convolution. */
 static int64_t copies_of(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan)
@@ -185,7 +186,8 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- attached nodes and copies --- */
 
-/* S1 where it is not S2 anyway, so that no two points are one schedule. */
+/* Checks places: S1 may only be chosen where it differs from S2, so that no two points are one
+ * schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* From a program to the space of its main nest: axes, where they must be cut, knobs. */
+/* Makes the space of the main nest of a program: axes, where they must be cut, knobs. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "kernels/gen/gen.h"
 #include "kernels/nest/lower.h"
 
-#define MOST_TILE 32                      /* of factors that do not divide */
+#define MOST_TILE 32                      /* largest tile that does not divide */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_SPATIAL] = "spatial", [KNOB_REDUCE] = "reduce", [KNOB_ORDER] = "order",
@@ -49,8 +49,8 @@ static void add_cut(struct loop_axis *x, int64_t cut)
     x->n_cuts++;
 }
 
-/* (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c, coef).  The stride of a
- * transposed convolution cuts into phases. */
+/* Cuts x: (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c, coef).  The
+ * stride of a transposed convolution cuts into phases. */
 static void cut_by(struct builder *b, const struct expr *sum, int64_t c)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
@@ -96,7 +96,7 @@ static void see_load(void *ctx, const struct val *load)
 
 /* --- axes --- */
 
-/* "H.1" is the inner part of H when the layout has no "H.2". */
+/* Whether a dim is an inner part: "H.1" is that of H when the layout has no "H.2". */
 static bool is_part(const struct builder *b, const char *name, bool *inner)
 {
     const char *dot = strrchr(name, '.');
@@ -172,8 +172,8 @@ static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Tiles that do not divide, at most MOST_TILE: the last one is shorter.  Not where blocks end or
- * inside of one (accesses would not stay affine), and not in vectors. */
+/* Adds tiles that do not divide, at most MOST_TILE; the last one is shorter.  Not where blocks
+ * end or inside of one (accesses would not stay affine), and not in vectors. */
 static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
@@ -199,7 +199,7 @@ static const char *level_names(struct builder *b, const struct loop_axis *x)
     return kept;
 }
 
-/* Factorizations whose last factor is at most MOST_INNER. */
+/* Counts the factorizations whose last factor is at most MOST_INNER. */
 static double count_splits(const struct builder *b, const struct loop_knob *k)
 {
     int n;
@@ -225,7 +225,7 @@ static void split_knobs(struct builder *b)
     }
 }
 
-/* The axis before or behind all others of its kind. */
+/* Makes an order with the axis before or after all others of its kind. */
 static void order_with(const int *plain, int n, int axis, bool first, int *out)
 {
     int m = 0;
@@ -238,7 +238,7 @@ static void order_with(const int *plain, int n, int axis, bool first, int *out)
         out[m++] = axis;
 }
 
-/* Takes an order in unless it is there already. */
+/* Adds an order unless it is there already. */
 static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int n,
                       const char **choice, const char *name)
 {
@@ -249,9 +249,9 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
     choice[(*n_list)++] = name;
 }
 
-/* As stored, and each axis outermost or innermost of S1: the innermost one decides what is read
- * again soon.  Phases run outside of the pixels, where their weights stay in the caches, or inside,
- * where the inputs do. */
+/* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost
+ * one decides what is reused soon.  Phases are outside of the pixels, where their weights stay in
+ * the caches, or inside, where the inputs do. */
 static void order_knobs(struct builder *b)
 {
     struct nest_info *nest = b->nest;
@@ -318,7 +318,7 @@ static void mark_knobs(struct builder *b)
 
 /* --- the nodes around --- */
 
-/* The program with one more line, when that is legal. */
+/* Applies one more line, if that is legal. */
 static bool try_line(const struct program **p, struct arena *a, const char *line)
 {
     struct err e;
@@ -340,7 +340,7 @@ static struct root_axes outer_and_inner(const struct stage *s)
     return r;
 }
 
-/* The element-wise nodes behind the main one that can follow its loops, as far as they do. */
+/* Finds the chain of element-wise nodes after the main one that can follow its loops. */
 static void find_chain(struct builder *b)
 {
     static const char *const where[] = { "root", "S1", "S2" };
@@ -373,7 +373,7 @@ static void find_chain(struct builder *b)
         b->nest->k_consumer = choice_knob(b, KNOB_CONSUMER, "consumers", where, 3);
 }
 
-/* The padding or conversion in front, read by nobody else. */
+/* Finds the padding or conversion in front that no other node reads. */
 static void find_pad(struct builder *b)
 {
     static const char *const where[] = { "inline", "root", "S1", "S2" };
@@ -397,9 +397,9 @@ static void find_pad(struct builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* What is left at the end, when the main nest or the last node of its chain makes it, and when
- * the cache could keep little of it anyway.  The expert schedules stream from half of the last
- * cache. */
+/* Finds a result that may be streamed: what the main nest or the last node of its chain stores,
+ * if the cache could keep little of it.  The expert schedules stream from half of the last cache
+ * on. */
 static void find_result(struct builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -436,7 +436,8 @@ static void see_operand(void *ctx, const struct val *load)
     f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
 }
 
-/* Pinned loops: attached nodes go to the tile, or to the last output loop outside of reductions. */
+/* For pinned loops: nodes are attached at the tile, or at the last output loop outside of
+ * reductions. */
 static void pin_nest(struct builder *b)
 {
     const struct stage *s = b->stage;
@@ -503,7 +504,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     nest->name = b.stage->name;
     const struct layout *data = b.p->layout[b.node->data_in];
     nest->unfolded = data->n_overlaps > 0;
-    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1": a part of the tiles */
+    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1" is a part of the tiles */
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b.node->op, "tconv");
     pin_nest(&b);

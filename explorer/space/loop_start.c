@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Everything outside, nothing marked. */
+/* Sets all loops outside, without annotations. */
 static void plain_point(const struct loop_space *s, struct loop_point *p)
 {
     memset(p, 0, sizeof *p);
@@ -17,7 +17,7 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
         if (x->kind == KNOB_PARALLEL)
             p->v[k][0] = 1;
     }
-    /* channels outermost: their weights stay in the cache while the pixels go by */
+    /* channels outermost: their weights stay in the cache while the pixels pass */
     const struct nest_info *nest = s->nest;
     for (int i = 0; nest->k_order >= 0 && nest->vector >= 0 && i < nest->n_orders; i++)
         if (nest->n_axes > 4 && nest->order[i][0] == nest->vector && !p->v[nest->k_order][0])
@@ -26,9 +26,9 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
         p->v[nest->k_reduce_order][0] = nest->n_reduce_orders - 1;
 }
 
-/* A tile of m x v lanes: how many of the lanes and of the pixels are at work, and how many
- * multiply-adds a load feeds (the expert schedules' measure).  `apart`: every lane has an input of
- * its own, so that more vectors share nothing. */
+/* Scores a tile of m x v lanes, as the expert schedules do: how many lanes and pixels are used,
+ * and how many multiply-adds a load serves.  `apart`: every lane has its own input, so that more
+ * vectors share nothing. */
 static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
 {
     double vectors = (double)((v + s->lanes - 1) / s->lanes);
@@ -41,7 +41,7 @@ static double tile_score(const struct loop_space *s, int64_t m, int64_t v, doubl
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));
 }
 
-/* Depthwise, or small groups that share a vector. */
+/* Whether every lane has its own input: depthwise, or small groups that share a vector. */
 static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
 {
     struct loop_plan plan;
@@ -52,7 +52,7 @@ static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
     return !channels || (loop_plan_of(s, p, &plan) && plan.uneven >> s->nest->vector & 1);
 }
 
-/* The innermost factor t of knob k: false where there is no such split. */
+/* Sets the innermost factor t of knob k; false when there is no such split. */
 static bool take_tile(const struct loop_knob *k, int64_t t, int64_t *f)
 {
     bool there = k->extent % t == 0;
@@ -81,7 +81,7 @@ static void try_start(struct start *b, struct loop_point *p, double score)
     }
 }
 
-/* One other axis beside the vector: m of its iterations. */
+/* Tries m iterations of one other axis beside the vector. */
 static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v,
                      bool apart)
 {
@@ -96,7 +96,7 @@ static void try_axis(struct start *b, const struct loop_point *from, int axis, i
     }
 }
 
-/* Written out as far as the whole body stays small: the taps of a depthwise window, the channels of
+/* Unrolls more while the whole body stays small: the taps of a depthwise window, the channels of
  * a first layer. */
 static void unroll_more(const struct loop_space *s, struct loop_point *p)
 {

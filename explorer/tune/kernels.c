@@ -80,7 +80,7 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
     layout_space_state(((struct kernels *)ctx)->layouts, factor, out);
 }
 
-/* pins, then the template's lines */
+/* opens an arm: the pins, then the lines of the template */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;
@@ -155,7 +155,8 @@ static void fill_problem(struct kernels *k)
     kernels_measure_problem(p);
 }
 
-/* No template, or all its tensors pinned: the layouts are what they are. */
+/* Makes the layout space.  Without a template, or when all its tensors are pinned, layouts are
+ * fixed. */
 static bool open_layouts(struct kernels *k, const char **note, struct err *e)
 {
     const struct program *pinned;
@@ -174,11 +175,11 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     }
     if (k->layouts && k->layouts->n == 0)
         k->layouts = NULL;
-    k->o.fixed = !k->layouts && k->o.n_pins == 0;        /* layouts of seeds give way to pins */
+    k->o.fixed = !k->layouts && k->o.n_pins == 0;        /* pins replace layouts of seeds */
     return true;
 }
 
-/* Without XGBoost every score is random: the search still works, only less well. */
+/* Opens the model. Without XGBoost every score is random; the search still works, but less well. */
 static bool open_model(struct kernels *k, const char **note, struct err *e)
 {
     struct cost_model_opts o = { .seed = k->o.seed };

@@ -8,9 +8,9 @@
 #include "profile/measure/program_text.h"
 
 enum {
-    /* gcc takes 0.1 s and 1.4 s more for every 100 KB of C.  What is more than twice as large as
-     * the fastest so far is not tried, nor what takes more than 1.5 s; most of it is known to be
-     * too large before its C is made. */
+    /* Limits on code size. gcc takes 0.1 s, and 1.4 s more for every 100 KB of C.  Code more than
+     * twice as large as that of the fastest so far, or that would take more than 1.5 s, is not
+     * tried; most of it is recognised before its C is made. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
 };
 
@@ -164,7 +164,7 @@ static bool open_batch(struct kernels *k, const struct cancel *cancel, struct er
            batch_new(bare, &o, cancel, &k->batch, e);
 }
 
-/* A candidate that is no program, which only a seed can be, is a failed one. */
+/* Fails a candidate that is not a valid program, which only a seed can be. */
 static void refuse(struct kernels *k, struct tune_candidate *c, const struct err *e)
 {
     c->outcome = OUTCOME_COMPILE;

@@ -1,4 +1,4 @@
-/* Points of loop spaces, as the search sees them. */
+/* Points of loop spaces for the search. */
 #include "explorer/tune/kernels_impl.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static void point_state(void *ctx, int arm, const void *point, float out[TUNE_PO
     loop_point_state(space_of(ctx, arm), point, out);
 }
 
-/* Layout lines, then loop lines. */
+/* Writes layout lines, then loop lines. */
 static bool point_lines(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n)
 {

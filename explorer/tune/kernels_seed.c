@@ -1,9 +1,9 @@
-/* Seeds: the user's schedule and the experts', over what is pinned. */
+/* Seeds: the schedule of the user and those of the experts, combined with the pins. */
 #include "explorer/tune/kernels_impl.h"
 
 #include <string.h>
 
-/* The tensor of a layout step, or the key of a setting; "" when there is none. */
+/* Returns the tensor of a layout step, or the key of a setting; "" when there is none. */
 static const char *target_of(struct arena *a, const char *line)
 {
     const struct step *s;
@@ -21,9 +21,9 @@ static bool is_pinned(const struct kernels *k, struct arena *a, const char *line
     return false;
 }
 
-struct schedule { int n_layout, n; const char **line; };     /* layout lines first */
+struct schedule { int n_layout, n; const char **line; };     /* a schedule, layout lines first */
 
-/* The pinned lines, what else the seed says about layouts, its loops. */
+/* Combines the pinned lines, what else the seed says about layouts, and its loops. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
 {
@@ -59,8 +59,8 @@ static const char *family_of(struct kernels *k, const struct program *p)
     return family;
 }
 
-/* Layouts of inputs that the caller does not give cost a conversion at run time: the same memory,
- * and another program. */
+/* Whether two layouts of an input convert alike.  An input layout that the caller does not give
+ * costs a conversion: with equal memory it is still another program. */
 static bool converts_alike(const struct kernels *k, struct arena *a, const char *const *line,
                            int n, const struct program *p)
 {
@@ -71,7 +71,7 @@ static bool converts_alike(const struct kernels *k, struct arena *a, const char 
            other->n_conversions == p->n_conversions;
 }
 
-/* The arm of these layout lines: that of the template point which is the same, one with the same
+/* Returns the arm of these layout lines: that of the equal template point, one with the same
  * text, or a new one. */
 static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
                   const struct program *p)
@@ -94,7 +94,7 @@ static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
     return kernels_add_arm(k, s->line, s->n_layout, key, family_of(k, p));
 }
 
-/* The point of its arm's space that is this schedule, if there is one. */
+/* Returns the point of the space of its arm that is this schedule, if there is one. */
 static const void *point_of(struct kernels *k, int arm, const struct schedule *s)
 {
     struct loop_point p;
@@ -106,8 +106,8 @@ static const void *point_of(struct kernels *k, int arm, const struct schedule *s
     return ARENA_DUP(k->keep, &p, 1);
 }
 
-/* A session that does not have the pinned steps is what the result is compared with, and no place
- * to search. */
+/* Whether the session has the pinned steps.  If not, the result is still compared with it, but
+ * the search does not start there. */
 static bool keeps_pins(const struct kernels *k, const struct program *p)
 {
     for (int i = 0; i < k->o.n_pins; i++) {
@@ -120,7 +120,7 @@ static bool keeps_pins(const struct kernels *k, const struct program *p)
     return true;
 }
 
-/* Why these layouts have no loops to search. */
+/* Says why these layouts have no loops to search. */
 static bool say_why(const struct kernels *k, struct arena *a, const struct schedule *s,
                     struct err *e)
 {
@@ -130,7 +130,7 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-/* Not to be opened again: with the pins, the template's point of its key is another layout. */
+/* Closes an arm for good: with the pins, the template point of its key is another layout. */
 static void close_for_good(struct kernels_arm *arm)
 {
     arena_free(arm->mem);
@@ -139,7 +139,8 @@ static void close_for_good(struct kernels_arm *arm)
     arm->key = 0;
 }
 
-/* first: the session, whose errors are errors; others are left out. */
+/* Adds a seed. first: it is the session, whose errors are reported; other seeds with errors are
+ * left out. */
 static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines *from,
                      bool first, struct err *e)
 {
@@ -172,7 +173,7 @@ static bool any_space(const struct kernels *k)
     return any;
 }
 
-/* The pins and nothing else. */
+/* Adds a seed with only the pins. */
 static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
 {
     static const struct tune_lines nothing = { "pins", 0, NULL };
@@ -183,8 +184,8 @@ static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
         && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
 }
 
-/* Where no seed has the pins, they alone are a layout to search: few measurements, or a template
- * with nothing left to draw, have no other. */
+/* Adds the seeds.  If none has the pins, they alone make a layout to search: with few
+ * measurements, or a template without knobs, there is no other. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
     struct arena *a = arena_new();

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EMPTY_ROUNDS = 3 };                       /* without a new point: the space is exhausted */
+enum { EMPTY_ROUNDS = 3 };  /* rounds without a new point after which the space is exhausted */
 
 struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
                           const struct tune_seed *seed, int n_seeds,
@@ -61,7 +61,7 @@ void search_free(struct search *s)
     free(s);
 }
 
-/* Measures the next batch out of the pool; 0: nothing new was in it, -1: stop. */
+/* Measures the next batch of the pool. 0: it contained nothing new; -1: stop. */
 static int measure_pool(struct search *s, int want, struct err *e)
 {
     struct tune_candidate *c[TUNE_TOP];
@@ -76,7 +76,8 @@ static int stage_left(const struct search *s)
     return s->stage_budget - s->stage_done;
 }
 
-/* A layout is judged by a few points: what a person would try first is one of them. */
+/* Adds the start point.  A layout is judged by a few points, and the one that a person would try
+ * first is one of them. */
 static void add_usual(struct search *s, int arm)
 {
     if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)
@@ -90,7 +91,7 @@ static void add_usual(struct search *s, int arm)
     free(point);
 }
 
-/* One round in an arm.  False: stop. */
+/* Runs one round in an arm. False: stop. */
 static bool run_round(struct search *s, int arm, int round, struct err *e)
 {
     int want = plan_batch(stage_left(s)), got = 0;
@@ -119,7 +120,7 @@ static void set_reference(struct search *s, int arm)
         s->l_ref = s->arm_view.data[arm].best_ms;
 }
 
-/* The rounds of one layout.  False: stop. */
+/* Runs the rounds of one layout. False: stop. */
 static bool visit(struct search *s, int arm, struct err *e)
 {
     struct arm_state *state = &s->arm.data[arm];
@@ -146,7 +147,7 @@ static void enter(struct search *s, enum tune_stage stage, int budget)
     search_show(s, "searching");
 }
 
-/* Of the seeds from `at` on that were not measured, up to a batch; *at moves behind them. */
+/* Collects seeds from `at` on that were not measured, up to a batch; *at moves after them. */
 static int seed_batch(struct search *s, int *at, int n, struct tune_candidate **c)
 {
     int m = 0;
@@ -193,7 +194,7 @@ static bool run_joint(struct search *s, struct err *e)
     return true;
 }
 
-/* The best layout to the end; the next best when its space is used up. */
+/* Runs the loop stage: the best layout until its space is exhausted, then the next best. */
 static bool run_loops(struct search *s, struct err *e)
 {
     int arm = -1;
@@ -268,7 +269,7 @@ int search_best(const struct search *s, const struct tune_candidate **out, int m
     return n;
 }
 
-/* The first seed is what the user started from. */
+/* Returns the time of the first seed, from which the user started. */
 static double start_ms(const struct search *s)
 {
     return s->trial.len > 0 && s->trial.data[0]->seed && s->trial.data[0]->trial == 0 ?
@@ -315,7 +316,7 @@ void search_show(struct search *s, const char *doing)
     double began = clock_s();
     if (s->sink.view)
         s->sink.view(s->sink.ctx, search_view(s));
-    double paused = clock_s() - began;           /* takes none of the time */
+    double paused = clock_s() - began;           /* this does not count for the time limit */
     s->began_s += paused;
     s->limit_from_s += paused;
 }

@@ -47,8 +47,8 @@ int search_best_arm(const struct search *s)
     return best;
 }
 
-/* Most layouts that there is room for are new ones; all where that is two: the seeds themselves say
- * something of theirs. */
+/* Returns how many seed layouts are visited.  Most visits are for new layouts; if there is room
+ * for only two, all are: the seeds themselves tell something about theirs. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
@@ -56,7 +56,7 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
-/* The best layout of a seed that had no rounds yet, among the first few by their seeds. */
+/* Returns the best layout of a seed that had no rounds yet, among the first few by their seeds. */
 static int next_seed_arm(const struct search *s)
 {
     int best = -1, n_visited = 0;
@@ -76,7 +76,7 @@ static double arm_reward(const struct search *s, int arm)
     return search_reward(s, s->arm_view.data[arm].best_ms);
 }
 
-/* The best score of some random points; -1: none of them is a program. */
+/* Returns the best score of some random points; -1: none of them is a valid program. */
 static double promise(struct search *s, int arm)
 {
     double best = -1;
@@ -91,12 +91,13 @@ static double promise(struct search *s, int arm)
 
 struct draw { int arm; int64_t *factor; double score; };
 
-/* A layout that was not tried yet; false: the strategy has none, or only draws old ones, of which
- * *out is then the last. */
+/* Draws a layout that was not tried yet.  False: the strategy has none, or only draws known ones;
+ * *out is then the last of these. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    int most = s->strategy->ordered ? INT_MAX : MAX_DRAWS;       /* in order: to the last one */
+    /* in an ordered strategy, until the last one */
+    int most = s->strategy->ordered ? INT_MAX : MAX_DRAWS;
     for (int tries = 0; tries < most && s->strategy->layout(s, s->state, factor); tries++) {
         if (search_should_stop(s))
             return false;
@@ -137,14 +138,14 @@ static int draw_layout(struct search *s)
         s->strategy->layout_told(s, s->state, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
-    for (int i = 0; i < n; i++)                  /* a seed's may be the best layout yet */
+    for (int i = 0; i < n; i++)                  /* the layout of a seed may be the best so far */
         if (i != best && draw[i].arm >= s->n_seed_arms)
             s->p->arm_close(s->p->ctx, draw[i].arm);
     s->arm.data[draw[best].arm].factor = draw[best].factor;
     return draw[best].arm;
 }
 
-/* The templates' usual layout, once. */
+/* Returns the arm of the start layout of the templates, once. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};

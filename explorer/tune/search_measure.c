@@ -1,4 +1,5 @@
-/* Measuring a batch: known ones are replayed, the rest measured; then everybody is told. */
+/* Measures a batch: known candidates are replayed, the rest is measured; then strategy, model and
+ * sink are told. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ bool search_should_stop(const struct search *s)
            (s->o.time_s > 0 && clock_s() - s->limit_from_s >= s->o.time_s);
 }
 
-/* From the pool into the memory that lives as long as the search. */
+/* Copies a candidate from the pool into memory that lives as long as the search. */
 static struct tune_candidate *keep(struct search *s, const struct tune_candidate *from)
 {
     struct tune_candidate *c = arena_copy(s->keep, from, sizeof *c);
@@ -24,14 +25,15 @@ static struct tune_candidate *keep(struct search *s, const struct tune_candidate
     return c;
 }
 
-/* A cancelled one was not measured, nor one whose compiler somebody killed. */
+/* Whether a candidate was measured: not if it was cancelled, or another process killed its
+ * compiler. */
 static bool is_done(const struct tune_candidate *c)
 {
     return c->outcome != OUTCOME_NONE && c->outcome != OUTCOME_CANCEL &&
            c->outcome != OUTCOME_ENV;
 }
 
-/* A candidate that was not measured is no trial: later ones move up. */
+/* Notes a measured candidate. One that was not measured is no trial: later ones move up. */
 static void note_measured(void *ctx, struct tune_candidate *c)
 {
     struct search *s = ctx;
@@ -82,7 +84,7 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
         }
     }
     double began = clock_s();
-    if (n_todo == 0)                     /* a resumed run has its time for what is new */
+    if (n_todo == 0)                     /* a resumed run has its time for new measurements */
         s->limit_from_s = began;
     bool ok = n_todo == 0 ||
               s->p->measure(s->p->ctx, todo, n_todo, note_measured, s, s->cancel, e);
@@ -90,7 +92,7 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
     return ok;
 }
 
-/* Arm by arm: a batch of seeds has several. */
+/* Tells the strategy arm by arm: a batch of seeds has several. */
 static void tell(struct search *s, struct tune_candidate *const *c, int n)
 {
     for (int from = 0, i = 1; s->strategy->told && from < n; i++)

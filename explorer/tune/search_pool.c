@@ -76,8 +76,8 @@ void search_score(struct search *s, struct tune_candidate *const *c, int n)
     }
 }
 
-/* What is measured whatever its score goes first, then higher scores; what was added earlier first
- * where they are equal: sorting must not depend on the sort of the C library. */
+/* A candidate with its rank: those that are always measured first, then higher scores; for equal
+ * scores the one added first, so that the order does not depend on the sort of the C library. */
 struct ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)
@@ -95,7 +95,7 @@ static bool is_new(const struct search *s, const struct tune_candidate *c)
     return !c->illegal && !text_set_find(&s->measured, c->text, c->hash);
 }
 
-/* The pool in the order in which it is measured. */
+/* Picks from the pool in the order of ranks. */
 static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
 {
     struct ranked *r = ARENA_ARRAY(s->round, struct ranked, s->pool.len);
@@ -119,7 +119,7 @@ static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
     return n_out;
 }
 
-/* Nothing ranks them: any.  Only those that are taken are looked at. */
+/* Picks random candidates when nothing ranks them; only picked ones are checked. */
 static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;

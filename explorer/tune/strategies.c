@@ -85,7 +85,7 @@ const struct strategy strategy_random = {
 struct cursor {
     bool layouts_begun;
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
-    int arm;                             /* that point is of; -1: none */
+    int arm;                             /* arm of the point; -1: none */
     bool at_end;
     void *point;
 };
@@ -114,7 +114,8 @@ static bool layout_in_order(struct search *s, void *state, int64_t *factor)
     return more;
 }
 
-/* From where the arm was left; points that were measured as seeds are passed over. */
+/* Proposes points in order from where the arm was left; points that were measured as seeds are
+ * skipped. */
 static void propose_in_order(struct search *s, void *state, int arm, int round)
 {
     struct cursor *c = state;

@@ -48,7 +48,7 @@ static void evo_layout_told(struct search *s, void *state, const int64_t *factor
     layout_pool_told(&x->layouts, s, factor, reward, measured);
 }
 
-/* The faster of two of the most recent; NULL: not a point. */
+/* Returns the faster of two of the most recent candidates; NULL: it is not a point. */
 static const struct tune_candidate *tournament(struct search *s, const struct arm_state *arm)
 {
     int n = arm->tried.len, from = n > POPULATION ? n - POPULATION : 0;

@@ -26,11 +26,11 @@ enum { WALK = 8, ELITE = 8 };
 struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates of the actor since the last reward */
-    int draws;                           /* of layouts, the actor's or not */
+    int draws;                           /* number of layouts drawn, by the actor or not */
     void *point, *next;
-    double at;                           /* reward of the point, U - l */
-    struct str *out;                     /* of the weights in the end, or NULL */
-    int order[LOOP_KNOBS];               /* of the knobs, in this sweep */
+    double at;                           /* reward of the current point, U - l */
+    struct str *out;                     /* receives the weights at the end, or NULL */
+    int order[LOOP_KNOBS];               /* order of the knobs in this sweep */
 };
 
 static const float no_features[OP_FEATURES];
@@ -74,8 +74,9 @@ static void ppo_close(void *state)
 
 /* --- Layouts -------------------------------------------------------------------------------- */
 
-/* A new actor's factors are near half of the extent (sigmoid(u), SPEC E.3), and a search tries a
- * dozen layouts: every other one that the model chooses from comes from anywhere. */
+/* Draws a layout.  The factors of a new actor are near half of the extent (sigmoid(u), SPEC E.3),
+ * and a search tries only a dozen layouts; every other layout that the model chooses from is
+ * therefore random. */
 static bool ppo_layout(struct search *s, void *state, int64_t *factor)
 {
     struct ppo *x = state;
@@ -125,15 +126,15 @@ static double reward_of(struct search *s, struct tune_candidate *c)
     return c && !c->illegal ? search_reward(s, search_latency(s, c->score)) : -4;
 }
 
-/* What the step to c from a point with reward `at` earns; in -1 .. 1, or all that agents learnt
- * would be what fails. */
+/* Returns the reward of a step from a point with reward `at`; within -1 .. 1, since otherwise
+ * agents would learn only about failures. */
 static double earned(double at, double now, bool is_new)
 {
     return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
 }
 
-/* The actor of the next knob moves it.  Every knob comes once before the first comes again, in an
- * order that is drawn anew each time. */
+/* Lets the actor of the next knob move it.  Every knob moves once before the first moves again,
+ * in a new random order each time. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];
@@ -145,7 +146,7 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
             x->order[j] = i;
         }
     k = x->order[k];
-    int choices = s->p->directions(s->p->ctx, arm, k) - 1;       /* but not to stay */
+    int choices = s->p->directions(s->p->ctx, arm, k) - 1;  /* without the direction that stays */
     memcpy(x->next, x->point, s->p->point_bytes);
     if (choices < 1)
         return;
@@ -155,7 +156,7 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
     s->p->point_move(s->p->ctx, arm, x->next, k, 1 + direction);
 }
 
-/* The fastest points of an arm; returns how many, at most ELITE. */
+/* Finds the fastest points of an arm; returns how many, at most ELITE. */
 static int find_elite(struct search *s, int arm, const struct tune_candidate **out)
 {
     const struct arm_state *a = &s->arm.data[arm];
@@ -176,7 +177,8 @@ static int find_elite(struct search *s, int arm, const struct tune_candidate **o
     return n;
 }
 
-/* At one of the best, the better the likelier; every other walk anywhere. */
+/* Starts a walk: at one of the best points, better ones with higher probability; every other walk
+ * at a random point. */
 static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
                        const struct tune_candidate *const *elite, int n)
 {
@@ -214,7 +216,7 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
         struct tune_candidate *c = search_add(s, arm, x->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
-        if (c && !c->illegal) {                  /* from what is no program it goes back */
+        if (c && !c->illegal) {                  /* from an invalid program it goes back */
             memcpy(x->point, x->next, s->p->point_bytes);
             x->at = r;
         }

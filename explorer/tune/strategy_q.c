@@ -1,6 +1,6 @@
-/* FlexTensor's Q-walk (SPEC E.3): from a measured point, every knob goes one step in the direction
- * that its network thinks best; what those points turn out to be is what the networks learn from.
- * Layouts are drawn at random, since FlexTensor has none. */
+/* The Q-learning walk of FlexTensor (SPEC E.3): from a measured point, every knob moves one step
+ * in the direction that its network values most, and the networks learn from the measurements of
+ * these points.  Layouts are drawn at random, since FlexTensor does not search them. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/qwalk.h"
 #include "explorer/tune/search_impl.h"
@@ -13,9 +13,9 @@ enum { ENOUGH = 8, POINTS = 64, ROUNDS_PER_TRAINING = 4 };
 struct move { uint64_t hash; int knob, direction; const struct tune_candidate *from; };
 
 struct q {
-    struct qwalk *walk;                  /* of one arm */
+    struct qwalk *walk;                  /* walk of one arm */
     int arm, n_knobs, rounds;
-    VEC(struct move) move;               /* of this round */
+    VEC(struct move) move;               /* moves of this round */
     void *point;
 };
 
@@ -49,7 +49,7 @@ static void enter_arm(struct search *s, struct q *x, int arm)
     x->walk = qwalk_new(s->o.seed + (uint64_t)arm, TUNE_POINT_STATE, n_directions, x->n_knobs);
 }
 
-/* A measured point, or the best one (SPEC E.3); NULL: none of them is right. */
+/* Returns a measured point, or the best one (SPEC E.3); NULL: none is right. */
 static const struct tune_candidate *start_of(struct search *s, struct q *x, int arm)
 {
     const struct arm_state *a = &s->arm.data[arm];

@@ -13,9 +13,9 @@ enum { ENOUGH = 8 };
 
 struct sa {
     struct layout_pool layouts;
-    int layout;                          /* where the walk over layouts stands; -1: nowhere */
-    int arm;                             /* that `at` is in */
-    const struct tune_candidate *at;     /* where the walk over points stands */
+    int layout;                          /* position of the walk over layouts; -1: none */
+    int arm;                             /* arm of `at` */
+    const struct tune_candidate *at;     /* position of the walk over points */
     void *point;
 };
 
@@ -45,7 +45,7 @@ static bool accepts(struct search *s, double relative)
     return relative <= 0 || rng_unit(&s->rng) < exp(-relative / temperature(s));
 }
 
-/* The first change is certain, another one less and less likely. */
+/* Whether to make another change: the first is certain, later ones less and less likely. */
 static bool another(struct search *s, int n)
 {
     double p = 0.02 * temperature(s) / HOT;
@@ -105,7 +105,7 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     int n = s->p->n_knobs(s->p->ctx, arm);
     for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
         memcpy(x->point, x->at->point, s->p->point_bytes);
-        int changes = 1 + tries / TUNE_BATCH;    /* farther away when all near ones are known */
+        int changes = 1 + tries / TUNE_BATCH;    /* farther away when all neighbours are known */
         do
             s->p->point_mutate(s->p->ctx, arm, &s->rng, x->point);
         while (--changes > 0 || another(s, n));

@@ -1,4 +1,4 @@
-/* Leaving lines out and looking whether anything changed. */
+/* Simplifies a schedule by leaving lines out and comparing the generated code. */
 #include "explorer/tune/tidy.h"
 
 #include <ctype.h>
@@ -15,8 +15,8 @@ struct tidy {
     struct str want, got;
 };
 
-/* The layouts are part of it: a layout of an input whose memory is the same may be left out, one
- * that is not changes the C. */
+/* Generates the text to compare.  It includes layouts: an input layout with equal memory may be
+ * left out, unless it changes the C. */
 static bool generate(struct tidy *t, const char *const *line, int n, struct str *out,
                      struct err *e)
 {
@@ -36,7 +36,7 @@ static bool is_same(struct tidy *t, const char *const *line, int n)
     return generate(t, line, n, &t->got, &e) && streq(str_text(&t->got), str_text(&t->want));
 }
 
-/* Layout lines and settings to the front, each group in its order. */
+/* Moves layout lines and settings to the front, each group in its order. */
 static void sort_lines(struct tidy *t, struct arena *a, const char **line, int n)
 {
     const char **sorted = ARENA_ARRAY(a, const char *, n + 1);
@@ -85,7 +85,7 @@ bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
 /* --- The same but for names ----------------------------------------------------------------- */
 
 struct word { const char *text; size_t n; };
-struct words { VEC(struct word) x, y; };     /* x[i] of one text stands where y[i] of the other */
+struct words { VEC(struct word) x, y; };     /* x[i] of one text corresponds to y[i] of the other */
 
 static const char *skip_blank(const char *c)
 {
@@ -114,7 +114,7 @@ static bool word_is(struct word x, struct word y)
     return x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
 }
 
-/* Wherever x stands, y stands, and the other way round. */
+/* Whether x and y correspond everywhere, in both directions. */
 static bool stand_for(struct words *w, struct word x, struct word y)
 {
     for (int i = 0; i < w->x.len; i++) {

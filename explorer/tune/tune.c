@@ -8,10 +8,10 @@
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
-#define COMPARE_S 2.0                     /* at most; less for small budgets */
-#define CLEARLY 1.5                      /* so much slower is slower without a comparison */
-#define WORTH 0.97                       /* of the first's time: worth a longer comparison */
-#define LONGER 4                         /* times */
+#define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
+#define CLEARLY 1.5                      /* slower than this needs no comparison */
+#define WORTH 0.97  /* share of the time of the first that is worth a longer comparison */
+#define LONGER 4                         /* factor for the longer comparison */
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
@@ -34,7 +34,7 @@ static const struct program *program_of(struct tune_result *r, const struct tune
 
 /* --- The final ------------------------------------------------------------------------------ */
 
-/* Right in the search, and found out since. */
+/* Whether a candidate was right in the search, but failed since. */
 static bool was_found_out(const struct tune_result *r, const struct tune_candidate *c)
 {
     bool found = r->measured && c == r->best && r->m.outcome != OUTCOME_OK;
@@ -43,7 +43,7 @@ static bool was_found_out(const struct tune_result *r, const struct tune_candida
     return found;
 }
 
-/* The search's fastest of those that were not. */
+/* Returns the fastest candidate of the search that has not failed since. */
 static const struct tune_candidate *fastest_left(const struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS + 2];
@@ -54,8 +54,8 @@ static const struct tune_candidate *fastest_left(const struct tune_result *r)
     return NULL;
 }
 
-/* The best two, and what is near them; the start first if it is, so that all are compared with
- * it. */
+/* Chooses the finalists: the best two and those near them.  The start comes first if it is near,
+ * so that all are compared with it. */
 static void choose_finalists(struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS];
@@ -69,7 +69,7 @@ static void choose_finalists(struct tune_result *r)
             r->finalist[r->n_finalists++].c = best[i];
 }
 
-/* Of those shown to be faster than the first, the fastest; else the first. */
+/* Returns the fastest of those that are shown to be faster than the first; else the first. */
 static const struct tune_candidate *winner(const struct tune_result *r)
 {
     const struct tune_finalist *best = &r->finalist[0];
@@ -88,7 +88,7 @@ static const struct tune_candidate *winner(const struct tune_result *r)
     return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
 }
 
-/* Something looks faster than the first, which wins because that is not certain. */
+/* Whether some finalist looks faster than the first, which wins because that is not certain. */
 static bool is_undecided(const struct tune_result *r)
 {
     bool faster = false;
@@ -101,8 +101,8 @@ static bool is_undecided(const struct tune_result *r)
     return faster && r->finalist[0].compared.m.outcome == OUTCOME_OK;
 }
 
-/* On a busy machine longer, once.  False: cancelled, or not possible; the search's best stands
- * then. */
+/* Compares the finalists, once more and longer on a busy machine.  False: cancelled, or not
+ * possible; then the best of the search is the result. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
                     struct err *e)
 {
@@ -151,8 +151,9 @@ static void note_failure(struct tune_result *r, const char *what, const struct e
         r->note = arena_printf(r->mem, "%s: %s", what, e->text);
 }
 
-/* What is lacking now did not lack while searching: the result stands without it.  All at once need
- * more memory than each alone; then the first two, the start if it is near, are compared. */
+/* Finishes the tuning.  If the environment lacks something only now, the result stands without
+ * the final.  If memory does not suffice for all finalists, the first two are compared, with the
+ * start if it is near. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
@@ -176,7 +177,7 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     r->final_s = clock_s() - began;
 }
 
-/* What each step bought; less than all of it is not kept. */
+/* Measures the ledger of the winner; an incomplete one is dropped. */
 static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 {
     struct err e;
@@ -189,8 +190,8 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 
 /* --- The whole ------------------------------------------------------------------------------ */
 
-/* A seed's schedule in the words of the space, which splits only where there is something to split;
- * the user's own stays as it is. */
+/* Tidies the winner.  A schedule of a seed is written in the terms of the space, which splits
+ * only where needed; that of the user is not changed. */
 static bool tidy(struct tune_result *r, const char *spec, const struct target *target,
                  struct err *e)
 {

@@ -1,6 +1,7 @@
-/* Which one operator a graph is: a head (an operator with what belongs to it) and what follows it,
- * one node after the other.  What builders recorded (struct node_params) says the operator; where
- * operands stand is read from the index expressions. */
+/* Recognises the one operator that a graph computes: a head (an operator with what belongs to it)
+ * and post-operations after it, one node after the other.  The parameters that builders recorded
+ * (struct node_params) tell the operator; the positions of operands are read from the index
+ * expressions. */
 #include "profile/vendor/match_impl.h"
 
 #include <stdio.h>
@@ -105,7 +106,7 @@ static const char *const binary_names[] = {
 #undef VENDOR_BINARY
 };
 
-/* The function that a builder recorded; relu6 and the like in terms of others. */
+/* Finds the function that a builder recorded; relu6 and similar ones are expressed by others. */
 static bool find_unary(const struct node *n, struct vendor_post *post)
 {
     static const struct { const char *name; enum vendor_unary as; double alpha, beta; } also[] = {
@@ -143,7 +144,7 @@ static bool commutes(int binary)
     return binary != BINARY_SUB && binary != BINARY_DIV;
 }
 
-/* Is it x at the point that the node writes? */
+/* Whether a load reads x at the point that the node writes. */
 static bool is_here(const struct node *n, const struct val *v, int x)
 {
     if (v->kind != VAL_LOAD || v->source != x || v->rank != n->n_spatial)
@@ -154,7 +155,7 @@ static bool is_here(const struct node *n, const struct val *v, int x)
     return true;
 }
 
-/* v = ((x OP y) OP z)...: each operation a post, from the inside. */
+/* Adds v = ((x OP y) OP z)...: each operation is a post-operation, from the inside. */
 static bool add_binaries(struct match *m, const struct node *n, const struct val *v, int x)
 {
     struct vendor_problem *p = m->p;
@@ -232,7 +233,7 @@ static bool can_have_bias(const struct match *m)
     return m->p->kind == VENDOR_CONV || m->p->kind == VENDOR_TCONV || m->p->kind == VENDOR_MATMUL;
 }
 
-/* Node i applied to the result so far, tensor x. */
+/* Adds node i, applied to the result so far (tensor x), as a post-operation. */
 static bool add_post(struct match *m, int i, int x, int rank)
 {
     const struct node *n = &m->g->node[i];
@@ -259,7 +260,7 @@ static bool add_post(struct match *m, int i, int x, int rank)
     return true;
 }
 
-/* Everything behind the head, which ends at node `head` and writes *out. */
+/* Adds every node after the head, which ends at node `head` and writes *out. */
 static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
 {
     int x = m->g->node[head].out;
@@ -278,7 +279,7 @@ static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
     return true;
 }
 
-/* Starts afresh: is node i the end of an operator that takes all nodes up to it? */
+/* Tries whether node i is the end of an operator that consists of all nodes up to it. */
 static bool try_head(struct match *m, match_head *head, int i)
 {
     struct vendor_tensor out = { 0 };
@@ -302,7 +303,8 @@ static void refuse_graph(const struct graph *g, struct err *why)
     str_free(&ops);
 }
 
-/* From the last node on: softmax ends with its fourth, and begins with a reduction. */
+/* Tries heads from the last node on: softmax ends with its fourth node, and begins with a
+ * reduction. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why)
 {
     static match_head *const heads[] = {
@@ -322,7 +324,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;           /* it was this operator, but for something */
+                posts = *m.why;           /* it was this operator, except for the reason given */
         }
     if (posts.code != ERR_NONE)
         *why = posts;

@@ -13,8 +13,8 @@ static bool is_spatial(const struct node *n, const struct expr *e)
     return false;
 }
 
-/* An operand as B... rows columns, from its own dims: one of a vector's is missing, two may be the
- * other way round. */
+/* Adds an operand as B... rows columns from its own dims: a vector lacks one, and two may be
+ * exchanged. */
 static bool add_matrix(struct match *m, const struct node *n, const struct val *load,
                        enum vendor_role role, int rank)
 {
@@ -80,7 +80,7 @@ static void use(struct match *m, const struct val *load)
     m->used |= i >= 0 ? 1u << i : 0;
 }
 
-/* max, exp, sum and softmax, after which the last is called. */
+/* Matches max, exp, sum and softmax; the last node has that name. */
 bool match_softmax(struct match *m, int node, struct vendor_tensor *out)
 {
     const struct node *n = &m->g->node[node];
@@ -106,8 +106,8 @@ bool match_softmax(struct match *m, int node, struct vendor_tensor *out)
     return match_tensor(m, ROLE_DATA, e->data_in);
 }
 
-/* Mean, Var and the norm of rows; with centered and squared elements as tensors of their own when
- * the graph was composed. */
+/* Matches Mean, Var and the norm of rows, with centered and squared elements as separate tensors
+ * when the graph was written as statements. */
 static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     const struct node *n = &m->g->node[node];
@@ -144,7 +144,8 @@ static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *ou
     return true;
 }
 
-/* As inference computes it: folded into Scale and Shift, or with mean and variance. */
+/* Matches batch norm as inference computes it: folded into Scale and Shift, or with mean and
+ * variance. */
 bool match_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     static const enum vendor_role folded[] = { ROLE_DATA, ROLE_SCALE, ROLE_SHIFT };
@@ -167,7 +168,7 @@ bool match_norm(struct match *m, int node, struct vendor_tensor *out)
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* Means and maxima over everything behind N C are pools too. */
+/* Whether a reduction is a global pool: a mean or maximum over everything after N C. */
 static bool is_global_pool(const struct vendor_problem *p, const struct vendor_tensor *in,
                            unsigned dims)
 {
@@ -220,8 +221,8 @@ bool match_reduce(struct match *m, int node, struct vendor_tensor *out)
 
 /* --- Moving data ------------------------------------------------------------------------------ */
 
-/* The element of x, counted row by row, that the node reads where its variables have these
- * values. */
+/* Returns the row-major offset of the element of x that the node reads for these values of its
+ * variables. */
 static int64_t address(const struct tensor *x, const struct val *load, const int64_t *vals)
 {
     int64_t at = 0;
@@ -248,7 +249,7 @@ static bool match_concat(struct match *m, const struct node *n, struct vendor_te
     return true;
 }
 
-/* Transpose, reshape, slice: each dim of the output is a stride in the input. */
+/* Matches transpose, reshape and slice: each dim of the output is a stride in the input. */
 bool match_move(struct match *m, int node, struct vendor_tensor *out)
 {
     static const char *const ops[] = { "transpose", "reshape", "slice" };

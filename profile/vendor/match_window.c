@@ -18,7 +18,8 @@ static const struct window_op *find_op(const char *name)
     return NULL;
 }
 
-/* The caller's tensor behind the padding of x, and how many elements stand before each axis. */
+/* Finds the tensor of the caller from which x is padded, and how many elements are before each
+ * axis. */
 static bool unpad(struct match *m, double value, int *x, int64_t *before)
 {
     const struct tensor *t = &m->g->tensor[*x];
@@ -39,20 +40,20 @@ static bool unpad(struct match *m, double value, int *x, int64_t *before)
     return true;
 }
 
-/* span - 1: what a window reaches beyond its first element. */
+/* Returns span - 1: how far a window reaches beyond its first element. */
 static int64_t reach(const struct vendor_problem *p, int i)
 {
     return p->dilation[i] * (p->kernel[i] - 1);
 }
 
-/* Does the padding of a gather stand before axis i as conv.h says? */
+/* Whether the padding of a gather before axis i is as conv.h describes. */
 static bool is_gather_padding(const struct vendor_problem *p, int i, int64_t before)
 {
     int64_t q = reach(p, i) - p->before[i];
     return before == (q > 0 ? (q + p->step[i] - 1) / p->step[i] : 0);
 }
 
-/* The windows of n over x, which stands padded in `padded`. */
+/* Fits the windows of n over x, of which `padded` is the padded form. */
 static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
                      const int64_t *before)
 {
@@ -107,7 +108,7 @@ static void say_window(struct match *m)
         match_say(m, ", %d groups", m->p->groups);
 }
 
-/* [G] O I K..., from O I K..., C K... or, transposed, I O K... */
+/* Adds weights [G] O I K... from O I K..., C K... or (transposed) I O K... */
 static bool add_weights(struct match *m, int t)
 {
     struct vendor_problem *p = m->p;
@@ -122,7 +123,7 @@ static bool add_weights(struct match *m, int t)
         w->shape[at] = groups;
         w->stride[at++] = plain.shape[0] / groups * channels;
     }
-    if (lead == 1) {                      /* depthwise: one filter a channel */
+    if (lead == 1) {                      /* depthwise: one filter per channel */
         w->shape[at] = w->shape[at + 1] = 1;
         w->stride[at] = w->stride[at + 1] = channels;
     } else {
@@ -149,7 +150,7 @@ static int64_t channel_groups(const struct match *m, enum vendor_kind kind, int 
     return w->rank + 1 == m->g->tensor[x].rank ? channels : channels / w->shape[1];
 }
 
-/* PoolSum / Count, the last of four nodes with its padding. */
+/* Whether the node is PoolSum / Count, the last of four nodes with its padding. */
 static bool is_inside_mean(struct match *m, int node)
 {
     const struct graph *g = m->g;

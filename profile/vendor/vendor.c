@@ -25,9 +25,10 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
     return err_set(why, ERR_NAME, "OpenBLAS has no operator for %s", p->text);
 }
 
-#define CODE_BYTES ((int64_t)768 << 20)   /* the library, its code for this operator, scratch */
-#define THREAD_BYTES ((int64_t)96 << 20)  /* a stack, buffers of its own */
-#define COPIES 5                          /* of the data: padded layouts of two candidates */
+/* for the library, its code for this operator, and scratch memory */
+#define CODE_BYTES ((int64_t)768 << 20)
+#define THREAD_BYTES ((int64_t)96 << 20)  /* for a stack and buffers of each thread */
+#define COPIES 5                          /* copies of the data: padded layouts of two candidates */
 
 int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {
@@ -71,7 +72,7 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
         file_self(folder, sizeof folder);
     else if (strlen(runner) < sizeof folder)
         strcpy(folder, runner);
-    for (int up = 0; up < 2; up++) {           /* tests live in a folder of their own */
+    for (int up = 0; up < 2; up++) {           /* tests are in a separate folder */
         char *slash = strrchr(folder, '/');
         if (!slash)
             break;

@@ -8,16 +8,17 @@
 #include <time.h>
 
 #define MAX_ARGS (VENDOR_MAX_TENSORS + 2)
-#define TRIAL_S 0.005                     /* how long candidates are timed against each other */
+#define TRIAL_S 0.005                     /* seconds for timing candidates against each other */
 #define TRIAL_RUNS 3
 
 struct candidate {
     dnnl_primitive_t primitive;
     int n_args;
     dnnl_exec_arg_t arg[MAX_ARGS];
-    dnnl_memory_t plain[MAX_ARGS];        /* over the caller's buffer; NULL: no tensor of his */
-    int out, residual;                    /* index of the result; of what it must hold before a
-                                           * run, -1: nothing */
+    /* over the buffers of the caller; NULL: not a tensor of the caller */
+    dnnl_memory_t plain[MAX_ARGS];
+    /* out: index of the result; residual: of what it must hold before a run, -1: nothing */
+    int out, residual;
     double seconds;
     char implementation[96], layout[160];
 };
@@ -84,7 +85,8 @@ static dnnl_status_t reorder(struct vendor_handle *h, dnnl_memory_t from, dnnl_m
     return s;
 }
 
-/* The bias of a matrix product is a row with as many dims as the result; its data is the same. */
+/* Describes a tensor with as many dims as the result: the bias of a matrix product is a row with
+ * the same data. */
 static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory_desc_t *md,
                                 dnnl_memory_desc_t *out)
 {
@@ -95,7 +97,7 @@ static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory
     return onednn_plain(t, out);
 }
 
-/* The library's memory for tensor i, filled unless it is the result. */
+/* Adds the memory of the library for tensor i, filled unless it is the result. */
 static dnnl_status_t add_tensor(struct vendor_handle *h, struct candidate *c, struct wish *w,
                                 dnnl_primitive_desc_t pd, int i)
 {
@@ -124,7 +126,7 @@ static dnnl_status_t add_tensor(struct vendor_handle *h, struct candidate *c, st
     return t->role == ROLE_OUT ? dnnl_success : reorder(h, callers, own);
 }
 
-/* A vector of one number, for what the operator leaves out. */
+/* Adds a vector of one repeated number, for operands that the operator lacks. */
 static dnnl_status_t add_constant(struct vendor_handle *h, struct candidate *c, int arg,
                                   float value)
 {
@@ -165,7 +167,7 @@ static dnnl_status_t execute(struct vendor_handle *h, struct candidate *c)
     return s == dnnl_success ? dnnl_stream_wait(h->stream) : s;
 }
 
-/* "nhwc, weights OIhw16i16o"; "nchw to nhwc" when data and result differ. */
+/* Writes the layouts: "nhwc, weights OIhw16i16o", or "nchw to nhwc" when data and result differ. */
 static void say(struct candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
 {
     char x[40] = "", y[40] = "", k[48] = "";
@@ -228,8 +230,8 @@ static void try_out(struct vendor_handle *h, struct candidate *c)
     }
 }
 
-/* Layouts to try.  What has channels can be stored in several ways; what works on rows, or only
- * moves data, has one. */
+/* Lists the layouts to try.  Operators with channels have several; those that work on rows, or
+ * only move data, have one. */
 static int forms_of(const struct vendor_problem *p, bool any, enum form *out)
 {
     int rank = onednn_find(p, ROLE_DATA)->rank, n = 0;
@@ -266,8 +268,8 @@ static int forms_of(const struct vendor_problem *p, bool any, enum form *out)
     return n;
 }
 
-/* Accumulating once more changes nothing but the size of the result: no product follows that would
- * let it grow without bounds. */
+/* Whether runs may accumulate repeatedly: the result only grows, unless a product would let it
+ * grow without bounds. */
 static bool can_accumulate(const struct vendor_problem *p)
 {
     bool filters = p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV || p->kind == VENDOR_MATMUL;

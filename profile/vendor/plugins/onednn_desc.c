@@ -59,7 +59,7 @@ static dnnl_status_t by_tag(const struct vendor_tensor *t, dnnl_format_tag_t tag
     return dnnl_memory_desc_init_by_tag(md, t->rank, dims, dnnl_f32, tag);
 }
 
-/* Dense, with dims from the outermost to the innermost in this order. */
+/* Describes a dense tensor with dims from the outermost to the innermost in this order. */
 static dnnl_status_t dense(const struct vendor_tensor *t, const int *order, dnnl_memory_desc_t *md)
 {
     int64_t stride[MAX_RANK], elems = 1;
@@ -70,7 +70,7 @@ static dnnl_status_t dense(const struct vendor_tensor *t, const int *order, dnnl
     return by_strides(md, t->rank, t->shape, stride);
 }
 
-/* The dims in order, with dim `from` moved to place `to`. */
+/* Describes a dense tensor with dim `from` moved to place `to`. */
 static dnnl_status_t dense_moved(const struct vendor_tensor *t, int from, int to,
                                  dnnl_memory_desc_t *md)
 {
@@ -94,7 +94,8 @@ static bool has_filters(const struct vendor_problem *p)
     return p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV;
 }
 
-/* Weights of convolutions are constants: packed once, whatever the data's layout is. */
+/* Describes one tensor.  Weights of convolutions are constants and packed once, whatever the
+ * layout of the data. */
 static dnnl_status_t wish_one(const struct wish *w, const struct vendor_tensor *t,
                               dnnl_memory_desc_t *md)
 {
@@ -183,7 +184,7 @@ union operation {
 
 struct axes { dnnl_dims_t kernel, step, dilation, before, after; };
 
-/* A dilation of 1 is 0 to oneDNN. */
+/* Returns the axes; a dilation of 1 is 0 in oneDNN. */
 static struct axes axes_of(const struct vendor_problem *p)
 {
     struct axes a;
@@ -240,7 +241,7 @@ static dnnl_status_t init_layer_norm(const struct wish *w, union operation *op)
                                                       (float)w->p->alpha, flags);
 }
 
-/* Mean 0 and variance 1 when the statistics are folded into scale and shift. */
+/* With statistics folded into scale and shift, mean is 0 and variance 1. */
 #define BATCH_NORM_FLAGS (dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift)
 
 static dnnl_status_t init(const struct wish *w, union operation *op)
@@ -286,7 +287,7 @@ static dnnl_status_t describe_concat(const struct wish *w, dnnl_primitive_attr_t
                                              w->p->axis, w->md, attr, w->engine);
 }
 
-/* Operands of post-ops lie like the result that the library chose. */
+/* Gives operands of post-operations the layout of the result that the library chose. */
 static void follow_result(struct wish *w, dnnl_primitive_desc_t pd)
 {
     const dnnl_memory_desc_t *y = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
@@ -393,7 +394,7 @@ void onednn_layout_name(const dnnl_memory_desc_t *md, const char *letters, char 
         snprintf(out, n, "%s", md->format_kind == dnnl_format_kind_wino ? "winograd" : "opaque");
         return;
     }
-    for (int i = 0; i < md->ndims; i++) {              /* by insertion: outermost first */
+    for (int i = 0; i < md->ndims; i++) {              /* insertion sort, outermost first */
         int j = i;
         for (; j > 0 && b->strides[order[j - 1]] < b->strides[i]; j--)
             order[j] = order[j - 1];

@@ -8,7 +8,7 @@
 
 struct vendor_handle {
     struct vendor_problem p;
-    const struct vendor_tensor *t_a, *t_b, *t_c;           /* of p, and their data */
+    const struct vendor_tensor *t_a, *t_b, *t_c;           /* tensors of p, and their data */
     const float *a, *b;
     float *c;
     CBLAS_TRANSPOSE ta, tb;
@@ -25,7 +25,7 @@ static struct vendor_tensor *find(struct vendor_problem *p, enum vendor_role rol
     return NULL;
 }
 
-/* A matrix of consecutive rows, or (transposed) of consecutive columns. */
+/* Finds the leading dimension of a matrix of consecutive rows, or (transposed) columns. */
 static bool leading(const struct vendor_tensor *t, CBLAS_TRANSPOSE *trans, blasint *ld)
 {
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
@@ -37,7 +37,7 @@ static bool leading(const struct vendor_tensor *t, CBLAS_TRANSPOSE *trans, blasi
     return by_rows || by_columns;
 }
 
-/* Where the matrix of this batch begins; dims of extent 1 are repeated. */
+/* Returns the offset of the matrix of this batch; dims of extent 1 are repeated. */
 static int64_t offset_of(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          int64_t batch)
 {
@@ -100,7 +100,7 @@ static struct vendor_handle *open_product(const struct vendor_problem *p,
     char calls[32] = "";
     if (h->batches > 1)
         snprintf(calls, sizeof calls, ", %lld calls", (long long)h->batches);
-    /* Its configuration begins with the version: "OpenBLAS 0.3.21 ...". */
+    /* the configuration begins with the version: "OpenBLAS 0.3.21 ..." */
     snprintf(h->implementation, sizeof h->implementation, "%.15s sgemm:%.24s%s",
              openblas_get_config(), openblas_get_corename(), calls);
     snprintf(h->layout, sizeof h->layout, "%s", h->tb == CblasTrans ? "row-major, B transposed"
@@ -108,7 +108,7 @@ static struct vendor_handle *open_product(const struct vendor_problem *p,
     return run(h) ? h : refuse(h, why, n, "sgemm failed");
 }
 
-/* It writes to the buffer itself. */
+/* Does nothing: the library writes to the buffer directly. */
 static bool output(struct vendor_handle *h)
 {
     return h != NULL;
