@@ -648,6 +648,7 @@ static void random_damage(void **state)
         const struct record_run *runs;
         int count;
         struct record_filter all = { .any_machine = true };
+        e = (struct err){0};
         bool ok = records_open(path, &r, &e);
         if (ok) {
             ok = records_list(r, &all, a, &list, &count, &e) && ok;
