@@ -597,6 +597,27 @@ static void refused_files(void **state)
     str_free(&moved);
 }
 
+/* Taken away by somebody else while it is open. */
+static void a_table_that_is_gone(void **state)
+{
+    struct records *r = records_must_open(path);
+    struct record_filter all = { .any_machine = true };
+    const struct record *list;
+    const struct record_run *runs;
+    int n;
+    struct err e = {0};
+    (void)state;
+    run_sql("DROP TABLE record");
+    assert_false(records_list(r, &all, a, &list, &n, &e));
+    assert_non_null(strstr(e.text, "cannot read the records"));
+    e = (struct err){0};
+    run_sql("DROP TABLE run");
+    assert_false(records_runs(r, &all, a, &runs, &n, &e));
+    assert_non_null(strstr(e.text, "cannot read the records"));
+    records_close(r);
+    unlink(path);
+}
+
 /* No file is like an empty one for who only looks, and is not made. */
 static void no_file(void **state)
 {
@@ -784,7 +805,8 @@ int main(void)
         T(kept_as_it_was), T(found_by_steps), T(best_first), T(hostile_texts),
         T(of_a_measurement), T(lines_and_text), T(runs_and_states), T(killed_runs),
         T(several_writers), T(waits_for_long_writers), T(made_while_it_is_opened),
-        T(kill_9_loses_nothing), T(refused_files), T(no_file),
+        T(kill_9_loses_nothing), T(refused_files), T(a_table_that_is_gone),
+        T(no_file),
         T(random_damage), T(read_only_folder), T(where_it_lies), T(pruning),
     };
     if (getenv("TS_SEED"))
