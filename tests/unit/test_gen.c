@@ -263,15 +263,24 @@ static void memory_loops_run(void **state)
 static void targets(void **state)
 {
     (void)state;
-    static const struct { const char *isa; int lanes; } rows[] = {
-        { "avx512", 16 }, { "avx2", 8 }, { "neon", 4 }, { "sse", 4 }, { "plain", 1 },
+    static const struct { const char *isa; int lanes; const char *flag; } rows[] = {
+        { "avx512", 16, "-mprefer-vector-width=512" }, { "avx2", 8, "-march=x86-64-v3" },
+        { "neon", 4, "" }, { "sse", 4, "-march=x86-64-v2" }, { "plain", 1, "" },
     };
     for (int i = 0; i < COUNT_OF(rows); i++) {
         const struct target *t = target_named(rows[i].isa);
         assert_int_equal(target_lanes(t, &type_f32), rows[i].lanes);
         assert_string_equal(t->isa, rows[i].isa);
-        for (int clang = 0; clang < 2; clang++)
-            assert_string_equal(target_flags(t, clang)[0], "-O2");
+        for (int clang = 0; clang < 2; clang++) {
+            const char *const *flag = target_flags(t, clang);
+            bool there = !rows[i].flag[0], of_gcc = false;
+            assert_string_equal(flag[0], "-O2");
+            for (; *flag; flag++) {
+                there = there || streq(*flag, rows[i].flag);
+                of_gcc = of_gcc || streq(*flag, "-fvect-cost-model=dynamic");
+            }
+            assert_true(there && of_gcc == !clang);
+        }
     }
     assert_string_equal(target_named("vax")->isa, "plain");
     assert_true(target_lanes(target_host(), &type_f32) >= 1);
