@@ -331,6 +331,11 @@ static void stored_at_the_end_of_each_column(void **state)
     struct err e;
     assert_true(program_lower(p, &f, &e));
     assert_int_equal(f->n_params, 4);
+    for (int i = 0; i < f->n_buffers; i++)
+        if (streq(f->buffer[i].name, "B"))
+            assert_string_equal(f->buffer[i].holds, "K=4 holds Bias");
+        else
+            assert_null(f->buffer[i].holds);
     p = apply_all(a, "gmm m=2 k=4 n=3 bias=1",
                   "layout reorder B N K;layout store_at Bias B K;layout decouple_at Bias");
     assert_int_equal(p->host[b], -1);

@@ -53,7 +53,9 @@ static struct tty *start(const char *const *argv, int w, int h)
 static void quit(struct tty *t)
 {
     tty_send(t, "Esc : q! Enter");
-    assert_int_equal(tty_end(t), 0);
+    assert_int_equal(tty_wait_end(t), 0);
+    assert_true(tty_is_cooked(t));
+    tty_free(t);
 }
 
 static void test_sizes(void **state)
