@@ -194,6 +194,35 @@ static const struct { const char *rest, *says; } at_use[] = {
     { "when: M > 1000\nsteps: [loop vectorize C N]\n", "no expert has a schedule" },
 };
 
+/* Of 420 combinations the last ones are legal; the first 400 are tried. */
+static void patience_ends(void **state)
+{
+    static const char form[] =
+        "expert: 1\ntitle: t\nnote: n\nfor: [gmm]\nchoose:\n"
+        "  a: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n"
+        "  b: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]\n"
+        "let:\n- {i: 20 * a + b}\nprefer: \"0 - i\"\nsteps:\n"
+        "- {if: i < %d, step: loop parallel C Z}\n- loop parallel C M\n";
+    struct arena *a = arena_new();
+    (void)state;
+    for (int bad = 399; bad <= 400; bad++) {
+        const char *text = arena_printf(a, form, bad);
+        struct expert_schedule out[2];
+        const struct expert *x;
+        struct err e = {0};
+        int n;
+        if (!expert_parse(a, "t.yaml", text, strlen(text), &x, &e))
+            fail_msg("%s", e.text);
+        struct experts one = { 1, &x };
+        assert_int_equal(expert_schedules(a, &one, "gmm m=8 k=8 n=8", NULL, 1, 2, out, &n, &e),
+                         bad == 399);
+        assert_int_equal(n, bad == 399);
+        if (n == 1)
+            assert_string_equal(expert_chosen_text(a, &out[0]), "a=19, b=19");
+    }
+    arena_free(a);
+}
+
 static void faults_name_the_expert(void **state)
 {
     (void)state;
@@ -220,6 +249,7 @@ int main(void)
         cmocka_unit_test(shipped_ones_are_right), cmocka_unit_test(large_operands),
         cmocka_unit_test(others_have_none),
         cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(nul_bytes_are_refused),
+        cmocka_unit_test(patience_ends),
         cmocka_unit_test(faults_name_the_expert),
     };
     setenv("TILESCOPE_HOME", ".", 0);
