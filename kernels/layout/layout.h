@@ -152,9 +152,9 @@ void layout_say_stored(struct str *out, const struct layout *l);
 void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
 int64_t layout_bytes(const struct layout *l);            /* bytes of the physical elements */
-/* Copy data between layouts, as elements of the tensor's type. pack fills phys (elems) by rule I3 (padding is 0). unpack reads the
- * canonical copies, and writes 0 where an element is not stored.  Both take a few nanoseconds per
- * element and are safe in any thread. */
+/* Copy data between layouts, as elements of the tensor's type. pack fills phys (elems) by rule I3
+ * (padding is 0). unpack reads the canonical copies, and writes 0 where an element is not stored.
+ * Both take a few nanoseconds per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 

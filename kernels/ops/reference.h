@@ -18,13 +18,13 @@ void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
  * the same result for any number of them. */
 bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
                     struct err *e);
-/* reference_eval in the type of the tensors: every operation is rounded, and sums run in the order of the
- * definition. */
+/* reference_eval in the type of the tensors: every operation is rounded, and sums run in the order
+ * of the definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
 
-/* Bounds the error of arithmetic in their type for each element of the tensors that nodes compute, when
- * inputs and constants are exact and sums run in any order (SPEC L.2). data: as of
+/* Bounds the error of arithmetic in their type for each element of the tensors that nodes compute,
+ * when inputs and constants are exact and sums run in any order (SPEC L.2). data: as of
  * reference_eval. error[t]: an array like data[t] that is written, or NULL where t has no
  * producer.  An element is INFINITY where no bound exists: a divisor may be 0, or a value exceeds
  * the type.

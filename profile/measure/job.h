@@ -71,7 +71,8 @@ bool measure_check(struct measure_job *j, struct err *e);
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 /* measure_time.c: times with hot caches and with cold ones. s is valid until the child is used
  * again. */
-bool measure_time(struct measure_job *const *j, int n, int sittings, struct samples *s, struct err *e);
+bool measure_time(struct measure_job *const *j, int n, int sittings, struct samples *s,
+                  struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
 /* Used instead of measure_time when the clock was not asked for: makes a few more calls of a
  * short kernel and compares the results. */

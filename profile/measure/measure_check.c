@@ -16,9 +16,9 @@ static bool is_result(const struct measure_job *j, int i)
     return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
 }
 
-/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, results as
- * double to be compared, and the reference in double, which schedules of one operator share.  A batch
- * has some of these already. */
+/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, results
+ * as double to be compared, and the reference in double, which schedules of one operator share.  A
+ * batch has some of these already. */
 static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();

@@ -135,8 +135,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 
 /* Judges a different result.  A kernel whose right results differ (sums in another order) is then
  * checked by separate calls, and its bits are not compared any more. */
-static bool judge(struct measure_job *const *j, int n, struct sampled *what, const struct samples *s,
-                  struct err *e)
+static bool judge(struct measure_job *const *j, int n, struct sampled *what,
+                  const struct samples *s, struct err *e)
 {
     for (int k = 0; k < n; k++) {
         if (j[k]->contender != s->differs)

@@ -20,7 +20,8 @@ struct once {
 
 /* Prepares the buffers.  ERR_ENV: no memory.  ERR_RANGE: the buffers would end above
  * `last_address` (0 = no limit). */
-bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address, struct err *e);
+bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
+               struct err *e);
 void once_close(struct once *o);         /* also after a failed once_open */
 /* The path of out_fd for another process. */
 void once_out_path(const struct once *o, char *out, size_t n);

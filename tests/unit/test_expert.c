@@ -211,7 +211,7 @@ static void patience_ends(void **state)
         const struct expert *x;
         struct err e = {0};
         int n;
-        if (!expert_parse(a, "t.yaml", text, strlen(text), &x, &e))
+        if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s", e.text);
         struct experts one = { 1, &x };
         assert_int_equal(expert_schedules(a, &one, "gmm m=8 k=8 n=8", NULL, 1, 2, out, &n, &e),
