@@ -45,12 +45,12 @@ static void catch_interrupts(void)
 static bool session_name(const struct args *a, struct str *out, struct err *e)
 {
     if (a->word.len == 0)
-        return err_set(e, ERR_SYNTAX, "which session? a file, or an operator in quotes");
+        return err_set(e, ERR_SYNTAX, "no session is given: name a file, or an operator in quotes");
     for (int i = 0; i < a->word.len; i++)
         str_printf(out, "%s%s", i ? " " : "", a->word.data[i]);
     if (a->word.len < 2 || ops_find(a->word.data[0]))
         return true;
-    err_set(e, ERR_SYNTAX, "one session at a time: %s, then %s", a->word.data[0],
+    err_set(e, ERR_SYNTAX, "only one session can be given, not both %s and %s", a->word.data[0],
             a->word.data[1]);
     if (args_has(a, OPT_BASELINES))
         return err_fix(e, "--baselines takes any of %s",
@@ -66,7 +66,7 @@ static bool no_such_step(const char *line, struct err *e)
     int len = (int)strcspn(first, " \t#\"");
     snprintf(word, sizeof word, "%.*s", len, first);
     if (appcmd_find(word, strlen(word)) >= 0) {
-        err_set(e, ERR_SYNTAX, "a command of the screen, not of a script");
+        err_set(e, ERR_SYNTAX, "this is a command of the screen and cannot be used in a script");
         return err_at(e, 1 + (int)(first - line), len);
     }
     const char *near = command_meant(word);
@@ -217,9 +217,10 @@ bool cli_goal(const struct session *s, const char *path, struct goal *out, struc
     if (!path)
         return true;
     if (streq(path, "-"))
-        return err_set(e, ERR_IO, "a session is written to a file, not to standard output");
+        return err_set(e, ERR_IO, "-o -: a session can only be written to a file");
     if (strlen(path) >= sizeof s->path)
-        return err_set(e, ERR_IO, "-o: a name of %zu bytes; at most %zu are allowed", strlen(path),
+        return err_set(e, ERR_IO, "-o: the name has %zu bytes; at most %zu are allowed",
+                       strlen(path),
                        sizeof s->path - 1);
     out->seen = session_saw(s, path);
     if (out->seen == FILE_ANYTHING)
@@ -229,9 +230,10 @@ bool cli_goal(const struct session *s, const char *path, struct goal *out, struc
 
 bool cli_says_beside(const char *path, const char *where, struct err *e)
 {
-    err_set(e, ERR_CHANGED, "somebody else wrote %.300s while this ran: it is as they left it, and"
-            " this is in %.300s", path, where);
-    return err_fix(e, "nothing is lost; keep the one that you want");
+    err_set(e, ERR_CHANGED,
+            "another program changed %.300s in the meantime, so it was not overwritten: this "
+            "session is in %.300s", path, where);
+    return err_fix(e, "nothing is lost: compare the two files and keep the one that you want");
 }
 
 /* Saves the session.  When it cannot be written at all, an autosave keeps it for the start
@@ -323,7 +325,7 @@ static int dispatch(const struct cli *c)
     bool operands = args_cmd[a->cmd].operands[0] != '\0';
     if (a->cmd == CMD_OPS && a->word.len && ops_find(a->word.data[0])) {
         struct err e = {0};
-        err_set(&e, ERR_SYNTAX, "ops takes no operand, and there is '%s'", a->word.data[0]);
+        err_set(&e, ERR_SYNTAX, "ops takes no operand, but '%s' is given", a->word.data[0]);
         err_fix(&e, "tilescope help %s", a->word.data[0]);
         return cli_fail(c, &e);
     }

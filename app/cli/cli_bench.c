@@ -41,7 +41,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
     if (a->word.len < 2 || a->word.len > MEASURE_MAX_COMPARED) {
-        err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, and there %s %d",
+        err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, but there %s %d",
                 MEASURE_MAX_COMPARED, a->word.len == 1 ? "is" : "are", a->word.len);
         return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
     }

@@ -107,7 +107,8 @@ static bool do_prune(struct ask *k, struct err *e)
     bool chosen = cli_records_operand(k) || keep || k->f.run || k->f.failed || k->f.before
                || k->f.outcome || args_has(k->args, OPT_MACHINE);
     if (!chosen) {
-        err_set(e, ERR_SYNTAX, "prune what? every record of this machine would go");
+        err_set(e, ERR_SYNTAX,
+                "prune needs a filter: without one it would delete every record of this machine");
         return err_fix(e, "TASK, --failed, --outcome, --before, --run, --machine, or --keep 100:"
                           " all but the 100 fastest of each task");
     }
@@ -139,8 +140,9 @@ static bool check_one(void *ctx, const struct record *rec)
     for (int i = 0; i < n && k->ok; i++) {
         k->ok = step_parse(k->a, line[i], &step, &why);
         if (!k->ok) {
-            err_set(k->e, ERR_SYNTAX, "the file is whole, but trial %d of run %s is not:"
-                    " \"%.100s\": %.200s", rec->trial, rec->run, line[i], why.text);
+            err_set(k->e, ERR_SYNTAX,
+                    "the file is intact, but trial %d of run %s is not: \"%.100s\": %.200s",
+                    rec->trial, rec->run, line[i], why.text);
             err_fix(k->e, "tilescope records prune --run %s --yes deletes that run", rec->run);
         }
     }
@@ -227,12 +229,12 @@ static const struct verb *find_verb(const char *name, struct err *e)
         if (streq(name, verbs[i].name))
             return &verbs[i];
     }
-    err_set(e, ERR_NAME, "records cannot '%s'", name);
+    err_set(e, ERR_NAME, "records has no command '%s'", name);
     const char *near = str_nearest(name, all, COUNT_OF(all));
     if (near)
         err_fix(e, "tilescope records %s", near);
     else
-        err_fix(e, "list, show, best, runs, export, import, merge, prune, check or aside");
+        err_fix(e, "use list, show, best, runs, export, import, merge, prune, check or aside");
     return NULL;
 }
 

@@ -26,7 +26,7 @@ static bool find_run(struct ask *k, const char *name, struct err *e)
             found++;
         }
     if (found > 1)
-        return err_set(e, ERR_NAME, "%d runs begin with %s", found, name);
+        return err_set(e, ERR_NAME, "%d runs have names that begin with %s", found, name);
     k->f.any_machine = k->f.any_machine || !args_has(k->args, OPT_MACHINE);
     return found == 1 || none_such(e, "run", name, "runs");
 }
@@ -48,7 +48,7 @@ static bool find_machine(struct ask *k, const char *name, struct err *e)
             continue;
         if (found) {
             err_set(e, ERR_NAME, "%s is part of the names of several machines", name);
-            return err_fix(e, "more of it: %.100s, or %.100s", found, task[i].machine);
+            return err_fix(e, "give more of the name: %.100s, or %.100s", found, task[i].machine);
         }
         found = task[i].machine;
     }
@@ -86,7 +86,7 @@ static bool read_outcome(struct ask *k, const char *text, struct err *e)
     for (int i = OUTCOME_OK; i < OUTCOME_COUNT; i++)
         if (streq(outcome_name[i], text))
             return true;
-    err_set(e, ERR_NAME, "--outcome %s: nothing ends like that", text);
+    err_set(e, ERR_NAME, "--outcome %s: there is no such outcome", text);
     const char *near = str_nearest(text, outcome_name + OUTCOME_OK, OUTCOME_COUNT - OUTCOME_OK);
     return err_fix(e, near ? "--outcome \"%s\"" : "any of ok, crash, timeout, \"compile error\","
                              " \"wrong result\", \"too large\", ill-conditioned", near);
@@ -147,11 +147,12 @@ bool cli_records_filter(struct ask *k, struct err *e)
 static bool which_task(struct err *e, const struct record_task *task, int n)
 {
     struct str list = {0};
-    err_set(e, ERR_NAME, "the records have %d tasks of this operator", n);
+    err_set(e, ERR_NAME, "the records have %d tasks of this operator, so the choice is not clear",
+            n);
     for (int i = 0; i < n && i < 6; i++)
         str_printf(&list, "%s%lld (%d thread%s, %s)", i ? ", " : "", (long long)task[i].task,
                    task[i].threads, task[i].threads == 1 ? "" : "s", task[i].isa);
-    err_fix(e, "--threads, --isa or a number of: %.300s", str_text(&list));
+    err_fix(e, "choose by --threads, --isa or one of the numbers %.300s", str_text(&list));
     str_free(&list);
     return false;
 }
@@ -165,12 +166,13 @@ static bool no_records(struct ask *k, const char *text, struct err *e)
     f.any_machine = true;
     if (!records_tasks(k->r, &f, k->a, &task, &n, e))
         return false;
-    err_set(e, ERR_NAME, "the records have nothing of %s%.300s%s", k->f.task ? "task " : "", text,
+    err_set(e, ERR_NAME, "the records have no measurement of %s%.300s%s", k->f.task ? "task " : "",
+            text,
             n > 0 ? " that this machine measured" : "");
     if (n > 0)
-        err_fix(e, "--machine all: other machines have");
+        err_fix(e, "use --machine all: other machines have some");
     else
-        err_fix(e, "`tilescope records list` has what there is; `tilescope tune` adds to it");
+        err_fix(e, "`tilescope records list` shows all tasks; `tilescope tune` adds records");
     return false;
 }
 
@@ -181,7 +183,8 @@ bool cli_records_task(struct ask *k, struct record_task *out, struct err *e)
     const struct record_task *task;
     int n;
     if (!text) {
-        err_set(e, ERR_SYNTAX, "which task? a number of `records list`, an operator or a session");
+        err_set(e, ERR_SYNTAX,
+                "no task is given: use a number of `records list`, an operator or a session");
         return err_fix(e, "tilescope records %s 1", k->args->word.data[0]);
     }
     if (!read_task(k, text, e) || !records_tasks(k->r, &k->f, k->a, &task, &n, e))

@@ -248,7 +248,7 @@ bool cli_records_best(struct ask *k, struct err *e)
         || !records_best(k->r, &k->f, most ? most : INT32_MAX, k->a, &rec, &n, e))
         return false;
     if (n == 0)
-        return err_set(e, ERR_NAME, "nothing of this task was right and timed");
+        return err_set(e, ERR_NAME, "this task has no record of a right and timed kernel");
     if (to && !write_session(k, rec, to, e))
         return false;
     if (k->json) {

@@ -48,7 +48,7 @@ static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e
         }
         const char *given = args_value(r->cli->args, OPT_METERS);
         const char *meter = need[i].add == METER_SIM ? "sim" : "clock";
-        err_set(e, ERR_SYNTAX, "--%s needs the meter %s%s, and --meters %s leaves it out",
+        err_set(e, ERR_SYNTAX, "--%s needs the meter %s%s, but --meters %s leaves it out",
                 args_opt[o].name, meter, o == OPT_CACHE ? " or cachegrind" : "", given);
         return streq(given, "none") ? err_fix(e, "--meters %s", meter)
                                     : err_fix(e, "--meters %s,%s", given, meter);
@@ -315,13 +315,14 @@ static int forget_others(const struct run_call *r, const struct opened *o, bool 
 static bool refuse_loss(const struct run_call *r, const char *path, struct err *e)
 {
     struct str meters = {0};
-    err_set(e, ERR_RANGE, "%.200s has %s; saving would lose the first: nothing was saved", path,
+    err_set(e, ERR_RANGE, "%.200s has %s; saving would overwrite the first, so nothing was saved",
+            path,
             str_text(&r->loss));
     add_meters(&meters, r->opts.meters | r->lost);
     if (r->cut)
-        err_fix(e, "--limit SECONDS allows more; -o FILE.yaml leaves the file as it is");
+        err_fix(e, "--limit SECONDS allows more time; -o FILE.yaml writes a new file");
     else
-        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml leaves the file as it is",
+        err_fix(e, "--meters %s measures all of it again; -o FILE.yaml writes a new file",
                 str_text(&meters));
     str_free(&meters);
     return false;
@@ -336,9 +337,10 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     put_result(r, s, history_current(r->history), r->opts.meters, m);
     int others = forget_others(r, o, false);
     if (others > 0 && own) {
-        err_set(e, ERR_RANGE, "%.200s has what another machine measured of %d other step%s; a file"
-                " is of one machine: nothing was saved", path, others, others == 1 ? "" : "s");
-        return err_fix(e, "-o FILE.yaml writes one without them and leaves this as it is");
+        err_set(e, ERR_RANGE,
+                "%.200s has measurements of another machine for %d other step%s, and a file can "
+                "hold only one machine: nothing was saved", path, others, others == 1 ? "" : "s");
+        return err_fix(e, "-o FILE.yaml writes a new file without them");
     }
     if (r->lost && own)
         return refuse_loss(r, path, e);

@@ -55,7 +55,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
         || (meters && !meters_parse(meters, &o->meters, e)))
         return false;
     if (meters && o->meters == 0)
-        return err_set(e, ERR_RANGE, "--meters none: a study needs at least one");
+        return err_set(e, ERR_RANGE, "--meters none: a study needs at least one meter");
     o->threads = (int)threads;
     o->seed = (uint64_t)seed;
     o->budget = (int)budget;
@@ -139,8 +139,10 @@ static bool read_earlier(const struct args *a, const struct study *s, struct rep
     bool named = from[0] != '\0';
     from = named ? from : str_text(&k->path);
     if (!named && !file_exists(from)) {
-        err_set(e, ERR_IO, "nothing to go on with: there is no %.300s", from);
-        return err_fix(e, "without --resume the study begins; --resume REPORT.json takes another");
+        err_set(e, ERR_IO, "there is nothing to resume: %.300s does not exist", from);
+        return err_fix(e,
+                       "leave --resume out to start the study, or name another report: --resume "
+                       "REPORT.json");
     }
     if (!file_read(from, REPORT_MAX_BYTES, text, e)
         || !study_report_check(s, from, str_text(text), e))
@@ -272,7 +274,7 @@ static bool suits(struct study *s, const struct cli *c, const struct study_opts 
     if (variants && !study_pick_variants(s, variants, e))
         return false;
     return o->budget == 0 || study_is_tuned(s)
-        || err_set(e, ERR_RANGE, "--budget: nothing in study %s is tuned", s->id);
+        || err_set(e, ERR_RANGE, "--budget: study %s has no variant that is tuned", s->id);
 }
 
 int cli_study(const struct cli *c)

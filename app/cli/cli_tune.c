@@ -45,12 +45,14 @@ static bool read_weights(struct tune_call *t, struct err *e)
 static bool agree(const struct args *a, const struct tuning_opts *o, struct err *e)
 {
     if (o->fresh && o->resume) {
-        err_set(e, ERR_SYNTAX, "--fresh begins again and --resume goes on");
-        return err_fix(e, "one of the two");
+        err_set(e, ERR_SYNTAX,
+                "--fresh and --resume exclude each other: one starts again, the other continues");
+        return err_fix(e, "leave out one of the two");
     }
     if (args_has(a, OPT_WEIGHTS) && o->strategy && !streq(o->strategy, "ppo")) {
-        err_set(e, ERR_SYNTAX, "--weights is for the agents of ppo, %s has none", o->strategy);
-        return err_fix(e, "--strategy ppo, or no --weights");
+        err_set(e, ERR_SYNTAX, "--weights is only for the agents of ppo; strategy %s has none",
+                o->strategy);
+        return err_fix(e, "use --strategy ppo, or leave --weights out");
     }
     return true;
 }

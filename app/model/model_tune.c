@@ -357,7 +357,7 @@ static bool open_trial(struct model *m, const char *arg)
     if (!m->tuner.snapshot)
         return model_say_error(m, "nothing has been tuned yet", "t starts the tuner");
     if (!str_to_int64(arg, 1, INT32_MAX, &number))
-        return model_say_error(m, "a trial has a number", "tune open 12");
+        return model_say_error(m, "tune open needs the number of a trial", "tune open 12");
     struct arena *a = arena_new();
     snprintf(name, sizeof name, "trial-%lld", number);
     bool ok = trial_program(m, a, (int)number - 1, &p, &ms, &e) &&

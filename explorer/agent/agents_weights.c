@@ -165,7 +165,7 @@ static bool read_encoding(struct reader *r, const struct agents *g, struct err *
     err_set(e, ERR_TYPE, "these weights are for states encoded as %016llx, this version encodes "
             "them as %016llx", (unsigned long long)encoding,
             (unsigned long long)agents_encoding(g));
-    return err_fix(e, "train them anew with this version");
+    return err_fix(e, "train them again with this version");
 }
 
 static bool read_count(struct reader *r, const struct agents *g, struct err *e)
@@ -175,7 +175,8 @@ static bool read_count(struct reader *r, const struct agents *g, struct err *e)
     if (!read_line(r, "numbers ", text, e))
         return false;
     if (!str_to_int64(text, 0, 1 << 30, &n) || n != count_numbers(g))
-        return err_set(e, ERR_TYPE, "weights of agents: %.40s numbers, these networks have %d",
+        return err_set(e, ERR_TYPE,
+                       "weights of agents: the file has %.40s numbers, but these networks have %d",
                        text, count_numbers(g));
     return true;
 }
@@ -185,7 +186,8 @@ static bool read_numbers(const struct reader *r, int n, uint64_t checksum, doubl
 {
     size_t size = (size_t)n * 8, left = (size_t)(r->end - r->at);
     if (left != size)
-        return err_set(e, ERR_SYNTAX, "weights of agents: %zu bytes of numbers, %zu are announced",
+        return err_set(e, ERR_SYNTAX,
+                       "weights of agents: the file has %zu bytes of numbers instead of %zu",
                        left, size);
     if (hash_bytes(r->at, size, 0) != checksum)
         return err_set(e, ERR_SYNTAX, "weights of agents: the checksum does not match, the file "
@@ -193,7 +195,8 @@ static bool read_numbers(const struct reader *r, int n, uint64_t checksum, doubl
     for (int i = 0; i < n; i++) {
         number[i] = get_double((const unsigned char *)r->at + 8 * (size_t)i);
         if (!(fabs(number[i]) <= MOST_WEIGHT))
-            return err_set(e, ERR_SYNTAX, "weights of agents: number %d is %g", i, number[i]);
+            return err_set(e, ERR_SYNTAX, "weights of agents: number %d is %g, which is not valid",
+                           i, number[i]);
     }
     return true;
 }

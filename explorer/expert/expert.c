@@ -300,10 +300,11 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
         if (list.len > 0)
             refused(e, &why);
         else if (for_family)
-            err_fix(e, "no tiling of the experts for %s suits these sizes: `tilescope tune`"
-                       " searches one, --steps FILE takes your own", bare->base->op);
+            err_fix(e,
+                    "no tiling of the experts for %s fits these sizes: `tilescope tune` searches "
+                    "a schedule, --steps FILE applies your own", bare->base->op);
         else if (streq(bare->base->op, "graph"))
-            err_fix(e, "an expert is for one operator, and this is a graph of several");
+            err_fix(e, "an expert schedules one operator, but this is a graph of several");
         else
             no_expert(all, e);
     }

@@ -49,7 +49,7 @@ static bool take_argument(enum command_id id, const char *line, const struct ste
     const struct command_info *c = &infos[id];
     bool takes = c->syntax[0] != '\0', optional = c->syntax[0] == '[';
     if (n > 1 + takes) {
-        err_set(e, ERR_SYNTAX, "one word too many: \"%s\"", word[1 + takes].text);
+        err_set(e, ERR_SYNTAX, "there is one word too many: \"%s\"", word[1 + takes].text);
         err_fix(e, takes ? "%s %s" : "%s", c->name, c->syntax);
         return error_at(e, line, word[1 + takes].col, word[1 + takes].len);
     }

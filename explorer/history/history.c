@@ -134,8 +134,8 @@ static bool check_name(const char *name, struct err *e)
         good++;
     if (len > 0 && len <= BRANCH_NAME_MAX && good == len)
         return true;
-    err_set(e, ERR_NAME, "\"%.60s\" cannot be the name of a branch", name);
-    return err_fix(e, "1 to %d letters, digits and _ . ~ -", BRANCH_NAME_MAX);
+    err_set(e, ERR_NAME, "\"%.60s\" is not a legal name for a branch", name);
+    return err_fix(e, "use 1 to %d letters, digits and _ . ~ -", BRANCH_NAME_MAX);
 }
 
 static bool no_such_branch(const struct history *h, const char *name, struct err *e)
@@ -234,7 +234,7 @@ static bool check_count(int n, const char *what, struct err *e)
 {
     if (n >= 1)
         return true;
-    err_set(e, ERR_RANGE, "%s %d steps: a count is 1 or more", what, n);
+    err_set(e, ERR_RANGE, "cannot %s %d steps: the number must be 1 or more", what, n);
     return err_fix(e, "%s 1", what);
 }
 
@@ -253,7 +253,7 @@ bool history_undo(struct history *h, int n, struct err *e)
     if (!check_count(n, "undo", e))
         return false;
     if (at == 0) {
-        err_set(e, ERR_RANGE, "nothing to undo: this is the bare operator");
+        err_set(e, ERR_RANGE, "there is nothing to undo: no step is applied");
         return err_fix(e, len > 1 ? "redo goes forward again" : "apply a step first, see help");
     }
     if (n > at) {
@@ -271,8 +271,10 @@ bool history_redo(struct history *h, int n, struct err *e)
     if (!check_count(n, "redo", e))
         return false;
     if (ahead == 0) {
-        err_set(e, ERR_RANGE, "nothing to redo: this is the last step of branch %s", here(h)->name);
-        return err_fix(e, "measured steps that were undone and typed over are on a branch NAME~1");
+        err_set(e, ERR_RANGE, "there is nothing to redo: this is the last step of branch %s",
+                here(h)->name);
+        return err_fix(e,
+                       "undone steps that were measured are on a branch NAME~1 after a new step");
     }
     if (n > ahead) {
         err_set(e, ERR_RANGE, "only %d step%s can be redone, not %d", ahead, plural(ahead), n);
@@ -287,7 +289,7 @@ bool history_goto(struct history *h, int position, struct err *e)
     history_path(h, h->current, &len, &at);
     if (position < 0 || position >= len) {
         err_set(e, ERR_RANGE, "branch %s has no step %d", here(h)->name, position);
-        return err_fix(e, "0 (the bare operator) to %d", len - 1);
+        return err_fix(e, "use 0 (the operator without steps) to %d", len - 1);
     }
     return go(h, position);
 }
@@ -297,8 +299,8 @@ bool history_branch_new(struct history *h, const char *name, struct err *e)
     if (!check_name(name, e))
         return false;
     if (find_branch(h, name) >= 0) {
-        err_set(e, ERR_NAME, "there is a branch \"%s\" already", name);
-        return err_fix(e, "switch %s, or take another name", name);
+        err_set(e, ERR_NAME, "branch \"%s\" already exists", name);
+        return err_fix(e, "switch %s, or choose another name", name);
     }
     int at = here(h)->at;
     name = arena_strdup(h->arena, name);

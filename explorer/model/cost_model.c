@@ -318,7 +318,7 @@ bool cost_model_save(const struct cost_model *m, struct str *out, struct err *e)
 static bool read_head(const char *data, size_t n, struct head *h, struct err *e)
 {
     if (n < sizeof *h || memcmp(data, MAGIC, strlen(MAGIC)) != 0)
-        return err_set(e, ERR_SYNTAX, "these bytes are no cost model");
+        return err_set(e, ERR_SYNTAX, "these bytes are not a cost model");
     memcpy(h, data, sizeof *h);
     bool ok = h->hash == head_hash(h) && h->n_used > 0 && h->n_used <= h->columns &&
               (h->columns == FEATURES || h->columns == FEATURES_ALL);
@@ -332,7 +332,7 @@ bool cost_model_load(struct cost_model *m, const void *data, size_t n, struct er
     struct head h;
     struct xgb *ensemble;
     if (m->o.random)
-        return err_set(e, ERR_STEP, "a random model loads nothing");
+        return err_set(e, ERR_STEP, "a random cost model cannot be loaded");
     if (!read_head(data, n, &h, e))
         return false;
     if (!xgb_load((const char *)data + sizeof h, n - sizeof h, &ensemble, e))

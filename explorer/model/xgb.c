@@ -198,7 +198,7 @@ bool xgb_load(const void *data, size_t n, struct xgb **out, struct err *e)
     size_t body = n > sizeof hash ? n - sizeof hash : 0;
     memcpy(&hash, (const char *)data + body, body ? sizeof hash : 0);
     if (!body || hash != hash_bytes(data, body, body))
-        return err_set(e, ERR_SYNTAX, "these bytes are no cost model, or a damaged one");
+        return err_set(e, ERR_SYNTAX, "these bytes are not a cost model, or are damaged");
     if (!new_booster(NULL, NULL, &b, e))
         return false;
     if (api.XGBoosterLoadModelFromBuffer(b->handle, data, (bst_ulong)body) != 0 ||

@@ -535,9 +535,10 @@ static bool open_node(struct builder *b, struct err *e)
     bool product = streq(b->node->op, "matmul");
     if (b->node->complex && b->ker >= 0 && (product || (conv && weight_out(b) >= 0)))
         return true;
-    err_set(e, ERR_NAME, "%s has no layout template: %s is no convolution and no matrix product",
+    err_set(e, ERR_NAME,
+            "%s has no layout template: %s is neither a convolution nor a matrix product",
             b->g->op, streq(b->g->op, "graph") ? b->node->op : b->g->op);
-    return err_fix(e, "operators with one: c1d c2d c3d grp dep dil t2d t3d gmm bmm");
+    return err_fix(e, "the operators with a template are c1d c2d c3d grp dep dil t2d t3d gmm bmm");
 }
 
 bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,

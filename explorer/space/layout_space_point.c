@@ -77,7 +77,7 @@ static bool check_factors(const struct layout_space *s, const int64_t *factor, s
                 str_printf(&list, " %lld", (long long)x->divisor[i]);
             }
         if (!legal) {
-            err_set(e, ERR_FACTOR, "%s=%lld of %s is no factor of %lld that its template has",
+            err_set(e, ERR_FACTOR, "%s=%lld of %s is not a factor of %lld in its template",
                     x->name, (long long)factor[k], x->tensor, (long long)x->extent);
             err_fix(e, "it may be%s", str_text(&list));
         }

@@ -468,13 +468,16 @@ static bool open_program(struct builder *b, const char *spec, const char *const 
     b->stage = b->p->stage[b->g->main_node];
     bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
     if (!b->node->complex || (!conv && !streq(b->node->op, "matmul"))) {
-        err_set(e, ERR_NAME, "%s has no loop space: %s is no convolution and no matrix product",
+        err_set(e, ERR_NAME,
+                "%s has no loop space: %s is neither a convolution nor a matrix product",
                 b->g->op, streq(b->g->op, "graph") ? b->node->op : b->g->op);
-        return err_fix(e, "operators with one: c1d c2d c3d grp dep dil t2d t3d gmm bmm");
+        return err_fix(e,
+                       "the operators with a loop space are c1d c2d c3d grp dep dil t2d t3d gmm "
+                       "bmm");
     }
     if (b->stage->n_axes <= NEST_AXES)
         return true;
-    return err_set(e, ERR_RANK, "%s has %d loops, a loop space at most %d", b->stage->name,
+    return err_set(e, ERR_RANK, "%s has %d loops, but a loop space has at most %d", b->stage->name,
                    b->stage->n_axes, NEST_AXES);
 }
 

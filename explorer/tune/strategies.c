@@ -34,7 +34,7 @@ const struct strategy *strategy_find(const char *name, struct err *e)
     if (near)
         err_fix(e, "%s", near);
     else
-        err_fix(e, "one of %s", str_text(&list));
+        err_fix(e, "the strategies are %s", str_text(&list));
     str_free(&list);
     return NULL;
 }

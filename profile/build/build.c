@@ -170,7 +170,7 @@ static bool examine(const char *command, struct compiler *out, struct err *e)
     struct compiler cc = {0};
     char cc1[sizeof known[0].cc1] = "";
     if (strlen(command) >= sizeof cc.path || !hash_files(command, "", &cc.files))
-        return err_set(e, ERR_ENV, "no compiler %.200s", command);
+        return err_set(e, ERR_ENV, "there is no compiler %.200s", command);
     if (!recall(command, &cc)) {
         const char *slash = strrchr(command, '/');
         snprintf(cc.path, sizeof cc.path, "%s", command);
@@ -192,7 +192,7 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
     if (want && *want) {
         if (examine(want, out, e))
             return true;
-        return err_fix(e, "install it, or ask for gcc or clang");
+        return err_fix(e, "install it, or use gcc or clang");
     }
     if (cc && cc[strspn(cc, " \t")]) {
         if (examine(cc, out, e))
@@ -209,9 +209,9 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
     }
     if (why.code) {
         *e = why;
-        return e->fix[0] ? false : err_fix(e, "mend it, or set CC to one that works");
+        return e->fix[0] ? false : err_fix(e, "repair it, or set CC to one that works");
     }
-    err_set(e, ERR_ENV, "no C compiler: neither gcc nor clang is in PATH");
+    err_set(e, ERR_ENV, "there is no C compiler: neither gcc nor clang is in PATH");
     return err_fix(e, "apt install gcc libc6-dev");
 }
 
@@ -390,7 +390,7 @@ static bool was_spared(const struct compiler *cc, const struct subprocess_result
     };
     const char *log = str_text(&res->out);
     if (res->exit_code != 0 && lacks_memory(log)) {
-        err_set(e, ERR_KILLED, "the compiler %s got no memory", cc->name);
+        err_set(e, ERR_KILLED, "the compiler %s ran out of memory", cc->name);
         return err_fix(e, "free some memory, or raise `ulimit -v`");
     }
     for (int i = 0; i < COUNT_OF(outside); i++) {
@@ -398,7 +398,7 @@ static bool was_spared(const struct compiler *cc, const struct subprocess_result
             continue;
         err_set(e, ERR_KILLED, "the compiler %s was killed (signal %d%s)", cc->name,
                 outside[i].sig, outside[i].why);
-        return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+        return err_fix(e, "`dmesg` may say why; free some memory if that was the reason");
     }
     return true;
 }
@@ -424,8 +424,8 @@ static bool explain(const struct compiler *cc, int cpu_s, const struct objcache_
         return refuse(cc, slot->temp_c, str_text(&res->out), e);
     if (file_exists(slot->temp_so))
         return true;
-    err_set(e, ERR_ENV, "the compiler wrote no object: \"%.200s\" only ended well", cc->path);
-    return err_fix(e, "--compiler gcc or --compiler clang");
+    err_set(e, ERR_ENV, "\"%.200s\" succeeded but wrote no object: it is not a compiler", cc->path);
+    return err_fix(e, "use --compiler gcc or --compiler clang");
 }
 
 static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,

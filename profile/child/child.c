@@ -153,19 +153,20 @@ static bool explain_death(struct child *c, struct err *e)
     if (f.signal)
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(f.signal), words);
     if (!ended)
-        return err_set(e, ERR_CRASH, "the kernel's process lives and no longer answers%s", words);
+        return err_set(e, ERR_CRASH,
+                       "the process of the kernel runs but does not answer any more%s", words);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        return err_set(e, ERR_TIMEOUT, "used more CPU time than its limit");
+        return err_set(e, ERR_TIMEOUT, "the kernel used more CPU time than its limit");
     if (WIFSIGNALED(status) && is_from_outside(WTERMSIG(status))) {
         err_set(e, ERR_KILLED, "the kernel's process was killed (signal %d%s)%s",
                 WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": out of memory?" : "", words);
-        return err_fix(e, "see `dmesg` for who did it; free some memory if it was the lack of it");
+        return err_fix(e, "`dmesg` may say why; free some memory if that was the reason");
     }
     if (WIFSIGNALED(status))
         return err_set(e, ERR_CRASH, "crashed: %s%s", signal_text(WTERMSIG(status)), words);
     if (c->opts.threads > 1 && lacks_threads(words)) {
-        err_set(e, ERR_ENV, "a team of %d threads cannot be had%s", c->opts.threads, words);
-        return err_fix(e, "too many processes: end others, raise `ulimit -u`, or --threads 1");
+        err_set(e, ERR_ENV, "cannot start a team of %d threads%s", c->opts.threads, words);
+        return err_fix(e, "end other processes, raise `ulimit -u`, or use --threads 1");
     }
     return err_set(e, ERR_CRASH, "the kernel ended the process by itself (exit code %d)%s",
                    WIFEXITED(status) ? WEXITSTATUS(status) : -1, words);
@@ -269,7 +270,7 @@ static bool start(struct child *c, struct err *e)
     if (pair[1] >= 0)
         close(pair[1]);
     if (!open)
-        return err_set(e, ERR_ENV, "cannot talk to a child: %s", strerror(cause));
+        return err_set(e, ERR_ENV, "cannot connect to a child process: %s", strerror(cause));
     if (rc != 0)
         return err_set(e, ERR_ENV, "cannot start %.300s: %s", path, strerror(rc));
     if (!await(c, START_LIMIT_S, &hello, e)) {

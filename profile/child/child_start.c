@@ -32,7 +32,7 @@ bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
             || err_set(e, ERR_ENV, "%.300s cannot be run: %s", named, strerror(errno));
     }
     if (!file_self(self, sizeof self)) {
-        err_set(e, ERR_ENV, "where tilescope-runner lies is not known: /proc is not mounted");
+        err_set(e, ERR_ENV, "cannot find tilescope-runner: /proc is not mounted");
         return err_fix(e, "mount /proc, or set TILESCOPE_RUNNER to its path");
     }
     for (int up = 0; up < 2; up++) {
@@ -44,7 +44,7 @@ bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
         if (access(path, X_OK) == 0)
             return true;
     }
-    err_set(e, ERR_ENV, "tilescope-runner is missing: kernels are measured in it");
+    err_set(e, ERR_ENV, "tilescope-runner, which runs the kernels, is missing");
     return err_fix(e, "install it beside tilescope, or set TILESCOPE_RUNNER to its path");
 }
 

@@ -76,8 +76,8 @@ static bool read_head(struct reader *r)
     } else if ((text = after_key(r->line, "METER"))) {
         r->set->meter = text;
         if (!meter_counts_events(text)) {
-            err_set(r->e, ERR_NAME, "no meter that counts events is called '%.60s'", text);
-            err_fix(r->e, "METER perf, perf-sw or papi");
+            err_set(r->e, ERR_NAME, "there is no meter '%.60s' that counts events", text);
+            err_fix(r->e, "use METER perf, perf-sw or papi");
             return wrong_at(r, text, strlen(text));
         }
     } else if ((text = after_key(r->line, "CPU"))) {
@@ -86,7 +86,7 @@ static bool read_head(struct reader *r)
         err_set(r->e, ERR_SYNTAX, "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected");
         return wrong_at(r, r->line, strcspn(r->line, " \t"));
     }
-    return text[0] || (err_set(r->e, ERR_SYNTAX, "nothing stands behind it"),
+    return text[0] || (err_set(r->e, ERR_SYNTAX, "there is nothing after it"),
                        wrong_at(r, r->line, strlen(r->line)));
 }
 
@@ -168,7 +168,7 @@ static bool read_event(struct reader *r)
     const char *second = first + n + strspn(first + n, " \t");
     struct event *ev = &r->set->event[r->set->n];
     if (r->set->n == EVENTS_MAX) {
-        err_set(r->e, ERR_RANGE, "more than %d events", EVENTS_MAX);
+        err_set(r->e, ERR_RANGE, "there are more than %d events", EVENTS_MAX);
         return wrong_at(r, first, n);
     }
     if (*second) {
@@ -176,7 +176,7 @@ static bool read_event(struct reader *r)
         n_text = strcspn(second, " \t");
         const char *more = second + n_text + strspn(second + n_text, " \t");
         if (*more) {
-            err_set(r->e, ERR_SYNTAX, "one event a line: EVENT, or NAME EVENT");
+            err_set(r->e, ERR_SYNTAX, "a line must have one event: EVENT, or NAME EVENT");
             return wrong_at(r, more, strlen(more));
         }
         if (n >= sizeof ev->name || !is_name(first, n)) {
@@ -195,7 +195,7 @@ static bool read_event(struct reader *r)
         name_of(ev->text, ev->name, sizeof ev->name);
     bool reserved = is_reserved(ev->name);
     if (reserved || find_event(r->set, ev->name, strlen(ev->name)) >= 0) {
-        err_set(r->e, ERR_NAME, reserved ? "%s is the name of something else"
+        err_set(r->e, ERR_NAME, reserved ? "%s is already the name of another value"
                                          : "%s is there already", ev->name);
         return wrong_at(r, first, n);
     }
@@ -219,7 +219,7 @@ static bool read_metric(struct reader *r)
     size_t n = strcspn(at, " \t=[");
     struct metric *m = &r->set->metric[r->set->n_metrics];
     if (r->set->n_metrics == METRICS_MAX) {
-        err_set(r->e, ERR_RANGE, "more than %d metrics", METRICS_MAX);
+        err_set(r->e, ERR_RANGE, "there are more than %d metrics", METRICS_MAX);
         return wrong_at(r, at, n);
     }
     bool taken = find_event(r->set, at, n) >= 0;
@@ -227,7 +227,7 @@ static bool read_metric(struct reader *r)
         taken |= strlen(r->set->metric[i].name) == n && !memcmp(r->set->metric[i].name, at, n);
     if (n >= sizeof m->name || !is_name(at, n) || taken) {
         err_set(r->e, taken ? ERR_NAME : ERR_SYNTAX,
-                taken ? "%.*s is there already" : "NAME [UNIT] = FORMULA was expected%.*s",
+                taken ? "%.*s is defined twice" : "NAME [UNIT] = FORMULA was expected%.*s",
                 taken ? (int)n : 0, at);
         return wrong_at(r, at, n ? n : 1);
     }
@@ -287,7 +287,7 @@ static bool is_complete(struct reader *r)
                       : s->n == 0 ? "EVENTSET" : r->prose.len == 0 ? "LONG" : NULL;
     if (!lacks)
         return true;
-    err_set(r->e, ERR_SYNTAX, "%s is missing, or nothing stands behind it", lacks);
+    err_set(r->e, ERR_SYNTAX, "%s is missing, or there is nothing after it", lacks);
     return err_where(r->e, r->file, r->number, 1, "");
 }
 

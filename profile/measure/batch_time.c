@@ -139,7 +139,8 @@ static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)
-        err_set(e, ERR_TIMEOUT, "did not end within %.3g s, and the fastest takes %.3g ms", limit_s,
+        err_set(e, ERR_TIMEOUT, "did not end within %.3g s, while the fastest takes %.3g ms",
+                limit_s,
                 1e3 * b->best_s);
 }
 

@@ -73,11 +73,13 @@ bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
     if (!cache_geometry_check(g, e))
         return false;
     if (g->line_bytes < LEAST_LINE_BYTES)
-        return err_set(e, ERR_RANGE, "cachegrind has no lines of %d bytes: at least %d",
+        return err_set(e, ERR_RANGE,
+                       "cachegrind cannot simulate lines of %d bytes; it needs at least %d",
                        g->line_bytes, LEAST_LINE_BYTES);
     if (!is_power(sets_of(g)))
-        return err_set(e, ERR_RANGE, "cachegrind needs a power of two of sets, and this L1 has"
-                       " %lld", (long long)sets_of(g));
+        return err_set(e, ERR_RANGE,
+                       "cachegrind needs a power of two of sets, but this L1 has %lld",
+                       (long long)sets_of(g));
     return true;
 }
 

@@ -83,7 +83,7 @@ static bool sum_up(const struct asm_text *t, const int64_t *count, const int64_t
     for (int i = 0; i < t->pad.len; i++) {
         int64_t times = count[t->pad.data[i]];
         if (times > 0 && nops[i] < 0)
-            return err_set(e, ERR_BUG, "the padding in front of a loop is no nop");
+            return err_set(e, ERR_BUG, "the padding before a loop is not a nop");
         sum->n += times > 0 ? times * nops[i] : 0;
         sum->kind[INSN_SCALAR] += times > 0 ? times * nops[i] : 0;
     }

@@ -35,7 +35,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
         need -= fmin(need, 2.0 * (double)child_shared_bytes(j[0]->child));
     if (have <= 0 || need <= MEMORY_SHARE * have)
         return true;
-    return err_set(e, ERR_RANGE, "measuring it takes %.1f GiB of memory and %.1f GiB are free",
+    return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free",
                    need / (1 << 30), have / (1 << 30));
 }
 
@@ -49,7 +49,8 @@ bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e)
     err_set(e, ERR_RANGE, "%s %lld tensors in memory; more than %d cannot be measured%s",
             n == 1 ? "the program has" : "together the programs have", (long long)tensors,
             PROTOCOL_MAX_BUFFERS, n == 1 ? "" : " at once");
-    return err_fix(e, n == 1 ? "inline and compute_at leave fewer tensors in memory"
+    return err_fix(e,
+                   n == 1 ? "use inline or compute_at, so that fewer tensors are stored in memory"
                              : "compare fewer programs at a time");
 }
 

@@ -47,8 +47,9 @@ static double result_bytes(const struct measure_job *j)
 
 static bool left_work_out(double seconds, double bound_s, const char *what, struct err *e)
 {
-    return err_set(e, ERR_WRONG, "a call took %.3g ms, and %s takes %.3g ms at least: the kernel"
-                   " leaves work out", 1e3 * seconds, what, 1e3 * bound_s);
+    return err_set(e, ERR_WRONG,
+                   "a call took %.3g ms, but %s takes at least %.3g ms: the kernel skips work",
+                   1e3 * seconds, what, 1e3 * bound_s);
 }
 
 /* Whether a time is possible.  No right kernel is so much faster than the sums of its main node

@@ -33,7 +33,8 @@ static bool can_enter(struct measure_job *j, enum vendor_library library, const 
 {
     struct entrants *x = &j->entrants;
     if (!(j->opts.meters & METER_CLOCK))
-        return err_set(why, ERR_ENV, "baselines are only timed, and the clock was not asked for");
+        return err_set(why, ERR_ENV,
+                       "baselines are only timed, but the meter clock was not asked for");
     return vendor_match(j->program->base, &x->problem, why)
         && vendor_offers(library, &x->problem, why)
         && vendor_find(runner, library, x->plugin[x->n], sizeof x->plugin[0], why);

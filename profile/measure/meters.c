@@ -195,7 +195,7 @@ bool meters_events(struct arena *a, const char *text, struct measure_opts *o, st
         if (taken[m]) {
             err_set(e, ERR_RANGE, "%.60s and %.60s are both counted by the meter %s",
                     taken[m]->name, s->name, s->meter);
-            return err_fix(e, "one of them, and a second run for the other");
+            return err_fix(e, "use one of them, and a second run for the other");
         }
         taken[m] = o->set[m] = s;
         o->meters |= 1u << m;

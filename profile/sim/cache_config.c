@@ -28,19 +28,21 @@ static bool is_power_of_two(int64_t n)
 bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
 {
     if (!is_power_of_two(g->line_bytes) || g->line_bytes < 4 || g->line_bytes > 4096)
-        return err_set(e, ERR_RANGE, "a line of %d bytes: it must be a power of two, 4 to 4096",
+        return err_set(e, ERR_RANGE,
+                       "a cache line of %d bytes is not possible: it must be a power of two from "
+                       "4 to 4096",
                        g->line_bytes);
     if (g->ways < 1)
-        return err_set(e, ERR_RANGE, "a cache with %d ways: it needs at least 1", g->ways);
+        return err_set(e, ERR_RANGE, "a cache cannot have %d ways; it needs at least 1", g->ways);
     if (g->size_bytes < 1)
-        return err_set(e, ERR_RANGE, "a cache of %lld bytes", (long long)g->size_bytes);
+        return err_set(e, ERR_RANGE, "a cache cannot have %lld bytes", (long long)g->size_bytes);
     int64_t set_bytes = (int64_t)g->ways * g->line_bytes;
     if (g->size_bytes % set_bytes != 0) {
         err_set(e, ERR_RANGE,
-                "a cache of %lld bytes does not divide into sets of %d ways x %d bytes",
+                "a cache of %lld bytes cannot be divided into sets of %d ways x %d bytes",
                 (long long)g->size_bytes, g->ways, g->line_bytes);
         int64_t near = g->size_bytes / set_bytes * set_bytes;
-        return err_fix(e, "a size that is a multiple of %lld, like %lld", (long long)set_bytes,
+        return err_fix(e, "use a size that is a multiple of %lld, like %lld", (long long)set_bytes,
                        (long long)(near > 0 ? near : set_bytes));
     }
     if (g->size_bytes / g->line_bytes > MAX_LINES)
@@ -90,8 +92,8 @@ bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct e
     struct cache_geometry g;
     const char *end = take_geometry(text, &g);
     if (!end || *end) {
-        err_set(e, ERR_SYNTAX, "\"%.64s\" is no cache geometry", text);
-        return err_fix(e, "SIZE/WAYS/LINE, like 32K/8/64");
+        err_set(e, ERR_SYNTAX, "\"%.64s\" is not a cache geometry", text);
+        return err_fix(e, "write SIZE/WAYS/LINE, like 32K/8/64");
     }
     if (!cache_geometry_check(&g, e))
         return false;
@@ -119,7 +121,8 @@ void cache_geometry_print(struct str *out, const struct cache_geometry *g)
 bool cache_config_check(const struct cache_config *c, struct err *e)
 {
     if (c->n_levels < 1 || c->n_levels > CACHE_LEVELS)
-        return err_set(e, ERR_RANGE, "%d cache levels: 1 to %d can be simulated", c->n_levels,
+        return err_set(e, ERR_RANGE, "%d cache levels cannot be simulated; 1 to %d can",
+                       c->n_levels,
                        CACHE_LEVELS);
     for (int i = 0; i < c->n_levels; i++) {
         const struct cache_level *v = &c->level[i];
@@ -128,15 +131,16 @@ bool cache_config_check(const struct cache_config *c, struct err *e)
         if (v->replace == REPLACE_PLRU && !is_power_of_two(v->geometry.ways)) {
             err_set(e, ERR_RANGE, "L%d has %d ways: tree-PLRU needs a power of two", i + 1,
                     v->geometry.ways);
-            return err_fix(e, "lru, or another number of ways");
+            return err_fix(e, "use lru, or another number of ways");
         }
         if (v->geometry.line_bytes != c->level[0].geometry.line_bytes)
-            return err_set(e, ERR_RANGE, "L%d has lines of %d bytes and L1 of %d: they must be "
-                           "equal", i + 1, v->geometry.line_bytes,
+            return err_set(e, ERR_RANGE,
+                           "L%d has lines of %d bytes, but L1 has lines of %d: they must be equal",
+                           i + 1, v->geometry.line_bytes,
                            c->level[0].geometry.line_bytes);
         if (i > 0 && v->inclusive
             && v->geometry.size_bytes < c->level[i - 1].geometry.size_bytes)
-            return err_set(e, ERR_RANGE, "L%d is to include L%d and is smaller", i + 1, i);
+            return err_set(e, ERR_RANGE, "L%d is inclusive, but smaller than L%d", i + 1, i);
     }
     return true;
 }
@@ -187,7 +191,7 @@ static bool parse_level(struct parse *p)
                          "lru, plru, random or inclusive");
     }
     if (*at)
-        return wrong(p, ERR_SYNTAX, "is no cache level", "SIZE/WAYS/LINE, like 32K/8/64");
+        return wrong(p, ERR_SYNTAX, "is no cache level", "write SIZE/WAYS/LINE, like 32K/8/64");
     if (p->c.n_levels == CACHE_LEVELS)
         return wrong(p, ERR_RANGE, "is one level too many", "at most three: L1,L2,L3");
     if (!cache_geometry_check(&v.geometry, p->e))
@@ -270,7 +274,7 @@ static bool next_word(struct parse *p, const char **at)
     const char *from = *at;
     size_t n = strcspn(from, ",");
     if (n >= sizeof p->word)
-        return err_set(p->e, ERR_SYNTAX, "\"%.60s...\" is no part of a cache", from);
+        return err_set(p->e, ERR_SYNTAX, "\"%.60s...\" is not a part of a cache", from);
     snprintf(p->word, sizeof p->word, "%.*s", (int)n, from);
     p->col = (int)(from - p->text) + 1;
     *at = from[n] ? from + n + 1 : NULL;

@@ -269,8 +269,9 @@ bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e)
     uint64_t line = (uint64_t)c->level[0].geometry.line_bytes, most = MOST_LINES * line;
     if (end <= most)
         return true;
-    err_set(e, ERR_RANGE, "buffers end at %llu MiB, and the simulator knows addresses up to %llu"
-            " MiB with lines of %llu bytes", (unsigned long long)end >> 20,
+    err_set(e, ERR_RANGE,
+            "the buffers end at %llu MiB, but the simulator reaches only %llu MiB with lines of "
+            "%llu bytes", (unsigned long long)end >> 20,
             (unsigned long long)most >> 20, (unsigned long long)line);
     return err_fix(e, "use longer lines, or less data");
 }

@@ -65,7 +65,7 @@ struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t
         return NULL;
     }
     if (role != ROLE_OUT && x->producer >= 0) {
-        err_set(m->why, ERR_NAME, "%s, an operand, is computed by the graph", x->name);
+        err_set(m->why, ERR_NAME, "the graph computes the operand %s", x->name);
         return NULL;
     }
     struct vendor_tensor *v = &m->p->tensor[m->p->n_tensors++];
@@ -218,7 +218,7 @@ static bool match_binary(struct match *m, int node, struct vendor_tensor *out)
         y = n->body->a;
     }
     if (!is_here(n, x, x->source))
-        return err_set(m->why, ERR_NAME, "both operands are repeated");
+        return err_set(m->why, ERR_NAME, "both operands are broadcast, which no library supports");
     m->p->kind = VENDOR_BINARY;
     m->p->function = f;
     match_say(m, "%s", binary_names[f]);
@@ -266,7 +266,8 @@ static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
     int x = m->g->node[head].out;
     for (int i = head + 1; i < m->g->n_nodes; i++) {
         if (m->g->tensor[x].role == TENSOR_OUTPUT || !graph_reads(m->g, i, x))
-            return err_set(m->why, ERR_NAME, "%s does not follow the operator", m->g->node[i].op);
+            return err_set(m->why, ERR_NAME, "%s cannot be a post-operation of the operator",
+                           m->g->node[i].op);
         if (!add_post(m, i, x, out->rank))
             return false;
         x = m->g->node[i].out;

@@ -55,7 +55,7 @@ bool match_matmul(struct match *m, int node, struct vendor_tensor *out)
     int rank = c->rank + (a->rank == 1) + (b->rank == 1), at = 0;
     int64_t shape[MAX_RANK];
     if (rank < 2 || rank > MAX_RANK)
-        return err_set(m->why, ERR_RANK, "a matrix product of %d dimensions", rank);
+        return err_set(m->why, ERR_RANK, "libraries have no matrix product of %d dimensions", rank);
     for (int d = 0; d < rank; d++)
         shape[d] = (d == rank - 2 && a->rank == 1) || (d == rank - 1 && b->rank == 1)
                        ? 1 : c->shape[at++];
@@ -137,7 +137,7 @@ static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *ou
     for (int i = 0; i < vectors; i++) {
         const struct val *v = l.at[first + i];
         if (v->rank != 1 || m->g->tensor[v->source].shape[0] != out->shape[out->rank - 1])
-            return err_set(m->why, ERR_NAME, "libraries normalise the last dimension only");
+            return err_set(m->why, ERR_NAME, "libraries normalise only the last dimension");
         if (!match_tensor(m, i ? ROLE_SHIFT : ROLE_SCALE, v->source))
             return false;
     }
@@ -208,7 +208,8 @@ bool match_reduce(struct match *m, int node, struct vendor_tensor *out)
     }
     double factor = scaled ? body->b->value * count : 1;
     if (factor < 1 - 1e-9 || factor > 1 + 1e-9)
-        return err_set(m->why, ERR_NAME, "a sum with a factor is no mean");
+        return err_set(m->why, ERR_NAME,
+                       "libraries have no sum with this factor, which is not a mean");
     m->p->kind = VENDOR_REDUCE;
     m->p->function = n->combine == COMBINE_MAX ? VENDOR_REDUCE_MAX
                    : scaled ? VENDOR_REDUCE_MEAN : VENDOR_REDUCE_SUM;
@@ -283,7 +284,7 @@ bool match_move(struct match *m, int node, struct vendor_tensor *out)
     }
     free(vals);
     if (!forward)
-        return err_set(m->why, ERR_NAME, "libraries copy forward");
+        return err_set(m->why, ERR_NAME, "libraries do not copy with negative strides");
     m->p->kind = VENDOR_MOVE;
     match_say(m, "%s", n->op);
     return true;

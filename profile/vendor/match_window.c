@@ -30,10 +30,11 @@ static bool unpad(struct match *m, double value, int *x, int64_t *before)
     m->used |= 1u << t->producer;
     const struct tensor *from = &m->g->tensor[n->data_in];
     if (n->params.alpha != value)
-        return err_set(m->why, ERR_NAME, "libraries pad with %g here, the graph with %g", value,
+        return err_set(m->why, ERR_NAME, "libraries pad with %g here, but the graph pads with %g",
+                       value,
                        n->params.alpha);
     if (from->shape[0] != t->shape[0] || from->shape[1] != t->shape[1])
-        return err_set(m->why, ERR_NAME, "libraries pad no batches and channels");
+        return err_set(m->why, ERR_NAME, "libraries do not pad batches and channels");
     for (int i = 0; i + 2 < t->rank; i++)
         before[i] = n->params.before[2 + i];
     *x = n->data_in;
@@ -69,7 +70,8 @@ static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
             p->before[i] = n->params.before[i];
             p->after[i] = (size - 1) * p->step[i] + reach(p, i) + 1 - p->before[i] - result;
             if (!is_gather_padding(p, i, before[i]))
-                return err_set(m->why, ERR_NAME, "a transposed convolution of a padded tensor");
+                return err_set(m->why, ERR_NAME,
+                               "libraries have no transposed convolution of a padded tensor");
         } else {
             p->before[i] = before[i];
             p->after[i] = m->g->tensor[padded].shape[2 + i] - size - before[i];
@@ -180,7 +182,8 @@ bool match_window(struct match *m, int node, struct vendor_tensor *out)
     int64_t before[VENDOR_MAX_AXES];
     bool has_weights = op->kind == VENDOR_CONV || op->kind == VENDOR_TCONV;
     if (l.n != 1 + has_weights || m->g->tensor[x].rank > 2 + VENDOR_MAX_AXES)
-        return err_set(m->why, ERR_NAME, "a window over more than %d axes", VENDOR_MAX_AXES);
+        return err_set(m->why, ERR_NAME, "libraries have no window over more than %d axes",
+                       VENDOR_MAX_AXES);
     p->kind = inside ? VENDOR_POOL_INSIDE : op->kind;
     p->n_axes = m->g->tensor[x].rank - 2;
     for (int i = 0; i < p->n_axes; i++)

@@ -20,7 +20,7 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
     if (library != VENDOR_OPENBLAS || only_product)
         return true;
     if (p->kind == VENDOR_MATMUL)
-        return err_set(why, ERR_NAME, "OpenBLAS multiplies matrices and does nothing after it (%s)",
+        return err_set(why, ERR_NAME, "OpenBLAS multiplies matrices without post-operations (%s)",
                        p->text);
     return err_set(why, ERR_NAME, "OpenBLAS has no operator for %s", p->text);
 }
@@ -81,7 +81,7 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
         if (file_exists(path))
             return true;
     }
-    err_set(e, ERR_ENV, "%s was not built: its library was not there", file);
+    err_set(e, ERR_ENV, "%s was not built, because its library was missing", file);
     return err_fix(e, "apt-get install libdnnl-dev libopenblas-dev, then make");
 }
 
@@ -96,5 +96,5 @@ bool vendor_load(const char *path, const struct vendor_plugin **out, struct err 
         return true;
     }
     dlclose(h);
-    return err_set(e, ERR_ENV, "%.400s is of another version of tilescope", path);
+    return err_set(e, ERR_ENV, "%.400s belongs to another version of tilescope", path);
 }

@@ -44,7 +44,7 @@ static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expe
         if (!yaml_is(&l->doc, pair, YNODE_MAP, "let", l->e))
             return false;
         if (pair->n != 1) {
-            err_set(l->e, ERR_SYNTAX, "let: one {name: expression} an item");
+            err_set(l->e, ERR_SYNTAX, "let: each item must be one {name: expression}");
             return yaml_load_at(l, pair);
         }
         if (!yaml_load_id(l, pair->item[0]->text, pair->item[0])
@@ -71,7 +71,7 @@ static bool read_step(struct yaml_load *l, const struct ynode *node, struct expe
             || !yaml_load_text(l, node, "for", 40, false, &each)))
         return false;
     if (each && !streq(each, "epilogue")) {
-        err_set(l->e, ERR_NAME, "for: \"%s\" is nothing to go through", each);
+        err_set(l->e, ERR_NAME, "for: \"%s\" is not a list", each);
         err_fix(l->e, "for: epilogue");
         return yaml_load_at(l, yaml_get(node, "for"));
     }

@@ -68,14 +68,14 @@ bool session_room(const struct session *s, int steps, bool branch, struct err *e
     const struct history *h = s->history;
     if (history_n_branches(h) + branch > SESSION_MAX_BRANCHES) {
         err_set(e, ERR_RANGE, "a session has at most %d branches", SESSION_MAX_BRANCHES);
-        return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+        return err_fix(e, "delete a branch that is not needed any more: delete NAME");
     }
     if (history_n_states(h) - 1 + steps <= SESSION_MAX_STEPS
         || steps_in_file(h) + steps <= SESSION_MAX_STEPS)
         return true;
     err_set(e, ERR_RANGE, "a session has at most %d steps, on all branches together",
             SESSION_MAX_STEPS);
-    return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+    return err_fix(e, "delete a branch that is not needed any more: delete NAME");
 }
 
 /* A step here would leave steps behind that are kept on a branch of their own (history_apply). */

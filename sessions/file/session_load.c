@@ -41,7 +41,7 @@ static bool load_steps(struct loader *l, const struct ynode *list)
         if (!yaml_text(&l->doc, item, "steps", 4096, false, &line, l->e))
             return false;
         if (l->n_steps++ == SESSION_MAX_STEPS) {
-            err_set(l->e, ERR_RANGE, "more than %d steps in one file", SESSION_MAX_STEPS);
+            err_set(l->e, ERR_RANGE, "the file has more than %d steps", SESSION_MAX_STEPS);
             return fails_at(l, item);
         }
         if (!history_apply(l->h, line, l->e))
@@ -71,7 +71,7 @@ static bool load_origin(struct loader *l, const struct ynode *map)
     const char *name;
     int n, here;
     if (after && !from) {
-        err_set(l->e, ERR_SYNTAX, "after: needs a from: branch");
+        err_set(l->e, ERR_SYNTAX, "after: can only be used together with from:");
         return fails_at(l, after);
     }
     if (!from)
@@ -80,7 +80,7 @@ static bool load_origin(struct loader *l, const struct ynode *map)
         return false;
     if (!history_branch_switch(l->h, name, l->e)) {
         if (!l->e->fix[0] || strstr(l->e->fix, "there "))
-            err_fix(l->e, "a branch comes from one that stands above it in the file");
+            err_fix(l->e, "name a branch that stands above this one in the file");
         return fails_at(l, from);
     }
     history_path(l->h, history_branch_index(l->h), &n, &here);
@@ -121,7 +121,8 @@ static bool load_branches(struct loader *l, const struct ynode *map)
     if (!yaml_is(&l->doc, map, YNODE_MAP, "branches", l->e))
         return false;
     if (map->n == 0 || map->n > SESSION_MAX_BRANCHES) {
-        err_set(l->e, ERR_RANGE, "branches: 1 to %d of them, not %d", SESSION_MAX_BRANCHES,
+        err_set(l->e, ERR_RANGE, "branches: there must be 1 to %d branches, not %d",
+                SESSION_MAX_BRANCHES,
                 map->n);
         return fails_at(l, map);
     }
@@ -139,7 +140,7 @@ static bool load_history(struct loader *l, const struct ynode *root)
                        *current = yaml_get(root, "branch"), *at = yaml_get(root, "at");
     const char *name = NULL;
     if (branches && (steps || at)) {
-        err_set(l->e, ERR_SYNTAX, "%s: stands inside a branch when there are branches:",
+        err_set(l->e, ERR_SYNTAX, "%s: belongs inside a branch when the file has branches:",
                 steps ? "steps" : "at");
         return fails_at(l, steps ? steps : at);
     }
@@ -210,9 +211,9 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
     if (!session_room(s, 0, false, e))
         return false;
     if (yaml->len > SESSION_MAX_BYTES) {
-        err_set(e, ERR_RANGE, "the session has %zu bytes; a file of one has at most %u",
+        err_set(e, ERR_RANGE, "the session has %zu bytes; a session file has at most %u",
                 yaml->len, SESSION_MAX_BYTES);
-        return err_fix(e, "delete NAME makes room: some branch that is not needed any more");
+        return err_fix(e, "delete a branch that is not needed any more: delete NAME");
     }
     if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value has a byte and one behind it */
         return true;
@@ -228,7 +229,7 @@ static bool check_version(struct loader *l, const struct ynode *root)
     const struct ynode *v = yaml_get(root, "tilescope");
     int64_t version;
     if (!v) {
-        err_set(l->e, ERR_SYNTAX, "the key \"tilescope\" is missing: this is no session file");
+        err_set(l->e, ERR_SYNTAX, "the key \"tilescope\" is missing: this is not a session file");
         err_fix(l->e, "a session begins with \"tilescope: 1\"");
         return fails_at(l, root);
     }
@@ -317,7 +318,8 @@ static bool parse(struct arena *a, const char *name, const char *file, const cha
 {
     struct loader l = { .a = a, .file = file, .e = e };
     if (n > SESSION_MAX_BYTES) {
-        err_set(e, ERR_RANGE, "%zu bytes; a session has at most %u", n, SESSION_MAX_BYTES);
+        err_set(e, ERR_RANGE, "the file has %zu bytes; a session has at most %u", n,
+                SESSION_MAX_BYTES);
         return err_where(e, name, 0, 0, "");
     }
     if (!yaml_read(a, name, text, n, &l.doc, e))
@@ -360,7 +362,7 @@ bool session_load(const char *path, struct session **out, struct err *e)
     bool is_file = !is_stdin && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     struct session *s;
     if (strlen(path) >= sizeof s->path) {
-        err_set(e, ERR_IO, "a path of %zu bytes; at most %zu are allowed", strlen(path),
+        err_set(e, ERR_IO, "the path has %zu bytes; at most %zu are allowed", strlen(path),
                 sizeof s->path - 1);
         return false;
     }

@@ -180,7 +180,7 @@ static bool save(struct session *s, const char *path, uint64_t seen, bool beside
     const size_t longest = sizeof s->path - (beside ? sizeof "-999" : 1);
     if (streq(path, "-") || strlen(path) > longest) {
         err_set(e, ERR_IO, "a session cannot be saved as \"%.200s\"", path);
-        return err_fix(e, "a file name of at most %zu bytes", longest);
+        return err_fix(e, "use a file name of at most %zu bytes", longest);
     }
     session_yaml_in(s, path, &text);
     str_add(&where, path);

@@ -21,7 +21,7 @@ static bool unknown_key(const struct ydoc *d, const struct ynode *key, const cha
     if (near)
         err_fix(e, "did you mean \"%s\"?", near);
     else
-        err_fix(e, "there are: %s", str_text(&list));
+        err_fix(e, "the keys are: %s", str_text(&list));
     str_free(&list);
     return yaml_at(d, key, e);
 }
@@ -142,11 +142,11 @@ bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, siz
         return yaml_at(d, v, e);
     }
     if (has_control(v->text, lines)) {
-        err_set(e, ERR_TYPE, "%s: a control character or line break in the text", key);
+        err_set(e, ERR_TYPE, "%s: the text contains a control character or line break", key);
         return yaml_at(d, v, e);
     }
     if (strlen(v->text) > max_bytes) {
-        err_set(e, ERR_RANGE, "%s: a text of %zu bytes, at most %zu are allowed", key,
+        err_set(e, ERR_RANGE, "%s: the text has %zu bytes; at most %zu are allowed", key,
                 strlen(v->text), max_bytes);
         return yaml_at(d, v, e);
     }

@@ -187,7 +187,7 @@ static bool read_scalar(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const char *text = (const char *)ev->data.scalar.value;
     if (memchr(text, '\0', ev->data.scalar.length))
-        return refuse(r, ev->start_mark, "a NUL character in a text", "");
+        return refuse(r, ev->start_mark, "a text contains a NUL character", "");
     struct ynode *node = new_node(r, ev, YNODE_SCALAR);
     node->text = arena_strdup(r->a, text);
     node->plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -264,7 +264,7 @@ static bool read_event(struct yaml_reader *r, const yaml_event_t *ev)
         return read_end(r, ev);
     case YAML_DOCUMENT_START_EVENT:
         if (r->ended)
-            return refuse(r, ev->start_mark, "a second document in one file",
+            return refuse(r, ev->start_mark, "the file contains a second document",
                           "one session, one file");
         return true;
     case YAML_DOCUMENT_END_EVENT:

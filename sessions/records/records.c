@@ -122,11 +122,11 @@ static bool may_resume(struct records *r, const char *id, struct err *e)
     if (ok && n == 0)
         ok = no_run(id, e);
     else if (ok && run->state == RUN_RUNNING)
-        ok = err_set(e, ERR_STEP, "another process is at run %s", id)
-          || err_fix(e, "wait until it has ended, or start a new run: without --resume");
+        ok = err_set(e, ERR_STEP, "another process is working on run %s", id)
+          || err_fix(e, "wait until it has ended, or start a new run without --resume");
     else if (ok && !streq(run->machine, str_text(&r->machine))) {
-        ok = err_set(e, ERR_STEP, "run %s is of another machine: %.300s", id, run->machine);
-        err_fix(e, "start a new run: times of two machines do not compare");
+        ok = err_set(e, ERR_STEP, "run %s belongs to another machine: %.300s", id, run->machine);
+        err_fix(e, "start a new run, since times of two machines cannot be compared");
     }
     arena_free(a);
     return ok;
@@ -205,8 +205,9 @@ static bool put_known_run(struct records *r, const struct record_run *run, struc
     struct record_filter f = { .run = run->id, .any_machine = true };
     bool ok = records_runs(r, &f, a, &here, &n, e);
     if (ok && (n != 1 || !same_run(run, here)))
-        ok = err_set(e, ERR_NAME, "run %s is another run here: task, machine, seed or start"
-                                    " differ", run->id);
+        ok = err_set(e, ERR_NAME,
+                     "run %s already exists here with another task, machine, seed or start",
+                     run->id);
     sqlite3_stmt *s = NULL;
     if (ok && finality(run->state) > finality(here->state) && here->state != RUN_RUNNING) {
         ok = (s = records_sql(r, SQL_END_RUN, e)) != NULL;
@@ -347,8 +348,9 @@ bool records_put(struct records *r, const struct record *rec, bool *added, struc
     if (!records_seek_run(r, rec->run, &found, e))
         return false;
     if (!found)
-        return err_set(e, ERR_NAME, "run %s is not there: the line of a run comes before those of"
-                                    " its records", rec->run);
+        return err_set(e, ERR_NAME,
+                       "run %s is unknown: the line of a run must come before those of its records",
+                       rec->run);
     return insert_record(r, rec, added, e);
 }
 

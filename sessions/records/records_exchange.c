@@ -82,7 +82,7 @@ static bool agrees(struct records *r, const struct record *rec, struct err *e)
     if (ok && rc != SQLITE_ROW && rc != SQLITE_DONE)
         ok = records_fail(r, e, "read the records");
     else if (ok && rc == SQLITE_DONE)
-        ok = err_set(e, ERR_RANGE, "spec, threads, isa or machine are not those of run %s",
+        ok = err_set(e, ERR_RANGE, "spec, threads, isa or machine differ from those of run %s",
                      rec->run);
     sqlite3_finalize(s);
     str_free(&sql);
@@ -136,7 +136,7 @@ static bool import_line(struct importer *im, struct line_reader *lr, struct aren
 
 static bool too_long(const char *name, int number, struct err *e)
 {
-    err_set(e, ERR_RANGE, "a line of more than %zu MiB", LINE_MAX_BYTES >> 20);
+    err_set(e, ERR_RANGE, "a line is longer than %zu MiB", LINE_MAX_BYTES >> 20);
     return err_where(e, name, number, 1, NULL);
 }
 

@@ -82,7 +82,7 @@ bool records_fail(struct records *r, struct err *e, const char *doing)
         return err_fix(e, "try again; `fuser %.300s` says which process it is", r->path);
     case SQLITE_FULL:
         err_set(e, ERR_IO, "cannot %s: no space is left for %s", doing, r->path);
-        return err_fix(e, "make room, or TILESCOPE_RECORDS=FILE; nothing recorded is lost");
+        return err_fix(e, "free some space, or use TILESCOPE_RECORDS=FILE; no record is lost");
     default:
         err_set(e, ERR_IO, "cannot %s in %s: %s", doing, r->path, said);
         if (r->db && sqlite3_system_errno(r->db) != 0)
@@ -253,8 +253,10 @@ static bool connect_reading(struct records *r, struct err *e)
         return false;
     }
     if (has_log(r->path)) {
-        err_set(e, ERR_IO, "%s was not closed, and its folder cannot be written to", r->path);
-        return err_fix(e, "copy it together with %.200s-wal to a folder of yours", r->path);
+        err_set(e, ERR_IO, "%s was not closed properly, and its folder cannot be written to",
+                r->path);
+        return err_fix(e, "copy it together with %.200s-wal to a folder that you can write to",
+                       r->path);
     }
     struct str uri = {0};
     immutable_uri(&uri, r->path);
@@ -294,9 +296,10 @@ static bool upgrade(struct records *r, struct err *e)
 
 static bool newer(const struct records *r, int64_t version, struct err *e)
 {
-    err_set(e, ERR_IO, "the records in %s are of a newer tilescope (format %lld; this one knows"
-                       " %d)", r->path, (long long)version, NEWEST);
-    return err_fix(e, "update tilescope, or TILESCOPE_RECORDS=FILE for records of its own");
+    err_set(e, ERR_IO,
+            "the records in %s were written by a newer tilescope (format %lld; this one reads %d)",
+            r->path, (long long)version, NEWEST);
+    return err_fix(e, "update tilescope, or use another file: TILESCOPE_RECORDS=FILE");
 }
 
 /* All three as they were at one moment: another process may be making the file. */
@@ -345,7 +348,8 @@ static bool check_schema(struct records *r, struct err *e)
     r->foreign = application != APPLICATION;
     if (r->foreign) {
         err_set(e, ERR_IO, "%s is a database of another program", r->path);
-        return r->other ? false : err_fix(e, "TILESCOPE_RECORDS=FILE says where the records are");
+        return r->other ? false : err_fix(e,
+                                          "set TILESCOPE_RECORDS=FILE to the file of the records");
     }
     if (version > NEWEST)
         return newer(r, version, e);
@@ -517,7 +521,7 @@ bool records_damaged(const char *path, struct err *e)
     struct records *r = records_new(true, false);
     bool opened = open_file(r, path, e);
     if (opened && (r->exists || no_records(r, e)) && records_check(r, e)) {
-        err_set(e, ERR_STEP, "%s is sound: nothing is gained by moving it away", r->path);
+        err_set(e, ERR_STEP, "%s is intact, so there is no need to move it away", r->path);
         err_fix(e, "%s", all_the_same);
     } else if (!opened && !r->damaged && !r->foreign && !is_folder(r->path)) {
         char first[sizeof e->fix];

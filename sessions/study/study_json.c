@@ -302,7 +302,7 @@ bool study_report_check(const struct study *s, const char *name, const char *jso
     if (!root)
         err_set(e, ERR_SYNTAX, "%.200s:%d:%d: no JSON: %.200s", name, at.line, at.column, at.text);
     else if (!ok)
-        err_set(e, ERR_SYNTAX, "%.200s is no report of a study", name);
+        err_set(e, ERR_SYNTAX, "%.200s is not a report of a study", name);
     else if (!streq(of, s->id))
         ok = err_set(e, ERR_NAME, "%.200s is a report of %.80s, not of %s", name, of, s->id);
     if (!ok)

@@ -37,7 +37,7 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
 {
     if (more <= STUDY_MAX_CELLS - have)
         return true;
-    err_set(l->y.e, ERR_RANGE, "more than %d of them", STUDY_MAX_CELLS);
+    err_set(l->y.e, ERR_RANGE, "there are more than %d of them", STUDY_MAX_CELLS);
     return yaml_load_at(&l->y, yaml_get(map, "for") ? yaml_get(map, "for") : map);
 }
 
@@ -127,7 +127,7 @@ static bool no_session(struct study_loader *l, const struct ynode *node,
         char from[64] = "";
         if (why->at.line > 0)
             snprintf(from, sizeof from, ", from line %d, column %d on", why->at.line, why->at.col);
-        err_set(l->y.e, why->code, "session: %.300s is no session for this tilescope%s", v->session,
+        err_set(l->y.e, why->code, "session: %.300s is not a session for this tilescope%s", v->session,
                 from);
         err_fix(l->y.e, "`tilescope show FILE` says what is wrong with it");
     } else {
@@ -198,11 +198,11 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
         || !study_read_tune(l, map, &v.tune))
         return false;
     if (v.tune.on && v.search.n) {
-        err_set(l->y.e, ERR_SYNTAX, "the tuner searches: there is no `search` beside `tune`");
+        err_set(l->y.e, ERR_SYNTAX, "`search` and `tune` exclude each other: the tuner searches by itself");
         return yaml_load_at(&l->y, yaml_get(map, "search"));
     }
     if (yaml_get(map, "session") && (yaml_get(map, "steps") || v.search.n)) {
-        err_set(l->y.e, ERR_SYNTAX, "a session brings its own steps");
+        err_set(l->y.e, ERR_SYNTAX, "`session` and `steps` exclude each other: a session has its own steps");
         return yaml_load_at(&l->y, yaml_get(map, v.search.n ? "search" : "steps"));
     }
     if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
@@ -229,7 +229,7 @@ static bool read_variants(struct study_loader *l, const struct ynode *root)
     l->s->variant = ARENA_DUP(l->y.a, l->variant.data, l->variant.len);
     if ((int64_t)l->cases.len * l->variant.len <= STUDY_MAX_CELLS)
         return true;
-    err_set(l->y.e, ERR_RANGE, "%d cases under %d variants are more than %d cells", l->cases.len,
+    err_set(l->y.e, ERR_RANGE, "%d cases times %d variants are more than %d cells", l->cases.len,
             l->variant.len, STUDY_MAX_CELLS);
     return yaml_load_at(&l->y, list);
 }
@@ -241,7 +241,7 @@ static bool check_version(struct study_loader *l, const struct ynode *root)
     const struct ynode *v = yaml_get(root, "study");
     int64_t version;
     if (!v) {
-        err_set(l->y.e, ERR_SYNTAX, "the key \"study\" is missing: this is no study file");
+        err_set(l->y.e, ERR_SYNTAX, "the key \"study\" is missing: this is not a study file");
         err_fix(l->y.e, "a study begins with \"study: 1\"");
         return yaml_load_at(&l->y, root);
     }
@@ -288,7 +288,7 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
 static bool parse(struct study_loader *l, const char *name, const char *text, size_t n)
 {
     if (n > STUDY_MAX_BYTES) {
-        err_set(l->y.e, ERR_RANGE, "%zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
+        err_set(l->y.e, ERR_RANGE, "the file has %zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
         return err_where(l->y.e, name, 0, 0, "");
     }
     if (!yaml_read(l->y.a, name, text, n, &l->y.doc, l->y.e))

@@ -34,7 +34,7 @@ bool study_open(const char *name, struct study **out, struct err *e)
     if (streq(name, "-") || strchr(name, '/') || str_ends(name, ".yaml") || str_ends(name, ".yml"))
         return open_file(name, out, e);
     if (!shipped_dir("studies", dir, sizeof dir)) {
-        err_set(e, ERR_ENV, "the folder of the shipped studies is not there");
+        err_set(e, ERR_ENV, "the folder of the shipped studies is missing");
         return err_fix(e, "set TILESCOPE_HOME to the source tree, or name a file");
     }
     snprintf(path, sizeof path, "%s/%.200s.yaml", dir, name);

@@ -28,7 +28,7 @@ static bool unknown(const struct study *s, const char *what, const struct study_
     if (near)
         err_fix(e, "did you mean \"%s\"?", near);
     else
-        err_fix(e, "it has %s; * and ? stand for any letters", str_text(&all));
+        err_fix(e, "it has %s; * and ? match any letters", str_text(&all));
     str_free(&all);
     vec_free(&ids);
     return false;

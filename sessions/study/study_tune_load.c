@@ -14,7 +14,7 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
     if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
         return false;
     if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
-        err_set(l->y.e, ERR_RANGE, "seeds: %d of them, not 1 to %d", list->n, STUDY_MAX_SEEDS);
+        err_set(l->y.e, ERR_RANGE, "seeds: there are %d; 1 to %d are possible", list->n, STUDY_MAX_SEEDS);
         return yaml_load_at(&l->y, list);
     }
     for (int i = 0; i < list->n; i++) {
@@ -22,7 +22,7 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
             return false;
         for (int k = 0; k < i; k++)
             if (t->seed[k] == (uint64_t)seed) {
-                err_set(l->y.e, ERR_NAME, "seeds: %lld is there twice", (long long)seed);
+                err_set(l->y.e, ERR_NAME, "seeds: %lld is given twice", (long long)seed);
                 return yaml_load_at(&l->y, list->item[i]);
             }
         t->seed[i] = (uint64_t)seed;

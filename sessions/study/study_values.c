@@ -165,7 +165,7 @@ static void add_case(struct study_report *r, const struct study_finding *f,
     double x = 0;
     bool ok = study_each(r->study, r, c, f, &holds, &x, &e);
     if (ok && f->over == OVER_GEOMEAN && !(x > 0))
-        ok = err_set(&e, ERR_RANGE, "geomean of %g", x);
+        ok = err_set(&e, ERR_RANGE, "geomean of %g is not defined", x);
     const char *id = r->study->cases[r->cases[c]].id;
     if (!ok && out->n_missing++ == 0)
         out->missing = arena_printf(r->arena, "%s: %s", id, e.text);

@@ -28,7 +28,7 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
         || !yaml_is(&l->doc, list, YNODE_SEQ, "workloads", l->e))
         return false;
     if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS) {
-        err_set(l->e, ERR_RANGE, "workloads: %d of them, not 1 to %d", list->n,
+        err_set(l->e, ERR_RANGE, "workloads: there are %d; 1 to %d are possible", list->n,
                 PRETRAIN_MAX_WORKLOADS);
         return yaml_load_at(l, list);
     }
@@ -41,7 +41,7 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
         workload[i] = arena_strdup(l->a, workload[i]);
         for (int j = 0; j < i; j++)
             if (streq(workload[i], workload[j])) {
-                err_set(l->e, ERR_NAME, "workloads: \"%s\" is there twice", workload[i]);
+                err_set(l->e, ERR_NAME, "workloads: \"%s\" is given twice", workload[i]);
                 return yaml_load_at(l, node);
             }
     }
@@ -59,7 +59,7 @@ static bool get_share(struct yaml_load *l, const struct ynode *root, const char 
         return false;
     if (*out > 0 && *out <= 1)
         return true;
-    err_set(l->e, ERR_RANGE, "%s: %g is not above 0 and at most 1", key, *out);
+    err_set(l->e, ERR_RANGE, "%s: %g is not greater than 0 and at most 1", key, *out);
     return yaml_load_at(l, v);
 }
 

@@ -219,7 +219,7 @@ static bool write_weights(struct training *t, struct err *e)
            && pretrain_weights_write(g, t->o->weights, &t->seen, trained, e);
     agents_free(g);
     if (!ok && e->code == ERR_CHANGED)
-        err_fix(e, "with -o FILE the same line takes what was measured from the records");
+        err_fix(e, "the same command with -o FILE reuses the measurements in the records");
     return ok;
 }
 
@@ -245,8 +245,8 @@ static bool go_on(struct training *t, struct err *e)
     t->done = visits_of(t, trained);
     if (t->done >= 0)
         return true;
-    err_set(e, ERR_NAME, "these weights are of another training: %.300s", trained);
-    err_fix(e, "name another file with -o, or leave --resume away");
+    err_set(e, ERR_NAME, "these weights belong to another training: %.300s", trained);
+    err_fix(e, "name another file with -o, or leave --resume out");
     return err_where(e, t->o->weights, 0, 0, "");
 }
 

@@ -33,7 +33,7 @@ static bool add_pin(struct inquiry *q, const char *text, struct err *e)
         return false;
     if (str_starts(step->text, "loop ")) {
         err_set(e, ERR_STEP, "--pin \"%.100s\": only layout steps can be pinned", text);
-        return err_fix(e, "layout, all-layouts or a layout step");
+        return err_fix(e, "use `layout`, `all-layouts` or a layout step");
     }
     q->pin[q->n_pins++] = step->text;
     return true;
@@ -63,8 +63,9 @@ static bool read_pins(struct inquiry *q, const struct tuning_opts *o, struct err
     }
     for (int i = 0; q->fixed && i < q->n_pins; i++)
         if (!has_line(start, q->pin[i])) {
-            err_set(e, ERR_STEP, "the session's layouts stay as they are, and \"%.100s\" is none"
-                    " of its steps", q->pin[i]);
+            err_set(e, ERR_STEP,
+                    "the layouts of the session are fixed, but \"%.100s\" is not one of its steps",
+                    q->pin[i]);
             return err_fix(e, "apply it to the session first, or pin it without --loop-only and"
                               " all-layouts");
         }
@@ -236,7 +237,8 @@ static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, 
 {
     long long had = q->other_budget->budget;
     err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
-    return err_fix(e, "--resume --budget %lld goes on with it; without --resume a new run starts",
+    return err_fix(e,
+                   "use --resume --budget %lld to continue it; without --resume a new run starts",
                    had);
 }
 

@@ -16,7 +16,7 @@ t 0 '^B  tiled.yaml +[0-9.]+ [mun]s ' bench "$gmm" "$dir/tiled.yaml" "${quick[@]
 t 0 '^A  gmm m=24 k=16 n=32 +[0-9.]+ [mun]s ' bench "$gmm" "$gmm" "${quick[@]}"
 same 'the first has no verdict' 0 "$(grep -cE '^A .*(faster|slower|no difference)' <<< "$out")"
 same 'the second has one' 1 "$(grep -cE '^B .*(faster|slower|no difference)' <<< "$out")"
-t 0 '^[0-9]+ rounds in [0-9]+ sittings, 2 threads' bench "$gmm" "$gmm" "${quick[@]}" --threads 2
+t 0 '^[0-9]+ rounds in [0-9]+ epochs, 2 threads' bench "$gmm" "$gmm" "${quick[@]}" --threads 2
 t 0 '^Single calls with cold caches' bench "$gmm" "$gmm" "${quick[@]}" --cold
 t 0 '^note: [0-9.]+ of the [0-9.]+ MiB of the buffers are in huge pages' \
     bench "$gmm" "$gmm" "${quick[@]}" --huge-pages

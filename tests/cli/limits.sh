@@ -56,7 +56,7 @@ else
     limited 3 'no memory for buffers of .*Cannot allocate memory' '-v 60000' "${run[@]}"
     mended 'raise `ulimit -v`'
     rm -rf "$dir/cache"
-    limited 3 'the compiler gcc got no memory' '-v 25000' "${run[@]}" --compiler gcc
+    limited 3 'the compiler gcc ran out of memory' '-v 25000' "${run[@]}" --compiler gcc
     mended 'raise `ulimit -v`'
 fi
 

@@ -36,7 +36,7 @@ t 0 '^ +\(sets\) +\|.*\|  most [0-9]+ in 2 sets$' run "$gmm" --meters sim --sim-
 
 # An option of a meter that was left out is a contradiction; of one that nobody spoke of, it asks
 # for that meter.
-t 2 '--sim-detail needs the meter sim, and --meters clock leaves it out' \
+t 2 '--sim-detail needs the meter sim, but --meters clock leaves it out' \
     run "$gmm" --time 500 --meters clock --sim-detail
 t 2 'fix: --meters clock,sim$' run "$gmm" --time 500 --meters clock --sim-detail
 t 2 '--sim-budget needs the meter sim' run "$gmm" --meters none --sim-budget 100
@@ -203,7 +203,7 @@ same 'with a suggestion' 2 "$(grep -c '  fix: cycles' "$dir/mine")"
 # Valgrind as a second opinion, or why there is none.
 if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
     t 0 ' d1_misses [0-9]' run "$gmm" --meters cachegrind
-    t 0 '[(]valgrind-.* twin, 1 thread, D1 [0-9]+K/' run "$gmm" --meters cachegrind
+    t 0 '[(]valgrind-.* variant, 1 thread, D1 [0-9]+K/' run "$gmm" --meters cachegrind
     t 0 '' run "$gmm" --meters sim,cachegrind --isa plain \
         --assert 'counters.cachegrind.d1_misses > 0.99 * counters.sim.l1_misses' \
         --assert 'counters.cachegrind.instructions > counters.cachegrind.loads'
@@ -264,7 +264,7 @@ t 0 '^verified' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clo
 t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock --step 1 --save
 sed -i 's/^machine: .*/machine: another one/' "$dir/m.yaml"
 before=$(cat "$dir/m.yaml")
-t 2 'what another machine measured of 1 other step; a file is of one machine: nothing was saved' \
+t 2 'measurements of another machine for 1 other step, and a file can hold only one machine' \
     run "$dir/m.yaml" "${quick[@]}" --meters clock --save
 same 'nothing was' "$before" "$(cat "$dir/m.yaml")"
 t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock -o "$dir/m2.yaml"
@@ -281,7 +281,7 @@ printf 'loop parallel C M\nmeasure\nundo\nloop unroll C K\n' > "$dir/left.steps"
 t 0 '^ +1  ok .*loop parallel C M$' run "$gmm" --steps "$dir/left.steps" "${quick[@]}" \
     --meters clock
 printf 'tune budget=300\n' > "$dir/tune.steps"
-t 2 'a command of the screen, not of a script' run "$gmm" --steps "$dir/tune.steps"
+t 2 'this is a command of the screen' run "$gmm" --steps "$dir/tune.steps"
 
 # A bad file changes nothing and says where.
 printf 'tilescope: 1\noperator: %s\nsteps:\n  - loop split C Q 4\n' "$gmm" > "$dir/bad.yaml"

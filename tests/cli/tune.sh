@@ -53,7 +53,7 @@ export TILESCOPE_RECORDS=$dir/refused.db
 t 0 '' tune "$op" --budget 24 "${quick[@]}" -o "$dir/pr.yaml"
 before=$(runs)
 t 2 'cannot write /nonexist/x.yaml' tune "$op" --budget 5000 -o /nonexist/x.yaml
-t 2 'one of the two' tune "$op" --fresh --resume
+t 2 'leave out one of the two' tune "$op" --fresh --resume
 t 2 'the agents of ppo, evo has none' tune "$op" --strategy evo --weights "$dir/none"
 t 2 'error: ' tune 'softmax m=8 n=8' --budget 4
 t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'

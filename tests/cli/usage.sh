@@ -73,7 +73,7 @@ t 2 '' show "$gmm" --branch other
 
 t 2 'tune takes no --meters' tune "$gmm" --meters clock
 t 2 'fix: random' tune "$gmm" --strategy rnadom
-XDG_STATE_HOME=$dir/state t 2 'nothing to go on with: there is no .*study-alt.table3-.*json' \
+XDG_STATE_HOME=$dir/state t 2 'there is nothing to resume: .*study-alt.table3-.*json' \
     study alt.table3 --resume
 printf '{"study": "x", "cells": []}' > "$dir/x.json"
 t 2 'x.json is a report of x, not of alt.table3' study alt.table3 --resume "$dir/x.json"
@@ -90,7 +90,7 @@ t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
 printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
 chmod +x "$dir/silent"
 t 3 'the compiler wrote no object' run "$gmm" --meters none --compiler "$dir/silent"
-t 3 'GiB of memory and .* GiB are free' run 'gmm m=200000 k=2 n=200000' --meters none
+t 3 'GiB of memory, but only .* GiB are free' run 'gmm m=200000 k=2 n=200000' --meters none
 
 t 0 'for' show -- "$gmm"
 t 0 'for' --no-color show "$gmm" --what=nest

@@ -557,8 +557,8 @@ static void damaged_weights_are_refused_with_the_reason(void **state)
     (void)state;
     refused(g, "", 0, ERR_SYNTAX, "line 1");
     refused(g, "hello\n", 6, ERR_SYNTAX, "line 1 does not start with \"tilescope agents 1\"");
-    refused(g, s.data, s.len - 1, ERR_SYNTAX, "are announced");
-    refused(g, s.data, s.len + 1, ERR_SYNTAX, "are announced");         /* its NUL */
+    refused(g, s.data, s.len - 1, ERR_SYNTAX, "bytes of numbers instead of");
+    refused(g, s.data, s.len + 1, ERR_SYNTAX, "bytes of numbers instead of");         /* its NUL */
     for (size_t n = 0; n < body; n++)
         assert_false(agents_load(g, s.data, n, NULL, &e));
     for (size_t i = body; i < s.len; i += s.len / 9) {

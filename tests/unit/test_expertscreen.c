@@ -187,7 +187,7 @@ static void prompt_and_help_know_it(void **state)
     press(m, "Space Tab");
     assert_shows(m, "matmul, nv=");
     press(m, "Esc Esc ? sched");
-    assert_shows(m, "apply an expert schedule");
+    assert_shows(m, "apply an expert schedule as steps");
     press(m, "Esc : help Space experts Enter");
     assert_shows(m, "Help: experts");
     assert_shows(m, "conv1d, for c1d");

@@ -153,7 +153,7 @@ static void test_undo_of_nothing(void **state)
     struct history *h = must_open(GMM);
     struct err e;
     assert_false(history_undo(h, 1, &e));
-    assert_string_equal(e.text, "nothing to undo: this is the bare operator");
+    assert_string_equal(e.text, "there is nothing to undo: no step is applied");
     assert_false(history_redo(h, 1, &e));
     assert_false(history_branch_delete(h, "main", &e));
     assert_false(history_new("gmm m=32 k=16 n=zero", &h, &e));

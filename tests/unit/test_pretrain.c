@@ -70,7 +70,7 @@ static const struct { const char *text, *says; int line; } wrong[] = {
     { "pretrain: 2\nbudget: 8\nworkloads: [gmm m=8 k=8 n=8]\n", "pretrain", 1 },
     { "pretrain: 1\nworkloads: [gmm m=8 k=8 n=8]\n", "budget", 1 },
     { HEAD, "workloads", 1 },
-    { HEAD "workloads: []\n", "0 of them", 3 },
+    { HEAD "workloads: []\n", "there are 0", 3 },
     { HEAD "workloads: gmm\n", "workloads", 3 },
     { HEAD "workload: [gmm m=8 k=8 n=8]\n", "workload", 3 },
     { HEAD "workloads:\n- gmm m=8 k=8 n=8\n- gmmm m=8 k=8 n=8\n", "gmmm", 5 },

@@ -574,7 +574,7 @@ static void refused_files(void **state)
     assert_true(records_set_aside(path, &moved, &e));
     records_close(records_must_open(path));
     run_sql("PRAGMA user_version = 99");
-    check_refused("of a newer tilescope (format 99", "update tilescope");
+    check_refused("by a newer tilescope (format 99", "update tilescope");
     run_sql("PRAGMA user_version = 1; CREATE INDEX mine ON record(date); ANALYZE");
     records_close(records_must_open(path));
     static const char *const program[][2] = {

@@ -230,7 +230,7 @@ static void two_accounts(void **state)
     at[8] = '6';
     assert_false(records_import(to, "x", str_text(&out), out.len, NULL, &added, &e));
     assert_int_equal(e.code, ERR_NAME);
-    assert_non_null(strstr(e.text, "is another run here"));
+    assert_non_null(strstr(e.text, "already exists here with another"));
     records_close(r);
     records_close(to);
     str_free(&out);
@@ -259,7 +259,7 @@ static const struct { bool run; const char *from, *to, *at, *says; } wrong[] = {
     { false, "\"format\": 1", "\"format\": \"1\"", "\"format\"", "not a whole number" },
     { false, "\"record\"", "\"recrod\"", "\"kind\"", "neither \"run\" nor \"record\"" },
     { false, "0123456789abcdef", "0123456789abcdeg", "\"run\"", "16 hexadecimal" },
-    { false, "0123456789abcdef", "0123456789abcde0", "{", "the line of a run comes before" },
+    { false, "0123456789abcdef", "0123456789abcde0", "{", "the line of a run must come before" },
     { false, "\"trial\": 1", "\"trial\": 0", "\"trial\"", "not in 1.." },
     { false, "\"trial\": 1", "\"trial\": 1, \"trial\": 2", NULL, "duplicate object key" },
     { false, "\"trial\": 1", "\"trail\": 1", "{", "\"trial\" is missing" },

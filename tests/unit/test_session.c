@@ -268,7 +268,7 @@ static void test_huge(void **state)
     str_add(&text, HEAD "branches:\n");
     for (int i = 0; i < 30000; i++)
         str_printf(&text, "  b%d: {}\n", i);
-    check_refused_fast(text.data, text.len, "1 to 256 of them");
+    check_refused_fast(text.data, text.len, "there must be 1 to 256 branches");
     str_free(&text);
 }
 
@@ -647,7 +647,7 @@ static void test_too_much_is_not_saved(void **state)
     assert_true(history_branch_delete(s->history, "b3", &e));
     str_repeat(&s->note, 'x', 16 << 20);
     assert_false(session_save(s, str_text(&path), &e));
-    assert_non_null(strstr(e.text, "bytes; a file of one has at most 16777216"));
+    assert_non_null(strstr(e.text, "bytes; a session file has at most 16777216"));
     session_free(t);
     session_free(s);
     str_free(&path);

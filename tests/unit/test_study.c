@@ -223,7 +223,7 @@ static void test_files_of_a_stranger(void **state)
     assert_true(file_write_atomic(path, "", 0, &e));
     str_clear(&out);
     try_edit(&out, "- {id: plain}", edit);
-    assert_non_null(strstr(str_text(&out), "is no session for this tilescope ["));
+    assert_non_null(strstr(str_text(&out), "is not a session for this tilescope ["));
     static const char *const before[] = { "", "tilescope: 1\noperator: ", "tilescope: ", "- ",
                                           "tilescope: 1\noperator: gmm m=1 k=1 n=1\nsteps:\n- " };
     for (int i = 0; i < COUNT_OF(before); i++) {
@@ -232,7 +232,7 @@ static void test_files_of_a_stranger(void **state)
         assert_true(file_write_atomic(path, str_text(&text), text.len, &e));
         str_clear(&out);
         try_edit(&out, "- {id: plain}", edit);
-        assert_non_null(strstr(str_text(&out), "is no session for this tilescope, from line"));
+        assert_non_null(strstr(str_text(&out), "is not a session for this tilescope, from line"));
         assert_null(strstr(str_text(&out), "secret"));
         assert_null(strstr(str_text(&out), "root"));
         str_free(&text);
@@ -508,8 +508,8 @@ static void test_variants(void **state)
         { "plain", "wide_4, best", NULL, 1, 0, 0 }, { "BEST", "plain, wide_4", NULL, 1, -1, 0 },
         { "best,pl*", "wide_4", NULL, 2, 0, 2 }, { "lanes of ?", "plain, best", NULL, 1, -1, 0 },
         { "*", "", NULL, 3, 0, 2 }, { "bets", NULL, "did you mean \"best\"?", 0, 0, 0 },
-        { "best,", NULL, "it has plain, wide_4, best; * and ? stand for any letters", 0, 0, 0 },
-        { "", NULL, "it has plain, wide_4, best; * and ? stand for any letters", 0, 0, 0 },
+        { "best,", NULL, "it has plain, wide_4, best; * and ? match any letters", 0, 0, 0 },
+        { "", NULL, "it has plain, wide_4, best; * and ? match any letters", 0, 0, 0 },
     };
     (void)state;
     char *text = good_demo();
@@ -715,8 +715,8 @@ static void test_no_report(void **state)
 {
     static const struct { const char *json, *want; enum err_code code; } row[] = {
         { "{\"study\": \"de", "r.json:1:13: no JSON: ", ERR_SYNTAX },
-        { "[]", "r.json is no report of a study", ERR_SYNTAX },
-        { "{\"study\": \"demo\"}", "r.json is no report of a study", ERR_SYNTAX },
+        { "[]", "r.json is not a report of a study", ERR_SYNTAX },
+        { "{\"study\": \"demo\"}", "r.json is not a report of a study", ERR_SYNTAX },
         { "{\"study\": \"other\", \"cells\": []}", "r.json is a report of other, not",
           ERR_NAME },
     };

@@ -158,9 +158,9 @@ static void commands_are_checked(void **state)
         { "tune -5", "tune -5: expected a whole number from 1 to 10000000" },
         { "tune 30 levels=3", "tune levels=3: expected a whole number from 1 to 2" },
         { "tune strategy=genetic", "no strategy \"genetic\"" },
-        { "tune 30 pin=frob", "pin is layout or all-layouts" },
-        { "tune pin=loops", "pin is layout or all-layouts" },
-        { "tune 12 fast", "tune does not know \"fast\"" },
+        { "tune 30 pin=frob", "pin= takes layout or all-layouts" },
+        { "tune pin=loops", "pin= takes layout or all-layouts" },
+        { "tune 12 fast", "tune has no option \"fast\"" },
     };
     struct model *m = model_on(GMM);
     struct desired_job w;
@@ -173,7 +173,7 @@ static void commands_are_checked(void **state)
         assert_false(model_desired_job(m, LANE_TUNE, &w));
     }
     press(m, ": tune Space pin=frob Enter");
-    assert_shows(m, "single steps only with `tilescope tune --pin`");
+    assert_shows(m, "single steps can only be pinned by `tilescope tune --pin`");
     press(m, "Esc : tune Space strategy=e Tab");
     assert_shows(m, "strategy=evo");
     assert_shows(m, "strategy=exhaustive");
@@ -717,8 +717,8 @@ static void says_what_cannot_be_tuned(void **state)
     struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = on_softmax });
     tty_press(t, "t");
     tty_assert_shows(t, "Nothing was tuned.");
-    tty_assert_shows(t, "max is no convolution and no matrix product");
-    tty_assert_shows(t, "operators with one: c1d c2d");
+    tty_assert_shows(t, "neither a convolution nor");
+    tty_assert_shows(t, "c1d c2d");
     tty_send(t, "q");
     assert_int_equal(tty_end(t), 0);
 }

@@ -229,10 +229,11 @@ static void graphs_have_reasons(void **state)
           "conv2d after convolution 3x3: no one call of a library does both" },
         { "x = input n=1 c=4; y = reciprocal(x)", "no library has an operator for reciprocal" },
         { "x = input n=1 c=4 h=5 w=5; p = pad(x) before=0,0,1,1 after=0,0,1,1 value=2; "
-          "y = maxpool(p) k=2", "libraries pad with -inf here, the graph with 2" },
+          "y = maxpool(p) k=2", "libraries pad with -inf here, but the graph pads with 2" },
         { "x = input n=1 c=4 h=5 w=5; a = relu(x); b = exp(x); y = add(a, b)",
-          "exp does not follow the operator" },
-        { "x = input n=1 c=4; y = slice(x) from=3 to=0 step=-1", "libraries copy forward" },
+          "exp cannot be a post-operation of the operator" },
+        { "x = input n=1 c=4; y = slice(x) from=3 to=0 step=-1",
+        "libraries do not copy with negative strides" },
         /* Seven of the eight functions that may follow; scale and shift are two more. */
         { "x = input n=1 i=4 h=8 w=8; c = c2d(x) o=4 k=3 p=1; r1 = relu(c); r2 = relu(r1); "
           "r3 = relu(r2); r4 = relu(r3); r5 = relu(r4); r6 = relu(r5); r7 = relu(r6); y = bn(r7)",
@@ -253,7 +254,7 @@ static void graphs_have_reasons(void **state)
     assert_string_equal(e.text, "OpenBLAS has no operator for convolution 3x3");
     assert_true(vendor_match(program_of("gmm m=4 k=4 n=4 bias=1")->base, &v, &e));
     assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
-    assert_true(strstr(e.text, "does nothing after it (matrix multiplication, bias)"));
+    assert_true(strstr(e.text, "without post-operations (matrix multiplication, bias)"));
 }
 
 /* Padding of its own node is the operator's. */

@@ -73,7 +73,7 @@ static struct vendor_handle *open_product(const struct vendor_problem *p,
 {
     struct vendor_handle *h = calloc(1, sizeof *h);
     if (!h)
-        return refuse(h, why, n, "no memory");
+        return refuse(h, why, n, "there is not enough memory");
     h->p = *p;
     struct vendor_tensor *a = find(&h->p, ROLE_DATA), *b = find(&h->p, ROLE_WEIGHTS);
     struct vendor_tensor *c = find(&h->p, ROLE_OUT);
@@ -83,7 +83,7 @@ static struct vendor_handle *open_product(const struct vendor_problem *p,
         return refuse(h, why, n, "OpenBLAS only multiplies matrices");
     if (!leading(a, &h->ta, &h->lda) || !leading(b, &h->tb, &h->ldb)
         || !leading(c, &plain, &h->ldc) || plain != CblasNoTrans)
-        return refuse(h, why, n, "matrices without consecutive rows or columns");
+        return refuse(h, why, n, "OpenBLAS needs matrices with consecutive rows or columns");
     h->m = (blasint)c->shape[c->rank - 2];
     h->n = (blasint)c->shape[c->rank - 1];
     h->k = (blasint)a->shape[a->rank - 1];
