@@ -196,7 +196,7 @@ static bool read_event(struct reader *r)
     bool reserved = is_reserved(ev->name);
     if (reserved || find_event(r->set, ev->name, strlen(ev->name)) >= 0) {
         err_set(r->e, ERR_NAME, reserved ? "%s is already the name of another value"
-                                         : "%s is there already", ev->name);
+                                         : "%s is defined twice", ev->name);
         return wrong_at(r, first, n);
     }
     if (!event_known(r, at, ev->text))

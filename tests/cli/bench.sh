@@ -33,8 +33,8 @@ t 1 '^A .* timeout: did not end within 0.02 s' \
     bench 'gmm m=900 k=900 n=900' "$gmm" "$gmm" --limit 0.02 "${quick[@]}"
 same 'the others are timed' 1 "$(grep -cE '^C .*(faster|slower|no difference)' <<< "$out")"
 
-t 2 'compares 2 to 6 sessions, and there is 1' bench "$gmm"
-t 2 'and there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
+t 2 'compares 2 to 6 sessions, but there is 1' bench "$gmm"
+t 2 'but there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
 t 2 'error: ' bench "$gmm" /nonexistent.yaml
 t 2 'error: ' bench "$gmm" "$gmm" --assert 'contenders.B.ratio <'
 t 0 'in shuffled rounds' bench --help

@@ -18,7 +18,7 @@ tune=(tune "$dir/s.yaml" --loop-only --budget 2 --seed 7 --strategy random --exp
 for step in 'layout set A "K M"' 'layout set B "N K"'; do
     t 0 '' "${tune[@]}" --pin "$step"
 done
-t 2 'layouts stay as they are, and "layout set C "N M"" is none' "${tune[@]}" \
+t 2 'layouts of the session are fixed, but "layout set C "N M"" is not one' "${tune[@]}" \
     --pin 'layout set A "K M"' --pin 'layout set C "N M"'
 
 finish

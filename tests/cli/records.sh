@@ -44,7 +44,7 @@ lines aaaa456789abcdef 7 "$here" 2 running > "$dir/c.jsonl"
 t 0 'no records yet' records
 t 0 '"tasks": \[\]}' records list --json
 [ -e "$db" ] && flunk 'looking makes no file' || pass 'looking makes no file'
-t 2 'nothing of task 1' records show 1
+t 2 'no measurement of task 1' records show 1
 t 0 'added 30 records in 1 new run$' records import "$dir/a.jsonl"
 t 0 'added 0 records in 0 new runs; 30 were there already' records import "$dir/a.jsonl"
 t 0 'added 12 records' records import - < "$dir/b.jsonl"
@@ -99,19 +99,19 @@ t 0 '"state": "finished", "task": 1, "records": 30' records runs --json
 t 0 'added 7 records' records import "$dir/c.jsonl"
 t 0 'aaaa4567 +killed' records runs
 t 2 'have 2 tasks of this operator, so the choice is not clear' records best "$gmm"
-t 2 'a number of: 1 \(1 thread, avx2\), [23] \(2 threads, avx2\)' records best "$gmm"
+t 2 'one of the numbers 1 \(1 thread, avx2\), [23] \(2 threads, avx2\)' records best "$gmm"
 t 0 'aaaa4567 +7' records best "$gmm" --threads 2
 same 'every line fits a screen' 0 \
     "$(for v in list 'show 1' 'best 1' runs; do "$TILESCOPE" records $v; done | grep -cE '.{81}')"
 
 # Wrong words.
-t 2 "records cannot 'lsit'" records lsit
+t 2 "records has no command 'lsit'" records lsit
 t 2 'fix: tilescope records list' records lsit
-t 2 'which task' records show
-t 2 'nothing of gmm m=1 k=1 n=1 .E_NAME' records show gmm m=1 k=1 n=1
+t 2 'no task is given' records show
+t 2 'no measurement of gmm' records show gmm m=1 k=1 n=1
 t 2 'no run 9999' records show 1 --run 9999
 t 2 'expected a date' records show 1 --before yesterday
-t 2 "nothing ends like that" records show 1 --outcome tiemout
+t 2 "there is no such outcome" records show 1 --outcome tiemout
 t 2 'fix: --outcome "timeout"' records show 1 --outcome tiemout
 t 2 'takes one file' records import
 t 2 'E_IO' records import "$dir/none.jsonl"
@@ -153,7 +153,7 @@ t 2 'records show takes no --output' records show 1 -o "$dir/none"
 t 2 'records check takes no --yes' records check --yes
 
 # Prune says what it would do first.
-t 2 'prune what' records prune
+t 2 'prune needs a filter' records prune
 t 0 'would delete 7 records and 0 runs; --yes does it' records prune --failed
 t 0 'deleted 7 records' records prune --failed --yes
 t 0 'would delete 12 records and 1 run' records prune --machine Some
@@ -164,7 +164,7 @@ if command -v sqlite3 > /dev/null; then
     cp "$db" "$dir/odd.db"
     sqlite3 "$dir/odd.db" "UPDATE record SET steps = 'loop split C' || char(10) || 'lop' \
         WHERE id = (SELECT max(id) FROM record)"
-    TILESCOPE_RECORDS=$dir/odd.db t 2 'file is whole, but trial [0-9]+ of run [0-9a-z]+ is not' \
+    TILESCOPE_RECORDS=$dir/odd.db t 2 'file is intact, but trial [0-9]+ of run [0-9a-z]+ is not' \
         records check
 fi
 
@@ -181,7 +181,7 @@ same 'nothing was moved' "$sum" "$(cksum < "$dir/third.db")"
 t 0 'moved to .*third.db.aside-1' records aside
 same 'and is still there' "$sum" "$(cksum < "$dir/third.db.aside-1")"
 t 0 'added 30 records' records import "$dir/a.jsonl"
-t 2 'is sound' records aside
+t 2 'is intact' records aside
 t 2 'fix: tilescope records aside --yes' records aside
 t 0 'sound$' records check
 cp "$dir/third.db" "$dir/fourth.db"

@@ -332,7 +332,7 @@ for to in --save "-o $dir/./shared.yaml" "-o $dir/link.yaml"; do
     cp "$dir/s.yaml" "$dir/shared.yaml"
     rm -f "$dir"/*-2.yaml
     # shellcheck disable=SC2086
-    t 2 'somebody else wrote .*/(shared|link).yaml while .*, and this is in .*-2.yaml .E_CHANGED' \
+    t 2 'another program changed .*/(shared|link).yaml in the meantime, .* this session is in .*-2.yaml .E_CHANGED' \
         run "$dir/shared.yaml" --meters none --compiler "$dir/slow-cc" $to
     same 'the edit is still there' '# edited' "$(tail -n 1 "$dir/shared.yaml")"
     t 0 '^measured:' show "$dir"/*-2.yaml --what yaml

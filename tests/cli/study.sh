@@ -58,7 +58,7 @@ same 'nothing was measured' 0 "$(grep -c 'lanes or not' <<< "$out")"
 echo mine > "$dir/r.json"
 printf '#!/bin/sh\necho edited >> "%s/r.json"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
 chmod +x "$dir/slow-cc"
-t 2 'somebody else wrote .*r.json while this ran: .* in .*/r-2.json' \
+t 2 'another program changed .*r.json in the meantime, .* in .*/r-2.json' \
     study "$rows" --scale 0.5 --compiler "$dir/slow-cc" -o "$dir/r.json"
 same 'the edit is there' edited "$(tail -n 1 "$dir/r.json")"
 t 0 'reused +4 cells' study "$rows" --scale 0.5 --compiler "$dir/slow-cc" \
@@ -89,7 +89,7 @@ timeout --preserve-status -s INT 0.2 "$TILESCOPE" study "$dir/slow.yaml" > /dev/
 cmp -s "$(kept)" "$dir/kept.json" && pass 'so does a false start' || flunk 'a false start'
 t 0 'reused +[2-8] cells' study "$dir/slow.yaml" --resume
 same 'it is gone when the study is finished' '' "$(kept)"
-t 2 'nothing to go on with' study "$dir/slow.yaml" --resume
+t 2 'there is nothing to resume' study "$dir/slow.yaml" --resume
 export XDG_STATE_HOME=$state
 
 # SPEC I.1: a miss that fetches four lines predicts 512 T / 64; rows of 1000 floats miss more.

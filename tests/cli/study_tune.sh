@@ -38,7 +38,7 @@ grep -qE '^ +small +[0-9.e-]+ x +1 case$' <<< "$out" && pass 'geometric means by
     || flunk 'by size' "$out"
 grep -q '<svg' "$dir/report/two.curve.m8.svg" && pass 'curves' || flunk 'curves'
 t 0 '1 x 10 ' study "$two" --scale 0.01 --budget 10
-t 2 'nothing in study alt.table2 is tuned' study alt.table2 --budget 10
+t 2 'study alt.table2 has no variant that is tuned' study alt.table2 --budget 10
 t 0 'left out +loops' study "$two" --scale 0.01 --variants random --cases 'm8*'
 grep -q '^findings' <<< "$out" && grep -q 'loops,' <<< "$out" && flunk 'no finding without loops' \
     "$out" || pass 'no finding without loops'
@@ -54,7 +54,7 @@ t 0 '^verified: true' run 'gmm m=8 k=8 n=16' --steps <(sed -n '/"steps": \[$/,/\
 
 sed 's/strategy: random/weights: none.weights/' "$two" > "$dir/w.yaml"
 t 0 'none.weights: No such file' study "$dir/w.yaml" --scale 0.01
-t 2 'there is no .search. beside' study - < <(
+t 2 '.search. and .tune. exclude each other' study - < <(
     sed 's/tune: {strategy: random}/tune: {}, search: {a: [1]}/' "$two")
 
 # kill -9, and the same line again: what was measured is there.

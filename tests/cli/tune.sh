@@ -54,7 +54,7 @@ t 0 '' tune "$op" --budget 24 "${quick[@]}" -o "$dir/pr.yaml"
 before=$(runs)
 t 2 'cannot write /nonexist/x.yaml' tune "$op" --budget 5000 -o /nonexist/x.yaml
 t 2 'leave out one of the two' tune "$op" --fresh --resume
-t 2 'the agents of ppo, evo has none' tune "$op" --strategy evo --weights "$dir/none"
+t 2 'the agents of ppo; strategy evo has none' tune "$op" --strategy evo --weights "$dir/none"
 t 2 'error: ' tune 'softmax m=8 n=8' --budget 4
 t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
 same 'none of it is a run' "$before" "$(runs)"
@@ -65,7 +65,7 @@ t 0 '' tune "$op" --budget 24 "${quick[@]}" --pin 'layout set A "K M"' --experts
 run=$(sed -n 's/^run: *\([0-9a-f]*\).*/\1/p' <<< "$out")
 same 'in all but the session' 23 "$("$TILESCOPE" records export --run "$run" |
     grep '"kind": "record"' | grep -v '"strategy": "final"' | grep -cF 'set A \"K M\"')"
-t 2 'layouts stay as they are, and "layout set A "K M"" is none' \
+t 2 'layouts of the session are fixed, but "layout set A "K M"" is not one' \
     tune "$op" --loop-only --pin 'layout set A "K M"'
 
 # What takes everything in order has a time limit, and is not done with the space then.
@@ -183,7 +183,7 @@ grep -q 'too small' <<< "$out" && flunk 'fixed layouts need no budget' "$out" \
     || pass 'fixed layouts need no budget'
 t 0 '^seeds: +no expert for graphs' tune --budget 2 "${quick[@]}" \
     'x = input n=1 i=4 h=6 w=6; c = c2d(x) o=8 k=3 p=1 relu=1; y = maxpool(c) k=2'
-t 2 'softmax has no loop space: softmax is no' tune 'softmax m=4 n=8'
+t 2 'softmax has no loop space: softmax is neither' tune 'softmax m=4 n=8'
 
 # Pinned layouts are those of the result.
 printf 'layout set B "N/16 K 16n"\n' > "$dir/s.steps"
@@ -195,7 +195,7 @@ t 0 'layout set A "K M"' tune "$op" --budget 16 "${quick[@]}" --pin 'layout set 
 printf '#!/bin/sh\necho "# edited" >> "%s/own.yaml"\nexec gcc "$@"\n' "$dir" > "$dir/slow-cc"
 chmod +x "$dir/slow-cc"
 cp "$dir/out.yaml" "$dir/own.yaml"
-t 2 'somebody else wrote .*own.yaml while this ran: .* in .*/own-2.yaml' \
+t 2 'another program changed .*own.yaml in the meantime, .* in .*/own-2.yaml' \
     tune "$dir/own.yaml" --fresh --budget 8 "${quick[@]}" --compiler "$dir/slow-cc" \
     -o "$dir/./own.yaml"
 same 'the edit is there' '# edited' "$(tail -n 1 "$dir/own.yaml")"

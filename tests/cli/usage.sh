@@ -21,8 +21,8 @@ t 2 'fix: tilescope gmm' gmn m=4
 t 2 'E_IO' missing.yaml
 t 2 'E_IO' run missing.yaml
 t 2 'E_IO' run "$dir"
-t 2 'which session' run
-t 2 'one session at a time' run a.yaml b.yaml
+t 2 'no session is given' run
+t 2 'only one session can be given' run a.yaml b.yaml
 t 2 'fix: tilescope bench compares' run a.yaml b.yaml
 t 2 'fix: --baselines takes any of .*openblas' run a.yaml --baselines onednm
 t 2 'unknown option --jsn' run "$gmm" --jsn
@@ -78,7 +78,7 @@ XDG_STATE_HOME=$dir/state t 2 'there is nothing to resume: .*study-alt.table3-.*
 printf '{"study": "x", "cells": []}' > "$dir/x.json"
 t 2 'x.json is a report of x, not of alt.table3' study alt.table3 --resume "$dir/x.json"
 t 2 'cannot|No such|Not a directory' study alt.table3 -o "$dir/x.json/report"
-t 2 'written to a file, not to standard output' tune "$gmm" -o -
+t 2 'a session can only be written to a file' tune "$gmm" -o -
 t 2 'model.onnx' import model.onnx
 t 2 'model.onnx' run model.onnx
 t 2 'which model' import
@@ -89,7 +89,7 @@ t 3 'the CUDA generator is not in this version' show "$gmm" --what cuda
 t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
 printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
 chmod +x "$dir/silent"
-t 3 'the compiler wrote no object' run "$gmm" --meters none --compiler "$dir/silent"
+t 3 'succeeded but wrote no object' run "$gmm" --meters none --compiler "$dir/silent"
 t 3 'GiB of memory, but only .* GiB are free' run 'gmm m=200000 k=2 n=200000' --meters none
 
 t 0 'for' show -- "$gmm"
@@ -125,7 +125,7 @@ t 2 "^$dir/many.steps:2001:1: error: a session has at most 2000 steps" \
 awk 'BEGIN { for (i = 0; i < 300; i++) print "branch b" i }' > "$dir/branches.steps"
 t 2 "^$dir/branches.steps:256:1: error: a session has at most 256 branches" \
     show "$gmm" --steps "$dir/branches.steps" --what yaml
-t 2 'fix: delete NAME' show "$gmm" --steps "$dir/branches.steps"
+t 2 'fix: delete a branch' show "$gmm" --steps "$dir/branches.steps"
 t 0 "" show "$gmm" --steps <(head -n 255 "$dir/branches.steps") -w yaml -o "$dir/many.yaml"
 t 0 'for' show "$dir/many.yaml"
 
