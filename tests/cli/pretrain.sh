@@ -27,7 +27,7 @@ cmp -s "$dir/a.weights" "$dir/b.weights" && pass 'the same bytes' || flunk 'the 
 sed 's/budget: 9/budget: 40/' "$dir/p.yaml" > "$dir/long.yaml"       # no layouts are chosen in it
 t 0 '  entropy none, [0-9.]+  ' pretrain "$dir/long.yaml" -o "$dir/long.weights"
 t 0 'nothing was left to do' pretrain "$dir/p.yaml" -o "$dir/b.weights" --resume
-t 2 'are of another training' pretrain "$dir/p.yaml" -o "$dir/b.weights" --resume --seed 2
+t 2 'belong to another training' pretrain "$dir/p.yaml" -o "$dir/b.weights" --resume --seed 2
 
 t 0 '^trials: +9 of 9' tune 'gmm m=8 k=8 n=16' --budget 9 --weights "$dir/a.weights" \
     --baselines none --quiet
