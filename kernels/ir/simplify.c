@@ -135,8 +135,8 @@ static void gather(struct lin *l, const struct expr *e, int64_t scale)
     }
 }
 
-/* Whether all coefficients are far from overflow.  (The coefficient of a variable that is always
- * 0 can be anything.) */
+/* Whether all coefficients are far from overflow.  They need not be: where a variable is always 0,
+ * its coefficient can have any value. */
 static bool tame_coefs(const struct lin *l)
 {
     for (int i = 0; i < l->n; i++)

@@ -21,7 +21,8 @@ t 2 'E_IO' expert "$conv" --search 1 -o "$dir/none/x.yaml"
 t 2 'no expert has a schedule for softmax' expert 'softmax m=4 n=8'
 t 2 'fix: there are experts for .*c2d.*gmm' expert 'softmax m=4 n=8'
 t 2 'steps FILE takes your own' expert 'softmax m=4 n=8'
-t 2 'fix: an expert schedules one operator' expert 'x = input n=1 c=4 h=4 w=4; y = relu(x); z = exp(y)'
+t 2 'fix: an expert schedules one operator' \
+    expert 'x = input n=1 c=4 h=4 w=4; y = relu(x); z = exp(y)'
 t 2 'which session|operator' expert
 t 2 'E_RANGE|between' expert "$conv" --search 0
 finish
