@@ -49,7 +49,8 @@ static bool same_operator(struct study_loader *l, struct arena *pass, int c, int
         || !program_new(pass, spec, &of_case, &e) || !program_new(pass, var->spec, &mine, &e)
         || streq(mine->base->spec, of_case->base->spec))
         return true;
-    err_set(l->y.e, ERR_NAME, "session: its operator differs from that of case %s", l->s->cases[c].id);
+    err_set(l->y.e, ERR_NAME,
+            "session: its operator differs from that of case %s", l->s->cases[c].id);
     err_fix(l->y.e, "the session has %.150s, the case %.150s", mine->base->spec,
             of_case->base->spec);
     return yaml_load_at(&l->y, yaml_get(l->variant_at.data[v], "session"));

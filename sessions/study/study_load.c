@@ -127,7 +127,8 @@ static bool no_session(struct study_loader *l, const struct ynode *node,
         char from[64] = "";
         if (why->at.line > 0)
             snprintf(from, sizeof from, ", from line %d, column %d on", why->at.line, why->at.col);
-        err_set(l->y.e, why->code, "session: %.300s is not a session for this tilescope%s", v->session,
+        err_set(l->y.e, why->code,
+                "session: %.300s is not a session for this tilescope%s", v->session,
                 from);
         err_fix(l->y.e, "`tilescope show FILE` says what is wrong with it");
     } else {
@@ -198,11 +199,13 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
         || !study_read_tune(l, map, &v.tune))
         return false;
     if (v.tune.on && v.search.n) {
-        err_set(l->y.e, ERR_SYNTAX, "`search` and `tune` exclude each other: the tuner searches by itself");
+        err_set(l->y.e, ERR_SYNTAX,
+                "`search` and `tune` exclude each other: the tuner searches by itself");
         return yaml_load_at(&l->y, yaml_get(map, "search"));
     }
     if (yaml_get(map, "session") && (yaml_get(map, "steps") || v.search.n)) {
-        err_set(l->y.e, ERR_SYNTAX, "`session` and `steps` exclude each other: a session has its own steps");
+        err_set(l->y.e, ERR_SYNTAX,
+                "`session` and `steps` exclude each other: a session has its own steps");
         return yaml_load_at(&l->y, yaml_get(map, v.search.n ? "search" : "steps"));
     }
     if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
@@ -288,7 +291,8 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
 static bool parse(struct study_loader *l, const char *name, const char *text, size_t n)
 {
     if (n > STUDY_MAX_BYTES) {
-        err_set(l->y.e, ERR_RANGE, "the file has %zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
+        err_set(l->y.e, ERR_RANGE,
+                "the file has %zu bytes; a study has at most %u", n, STUDY_MAX_BYTES);
         return err_where(l->y.e, name, 0, 0, "");
     }
     if (!yaml_read(l->y.a, name, text, n, &l->y.doc, l->y.e))

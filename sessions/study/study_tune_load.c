@@ -14,7 +14,8 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
     if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
         return false;
     if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
-        err_set(l->y.e, ERR_RANGE, "seeds: there are %d; 1 to %d are possible", list->n, STUDY_MAX_SEEDS);
+        err_set(l->y.e, ERR_RANGE,
+                "seeds: there are %d; 1 to %d are possible", list->n, STUDY_MAX_SEEDS);
         return yaml_load_at(&l->y, list);
     }
     for (int i = 0; i < list->n; i++) {
