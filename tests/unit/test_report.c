@@ -219,6 +219,39 @@ static void test_lists(void **state)
     json_decref(root);
 }
 
+/* What the simulator's detail becomes: buckets up to the last that is not empty. */
+static void test_detail_json(void **state)
+{
+    (void)state;
+    static struct sim_detail d = {
+        .classes = { 3, 2, 1 }, .reuse = { .first = 3, .bucket = { 5, 0, 2 } }, .n_tensors = 2,
+        .tensor = { { .classes = { 3, 2, 1 }, .reuse = { .first = 3 }, .cell_lines = 4,
+                      .n_cells = 2, .cell = { { 8, 6 }, { 1, 0 } } } },
+        .n_sets = 64, .n_set_cells = 1, .set = { { 9, 6 } }, .n_loops = 1, .loop[0].axes = "M",
+        .n_moments = 1, .moment = { { 0, 1, 2, 9, 6 } },
+    };
+    static struct measurement m;
+    m = good;
+    m.sim.detail = &d;
+    m.sim.n = 1;
+    snprintf(m.sim.by_tensor[0].tensor, sizeof m.sim.by_tensor[0].tensor, "A");
+    json_t *root = run_json(&m, METER_SIM);
+    json_t *sim = json_object_get(json_object_get(root, "counters"), "sim");
+    char *text = json_dumps(json_object_get(sim, "detail"), JSON_COMPACT);
+    static const char want[] =
+        "{\"available\":true,"
+        "\"causes\":{\"compulsory\":3,\"capacity\":2,\"conflict\":1},"
+        "\"reuse\":{\"first\":3,\"buckets\":[5,0,2]},"
+        "\"tensors\":{\"A\":{\"causes\":{\"compulsory\":3,\"capacity\":2,\"conflict\":1},"
+        "\"reuse\":{\"first\":3,\"buckets\":[]},"
+        "\"lines\":{\"accesses\":[8,1],\"misses\":[6,0],\"cell_lines\":4}}},"
+        "\"sets\":{\"accesses\":[9],\"misses\":[6],\"sets\":64},"
+        "\"time\":[{\"loops\":\"M\",\"first\":1,\"iterations\":2,\"accesses\":9,\"misses\":6}]}";
+    assert_string_equal(text, want);
+    free(text);
+    json_decref(root);
+}
+
 /* The first has no ratio, B is twice as fast, C failed. */
 static json_t *bench_json(const struct measurement *m)
 {
@@ -631,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_not_measured),
         cmocka_unit_test(test_odd_values),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_detail_json),
         cmocka_unit_test(test_bench_json),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_relations), cmocka_unit_test(test_assert),
