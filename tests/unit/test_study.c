@@ -421,6 +421,41 @@ static void test_report(void **state)
     free(text);
 }
 
+/* Where in the report its prose begins, which is this one word. */
+static size_t prose_at(const char *word)
+{
+    static const char old[] = "What they did.\n\n  What we assume.";
+    char *text = good_demo();
+    const char *at = strstr(text, old);
+    struct str other = {0}, out = {0};
+    struct script script = {0};
+    assert_non_null(at);
+    str_add_n(&other, text, (size_t)(at - text));
+    str_printf(&other, "%s%s", word, at + strlen(old));
+    struct study *s = must_parse(str_text(&other));
+    struct study_report *r = run_script(s, &script, 1, NULL);
+    study_text(&out, r);
+    at = strstr(str_text(&out), word);
+    assert_non_null(at);
+    size_t n = (size_t)(at - str_text(&out));
+    study_report_free(r);
+    study_free(s);
+    str_free(&other);
+    str_free(&out);
+    free(text);
+    return n;
+}
+
+/* A word that no line has room for begins no line before its own. */
+static void test_long_words(void **state)
+{
+    char word[121];
+    (void)state;
+    memset(word, 'w', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    assert_int_equal(prose_at(word), prose_at("wwwww"));
+}
+
 /* Bars over cases in the colours of variants; of one case, over variants, the paper's in grey. */
 static void test_charts(void **state)
 {
@@ -825,7 +860,7 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_expand),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_functions), cmocka_unit_test(test_report),
-        cmocka_unit_test(test_charts),
+        cmocka_unit_test(test_charts), cmocka_unit_test(test_long_words),
         cmocka_unit_test(test_keys), cmocka_unit_test(test_variants), cmocka_unit_test(test_cases),
         cmocka_unit_test(test_keys_of_searched_variants),
         cmocka_unit_test(test_scale),
