@@ -90,8 +90,8 @@ static bool read_pin(struct tuning_opts *o, const char *value, struct err *e)
             o->n_pins = 1;
             return true;
         }
-    err_set(e, ERR_RANGE, "pin is layout or all-layouts");
-    return err_fix(e, "single steps only with `tilescope tune --pin`");
+    err_set(e, ERR_RANGE, "pin= takes layout or all-layouts");
+    return err_fix(e, "single steps can only be pinned by `tilescope tune --pin`");
 }
 
 static bool read_strategy(struct tuning_opts *o, const char *value, struct err *e)
@@ -121,7 +121,7 @@ static bool read_choice(struct tuning_opts *o, const char *word, const char *val
     } else if (str_starts(word, "pin=")) {
         ok = read_pin(o, value, e);
     } else {
-        err_set(e, ERR_RANGE, "tune does not know \"%.40s\"", word);
+        err_set(e, ERR_RANGE, "tune has no option \"%.40s\"", word);
         ok = err_fix(e, EXAMPLE);
     }
     return ok;

@@ -136,7 +136,7 @@ bool param_expand(struct arena *a, const char *text, const struct param_set *s, 
         const char *close = strchr(c, '}');
         int col = (int)(c - text) + 1;
         if (!close) {
-            ok = err_set(e, ERR_SYNTAX, "this brace is never closed");
+            ok = err_set(e, ERR_SYNTAX, "the closing brace is missing");
             err_where(e, NULL, 0, col, text);
             break;
         }

@@ -105,7 +105,7 @@ static bool parse_number(struct evaluator *v, struct formula_value *out)
     int from = v->at;
     v->at += (int)(end - text);
     if (hex || formula_name_char(*end) || !isfinite(number)) {
-        err_set(v->e, ERR_SYNTAX, "malformed number");
+        err_set(v->e, ERR_SYNTAX, "the number is malformed");
         return fails(v, from, v->at + 1);
     }
     out->number = number;
@@ -117,7 +117,7 @@ static bool parse_text(struct evaluator *v, struct formula_value *out)
     int from = v->at;
     const char *start = v->expr + from + 1, *close = strchr(start, '"');
     if (!close) {
-        err_set(v->e, ERR_SYNTAX, "this quote is never closed");
+        err_set(v->e, ERR_SYNTAX, "the closing quote is missing");
         return fails(v, from, (int)strlen(v->expr));
     }
     v->at += (int)(close - start) + 2;
@@ -160,7 +160,7 @@ static bool close_parenthesis(struct evaluator *v, int open)
     v->depth--;
     if (take(v, ")"))
         return true;
-    err_set(v->e, ERR_SYNTAX, "this parenthesis is never closed");
+    err_set(v->e, ERR_SYNTAX, "the closing parenthesis is missing");
     return fails(v, open, open + 1);
 }
 
@@ -254,8 +254,8 @@ static bool parse_atom(struct evaluator *v, struct formula_value *out)
     else if (isalpha((unsigned char)c) || c == '_')
         ok = parse_word(v, out);
     else {
-        err_set(v->e, ERR_SYNTAX, c ? "a value expected here" : "the expression ends where a value"
-                                                              " is expected");
+        err_set(v->e, ERR_SYNTAX, c ? "a value is expected here"
+                                    : "the expression ends where a value is expected");
         return fails(v, from, from + 1);
     }
     out->from = from;
@@ -437,9 +437,9 @@ static bool evaluate(struct evaluator *v, enum formula_type wanted, struct formu
         return false;
     skip_blanks(v);
     if (v->expr[v->at]) {
-        err_set(v->e, ERR_SYNTAX, "an operator expected here");
+        err_set(v->e, ERR_SYNTAX, "an operator is expected here");
         if (v->expr[v->at] == '=')
-            err_fix(v->e, "equality is ==");
+            err_fix(v->e, "write == for equality");
         return fails(v, v->at, v->at + 1);
     }
     return need(v, result, wanted);

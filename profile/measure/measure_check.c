@@ -11,14 +11,9 @@
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MEMORY_SHARE 0.8                  /* share of the available memory */
 
-static bool is_result(const struct measure_job *j, int i)
-{
-    return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
-}
-
-/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, results
- * as double to be compared, and the reference in double, which schedules of one operator share.  A
- * batch has some of these already. */
+/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, and the
+ * reference in double, which schedules of one operator share.  A batch has some of these already.
+ */
 static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
     double need = 0, have = (double)machine_memory_available();
@@ -27,8 +22,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
                  || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
         need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
         for (int i = 0; i < j[k]->func->n_params; i++)
-            need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i])
-                  + (is_result(j[k], i) ? sizeof(double) * (double)j[k]->func->buffer[i].elems : 0);
+            need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i]);
     }
     need += (double)measure_vendor_bytes(j[0]);
     if (j[0]->child)
@@ -52,6 +46,11 @@ bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e)
     return err_fix(e,
                    n == 1 ? "use inline or compute_at, so that fewer tensors are stored in memory"
                              : "compare fewer programs at a time");
+}
+
+static bool is_result(const struct measure_job *j, int i)
+{
+    return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
 }
 
 /* Lists the buffers of the jobs one after the other; returns how many. */

@@ -11,13 +11,13 @@
 #define SINGLE_SLACK 8.0  /* multiple of the deviation of float32 itself (SPEC L.2) */
 #define SINGLE_MOST 0.1                   /* largest rel_err that is then allowed */
 #define MOVED_SLACK 64.0
+enum { READ_AT_ONCE = 512 };               /* elements, as double */
 #define HOPELESS 1024.0                   /* multiple of the bound without a second opinion */
 
 /* One output that is judged. */
 struct judged {
     const struct tensor *tensor;
-    const char *stored;                   /* elements as the kernel left them, and as numbers */
-    const double *got;
+    const char *stored;                   /* elements as the kernel left them */
     const double *ref, *error;            /* and the second opinions, once they are asked for */
     const double *single, *moved;
     int64_t n;
@@ -67,6 +67,13 @@ static double bound_at(const struct judged *j, int64_t i)
     return fmin(j->error[i], ORACLE_TOLERANCE * scale_at(j, i));
 }
 
+static double got_at(const struct judged *j, int64_t i)
+{
+    double got;
+    j->tensor->type->read(j->stored + i * j->tensor->type->bytes, 1, &got);
+    return got;
+}
+
 static double off_by(double got, double ref)
 {
     return isfinite(got) ? fabs(got - ref) : INFINITY;
@@ -85,9 +92,13 @@ static double part_of(double off, double of)
 static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
+    double got[READ_AT_ONCE];
     for (int64_t i = 0; i < j->n; i++) {
-        bool beyond = beyond_type(j, i);
-        double off = beyond ? INFINITY : off_by(j->got[i], j->ref[i]);
+        int64_t k = i % READ_AT_ONCE, left = j->n - i;
+        if (k == 0)
+            j->tensor->type->read(j->stored + i * j->tensor->type->bytes,
+                                  left < READ_AT_ONCE ? left : READ_AT_ONCE, got);
+        double off = beyond_type(j, i) ? INFINITY : off_by(got[k], j->ref[i]);
         double rel = part_of(off, scale_at(j, i)), of_bound = part_of(off, bound_at(j, i));
         worst->rel_err = rel > worst->rel_err ? rel : worst->rel_err;
         worst->of_bound = of_bound > worst->of_bound ? of_bound : worst->of_bound;
@@ -102,7 +113,7 @@ static int64_t count_off(const struct judged *j, struct deviation *worst)
  * explains it. */
 static bool is_hopeless(const struct judged *j, int64_t i)
 {
-    double off = off_by(j->got[i], j->ref[i]);
+    double off = off_by(got_at(j, i), j->ref[i]);
     return !beyond_type(j, i) && off > HOPELESS * j->error[i]
         && off > MOVED_SLACK * j->moved[i];
 }
@@ -111,7 +122,7 @@ static bool is_hopeless(const struct judged *j, int64_t i)
  * are off count as wrong. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
-    double off = off_by(j->got[i], j->ref[i]);
+    double off = off_by(got_at(j, i), j->ref[i]);
     if (is_poison(j, i))
         return WRONG;
     if (beyond_type(j, i))
@@ -218,7 +229,7 @@ static bool blame(const struct judged *j, int64_t first, int64_t n, const struct
     if (is_poison(j, first))
         snprintf(what, sizeof what, "was never written");
     else
-        snprintf(what, sizeof what, "is %.6g", j->got[first]);
+        snprintf(what, sizeof what, "is %.6g", got_at(j, first));
     say_share(n, j->n, share, sizeof share);
     if (worst->rel_err < ORACLE_INFINITE)
         snprintf(size, sizeof size, "max rel err %.2g, ", worst->rel_err);
@@ -241,7 +252,7 @@ static bool cannot_say(const struct judged *j, int64_t first, int64_t n, struct 
                  j->ref[first]);
     else
         snprintf(why, sizeof why, "it is %.6g, reference %.6g, and plain %s gives %.6g",
-                 j->got[first], j->ref[first], type, j->single[first]);
+                 got_at(j, first), j->ref[first], type, j->single[first]);
     return err_set(e, ERR_ILL, "%s cannot be checked with this data: %s (%s)", where, why, share);
 }
 
@@ -267,14 +278,10 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
     struct judged j = { .tensor = t, .ref = o->data[b], .error = o->error[b],
                         .n = tensor_elems(t), .rms = o->rms[b] };
     char *stored = xmalloc_elems((size_t)j.n, (size_t)t->type->bytes);
-    double *got = xmalloc_elems((size_t)j.n, sizeof *got);
     layout_unpack(p->layout[tensor], physical, stored);
-    t->type->read(stored, j.n, got);
     j.stored = stored;
-    j.got = got;
     bool ok = count_off(&j, worst) == 0
            || (ask_again(&j, o, p->base, b, c, e) && conclude(&j, worst, e));
     free(stored);
-    free(got);
     return ok;
 }

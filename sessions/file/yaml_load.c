@@ -18,7 +18,7 @@ bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *ke
         return false;
     if ((*out)->n > 0)
         return true;
-    err_set(l->e, ERR_SYNTAX, "%s: at least one", key);
+    err_set(l->e, ERR_SYNTAX, "%s: there must be at least one", key);
     return yaml_load_at(l, *out);
 }
 
@@ -46,8 +46,8 @@ bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node)
 {
     if (formula_is_word(id) && strlen(id) <= MOST_ID)
         return true;
-    err_set(l->e, ERR_NAME, "\"%.60s\" is no name for an expression", id);
-    err_fix(l->e, "letters, digits and _, a letter first, at most %d", MOST_ID);
+    err_set(l->e, ERR_NAME, "\"%.60s\" cannot be used as a name in expressions", id);
+    err_fix(l->e, "use at most %d letters, digits and _, a letter first", MOST_ID);
     return yaml_load_at(l, node);
 }
 
@@ -60,7 +60,7 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
         return false;
     *out = (struct param_axis){ arena_strdup(l->a, key), one ? 1 : v->n, value };
     if (out->n == 0) {
-        err_set(l->e, ERR_RANGE, "%s: no value, so nothing would be measured", key);
+        err_set(l->e, ERR_RANGE, "%s: there is no value, so that nothing would be measured", key);
         return yaml_load_at(l, v);
     }
     for (int i = 0; i < out->n; i++) {

@@ -16,7 +16,7 @@ static bool check_file_id(struct study_loader *l, const char *id, const struct y
     if (ok)
         return true;
     err_set(l->y.e, ERR_NAME, "\"%.60s\" cannot name the files of a report", id);
-    err_fix(l->y.e, "letters, digits and . _ -, a letter or digit first");
+    err_fix(l->y.e, "use letters, digits and . _ -, a letter or digit first");
     return yaml_load_at(&l->y, node);
 }
 

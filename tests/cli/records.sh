@@ -55,8 +55,8 @@ t 0 '"records": 30, "right": 24, "runs": 1' records --json
 # Of another machine only: that is said.
 export TILESCOPE_RECORDS=$dir/other.db
 t 0 'added 12 records' records import "$dir/b.jsonl"
-t 2 "nothing of $gmm that this machine measured .E_NAME" records show "$gmm"
-t 2 'fix: --machine all' records show "$gmm"
+t 2 "no measurement of $gmm that this machine measured .E_NAME" records show "$gmm"
+t 2 'fix: use --machine all' records show "$gmm"
 export TILESCOPE_RECORDS=$db
 
 # Texts of a stranger: no escape reaches a terminal, not from the records nor from a file's name.

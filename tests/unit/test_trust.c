@@ -61,7 +61,7 @@ static const struct late late[] = {
     { "input", SPEC, OUTCOME_CRASH,
       "a write to element 0 of A, which the kernel may only read" },
     { "input-unlocked", SPEC, OUTCOME_WRONG, "calls C[0][0] is " },
-    { "memo", SPEC, OUTCOME_WRONG, "the kernel leaves work out" },
+    { "memo", SPEC, OUTCOME_WRONG, "the kernel skips work" },
     { "unsteady", SPEC, OUTCOME_OK, "" },
     { "busy", SPEC, OUTCOME_OK, "" },
 };

@@ -287,7 +287,7 @@ static void test_wants_something_else(void **state)
     quit(t);
 }
 
-/* A session whose opening keeps the thread of the screen busy for a minute. */
+/* A session whose opening keeps the thread of the screen busy for many seconds. */
 static void write_slow_session(const char *path)
 {
     struct str text = {0};
@@ -296,7 +296,7 @@ static void write_slow_session(const char *path)
     for (int i = 1; i < 3000; i++)
         str_printf(&text, "  x%d = relu(x%d)\n", i, i - 1);
     str_add(&text, "steps:\n");
-    for (int i = 0; i < 250; i++)
+    for (int i = 0; i < 1900; i++)
         str_printf(&text, "  - set propagate %s\n", i % 2 ? "on" : "off");
     assert_true(file_write_atomic(path, text.data, text.len, &e));
     str_free(&text);
