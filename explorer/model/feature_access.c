@@ -37,7 +37,7 @@ static void on_load(void *ctx, const struct val *load)
     add_index(f, x, load->idx, load->rank);
 }
 
-void find_accesses(struct nest *n, struct site *s)
+void feature_accesses(struct nest *n, struct site *s)
 {
     struct finder f = { .n = n };
     struct access *own = access_to(&f, s->store->buffer);
@@ -95,7 +95,7 @@ static void span_fix(struct nest *n, const struct tree *loop)
     *s = (struct span){ at, at };
 }
 
-void find_touched(struct nest *n, struct site *s)
+void feature_touched(struct nest *n, struct site *s)
 {
     for (int i = 0; i < s->n_accesses; i++) {
         s->access[i].bytes = n->f->buffer[s->access[i].buffer].type->bytes;
@@ -135,7 +135,7 @@ static void level_bytes(struct nest *n, struct level *l, double *largest)
     memset(largest, 0, (size_t)n->f->n_buffers * sizeof *largest);
 }
 
-void find_level_bytes(struct nest *n)
+void feature_level_bytes(struct nest *n)
 {
     double *largest = ARENA_ARRAY(n->a, double, n->f->n_buffers);
     for (int i = 0; i < n->level.len; i++)
@@ -233,7 +233,7 @@ static struct lines lines_of(struct nest *n, const struct site *s, const struct 
 enum reuse_type { REUSE_LOOP, REUSE_SERIAL, REUSE_NONE };
 struct reuse { enum reuse_type type; double iter, bytes, count; };
 
-void group_pieces(struct nest *n)
+void feature_group_pieces(struct nest *n)
 {
     n->seen = ARENA_ARRAY(n->a, int, n->site.len);
     for (int i = 0; i < n->site.len; i++) {
@@ -242,7 +242,7 @@ void group_pieces(struct nest *n)
         for (int k = 0; k < i && !n->literal && s->group == i; k++) {
             const struct site *t = &n->site.data[k];
             if (t->store->buffer == s->store->buffer && t->store->how == s->store->how &&
-                ops_of(&t->ops) == ops_of(&s->ops))
+                feature_ops_of(&t->ops) == feature_ops_of(&s->ops))
                 s->group = t->group;
         }
         n->site.data[s->group].total += s->prod;
@@ -291,8 +291,8 @@ static struct reuse reuse_of(struct nest *n, const struct site *s, const struct 
     return (struct reuse){ .type = REUSE_NONE };
 }
 
-void buffer_columns(struct nest *n, const struct site *s, const struct access *x,
-                    struct buffer_columns *out)
+void feature_buffer_columns(struct nest *n, const struct site *s, const struct access *x,
+                            struct buffer_columns *out)
 {
     struct lines l = lines_of(n, s, x);
     struct reuse r = reuse_of(n, s, x);

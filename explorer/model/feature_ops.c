@@ -51,7 +51,7 @@ static void count_value(const struct nest *n, const struct val *v, bool fused, s
     count_value(n, v->b, b, c);
 }
 
-void count_ops(const struct nest *n, const struct tree *store, struct op_counts *out)
+void feature_count_ops(const struct nest *n, const struct tree *store, struct op_counts *out)
 {
     struct op_counts c = { 0 };
     bool mad = !n->literal && store->how == STORE_ADD && store->value->kind == VAL_MUL;
@@ -69,7 +69,7 @@ void count_ops(const struct nest *n, const struct tree *store, struct op_counts 
     *out = c;
 }
 
-double ops_of(const struct op_counts *c)
+double feature_ops_of(const struct op_counts *c)
 {
     double sum = c->real[OP_MAD];
     for (int i = 0; i < OP_CLASSES; i++)

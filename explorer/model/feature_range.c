@@ -102,7 +102,7 @@ static bool bound_uses(const struct tree *loop, const struct expr *var)
     return (loop->begin && expr_uses(loop->begin, var)) || (loop->end && expr_uses(loop->end, var));
 }
 
-double mean_trips(struct nest *n, const struct tree *loop, const int *outer, int n_outer)
+double feature_mean_trips(struct nest *n, const struct tree *loop, const int *outer, int n_outer)
 {
     const struct expr *var[MAX_DIMS];
     int n_vars = 0;

@@ -26,9 +26,9 @@ static void add_site(struct walk *w, const struct tree *t)
     s.loop = ARENA_DUP(w->n.a, w->path.data, w->path.len);
     s.all = ARENA_DUP(w->n.a, w->all.data, w->all.len);
     s.alloc_prod = w->scope_prod[t->buffer];
-    count_ops(&w->n, t, &s.ops);
-    find_accesses(&w->n, &s);
-    s.work = s.prod * (ops_of(&s.ops) + s.n_accesses);
+    feature_count_ops(&w->n, t, &s.ops);
+    feature_accesses(&w->n, &s);
+    s.work = s.prod * (feature_ops_of(&s.ops) + s.n_accesses);
     vec_push(&w->n.site, s);
 }
 
@@ -47,7 +47,7 @@ static void walk_loop(struct walk *w, const struct tree *t)
     struct level l = { .loop = t, .depth = -1, .site = w->n.site.len };
     span_bind(&w->n, t);
     struct span s = w->n.span[t->var->var];
-    l.trips = mean_trips(&w->n, t, w->all.data, w->all.len);
+    l.trips = feature_mean_trips(&w->n, t, w->all.data, w->all.len);
     if (s.hi > s.lo) {
         l.depth = w->path.len;
         vec_push(&w->path, id);
@@ -159,7 +159,7 @@ static void access_columns(struct nest *n, const struct site *s, float *row)
 {
     struct buffer_columns *c = ARENA_ARRAY(n->a, struct buffer_columns, s->n_accesses);
     for (int i = 0; i < s->n_accesses; i++)
-        buffer_columns(n, s, &s->access[i], &c[i]);
+        feature_buffer_columns(n, s, &s->access[i], &c[i]);
     for (int i = 1; i < s->n_accesses; i++)  /* stable sort: by lines, then bytes, descending */
         for (int k = i; k > 0 && (c[k].lines > c[k - 1].lines ||
                                   (c[k].lines == c[k - 1].lines && c[k].bytes > c[k - 1].bytes));
@@ -179,7 +179,7 @@ static void access_columns(struct nest *n, const struct site *s, float *row)
 static void intensity_columns(const struct nest *n, const struct site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
-    double all = ops_of(&s->ops);
+    double all = feature_ops_of(&s->ops);
     int at = 0;
     per_byte = ARENA_ARRAY(n->a, double, s->n_loops + 1);
     if (all <= 0 || s->n_loops == 0)
@@ -361,9 +361,9 @@ bool features_of(struct arena *a, const struct func *f, const struct feature_opt
     for (int i = 0; i < f->n_roots; i++)
         walk(&w, f->root[i]);
     for (int i = 0; i < w.n.site.len; i++)
-        find_touched(&w.n, &w.n.site.data[i]);
-    find_level_bytes(&w.n);
-    group_pieces(&w.n);
+        feature_touched(&w.n, &w.n.site.data[i]);
+    feature_level_bytes(&w.n);
+    feature_group_pieces(&w.n);
     bool ok = w.n.site.len > 0 ? fill_rows(a, &w.n, o, out, e)
                                : err_set(e, ERR_STEP, "the program stores nothing");
     vec_free(&w.path);

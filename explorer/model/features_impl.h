@@ -67,24 +67,24 @@ struct span span_of(const struct nest *n, const struct expr *e);
 void span_bind(struct nest *n, const struct tree *loop);
 /* Returns the mean trip count of a loop inside the given levels, whose spans are set; literal:
  * the largest. */
-double mean_trips(struct nest *n, const struct tree *loop, const int *outer, int n_outer);
+double feature_mean_trips(struct nest *n, const struct tree *loop, const int *outer, int n_outer);
 
-void count_ops(const struct nest *n, const struct tree *store, struct op_counts *out);
-double ops_of(const struct op_counts *c); /* float operations; a mad is two */
+void feature_count_ops(const struct nest *n, const struct tree *store, struct op_counts *out);
+double feature_ops_of(const struct op_counts *c); /* float operations; a mad is two */
 
 /* Sets group and total of every statement.  Borders make copies of a statement that differ only
  * in bounds and guards. */
-void group_pieces(struct nest *n);
+void feature_group_pieces(struct nest *n);
 
 /* Fills s->access, except for what is touched. */
-void find_accesses(struct nest *n, struct site *s);
-void find_touched(struct nest *n, struct site *s);
+void feature_accesses(struct nest *n, struct site *s);
+void feature_touched(struct nest *n, struct site *s);
 /* Computes bytes and once of every level, after find_touched of all sites. */
-void find_level_bytes(struct nest *n);
+void feature_level_bytes(struct nest *n);
 
 struct buffer_columns { double lines, bytes; float x[FEATURES_PER_BUFFER]; };
 /* Computes the 18 columns of an access, not log-scaled, and the values by which buffers are
  * sorted. */
-void buffer_columns(struct nest *n, const struct site *s, const struct access *x,
-                    struct buffer_columns *out);
+void feature_buffer_columns(struct nest *n, const struct site *s, const struct access *x,
+                            struct buffer_columns *out);
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-int64_t count_divisors(int64_t n)
+int64_t factor_count_divisors(int64_t n)
 {
     int64_t count = 0;
     for (int64_t d = 1; d <= n / d; d++)
@@ -24,9 +24,9 @@ static void fill_divisors(int64_t n, int64_t *list, int count)
         }
 }
 
-const int64_t *divisors(struct arena *a, int64_t n, int *count)
+const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
 {
-    *count = (int)count_divisors(n);
+    *count = (int)factor_count_divisors(n);
     int64_t *list = ARENA_ARRAY(a, int64_t, *count);
     fill_divisors(n, list, *count);
     return list;
@@ -42,7 +42,7 @@ static double choose(int64_t n, int64_t k)
 
 /* Counts factorizations: each prime p^e is distributed to the parts independently, in C(e + parts
  * - 1, parts - 1) ways. */
-double count_factorizations(int64_t n, int parts)
+double factor_count(int64_t n, int parts)
 {
     double ways = 1;
     for (int64_t p = 2; n > 1; p = p * p > n ? n : p + 1) {
@@ -54,7 +54,7 @@ double count_factorizations(int64_t n, int parts)
     return floor(ways + 0.5);
 }
 
-int64_t nearest_factor(const int64_t *list, int n, double x, bool log_distance)
+int64_t factor_nearest(const int64_t *list, int n, double x, bool log_distance)
 {
     int64_t best = list[0];
     double least = INFINITY;
@@ -69,12 +69,12 @@ int64_t nearest_factor(const int64_t *list, int n, double x, bool log_distance)
     return best;
 }
 
-int64_t layout_round(double x, int64_t extent, bool log_distance)
+int64_t factor_round(double x, int64_t extent, bool log_distance)
 {
-    int n = (int)count_divisors(extent);
+    int n = (int)factor_count_divisors(extent);
     int64_t *list = xmalloc((size_t)n * sizeof *list);
     fill_divisors(extent, list, n);
-    int64_t best = nearest_factor(list, n, x, log_distance);
+    int64_t best = factor_nearest(list, n, x, log_distance);
     free(list);
     return best;
 }

@@ -6,16 +6,16 @@
 #include "kernels/base/arena.h"
 
 /* The divisors of n >= 1, ascending, in arena a. */
-const int64_t *divisors(struct arena *a, int64_t n, int *count);
-int64_t count_divisors(int64_t n);
+const int64_t *factor_divisors(struct arena *a, int64_t n, int *count);
+int64_t factor_count_divisors(int64_t n);
 /* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 32 into 4
  * factors has 56. */
-double count_factorizations(int64_t n, int parts);
+double factor_count(int64_t n, int parts);
 
 /* Returns the element of the ascending list[0..n) nearest to x, or to log x; of two equally near
  * ones the larger. */
-int64_t nearest_factor(const int64_t *list, int n, double x, bool log);
+int64_t factor_nearest(const int64_t *list, int n, double x, bool log);
 /* R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  The paper's F = R(D a) (ALT eq. 2)
- * is layout_round(D * a, D, false). */
-int64_t layout_round(double x, int64_t extent, bool log);
+ * is factor_round(D * a, D, false). */
+int64_t factor_round(double x, int64_t extent, bool log);
 #endif

@@ -96,7 +96,7 @@ static bool legal_factor(const struct layout_knob *k, int64_t f)
 static int add_knob(struct builder *b, struct layout_knob k)
 {
     int all;
-    const int64_t *list = divisors(b->a, k.extent, &all);
+    const int64_t *list = factor_divisors(b->a, k.extent, &all);
     int64_t *legal = ARENA_ARRAY(b->a, int64_t, all);
     k.multiple = k.multiple ? k.multiple : 1;
     for (int i = 0; i < all; i++)
@@ -519,7 +519,7 @@ static double count_points(const struct layout_knob *knob, int n)
         bool has_middle = i + 1 < n && knob[i + 1].inner == i;
         double here = 0;
         for (int j = 0; has_middle && j < knob[i].n_divisors; j++)
-            here += (double)count_divisors(knob[i].extent / knob[i].divisor[j]);
+            here += (double)factor_count_divisors(knob[i].extent / knob[i].divisor[j]);
         size *= has_middle ? here : knob[i].inner >= 0 ? 1 : knob[i].n_divisors;
     }
     return size;

@@ -203,10 +203,10 @@ static const char *level_names(struct builder *b, const struct loop_axis *x)
 static double count_splits(const struct builder *b, const struct loop_knob *k)
 {
     int n;
-    const int64_t *list = divisors(b->a, k->extent, &n);
+    const int64_t *list = factor_divisors(b->a, k->extent, &n);
     double size = k->n_tiles;
     for (int i = 0; i < n && list[i] <= MOST_INNER; i++)
-        size += count_factorizations(k->extent / list[i], k->parts - 1);
+        size += factor_count(k->extent / list[i], k->parts - 1);
     return size;
 }
 

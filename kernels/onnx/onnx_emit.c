@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct shape *shape_of(const struct imp *im, int s)
+const struct shape *onnx_shape_of(const struct imp *im, int s)
 {
     return &im->stmt.data[s].shape;
 }
 
-int64_t shape_elems(const struct shape *s)
+int64_t onnx_shape_elems(const struct shape *s)
 {
     int64_t n = 1;
     for (int d = 0; d < s->rank; d++)
@@ -21,12 +21,12 @@ int64_t shape_elems(const struct shape *s)
     return n;
 }
 
-struct shape at_least_1d(const struct shape *s)
+struct shape onnx_at_least_1d(const struct shape *s)
 {
     return s->rank > 0 ? *s : (struct shape){ 1, { 1 } };
 }
 
-const char *list_text(struct imp *im, const int64_t *v, int n)
+const char *onnx_list_text(struct imp *im, const int64_t *v, int n)
 {
     struct str out = { 0 };
     for (int i = 0; i < n; i++)
@@ -36,7 +36,7 @@ const char *list_text(struct imp *im, const int64_t *v, int n)
     return text;
 }
 
-const char *shape_text(struct imp *im, const struct shape *s, const char *sep)
+const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep)
 {
     struct str out = { 0 };
     for (int i = 0; i < s->rank; i++)
@@ -48,8 +48,8 @@ const char *shape_text(struct imp *im, const struct shape *s, const char *sep)
     return text;
 }
 
-int emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
-         const char *fmt, ...)
+int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
+              const char *fmt, ...)
 {
     struct stmt s = { .op = op, .n_in = n_in, .shape = *shape, .node = im->node };
     va_list ap;
@@ -61,16 +61,16 @@ int emit(struct imp *im, const char *op, const int *in, int n_in, const struct s
     return im->stmt.len - 1;
 }
 
-int emit1(struct imp *im, const char *op, int x)
+int onnx_emit1(struct imp *im, const char *op, int x)
 {
-    struct shape shape = *shape_of(im, x);
-    return emit(im, op, &x, 1, &shape, "%s", "");
+    struct shape shape = *onnx_shape_of(im, x);
+    return onnx_emit(im, op, &x, 1, &shape, "%s", "");
 }
 
-int emit_affine(struct imp *im, int x, double mul, double add)
+int onnx_emit_affine(struct imp *im, int x, double mul, double add)
 {
-    struct shape shape = *shape_of(im, x);
-    return emit(im, "affine", &x, 1, &shape, "mul=%.9g add=%.9g", mul, add);
+    struct shape shape = *onnx_shape_of(im, x);
+    return onnx_emit(im, "affine", &x, 1, &shape, "mul=%.9g add=%.9g", mul, add);
 }
 
 static bool broadcast(struct imp *im, const struct shape *x, const struct shape *y,
@@ -82,26 +82,27 @@ static bool broadcast(struct imp *im, const struct shape *x, const struct shape 
         int dx = d - (rank - x->rank), dy = d - (rank - y->rank);
         int64_t nx = dx >= 0 ? x->dim[dx] : 1, ny = dy >= 0 ? y->dim[dy] : 1;
         if (nx != ny && nx != 1 && ny != 1)
-            return refuse(im, "%s cannot be broadcast with %s", shape_text(im, x, "x"),
-                          shape_text(im, y, "x"));
+            return onnx_refuse(im, "%s cannot be broadcast with %s", onnx_shape_text(im, x, "x"),
+                               onnx_shape_text(im, y, "x"));
         out->dim[d] = nx > ny ? nx : ny;
     }
     return true;
 }
 
-bool emit2(struct imp *im, const char *op, int x, int y, int *out)
+bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out)
 {
     struct shape shape;
-    if (!broadcast(im, shape_of(im, x), shape_of(im, y), &shape))
+    if (!broadcast(im, onnx_shape_of(im, x), onnx_shape_of(im, y), &shape))
         return false;
-    *out = emit(im, op, (int[]){ x, y }, 2, &shape, "%s", "");
+    *out = onnx_emit(im, op, (int[]){ x, y }, 2, &shape, "%s", "");
     return true;
 }
 
-int emit_expand(struct imp *im, int x, const struct shape *to)
+int onnx_emit_expand(struct imp *im, int x, const struct shape *to)
 {
-    struct shape shape = at_least_1d(to);
-    return emit(im, "expand", &x, 1, &shape, "shape=%s", list_text(im, shape.dim, shape.rank));
+    struct shape shape = onnx_at_least_1d(to);
+    return onnx_emit(im, "expand", &x, 1, &shape, "shape=%s",
+                     onnx_list_text(im, shape.dim, shape.rank));
 }
 
 static bool same_shape(const struct shape *a, const struct shape *b)
@@ -110,45 +111,47 @@ static bool same_shape(const struct shape *a, const struct shape *b)
 }
 
 /* Reshapes x. A constant is declared again in the other shape with the same data. */
-bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
+bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
 {
-    struct shape shape = at_least_1d(to);
+    struct shape shape = onnx_at_least_1d(to);
     const struct stmt from = im->stmt.data[x];
     *out = x;
     if (same_shape(&from.shape, &shape))
         return true;
     if (shape.rank > MAX_RANK)
-        return refuse(im, "a tensor has %d dimensions, and at most %d are possible", shape.rank,
-                      MAX_RANK);
-    if (shape_elems(&from.shape) != shape_elems(&shape))
-        return refuse(im, "%s cannot be reshaped to %s", shape_text(im, &from.shape, "x"),
-                      shape_text(im, &shape, "x"));
+        return onnx_refuse(im, "a tensor has %d dimensions, and at most %d are possible",
+                           shape.rank,
+                           MAX_RANK);
+    if (onnx_shape_elems(&from.shape) != onnx_shape_elems(&shape))
+        return onnx_refuse(im, "%s cannot be reshaped to %s", onnx_shape_text(im, &from.shape, "x"),
+                           onnx_shape_text(im, &shape, "x"));
     if (streq(from.op, "const")) {
-        *out = emit(im, "const", NULL, 0, &shape, "%s", "");
+        *out = onnx_emit(im, "const", NULL, 0, &shape, "%s", "");
         struct stmt *s = &im->stmt.data[*out];
         s->want = from.want;
         s->value = from.value;
         s->data = from.data;
         return true;
     }
-    *out = emit(im, "reshape", &x, 1, &shape, "shape=%s", list_text(im, shape.dim, shape.rank));
+    *out = onnx_emit(im, "reshape", &x, 1, &shape, "shape=%s",
+                     onnx_list_text(im, shape.dim, shape.rank));
     return true;
 }
 
-int emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n)
+int onnx_emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n)
 {
-    struct shape shape = *shape_of(im, x);
+    struct shape shape = *onnx_shape_of(im, x);
     int64_t to = from + step * (n - 1) + (step > 0 ? 1 : -1);
     if (from == 0 && step == 1 && n == shape.dim[axis])
         return x;
     shape.dim[axis] = n;
-    return emit(im, "slice", &x, 1, &shape, "axis=%d from=%lld to=%lld step=%lld", axis,
-                (long long)from, (long long)to, (long long)step);
+    return onnx_emit(im, "slice", &x, 1, &shape, "axis=%d from=%lld to=%lld step=%lld", axis,
+                     (long long)from, (long long)to, (long long)step);
 }
 
-int emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep)
+int onnx_emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep)
 {
-    struct shape from = *shape_of(im, x), shape = { 0 };
+    struct shape from = *onnx_shape_of(im, x), shape = { 0 };
     int64_t axes[ONNX_MAX_RANK];
     int n = 0;
     for (int d = 0; d < from.rank; d++)
@@ -157,13 +160,13 @@ int emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep)
     for (int d = 0; d < from.rank; d++)
         if (keep || !(dims >> d & 1))
             shape.dim[shape.rank++] = dims >> d & 1 ? 1 : from.dim[d];
-    shape = at_least_1d(&shape);
-    return emit(im, op, &x, 1, &shape, "axes=%s keep=%d", list_text(im, axes, n), keep);
+    shape = onnx_at_least_1d(&shape);
+    return onnx_emit(im, op, &x, 1, &shape, "axes=%s keep=%d", onnx_list_text(im, axes, n), keep);
 }
 
-int emit_transpose(struct imp *im, int x, const int *perm)
+int onnx_emit_transpose(struct imp *im, int x, const int *perm)
 {
-    struct shape from = *shape_of(im, x), shape = { .rank = from.rank };
+    struct shape from = *onnx_shape_of(im, x), shape = { .rank = from.rank };
     int64_t list[ONNX_MAX_RANK];
     bool moves = false;
     for (int d = 0; d < from.rank; d++) {
@@ -173,33 +176,35 @@ int emit_transpose(struct imp *im, int x, const int *perm)
     }
     if (!moves)
         return x;
-    return emit(im, "transpose", &x, 1, &shape, "perm=%s", list_text(im, list, from.rank));
+    return onnx_emit(im, "transpose", &x, 1, &shape, "perm=%s",
+                     onnx_list_text(im, list, from.rank));
 }
 
-bool emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
+bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
 {
     enum { AT_ONCE = 32 };                /* most tensors of a statement */
     *out = x[0];
     for (int i = 1; i < n;) {
         int part[AT_ONCE + 1] = { *out }, count = 1;
-        struct shape shape = *shape_of(im, *out);
+        struct shape shape = *onnx_shape_of(im, *out);
         for (; i < n && count <= AT_ONCE; i++) {
-            const struct shape *y = shape_of(im, x[i]);
+            const struct shape *y = onnx_shape_of(im, x[i]);
             for (int d = 0; d < shape.rank; d++)
                 if (y->rank != shape.rank || (d != axis && y->dim[d] != shape.dim[d]))
-                    return refuse(im, "%s cannot be joined with %s along axis %d",
-                                  shape_text(im, &shape, "x"), shape_text(im, y, "x"), axis);
+                    return onnx_refuse(im, "%s cannot be joined with %s along axis %d",
+                                       onnx_shape_text(im, &shape,
+                                                       "x"), onnx_shape_text(im, y, "x"), axis);
             shape.dim[axis] += y->dim[axis];
             part[count++] = x[i];
         }
-        *out = emit(im, "concat", part, count, &shape, "axis=%d", axis);
+        *out = onnx_emit(im, "concat", part, count, &shape, "axis=%d", axis);
     }
     return true;
 }
 
-int emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value)
+int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value)
 {
-    struct shape shape = *shape_of(im, x);
+    struct shape shape = *onnx_shape_of(im, x);
     bool any = false;
     for (int d = 0; d < shape.rank; d++) {
         any = any || before[d] || after[d];
@@ -207,6 +212,7 @@ int emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after,
     }
     if (!any)
         return x;
-    return emit(im, "pad", &x, 1, &shape, "before=%s after=%s value=%.9g",
-                list_text(im, before, shape.rank), list_text(im, after, shape.rank), value);
+    return onnx_emit(im, "pad", &x, 1, &shape, "before=%s after=%s value=%.9g",
+                     onnx_list_text(im, before, shape.rank),
+                     onnx_list_text(im, after, shape.rank), value);
 }

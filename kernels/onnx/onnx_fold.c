@@ -8,20 +8,20 @@ static bool give(struct imp *im, const struct shape *shape, int type, const int6
 {
     struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
     *t = (struct onnx_tensor){ .name = im->n->out[0], .type = type, .rank = shape->rank,
-                               .elems = shape_elems(shape), .i = i, .f = f };
+                               .elems = onnx_shape_elems(shape), .i = i, .f = f };
     memcpy(t->dims, shape->dim, sizeof t->dims);
     im->folded += t->elems;
-    set_const(im, 0, t);
+    onnx_set_const(im, 0, t);
     return true;
 }
 
 static bool constant(struct imp *im)
 {
-    const struct onnx_attr *a = attr(im, "value"), *f = attr(im, "value_float");
-    const struct onnx_attr *i = attr(im, "value_int"), *list = attr(im, "value_ints");
+    const struct onnx_attr *a = onnx_attr(im, "value"), *f = onnx_attr(im, "value_float");
+    const struct onnx_attr *i = onnx_attr(im, "value_int"), *list = onnx_attr(im, "value_ints");
     struct shape scalar = { 0 };
     if (a && a->kind == ATTR_TENSOR) {
-        set_const(im, 0, a->tensor);
+        onnx_set_const(im, 0, a->tensor);
         return true;
     }
     if (f && f->kind == ATTR_FLOAT) {
@@ -32,23 +32,24 @@ static bool constant(struct imp *im)
         return give(im, &scalar, TYPE_INT64, &i->i, NULL);
     if (list && list->kind == ATTR_INTS && list->n > 0)
         return give(im, &(struct shape){ 1, { list->n } }, TYPE_INT64, list->ints, NULL);
-    return refuse(im, "attribute value is not a tensor of numbers");
+    return onnx_refuse(im, "attribute value is not a tensor of numbers");
 }
 
 static bool constant_of_shape(struct imp *im)
 {
     struct shape to = { 0 };
-    const struct onnx_attr *a = attr(im, "value");
+    const struct onnx_attr *a = onnx_attr(im, "value");
     const struct onnx_tensor *v = a ? a->tensor : NULL;
-    if (!in_ints(im, 0, to.dim, ONNX_MAX_RANK, &to.rank))
+    if (!onnx_in_ints(im, 0, to.dim, ONNX_MAX_RANK, &to.rank))
         return false;
     for (int d = 0; d < to.rank; d++)
         if (to.dim[d] < 0)
-            return refuse(im, "a dimension has %lld elements, which is not possible",
-                          (long long)to.dim[d]);
-    int64_t n = shape_elems(&to);
+            return onnx_refuse(im, "a dimension has %lld elements, which is not possible",
+                               (long long)to.dim[d]);
+    int64_t n = onnx_shape_elems(&to);
     if (n > MAX_FOLD || (v && (v->elems != 1 || (!v->f && !v->i))))
-        return refuse(im, "a constant has %lld elements, or does not have one value", (long long)n);
+        return onnx_refuse(im, "a constant has %lld elements, or does not have one value",
+                           (long long)n);
     f32 *f = !v || v->f ? ARENA_ARRAY(im->a, f32, n + 1) : NULL;
     int64_t *i = f ? NULL : ARENA_ARRAY(im->a, int64_t, n + 1);
     for (int64_t k = 0; k < n; k++)
@@ -61,14 +62,14 @@ static bool constant_of_shape(struct imp *im)
 
 static bool shape_or_size(struct imp *im)
 {
-    const struct value *v = in_value(im, 0);
+    const struct value *v = onnx_in_value(im, 0);
     if (!v || v->shape.rank < 0)
-        return v ? refuse(im, "the shape of %s is not known", v->name) : false;
+        return v ? onnx_refuse(im, "the shape of %s is not known", v->name) : false;
     int rank = v->shape.rank;
-    int64_t from = attr_int(im, "start", 0), to = attr_int(im, "end", rank);
+    int64_t from = onnx_attr_int(im, "start", 0), to = onnx_attr_int(im, "end", rank);
     int64_t *out = ARENA_ARRAY(im->a, int64_t, rank + 1);
     if (streq(im->n->op, "Size")) {
-        out[0] = shape_elems(&v->shape);
+        out[0] = onnx_shape_elems(&v->shape);
         return give(im, &(struct shape){ 0 }, TYPE_INT64, out, NULL);
     }
     from = from < -rank ? 0 : from < 0 ? from + rank : from;
@@ -82,7 +83,7 @@ static bool shape_or_size(struct imp *im)
 
 static const struct onnx_tensor *data_in(struct imp *im, int i)
 {
-    const struct value *v = has_in(im, i) ? in_value(im, i) : NULL;
+    const struct value *v = onnx_has_in(im, i) ? onnx_in_value(im, i) : NULL;
     return v && v->data && (v->data->i || v->data->f) ? v->data : NULL;
 }
 
@@ -96,10 +97,10 @@ static struct shape shape_in(const struct onnx_tensor *t)
 static bool fold_cast(struct imp *im)
 {
     const struct onnx_tensor *t = data_in(im, 0);
-    int64_t to = attr_int(im, "to", 0);
+    int64_t to = onnx_attr_int(im, "to", 0);
     struct shape s = shape_in(t);
     if (t->elems > MAX_FOLD || (to != TYPE_FLOAT && to != TYPE_INT32 && to != TYPE_INT64))
-        return refuse(im, "to %s", onnx_type_name((int)(to & 0xff)));
+        return onnx_refuse(im, "to %s", onnx_type_name((int)(to & 0xff)));
     f32 *f = ARENA_ARRAY(im->a, f32, t->elems + 1);
     int64_t *i = ARENA_ARRAY(im->a, int64_t, t->elems + 1);
     for (int64_t k = 0; k < t->elems; k++) {
@@ -119,8 +120,9 @@ static bool fold_gather(struct imp *im)
     for (int64_t k = 0; k < at->elems; k++) {
         int64_t i = at->i[k] < 0 ? at->i[k] + x->elems : at->i[k];
         if (i < 0 || i >= x->elems)
-            return refuse(im, "index %lld is outside of the %lld elements", (long long)at->i[k],
-                          (long long)x->elems);
+            return onnx_refuse(im, "index %lld is outside of the %lld elements",
+                               (long long)at->i[k],
+                               (long long)x->elems);
         out[k] = x->i[i];
     }
     return give(im, &s, x->type, out, NULL);
@@ -164,8 +166,8 @@ static bool fold_arithmetic(struct imp *im)
                    : op == 'M' ? __builtin_mul_overflow(a, b, &out[k])
                                : b == 0 || b == -1;
         if (bad)
-            return refuse(im, "the result for %lld and %lld is not a number", (long long)a,
-                          (long long)b);
+            return onnx_refuse(im, "the result for %lld and %lld is not a number", (long long)a,
+                               (long long)b);
         if (op == 'D')
             out[k] = a / b;
     }
@@ -198,10 +200,11 @@ static bool fold_view(struct imp *im)
     if (streq(im->n->op, "Squeeze") && t->elems == 1)
         s.rank = 0;
     if (streq(im->n->op, "Unsqueeze") &&
-        (!(has_in(im, 1) ? in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
-                         : attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n)) || n != 1 || t->rank))
+        (!(onnx_has_in(im, 1) ? onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
+                         : onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK,
+                                          &n)) || n != 1 || t->rank))
         return false;
-    if (streq(im->n->op, "Reshape") && (!in_ints(im, 1, axes, ONNX_MAX_RANK, &n) || n > 1))
+    if (streq(im->n->op, "Reshape") && (!onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n) || n > 1))
         return false;
     return give(im, &s, t->type, t->i, NULL);
 }
@@ -214,21 +217,22 @@ static bool fold_slice(struct imp *im)
     if (!t->i || t->rank != 1)
         return false;
     if (im->m->opset < 10
-            ? !attr_ints(im, "starts", &from, 1, &n) || n != 1 ||
-                  !attr_ints(im, "ends", &to, 1, &n) || n != 1
-            : !in_ints(im, 1, &from, 1, &n) || n != 1 || !in_ints(im, 2, &to, 1, &n) || n != 1 ||
-                  (has_in(im, 4) && (!in_ints(im, 4, &step, 1, &n) || n != 1)))
+            ? !onnx_attr_ints(im, "starts", &from, 1, &n) || n != 1 ||
+                  !onnx_attr_ints(im, "ends", &to, 1, &n) || n != 1
+            : !onnx_in_ints(im, 1, &from, 1, &n) || n != 1 ||
+              !onnx_in_ints(im, 2, &to, 1, &n) || n != 1 ||
+                  (onnx_has_in(im, 4) && (!onnx_in_ints(im, 4, &step, 1, &n) || n != 1)))
         return false;
     if (step != 1)
-        return refuse(im, "a constant is sliced with a step of %lld, which is not possible",
-                      (long long)step);
+        return onnx_refuse(im, "a constant is sliced with a step of %lld, which is not possible",
+                           (long long)step);
     from = from < -t->elems ? 0 : from < 0 ? from + t->elems : from;
     to = to < -t->elems ? 0 : to < 0 ? to + t->elems : to > t->elems ? t->elems : to;
     struct shape s = { 1, { to > from ? to - from : 0 } };
     return give(im, &s, t->type, s.dim[0] ? t->i + from : t->i, NULL);
 }
 
-bool fold(struct imp *im)
+bool onnx_fold(struct imp *im)
 {
     static const struct handler always[] = {
         { "Constant", constant }, { "ConstantOfShape", constant_of_shape },
@@ -241,10 +245,10 @@ bool fold(struct imp *im)
         { "Unsqueeze", fold_view },
         { "Reshape", fold_view }, { "Identity", fold_view }, { "Slice", fold_slice },
     };
-    if (!wants_out(im, 0) || im->n->domain[0])
+    if (!onnx_wants_out(im, 0) || im->n->domain[0])
         return false;
     if (im->folded > MAX_FOLDED)
-        return refuse(im, "the constants of the model are too large");
+        return onnx_refuse(im, "the constants of the model are too large");
     for (int i = 0; i < COUNT_OF(always); i++)
         if (streq(always[i].op, im->n->op))
             return always[i].run(im);

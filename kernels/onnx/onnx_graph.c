@@ -10,7 +10,7 @@
 
 #define MAX_RESULT ((int64_t)1 << 40)
 
-bool refuse(struct imp *im, const char *fmt, ...)
+bool onnx_refuse(struct imp *im, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -21,7 +21,7 @@ bool refuse(struct imp *im, const char *fmt, ...)
 
 /* Values by name. */
 
-struct value *find_value(struct imp *im, const char *name)
+struct value *onnx_find_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
     for (int i = *head; i >= 0; i = im->next[i])
@@ -62,7 +62,7 @@ static void take_constant(struct value *v, const struct onnx_tensor *t)
 
 static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
 {
-    if (find_value(im, t->name))
+    if (onnx_find_value(im, t->name))
         return err_set(e, ERR_NAME, "initializer %.80s is defined twice", t->name);
     take_constant(add_value(im, t->name), t);
     return true;
@@ -72,7 +72,7 @@ static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *gi
                       struct err *e)
 {
     const struct onnx_port *p = &im->m->in[i];
-    if (find_value(im, p->name))
+    if (onnx_find_value(im, p->name))
         return err_set(e, ERR_NAME, "input %.80s is defined twice", p->name);
     struct value *v = add_value(im, p->name);
     v->port = i;
@@ -101,7 +101,7 @@ static bool add_outputs(struct imp *im, struct err *e)
     const struct onnx_node *n = im->n;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k][0]) {
-            if (find_value(im, n->out[k]))
+            if (onnx_find_value(im, n->out[k]))
                 return err_set(e, ERR_NAME, "node %.80s (%.40s): output %.80s is computed twice",
                                n->name, n->op, n->out[k]);
             add_value(im, n->out[k]);
@@ -111,83 +111,83 @@ static bool add_outputs(struct imp *im, struct err *e)
 
 /* The node's inputs. */
 
-bool has_in(const struct imp *im, int i)
+bool onnx_has_in(const struct imp *im, int i)
 {
     return i < im->n->n_in && im->n->in[i][0];
 }
 
-struct value *in_value(struct imp *im, int i)
+struct value *onnx_in_value(struct imp *im, int i)
 {
-    struct value *v = has_in(im, i) ? find_value(im, im->n->in[i]) : NULL;
+    struct value *v = onnx_has_in(im, i) ? onnx_find_value(im, im->n->in[i]) : NULL;
     if (!v)
-        refuse(im, "input %d is missing", i);
+        onnx_refuse(im, "input %d is missing", i);
     return v;
 }
 
 static int declare(struct imp *im, const struct value *v)
 {
-    struct shape shape = at_least_1d(&v->shape);
+    struct shape shape = onnx_at_least_1d(&v->shape);
     bool input = v->port >= 0;
-    int s = emit(im, input ? "input" : "const", NULL, 0, &shape, "%s", "");
+    int s = onnx_emit(im, input ? "input" : "const", NULL, 0, &shape, "%s", "");
     im->stmt.data[s].want = im->stmt.data[s].value = v->name;
     im->stmt.data[s].data = v->data;
     return s;
 }
 
-bool value_stmt(struct imp *im, struct value *v, int *s)
+bool onnx_value_stmt(struct imp *im, struct value *v, int *s)
 {
     if (v->type != TYPE_FLOAT)
-        return refuse(im, "%s has type %s; only float tensors are supported", v->name,
-                      onnx_type_name(v->type));
+        return onnx_refuse(im, "%s has type %s; only float tensors are supported", v->name,
+                           onnx_type_name(v->type));
     if (v->shape.rank < 0)
-        return refuse(im, "the shape of %s is not known", v->name);
+        return onnx_refuse(im, "the shape of %s is not known", v->name);
     if (v->shape.rank > MAX_RANK)
-        return refuse(im, "%s has %d dimensions, and at most %d are possible", v->name,
-                      v->shape.rank,
-                      MAX_RANK);
-    if (shape_elems(&v->shape) == 0 || shape_elems(&v->shape) > MAX_RESULT)
-        return refuse(im, "%s is empty or too large", v->name);
+        return onnx_refuse(im, "%s has %d dimensions, and at most %d are possible", v->name,
+                           v->shape.rank,
+                           MAX_RANK);
+    if (onnx_shape_elems(&v->shape) == 0 || onnx_shape_elems(&v->shape) > MAX_RESULT)
+        return onnx_refuse(im, "%s is empty or too large", v->name);
     if (v->stmt < 0)
         v->stmt = declare(im, v);
     *s = v->stmt;
     return true;
 }
 
-bool in_stmt(struct imp *im, int i, int *s)
+bool onnx_in_stmt(struct imp *im, int i, int *s)
 {
-    struct value *v = in_value(im, i);
-    return v && value_stmt(im, v, s);
+    struct value *v = onnx_in_value(im, i);
+    return v && onnx_value_stmt(im, v, s);
 }
 
-bool in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
+bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
 {
-    const struct value *v = in_value(im, i);
+    const struct value *v = onnx_in_value(im, i);
     if (!v)
         return false;
     if (!v->data || !v->data->i)
-        return refuse(im, "its input %s is not a constant of integers", v->name);
+        return onnx_refuse(im, "its input %s is not a constant of integers", v->name);
     if (v->data->elems > max)
-        return refuse(im, "its input %s has more than %d numbers", v->name, max);
+        return onnx_refuse(im, "its input %s has more than %d numbers", v->name, max);
     *n = (int)v->data->elems;
     for (int k = 0; k < *n; k++)
         out[k] = v->data->i[k];
     return true;
 }
 
-bool in_float(struct imp *im, int i, double *out)
+bool onnx_in_float(struct imp *im, int i, double *out)
 {
-    const struct value *v = in_value(im, i);
+    const struct value *v = onnx_in_value(im, i);
     if (!v)
         return false;
     if (!v->data || !v->data->f || v->data->elems != 1)
-        return refuse(im, "its input %s is not one constant number", v->name);
+        return onnx_refuse(im, "its input %s is not one constant number", v->name);
     *out = (double)v->data->f[0];
     return true;
 }
 
 /* Attributes. */
 
-const struct onnx_attr *attr(const struct imp *im, const char *name)
+const struct onnx_attr *onnx_attr(const struct imp *im, const char *name)
 {
     for (int i = 0; i < im->n->n_attr; i++)
         if (streq(im->n->attr[i].name, name))
@@ -195,43 +195,44 @@ const struct onnx_attr *attr(const struct imp *im, const char *name)
     return NULL;
 }
 
-int64_t attr_int(const struct imp *im, const char *name, int64_t otherwise)
+int64_t onnx_attr_int(const struct imp *im, const char *name, int64_t otherwise)
 {
-    const struct onnx_attr *a = attr(im, name);
+    const struct onnx_attr *a = onnx_attr(im, name);
     return a && a->kind == ATTR_INT ? a->i : otherwise;
 }
 
-double attr_float(const struct imp *im, const char *name, double otherwise)
+double onnx_attr_float(const struct imp *im, const char *name, double otherwise)
 {
-    const struct onnx_attr *a = attr(im, name);
+    const struct onnx_attr *a = onnx_attr(im, name);
     return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
 }
 
-const char *attr_text(const struct imp *im, const char *name)
+const char *onnx_attr_text(const struct imp *im, const char *name)
 {
-    const struct onnx_attr *a = attr(im, name);
+    const struct onnx_attr *a = onnx_attr(im, name);
     return a ? a->text : "";
 }
 
-bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n)
+bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n)
 {
-    const struct onnx_attr *a = attr(im, name);
+    const struct onnx_attr *a = onnx_attr(im, name);
     *n = 0;
     if (!a)
         return true;
     if (a->kind != ATTR_INTS || a->n > max)
-        return refuse(im, "attribute %s: expected at most %d integers", name, max);
+        return onnx_refuse(im, "attribute %s: expected at most %d integers", name, max);
     for (int i = 0; i < a->n; i++)
         out[i] = a->ints[i];
     *n = a->n;
     return true;
 }
 
-bool axis_in(struct imp *im, int64_t axis, int rank, int *out)
+bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out)
 {
     if (axis < -rank || axis >= rank)
-        return refuse(im, "axis %lld does not exist: the tensor has %d dimensions", (long long)axis,
-                      rank);
+        return onnx_refuse(im, "axis %lld does not exist: the tensor has %d dimensions",
+                           (long long)axis,
+                           rank);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return true;
 }
@@ -240,22 +241,22 @@ bool axis_in(struct imp *im, int64_t axis, int rank, int *out)
 
 static struct value *out_value(struct imp *im, int k)
 {
-    return k < im->n->n_out && im->n->out[k][0] ? find_value(im, im->n->out[k]) : NULL;
+    return k < im->n->n_out && im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
 }
 
-bool wants_out(const struct imp *im, int k)
+bool onnx_wants_out(const struct imp *im, int k)
 {
     return k < im->n->n_out && im->n->out[k][0];
 }
 
-void set_out(struct imp *im, int k, int s, const struct shape *shape)
+void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape)
 {
     struct value *v = out_value(im, k);
     if (!v)
         return;
-    if (shape_elems(shape) > MAX_RESULT)
-        refuse(im, "its result would have the shape %s, which is too large",
-               shape_text(im, shape, "x"));
+    if (onnx_shape_elems(shape) > MAX_RESULT)
+        onnx_refuse(im, "its result would have the shape %s, which is too large",
+                    onnx_shape_text(im, shape, "x"));
     v->type = TYPE_FLOAT;
     v->stmt = s;
     v->shape = *shape;
@@ -264,20 +265,20 @@ void set_out(struct imp *im, int k, int s, const struct shape *shape)
 }
 
 /* Sets the result. If all inputs are scalars, so is the result. */
-bool done(struct imp *im, int s)
+bool onnx_done(struct imp *im, int s)
 {
-    struct shape shape = *shape_of(im, s);
+    struct shape shape = *onnx_shape_of(im, s);
     bool scalars = shape.rank == 1 && shape.dim[0] == 1;
     for (int i = 0; i < im->n->n_in && scalars; i++) {
-        const struct value *v = has_in(im, i) ? in_value(im, i) : NULL;
+        const struct value *v = onnx_has_in(im, i) ? onnx_in_value(im, i) : NULL;
         scalars = !v || v->shape.rank == 0;
     }
     shape.rank = scalars ? 0 : shape.rank;
-    set_out(im, 0, s, &shape);
+    onnx_set_out(im, 0, s, &shape);
     return true;
 }
 
-void set_const(struct imp *im, int k, const struct onnx_tensor *t)
+void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t)
 {
     struct value *v = out_value(im, k);
     if (v)
@@ -304,7 +305,7 @@ static bool check_inputs(struct imp *im, int *blocked, struct err *e)
     const struct onnx_node *n = im->n;
     *blocked = -1;
     for (int i = 0; i < n->n_in; i++) {
-        const struct value *v = n->in[i][0] ? find_value(im, n->in[i]) : NULL;
+        const struct value *v = n->in[i][0] ? onnx_find_value(im, n->in[i]) : NULL;
         if (n->in[i][0] && !v) {
             err_set(e, ERR_NAME,
                     "node %.80s (%.40s): no earlier node, input or initializer gives its input "
@@ -350,17 +351,17 @@ static void run_node(struct imp *im, int blocked)
         return;
     }
     bool ok = im->stmt.len > MAX_STATEMENTS
-                  ? refuse(im, "the model needs more than %d statements", MAX_STATEMENTS)
-                  : fold(im);
+                  ? onnx_refuse(im, "the model needs more than %d statements", MAX_STATEMENTS)
+                  : onnx_fold(im);
     if (!ok && !im->reason)
         ok = h ? h->run(im)
-               : refuse(im, im->n->domain[0] ? "operators of other domains are not supported"
+               : onnx_refuse(im, im->n->domain[0] ? "operators of other domains are not supported"
                                              : "no statement for this operator");
     if (ok && !im->reason) {
         settle_outputs(im);
         const struct value *v = out_value(im, 0);
         if (v && v->blocked < 0)
-            g->shape[im->node] = shape_text(im, &v->shape, "x");
+            g->shape[im->node] = onnx_shape_text(im, &v->shape, "x");
         return;
     }
     g->reason[im->node] = im->reason;
@@ -415,7 +416,7 @@ static void blame(struct imp *im, const struct err *e)
 static bool end_outputs(struct imp *im, struct err *e)
 {
     for (int k = 0; k < im->m->n_out; k++) {
-        struct value *v = find_value(im, im->m->out[k].name);
+        struct value *v = onnx_find_value(im, im->m->out[k].name);
         const struct onnx_port *p = &im->m->out[k];
         if (!v)
             return err_set(e, ERR_NAME, "no node computes output %.80s", p->name);
@@ -423,7 +424,7 @@ static bool end_outputs(struct imp *im, struct err *e)
             continue;
         im->reason = NULL;
         int s;
-        if (!value_stmt(im, v, &s)) {
+        if (!onnx_value_stmt(im, v, &s)) {
             err_set(e, ERR_ENV, "output %.80s: %s", p->name, im->reason);
             return false;
         }
@@ -434,9 +435,9 @@ static bool end_outputs(struct imp *im, struct err *e)
             return err_set(e, ERR_RANGE,
                            "output %.80s: its declared shape is wrong, the nodes compute %s",
                            p->name,
-                           shape_text(im, &v->shape, "x"));
+                           onnx_shape_text(im, &v->shape, "x"));
         if (im->stmt.data[s].n_in == 0) {
-            v->stmt = s = emit1(im, "identity", s);
+            v->stmt = s = onnx_emit1(im, "identity", s);
             im->stmt.data[s].want = v->name;
         }
         im->stmt.data[s].live = true;
@@ -452,7 +453,7 @@ static bool finish(struct imp *im, struct err *e)
         return true;
     bool any = false;
     for (int k = 0; k < im->m->n_out; k++) {
-        const struct value *v = find_value(im, im->m->out[k].name);
+        const struct value *v = onnx_find_value(im, im->m->out[k].name);
         any = true;
         if (v->blocked >= 0)
             return err_set(e, ERR_ENV, "output %.80s: node %.80s does not compute it in inference",
@@ -461,10 +462,10 @@ static bool finish(struct imp *im, struct err *e)
     if (!any)
         return err_set(e, ERR_SYNTAX, "the graph has no outputs");
     mark_live(im);
-    print_text(im, false);
+    onnx_print_text(im, false);
     bool ok = compose(im, e);
     if (!ok && e->code == ERR_NAME) {
-        print_text(im, true);
+        onnx_print_text(im, true);
         ok = compose(im, e);
     }
     if (!ok)
@@ -541,7 +542,7 @@ const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *
         if (streq(m->init[i].name, name))
             return m->init[i].f ? &m->init[i] : NULL;
     struct imp im = begin(m, &g);
-    const struct value *v = run_all(&im, NULL, 0, &e) ? find_value(&im, name) : NULL;
+    const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
     const struct onnx_tensor *t = NULL;
     if (v && v->data && v->data->f)
         t = copy_floats(m->arena, v->data);

@@ -53,65 +53,65 @@ struct imp {
     const char *reason;                   /* why this node is not supported */
 };
 
-/* Sets the reason why the node is not supported.  Returns false, so that `return refuse(...)` is
- * one line. */
-bool refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the reason why the node is not supported.  Returns false, so that
+ * `return onnx_refuse(...)` is one line. */
+bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-struct value *find_value(struct imp *im, const char *name);       /* NULL: there is none */
+struct value *onnx_find_value(struct imp *im, const char *name);       /* NULL: there is none */
 
 /* The inputs of the node. in_value returns NULL, and sets a reason, when input i is missing. */
-bool has_in(const struct imp *im, int i);
-struct value *in_value(struct imp *im, int i);
+bool onnx_has_in(const struct imp *im, int i);
+struct value *onnx_in_value(struct imp *im, int i);
 /* Input i as a float statement. */
-bool in_stmt(struct imp *im, int i, int *s);
-bool value_stmt(struct imp *im, struct value *v, int *s);
+bool onnx_in_stmt(struct imp *im, int i, int *s);
+bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
 /* Input i as constant integers; at most max. */
-bool in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
+bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
 /* Input i as one constant float. */
-bool in_float(struct imp *im, int i, double *out);
+bool onnx_in_float(struct imp *im, int i, double *out);
 
 /* Attributes. */
-const struct onnx_attr *attr(const struct imp *im, const char *name);
-int64_t attr_int(const struct imp *im, const char *name, int64_t otherwise);
-double attr_float(const struct imp *im, const char *name, double otherwise);
-const char *attr_text(const struct imp *im, const char *name);     /* "" when there is none */
-bool attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n);
+const struct onnx_attr *onnx_attr(const struct imp *im, const char *name);
+int64_t onnx_attr_int(const struct imp *im, const char *name, int64_t otherwise);
+double onnx_attr_float(const struct imp *im, const char *name, double otherwise);
+const char *onnx_attr_text(const struct imp *im, const char *name);     /* "" when there is none */
+bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n);
 /* Converts an axis of a tensor of this rank; negative axes count from the end. */
-bool axis_in(struct imp *im, int64_t axis, int rank, int *out);
+bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
 /* Statements. */
-int emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
-         const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-int emit1(struct imp *im, const char *op, int x);                  /* of the same shape */
-bool emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcast */
-int emit_affine(struct imp *im, int x, double mul, double add);
-bool emit_reshape(struct imp *im, int x, const struct shape *to, int *out);
-int emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n);
-int emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep);
-int emit_transpose(struct imp *im, int x, const int *perm);
-int emit_expand(struct imp *im, int x, const struct shape *to);
-bool emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
-int emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
-const struct shape *shape_of(const struct imp *im, int s);
-const char *shape_text(struct imp *im, const struct shape *s, const char *sep);
-int64_t shape_elems(const struct shape *s);
-struct shape at_least_1d(const struct shape *s);
+int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
+              const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+int onnx_emit1(struct imp *im, const char *op, int x);                  /* of the same shape */
+bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcast */
+int onnx_emit_affine(struct imp *im, int x, double mul, double add);
+bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out);
+int onnx_emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n);
+int onnx_emit_reduce(struct imp *im, const char *op, int x, unsigned dims, bool keep);
+int onnx_emit_transpose(struct imp *im, int x, const int *perm);
+int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
+bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
+int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
+const struct shape *onnx_shape_of(const struct imp *im, int s);
+const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
+int64_t onnx_shape_elems(const struct shape *s);
+struct shape onnx_at_least_1d(const struct shape *s);
 /* A list of numbers as text: "1,2,3". */
-const char *list_text(struct imp *im, const int64_t *v, int n);
+const char *onnx_list_text(struct imp *im, const int64_t *v, int n);
 
 /* Makes statement s the value of output k of the node; shape is its shape in the model. */
-void set_out(struct imp *im, int k, int s, const struct shape *shape);
-bool done(struct imp *im, int s);  /* sets output 0, with the shape of the statement */
-void set_const(struct imp *im, int k, const struct onnx_tensor *t);
-bool wants_out(const struct imp *im, int k);
+void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape);
+bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of the statement */
+void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t);
+bool onnx_wants_out(const struct imp *im, int k);
 
 /* Folds a node with constant inputs.  True when it was computed.  False with a reason when the
  * node is wrong, and without one when it cannot be folded. */
-bool fold(struct imp *im);
+bool onnx_fold(struct imp *im);
 
 /* Prints the live statements into im->out->text, with their bindings. plain: they are named t0,
  * t1, ... */
-void print_text(struct imp *im, bool plain);
+void onnx_print_text(struct imp *im, bool plain);
 
 struct handler { const char *op; bool (*run)(struct imp *im); };
 extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[];  /* NULL ends */

@@ -15,11 +15,11 @@ static bool unary(struct imp *im)
         { "HardSwish", "hardswish" },
     };
     int x;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
     for (int i = 0; i < COUNT_OF(same); i++)
         if (streq(same[i].op, im->n->op))
-            return done(im, emit1(im, same[i].stmt, x));
+            return onnx_done(im, onnx_emit1(im, same[i].stmt, x));
     UNREACHABLE();
 }
 
@@ -28,44 +28,54 @@ static bool curve(struct imp *im)
 {
     const char *op = im->n->op;
     int x;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     if (streq(op, "LeakyRelu"))
-        return done(im, emit(im, "leaky", &x, 1, &s, "alpha=%.9g", attr_float(im, "alpha", 0.01)));
+        return onnx_done(im,
+                         onnx_emit(im, "leaky", &x, 1, &s, "alpha=%.9g",
+                                   onnx_attr_float(im, "alpha", 0.01)));
     if (streq(op, "HardSigmoid"))
-        return done(im, emit(im, "hardsigmoid", &x, 1, &s, "alpha=%.9g beta=%.9g",
-                             attr_float(im, "alpha", 0.2), attr_float(im, "beta", 0.5)));
+        return onnx_done(im, onnx_emit(im, "hardsigmoid", &x, 1, &s, "alpha=%.9g beta=%.9g",
+                                       onnx_attr_float(im, "alpha",
+                                                       0.2), onnx_attr_float(im, "beta", 0.5)));
     if (streq(op, "Elu"))
-        return done(im, emit(im, "elu", &x, 1, &s, "alpha=%.9g", attr_float(im, "alpha", 1)));
+        return onnx_done(im,
+                         onnx_emit(im, "elu", &x, 1, &s, "alpha=%.9g",
+                                   onnx_attr_float(im, "alpha", 1)));
     if (streq(op, "Selu")) {
-        int e = emit(im, "elu", &x, 1, &s, "alpha=%.9g",
-                     attr_float(im, "alpha", 1.67326319217681884765625));
-        return done(im, emit_affine(im, e, attr_float(im, "gamma", 1.05070102214813232421875), 0));
+        int e = onnx_emit(im, "elu", &x, 1, &s, "alpha=%.9g",
+                          onnx_attr_float(im, "alpha", 1.67326319217681884765625));
+        return onnx_done(im,
+                         onnx_emit_affine(im, e,
+                                          onnx_attr_float(im, "gamma",
+                                                          1.05070102214813232421875), 0));
     }
     if (streq(op, "Celu")) {
-        double alpha = attr_float(im, "alpha", 1);
+        double alpha = onnx_attr_float(im, "alpha", 1);
         if (!(fabs(alpha) > 1e-30))
-            return refuse(im, "attribute alpha is 0, which is not supported");
-        int in = emit_affine(im, x, 1 / alpha, 0);
-        return done(im, emit_affine(im, emit(im, "elu", &in, 1, &s, "alpha=1"), alpha, 0));
+            return onnx_refuse(im, "attribute alpha is 0, which is not supported");
+        int in = onnx_emit_affine(im, x, 1 / alpha, 0);
+        return onnx_done(im,
+                         onnx_emit_affine(im, onnx_emit(im, "elu", &in, 1, &s, "alpha=1"), alpha,
+                                          0));
     }
-    int y, up = emit_affine(im, emit1(im, "abs", x), 1, 1);            /* Softsign */
-    return emit2(im, "div", x, up, &y) && done(im, y);
+    int y, up = onnx_emit_affine(im, onnx_emit1(im, "abs", x), 1, 1);            /* Softsign */
+    return onnx_emit2(im, "div", x, up, &y) && onnx_done(im, y);
 }
 
 static bool bound(struct imp *im, int i, const char *name, double otherwise, double *v, int *s)
 {
-    *v = attr_float(im, name, otherwise);
+    *v = onnx_attr_float(im, name, otherwise);
     *s = -1;
-    if (!has_in(im, i))
+    if (!onnx_has_in(im, i))
         return true;
-    const struct value *in = in_value(im, i);
+    const struct value *in = onnx_in_value(im, i);
     if (in->data && in->data->f && in->data->elems == 1) {
         *v = (double)in->data->f[0];
         return true;
     }
-    return in_stmt(im, i, s);
+    return onnx_in_stmt(im, i, s);
 }
 
 /* Bounds are attributes, constants or tensors. */
@@ -73,52 +83,54 @@ static bool clip(struct imp *im)
 {
     double lo, hi;
     int x, at_lo, at_hi;
-    if (!in_stmt(im, 0, &x) || !bound(im, 1, "min", -FLT_MAX, &lo, &at_lo) ||
+    if (!onnx_in_stmt(im, 0, &x) || !bound(im, 1, "min", -FLT_MAX, &lo, &at_lo) ||
         !bound(im, 2, "max", FLT_MAX, &hi, &at_hi))
         return false;
-    struct shape s = *shape_of(im, x);
-    if (at_lo >= 0 && !emit2(im, "max", x, at_lo, &x))
+    struct shape s = *onnx_shape_of(im, x);
+    if (at_lo >= 0 && !onnx_emit2(im, "max", x, at_lo, &x))
         return false;
-    if (at_hi >= 0 && !emit2(im, "min", x, at_hi, &x))
+    if (at_hi >= 0 && !onnx_emit2(im, "min", x, at_hi, &x))
         return false;
     const char *min = at_lo < 0 && lo > -FLT_MAX ? arena_printf(im->a, "min=%.9g ", lo) : "";
     const char *max = at_hi < 0 && hi < FLT_MAX ? arena_printf(im->a, "max=%.9g", hi) : "";
     if (at_lo < 0 || at_hi < 0)
-        x = *min || *max ? emit(im, "clip", &x, 1, &s, "%s%s", min, max) : emit1(im, "identity", x);
-    return done(im, x);
+        x = *min || *max ? onnx_emit(im, "clip", &x, 1, &s, "%s%s", min,
+                                     max) : onnx_emit1(im, "identity", x);
+    return onnx_done(im, x);
 }
 
 static bool prelu(struct imp *im)
 {
     int x, slope, below, y;
-    if (!in_stmt(im, 0, &x) || !in_stmt(im, 1, &slope))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_in_stmt(im, 1, &slope))
         return false;
-    struct shape s = *shape_of(im, x), channel = { .rank = s.rank - 1 };
+    struct shape s = *onnx_shape_of(im, x), channel = { .rank = s.rank - 1 };
     for (int d = 0; d < channel.rank; d++)
         channel.dim[d] = d == 0 ? s.dim[1] : 1;
-    bool per_channel = im->m->opset < 7 && s.rank > 1 && shape_of(im, slope)->rank == 1 &&
-                       shape_of(im, slope)->dim[0] == s.dim[1];
-    if (per_channel && !emit_reshape(im, slope, &channel, &slope))
+    bool per_channel = im->m->opset < 7 && s.rank > 1 && onnx_shape_of(im, slope)->rank == 1 &&
+                       onnx_shape_of(im, slope)->dim[0] == s.dim[1];
+    if (per_channel && !onnx_emit_reshape(im, slope, &channel, &slope))
         return false;
-    below = emit(im, "clip", &x, 1, &s, "max=0");
-    return emit2(im, "mul", below, slope, &y) && emit2(im, "add", emit1(im, "relu", x), y, &y) &&
-           done(im, y);
+    below = onnx_emit(im, "clip", &x, 1, &s, "max=0");
+    return onnx_emit2(im, "mul", below, slope,
+                      &y) && onnx_emit2(im, "add", onnx_emit1(im, "relu", x), y, &y) &&
+           onnx_done(im, y);
 }
 
 /* Broadcasts as before opset 7, where axis= says which dims the second tensor matches. */
 static bool old_broadcast(struct imp *im, int x, int *y)
 {
-    int64_t axis = attr_int(im, "axis", -1);
-    const struct shape *sx = shape_of(im, x), *sy = shape_of(im, *y);
-    if (im->m->opset >= 7 || !attr_int(im, "broadcast", 0) || axis < 0)
+    int64_t axis = onnx_attr_int(im, "axis", -1);
+    const struct shape *sx = onnx_shape_of(im, x), *sy = onnx_shape_of(im, *y);
+    if (im->m->opset >= 7 || !onnx_attr_int(im, "broadcast", 0) || axis < 0)
         return true;
     if (axis + sy->rank > sx->rank)
-        return refuse(im, "axis %lld does not exist in %s", (long long)axis,
-               shape_text(im, sx, "x"));
+        return onnx_refuse(im, "axis %lld does not exist in %s", (long long)axis,
+               onnx_shape_text(im, sx, "x"));
     struct shape to = *sy;
     while (axis + to.rank < sx->rank)
         to.dim[to.rank++] = 1;
-    return emit_reshape(im, *y, &to, y);
+    return onnx_emit_reshape(im, *y, &to, y);
 }
 
 /* Add Sub Mul Div of two; Sum Mean Max Min of any number. */
@@ -131,27 +143,27 @@ static bool arithmetic(struct imp *im)
     int x, y, i = 0, rank = 0;
     while (!streq(same[i].op, im->n->op))
         i++;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
     for (int k = 0; k < im->n->n_in; k++) {
-        const struct value *v = in_value(im, k);
+        const struct value *v = onnx_in_value(im, k);
         if (!v)
             return false;
         rank = v->shape.rank > rank ? v->shape.rank : rank;
     }
     for (int k = 1; k < im->n->n_in; k++)
-        if (!in_stmt(im, k, &y) || !old_broadcast(im, x, &y) ||
-            !emit2(im, same[i].stmt, x, y, &x))
+        if (!onnx_in_stmt(im, k, &y) || !old_broadcast(im, x, &y) ||
+            !onnx_emit2(im, same[i].stmt, x, y, &x))
             return false;
     if (i < 4 && im->n->n_in != 2)
-        return refuse(im, "it does not have two inputs");
+        return onnx_refuse(im, "it does not have two inputs");
     if (streq(im->n->op, "Mean"))
-        x = emit_affine(im, x, 1.0 / im->n->n_in, 0);
+        x = onnx_emit_affine(im, x, 1.0 / im->n->n_in, 0);
     if (im->n->n_in == 1)
-        x = emit1(im, "identity", x);
-    struct shape s = *shape_of(im, x);
+        x = onnx_emit1(im, "identity", x);
+    struct shape s = *onnx_shape_of(im, x);
     s.rank = rank ? s.rank : 0;
-    set_out(im, 0, x, &s);
+    onnx_set_out(im, 0, x, &s);
     return true;
 }
 
@@ -160,40 +172,40 @@ static bool power(struct imp *im)
 {
     double e;
     int x, y;
-    const struct value *v = in_value(im, 1);
-    if (!v || !in_stmt(im, 0, &x))
+    const struct value *v = onnx_in_value(im, 1);
+    if (!v || !onnx_in_stmt(im, 0, &x))
         return false;
     if (!v->data || v->data->elems != 1 || (!v->data->f && !v->data->i))
-        return refuse(im, "its exponent %s is not one constant number", v->name);
+        return onnx_refuse(im, "its exponent %s is not one constant number", v->name);
     e = v->data->f ? (double)v->data->f[0] : (double)v->data->i[0];
     if (e == 0.5)
-        return done(im, emit1(im, "sqrt", x));
+        return onnx_done(im, onnx_emit1(im, "sqrt", x));
     if (e < 1 || e > 16 || e != floor(e))
-        return refuse(im, "the exponent %g is neither 0.5 nor a whole number from 1 to 16", e);
-    y = e == 1 ? emit1(im, "identity", x) : x;
+        return onnx_refuse(im, "the exponent %g is neither 0.5 nor a whole number from 1 to 16", e);
+    y = e == 1 ? onnx_emit1(im, "identity", x) : x;
     for (int k = 1; k < (int)e; k++)
-        if (!emit2(im, "mul", y, x, &y))
+        if (!onnx_emit2(im, "mul", y, x, &y))
             return false;
-    return done(im, y);
+    return onnx_done(im, y);
 }
 
 /* Products.  Vectors become matrices and lose the dimension again. */
 static bool matmul(struct imp *im)
 {
     int x, y;
-    if (!in_stmt(im, 0, &x) || !in_stmt(im, 1, &y))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_in_stmt(im, 1, &y))
         return false;
-    struct shape a = *shape_of(im, x), b = *shape_of(im, y), out = { 0 };
+    struct shape a = *onnx_shape_of(im, x), b = *onnx_shape_of(im, y), out = { 0 };
     bool row = a.rank == 1, column = b.rank == 1;
     if (row)
         a = (struct shape){ 2, { 1, a.dim[0] } };
     if (column)
         b = (struct shape){ 2, { b.dim[0], 1 } };
-    if (!emit_reshape(im, x, &a, &x) || !emit_reshape(im, y, &b, &y))
+    if (!onnx_emit_reshape(im, x, &a, &x) || !onnx_emit_reshape(im, y, &b, &y))
         return false;
     if (a.dim[a.rank - 1] != b.dim[b.rank - 2])
-        return refuse(im, "%s cannot be multiplied by %s", shape_text(im, &a, "x"),
-                      shape_text(im, &b, "x"));
+        return onnx_refuse(im, "%s cannot be multiplied by %s", onnx_shape_text(im, &a, "x"),
+                           onnx_shape_text(im, &b, "x"));
     out.rank = a.rank > b.rank ? a.rank : b.rank;
     for (int d = 0; d < out.rank - 2; d++) {
         int da = d - (out.rank - a.rank), db = d - (out.rank - b.rank);
@@ -202,31 +214,34 @@ static bool matmul(struct imp *im)
     }
     out.dim[out.rank - 2] = a.dim[a.rank - 2];
     out.dim[out.rank - 1] = b.dim[b.rank - 1];
-    int s = emit(im, "matmul", (int[]){ x, y }, 2, &out, "%s", "");
+    int s = onnx_emit(im, "matmul", (int[]){ x, y }, 2, &out, "%s", "");
     struct shape to = { 0 };
     for (int d = 0; d < out.rank; d++)
         if (!(row && d == out.rank - 2) && !(column && d == out.rank - 1))
             to.dim[to.rank++] = out.dim[d];
-    if (!emit_reshape(im, s, &to, &s))
+    if (!onnx_emit_reshape(im, s, &to, &s))
         return false;
-    set_out(im, 0, s, &to);
+    onnx_set_out(im, 0, s, &to);
     return true;
 }
 
 static bool gemm(struct imp *im)
 {
     int in[3], n = 2;
-    if (!in_stmt(im, 0, &in[0]) || !in_stmt(im, 1, &in[1]) ||
-        (has_in(im, 2) && !in_stmt(im, 2, &in[n++])))
+    if (!onnx_in_stmt(im, 0, &in[0]) || !onnx_in_stmt(im, 1, &in[1]) ||
+        (onnx_has_in(im, 2) && !onnx_in_stmt(im, 2, &in[n++])))
         return false;
-    const struct shape *a = shape_of(im, in[0]), *b = shape_of(im, in[1]);
-    int ta = attr_int(im, "transA", 0) != 0, tb = attr_int(im, "transB", 0) != 0;
+    const struct shape *a = onnx_shape_of(im, in[0]), *b = onnx_shape_of(im, in[1]);
+    int ta = onnx_attr_int(im, "transA", 0) != 0, tb = onnx_attr_int(im, "transB", 0) != 0;
     if (a->rank != 2 || b->rank != 2 || a->dim[!ta] != b->dim[tb])
-        return refuse(im, "%s and %s cannot be multiplied", shape_text(im, a, "x"),
-                      shape_text(im, b, "x"));
+        return onnx_refuse(im, "%s and %s cannot be multiplied", onnx_shape_text(im, a, "x"),
+                           onnx_shape_text(im, b, "x"));
     struct shape out = { 2, { a->dim[ta], b->dim[!tb] } };
-    return done(im, emit(im, "gemm", in, n, &out, "transa=%d transb=%d alpha=%.9g beta=%.9g", ta,
-                         tb, attr_float(im, "alpha", 1), attr_float(im, "beta", 1)));
+    return onnx_done(im,
+                     onnx_emit(im, "gemm", in, n, &out, "transa=%d transb=%d alpha=%.9g beta=%.9g",
+                               ta, tb,
+                               onnx_attr_float(im, "alpha", 1),
+                               onnx_attr_float(im, "beta", 1)));
 }
 
 /* Normalisation. */
@@ -235,16 +250,18 @@ static bool batchnorm(struct imp *im)
 {
     int in[5];
     for (int i = 0; i < 5; i++)
-        if (!in_stmt(im, i, &in[i]))
+        if (!onnx_in_stmt(im, i, &in[i]))
             return false;
-    if (attr_int(im, "training_mode", 0) || !attr_int(im, "spatial", 1))
-        return refuse(im, "only inference with one mean per channel is supported");
+    if (onnx_attr_int(im, "training_mode", 0) || !onnx_attr_int(im, "spatial", 1))
+        return onnx_refuse(im, "only inference with one mean per channel is supported");
     for (int k = 1; k < im->n->n_out; k++)
-        if (wants_out(im, k))
-            return refuse(im, "only inference is supported, and output %s belongs to training",
-                          im->n->out[k]);
-    struct shape s = *shape_of(im, in[0]);
-    return done(im, emit(im, "batchnorm", in, 5, &s, "eps=%.9g", attr_float(im, "epsilon", 1e-5)));
+        if (onnx_wants_out(im, k))
+            return onnx_refuse(im, "only inference is supported, and output %s belongs to training",
+                               im->n->out[k]);
+    struct shape s = *onnx_shape_of(im, in[0]);
+    return onnx_done(im,
+                     onnx_emit(im, "batchnorm", in, 5, &s, "eps=%.9g",
+                               onnx_attr_float(im, "epsilon", 1e-5)));
 }
 
 /* Adds (x - mean) / sqrt(var + eps) over dims; *mean and *inv are the statements of the mean and
@@ -253,61 +270,61 @@ static bool standardize(struct imp *im, int x, unsigned dims, double eps, int *m
                         int *out)
 {
     int sq;
-    *mean = emit_reduce(im, "reduce_mean", x, dims, true);
-    if (!emit2(im, "sub", x, *mean, out) || !emit2(im, "mul", *out, *out, &sq))
+    *mean = onnx_emit_reduce(im, "reduce_mean", x, dims, true);
+    if (!onnx_emit2(im, "sub", x, *mean, out) || !onnx_emit2(im, "mul", *out, *out, &sq))
         return false;
-    int var = emit_reduce(im, "reduce_mean", sq, dims, true);
-    *inv = emit1(im, "reciprocal", emit1(im, "sqrt", emit_affine(im, var, 1, eps)));
-    return emit2(im, "mul", *out, *inv, out);
+    int var = onnx_emit_reduce(im, "reduce_mean", sq, dims, true);
+    *inv = onnx_emit1(im, "reciprocal", onnx_emit1(im, "sqrt", onnx_emit_affine(im, var, 1, eps)));
+    return onnx_emit2(im, "mul", *out, *inv, out);
 }
 
 static bool layernorm(struct imp *im)
 {
     int x, y, in[3], n = 1, axis, mean, inv;
-    double eps = attr_float(im, "epsilon", 1e-5);
-    if (!in_stmt(im, 0, &x))
+    double eps = onnx_attr_float(im, "epsilon", 1e-5);
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     in[0] = x;
-    if (!axis_in(im, attr_int(im, "axis", -1), s.rank, &axis))
+    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", -1), s.rank, &axis))
         return false;
     for (int i = 1; i < 3; i++)
-        if (has_in(im, i) && !in_stmt(im, i, &in[n++]))
+        if (onnx_has_in(im, i) && !onnx_in_stmt(im, i, &in[n++]))
             return false;
-    if (!wants_out(im, 1) && !wants_out(im, 2))
-        return done(im, emit(im, "layernorm", in, n, &s, "axis=%d eps=%.9g", axis, eps));
+    if (!onnx_wants_out(im, 1) && !onnx_wants_out(im, 2))
+        return onnx_done(im, onnx_emit(im, "layernorm", in, n, &s, "axis=%d eps=%.9g", axis, eps));
     unsigned dims = ((1u << s.rank) - 1) & ~((1u << axis) - 1);
     if (!standardize(im, x, dims, eps, &mean, &inv, &y))
         return false;
     for (int i = 1; i < n; i++)
-        if (!emit2(im, i == 1 ? "mul" : "add", y, in[i], &y))
+        if (!onnx_emit2(im, i == 1 ? "mul" : "add", y, in[i], &y))
             return false;
-    struct shape small = *shape_of(im, mean);
-    set_out(im, 1, mean, &small);
-    set_out(im, 2, inv, &small);
-    return done(im, y);
+    struct shape small = *onnx_shape_of(im, mean);
+    onnx_set_out(im, 1, mean, &small);
+    onnx_set_out(im, 2, inv, &small);
+    return onnx_done(im, y);
 }
 
 static bool instancenorm(struct imp *im)
 {
     int x, y, mean, inv;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x), channel = { .rank = s.rank - 1 };
+    struct shape s = *onnx_shape_of(im, x), channel = { .rank = s.rank - 1 };
     if (s.rank < 3)
-        return refuse(im, "its input has fewer than 3 dimensions");
+        return onnx_refuse(im, "its input has fewer than 3 dimensions");
     for (int d = 0; d < channel.rank; d++)
         channel.dim[d] = d == 0 ? s.dim[1] : 1;
-    if (!standardize(im, x, ((1u << s.rank) - 1) & ~3u, attr_float(im, "epsilon", 1e-5), &mean,
+    if (!standardize(im, x, ((1u << s.rank) - 1) & ~3u, onnx_attr_float(im, "epsilon", 1e-5), &mean,
                      &inv, &y))
         return false;
     for (int i = 1; i < 3; i++) {
         int v;
-        if (!in_stmt(im, i, &v) || !emit_reshape(im, v, &channel, &v) ||
-            !emit2(im, i == 1 ? "mul" : "add", y, v, &y))
+        if (!onnx_in_stmt(im, i, &v) || !onnx_emit_reshape(im, v, &channel, &v) ||
+            !onnx_emit2(im, i == 1 ? "mul" : "add", y, v, &y))
             return false;
     }
-    return done(im, y);
+    return onnx_done(im, y);
 }
 
 /* (x - mean) / (sqrt(var) + 1e-9) over axes */
@@ -316,19 +333,19 @@ static bool mvn(struct imp *im)
     int64_t axes[ONNX_MAX_RANK] = { 0, 2, 3 };
     int x, y, sq, n;
     unsigned dims = 0;
-    if (!in_stmt(im, 0, &x) || !attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
         return false;
-    for (int i = 0; i < (attr(im, "axes") ? n : 3); i++) {
+    for (int i = 0; i < (onnx_attr(im, "axes") ? n : 3); i++) {
         int d;
-        if (!axis_in(im, axes[i], shape_of(im, x)->rank, &d))
+        if (!onnx_axis_in(im, axes[i], onnx_shape_of(im, x)->rank, &d))
             return false;
         dims |= 1u << d;
     }
-    int mean = emit_reduce(im, "reduce_mean", x, dims, true);
-    if (!emit2(im, "sub", x, mean, &y) || !emit2(im, "mul", y, y, &sq))
+    int mean = onnx_emit_reduce(im, "reduce_mean", x, dims, true);
+    if (!onnx_emit2(im, "sub", x, mean, &y) || !onnx_emit2(im, "mul", y, y, &sq))
         return false;
-    int dev = emit1(im, "sqrt", emit_reduce(im, "reduce_mean", sq, dims, true));
-    return emit2(im, "div", y, emit_affine(im, dev, 1, 1e-9), &y) && done(im, y);
+    int dev = onnx_emit1(im, "sqrt", onnx_emit_reduce(im, "reduce_mean", sq, dims, true));
+    return onnx_emit2(im, "div", y, onnx_emit_affine(im, dev, 1, 1e-9), &y) && onnx_done(im, y);
 }
 
 /* Softmax. Before opset 13, all dims from axis on are treated as one. */
@@ -337,19 +354,19 @@ static bool softmax(struct imp *im)
     int x, axis;
     bool old = im->m->opset < 13;
     const char *op = streq(im->n->op, "Softmax") ? "softmax" : "logsoftmax";
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x), flat = { 2, { 1, 1 } };
-    if (!axis_in(im, attr_int(im, "axis", old ? 1 : -1), s.rank, &axis))
+    struct shape s = *onnx_shape_of(im, x), flat = { 2, { 1, 1 } };
+    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", old ? 1 : -1), s.rank, &axis))
         return false;
     if (!old || axis == s.rank - 1)
-        return done(im, emit(im, op, &x, 1, &s, "axis=%d", axis));
+        return onnx_done(im, onnx_emit(im, op, &x, 1, &s, "axis=%d", axis));
     for (int d = 0; d < s.rank; d++)
         flat.dim[d >= axis] *= s.dim[d];
-    if (!emit_reshape(im, x, &flat, &x))
+    if (!onnx_emit_reshape(im, x, &flat, &x))
         return false;
-    x = emit(im, op, &x, 1, &flat, "axis=1");
-    return emit_reshape(im, x, &s, &x) && done(im, x);
+    x = onnx_emit(im, op, &x, 1, &flat, "axis=1");
+    return onnx_emit_reshape(im, x, &s, &x) && onnx_done(im, x);
 }
 
 /* Reductions: axes are an attribute or the second input; none means all. */
@@ -358,17 +375,17 @@ static bool reduce_dims(struct imp *im, int rank, unsigned *dims)
 {
     int64_t axes[ONNX_MAX_RANK];
     int n = 0;
-    if (has_in(im, 1) ? !in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
-                      : !attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
+    if (onnx_has_in(im, 1) ? !onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
+                      : !onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
         return false;
     *dims = 0;
     for (int i = 0; i < n; i++) {
         int d;
-        if (!axis_in(im, axes[i], rank, &d))
+        if (!onnx_axis_in(im, axes[i], rank, &d))
             return false;
         *dims |= 1u << d;
     }
-    if (n == 0 && !attr_int(im, "noop_with_empty_axes", 0))
+    if (n == 0 && !onnx_attr_int(im, "noop_with_empty_axes", 0))
         *dims = (1u << rank) - 1;
     return true;
 }
@@ -388,28 +405,28 @@ static const struct reduction { const char *op, *before, *stmt, *after; } reduct
 static bool reduce(struct imp *im)
 {
     const struct reduction *r = reductions;
-    struct value *v = in_value(im, 0);
+    struct value *v = onnx_in_value(im, 0);
     unsigned dims;
     int x;
     while (!streq(r->op, im->n->op))
         r++;
-    if (!v || !in_stmt(im, 0, &x) || !reduce_dims(im, v->shape.rank, &dims))
+    if (!v || !onnx_in_stmt(im, 0, &x) || !reduce_dims(im, v->shape.rank, &dims))
         return false;
-    bool keep = attr_int(im, "keepdims", 1) != 0;
+    bool keep = onnx_attr_int(im, "keepdims", 1) != 0;
     struct shape from = v->shape, s = { 0 };
     for (int d = 0; d < from.rank; d++)
         if (keep || !(dims >> d & 1))
             s.dim[s.rank++] = dims >> d & 1 ? 1 : from.dim[d];
     if (streq(r->before, "square")) {
-        if (!emit2(im, "mul", x, x, &x))
+        if (!onnx_emit2(im, "mul", x, x, &x))
             return false;
     } else if (r->before[0]) {
-        x = emit1(im, r->before, x);
+        x = onnx_emit1(im, r->before, x);
     }
-    x = dims ? emit_reduce(im, r->stmt, x, dims, keep) : emit1(im, "identity", x);
+    x = dims ? onnx_emit_reduce(im, r->stmt, x, dims, keep) : onnx_emit1(im, "identity", x);
     if (r->after[0])
-        x = emit1(im, r->after, x);
-    set_out(im, 0, x, &s);
+        x = onnx_emit1(im, r->after, x);
+    onnx_set_out(im, 0, x, &s);
     return true;
 }
 

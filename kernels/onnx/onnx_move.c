@@ -6,42 +6,44 @@
 static bool identity(struct imp *im)
 {
     int x;
-    const struct value *v = in_value(im, 0);
-    if (!v || !in_stmt(im, 0, &x))
+    const struct value *v = onnx_in_value(im, 0);
+    if (!v || !onnx_in_stmt(im, 0, &x))
         return false;
-    set_out(im, 0, x, &v->shape);
+    onnx_set_out(im, 0, x, &v->shape);
     return true;
 }
 
 static bool cast(struct imp *im)
 {
-    if (attr_int(im, "to", 0) != TYPE_FLOAT)
-        return refuse(im, "it converts to %s; only float tensors are supported",
-                      onnx_type_name((int)(attr_int(im, "to", 0) & 0xff)));
+    if (onnx_attr_int(im, "to", 0) != TYPE_FLOAT)
+        return onnx_refuse(im, "it converts to %s; only float tensors are supported",
+                           onnx_type_name((int)(onnx_attr_int(im, "to", 0) & 0xff)));
     return identity(im);
 }
 
 /* Dropout in inference: nothing is dropped. */
 static bool dropout(struct imp *im)
 {
-    const struct value *training = has_in(im, 2) ? in_value(im, 2) : NULL;
+    const struct value *training = onnx_has_in(im, 2) ? onnx_in_value(im, 2) : NULL;
     if (training && (!training->data || !training->data->i || training->data->i[0]))
-        return refuse(im, "only inference is supported, and its input %s is not the constant false",
-                      training->name);
-    if (im->m->opset < 7 && !attr_int(im, "is_test", 0) && wants_out(im, 1))
-        return refuse(im, "only inference is supported, and the mask belongs to training");
+        return onnx_refuse(im,
+                           "only inference is supported, and its input %s is not the constant "
+                           "false",
+                           training->name);
+    if (im->m->opset < 7 && !onnx_attr_int(im, "is_test", 0) && onnx_wants_out(im, 1))
+        return onnx_refuse(im, "only inference is supported, and the mask belongs to training");
     return identity(im);
 }
 
 static bool reshaped(struct imp *im, const struct shape *to)
 {
     int x;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
     struct shape whole = *to;
-    if (!emit_reshape(im, x, &whole, &x))
+    if (!onnx_emit_reshape(im, x, &whole, &x))
         return false;
-    set_out(im, 0, x, to);
+    onnx_set_out(im, 0, x, to);
     return true;
 }
 
@@ -50,15 +52,15 @@ static bool reshape(struct imp *im)
 {
     int64_t dims[ONNX_MAX_RANK], known = 1;
     int n, open = -1;
-    const struct value *v = in_value(im, 0);
-    if (!v || !(im->n->n_in > 1 ? in_ints(im, 1, dims, ONNX_MAX_RANK, &n)
-                                : attr_ints(im, "shape", dims, ONNX_MAX_RANK, &n)))
+    const struct value *v = onnx_in_value(im, 0);
+    if (!v || !(im->n->n_in > 1 ? onnx_in_ints(im, 1, dims, ONNX_MAX_RANK, &n)
+                                : onnx_attr_ints(im, "shape", dims, ONNX_MAX_RANK, &n)))
         return false;
     struct shape to = { .rank = n };
     for (int d = 0; d < n; d++) {
-        bool keep = dims[d] == 0 && !attr_int(im, "allowzero", 0);
+        bool keep = dims[d] == 0 && !onnx_attr_int(im, "allowzero", 0);
         if (dims[d] < -1 || (keep && d >= v->shape.rank) || (dims[d] == -1 && open >= 0))
-            return refuse(im, "its shape %s is not valid", list_text(im, dims, n));
+            return onnx_refuse(im, "its shape %s is not valid", onnx_list_text(im, dims, n));
         to.dim[d] = keep ? v->shape.dim[d] : dims[d];
         if (dims[d] == -1)
             open = d;
@@ -66,27 +68,28 @@ static bool reshape(struct imp *im)
             known *= to.dim[d] > (int64_t)1 << 20 ? (int64_t)1 << 20 : to.dim[d];
     }
     if (open >= 0 && v->shape.rank >= 0)
-        to.dim[open] = shape_elems(&v->shape) / known;
+        to.dim[open] = onnx_shape_elems(&v->shape) / known;
     for (int d = 0; d < n; d++)
         if (to.dim[d] < 1)
-            return refuse(im, "its shape %s is empty", list_text(im, dims, n));
+            return onnx_refuse(im, "its shape %s is empty", onnx_list_text(im, dims, n));
     return reshaped(im, &to);
 }
 
 static bool flatten(struct imp *im)
 {
-    const struct value *v = in_value(im, 0);
-    int64_t axis = attr_int(im, "axis", 1);
+    const struct value *v = onnx_in_value(im, 0);
+    int64_t axis = onnx_attr_int(im, "axis", 1);
     struct shape to = { 2, { 1, 1 } };
     if (!v || v->shape.rank < 0)
-        return v ? refuse(im, "the shape of %s is not known", v->name) : false;
+        return v ? onnx_refuse(im, "the shape of %s is not known", v->name) : false;
     int rank = v->shape.rank;
     if (axis < -rank || axis > rank)
-        return refuse(im, "axis %lld does not exist: the tensor has %d dimensions", (long long)axis,
-                      rank);
+        return onnx_refuse(im, "axis %lld does not exist: the tensor has %d dimensions",
+                           (long long)axis,
+                           rank);
     axis += axis < 0 ? rank : 0;
-    if (shape_elems(&v->shape) > (int64_t)1 << 40)
-        return refuse(im, "%s is too large", v->name);
+    if (onnx_shape_elems(&v->shape) > (int64_t)1 << 40)
+        return onnx_refuse(im, "%s is too large", v->name);
     for (int d = 0; d < rank; d++)
         to.dim[d >= axis] *= v->shape.dim[d];
     return reshaped(im, &to);
@@ -97,13 +100,13 @@ static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
 {
     int64_t axes[ONNX_MAX_RANK];
     int n = 0, d;
-    *given = has_in(im, 1) || attr(im, "axes");
+    *given = onnx_has_in(im, 1) || onnx_attr(im, "axes");
     *set = 0;
-    if (has_in(im, 1) ? !in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
-                      : !attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
+    if (onnx_has_in(im, 1) ? !onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
+                      : !onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
         return false;
     for (int i = 0; i < n; i++) {
-        if (!axis_in(im, axes[i], rank, &d))
+        if (!onnx_axis_in(im, axes[i], rank, &d))
             return false;
         *set |= 1u << d;
     }
@@ -117,7 +120,7 @@ static int count(unsigned set)
 
 static bool squeeze(struct imp *im)
 {
-    const struct value *v = in_value(im, 0);
+    const struct value *v = onnx_in_value(im, 0);
     struct shape to = { 0 };
     unsigned set;
     bool given;
@@ -127,28 +130,29 @@ static bool squeeze(struct imp *im)
         if (given ? !(set >> d & 1) : v->shape.dim[d] != 1)
             to.dim[to.rank++] = v->shape.dim[d];
         else if (v->shape.dim[d] != 1)
-            return refuse(im, "dimension %d of %s is not 1", d, shape_text(im, &v->shape, "x"));
+            return onnx_refuse(im, "dimension %d of %s is not 1", d,
+                               onnx_shape_text(im, &v->shape, "x"));
     return reshaped(im, &to);
 }
 
 static bool unsqueeze(struct imp *im)
 {
-    const struct value *v = in_value(im, 0);
-    const struct onnx_attr *a = attr(im, "axes");
+    const struct value *v = onnx_in_value(im, 0);
+    const struct onnx_attr *a = onnx_attr(im, "axes");
     int from = 0, more = a ? a->n : 0;
     unsigned set;
     bool given;
     if (!v)
         return false;
-    if (has_in(im, 1) && in_value(im, 1)->data)
-        more = (int)(in_value(im, 1)->data->elems & 0xff);
+    if (onnx_has_in(im, 1) && onnx_in_value(im, 1)->data)
+        more = (int)(onnx_in_value(im, 1)->data->elems & 0xff);
     struct shape to = { .rank = v->shape.rank + more };
     if (v->shape.rank < 0 || to.rank > ONNX_MAX_RANK)
-        return refuse(im, "a result of %d dimensions", to.rank);
+        return onnx_refuse(im, "a result of %d dimensions", to.rank);
     if (!axes_of(im, to.rank, &set, &given))
         return false;
     if (count(set) != more)
-        return refuse(im, "axes names one axis twice");
+        return onnx_refuse(im, "axes names one axis twice");
     for (int d = 0; d < to.rank; d++)
         to.dim[d] = set >> d & 1 ? 1 : v->shape.dim[from++];
     return reshaped(im, &to);
@@ -159,32 +163,33 @@ static bool transpose(struct imp *im)
     int64_t perm[ONNX_MAX_RANK];
     int x, p[ONNX_MAX_RANK], n;
     unsigned seen = 0;
-    if (!in_stmt(im, 0, &x) || !attr_ints(im, "perm", perm, ONNX_MAX_RANK, &n))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_attr_ints(im, "perm", perm, ONNX_MAX_RANK, &n))
         return false;
-    int rank = shape_of(im, x)->rank;
-    if (attr(im, "perm") && n != rank && !(n == 0 && rank == 1))
-        return refuse(im, "attribute perm has %d numbers for %d dimensions", n, rank);
+    int rank = onnx_shape_of(im, x)->rank;
+    if (onnx_attr(im, "perm") && n != rank && !(n == 0 && rank == 1))
+        return onnx_refuse(im, "attribute perm has %d numbers for %d dimensions", n, rank);
     for (int d = 0; d < rank; d++) {
         int64_t from = n ? perm[d] : rank - 1 - d;
         if (from < 0 || from >= rank || seen >> from & 1)
-            return refuse(im, "attribute perm: %s is not a permutation", list_text(im, perm, n));
+            return onnx_refuse(im, "attribute perm: %s is not a permutation",
+                               onnx_list_text(im, perm, n));
         seen |= 1u << from;
         p[d] = (int)from;
     }
-    return done(im, emit_transpose(im, x, p));
+    return onnx_done(im, onnx_emit_transpose(im, x, p));
 }
 
 static bool concat(struct imp *im)
 {
     int axis, y, *x = ARENA_ARRAY(im->a, int, im->n->n_in + 1);
     for (int i = 0; i < im->n->n_in; i++)
-        if (!in_stmt(im, i, &x[i]))
+        if (!onnx_in_stmt(im, i, &x[i]))
             return false;
     if (im->n->n_in == 0)
-        return refuse(im, "it has no inputs");
-    if (!axis_in(im, attr_int(im, "axis", 1), shape_of(im, x[0])->rank, &axis))
+        return onnx_refuse(im, "it has no inputs");
+    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 1), onnx_shape_of(im, x[0])->rank, &axis))
         return false;
-    return emit_concat(im, x, im->n->n_in, axis, &y) && done(im, y);
+    return onnx_emit_concat(im, x, im->n->n_in, axis, &y) && onnx_done(im, y);
 }
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
@@ -197,39 +202,39 @@ static bool slice_list(struct imp *im, int i, const char *name, int64_t *v, int 
 {
     *n = 0;
     if (im->m->opset < 10)
-        return attr_ints(im, name, v, ONNX_MAX_RANK, n);
-    return has_in(im, i) ? in_ints(im, i, v, ONNX_MAX_RANK, n) : true;
+        return onnx_attr_ints(im, name, v, ONNX_MAX_RANK, n);
+    return onnx_has_in(im, i) ? onnx_in_ints(im, i, v, ONNX_MAX_RANK, n) : true;
 }
 
 static bool slice(struct imp *im)
 {
     int64_t start[ONNX_MAX_RANK], end[ONNX_MAX_RANK], axes[ONNX_MAX_RANK], steps[ONNX_MAX_RANK];
     int x, n, n_end, n_axes, n_steps;
-    if (!in_stmt(im, 0, &x) || !slice_list(im, 1, "starts", start, &n) ||
+    if (!onnx_in_stmt(im, 0, &x) || !slice_list(im, 1, "starts", start, &n) ||
         !slice_list(im, 2, "ends", end, &n_end) || !slice_list(im, 3, "axes", axes, &n_axes) ||
         !slice_list(im, 4, "steps", steps, &n_steps))
         return false;
     if (n != n_end || (n_axes && n_axes != n) || (n_steps && n_steps != n))
-        return refuse(im, "starts, ends, axes and steps differ in number");
+        return onnx_refuse(im, "starts, ends, axes and steps differ in number");
     for (int i = 0; i < n; i++) {
         int d;
-        if (!axis_in(im, n_axes ? axes[i] : i, shape_of(im, x)->rank, &d))
+        if (!onnx_axis_in(im, n_axes ? axes[i] : i, onnx_shape_of(im, x)->rank, &d))
             return false;
-        int64_t dim = shape_of(im, x)->dim[d], step = n_steps ? steps[i] : 1;
+        int64_t dim = onnx_shape_of(im, x)->dim[d], step = n_steps ? steps[i] : 1;
         if (step == 0 || step < -(1 << 20) || step > 1 << 20)
-            return refuse(im, "a step of %lld is not supported", (long long)step);
+            return onnx_refuse(im, "a step of %lld is not supported", (long long)step);
         int64_t from = start[i] < 0 ? clamp(start[i], -dim, 0) + dim : start[i];
         int64_t to = end[i] < 0 ? clamp(end[i], -dim - 1, 0) + dim : end[i];
         from = step > 0 ? clamp(from, 0, dim) : clamp(from, 0, dim - 1);
         to = step > 0 ? clamp(to, 0, dim) : clamp(to, -1, dim - 1);
         int64_t len = step > 0 ? (to - from + step - 1) / step : (to - from + step + 1) / step;
         if (len < 1 || (step > 0 ? to <= from : to >= from))
-            return refuse(im, "nothing is left of axis %d", d);
-        x = emit_slice(im, x, d, from, step, len);
+            return onnx_refuse(im, "nothing is left of axis %d", d);
+        x = onnx_emit_slice(im, x, d, from, step, len);
     }
     if (im->stmt.data[x].n_in == 0)
-        x = emit1(im, "identity", x);
-    return done(im, x);
+        x = onnx_emit1(im, "identity", x);
+    return onnx_done(im, x);
 }
 
 /* Splits into the parts of split=, or into equal parts. */
@@ -238,29 +243,29 @@ static bool split(struct imp *im)
     enum { MAX_PARTS = 256 };
     int64_t part[MAX_PARTS], at = 0;
     int x, axis, n = 0;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x);
-    if (!axis_in(im, attr_int(im, "axis", 0), s.rank, &axis) ||
-        !(has_in(im, 1) ? in_ints(im, 1, part, MAX_PARTS, &n)
-                        : attr_ints(im, "split", part, MAX_PARTS, &n)))
+    struct shape s = *onnx_shape_of(im, x);
+    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis) ||
+        !(onnx_has_in(im, 1) ? onnx_in_ints(im, 1, part, MAX_PARTS, &n)
+                        : onnx_attr_ints(im, "split", part, MAX_PARTS, &n)))
         return false;
     if (n == 0) {
         n = im->n->n_out;
         if (n < 1 || n > MAX_PARTS || s.dim[axis] % n)
-            return refuse(im, "%d equal parts of %lld elements are not possible", n,
-                          (long long)s.dim[axis]);
+            return onnx_refuse(im, "%d equal parts of %lld elements are not possible", n,
+                               (long long)s.dim[axis]);
         for (int i = 0; i < n; i++)
             part[i] = s.dim[axis] / n;
     }
     if (n != im->n->n_out)
-        return refuse(im, "it has %d parts, but %d outputs", n, im->n->n_out);
+        return onnx_refuse(im, "it has %d parts, but %d outputs", n, im->n->n_out);
     for (int i = 0; i < n; at += part[i++]) {
         if (part[i] < 1 || part[i] > s.dim[axis] - at)
-            return refuse(im, "a part of %lld elements is not possible", (long long)part[i]);
-        int y = emit_slice(im, x, axis, at, 1, part[i]);
-        struct shape shape = *shape_of(im, y);
-        set_out(im, i, y, &shape);
+            return onnx_refuse(im, "a part of %lld elements is not possible", (long long)part[i]);
+        int y = onnx_emit_slice(im, x, axis, at, 1, part[i]);
+        struct shape shape = *onnx_shape_of(im, y);
+        onnx_set_out(im, i, y, &shape);
     }
     return true;
 }
@@ -269,9 +274,9 @@ static bool expand(struct imp *im)
 {
     struct shape to = { 0 };
     int x;
-    if (!in_stmt(im, 0, &x) || !in_ints(im, 1, to.dim, ONNX_MAX_RANK, &to.rank))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_in_ints(im, 1, to.dim, ONNX_MAX_RANK, &to.rank))
         return false;
-    struct shape from = *shape_of(im, x);
+    struct shape from = *onnx_shape_of(im, x);
     if (from.rank > to.rank) {
         int more = from.rank - to.rank;
         memmove(to.dim + more, to.dim, sizeof *to.dim * (size_t)to.rank);
@@ -283,22 +288,23 @@ static bool expand(struct imp *im)
         int f = d - (to.rank - from.rank);
         int64_t have = f >= 0 ? from.dim[f] : 1;
         if (to.dim[d] < 1 || (have != 1 && to.dim[d] != 1 && to.dim[d] != have))
-            return refuse(im, "%s cannot be expanded to %s", shape_text(im, &from, "x"),
-                          list_text(im, to.dim, to.rank));
+            return onnx_refuse(im, "%s cannot be expanded to %s", onnx_shape_text(im, &from, "x"),
+                               onnx_list_text(im, to.dim, to.rank));
         to.dim[d] = have > to.dim[d] ? have : to.dim[d];
     }
     if (to.rank > MAX_RANK)
-        return refuse(im, "a result of %d dimensions", to.rank);
-    return done(im, emit_expand(im, x, &to));
+        return onnx_refuse(im, "a result of %d dimensions", to.rank);
+    return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
 /* Repeats: every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d. */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
-    struct shape s = *shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
+    struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
     for (int d = 0; d < s.rank; d++) {
         if (n[d] < 1 || n[d] > 1 << 20)
-            return refuse(im, "%lld repeats of dimension %d are not possible", (long long)n[d], d);
+            return onnx_refuse(im, "%lld repeats of dimension %d are not possible", (long long)n[d],
+                               d);
         for (int part = 0; part < 2; part++) {
             bool repeats = part == inner;
             if (repeats && n[d] == 1)
@@ -309,21 +315,22 @@ static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
         out.dim[d] *= n[d];
     }
     if (apart.rank > MAX_RANK)
-        return refuse(im, "it needs a tensor of %d dimensions", apart.rank);
-    if (!emit_reshape(im, x, &apart, &x))
+        return onnx_refuse(im, "it needs a tensor of %d dimensions", apart.rank);
+    if (!onnx_emit_reshape(im, x, &apart, &x))
         return false;
-    x = emit_expand(im, x, &wide);
-    return emit_reshape(im, x, &out, &x) && done(im, x);
+    x = onnx_emit_expand(im, x, &wide);
+    return onnx_emit_reshape(im, x, &out, &x) && onnx_done(im, x);
 }
 
 static bool tile(struct imp *im)
 {
     int64_t n[ONNX_MAX_RANK];
     int x, count;
-    if (!in_stmt(im, 0, &x) || !in_ints(im, 1, n, ONNX_MAX_RANK, &count))
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_in_ints(im, 1, n, ONNX_MAX_RANK, &count))
         return false;
-    if (count != shape_of(im, x)->rank)
-        return refuse(im, "it has %d repeats for %d dimensions", count, shape_of(im, x)->rank);
+    if (count != onnx_shape_of(im, x)->rank)
+        return onnx_refuse(im, "it has %d repeats for %d dimensions", count,
+                           onnx_shape_of(im, x)->rank);
     return repeat(im, x, n, false);
 }
 
@@ -332,23 +339,25 @@ static bool upsample(struct imp *im)
 {
     int64_t n[ONNX_MAX_RANK];
     int x;
-    const struct value *scales = in_value(im, im->m->opset < 11 ? 1 : 2);
-    const char *mode = attr_text(im, "mode");
-    if (!in_stmt(im, 0, &x) || !scales)
+    const struct value *scales = onnx_in_value(im, im->m->opset < 11 ? 1 : 2);
+    const char *mode = onnx_attr_text(im, "mode");
+    if (!onnx_in_stmt(im, 0, &x) || !scales)
         return false;
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     if ((mode[0] && !streq(mode, "nearest")) || !scales->data || !scales->data->f ||
-        scales->data->elems != s.rank || has_in(im, 3) ||
+        scales->data->elems != s.rank || onnx_has_in(im, 3) ||
         (streq(im->n->op, "Resize") &&
-         (!streq(attr_text(im, "coordinate_transformation_mode"), "asymmetric") ||
-          !streq(attr_text(im, "nearest_mode"), "floor"))))
-        return refuse(im,
-                      "only mode nearest (asymmetric, floor) with constant scales is supported");
+         (!streq(onnx_attr_text(im, "coordinate_transformation_mode"), "asymmetric") ||
+          !streq(onnx_attr_text(im, "nearest_mode"), "floor"))))
+        return onnx_refuse(im,
+                           "only mode nearest (asymmetric, floor) with constant scales is "
+                           "supported");
     for (int d = 0; d < s.rank; d++) {
         n[d] = (int64_t)(scales->data->f[d] > 4096 ? 4096 : scales->data->f[d] < 0
                                                     ? 0 : scales->data->f[d]);
         if ((float)n[d] != scales->data->f[d])
-            return refuse(im, "the scale %g is not a whole number", (double)scales->data->f[d]);
+            return onnx_refuse(im, "the scale %g is not a whole number",
+                               (double)scales->data->f[d]);
     }
     return repeat(im, x, n, true);
 }
@@ -357,75 +366,80 @@ static bool upsample(struct imp *im)
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
 {
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     int64_t n = s.dim[axis];
     int part[3], count = 0;
     if (mirror && (before >= n || after >= n))
-        return refuse(im, "mirrored padding of %lld is not less than the dimension", (long long)n);
+        return onnx_refuse(im, "mirrored padding of %lld is not less than the dimension",
+                           (long long)n);
     if (before) {
         s.dim[axis] = before;
-        part[count++] = mirror ? emit_slice(im, x, axis, before, -1, before)
-                               : emit_expand(im, emit_slice(im, x, axis, 0, 1, 1), &s);
+        part[count++] = mirror ? onnx_emit_slice(im, x, axis, before, -1, before)
+                               : onnx_emit_expand(im, onnx_emit_slice(im, x, axis, 0, 1, 1), &s);
     }
     part[count++] = x;
     if (after) {
         s.dim[axis] = after;
-        part[count++] = mirror ? emit_slice(im, x, axis, n - 2, -1, after)
-                               : emit_expand(im, emit_slice(im, x, axis, n - 1, 1, 1), &s);
+        part[count++] = mirror ? onnx_emit_slice(im, x, axis, n - 2, -1, after)
+                               : onnx_emit_expand(im, onnx_emit_slice(im, x, axis, n - 1, 1, 1),
+                                                  &s);
     }
-    return emit_concat(im, part, count, axis, out);
+    return onnx_emit_concat(im, part, count, axis, out);
 }
 
 static bool pad(struct imp *im)
 {
     int64_t pads[2 * ONNX_MAX_RANK], before[ONNX_MAX_RANK], after[ONNX_MAX_RANK];
-    const char *mode = attr_text(im, "mode"), *name = attr(im, "pads") ? "pads" : "paddings";
-    double value = attr_float(im, "value", 0);
+    const char *mode = onnx_attr_text(im, "mode"),
+               *name = onnx_attr(im, "pads") ? "pads" : "paddings";
+    double value = onnx_attr_float(im, "value", 0);
     int x, n;
-    if (!in_stmt(im, 0, &x) ||
-        !(im->m->opset >= 11 ? in_ints(im, 1, pads, 2 * ONNX_MAX_RANK, &n)
-                             : attr_ints(im, name, pads, 2 * ONNX_MAX_RANK, &n)) ||
-        (im->m->opset >= 11 && has_in(im, 2) && !in_float(im, 2, &value)))
+    if (!onnx_in_stmt(im, 0, &x) ||
+        !(im->m->opset >= 11 ? onnx_in_ints(im, 1, pads, 2 * ONNX_MAX_RANK, &n)
+                             : onnx_attr_ints(im, name, pads, 2 * ONNX_MAX_RANK, &n)) ||
+        (im->m->opset >= 11 && onnx_has_in(im, 2) && !onnx_in_float(im, 2, &value)))
         return false;
-    int rank = shape_of(im, x)->rank;
-    if (n != 2 * rank || has_in(im, 3))
-        return refuse(im, "pads has %d numbers for %d dimensions", n, rank);
+    int rank = onnx_shape_of(im, x)->rank;
+    if (n != 2 * rank || onnx_has_in(im, 3))
+        return onnx_refuse(im, "pads has %d numbers for %d dimensions", n, rank);
     for (int d = 0; d < rank; d++) {
-        int64_t dim = shape_of(im, x)->dim[d], cut[2] = { 0, 0 };
+        int64_t dim = onnx_shape_of(im, x)->dim[d], cut[2] = { 0, 0 };
         int64_t p[2] = { pads[d], pads[d + rank] };
         for (int k = 0; k < 2; k++) {
             if (p[k] < -dim || p[k] > 1 << 20)
-                return refuse(im, "pads of %lld are not possible", (long long)p[k]);
+                return onnx_refuse(im, "pads of %lld are not possible", (long long)p[k]);
             cut[k] = p[k] < 0 ? -p[k] : 0;
         }
         if (cut[0] + cut[1] >= dim)
-            return refuse(im, "pads remove all of dimension %d", d);
-        x = emit_slice(im, x, d, cut[0], 1, dim - cut[0] - cut[1]);
+            return onnx_refuse(im, "pads remove all of dimension %d", d);
+        x = onnx_emit_slice(im, x, d, cut[0], 1, dim - cut[0] - cut[1]);
         before[d] = p[0] > 0 ? p[0] : 0;
         after[d] = p[1] > 0 ? p[1] : 0;
     }
     if (!mode[0] || streq(mode, "constant"))
-        return done(im, emit_pad(im, x, before, after, value));
+        return onnx_done(im, onnx_emit_pad(im, x, before, after, value));
     if (!streq(mode, "reflect") && !streq(mode, "edge"))
-        return refuse(im, "attribute mode has the value %.40s, which is not supported", mode);
+        return onnx_refuse(im, "attribute mode has the value %.40s, which is not supported", mode);
     for (int d = 0; d < rank; d++)
         if (!border(im, x, d, before[d], after[d], streq(mode, "reflect"), &x))
             return false;
-    return done(im, x);
+    return onnx_done(im, x);
 }
 
 /* Moves blocks of b x b pixels to channels or back. */
 static bool depth(struct imp *im)
 {
-    int64_t b = attr_int(im, "blocksize", 0);
+    int64_t b = onnx_attr_int(im, "blocksize", 0);
     int x;
-    bool to_space = streq(im->n->op, "DepthToSpace"), crd = streq(attr_text(im, "mode"), "CRD");
-    if (!in_stmt(im, 0, &x))
+    bool to_space = streq(im->n->op, "DepthToSpace");
+    bool crd = streq(onnx_attr_text(im, "mode"), "CRD");
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     if (s.rank != 4 || b < 1 || b > 4096 || (to_space ? s.dim[1] % (b * b) : s.dim[2] % b ||
                                              s.dim[3] % b))
-        return refuse(im, "blocks of %lld do not divide %s", (long long)b, shape_text(im, &s, "x"));
+        return onnx_refuse(im, "blocks of %lld do not divide %s", (long long)b,
+                           onnx_shape_text(im, &s, "x"));
     int64_t n = s.dim[0], c = s.dim[1], h = s.dim[2], w = s.dim[3];
     static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, column[] = { 0, 1, 4, 2, 5, 3 };
     static const int packed[] = { 0, 3, 5, 1, 2, 4 };
@@ -436,10 +450,10 @@ static bool depth(struct imp *im)
         in = (struct shape){ 6, { n, c, h / b, b, w / b, b } };
         out = (struct shape){ 4, { n, c * b * b, h / b, w / b } };
     }
-    if (!emit_reshape(im, x, &in, &x))
+    if (!onnx_emit_reshape(im, x, &in, &x))
         return false;
-    x = emit_transpose(im, x, !to_space ? packed : crd ? column : dcr);
-    return emit_reshape(im, x, &out, &x) && done(im, x);
+    x = onnx_emit_transpose(im, x, !to_space ? packed : crd ? column : dcr);
+    return onnx_emit_reshape(im, x, &out, &x) && onnx_done(im, x);
 }
 
 /* Gathers by constant indices: by a slice for each, or one slice for a range. */
@@ -448,29 +462,29 @@ static bool gather(struct imp *im)
     enum { MAX_PICKS = 64 };
     int64_t at[MAX_PICKS];
     int x, axis, n, part[MAX_PICKS];
-    const struct value *v = in_value(im, 1);
-    if (!v || !in_stmt(im, 0, &x) || !in_ints(im, 1, at, MAX_PICKS, &n))
+    const struct value *v = onnx_in_value(im, 1);
+    if (!v || !onnx_in_stmt(im, 0, &x) || !onnx_in_ints(im, 1, at, MAX_PICKS, &n))
         return false;
-    struct shape s = *shape_of(im, x), out = { 0 };
-    if (!axis_in(im, attr_int(im, "axis", 0), s.rank, &axis))
+    struct shape s = *onnx_shape_of(im, x), out = { 0 };
+    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis))
         return false;
     for (int i = 0; i < n; i++) {
         if (at[i] < -s.dim[axis] || at[i] >= s.dim[axis])
-            return refuse(im, "index %lld is outside of the %lld elements", (long long)at[i],
-                          (long long)s.dim[axis]);
-        part[i] = emit_slice(im, x, axis, at[i] < 0 ? at[i] + s.dim[axis] : at[i], 1, 1);
+            return onnx_refuse(im, "index %lld is outside of the %lld elements", (long long)at[i],
+                               (long long)s.dim[axis]);
+        part[i] = onnx_emit_slice(im, x, axis, at[i] < 0 ? at[i] + s.dim[axis] : at[i], 1, 1);
     }
     if (n == 0 || s.rank - 1 + v->shape.rank > MAX_RANK)
-        return refuse(im, "%d indices are not possible", n);
+        return onnx_refuse(im, "%d indices are not possible", n);
     for (int d = 0; d < s.rank; d++)
         if (d != axis)
             out.dim[out.rank++] = s.dim[d];
         else
             for (int k = 0; k < v->shape.rank; k++)
                 out.dim[out.rank++] = v->shape.dim[k];
-    if (!emit_concat(im, part, n, axis, &x) || !emit_reshape(im, x, &out, &x))
+    if (!onnx_emit_concat(im, part, n, axis, &x) || !onnx_emit_reshape(im, x, &out, &x))
         return false;
-    set_out(im, 0, x, &out);
+    onnx_set_out(im, 0, x, &out);
     return true;
 }
 

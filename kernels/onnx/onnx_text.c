@@ -77,7 +77,7 @@ static void print_stmt(struct imp *im, const struct stmt *s)
     str_add(out, "\n");
 }
 
-void print_text(struct imp *im, bool plain)
+void onnx_print_text(struct imp *im, bool plain)
 {
     str_clear(&im->out->text);
     vec_clear(&im->out->input);
@@ -93,7 +93,7 @@ void print_text(struct imp *im, bool plain)
                      (struct onnx_binding){ s->name, s->value, s->data });
     }
     for (int k = 0; k < im->m->n_out; k++) {
-        const struct value *v = find_value(im, im->m->out[k].name);
+        const struct value *v = onnx_find_value(im, im->m->out[k].name);
         const char *name = im->stmt.data[v->stmt].name;
         str_printf(&im->out->text, "%s%s", k ? ", " : "output ", name);
         vec_push(&im->out->output,

@@ -15,15 +15,15 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
                      int64_t otherwise, int64_t *out)
 {
     int have;
-    if (!attr_ints(im, name, out, 2 * MAX_AXES, &have))
+    if (!onnx_attr_ints(im, name, out, 2 * MAX_AXES, &have))
         return false;
     if (have && have != n)
-        return refuse(im, "attribute %s has %d numbers, not %d", name, have, n);
+        return onnx_refuse(im, "attribute %s has %d numbers, not %d", name, have, n);
     for (int i = 0; i < n; i++) {
         out[i] = have ? out[i] : otherwise;
         if (out[i] < lo || out[i] > hi)
-            return refuse(im, "attribute %s: %lld is not between %lld and %lld", name,
-                          (long long)out[i], (long long)lo, (long long)hi);
+            return onnx_refuse(im, "attribute %s: %lld is not between %lld and %lld", name,
+                               (long long)out[i], (long long)lo, (long long)hi);
     }
     return true;
 }
@@ -34,7 +34,7 @@ static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k
                          struct windows *w)
 {
     int64_t s[2 * MAX_AXES], d[2 * MAX_AXES], p[2 * MAX_AXES];
-    *w = (struct windows){ .n = x->rank - 2, .ceil = attr_int(im, "ceil_mode", 0) != 0 };
+    *w = (struct windows){ .n = x->rank - 2, .ceil = onnx_attr_int(im, "ceil_mode", 0) != 0 };
     if (!list_for(im, "strides", w->n, 1, MAX_STRIDE, 1, s) ||
         !list_for(im, "dilations", w->n, 1, MAX_STRIDE, 1, d) ||
         !list_for(im, "pads", 2 * w->n, 0, MAX_STRIDE, 0, p))
@@ -42,7 +42,7 @@ static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k
     for (int i = 0; i < w->n; i++) {
         w->axis[i] = (struct span){ x->dim[2 + i], k[i], s[i], d[i], { p[i], p[i + w->n] }, 0 };
         if (k[i] < 1 || k[i] > 1 << 20)
-            return refuse(im, "a kernel of %lld is not possible", (long long)k[i]);
+            return onnx_refuse(im, "a kernel of %lld is not possible", (long long)k[i]);
     }
     return true;
 }
@@ -51,17 +51,18 @@ static bool rank_fits(struct imp *im, const struct shape *x)
 {
     if (x->rank >= 3 && x->rank <= 2 + MAX_AXES)
         return true;
-    return refuse(im, "its input has %d spatial axes; 1 to %d are possible", x->rank - 2,
-                  MAX_AXES);
+    return onnx_refuse(im, "its input has %d spatial axes; 1 to %d are possible", x->rank - 2,
+                       MAX_AXES);
 }
 
 /* Computes the padding of auto_pad, then the size of the output. */
 static bool fit(struct imp *im, struct windows *w)
 {
-    const char *mode = attr_text(im, "auto_pad");
+    const char *mode = onnx_attr_text(im, "auto_pad");
     bool upper = streq(mode, "SAME_UPPER"), same = upper || streq(mode, "SAME_LOWER");
     if (mode[0] && !same && !streq(mode, "NOTSET") && !streq(mode, "VALID"))
-        return refuse(im, "attribute auto_pad has the value %.40s, which is not supported", mode);
+        return onnx_refuse(im, "attribute auto_pad has the value %.40s, which is not supported",
+                           mode);
     for (int i = 0; i < w->n; i++) {
         struct span *a = &w->axis[i];
         int64_t span = a->d * (a->k - 1) + 1;
@@ -75,8 +76,8 @@ static bool fit(struct imp *im, struct windows *w)
         }
         int64_t room = a->in + a->p[0] + a->p[1] - span;
         if (room < 0)
-            return refuse(im, "its kernel spans %lld, but the padded input has only %lld",
-                          (long long)span, (long long)(room + span));
+            return onnx_refuse(im, "its kernel spans %lld, but the padded input has only %lld",
+                               (long long)span, (long long)(room + span));
         a->out = (w->ceil ? room + a->s - 1 : room) / a->s + 1;
         int64_t more = (a->out - 1) * a->s + span - (a->in + a->p[0] + a->p[1]);
         a->p[1] += more > 0 ? more : 0;
@@ -147,11 +148,11 @@ static void lift(struct windows *w)
 
 static bool lift_stmt(struct imp *im, int x, int *out)
 {
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     s.dim[s.rank] = s.dim[s.rank - 1];
     s.dim[s.rank - 1] = 1;
     s.rank++;
-    return emit_reshape(im, x, &s, out);
+    return onnx_emit_reshape(im, x, &s, out);
 }
 
 /* Convolutions: data, weights, maybe a bias. */
@@ -159,30 +160,33 @@ struct conv { int in[3], n_in; int64_t c, o, groups; struct windows w; };
 
 static bool read_conv(struct imp *im, struct conv *c, bool transposed)
 {
-    *c = (struct conv){ .n_in = has_in(im, 2) ? 3 : 2, .groups = attr_int(im, "group", 1) };
+    *c = (struct conv){ .n_in = onnx_has_in(im, 2) ? 3 : 2,
+                       .groups = onnx_attr_int(im, "group", 1) };
     for (int i = 0; i < c->n_in; i++)
-        if (!in_stmt(im, i, &c->in[i]))
+        if (!onnx_in_stmt(im, i, &c->in[i]))
             return false;
-    const struct shape *x = shape_of(im, c->in[0]), *k = shape_of(im, c->in[1]);
+    const struct shape *x = onnx_shape_of(im, c->in[0]), *k = onnx_shape_of(im, c->in[1]);
     if (!rank_fits(im, x))
         return false;
     if (k->rank != x->rank || c->groups < 1 || x->dim[1] % c->groups)
-        return refuse(im, "weights %s do not fit %s in %lld groups", shape_text(im, k, "x"),
-                      shape_text(im, x, "x"), (long long)c->groups);
+        return onnx_refuse(im, "weights %s do not fit %s in %lld groups",
+                           onnx_shape_text(im, k, "x"),
+                           onnx_shape_text(im, x, "x"), (long long)c->groups);
     c->c = x->dim[1];
     c->o = transposed ? k->dim[1] * c->groups : k->dim[0];
     if (c->o % c->groups || (transposed ? k->dim[0] != c->c : k->dim[1] != c->c / c->groups))
-        return refuse(im, "weights %s do not fit %s in %lld groups", shape_text(im, k, "x"),
-                      shape_text(im, x, "x"), (long long)c->groups);
+        return onnx_refuse(im, "weights %s do not fit %s in %lld groups",
+                           onnx_shape_text(im, k, "x"),
+                           onnx_shape_text(im, x, "x"), (long long)c->groups);
     int64_t given[2 * MAX_AXES];
     if (!list_for(im, "kernel_shape", x->rank - 2, 1, 1 << 20, 1, given))
         return false;
-    for (int i = 0; attr(im, "kernel_shape") && i < x->rank - 2; i++)
+    for (int i = 0; onnx_attr(im, "kernel_shape") && i < x->rank - 2; i++)
         if (given[i] != k->dim[2 + i])
-            return refuse(im, "attribute kernel_shape differs from the weights");
-    if (c->n_in == 3 && (shape_of(im, c->in[2])->rank != 1 ||
-                         shape_of(im, c->in[2])->dim[0] != c->o))
-        return refuse(im, "the bias is not a vector of %lld", (long long)c->o);
+            return onnx_refuse(im, "attribute kernel_shape differs from the weights");
+    if (c->n_in == 3 && (onnx_shape_of(im, c->in[2])->rank != 1 ||
+                         onnx_shape_of(im, c->in[2])->dim[0] != c->o))
+        return onnx_refuse(im, "the bias is not a vector of %lld", (long long)c->o);
     return read_windows(im, x, k->dim + 2, &c->w);
 }
 
@@ -190,11 +194,11 @@ static bool read_conv(struct imp *im, struct conv *c, bool transposed)
 static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in, int64_t o,
                      const char *more, const struct windows *w)
 {
-    struct shape out = window_shape(shape_of(im, in[0])->dim[0], o, w);
+    struct shape out = window_shape(onnx_shape_of(im, in[0])->dim[0], o, w);
     const char *channels = streq(family, "dep") ? "" : arena_printf(im->a, "o=%lld", (long long)o);
     const char *window = window_text(im, w, true);
-    return emit(im, family, in, n_in, &out, "%s%s%s%s", channels, more, window + !*channels,
-                n_in == 3 ? " bias=1" : "");
+    return onnx_emit(im, family, in, n_in, &out, "%s%s%s%s", channels, more, window + !*channels,
+                     n_in == 3 ? " bias=1" : "");
 }
 
 /* Adds a convolution for each group, where no family supports groups. */
@@ -204,17 +208,18 @@ static bool conv_by_groups(struct imp *im, const char *family, const struct conv
     enum { MAX_GROUPS = 64 };
     int part[MAX_GROUPS];
     if (c->groups > MAX_GROUPS)
-        return refuse(im, "%lld groups are not possible here; at most %d are", (long long)c->groups,
-                      MAX_GROUPS);
+        return onnx_refuse(im, "%lld groups are not possible here; at most %d are",
+                           (long long)c->groups,
+                           MAX_GROUPS);
     int64_t i = c->c / c->groups, o = c->o / c->groups, k = transposed ? i : o;
     for (int g = 0; g < c->groups; g++) {
-        int in[3] = { emit_slice(im, c->in[0], 1, g * i, 1, i),
-                      emit_slice(im, c->in[1], 0, g * k, 1, k), 0 };
+        int in[3] = { onnx_emit_slice(im, c->in[0], 1, g * i, 1, i),
+                      onnx_emit_slice(im, c->in[1], 0, g * k, 1, k), 0 };
         if (c->n_in == 3)
-            in[2] = emit_slice(im, c->in[2], 0, g * o, 1, o);
+            in[2] = onnx_emit_slice(im, c->in[2], 0, g * o, 1, o);
         part[g] = conv_stmt(im, family, in, c->n_in, o, more, &c->w);
     }
-    return emit_concat(im, part, (int)c->groups, 1, out);
+    return onnx_emit_concat(im, part, (int)c->groups, 1, out);
 }
 
 static bool conv(struct imp *im)
@@ -224,38 +229,38 @@ static bool conv(struct imp *im)
     int y;
     if (!read_conv(im, &c, false) || !fit(im, &c.w))
         return false;
-    struct shape to = window_shape(shape_of(im, c.in[0])->dim[0], c.o, &c.w);
+    struct shape to = window_shape(onnx_shape_of(im, c.in[0])->dim[0], c.o, &c.w);
     if (c.groups == 1) {
-        return done(im, conv_stmt(im, family[c.w.n - 1], c.in, c.n_in, c.o, "", &c.w));
+        return onnx_done(im, conv_stmt(im, family[c.w.n - 1], c.in, c.n_in, c.o, "", &c.w));
     } else if (c.w.n == 3) {
         if (!conv_by_groups(im, "c3d", &c, "", false, &y))
             return false;
-        return done(im, y);
+        return onnx_done(im, y);
     }
     if (c.w.n == 1 && (!lift_stmt(im, c.in[0], &c.in[0]) || !lift_stmt(im, c.in[1], &c.in[1])))
         return false;
     if (c.w.n == 1)
         lift(&c.w);
     if (c.groups == c.c && c.c == c.o) {
-        const struct shape *k = shape_of(im, c.in[1]);
+        const struct shape *k = onnx_shape_of(im, c.in[1]);
         struct shape three = { 3, { k->dim[0], k->dim[2], k->dim[3] } };
-        if (!emit_reshape(im, c.in[1], &three, &c.in[1]))
+        if (!onnx_emit_reshape(im, c.in[1], &three, &c.in[1]))
             return false;
         y = conv_stmt(im, "dep", c.in, c.n_in, c.o, "", &c.w);
     } else {
         y = conv_stmt(im, "grp", c.in, c.n_in, c.o,
                       arena_printf(im->a, " g=%lld", (long long)c.groups), &c.w);
     }
-    return emit_reshape(im, y, &to, &y) && done(im, y);
+    return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
 /* Computes padding and output padding from output_shape, output_padding and auto_pad. */
 static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
 {
     int64_t shape[2 * MAX_AXES];
-    const char *mode = attr_text(im, "auto_pad");
+    const char *mode = onnx_attr_text(im, "auto_pad");
     bool upper = streq(mode, "SAME_UPPER"), same = upper || streq(mode, "SAME_LOWER");
-    bool wanted = attr(im, "output_shape") != NULL;
+    bool wanted = onnx_attr(im, "output_shape") != NULL;
     if (!list_for(im, "output_padding", w->n, 0, MAX_STRIDE, 0, op) ||
         !list_for(im, "output_shape", w->n, 1, 1 << 20, 1, shape))
         return false;
@@ -274,7 +279,7 @@ static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
         }
         a->out = full - a->p[0] - a->p[1];
         if (a->out < 1 || a->p[0] > MAX_STRIDE || a->p[1] > MAX_STRIDE)
-            return refuse(im, "the padding leaves no output, or is too large");
+            return onnx_refuse(im, "the padding leaves no output, or is too large");
     }
     return true;
 }
@@ -287,7 +292,7 @@ static bool conv_transpose(struct imp *im)
     int y;
     if (!read_conv(im, &c, true) || !fit_transposed(im, &c.w, op))
         return false;
-    struct shape to = window_shape(shape_of(im, c.in[0])->dim[0], c.o, &c.w);
+    struct shape to = window_shape(onnx_shape_of(im, c.in[0])->dim[0], c.o, &c.w);
     if (c.w.n == 1) {
         if (!lift_stmt(im, c.in[0], &c.in[0]) || !lift_stmt(im, c.in[1], &c.in[1]))
             return false;
@@ -302,7 +307,7 @@ static bool conv_transpose(struct imp *im)
     str_free(&more);
     if (!conv_by_groups(im, c.w.n == 3 ? "t3d" : "t2d", &c, text, true, &y))
         return false;
-    return emit_reshape(im, y, &to, &y) && done(im, y);
+    return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
 /* Pools. A window over several axes is done one axis after the other. */
@@ -313,10 +318,10 @@ static bool pool_two(struct imp *im, const char *family, int x, const struct spa
                      const struct span *columns, const char *more, int *out)
 {
     struct windows w = { .n = 2, .axis = { *rows, *columns } };
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     s.dim[2] = rows->out;
     s.dim[3] = columns->out;
-    *out = emit(im, family, &x, 1, &s, "%s%s", window_text(im, &w, false) + 1, more);
+    *out = onnx_emit(im, family, &x, 1, &s, "%s%s", window_text(im, &w, false) + 1, more);
     return true;
 }
 
@@ -326,13 +331,13 @@ static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
     enum { MAX_TAPS = 256 };
     int64_t before[4] = { 0, 0, a->p[0], 0 }, after[4] = { 0, 0, a->p[1], 0 };
     if (a->k > MAX_TAPS)
-        return refuse(im, "a dilated window of %lld is not possible; at most %d is",
-                      (long long)a->k,
-                      MAX_TAPS);
-    x = emit_pad(im, x, before, after, -FLT_MAX);
-    *out = emit_slice(im, x, 2, 0, a->s, a->out);
+        return onnx_refuse(im, "a dilated window of %lld is not possible; at most %d is",
+                           (long long)a->k,
+                           MAX_TAPS);
+    x = onnx_emit_pad(im, x, before, after, -FLT_MAX);
+    *out = onnx_emit_slice(im, x, 2, 0, a->s, a->out);
     for (int k = 1; k < a->k; k++)
-        if (!emit2(im, "max", *out, emit_slice(im, x, 2, k * a->d, a->s, a->out), out))
+        if (!onnx_emit2(im, "max", *out, onnx_emit_slice(im, x, 2, k * a->d, a->s, a->out), out))
             return false;
     return true;
 }
@@ -342,19 +347,19 @@ static bool pool_one(struct imp *im, const char *family, int x, int d, const str
                      const char *more, int *out)
 {
     static const struct span whole = { 1, 1, 1, 1, { 0, 0 }, 1 };
-    struct shape s = *shape_of(im, x), flat = { 4, { 1, 1, s.dim[d], 1 } }, to = s;
+    struct shape s = *onnx_shape_of(im, x), flat = { 4, { 1, 1, s.dim[d], 1 } }, to = s;
     struct span columns = whole;
     to.dim[d] = a->out;
     for (int k = 0; k < s.rank; k++)
         if (k != d)
             flat.dim[k < d ? (k > 0) : 3] *= s.dim[k];
     columns.in = columns.out = flat.dim[3];
-    if (!emit_reshape(im, x, &flat, &x))
+    if (!onnx_emit_reshape(im, x, &flat, &x))
         return false;
     if (a->d > 1 ? !dilated_max(im, x, a, &x)
                  : !pool_two(im, family, x, a, &columns, more, &x))
         return false;
-    return emit_reshape(im, x, &to, out);
+    return onnx_emit_reshape(im, x, &to, out);
 }
 
 static bool pool_axes(struct imp *im, const char *family, int x, const struct windows *w,
@@ -373,14 +378,14 @@ static bool pool_axes(struct imp *im, const char *family, int x, const struct wi
 static bool pool(struct imp *im)
 {
     int64_t k[2 * MAX_AXES];
-    bool max = streq(im->n->op, "MaxPool"), counts = attr_int(im, "count_include_pad", 0) != 0;
+    bool max = streq(im->n->op, "MaxPool"), counts = onnx_attr_int(im, "count_include_pad", 0) != 0;
     struct windows w;
     int x;
-    if (!in_stmt(im, 0, &x) || !rank_fits(im, shape_of(im, x)))
+    if (!onnx_in_stmt(im, 0, &x) || !rank_fits(im, onnx_shape_of(im, x)))
         return false;
-    struct shape s = *shape_of(im, x);
-    if (!attr(im, "kernel_shape"))
-        return refuse(im, "attribute kernel_shape is missing");
+    struct shape s = *onnx_shape_of(im, x);
+    if (!onnx_attr(im, "kernel_shape"))
+        return onnx_refuse(im, "attribute kernel_shape is missing");
     if (!list_for(im, "kernel_shape", s.rank - 2, 1, 1 << 20, 1, k) ||
         !read_windows(im, &s, k, &w))
         return false;
@@ -391,49 +396,49 @@ static bool pool(struct imp *im)
         return false;
     for (int i = 0; i < w.n; i++) {
         if (!max && counts && w.ceil && w.axis[i].p[1] > end[i])
-            return refuse(im,
-                          "windows after the padding together with counted padding are not "
-                          "supported");
+            return onnx_refuse(im,
+                               "windows after the padding together with counted padding are not "
+                               "supported");
         if (!max && w.axis[i].d > 1)
-            return refuse(im, "means of dilated windows are not supported");
+            return onnx_refuse(im, "means of dilated windows are not supported");
     }
-    if (max && wants_out(im, 1) && attr_int(im, "storage_order", 0))
-        return refuse(im, "attribute storage_order has the value 1, which is not supported");
+    if (max && onnx_wants_out(im, 1) && onnx_attr_int(im, "storage_order", 0))
+        return onnx_refuse(im, "attribute storage_order has the value 1, which is not supported");
     return pool_axes(im, max ? "maxpool" : "avgpool", x, &w,
-                     max || counts ? "" : " count_pad=0", &x) && done(im, x);
+                     max || counts ? "" : " count_pad=0", &x) && onnx_done(im, x);
 }
 
 static bool global_pool(struct imp *im)
 {
     int x;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    int rank = shape_of(im, x)->rank;
+    int rank = onnx_shape_of(im, x)->rank;
     if (rank < 3)
-        return refuse(im, "its input has no spatial axes");
+        return onnx_refuse(im, "its input has no spatial axes");
     unsigned dims = ((1u << rank) - 1) & ~3u;
     bool max = streq(im->n->op, "GlobalMaxPool");
-    return done(im, emit_reduce(im, max ? "reduce_max" : "reduce_mean", x, dims, true));
+    return onnx_done(im, onnx_emit_reduce(im, max ? "reduce_max" : "reduce_mean", x, dims, true));
 }
 
 /* x / (bias + alpha / size * sum of squares of `size` channels) ^ beta */
 static bool lrn(struct imp *im)
 {
-    int64_t size = attr_int(im, "size", 0);
-    double alpha = attr_float(im, "alpha", 1e-4), beta = attr_float(im, "beta", 0.75);
+    int64_t size = onnx_attr_int(im, "size", 0);
+    double alpha = onnx_attr_float(im, "alpha", 1e-4), beta = onnx_attr_float(im, "beta", 0.75);
     int x, y;
-    if (!in_stmt(im, 0, &x))
+    if (!onnx_in_stmt(im, 0, &x))
         return false;
-    struct shape s = *shape_of(im, x);
+    struct shape s = *onnx_shape_of(im, x);
     if (s.rank < 3 || size < 1 || size > MAX_STRIDE)
-        return refuse(im, "attribute size has the value %lld, which is not possible",
-                      (long long)size);
+        return onnx_refuse(im, "attribute size has the value %lld, which is not possible",
+                           (long long)size);
     struct span a = { s.dim[1], size, 1, 1, { (size - 1) / 2, size / 2 }, s.dim[1] };
-    if (!emit2(im, "mul", x, x, &y) || !pool_one(im, "avgpool", y, 1, &a, "", &y))
+    if (!onnx_emit2(im, "mul", x, x, &y) || !pool_one(im, "avgpool", y, 1, &a, "", &y))
         return false;
-    y = emit1(im, "log", emit_affine(im, y, alpha, attr_float(im, "bias", 1)));
-    y = emit1(im, "exp", emit_affine(im, y, -beta, 0));
-    return emit2(im, "mul", x, y, &y) && done(im, y);
+    y = onnx_emit1(im, "log", onnx_emit_affine(im, y, alpha, onnx_attr_float(im, "bias", 1)));
+    y = onnx_emit1(im, "exp", onnx_emit_affine(im, y, -beta, 0));
+    return onnx_emit2(im, "mul", x, y, &y) && onnx_done(im, y);
 }
 
 const struct handler onnx_window_ops[] = {

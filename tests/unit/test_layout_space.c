@@ -80,26 +80,26 @@ static void rounding(void **state)
         { 1280, .05, 64 },
     };
     for (int i = 0; i < COUNT_OF(row); i++)
-        assert_int_equal(layout_round((double)row[i].d * row[i].a, row[i].d, false), row[i].f);
+        assert_int_equal(factor_round((double)row[i].d * row[i].a, row[i].d, false), row[i].f);
     /* nearest in the logarithm: 10 lies nearer to 16 than to 4 only there */
-    assert_int_equal(layout_round(10, 4 * 16 * 1, false), 8);
-    assert_int_equal(layout_round(3.5, 1 * 49, false), 1);
-    assert_int_equal(layout_round(3.5, 1 * 49, true), 7);
+    assert_int_equal(factor_round(10, 4 * 16 * 1, false), 8);
+    assert_int_equal(factor_round(3.5, 1 * 49, false), 1);
+    assert_int_equal(factor_round(3.5, 1 * 49, true), 7);
 }
 
 static void factorizations(void **state)
 {
     (void)state;
-    assert_int_equal((int)count_factorizations(32, 4), 56);
-    assert_int_equal((int)count_factorizations(112, 4), 140);
-    assert_int_equal((int)count_factorizations(64, 2), 7);
-    assert_int_equal((int)count_factorizations(512, 4), 220);
+    assert_int_equal((int)factor_count(32, 4), 56);
+    assert_int_equal((int)factor_count(112, 4), 140);
+    assert_int_equal((int)factor_count(64, 2), 7);
+    assert_int_equal((int)factor_count(512, 4), 220);
     for (int64_t n = 1; n <= 96; n++) {
         int64_t three = 0;
         for (int64_t x = 1; x <= n; x++)
-            three += n % x == 0 ? count_divisors(n / x) : 0;
-        assert_int_equal((int)count_factorizations(n, 3), three);
-        assert_int_equal((int)count_factorizations(n, 2), count_divisors(n));
+            three += n % x == 0 ? factor_count_divisors(n / x) : 0;
+        assert_int_equal((int)factor_count(n, 3), three);
+        assert_int_equal((int)factor_count(n, 2), factor_count_divisors(n));
     }
 }
 
