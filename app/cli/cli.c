@@ -330,7 +330,7 @@ static int dispatch(const struct cli *c)
         return cli_fail(c, &e);
     }
     if (!operands && a->word.len)
-        return cli_usage(c, "%s takes no operand, and there is '%s'", args_cmd[a->cmd].name,
+        return cli_usage(c, "%s takes no operand, but '%s' is given", args_cmd[a->cmd].name,
                          a->word.data[0]);
     switch (a->cmd) {
     case CMD_SCREEN: {

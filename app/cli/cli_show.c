@@ -247,6 +247,8 @@ int cli_show(const struct cli *c)
         return cli_usage(c, "--json goes with --what space");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
         return cli_usage(c, "--tensor goes with --what layout");
+    if (args_has(c->args, OPT_ISA) && view[v].show != show_c && view[v].show != show_asm)
+        return cli_usage(c, "--isa goes with --what c and --what asm");
     int code = view[v].show == show_graph ? cli_open_or_list(c, &o) : cli_open(c, &o);
     if (!o.session)
         return code;

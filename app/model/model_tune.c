@@ -1,4 +1,4 @@
-/* The auto-tuner behind the screen: the command, its job, what it shows and what comes of it. */
+/* The auto-tuner behind the screen: the command, its job and what comes of it. */
 #include "app/model/model.h"
 
 #include <ctype.h>

@@ -79,7 +79,7 @@ void feature_group_pieces(struct nest *n);
 /* Fills s->access, except for what is touched. */
 void feature_accesses(struct nest *n, struct site *s);
 void feature_touched(struct nest *n, struct site *s);
-/* Computes bytes and once of every level, after find_touched of all sites. */
+/* Computes bytes and once of every level, after feature_touched of all sites. */
 void feature_level_bytes(struct nest *n);
 
 struct buffer_columns { double lines, bytes; float x[FEATURES_PER_BUFFER]; };

@@ -258,8 +258,9 @@ bool gen_calls_libm(const char *source)
         char call[32];
         int n = snprintf(call, sizeof call, "__builtin_%s", val_name((enum val_kind)k));
         const char *at = val_is_function((enum val_kind)k) ? strstr(source, call) : NULL;
-        if (at && at[n + (at[n] == 'f')] == '(')
-            return true;
+        for (; at; at = strstr(at + n, call))                  /* __builtin_expect is none */
+            if (at[n + (at[n] == 'f')] == '(')
+                return true;
     }
     return false;
 }

@@ -104,7 +104,6 @@ void code_share(struct unit *u);
 void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
-/* The printers. */
 /* Prints the instrumented kernel, and fills in its table except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);

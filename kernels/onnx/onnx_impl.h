@@ -59,7 +59,8 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(pri
 
 struct value *onnx_find_value(struct imp *im, const char *name);       /* NULL: there is none */
 
-/* The inputs of the node. in_value returns NULL, and sets a reason, when input i is missing. */
+/* The inputs of the node. onnx_in_value returns NULL, and sets a reason, when input i is
+ * missing. */
 bool onnx_has_in(const struct imp *im, int i);
 struct value *onnx_in_value(struct imp *im, int i);
 /* Input i as a float statement. */

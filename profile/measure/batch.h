@@ -29,7 +29,7 @@ struct batch_item {
 };
 
 struct batch_opts {
-    /* For every candidate: threads, seed, limit_s, memory_bytes, huge_pages, compiler, isa,
+    /* For every candidate: threads, seed, limit_s, memory_bytes, huge_pages, compiler, target,
      * runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that are not near the
      * fastest; a call of 20 ms or more is then sampled once. */
     struct measure_opts measure;

@@ -18,8 +18,8 @@ struct entrants {
     int killed;                          /* number of children killed by other processes */
 };
 
-/* All data of one measurement.  Arrays belong to the arena of the program or are freed in
- * finish(). */
+/* All data of one measurement.  Arrays belong to the arena of the program or are freed by
+ * measure_vendor_finish. */
 struct measure_job {
     const struct program *program;
     struct measure_opts opts;
@@ -55,13 +55,13 @@ void measure_tick(void *ctx, double done);  /* callback for struct child_opts; c
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
 bool measure_build(struct measure_job *j, struct err *e);
-/* measure_lower: the part of measure_build without a compiler. measure_check_tensors: checks that
- * all tensors together fit into a child. */
+/* The part of measure_build without a compiler. */
 bool measure_lower(struct measure_job *j, struct err *e);
-bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e);
 /* The part of measure_build with a compiler: generates and compiles the C of the kernel. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
-/* measure_check.c. measure_open_child: opens a child with the buffers of these jobs (or reuses
+/* measure_check.c. Checks that all tensors of these jobs together fit into a child. */
+bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e);
+/* measure_open_child: opens a child with the buffers of these jobs (or reuses
  * the idle child of the first job), and loads their kernels as its contenders. measure_check:
  * compares the result of one of them with the reference. */
 bool measure_open_child(struct measure_job *const *j, int n, struct err *e);

@@ -3,7 +3,7 @@
  * result is compared with the reference before it is timed, as for any kernel.
  *
  *     vendor_match(graph) -> problem | reason         the measuring process
- *     vendor_load(path) -> plugin | reason            tilescope-runner (plugin.h)
+ *     vendor_load(path) -> plugin | reason            tilescope-runner
  *     plugin->open(problem, buffers) -> handle        untimed: converts to the library's layouts
  *     plugin->run(handle)                             timed
  *     plugin->output(handle)                          untimed: the result in row-major order

@@ -9,7 +9,6 @@
 #include "kernels/base/formula.h"
 #include "kernels/base/vec.h"
 #include "profile/measure/meters.h"
-#include "sessions/report/report.h"
 
 /* --- Paths ----------------------------------------------------------------------------------- */
 

@@ -49,6 +49,10 @@ t 0 'vectorize' show - < "$dir/tiled.yaml"
 
 # The C compiles without a word by any flags, and says those that it is for.
 t 0 '^ \* For (avx512|avx2|sse|neon|plain) \([0-9]+ lanes?\), compiled with' show "$gmm" --what c
+t 0 '^ \* For plain \(1 lane\), compiled with' show "$gmm" --what c --isa plain
+t 0 '-march=x86-64 kernel.c' export "$gmm" --isa plain
+t 2 'no instruction set named .avx3' show "$gmm" --what asm --isa avx3
+t 2 'isa goes with --what c' show "$gmm" --what nest --isa plain
 "$TILESCOPE" show "$conv" --steps "$dir/tiled.steps" --what c > "$dir/shown.c"
 for cc in gcc clang; do
     command -v $cc > /dev/null || continue
