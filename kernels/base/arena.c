@@ -6,13 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/base/sanitized.h"
+
 /* Under AddressSanitizer, unallocated memory is poisoned, and a gap follows each allocation. */
-#if defined __has_feature
-#if __has_feature(address_sanitizer)
-#define ARENA_ASAN
-#endif
-#endif
-#if defined __SANITIZE_ADDRESS__ || defined ARENA_ASAN
+#if SANITIZED
 #include <sanitizer/asan_interface.h>
 #define GAP ALIGN
 #else

@@ -1,5 +1,6 @@
 /* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel
  * does, the worst that comes of it is a dead child and a sentence in the parent. */
+#include "kernels/base/sanitized.h"
 #include "kernels/base/subprocess.h"
 #include "profile/child/runner_impl.h"
 
@@ -19,13 +20,6 @@
 #include <unistd.h>
 
 #define STACK_REACH_BYTES ((uint64_t)1 << 20)
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 /* Used by the signal handler. */
 static struct shared *fault_shared;
@@ -225,7 +219,7 @@ static void limit(int what, uint64_t value, bool soft)
 static uint64_t mapped_bytes(void)
 {
     unsigned long long pages = 0;
-#ifdef SANITIZED
+#if SANITIZED
     return 0;
 #endif
     FILE *f = fopen("/proc/self/statm", "re");

@@ -7,19 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/sanitized.h"
+
 #define SOURCE_FILE "tilescope-kernel.c"
 #define LEAST_LINE_BYTES 32              /* cachegrind splits accesses longer than a line */
 #define LAST_ADDRESS 0x58000000ull       /* valgrind itself begins here */
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 #define DEFAULT_LL ((struct cache_geometry){ 8 << 20, 16, 64 })
 
 /* --- Probe ------------------------------------------------------------------------------------ */
