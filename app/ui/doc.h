@@ -40,6 +40,8 @@ void doc_clear(struct doc *d);
 void doc_put(struct doc *d, enum style s, const char *text);
 void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A count as text_count has it, at the right end of width columns. */
+void doc_count(struct doc *d, enum style s, int64_t n, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);

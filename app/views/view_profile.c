@@ -30,16 +30,6 @@ static void put_bar(struct doc *d, enum style s, double fraction, int width)
     str_free(&t);
 }
 
-static void put_count(struct doc *d, enum style s, int64_t n, int width)
-{
-    struct str t = {0}, r = {0};
-    text_count(&t, n);
-    text_right(&r, str_text(&t), width);
-    doc_put(d, s, str_text(&r));
-    str_free(&t);
-    str_free(&r);
-}
-
 static void empty(struct model *m, struct doc *d, int width)
 {
     if (m->measure_wanted) {
@@ -196,9 +186,9 @@ static void put_tensor(struct doc *d, const struct tensor_count *c, const struct
     struct str name = {0};
     text_fit(&name, c->tensor, t->name);
     doc_put(d, STYLE_PLAIN, str_text(&name));
-    put_count(d, STYLE_DIM, c->loads, 8);
-    put_count(d, STYLE_DIM, c->stores, 8);
-    put_count(d, STYLE_PLAIN, c->l1_misses, 8);
+    doc_count(d, STYLE_DIM, c->loads, 8);
+    doc_count(d, STYLE_DIM, c->stores, 8);
+    doc_count(d, STYLE_PLAIN, c->l1_misses, 8);
     if (t->then) {
         int64_t old = 0;
         for (int i = 0; i < t->then->n; i++)
@@ -244,9 +234,9 @@ static void put_sim(const struct model *m, struct doc *d, const struct sim_resul
     for (int i = 0; i < s->n; i++)
         put_tensor(d, &s->by_tensor[i], &t);
     doc_printf(d, STYLE_STRONG, "%-*s", t.name, "all");
-    put_count(d, STYLE_DIM, s->loads, 8);
-    put_count(d, STYLE_DIM, s->stores, 8);
-    put_count(d, STYLE_STRONG, s->l1_misses, 8);
+    doc_count(d, STYLE_DIM, s->loads, 8);
+    doc_count(d, STYLE_DIM, s->stores, 8);
+    doc_count(d, STYLE_STRONG, s->l1_misses, 8);
     if (t.then)
         put_misses_change(d, s->l1_misses, t.then->l1_misses);
     doc_end(d);
@@ -258,7 +248,7 @@ static void put_value(struct doc *d, const struct count *c)
     if (c->derived || (c->value < 1000 && c->value != floor(c->value)))
         doc_printf(d, STYLE_PLAIN, "%10.4g", c->value);
     else
-        put_count(d, STYLE_PLAIN, llround(c->value), 10);
+        doc_count(d, STYLE_PLAIN, llround(c->value), 10);
     doc_printf(d, STYLE_DIM, c->unit[0] ? " %s" : "%s", c->unit);
     if (c->scaled && c->running > 0)
         doc_printf(d, STYLE_DIM, "  extrapolated from %.0f %% of the time", 100 * c->running);

@@ -22,16 +22,6 @@ static void heading(struct doc *d, const char *title, const char *remark, int wi
     doc_end(d);
 }
 
-static void put_number(struct doc *d, enum style s, int64_t n, int width)
-{
-    struct str t = {0}, r = {0};
-    text_count(&t, n);
-    text_right(&r, str_text(&t), width);
-    doc_put(d, s, str_text(&r));
-    str_free(&t);
-    str_free(&r);
-}
-
 static void put_name(struct doc *d, const char *name)
 {
     struct str t = {0};
@@ -67,9 +57,9 @@ static void put_levels(struct doc *d, const struct sim_result *s, int width)
         str_printf(&name, "L%d %lld%c", i + 1, (long long)(kib % 1024 ? kib : kib / 1024),
                    kib % 1024 ? 'K' : 'M');
         put_name(d, str_text(&name));
-        put_number(d, STYLE_DIM, l->accesses, 10);
-        put_number(d, STYLE_DIM, l->writebacks, 9);
-        put_number(d, STYLE_PLAIN, l->misses, 9);
+        doc_count(d, STYLE_DIM, l->accesses, 10);
+        doc_count(d, STYLE_DIM, l->writebacks, 9);
+        doc_count(d, STYLE_PLAIN, l->misses, 9);
         doc_printf(d, STYLE_PLAIN, "%6.1f %% ", 100 * rate);
         text_bar(&t, rate, bar);
         doc_put(d, STYLE_NOTE, str_text(&t));
@@ -114,9 +104,9 @@ static void put_cause_row(struct doc *d, const char *name, const struct sim_clas
     int columns = width >= 60 ? 9 : 0;
     put_name(d, name);
     for (int k = 0; columns > 0 && k < COUNT_OF(cause); k++)
-        put_number(d, cause[k].style, part[k], k ? columns : columns + 2);
+        doc_count(d, cause[k].style, part[k], k ? columns : columns + 2);
     if (columns == 0)
-        put_number(d, STYLE_PLAIN, total_of(c), 8);
+        doc_count(d, STYLE_PLAIN, total_of(c), 8);
     doc_put(d, STYLE_PLAIN, "  ");
     put_stack(d, c, most, clamp(width - 2 - doc_col(d), 4, MOST_BAR));
     doc_end(d);
@@ -157,8 +147,8 @@ static void put_sites(struct doc *d, const struct sim_result *s, int width)
         struct str t = {0};
         if (site->l1_misses == 0)
             continue;
-        put_number(d, STYLE_DIM, site->accesses, 7);
-        put_number(d, STYLE_PLAIN, site->l1_misses, 8);
+        doc_count(d, STYLE_DIM, site->accesses, 7);
+        doc_count(d, STYLE_PLAIN, site->l1_misses, 8);
         doc_printf(d, STYLE_DIM, " %4.0f %%  %-5s ", 100 * share(site->l1_misses, s->l1_misses),
                    site->is_store ? "store" : "load");
         text_fit(&t, site->text, clamp(width - 2 - doc_col(d), 4, 200));
@@ -331,7 +321,7 @@ static void put_times(struct doc *d, const struct sim_detail *detail, int width)
             sum += detail->moment[i].misses;
         }
         put_name(d, detail->loop[loop].axes);
-        put_number(d, STYLE_PLAIN, sum, 7);
+        doc_count(d, STYLE_PLAIN, sum, 7);
         doc_put(d, STYLE_PLAIN, "  ");
         put_strip(d, misses, n, strip_cells(d, width));
         doc_end(d);
