@@ -73,10 +73,10 @@ static void put_windows(struct arena *a, param_list *p, const struct graph *g)
     }
 }
 
-static void put_machine(struct arena *a, param_list *p, const struct graph *g, const char *isa,
-                        int threads)
+static void put_machine(struct arena *a, param_list *p, const struct graph *g,
+                        const struct target *t, int threads)
 {
-    const struct target *t = target_named(isa);
+    t = target_or_host(t);
     put(a, p, "lanes", target_lanes(t, g->type));
     put(a, p, "registers", t->registers);
     put(a, p, "threads", threads);
@@ -101,14 +101,14 @@ static void put_data(struct arena *a, param_list *p, const struct graph *g)
     vec_push(p, name);
 }
 
-static struct param_set facts_of(struct arena *a, const struct graph *g, const char *isa,
-                                 int threads)
+static struct param_set facts_of(struct arena *a, const struct graph *g,
+                                 const struct target *target, int threads)
 {
     param_list p = {0};
     put_extents(a, &p, g);
     put_windows(a, &p, g);
     put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
-    put_machine(a, &p, g, isa, threads);
+    put_machine(a, &p, g, target, threads);
     put_data(a, &p, g);
     struct param_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
@@ -277,15 +277,15 @@ static void refused(struct err *e, const struct err *why)
 }
 
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
-                      const char *isa, int threads, int max, struct expert_schedule *out, int *n,
-                      struct err *e)
+                      const struct target *target, int threads, int max,
+                      struct expert_schedule *out, int *n, struct err *e)
 {
     const struct program *bare;
     tiling_list list = {0};
     struct err why = {0};
     bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
-    struct param_set facts = ok ? facts_of(a, bare->base, isa, threads) : (struct param_set){0};
+    struct param_set facts = ok ? facts_of(a, bare->base, target, threads) : (struct param_set){0};
     for (int i = 0; i < all->n && ok; i++)
         if (is_for(all->item[i], bare->base->op)) {
             for_family = true;

@@ -25,6 +25,7 @@
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
+#include "kernels/gen/target.h"
 #include "profile/measure/measure.h"
 
 struct expert {
@@ -49,12 +50,12 @@ struct expert_schedule {
     int n; const char *const *step;
 };
 /* The legal schedules of spec among the best 400 by `prefer`, best first, at most max; experts by
- * file name where scores are equal.  isa: its registers and lanes; NULL: the best here.
+ * file name where scores are equal.  target: its registers and lanes; NULL: the best here.
  * threads > 1: with parallel loops where the expert has them.  ERR_NAME when no expert is for this
  * operator; the errors of an expert's expressions name the expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
-                      const char *isa, int threads, int max, struct expert_schedule *out, int *n,
-                      struct err *e);
+                      const struct target *target, int threads, int max,
+                      struct expert_schedule *out, int *n, struct err *e);
 
 /* "nv=2, wt=14, order=0" */
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);

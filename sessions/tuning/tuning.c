@@ -116,7 +116,7 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
     if (!expert_file_all(q->mem, &all, e))
         return false;
     struct err none;
-    if (!expert_schedules(q->mem, &all, q->spec, q->isa, q->threads, most, list, &n, &none))
+    if (!expert_schedules(q->mem, &all, q->spec, q->target, q->threads, most, list, &n, &none))
         return true;
     take_experts(q, list, n, most);
     return true;
@@ -166,7 +166,7 @@ static bool ask(struct inquiry *q, const struct session *s, const struct tuning_
                 struct err *e)
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
-    q->isa = target_or_host(o->measure.target)->isa;
+    q->target = target_or_host(o->measure.target);
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
     q->schedule[q->n_schedules++] = session_lines(q->mem, s);
     if (!read_pins(q, o, e) || !add_experts(q, o, e))
@@ -207,7 +207,7 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
 /* The latest run that answers (finished), and the latest that can go on; NULL: none. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
-    struct record_filter f = { .spec = q->spec, .isa = q->isa, .threads = q->threads };
+    struct record_filter f = { .spec = q->spec, .isa = q->target->isa, .threads = q->threads };
     const struct record_run *run;
     int n, budget = o->budget > 0 ? o->budget : TUNING_BUDGET;
     if (!records_runs(q->records, &f, q->mem, &run, &n, e))
@@ -262,7 +262,7 @@ static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_o
         return refuse_budget(q, o, e);
     if (!old) {
         struct record_run fresh = {
-            .spec = q->spec, .isa = q->isa, .threads = q->threads, .strategy = t->strategy,
+            .spec = q->spec, .isa = q->target->isa, .threads = q->threads, .strategy = t->strategy,
             .options = q->options, .seed = t->seed, .budget = t->budget,
         };
         t->could_resume = q->stopped ? q->stopped->id : NULL;
@@ -434,7 +434,7 @@ static bool won_by_session(const struct tuning *t, struct inquiry *q)
     const char *const *line;
     struct err none;
     int n;
-    return tidy_lines(q->mem, q->spec, target_named(q->isa), q->schedule[0].line, q->schedule[0].n,
+    return tidy_lines(q->mem, q->spec, q->target, q->schedule[0].line, q->schedule[0].n,
                       &line, &n, &none) &&
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
@@ -490,7 +490,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
     bool ok = ask(&q, s, o, e) && records_open(o->records, &q.records, e);
     if (ok) {
         t->spec = q.spec;
-        t->isa = q.isa;
+        t->isa = q.target->isa;
         t->threads = q.threads;
         t->records_file = arena_strdup(t->mem, records_file(q.records));
         ok = find_runs(&q, o, e);

@@ -10,7 +10,7 @@ enum { TUNING_MOST_EXPERTS = 64 };
 struct inquiry {
     struct tuning *t;
     struct arena *mem, *scratch;         /* mem is t's */
-    const char *spec, *isa; int threads;
+    const char *spec; const struct target *target; int threads;
     uint64_t data_seed;
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];    /* [0]: the session */
     int n_pins; const char **pin;

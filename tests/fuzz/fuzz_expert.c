@@ -24,7 +24,7 @@ static void schedule(struct arena *a, const struct expert *x)
     if (x->n_families == 0 || combinations(x) > MOST_COMBINATIONS)
         return;
     const char *spec = arena_printf(a, "%s", x->family[0]);
-    if (!expert_schedules(a, &all, spec, "avx2", 2, COUNT_OF(s), s, &n, &e))
+    if (!expert_schedules(a, &all, spec, target_named("avx2"), 2, COUNT_OF(s), s, &n, &e))
         fuzz_error(&e);
     for (int i = 0; i < n; i++)
         FUZZ_CHECK(expert_chosen_text(a, &s[i]) != NULL, "a schedule without a choice");
