@@ -2,6 +2,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "kernels/gen/target.h"
 #include "profile/host/cgroup.h"
 
 #include <dirent.h>

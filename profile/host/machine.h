@@ -1,7 +1,7 @@
 /* Describes this machine: names, cores, caches, vector ISA. */
 #ifndef TS_PROFILE_MACHINE_H
 #define TS_PROFILE_MACHINE_H
-#include "kernels/gen/gen.h"
+#include "kernels/base/str.h"
 #include "profile/sim/cache_config.h"
 
 struct machine {

@@ -1,7 +1,9 @@
 /* The meters behind one interface: what there is, what works here, what is asked for. */
 #ifndef TS_PROFILE_METERS_H
 #define TS_PROFILE_METERS_H
-#include "profile/measure/job.h"
+#include "profile/measure/measurement.h"
+
+struct measure_job;                       /* job.h */
 
 /* Tries all meters, for `tilescope meters`. */
 struct meter_info { const char *name, *what; bool available; char reason[256]; };
