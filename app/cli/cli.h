@@ -64,7 +64,7 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
-/* Of a model that cannot be opened: its nodes, when they were listed, or else why. */
+/* Prints the nodes of a model that cannot be opened where they were listed, or else the error. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
 /* The first screen of help: the commands, and how to go on. */

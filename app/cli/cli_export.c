@@ -7,7 +7,7 @@
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
 
-/* What is said about a file must not run into it: /dev/stdout. */
+/* A message about the file must not become part of it, as it would in /dev/stdout. */
 static bool is_plain_file(const char *path)
 {
     struct stat st;

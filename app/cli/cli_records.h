@@ -1,4 +1,4 @@
-/* What the files of `tilescope records` share. */
+/* Shared by the files of `tilescope records`. */
 #ifndef TS_APP_CLI_RECORDS_H
 #define TS_APP_CLI_RECORDS_H
 #include "app/cli/cli.h"

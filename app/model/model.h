@@ -102,7 +102,7 @@ struct model {
     bool has_expert;                     /* an expert schedule is shipped for the operator */
     struct start_list start;             /* what the start screen lists */
 
-    /* What is on the screen. */
+    /* The screen. */
     bool unicode;
     bool letters;                        /* no colours: plots use letters instead */
     int w, h;
@@ -117,7 +117,7 @@ struct model {
     int spin;                            /* ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step: the nest moves there */
 
-    /* What is being typed. */
+    /* The prompt. */
     struct prompt prompt;
     struct message message;
     struct str search, filter;           /* of the views; of help */
@@ -140,7 +140,7 @@ struct model {
     bool confirm;                        /* the last line was refused only for that */
     bool autosave_failed;                /* the user was told so */
 
-    /* What is measured. */
+    /* Measurements. */
     bool autorun;                        /* measure after every step */
     bool measure_wanted;                 /* the current state */
     bool measure_all;                    /* then the rest of the branch */

@@ -1,4 +1,4 @@
-/* What may follow on the prompt. */
+/* The words that may follow on the prompt. */
 #include "app/model/model.h"
 
 #include <dirent.h>
