@@ -168,7 +168,7 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
     if (n > SIZE_MAX / 2 / size_bytes)
         fail(NO_MEMORY "(%zu times %zu bytes)", n, size_bytes);
     const size_t bytes = n * size_bytes, room = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    void *p = bytes < MANY_BYTES || GAP ? NULL : aligned_alloc(HUGE_BYTES, room);
+    void *p = bytes < MANY_BYTES || GAP > 0 ? NULL : aligned_alloc(HUGE_BYTES, room);
     if (!p)
         return xmalloc(bytes);
     (void)madvise(p, room, MADV_HUGEPAGE);                /* if this fails, small pages are used */
