@@ -84,8 +84,8 @@ void code_drop_dead(struct unit *u)
 {
     struct dead d = { .u = u };
     do {
-        d.reg_read = ARENA_ARRAY(u->arena, bool, u->regs.len + 1);
-        d.buffer_read = ARENA_ARRAY(u->arena, bool, u->func->n_buffers + 1);
+        d.reg_read = ARENA_ARRAY(u->arena, bool, u->regs.len);
+        d.buffer_read = ARENA_ARRAY(u->arena, bool, u->func->n_buffers);
         note_block(&d, &u->body);
     } while (drop(&d, &u->body));
 }

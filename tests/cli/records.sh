@@ -154,6 +154,7 @@ t 2 'records check takes no --yes' records check --yes
 
 # Prune says what it would do first.
 t 2 'prune needs a filter' records prune
+t 2 'expected a date as' records prune --before soon
 t 0 'would delete 7 records and 0 runs; --yes does it' records prune --failed
 t 0 'deleted 7 records' records prune --failed --yes
 t 0 'would delete 12 records and 1 run' records prune --machine Some

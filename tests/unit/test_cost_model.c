@@ -440,6 +440,10 @@ static int without_library(void)
         return 2;
     if (!strstr(e.fix, "libxgboost0"))
         return 3;
+    struct xgb *none = NULL;
+    struct err again = { 0 };
+    if (xgb_load("binf", 4, &none, &again) || none || !streq(again.text, e.text))
+        return 5;
     o.random = true;
     if (!cost_model_new(&o, &m, &e) || !cost_model_train_now(m, NULL, &e))
         return 4;

@@ -259,6 +259,34 @@ static void metrics_of_known_counts(void **state)
     assert_false(counts_get(&c, "l1_miss_rate", &v));            /* 0 / 0 */
 }
 
+/* What lies under the working directory is not the user's. */
+static void only_an_absolute_home(const char *folder, const char *set)
+{
+    const struct event_set *s;
+    struct err e;
+    struct str path = {0};
+    char *home = getenv("HOME"), *here = getcwd(NULL, 0);
+    home = home ? xstrdup(home) : NULL;
+    str_printf(&path, "%s/.config/tilescope/events", folder);
+    assert_true(dir_make(str_text(&path), &e));
+    str_add(&path, "/mine.txt");
+    assert_true(file_write_atomic(str_text(&path), set, strlen(set), &e));
+    setenv("HOME", folder, 1);
+    assert_true(event_set_find(perm, "mine", &s, &e));
+    assert_string_equal(s->path, str_text(&path));
+    assert_int_equal(chdir(folder), 0);
+    setenv("HOME", ".", 1);
+    assert_false(event_set_find(perm, "mine", &s, &e));
+    assert_int_equal(chdir(here), 0);
+    if (home)
+        setenv("HOME", home, 1);
+    else
+        unsetenv("HOME");
+    free(home);
+    free(here);
+    str_free(&path);
+}
+
 static void sets_are_found_by_name(void **state)
 {
     const struct event_set *s;
@@ -293,6 +321,8 @@ static void sets_are_found_by_name(void **state)
     struct event_sets all = event_sets_load(perm, &broken);
     assert_string_equal(all.set[all.n - 1]->name, "mine");
     assert_contains(str_text(&broken), "l1.txt:2:1: error");
+    unsetenv("XDG_CONFIG_HOME");
+    only_an_absolute_home(folder, mine);
     if (old)
         setenv("XDG_CONFIG_HOME", old, 1);
     else

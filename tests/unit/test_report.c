@@ -16,6 +16,7 @@
 #include "profile/counters/eventset.h"
 #include "sessions/report/report.h"
 #include "sessions/report/space_report.h"
+#include "sessions/tuning/tuning.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/roof_model.h"
 #include "tests/unit/temp_dir.h"
@@ -657,6 +658,25 @@ static int teardown(void **state)
     return temp_dir_remove(work_dir) ? 0 : -1;
 }
 
+/* A baseline that was not timed says why; one that nobody asked for is left out. */
+static void a_tunings_baselines(void **state)
+{
+    (void)state;
+    struct tuning t = { .spec = "gmm m=8 k=8 n=8", .isa = "avx2", .strategy = "random",
+                        .measured = true };
+    struct str out = {0};
+    json_error_t ignored;
+    snprintf(t.m.baseline[0].reason, sizeof t.m.baseline[0].reason, "no such operator");
+    tuning_json(&out, &t, NULL);
+    json_t *all = json_loads(str_text(&out), 0, &ignored);
+    json_t *baselines = json_object_get(all, "baselines");
+    assert_int_equal(json_object_size(baselines), 1);
+    assert_string_equal(json_string_value(json_object_get(
+        json_object_get(baselines, vendor_name[0]), "reason")), "no such operator");
+    json_decref(all);
+    str_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -673,6 +693,7 @@ int main(void)
         cmocka_unit_test(test_export_gcc),
         cmocka_unit_test(test_export_clang),
         cmocka_unit_test(test_export_wrong),
+        cmocka_unit_test(a_tunings_baselines),
     };
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);
