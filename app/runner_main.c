@@ -1,9 +1,9 @@
 #include <signal.h>
 
-#include "profile/child/runner.h"
+#include "profile/child/server.h"
 
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN);           /* as tilescope itself */
-    return runner_main(argc, argv);
+    return server_main(argc, argv);
 }

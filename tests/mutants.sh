@@ -47,7 +47,7 @@ void __gcov_reset(void);
 END
     cmp -s "$head.new" "$head" || mv "$head.new" "$head"
     make -s -j"$(nproc)" CC=gcc CONFIG=coverage ISL="$isl" OPT="-O1 --coverage" \
-         EXTRA="-w -include $head \$(if \$(filter %/runner.o,\$@),-DCOUNT_REPLIES)" "$@" \
+         EXTRA="-w -include $head \$(if \$(filter %/server.o,\$@),-DCOUNT_REPLIES)" "$@" \
          > "$work/build.log" 2>&1
 }
 build_changed() {
@@ -56,12 +56,19 @@ build_changed() {
          > "$work/build.log" 2>&1
 }
 
-# The sources as they are, with their times, so that make builds only what differs.  The object of a
-# change that a run left behind when it was ended is newer than its source.
+# Only files that differ are copied, with the time of the copy, so that make builds what differs:
+# also where the object of an earlier run is newer than the source.
 copy_sources() {
     [ -f "$work/changed" ] && rm -f "$src/$(cat "$work/changed")" "$work/changed"
-    find "$src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-    tar cf - --exclude=./build --exclude=./.git . | tar xf - -C "$src"
+    local here=$work/here.txt file
+    find . -type f ! -path './build/*' ! -path './.git*' | sort > "$here"
+    (cd "$src" && find . -type f ! -path './build/*' | sort) | comm -13 "$here" - \
+        | (cd "$src" && xargs -r -d '\n' rm -f)
+    while IFS= read -r file; do
+        cmp -s "$file" "$src/$file" && continue
+        mkdir -p "$src/${file%/*}"
+        cp -P "$file" "$src/$file"
+    done < "$here"
 }
 
 sources() { find "${folders[@]}" -name '*.c' | sort; }

@@ -259,7 +259,7 @@ static bool start(struct child *c, struct err *e)
     char path[600];
     int pair[2] = { -1, -1 };
     struct reply hello;
-    if (!child_find_runner(c->opts.runner, path, sizeof path, e) || !child_make_shared(c, e))
+    if (!child_find_runner(c->opts.path, path, sizeof path, e) || !child_make_shared(c, e))
         return false;
     c->log = child_move_up(memfd_create("tilescope-log", MFD_CLOEXEC));
     bool open = c->log >= 0 && fcntl(c->log, F_SETFL, O_APPEND) == 0 && make_pair(c->ceiling)
@@ -284,7 +284,7 @@ static bool start(struct child *c, struct err *e)
     return hello.ok || err_set(e, ERR_ENV, "%s", hello.text);
 }
 
-static bool fits_protocol(const struct child_opts *o, struct err *e)
+static bool fits_protocol(const struct runner_opts *o, struct err *e)
 {
     if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
         return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
@@ -295,7 +295,7 @@ static bool fits_protocol(const struct child_opts *o, struct err *e)
     return true;
 }
 
-static void take_opts(struct child *c, const struct child_opts *o)
+static void take_opts(struct child *c, const struct runner_opts *o)
 {
     c->opts = *o;
     for (int i = 0; i < o->n_buffers; i++)
@@ -306,23 +306,27 @@ static void take_opts(struct child *c, const struct child_opts *o)
         c->opts.memory_bytes = DEFAULT_MEMORY_BYTES;
 }
 
-bool child_open(const struct child_opts *o, struct child **out, struct err *e)
+static void child_close(struct runner *r);
+
+static bool child_open(const struct runner_opts *o, struct runner **out, struct err *e)
 {
     if (!fits_protocol(o, e))
         return false;
     struct child *c = xcalloc(1, sizeof *c);
+    c->base.kind = &child_runner;
     take_opts(c, o);
     c->socket = c->memory = c->log = c->ceiling[0] = c->ceiling[1] = -1;
     if (!start(c, e)) {
-        child_close(c);
+        child_close(&c->base);
         return false;
     }
-    *out = c;
+    *out = &c->base;
     return true;
 }
 
-bool child_renew(struct child *c, const struct child_opts *o, struct err *e)
+static bool child_renew(struct runner *r, const struct runner_opts *o, struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
     struct request q = { .command = COMMAND_RENEW };
     if (!fits_protocol(o, e))
@@ -331,9 +335,9 @@ bool child_renew(struct child *c, const struct child_opts *o, struct err *e)
     return child_share_again(c, e) && ask(c, &q, START_LIMIT_S + c->copy_s, &reply, e);
 }
 
-int64_t child_shared_bytes(const struct child *c)
+static int64_t child_bytes(const struct runner *r)
 {
-    return (int64_t)c->shared_bytes;
+    return (int64_t)((const struct child *)r)->shared_bytes;
 }
 
 static void close_fd(int *fd)
@@ -343,10 +347,9 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-void child_close(struct child *c)
+static void child_close(struct runner *r)
 {
-    if (!c)
-        return;
+    struct child *c = child_of(r);
     kill_process(&c->pid);
     kill_process(&c->ceiling_pid);
     if (c->shared)
@@ -359,24 +362,20 @@ void child_close(struct child *c)
     free(c);
 }
 
-void *child_data(struct child *c, int buffer)
+static void *child_data(struct runner *r, int buffer)
 {
+    struct child *c = child_of(r);
     return (char *)c->shared + c->buffer_at[buffer];
 }
 
-bool child_load(struct child *c, enum slot slot, const char *so_path, struct err *e)
-{
-    return child_load_entry(c, slot, so_path, "", e);
-}
-
-bool child_load_entry(struct child *c, enum slot slot, const char *so_path, const char *entry,
-                      struct err *e)
+static bool child_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
+                       struct err *e)
 {
     struct reply reply;
     struct request q = { .command = COMMAND_LOAD, .slot = slot };
     snprintf(q.path, sizeof q.path, "%s", so_path);
     snprintf(q.entry, sizeof q.entry, "%s", entry);
-    return ask(c, &q, START_LIMIT_S, &reply, e);
+    return ask(child_of(r), &q, START_LIMIT_S, &reply, e);
 }
 
 /* Reads the first answer of the process of the ceiling at the end of the runner. */
@@ -397,12 +396,13 @@ static bool await_ceiling(struct child *c, struct err *e)
     return hello.ok || err_set(e, ERR_COMPILE, "%s", hello.text);
 }
 
-bool child_load_ceiling(struct child *c, const char *so_path, struct err *e)
+static bool child_load_ceiling(struct runner *r, const char *so_path, struct err *e)
 {
+    struct child *c = child_of(r);
     char path[600];
     if (c->ceiling_pid)
         return err_set(e, ERR_BUG, "a ceiling is there already");
-    if (!child_find_runner(c->opts.runner, path, sizeof path, e))
+    if (!child_find_runner(c->opts.path, path, sizeof path, e))
         return false;
     int rc = child_spawn_ceiling(c, path, so_path);
     close_fd(&c->ceiling[1]);
@@ -414,10 +414,11 @@ bool child_load_ceiling(struct child *c, const char *so_path, struct err *e)
     return ok;
 }
 
-bool child_load_vendor(struct child *c, int contender, const char *plugin,
-                       enum vendor_library library, const struct vendor_problem *problem,
-                       struct vendor_choice *out, struct err *e)
+static bool child_load_vendor(struct runner *r, int contender, const char *plugin,
+                              enum vendor_library library, const struct vendor_problem *problem,
+                              struct vendor_choice *out, struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
     struct request q = { .command = COMMAND_LOAD_VENDOR, .library = (int32_t)library,
                          .slot = (uint32_t)(SLOT_KERNEL + contender), .problem = *problem };
@@ -429,10 +430,11 @@ bool child_load_vendor(struct child *c, int contender, const char *plugin,
     return true;
 }
 
-bool child_check(struct child *c, int contender, double *seconds, struct err *e)
+static bool child_run(struct runner *r, int contender, double *seconds, struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
-    struct request q = { .command = COMMAND_CHECK, .slot = (uint32_t)(SLOT_KERNEL + contender) };
+    struct request q = { .command = COMMAND_RUN, .slot = (uint32_t)(SLOT_KERNEL + contender) };
     if (!ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
         return false;
     /* this process may have been delayed as much as the kernel */
@@ -518,8 +520,10 @@ static bool any_wide(const struct samples *s)
     return wide;
 }
 
-bool child_time(struct child *c, const struct sampled *what, struct samples *out, struct err *e)
+static bool child_time(struct runner *r, const struct sampled *what, struct samples *out,
+                       struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
     struct request q = {
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
@@ -541,9 +545,10 @@ bool child_time(struct child *c, const struct sampled *what, struct samples *out
     return ok;
 }
 
-bool child_count(struct child *c, int meter, const struct event *event, int n, struct counts *out,
-                 double *seconds, struct err *e)
+static bool child_count(struct runner *r, int meter, const struct event *event, int n,
+                        struct counts *out, double *seconds, struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
     struct request q = { .command = COMMAND_COUNT, .meter = meter, .n_events = n };
     memcpy(q.event, event, sizeof *event * (size_t)n);
@@ -605,9 +610,10 @@ static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
     return ok;
 }
 
-bool child_simulate(struct child *c, const struct simulated *what, struct simulation *out,
-                    struct err *e)
+static bool child_simulate(struct runner *r, const struct simulated *what, struct simulation *out,
+                           struct err *e)
 {
+    struct child *c = child_of(r);
     struct reply reply;
     struct request q = { .command = COMMAND_SIMULATE };
     const struct shared_sim *sim = in_sim(c, 0);
@@ -635,3 +641,10 @@ bool child_simulate(struct child *c, const struct simulated *what, struct simula
         return false;
     return !what->detail || take_detail(c, what->detail, e);
 }
+
+const struct runner_kind child_runner = {
+    .name = "child", .open = child_open, .close = child_close, .renew = child_renew,
+    .bytes = child_bytes, .data = child_data, .load = child_load,
+    .load_ceiling = child_load_ceiling, .load_vendor = child_load_vendor, .run = child_run,
+    .time = child_time, .count = child_count, .simulate = child_simulate,
+};

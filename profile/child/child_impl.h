@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 struct child {
-    struct child_opts opts;
-    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    struct runner base;
+    struct runner_opts opts;
+    struct runner_buffer buffer[PROTOCOL_MAX_BUFFERS];
     pid_t pid;                                            /* 0 = not started or reaped */
     struct err death;  /* set when the child was killed: by what */
     int socket, memory, log;                              /* -1 = closed */
@@ -24,6 +25,11 @@ struct child {
     double copy_s;                                        /* time allowed for copying the buffers */
     double *sample[SERIES_COUNT];  /* samples of the last child_time; NULL = none */
 };
+
+static inline struct child *child_of(struct runner *r)
+{
+    return (struct child *)r;
+}
 
 /* child_start.c: duplicates fd to a number above the descriptors that the runner will have. */
 int child_move_up(int fd);

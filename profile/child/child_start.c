@@ -175,7 +175,7 @@ static int reserve(int fd, int64_t bytes)
     return rc;
 }
 
-static void give_buffers(struct shared *sh, const struct child_opts *o)
+static void give_buffers(struct shared *sh, const struct runner_opts *o)
 {
     sh->n_contenders = o->n_contenders > 0 ? o->n_contenders : 1;
     for (int i = 0; i < sh->n_contenders; i++) {
@@ -194,7 +194,7 @@ static int64_t take_room(int64_t *at, size_t bytes)
 }
 
 /* Returns the bytes that the simulator shares; stores the offsets in sim (may be NULL). */
-static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
+static int64_t sim_layout(const struct runner_opts *o, struct shared_sim *sim)
 {
     struct shared_sim s = { .n_buffers = o->n_trace_buffers };
     int64_t at = 0;
@@ -218,7 +218,7 @@ static int64_t sim_layout(const struct child_opts *o, struct shared_sim *sim)
 /* Offsets of the parts of the file, and its size. */
 struct plan { int64_t sim_at, buffers_at, bytes; };
 
-static struct plan plan_file(const struct child_opts *o)
+static struct plan plan_file(const struct runner_opts *o)
 {
     struct plan p = { .sim_at = page_up((int64_t)sizeof(struct shared)) };
     p.bytes = p.buffers_at = page_up(p.sim_at + sim_layout(o, NULL));
@@ -249,7 +249,7 @@ static bool map_file(struct child *c, int64_t bytes, struct err *e)
 
 static void describe(struct child *c, const struct plan *p)
 {
-    const struct child_opts *o = &c->opts;
+    const struct runner_opts *o = &c->opts;
     struct shared *sh = c->shared;
     int64_t at = p->buffers_at;
     c->copy_s = (double)p->bytes / COPY_BYTES_PER_S;

@@ -35,8 +35,8 @@ enum series {
     SERIES_KERNEL, SERIES_CEILING = PROTOCOL_MAX_CONTENDERS, SERIES_ONE_CORE, SERIES_COUNT
 };
 
-enum runner_command {
-    COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_CHECK, COMMAND_TIME, COMMAND_COUNT,
+enum server_command {
+    COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_RUN, COMMAND_TIME, COMMAND_COUNT,
     COMMAND_SIMULATE,
     COMMAND_RENEW  /* the file lists other buffers: allocate those; no kernel is loaded */
 };

@@ -1,7 +1,165 @@
-/* The body of the tilescope-runner executable. */
+/* Where kernels run.  The interface of measuring to a runner: this machine's child process
+ * (child.h) is one kind, a device or another machine can be others.  A runner knows shared objects
+ * and buffers, but nothing of programs, and is told what it has to know about its machine.
+ *
+ * After any failure except a refused load, a runner can only be closed. */
 #ifndef TS_PROFILE_RUNNER_H
 #define TS_PROFILE_RUNNER_H
+#include "profile/child/sampling.h"
 
-/* Serves one parent over the inherited descriptor (protocol.h).  Returns the exit code. */
-int runner_main(int argc, char **argv);
+/* Values of `written`: 0 when the kernel only reads the buffer, 1 when it writes it, or
+ * BUFFER_RESULT. */
+#define BUFFER_RESULT 2  /* written by the kernel and compared with the reference */
+struct runner_buffer {
+    const char *name;
+    const struct elem_type *type;
+    int64_t bytes;
+    int written;
+};
+
+struct runner_opts {
+    const char *path;                     /* child: of tilescope-runner; NULL = find it */
+    int threads;                          /* threads of OpenMP teams; at least 1 */
+    bool huge_pages;                      /* ask Linux for huge pages for the buffers */
+    double limit_s;                       /* limit of one kernel call, in seconds */
+    int64_t memory_bytes;                 /* memory limit beyond the buffers; 0 = 1 GiB */
+    int n_buffers;                        /* the parameters of the kernels */
+    const struct runner_buffer *buffer;   /* names must outlive the runner */
+    /* Kernels that are timed against each other, at most PROTOCOL_MAX_CONTENDERS.  Contender i
+     * has the buffers from first[i] up to the first of the next one. 0 = one kernel, with all the
+     * buffers. */
+    int n_contenders;
+    const int *first;
+    const struct trace_table *trace;      /* table of the instrumented kernel; NULL = none */
+    int n_trace_buffers;
+    bool sim_detail;                      /* reserve memory for struct sim_detail */
+    const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
+    /* may be NULL.  Progress of the current command: 0..1, then 1..2 when it is sampled a second
+     * time, and so on */
+    void (*tick)(void *ctx, double done);
+    void *ctx;
+};
+
+/* What to sample, and how. contenders: bit i stands for contender i. append: add to the samples
+ * of the last call. as_is: do not repeat noisy samples. give_up_s: one or two rounds are enough
+ * when every contender is slower than this (0 = never). */
+struct sampled {
+    unsigned contenders;
+    /* Bit i: runner_run has left the result of contender i in the shared file, and it was found
+     * right.  A different result ends the sampling. */
+    unsigned steady;
+    bool ceiling, cold, append, as_is;
+    double time_s, give_up_s;
+    int min_runs, sittings;               /* as in struct request; sampling.h has the rules */
+    int64_t walk_bytes;                   /* cold: bytes to read, more than the last cache holds */
+};
+/* Seconds per call, by enum series: of the contenders and the ceiling that were asked for, and of
+ * the ceiling on one core when there are several threads (all others are 0 and NULL).
+ * sample[.][i] were taken in round i; block[k] is the first round of epoch k.  When the spread of
+ * a contender is above STATS_NOISY, sampling is repeated, for up to 3 times as long in all, and
+ * all samples count.  Valid until the runner times again or is closed. */
+struct samples {
+    int rounds, n_blocks;
+    const double *sample[SERIES_COUNT];
+    struct summary of[SERIES_COUNT];
+    int block[PROTOCOL_MAX_SITTINGS];
+    bool flushed;  /* cold: caches were flushed line by line, not by reading other data */
+    /* The contender that gave a different result after so many calls; runner_data has that result,
+     * and there are no samples. -1: none. */
+    int differs;
+    int64_t differs_after;
+    int64_t huge_bytes, room_bytes;  /* bytes of the buffers' pages in huge pages, and in all */
+};
+/* How to simulate the instrumented kernel. base: an address for each buffer, a multiple of the
+ * line size. */
+struct simulated {
+    const struct cache_config *cache;
+    const unsigned long long *base;
+    const int *tensor;                    /* per site: index of its tensor in detail; or NULL */
+    double budget;  /* number of accesses above which only a sample is simulated */
+    uint64_t seed;
+    struct sim_detail *detail;            /* NULL, or the ranges of the heat maps are set */
+    const unsigned long long *heat;  /* with detail, per tensor: the address where cell 0 begins */
+    unsigned long long first, end;        /* with detail: all buffers lie in [first, end) */
+};
+/* count: one per site; runs: one per block. The caller provides both arrays. */
+struct simulation {
+    struct site_count *count;
+    int64_t *runs;
+    struct level_count level[CACHE_LEVELS];
+    int n_levels;  /* number of levels simulated; a sample simulates L1 alone */
+    double fraction, error, seconds;
+    char how[SIM_HOW];  /* why more was simulated than the budget allows; "" when it was not */
+};
+
+struct vendor_choice { char implementation[160], layout[80]; };
+
+/* What a kind of runner can do.  Its functions do what those of the same name below say; NULL: it
+ * cannot do that, which the functions below report as ERR_ENV. */
+struct runner;
+struct runner_kind {
+    const char *name;                     /* "child" */
+    bool (*open)(const struct runner_opts *o, struct runner **out, struct err *e);
+    void (*close)(struct runner *r);
+    bool (*renew)(struct runner *r, const struct runner_opts *o, struct err *e);
+    int64_t (*bytes)(const struct runner *r);
+    void *(*data)(struct runner *r, int buffer);
+    bool (*load)(struct runner *r, enum slot slot, const char *so_path, const char *entry,
+                 struct err *e);
+    bool (*load_ceiling)(struct runner *r, const char *so_path, struct err *e);
+    bool (*load_vendor)(struct runner *r, int contender, const char *plugin,
+                        enum vendor_library library, const struct vendor_problem *problem,
+                        struct vendor_choice *out, struct err *e);
+    bool (*run)(struct runner *r, int contender, double *seconds, struct err *e);
+    bool (*time)(struct runner *r, const struct sampled *what, struct samples *out,
+                 struct err *e);
+    bool (*count)(struct runner *r, int meter, const struct event *event, int n,
+                  struct counts *out, double *seconds, struct err *e);
+    bool (*simulate)(struct runner *r, const struct simulated *what, struct simulation *out,
+                     struct err *e);
+};
+
+/* The first member of every kind's own struct. */
+struct runner { const struct runner_kind *kind; };
+
+/* Opens a runner.  ERR_ENV: it does not start, or lacks memory.  ERR_CANCEL.  Here and below,
+ * ERR_KILLED means that a signal not sent by this program ended it; the kernel may have sent it. */
+bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
+                 struct err *e);
+void runner_close(struct runner *r);      /* ends what runs in it; NULL is allowed */
+/* Gives an idle runner new buffers and limits, and no kernel.  That is cheaper than a new one, but
+ * safe only after kernels that can be trusted.  Not for one that has loaded a library.  A kind
+ * that cannot do it is closed and opened again. */
+bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e);
+/* Bytes of memory shared with the runner. Its own buffers take as much again. */
+int64_t runner_bytes(const struct runner *r);
+
+/* The copy of a buffer in this process.  Fill it before runner_run, which puts what it holds into
+ * the runner and gets the result back into it.  A later change may not reach the kernel. */
+void *runner_data(struct runner *r, int buffer);
+
+/* Loads the kernel of this name from an object ("" = the usual name); SLOT_KERNEL + i is contender
+ * i.  ERR_COMPILE when that fails. */
+bool runner_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
+                 struct err *e);
+/* Makes ready to sample the FMA ceiling in this object, apart from the kernels.  Call it once.
+ * ERR_COMPILE when the object cannot be loaded; ERR_ENV. */
+bool runner_load_ceiling(struct runner *r, const char *so_path, struct err *e);
+/* Makes a primitive of a vendor library a contender.  Its buffers are the tensors of the problem,
+ * in order, and must be filled before. plugin: path of its shared object.  *out says which
+ * implementation and layout the library chose.  ERR_ENV with the reason of the library. */
+bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
+                        enum vendor_library library, const struct vendor_problem *problem,
+                        struct vendor_choice *out, struct err *e);
+
+/* Runs a contender once.  ERR_CRASH, ERR_TIMEOUT or ERR_WRONG (it wrote outside of a buffer),
+ * with a sentence that names the buffer. */
+bool runner_run(struct runner *r, int contender, double *seconds, struct err *e);
+bool runner_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
+/* Counts these events per call by a meter (enum meter_id), on all threads that the kernel uses.
+ * *seconds: the time of such a call.  An event that cannot be counted gets a reason in *out. */
+bool runner_count(struct runner *r, int meter, const struct event *event, int n,
+                  struct counts *out, double *seconds, struct err *e);
+bool runner_simulate(struct runner *r, const struct simulated *what, struct simulation *out,
+                     struct err *e);
 #endif

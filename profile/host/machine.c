@@ -6,6 +6,7 @@
 #include "profile/host/cgroup.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,6 +211,20 @@ void machine_read(struct machine *m)
     if (uname(&u) == 0)
         snprintf(m->os, sizeof m->os, "%.40s %.60s %.20s", u.sysname, u.release, u.machine);
     m->has_pmu = machine_has_pmu();
+}
+
+static struct machine this_machine;
+
+static void read_this_machine(void)
+{
+    machine_read(&this_machine);
+}
+
+const struct machine *machine_this(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_this_machine);
+    return &this_machine;
 }
 
 int64_t machine_last_cache(const struct machine *m)

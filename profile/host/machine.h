@@ -16,6 +16,7 @@ struct machine {
     bool has_pmu;                        /* the kernel lists a CPU event source */
 };
 void machine_read(struct machine *m);
+const struct machine *machine_this(void);                /* read once, at the first call */
 int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost known cache */
 uint64_t machine_cpu_hash(void);         /* hash of what -march=native depends on */
 bool machine_has_pmu(void);

@@ -177,20 +177,21 @@ static void keep(struct samples_of *to, const double *sample, int n)
 static bool sample_once(const struct bench *b, struct loop *l, struct err *e)
 {
     int cores = l->alone ? 1 : b->machine->cores;
-    struct child_opts opts = { .threads = cores, .limit_s = CALL_LIMIT_S, .cancel = b->cancel,
+    struct runner_opts opts = { .threads = cores, .limit_s = CALL_LIMIT_S, .cancel = b->cancel,
                                .memory_bytes = OVERHEAD_BYTES + cores * l->bytes };
     struct sampled what = { .ceiling = true, .time_s = b->slice_s, .min_runs = 3 };
-    struct child *c = NULL;
+    struct runner *r = NULL;
     struct samples s;
-    bool ok = child_open(&opts, &c, e) && child_load_ceiling(c, l->build.so_path, e)
-           && child_time(c, &what, &s, e);
+    bool ok = runner_open(&child_runner, &opts, &r, e)
+           && runner_load_ceiling(r, l->build.so_path, e)
+           && runner_time(r, &what, &s, e);
     if (ok && cores == 1) {
         keep(&l->one, s.sample[SERIES_CEILING], s.rounds);
     } else if (ok) {
         keep(&l->one, s.sample[SERIES_ONE_CORE], s.rounds);
         keep(&l->all, s.sample[SERIES_CEILING], s.rounds);
     }
-    child_close(c);
+    runner_close(r);
     return ok;
 }
 

@@ -46,7 +46,7 @@ void batch_free(struct batch *b)
 {
     if (!b)
         return;
-    child_close(b->child);
+    runner_close(b->runner);
     oracle_release(b->oracle);
     free(b->spec);
     free(b);

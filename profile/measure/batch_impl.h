@@ -8,7 +8,7 @@ struct batch {
     struct batch_opts opts;              /* options with defaults filled in */
     char *spec;
     const struct oracle *oracle;
-    struct child *child;                 /* idle, or NULL */
+    struct runner *runner;                 /* idle, or NULL */
     int used;                            /* number of candidates that the child has run */
     int compilers_killed, children_killed;  /* killed processes of candidates in a row */
     int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */

@@ -25,10 +25,10 @@ static double call_limit_s(const struct batch *b, double limit_s)
     return fmin(fmax(limit, LEAST_LIMIT_S), limit_s);
 }
 
-static void close_child(struct batch *b)
+static void close_runner(struct batch *b)
 {
-    child_close(b->child);
-    b->child = NULL;
+    runner_close(b->runner);
+    b->runner = NULL;
     b->used = 0;
 }
 
@@ -36,10 +36,10 @@ static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     struct measure_job *j = &x->job;
-    j->child = b->child;
-    b->stats.children += !b->child;
-    bool ok = measure_open_child(&j, 1, e);
-    b->child = j->child;
+    j->runner = b->runner;
+    b->stats.children += !b->runner;
+    bool ok = measure_open_runner(&j, 1, e);
+    b->runner = j->runner;
     b->used++;
     return ok && measure_check(j, e);
 }
@@ -122,16 +122,16 @@ static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     if (b->used >= MOST_USES)
-        close_child(b);
-    bool first = b->child == NULL;
+        close_runner(b);
+    bool first = b->runner == NULL;
     if (open_and_check(r, x, e) && sample(r, x, e))
         return true;
-    close_child(b);
+    close_runner(b);
     if (first || e->code == ERR_TIMEOUT || e->code == ERR_CANCEL || e->code == ERR_KILLED)
         return false;
     if (open_and_check(r, x, e) && sample(r, x, e))
         return true;
-    close_child(b);
+    close_runner(b);
     return false;
 }
 

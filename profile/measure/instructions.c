@@ -58,7 +58,7 @@ static bool same_result(const struct in_run *r, struct measure_job *j, struct er
         return false;
     for (int i = 0; i < f->n_params && same_code; i++)
         if (f->buffer[i].written
-            && memcmp(r->once.data[i], child_data(j->child, i),
+            && memcmp(r->once.data[i], runner_data(j->runner, i),
                       (size_t)buffer_bytes(&f->buffer[i])))
             return err_set(e, ERR_WRONG, "the counting kernel computed another %s",
                            f->buffer[i].name);

@@ -1,7 +1,8 @@
 /* A job from its options to its outcome, and what it says meanwhile. */
 #include "profile/measure/job.h"
 
-#include <pthread.h>
+#include "profile/child/child.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,6 @@ const char *const outcome_name[] = {
     [OUTCOME_CANCEL] = "cancelled", [OUTCOME_ENV] = "environment", [OUTCOME_LIMIT] = "too large",
     [OUTCOME_ILL] = "ill-conditioned",
 };
-
-static struct machine this_machine;
-static void read_this_machine(void)
-{
-    machine_read(&this_machine);
-}
 
 void measure_report(const struct measure_job *j, const char *what, double fraction)
 {
@@ -100,14 +95,16 @@ static void give_reasons(struct measurement *m, unsigned meters, unsigned baseli
 
 static struct measure_opts with_defaults(const struct measure_opts *o)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct measure_opts d = *o;
-    pthread_once(&once, read_this_machine);
+    d.runner = o->runner ? o->runner : &child_runner;
+    d.machine = o->machine ? o->machine : machine_this();
+    d.target = o->target ? o->target : target_named(d.machine->isa);
     d.threads = o->threads < 1 ? 1 : o->threads > MAX_THREADS ? MAX_THREADS : o->threads;
     d.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
     d.min_runs = o->min_runs > 0 ? o->min_runs : DEFAULT_MIN_RUNS;
     d.limit_s = o->limit_s > 0 ? o->limit_s : DEFAULT_LIMIT_S;
-    d.cache = cache_config_on(&o->cache, &this_machine.l1d, &this_machine.l2, &this_machine.l3);
+    d.cache = cache_config_on(&o->cache, &d.machine->l1d, &d.machine->l2,
+                              &d.machine->l3);
     d.sim_budget = o->sim_budget > 0 ? o->sim_budget : DEFAULT_SIM_BUDGET;
     return d;
 }
@@ -115,8 +112,9 @@ static struct measure_opts with_defaults(const struct measure_opts *o)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e)
 {
-    *j = (struct measure_job){ .program = p, .opts = with_defaults(o), .m = m,
-                               .target = target_or_host(o->target), .machine = &this_machine };
+    *j = (struct measure_job){ .program = p, .opts = with_defaults(o), .m = m };
+    j->target = j->opts.target;
+    j->machine = j->opts.machine;
     *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
                                .sim.cache = j->opts.cache };
     if (!compiler_find(o->compiler, &j->cc, e))

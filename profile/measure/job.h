@@ -3,7 +3,7 @@
 #ifndef TS_PROFILE_JOB_H
 #define TS_PROFILE_JOB_H
 #include "profile/build/build.h"
-#include "profile/child/child.h"
+#include "profile/child/runner.h"
 #include "profile/measure/measurement.h"
 #include "profile/measure/oracle.h"
 
@@ -35,7 +35,7 @@ struct measure_job {
     double ceiling_flops;
     struct trace_table trace;            /* of the instrumented kernel */
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
-    struct child *child;                 /* shared by the jobs of a comparison */
+    struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result was different and still right */
     bool refused;                        /* in a comparison: this job ended the timing */
@@ -43,14 +43,14 @@ struct measure_job {
     struct entrants entrants;            /* baselines; only in the first job */
     char doing[40];
     double since;                        /* start of the current phase */
-    const struct machine *machine;       /* this machine */
+    const struct machine *machine;       /* that of the runner */
 };
 
 /* measure_report reports the phase and its progress. measure_begin starts a phase with unknown
  * progress. */
 void measure_report(const struct measure_job *j, const char *what, double fraction);
 void measure_begin(struct measure_job *j, const char *what);
-void measure_tick(void *ctx, double done);  /* callback for struct child_opts; ctx is the job */
+void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; ctx is the job */
 
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
@@ -61,10 +61,10 @@ bool measure_lower(struct measure_job *j, struct err *e);
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. Checks that all tensors of these jobs together fit into a child. */
 bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e);
-/* measure_open_child: opens a child with the buffers of these jobs (or reuses
+/* measure_open_runner: opens a child with the buffers of these jobs (or reuses
  * the idle child of the first job), and loads their kernels as its contenders. measure_check:
  * compares the result of one of them with the reference. */
-bool measure_open_child(struct measure_job *const *j, int n, struct err *e);
+bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
 /* Checks a different result that the kernel left after so many calls; it is in the buffers of the
  * child. */
@@ -100,7 +100,7 @@ struct latency measure_latency(const struct samples *s, int series);
  * false on a cancel, or when a library crashed the child: that library is then excluded, and the
  * child must be opened again. take: fills in their times. */
 bool measure_vendor_match(struct measure_job *j, struct err *e);
-void measure_vendor_buffers(struct measure_job *j, int contenders, struct child_buffer *buffer,
+void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner_buffer *buffer,
                             int *n);
 int64_t measure_vendor_bytes(const struct measure_job *j);
 bool measure_vendor_load(struct measure_job *j, struct err *e);

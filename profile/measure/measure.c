@@ -8,14 +8,14 @@
 static bool open_checked(struct measure_job *j, struct err *e)
 {
     for (;;) {
-        if (!measure_open_child(&j, 1, e) || !measure_check(j, e))
+        if (!measure_open_runner(&j, 1, e) || !measure_check(j, e))
             return false;
         if (measure_vendor_load(j, e))
             return true;
         if (e->code == ERR_CANCEL)
             return false;
-        child_close(j->child);
-        j->child = NULL;
+        runner_close(j->runner);
+        j->runner = NULL;
     }
 }
 
@@ -42,8 +42,8 @@ static bool run(struct measure_job *j, struct err *e)
         return true;
     if (e->code != ERR_KILLED)
         return false;
-    child_close(j->child);
-    j->child = NULL;
+    runner_close(j->runner);
+    j->runner = NULL;
     if (run_in_child(j, e))
         return true;
     measure_blame(e);
@@ -60,7 +60,7 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     j.progress = pr;
     j.cancel = c;
     ok = ok && run(&j, e);
-    child_close(j.child);
+    runner_close(j.runner);
     measure_vendor_finish(&j);
     measure_end(&j, ok, e);
     m->total_s = clock_s() - start;

@@ -25,8 +25,8 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
             need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i]);
     }
     need += (double)measure_vendor_bytes(j[0]);
-    if (j[0]->child)
-        need -= fmin(need, 2.0 * (double)child_shared_bytes(j[0]->child));
+    if (j[0]->runner)
+        need -= fmin(need, 2.0 * (double)runner_bytes(j[0]->runner));
     if (have <= 0 || need <= MEMORY_SHARE * have)
         return true;
     return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free",
@@ -54,7 +54,7 @@ static bool is_result(const struct measure_job *j, int i)
 }
 
 /* Lists the buffers of the jobs one after the other; returns how many. */
-static int list_buffers(struct measure_job *const *j, int n, struct child_buffer *buffer,
+static int list_buffers(struct measure_job *const *j, int n, struct runner_buffer *buffer,
                         int *first)
 {
     int at = 0;
@@ -63,7 +63,7 @@ static int list_buffers(struct measure_job *const *j, int n, struct child_buffer
         j[k]->contender = k;
         j[k]->first = first[k] = at;
         for (int i = 0; i < f->n_params; i++)
-            buffer[at++] = (struct child_buffer){ f->buffer[i].name, f->buffer[i].type,
+            buffer[at++] = (struct runner_buffer){ f->buffer[i].name, f->buffer[i].type,
                                                   buffer_bytes(&f->buffer[i]),
                                                   is_result(j[k], i) ? BUFFER_RESULT
                                                                      : f->buffer[i].written };
@@ -75,16 +75,16 @@ static int list_buffers(struct measure_job *const *j, int n, struct child_buffer
  * again. */
 static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
 {
-    if (child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e))
+    if (runner_load(j->runner, slot, j->kernel.so_path, j->entry, e))
         return true;
     return e->code == ERR_COMPILE && !file_exists(j->kernel.so_path) && measure_build_kernel(j, e)
-        && child_load_entry(j->child, slot, j->kernel.so_path, j->entry, e);
+        && runner_load(j->runner, slot, j->kernel.so_path, j->entry, e);
 }
 
 /* The first job has the options, and the instrumented kernel if there is one. */
-bool measure_open_child(struct measure_job *const *j, int n, struct err *e)
+bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
-    struct child_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    struct runner_buffer buffer[PROTOCOL_MAX_BUFFERS];
     int first[PROTOCOL_MAX_CONTENDERS];
     struct measure_job *head = j[0];
     if (!measure_check_tensors(j, n, e) || !fits_memory(j, n, e))
@@ -93,19 +93,20 @@ bool measure_open_child(struct measure_job *const *j, int n, struct err *e)
     measure_vendor_buffers(head, n, buffer, &n_buffers);
     memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
     int64_t memory = head->opts.memory_bytes > 0 ? head->opts.memory_bytes : DEFAULT_MEMORY_BYTES;
-    struct child_opts o = {
-        .runner = head->opts.runner, .threads = head->opts.threads, .limit_s = head->opts.limit_s,
-        .memory_bytes = memory + measure_vendor_bytes(head),
+    struct runner_opts o = {
+        .path = head->opts.runner_path, .threads = head->opts.threads,
+        .limit_s = head->opts.limit_s, .memory_bytes = memory + measure_vendor_bytes(head),
         .huge_pages = head->opts.huge_pages, .n_buffers = n_buffers, .buffer = buffer,
         .n_contenders = n + head->entrants.n, .first = first,
         .trace = head->has_twin ? &head->trace : NULL, .n_trace_buffers = head->func->n_buffers,
         .sim_detail = head->opts.detail != NULL,
         .cancel = head->cancel, .tick = measure_tick, .ctx = head,
     };
-    if (head->child ? !child_renew(head->child, &o, e) : !child_open(&o, &head->child, e))
+    if (head->runner ? !runner_renew(&head->runner, &o, e)
+                    : !runner_open(head->opts.runner, &o, &head->runner, e))
         return false;
     for (int k = 0; k < n; k++) {
-        j[k]->child = head->child;
+        j[k]->runner = head->runner;
         j[k]->differed = 0;
         j[k]->refused = false;
         j[k]->m->max_rel_err = j[k]->m->error_of_bound = 0;
@@ -144,7 +145,7 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, void **d
     measure_begin(j, "checking");
     for (int i = 0; i < j->func->n_params; i++) {
         const struct buffer *b = &j->func->buffer[i];
-        data[i] = child_data(j->child, j->first + i);
+        data[i] = runner_data(j->runner, j->first + i);
         if (!oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems, data[i], e))
             return false;
         if (cancelled(j->cancel))
@@ -172,7 +173,7 @@ bool measure_check(struct measure_job *j, struct err *e)
     const struct graph *base = j->program->base;
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : oracle_kept(base, j->opts.seed);
     bool ok = fill_buffers(j, o, data, e)
-           && child_check(j->child, j->contender, &j->first_call_s, e)
+           && runner_run(j->runner, j->contender, &j->first_call_s, e)
            && (o || oracle_acquire(base, j->opts.seed, j->cancel, &o, e));
     if (ok)
         ok = j->m->verified = judge_outputs(j, o, data, e);
@@ -185,7 +186,7 @@ bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
     void *data[PROTOCOL_MAX_BUFFERS];
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
     for (int i = 0; i < j->func->n_params; i++)
-        data[i] = child_data(j->child, j->first + i);
+        data[i] = runner_data(j->runner, j->first + i);
     if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
         return false;
     bool ok = judge_outputs(j, o, data, e);

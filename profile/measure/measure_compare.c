@@ -15,7 +15,7 @@ struct contest {
     struct measure_job job[MEASURE_MAX_COMPARED];
     struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
     int n, n_alive;
-    struct child *child;
+    struct runner *runner;
     bool died;  /* it was killed by another process once */
     struct samples samples;                               /* hot times; owned by the child */
 };
@@ -28,20 +28,20 @@ static void drop(struct contest *c, int which, const struct err *e)
         c->alive[i] = c->alive[i + 1];
 }
 
-static void close_child(struct contest *c)
+static void close_runner(struct contest *c)
 {
-    child_close(c->child);
-    c->child = NULL;
+    runner_close(c->runner);
+    c->runner = NULL;
     for (int i = 0; i < c->n; i++)
-        c->job[i].child = NULL;
+        c->job[i].runner = NULL;
 }
 
 /* Checks all programs.  Returns the index of the first that fails, -1: none; -2: no child can be
  * opened. */
 static int check_all(struct contest *c, struct err *e)
 {
-    bool open = measure_open_child(c->alive, c->n_alive, e);
-    c->child = c->alive[0]->child;
+    bool open = measure_open_runner(c->alive, c->n_alive, e);
+    c->runner = c->alive[0]->runner;
     if (!open)
         return -2;
     for (int i = 0; i < c->n_alive; i++)
@@ -60,7 +60,7 @@ static bool check(struct contest *c, struct err *e)
         int bad = check_all(c, e);
         if (bad == -1)
             return true;
-        close_child(c);
+        close_runner(c);
         if (e->code == ERR_KILLED && !c->died) {
             killed = bad < 0 ? NULL : c->alive[bad];
             c->died = true;
@@ -121,7 +121,7 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     if (e->code != ERR_KILLED || c->died)
         return false;
     c->died = true;
-    close_child(c);
+    close_runner(c);
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
@@ -134,10 +134,10 @@ static int find_failing(struct contest *c, struct err *e)
         struct sampled what = { .time_s = ALONE_S, .min_runs = j->opts.min_runs, .as_is = true };
         struct samples s;
         struct err why;
-        close_child(c);
-        bool ok = measure_open_child(&j, 1, &why) && measure_check(j, &why)
+        close_runner(c);
+        bool ok = measure_open_runner(&j, 1, &why) && measure_check(j, &why)
                && measure_sample(&j, 1, &what, &s, &why);
-        c->child = j->child;
+        c->runner = j->runner;
         if (!ok && why.code == ERR_CANCEL) {
             *e = why;
             return -1;
@@ -168,7 +168,7 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
             bad = find_failing(c, e);
         if (bad < 0)
             return false;
-        close_child(c);
+        close_runner(c);
         drop(c, bad, e);
     }
 }
@@ -225,7 +225,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
     bool ok = false, timed = start(&x, p, &opts, pr, c, out, e) && build(&x, e)
                           && check_and_time(&x, out, how, &ok, e);
-    close_child(&x);
+    close_runner(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);
     for (int i = 0; i < n; i++) {

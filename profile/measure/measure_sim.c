@@ -200,8 +200,8 @@ bool measure_sim(struct measure_job *j, struct err *e)
     if (j->opts.detail)
         want_detail(j, &what, pass);
     bool ok = cachesim_reaches(&j->opts.cache, end, e)
-           && child_load(j->child, SLOT_TRACE, j->twin.so_path, e)
-           && child_simulate(j->child, &what, &s, e);
+           && runner_load(j->runner, SLOT_TRACE, j->twin.so_path, "", e)
+           && runner_simulate(j->runner, &what, &s, e);
     if (ok)
         take_counts(j, &s);
     else

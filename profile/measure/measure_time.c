@@ -62,7 +62,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
-    if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < target_host()->vector_bytes)
+    const struct target *widest = target_named(j->machine->isa);
+    if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
     if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* rare, since counting takes time */
         flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
@@ -171,7 +172,7 @@ bool measure_sample(struct measure_job *const *j, int n, struct sampled *what, s
             what->steady |= 1u << j[k]->contender;
     }
     do {
-        if (!child_time(j[0]->child, what, s, e)
+        if (!runner_time(j[0]->runner, what, s, e)
             || (s->differs >= 0 && !judge(j, n, what, s, e)))
             return false;
     } while (s->differs >= 0);
@@ -197,7 +198,7 @@ bool measure_time(struct measure_job *const *j, int n, int sittings, struct samp
     struct err ignored;
     measure_begin(head, "timing");
     head->has_ceiling = head->has_ceiling
-                     && child_load_ceiling(head->child, head->ceiling.so_path, &ignored);
+                     && runner_load_ceiling(head->runner, head->ceiling.so_path, &ignored);
     struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
                             .min_runs = head->opts.min_runs, .sittings = sittings,
                             .contenders = measure_vendor_contenders(head) };

@@ -3,6 +3,7 @@
  * timed. */
 #include "profile/measure/job.h"
 
+#include "profile/child/child.h"
 #include "profile/measure/oracle.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ bool measure_vendor_match(struct measure_job *j, struct err *e)
     char runner[600];
     if (!j->opts.baselines)
         return true;
-    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
+    if (!child_find_runner(j->opts.runner_path, runner, sizeof runner, e))
         return false;
     for (int i = 0; i < VENDOR_COUNT; i++) {
         struct err why;
@@ -71,7 +72,7 @@ void measure_vendor_finish(struct measure_job *j)
 
 /* --- In the child ----------------------------------------------------------------------------- */
 
-void measure_vendor_buffers(struct measure_job *j, int contenders, struct child_buffer *buffer,
+void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner_buffer *buffer,
                             int *n)
 {
     struct entrants *x = &j->entrants;
@@ -86,7 +87,7 @@ void measure_vendor_buffers(struct measure_job *j, int contenders, struct child_
         for (int k = 0; k < x->problem.n_tensors; k++) {
             const struct vendor_tensor *t = &x->problem.tensor[k];
             const struct tensor *of = &x->plain->base->tensor[t->tensor];
-            buffer[(*n)++] = (struct child_buffer){ of->name, of->type, of->type->bytes * t->elems,
+            buffer[(*n)++] = (struct runner_buffer){ of->name, of->type, of->type->bytes * t->elems,
                                                     t->role == ROLE_OUT };
         }
     }
@@ -106,7 +107,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
     for (int k = 0; k < x->problem.n_tensors && ok; k++) {
         const struct vendor_tensor *t = &x->problem.tensor[k];
         ok = oracle_fill(o, x->plain, t->tensor, j->opts.seed, t->elems,
-                         child_data(j->child, x->first[i] + k), e);
+                         runner_data(j->runner, x->first[i] + k), e);
     }
     oracle_release(o);
     return ok;
@@ -124,7 +125,7 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     if (!oracle_acquire(x->plain->base, j->opts.seed, j->cancel, &o, e))
         return false;
     b->verified = oracle_compare(o, x->plain, x->problem.tensor[out].tensor,
-                                 child_data(j->child, x->first[i] + out), j->cancel, &worst,
+                                 runner_data(j->runner, x->first[i] + out), j->cancel, &worst,
                                  &why);
     b->max_rel_err = worst.rel_err;
     oracle_release(o);
@@ -145,12 +146,12 @@ static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
     *lives = true;
     if (!fill(j, i, e))
         return false;
-    if (!child_load_vendor(j->child, x->contender + i, x->plugin[i], x->library[i], &x->problem,
+    if (!runner_load_vendor(j->runner, x->contender + i, x->plugin[i], x->library[i], &x->problem,
                            &choice, e)) {
         *lives = e->code == ERR_ENV;
         return false;
     }
-    if (!child_check(j->child, x->contender + i, &seconds, e)) {
+    if (!runner_run(j->runner, x->contender + i, &seconds, e)) {
         *lives = false;
         return false;
     }

@@ -29,6 +29,7 @@ struct latency {
 };
 
 struct event_set;                        /* profile/counters/eventset.h */
+struct runner_kind;                      /* profile/child/runner.h */
 
 /* The same operator by a vendor library, sampled in turns with the kernel.  If it is not
  * available, reason says why ("" when it was not asked for). ratio: its minimum over that of the
@@ -96,8 +97,10 @@ struct measure_opts {
     /* event sets of the meters; NULL = the default set */
     const struct event_set *set[METER_COUNT];
     const char *compiler;                /* NULL = default */
-    const struct target *target;         /* generates code for it; NULL = the best of this CPU */
-    const char *runner;                  /* NULL = $TILESCOPE_RUNNER, else beside this executable */
+    const struct target *target;         /* generates code for it; NULL = the best of the machine */
+    const struct runner_kind *runner;    /* where kernels run; NULL = in a child process here */
+    const char *runner_path;  /* of tilescope-runner; NULL = $TILESCOPE_RUNNER, else beside us */
+    const struct machine *machine;       /* that of the runner; NULL = this one */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",
  * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0

@@ -5,6 +5,7 @@
 #include "profile/measure/cachegrind.h"
 #include "profile/counters/eventset.h"
 #include "profile/measure/instructions.h"
+#include "profile/child/child.h"
 #include "profile/counters/papi_meter.h"
 #include "profile/counters/perfevent.h"
 
@@ -57,7 +58,7 @@ static bool count_set(struct measure_job *j, enum meter_id meter, const struct e
     char how[sizeof out->source];
     if (!event_set_fits(s, out))
         return true;
-    if (!child_count(j->child, (int)meter, s->event, s->n, out, &known.time_s, e))
+    if (!runner_count(j->runner, (int)meter, s->event, s->n, out, &known.time_s, e))
         return false;
     snprintf(how, sizeof how, "event set %.32s, %.80s", s->name, out->source);
     if (out->available) {

@@ -1,5 +1,6 @@
 #include "profile/measure/once.h"
 
+#include "profile/child/child.h"
 #include "kernels/base/file.h"
 #include "profile/measure/oracle.h"
 
@@ -104,7 +105,7 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
     char runner[600], out[64];
     struct subprocess_result res;
     int n = 0;
-    if (!child_find_runner(j->opts.runner, runner, sizeof runner, e))
+    if (!child_find_runner(j->opts.runner_path, runner, sizeof runner, e))
         return false;
     once_out_path(o, out, sizeof out);
     if (access(out, F_OK) != 0)

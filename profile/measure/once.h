@@ -26,7 +26,7 @@ void once_close(struct once *o);         /* also after a failed once_open */
 /* The path of out_fd for another process. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* What to run. With padding NULL nothing is written to out_fd; else as described at runner_once. */
+/* What to run. With padding NULL nothing is written to out_fd; else as described at server_once. */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
 /* Runs the call. tool: the command before that of the runner, NULL-terminated (NULL = none).
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */

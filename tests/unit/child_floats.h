@@ -3,8 +3,8 @@
 #define TS_TESTS_CHILD_FLOATS_H
 #include "profile/child/child.h"
 
-static inline float *child_floats(struct child *c, int buffer)
+static inline float *child_floats(struct runner *c, int buffer)
 {
-    return child_data(c, buffer);
+    return runner_data(c, buffer);
 }
 #endif

@@ -34,7 +34,7 @@ static struct measurement measured(const char *spec, unsigned baselines, unsigne
                                    const char *runner)
 {
     struct measure_opts o = { .meters = meters, .baselines = baselines, .seed = 1, .time_s = 0.01,
-                              .min_runs = 3, .runner = runner };
+                              .min_runs = 3, .runner_path = runner };
     const struct program *p;
     struct measurement m;
     struct err e;

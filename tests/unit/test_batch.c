@@ -514,7 +514,7 @@ static void what_is_missing_is_an_error(void **state)
     assert_contains(item[0].m.reason, "no-such-cc");
     batch_free(b);
     o = quick();
-    o.measure.runner = "/nonexistent/runner";
+    o.measure.runner_path = "/nonexistent/runner";
     b = batch_of(item[0].p, &o);
     assert_false(batch_run(b, item, 2, NULL, NULL, &e));
     assert_contains(e.text, "/nonexistent/runner");

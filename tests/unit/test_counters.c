@@ -352,24 +352,25 @@ enum { PAGES = 512 };
     "        for (int i = 0; i < 512; i++)\n            p[i * 4096] = 1;\n" \
     "        munmap(p, 512 * 4096);\n    }\n}\n"
 
-static struct child *loaded_by(const char *compiler, const char *source, bool openmp, int threads)
+static struct runner *loaded_by(const char *compiler, const char *source, bool openmp, int threads)
 {
-    static const struct child_buffer buffer[] = { { "A", &type_f32, 4096, true } };
-    struct child_opts o = { .threads = threads, .limit_s = 10, .n_buffers = 1, .buffer = buffer };
+    static const struct runner_buffer buffer[] = { { "A", &type_f32, 4096, true } };
+    struct runner_opts o = { .threads = threads, .limit_s = 10, .n_buffers = 1, .buffer = buffer };
     struct compiler cc;
     const struct target *host = target_host();
     struct build b;
-    struct child *c = NULL;
+    struct runner *c = NULL;
     struct err e;
     double seconds;
     if (!compiler_find(compiler, &cc, &e) || !build_shared(&cc, source, host, openmp, NULL, &b, &e)
-        || !child_open(&o, &c, &e) || !child_load(c, SLOT_KERNEL, b.so_path, &e)
-        || !child_check(c, 0, &seconds, &e))
+        || !runner_open(&child_runner, &o, &c, &e)
+        || !runner_load(c, SLOT_KERNEL, b.so_path, "", &e)
+        || !runner_run(c, 0, &seconds, &e))
         fail_msg("%s", e.text);
     return c;
 }
 
-static struct child *loaded(const char *source, bool openmp, int threads)
+static struct runner *loaded(const char *source, bool openmp, int threads)
 {
     return loaded_by(NULL, source, openmp, threads);
 }
@@ -385,13 +386,13 @@ static bool papi_is_disabled(enum meter_id meter, const struct counts *out)
 static bool count_faults(const char *compiler, enum meter_id meter, const struct event *ev,
                          int n, bool openmp, int threads, const char *source)
 {
-    struct child *c = loaded_by(compiler, source, openmp, threads);
+    struct runner *c = loaded_by(compiler, source, openmp, threads);
     struct counts out;
     struct err e;
     double seconds = 0;
-    if (!child_count(c, (int)meter, ev, n, &out, &seconds, &e))
+    if (!runner_count(c, (int)meter, ev, n, &out, &seconds, &e))
         fail_msg("%s", e.text);
-    child_close(c);
+    runner_close(c);
     if (papi_is_disabled(meter, &out))
         return false;
     if (!out.available)
@@ -456,12 +457,12 @@ static void papi_presets_count_or_give_a_reason(void **state)
     static const struct event mixed[] = { { "page_faults", "perf::PAGE-FAULTS" },
                                           { "papi_l1_dcm", "PAPI_L1_DCM" },
                                           { "nothing", "PAPI_NO_SUCH_EVENT" } };
-    struct child *c = loaded(TOUCH(""), false, 1);
+    struct runner *c = loaded(TOUCH(""), false, 1);
     struct counts out;
     struct err e;
     double seconds;
     (void)state;
-    if (!child_count(c, METER_ID_PAPI, ev, COUNT_OF(ev), &out, &seconds, &e))
+    if (!runner_count(c, METER_ID_PAPI, ev, COUNT_OF(ev), &out, &seconds, &e))
         fail_msg("%s", e.text);
     if (out.available) {
         assert_true(value(&out, "papi_tot_ins") != 0 && value(&out, "cycles") != 0);
@@ -471,9 +472,9 @@ static void papi_presets_count_or_give_a_reason(void **state)
         if (!papi_is_disabled(METER_ID_PAPI, &out))
             assert_contains(out.reason, "Event does not exist");
     }
-    if (!child_count(c, METER_ID_PAPI, mixed, COUNT_OF(mixed), &out, &seconds, &e))
+    if (!runner_count(c, METER_ID_PAPI, mixed, COUNT_OF(mixed), &out, &seconds, &e))
         fail_msg("%s", e.text);
-    child_close(c);
+    runner_close(c);
     if (papi_is_disabled(METER_ID_PAPI, &out))
         skip();
     assert_true(out.available && value(&out, "page_faults") >= PAGES);
@@ -494,14 +495,14 @@ static void late_threads_are_counted(void **state)
         "    munmap((void *)p, 512 * 4096);\n    return x;\n}\n"
         "void ts_entry(float *const *buffers)\n{\n    pthread_t t;\n    (void)buffers;\n"
         "    if (pthread_create(&t, 0, touch, 0) == 0)\n        pthread_join(t, 0);\n}\n";
-    struct child *c = loaded(source, true, 1);
+    struct runner *c = loaded(source, true, 1);
     struct counts out;
     struct err e;
     double seconds;
     (void)state;
-    if (!child_count(c, METER_ID_PERF_SW, perf_soft, 2, &out, &seconds, &e))
+    if (!runner_count(c, METER_ID_PERF_SW, perf_soft, 2, &out, &seconds, &e))
         fail_msg("%s", e.text);
-    child_close(c);
+    runner_close(c);
     assert_true(out.available);
     if (value(&out, "page_faults") < PAGES)
         fail_msg("%g page faults", value(&out, "page_faults"));
@@ -513,14 +514,14 @@ static void switches_count_or_say_which_right_is_missing(void **state)
                                        { "page_faults", "page_faults" } };
     static const char sleeps[] = "int usleep(unsigned);\n"
                                  "void ts_entry(float *const *b) { (void)b; usleep(100); }\n";
-    struct child *c = loaded(sleeps, false, 1);
+    struct runner *c = loaded(sleeps, false, 1);
     struct counts out;
     struct err e;
     double seconds;
     (void)state;
-    if (!child_count(c, METER_ID_PERF_SW, ev, 2, &out, &seconds, &e))
+    if (!runner_count(c, METER_ID_PERF_SW, ev, 2, &out, &seconds, &e))
         fail_msg("%s", e.text);
-    child_close(c);
+    runner_close(c);
     assert_true(out.available);
     if (value(&out, "context_switches") >= 0)
         assert_true(value(&out, "context_switches") >= 0.9);     /* each call sleeps once */
@@ -532,14 +533,14 @@ static void hardware_counts_or_gives_a_reason(void **state)
 {
     static const struct event ev[] = { { "cycles", "cycles" }, { "instructions", "instructions" },
                                        { "lines_in", "raw:0x151" } };
-    struct child *c = loaded(TOUCH(""), false, 1);
+    struct runner *c = loaded(TOUCH(""), false, 1);
     struct counts out;
     struct err e;
     double seconds;
     (void)state;
-    if (!child_count(c, METER_ID_PERF, ev, 3, &out, &seconds, &e))
+    if (!runner_count(c, METER_ID_PERF, ev, 3, &out, &seconds, &e))
         fail_msg("%s", e.text);
-    child_close(c);
+    runner_close(c);
     if (out.available) {
         assert_true(value(&out, "instructions") > PAGES);
     } else {

@@ -89,19 +89,19 @@ static void no_terminal(const char *text, size_t n)
         assert_true((unsigned char)*text >= ' ' && *text != 0x7f);
 }
 
-static void touch_buffers(struct child *c)
+static void touch_buffers(struct runner *c)
 {
     for (int b = 0; b < 2; b++)
         for (int i = 0; i < ELEMS; i++)
             child_floats(c, b)[i] += 1;
 }
 
-static bool timed(struct child *c, struct err *e)
+static bool timed(struct runner *c, struct err *e)
 {
     struct sampled what = { .contenders = 1, .steady = 1, .ceiling = true, .time_s = 0.01,
                             .min_runs = 3 };
     struct samples s;
-    if (!child_time(c, &what, &s, e))
+    if (!runner_time(c, &what, &s, e))
         return false;
     assert_true(s.differs == -1 || s.differs == 0);
     assert_in_range(s.rounds, 0, PROTOCOL_MAX_SAMPLES);
@@ -113,12 +113,12 @@ static bool timed(struct child *c, struct err *e)
     return true;
 }
 
-static bool counted(struct child *c, struct err *e)
+static bool counted(struct runner *c, struct err *e)
 {
     static struct event event[EVENTS_MAX];
     struct counts counts;
     double seconds;
-    if (!child_count(c, METER_ID_PERF, event, 1, &counts, &seconds, e))
+    if (!runner_count(c, METER_ID_PERF, event, 1, &counts, &seconds, e))
         return false;
     assert_in_range(counts.n, 0, COUNTS_MAX);
     assert_true(seconds >= 0);
@@ -131,7 +131,7 @@ static bool counted(struct child *c, struct err *e)
     return true;
 }
 
-static bool simulated(struct child *c, struct err *e)
+static bool simulated(struct runner *c, struct err *e)
 {
     static const unsigned long long base[] = { 0x10000000, 0x10100000 }, heat[] = { 0, 0 };
     static const int tensor[] = { 0, 1 };
@@ -143,7 +143,7 @@ static bool simulated(struct child *c, struct err *e)
     struct simulated what = { .cache = &cache, .base = base, .tensor = tensor, .budget = 1e9,
                               .detail = &d, .heat = heat };
     d = (struct sim_detail){ .n_tensors = 2, .n_loops = 1, .loop[0].axes = "I" };
-    if (!child_simulate(c, &what, &s, e))
+    if (!runner_simulate(c, &what, &s, e))
         return false;
     assert_true(s.fraction >= 0 && s.fraction <= 1);
     assert_in_range(s.n_levels, 1, CACHE_LEVELS);
@@ -163,24 +163,24 @@ static bool simulated(struct child *c, struct err *e)
 /* Which of time, count and simulate are taken, as letters; the rest must fail as a crash. */
 static void survive(const char *lie, const char *taken)
 {
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true }
     };
-    static const struct { char letter; bool (*ask)(struct child *c, struct err *e); } part[] = {
+    static const struct { char letter; bool (*ask)(struct runner *c, struct err *e); } part[] = {
         { 't', timed }, { 'c', counted }, { 's', simulated },
     };
-    struct child_opts o = { .runner = runner, .threads = 1, .limit_s = 5, .n_buffers = 2,
+    struct runner_opts o = { .path = runner, .threads = 1, .limit_s = 5, .n_buffers = 2,
                             .buffer = buffer, .n_trace_buffers = 2, .trace = &table,
                             .sim_detail = true };
-    struct child *c;
+    struct runner *c;
     struct err e = {0};
     double seconds;
     setenv("TS_LIE", lie, 1);
-    if (!child_open(&o, &c, &e))
+    if (!runner_open(&child_runner, &o, &c, &e))
         fail_msg("%s", e.text);
-    assert_true(child_load(c, SLOT_KERNEL, "any", &e));
+    assert_true(runner_load(c, SLOT_KERNEL, "any", "", &e));
     touch_buffers(c);
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     touch_buffers(c);
     for (int i = 0; i < COUNT_OF(part); i++) {
         bool ok = part[i].ask(c, &e), want = strchr(taken, part[i].letter) != NULL;
@@ -190,7 +190,7 @@ static void survive(const char *lie, const char *taken)
         if (!ok && e.code != ERR_CRASH)
             fail_msg("%s: %c: %s", lie, part[i].letter, e.text);
     }
-    child_close(c);
+    runner_close(c);
 }
 
 static void lies_are_survived(void **state)

@@ -144,11 +144,11 @@ static void missing_environment_is_an_error(void **state)
     struct measurement m;
     struct err e;
     (void)state;
-    o.runner = "/nonexistent/runner";
+    o.runner_path = "/nonexistent/runner";
     assert_false(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_ENV);
     assert_int_equal(e.code, ERR_ENV);
-    o.runner = NULL;
+    o.runner_path = NULL;
     o.compiler = "no-such-cc";
     assert_false(measure_program(program_of("gmm m=8 n=8 k=8", NULL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_ENV);

@@ -56,17 +56,17 @@ static const struct trace_table twin_table = {
 };
 
 /* A child with the buffers A (read only) and B, A[i] = i and B poisoned. */
-static struct child *opened(double limit_s, const struct cancel *cancel, int threads)
+static struct runner *opened(double limit_s, const struct cancel *cancel, int threads)
 {
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true }
     };
-    struct child_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2,
+    struct runner_opts o = { .threads = threads, .limit_s = limit_s, .n_buffers = 2,
                             .buffer = buffer, .cancel = cancel, .n_trace_buffers = 2,
                             .trace = &twin_table };
-    struct child *c;
+    struct runner *c;
     struct err e;
-    if (!child_open(&o, &c, &e))
+    if (!runner_open(&child_runner, &o, &c, &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < ELEMS; i++) {
         child_floats(c, 0)[i] = (float)i;
@@ -75,12 +75,12 @@ static struct child *opened(double limit_s, const struct cancel *cancel, int thr
     return c;
 }
 
-static struct child *loaded(const char *source, double limit_s)
+static struct runner *loaded(const char *source, double limit_s)
 {
-    struct child *c = opened(limit_s, NULL, 1);
+    struct runner *c = opened(limit_s, NULL, 1);
     struct build b = built(source, false);
     struct err e;
-    if (!child_load(c, SLOT_KERNEL, b.so_path, &e))
+    if (!runner_load(c, SLOT_KERNEL, b.so_path, "", &e))
         fail_msg("%s", e.text);
     return c;
 }
@@ -97,12 +97,12 @@ static const char *failure(const char *source, double limit_s, enum err_code cod
 {
     static struct err e;
     double seconds;
-    struct child *c = loaded(source, limit_s);
-    if (child_check(c, 0, &seconds, &e))
+    struct runner *c = loaded(source, limit_s);
+    if (runner_run(c, 0, &seconds, &e))
         fail_msg("nothing happened:\n%s", source);
     if (e.code != code)
         fail_msg("%s, not %s: %s", err_name(e.code), err_name(code), e.text);
-    child_close(c);
+    runner_close(c);
     return e.text;
 }
 
@@ -118,28 +118,28 @@ static void good_kernel_runs(void **state)
 {
     double seconds = -1;
     struct err e;
-    struct child *c = loaded(GOOD, 10);
+    struct runner *c = loaded(GOOD, 10);
     (void)state;
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     assert_true(seconds >= 0);
     for (int i = 0; i < ELEMS; i++) {
         assert_true(child_floats(c, 0)[i] == (float)i);
         assert_true(child_floats(c, 1)[i] == (float)(2 * i));
     }
-    child_close(c);
+    runner_close(c);
 }
 
 static void buffers_start_on_cache_lines(void **state)
 {
     double seconds;
     struct err e;
-    struct child *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64);"
+    struct runner *c = loaded(ENTRY("b[0] = (float)((unsigned long)a % 64);"
                                    " b[1] = (float)((unsigned long)b % 64);"), 10);
     (void)state;
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     assert_true(child_floats(c, 1)[0] == 0 && child_floats(c, 1)[1] == 0);
     assert_true(child_floats(c, 1)[2] == -1);
-    child_close(c);
+    runner_close(c);
 }
 
 static void sampling_gives_whole_rounds(void **state)
@@ -148,15 +148,15 @@ static void sampling_gives_whole_rounds(void **state)
     struct samples s;
     struct err e;
     struct str peak = {0};
-    struct child *c = loaded(GOOD, 10);
+    struct runner *c = loaded(GOOD, 10);
     double flops = gen_peak(host, &type_f32, &peak);
     struct build b = built(str_text(&peak), false);
     struct sampled what = { .contenders = 1, .ceiling = true, .time_s = 0.02, .min_runs = 5 };
     (void)state;
     assert_true(flops > 0);
-    assert_true(child_check(c, 0, &seconds, &e));
-    assert_true(child_load_ceiling(c, b.so_path, &e));
-    assert_true(child_time(c, &what, &s, &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
+    assert_true(runner_load_ceiling(c, b.so_path, &e));
+    assert_true(runner_time(c, &what, &s, &e));
     assert_true(s.rounds >= 5);
     for (int k = 0; k < SERIES_COUNT; k++) {
         assert_int_equal(s.sample[k] != NULL, k == SERIES_KERNEL || k == SERIES_CEILING);
@@ -164,7 +164,7 @@ static void sampling_gives_whole_rounds(void **state)
             assert_true(s.sample[k][i] >= s.of[k].min && s.sample[k][i] <= s.of[k].max);
     }
     assert_true(s.of[SERIES_KERNEL].min > 0);
-    child_close(c);
+    runner_close(c);
     str_free(&peak);
 }
 
@@ -172,43 +172,43 @@ static void sampling_gives_whole_rounds(void **state)
 static void contenders_share_a_child(void **state)
 {
     enum { N = 3 };
-    static const struct child_buffer buffer[2 * N] = {
+    static const struct runner_buffer buffer[2 * N] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 8 * ELEMS, true },
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
     };
     static const int first[N] = { 0, 2, 4 };
-    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2 * N, .buffer = buffer,
+    struct runner_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2 * N, .buffer = buffer,
                             .n_contenders = N, .first = first };
-    struct child *c;
+    struct runner *c;
     struct err e;
     double seconds;
     (void)state;
-    if (!child_open(&o, &c, &e))
+    if (!runner_open(&child_runner, &o, &c, &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < N; i++) {
         struct str text = {0};
         child_floats(c, 2 * i)[7] = (float)(10 * i);
         str_printf(&text, ENTRY("for (int i = 0; i < 1000; i++) b[i] = a[7] + %d;"), i + 1);
         struct build b = built(str_text(&text), false);
-        assert_true(child_load(c, SLOT_KERNEL + i, b.so_path, &e));
+        assert_true(runner_load(c, SLOT_KERNEL + i, b.so_path, "", &e));
         str_free(&text);
     }
     for (int i = 0; i < N; i++)
-        assert_true(child_check(c, i, &seconds, &e));
+        assert_true(runner_run(c, i, &seconds, &e));
     for (int i = 0; i < N; i++)
         assert_true(child_floats(c, 2 * i + 1)[999] == (float)(11 * i + 1));
     struct sampled what = { .contenders = 5, .time_s = 0.01, .min_runs = 7 };
     struct samples s;
-    assert_true(child_time(c, &what, &s, &e));
+    assert_true(runner_time(c, &what, &s, &e));
     assert_true(s.rounds >= 7 && s.sample[0] && s.sample[2]);
     assert_null(s.sample[1]);
     what.contenders = 1 << N;
-    assert_false(child_time(c, &what, &s, &e));
+    assert_false(runner_time(c, &what, &s, &e));
     assert_int_equal(e.code, ERR_BUG);
-    child_close(c);
+    runner_close(c);
     o.n_contenders = PROTOCOL_MAX_CONTENDERS + 1;
-    assert_false(child_open(&o, &c, &e));
+    assert_false(runner_open(&child_runner, &o, &c, &e));
     assert_int_equal(e.code, ERR_RANGE);
 }
 
@@ -248,70 +248,70 @@ static void no_time_is_one_sample(void **state)
 /* Renewing the buffers' pages keeps what is in them, and what the kernel writes is still seen. */
 static void sittings_begin_at_rounds(void **state)
 {
-    struct child *c = loaded(ENTRY("if (a[999] != 999) __builtin_trap(); b[0] = a[1];"), 10);
+    struct runner *c = loaded(ENTRY("if (a[999] != 999) __builtin_trap(); b[0] = a[1];"), 10);
     struct sampled what = { .contenders = 1, .time_s = 0.02, .min_runs = 12, .sittings = 6 };
     struct samples s;
     struct err e;
     (void)state;
-    if (!child_time(c, &what, &s, &e))
+    if (!runner_time(c, &what, &s, &e))
         fail_msg("%s", e.text);
     assert_true(s.n_blocks >= 1 && s.n_blocks <= 24 && s.block[0] == 0);
     for (int i = 1; i < s.n_blocks; i++)
         assert_true(s.block[i] > s.block[i - 1] && s.block[i] < s.rounds);
     assert_int_equal(s.room_bytes, 2 * sysconf(_SC_PAGESIZE));     /* too little for a huge page */
     assert_int_equal(s.huge_bytes, 0);
-    child_close(c);
+    runner_close(c);
     c = loaded(ENTRY("b[1001] = 1;"), 10);
-    assert_false(child_time(c, &what, &s, &e));
+    assert_false(runner_time(c, &what, &s, &e));
     assert_int_equal(e.code, ERR_WRONG);
     assert_contains(e.text, "4 bytes behind B");
-    child_close(c);
+    runner_close(c);
 }
 
 static void cold_calls_are_timed_one_by_one(void **state)
 {
-    struct child *c = loaded(GOOD, 10);
+    struct runner *c = loaded(GOOD, 10);
     struct sampled what = { .contenders = 1, .cold = true, .time_s = 0.01, .min_runs = 5,
                             .walk_bytes = 1 << 20 };
     struct samples s;
     struct err e;
     (void)state;
-    if (!child_time(c, &what, &s, &e))
+    if (!runner_time(c, &what, &s, &e))
         fail_msg("%s", e.text);
     assert_true(s.rounds >= 5 && s.of[0].median > 0);
     assert_null(s.sample[SERIES_CEILING]);
 #if defined __x86_64__
     assert_true(s.flushed);
 #endif
-    child_close(c);
+    runner_close(c);
 }
 
 /* Whether there are any is the kernel's choice; that the buffers still work is ours. */
 static void huge_pages_are_asked_for(void **state)
 {
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 5 << 20, true }
     };
-    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
+    struct runner_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
                             .huge_pages = true };
     struct sampled what = { .contenders = 1, .time_s = 0.01, .min_runs = 5, .sittings = 3 };
     struct build b = built(GOOD, false);
-    struct child *c;
+    struct runner *c;
     struct samples s;
     struct err e;
     double seconds;
     (void)state;
-    assert_true(child_open(&o, &c, &e));
+    assert_true(runner_open(&child_runner, &o, &c, &e));
     child_floats(c, 0)[999] = 7;
-    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     assert_true(child_floats(c, 1)[999] == 14);
-    assert_true(child_time(c, &what, &s, &e));
+    assert_true(runner_time(c, &what, &s, &e));
     assert_int_equal(s.room_bytes, 8 << 20);
     assert_true(s.huge_bytes >= 0 && s.huge_bytes <= s.room_bytes);
     print_message("huge pages: %lld of %lld KiB\n", (long long)s.huge_bytes >> 10,
                   (long long)s.room_bytes >> 10);
-    child_close(c);
+    runner_close(c);
 }
 
 /* A plugin whose primitive adds 1 to a private copy of its input, and writes it on output(). */
@@ -338,15 +338,15 @@ static const char plugin_source[] =
 static void a_library_can_be_a_contender(void **state)
 {
     static const int first[] = { 0, 2 };
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
         { "A", &type_f32, 4 * ELEMS, false }, { "B", &type_f32, 4 * ELEMS, true },
     };
-    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 4, .buffer = buffer,
+    struct runner_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 4, .buffer = buffer,
                             .n_contenders = 2, .first = first };
     struct vendor_problem problem = { .n_tensors = 2 };
     struct vendor_choice choice;
-    struct child *c;
+    struct runner *c;
     struct err e;
     double seconds;
     struct str text = {0}, other = {0};
@@ -355,30 +355,30 @@ static void a_library_can_be_a_contender(void **state)
     str_printf(&other, plugin_source, VENDOR_PLUGIN_ABI, sizeof(struct vendor_problem) + 8);
     struct build b = built(GOOD, false), plugin = built(str_text(&text), false);
     struct build wrong = built(str_text(&other), false);
-    assert_true(child_open(&o, &c, &e));
+    assert_true(runner_open(&child_runner, &o, &c, &e));
     for (int i = 0; i < ELEMS; i++)
         child_floats(c, 2)[i] = (float)i;
-    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-    assert_false(child_check(c, 1, &seconds, &e));
-    assert_false(child_load_vendor(c, 1, wrong.so_path, 0, &problem, &choice, &e));
+    assert_true(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
+    assert_false(runner_run(c, 1, &seconds, &e));
+    assert_false(runner_load_vendor(c, 1, wrong.so_path, 0, &problem, &choice, &e));
     assert_contains(e.text, "another version");
-    assert_false(child_load_vendor(c, 1, plugin.so_path, 1, &problem, &choice, &e));
+    assert_false(runner_load_vendor(c, 1, plugin.so_path, 1, &problem, &choice, &e));
     assert_string_equal(e.text, "No");
     assert_int_equal(e.code, ERR_ENV);
-    if (!child_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e))
+    if (!runner_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e))
         fail_msg("%s", e.text);
     assert_string_equal(choice.implementation, "plus:plain");
     assert_string_equal(choice.layout, "nc");
-    assert_true(child_check(c, 0, &seconds, &e) && child_check(c, 1, &seconds, &e));
+    assert_true(runner_run(c, 0, &seconds, &e) && runner_run(c, 1, &seconds, &e));
     assert_true(child_floats(c, 3)[998] == 999);
     struct sampled what = { .contenders = 3, .time_s = 0.01, .min_runs = 5 };
     struct samples s;
-    assert_true(child_time(c, &what, &s, &e));
+    assert_true(runner_time(c, &what, &s, &e));
     assert_true(s.rounds >= 5 && s.of[0].min > 0 && s.of[1].min > 0);
     problem.n_tensors = 3;
-    assert_false(child_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e));
+    assert_false(runner_load_vendor(c, 1, plugin.so_path, 0, &problem, &choice, &e));
     assert_int_equal(e.code, ERR_BUG);
-    child_close(c);
+    runner_close(c);
     str_free(&text);
     str_free(&other);
 }
@@ -399,12 +399,12 @@ static void a_busy_team_is_not_the_ceiling(void **state)
         struct str peak = {0};
         gen_peak(host, &type_f32, &peak);
         struct build b = built(str_text(&peak), false);
-        struct child *c = opened(10, NULL, threads);
+        struct runner *c = opened(10, NULL, threads);
         struct sampled what = { .ceiling = true, .time_s = 0.02, .min_runs = 5 };
-        assert_true(child_load_ceiling(c, b.so_path, &e));
-        assert_true(child_time(c, &what, &s, &e));
+        assert_true(runner_load_ceiling(c, b.so_path, &e));
+        assert_true(runner_time(c, &what, &s, &e));
         assert_true((s.of[SERIES_ONE_CORE].min > 0) == (threads > 1));
-        child_close(c);
+        runner_close(c);
         str_free(&peak);
     }
 }
@@ -425,13 +425,13 @@ static void team_size_is_what_was_asked_for(void **state)
     for (int threads = 1; threads <= 3; threads++) {
         double seconds;
         struct err e;
-        struct child *c = opened(10, NULL, threads);
-        assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-        if (!child_check(c, 0, &seconds, &e))
+        struct runner *c = opened(10, NULL, threads);
+        assert_true(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
+        if (!runner_run(c, 0, &seconds, &e))
             fail_msg("%s", e.text);
         assert_true(child_floats(c, 1)[0] == (float)threads);
         assert_true(child_floats(c, 1)[7] == (float)threads);
-        child_close(c);
+        runner_close(c);
     }
 }
 
@@ -484,10 +484,10 @@ static void threads_of_a_team_are_pinned(void **state)
         if (!build_shared(&other, places, host, true, NULL, &b, &e))
             fail_msg("%s", e.text);
         for (int threads = 2; threads <= n + 1 && threads <= 4; threads++) {
-            struct child *c = opened(10, NULL, threads);
-            if (!child_load(c, SLOT_KERNEL, b.so_path, &e) || !child_check(c, 0, &seconds, &e))
+            struct runner *c = opened(10, NULL, threads);
+            if (!runner_load(c, SLOT_KERNEL, b.so_path, "", &e) || !runner_run(c, 0, &seconds, &e))
                 fail_msg("%s", e.text);
-            const float *got = child_data(c, 1);
+            const float *got = runner_data(c, 1);
             for (int i = 0; i < threads && threads > n; i++)
                 assert_true(got[2 * i] == (float)n);
             for (int i = 0; i < threads && threads <= n && single; i++) {
@@ -495,7 +495,7 @@ static void threads_of_a_team_are_pinned(void **state)
                 for (int j = 0; j < i; j++)
                     assert_true(got[2 * i + 1] != got[2 * j + 1]);
             }
-            child_close(c);
+            runner_close(c);
         }
     }
 }
@@ -565,12 +565,13 @@ static void nothing_stays_in_shared_memory(void **state)
         char path[80];
         double seconds;
         struct err e;
-        struct child *c = loaded(note, 10);
+        struct runner *c = loaded(note, 10);
         child_floats(c, 0)[0] = (float)ends;
-        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u", (int)c->pid, getuid());
-        assert_int_equal(child_check(c, 0, &seconds, &e), !ends);
+        snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u",
+                 (int)child_of(c)->pid, getuid());
+        assert_int_equal(runner_run(c, 0, &seconds, &e), !ends);
         assert_int_equal(access(path, F_OK), ends ? -1 : 0);
-        child_close(c);
+        runner_close(c);
         assert_int_equal(access(path, F_OK), -1);
     }
 }
@@ -579,13 +580,13 @@ static void dead_child_refuses_politely(void **state)
 {
     double seconds;
     struct err e;
-    struct child *c = loaded(ENTRY("volatile float *volatile p = 0; *p = 1;"), 10);
+    struct runner *c = loaded(ENTRY("volatile float *volatile p = 0; *p = 1;"), 10);
     (void)state;
-    assert_false(child_check(c, 0, &seconds, &e));
-    assert_false(child_check(c, 0, &seconds, &e));
+    assert_false(runner_run(c, 0, &seconds, &e));
+    assert_false(runner_run(c, 0, &seconds, &e));
     assert_int_equal(e.code, ERR_BUG);
-    child_close(c);
-    child_close(NULL);
+    runner_close(c);
+    runner_close(NULL);
 }
 
 /* A read past the end that is used shows as NaN, since the slack reads as one. */
@@ -593,51 +594,51 @@ static void slack_reads_as_nan(void **state)
 {
     double seconds;
     struct err e;
-    struct child *c = loaded(ENTRY("b[0] = a[1000] + 1;"), 10);
+    struct runner *c = loaded(ENTRY("b[0] = a[1000] + 1;"), 10);
     (void)state;
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     assert_true(child_floats(c, 1)[0] != child_floats(c, 1)[0]);
-    child_close(c);
+    runner_close(c);
 }
 
 static void memory_is_limited(void **state)
 {
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4, false }, { "B", &type_f32, 4, true }
     };
-    struct child_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
+    struct runner_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
                             .memory_bytes = 64 << 20 };
     struct build b = built("void *malloc(unsigned long);\n"
                            ENTRY("void *volatile p = malloc(1ul << 30); b[0] = p ? 1 : 2;"), false);
-    struct child *c;
+    struct runner *c;
     double seconds;
     struct err e;
     (void)state;
 #if defined __SANITIZE_ADDRESS__
     skip();                                              /* its shadow needs terabytes */
 #endif
-    assert_true(child_open(&o, &c, &e));
-    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
-    assert_true(child_check(c, 0, &seconds, &e));
+    assert_true(runner_open(&child_runner, &o, &c, &e));
+    assert_true(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
+    assert_true(runner_run(c, 0, &seconds, &e));
     assert_true(child_floats(c, 1)[0] == 2);
-    child_close(c);
+    runner_close(c);
 }
 
 static void objects_that_are_none_are_refused(void **state)
 {
     struct build b = built("int x;\n", false);
     struct build lost = built("void nowhere(void);\n" ENTRY("nowhere();"), false);
-    struct child *c = opened(10, NULL, 1);
+    struct runner *c = opened(10, NULL, 1);
     struct err e;
     (void)state;
-    assert_false(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_false(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
     assert_int_equal(e.code, ERR_COMPILE);
     assert_contains(e.text, "ts_entry");
-    assert_false(child_load(c, SLOT_KERNEL, lost.so_path, &e));
+    assert_false(runner_load(c, SLOT_KERNEL, lost.so_path, "", &e));
     assert_contains(e.text, "nowhere");
-    assert_false(child_load(c, SLOT_KERNEL, b.c_path, &e));
-    assert_false(child_load(c, SLOT_KERNEL, "/nonexistent.so", &e));
-    child_close(c);
+    assert_false(runner_load(c, SLOT_KERNEL, b.c_path, "", &e));
+    assert_false(runner_load(c, SLOT_KERNEL, "/nonexistent.so", "", &e));
+    runner_close(c);
 }
 
 /* --- Cancelling, and who dies with whom ------------------------------------------------------- */
@@ -658,17 +659,17 @@ static void cancel_ends_a_run(void **state)
     struct cancel cancel = {0};
     struct raiser r = { &cancel, 30 };
     struct build b = built(HANG, false);
-    struct child *c = opened(60, &cancel, 1);
+    struct runner *c = opened(60, &cancel, 1);
     pthread_t thread;
     double seconds;
     struct err e;
     (void)state;
-    assert_true(child_load(c, SLOT_KERNEL, b.so_path, &e));
+    assert_true(runner_load(c, SLOT_KERNEL, b.so_path, "", &e));
     assert_int_equal(pthread_create(&thread, NULL, raise_later, &r), 0);
-    assert_false(child_check(c, 0, &seconds, &e));
+    assert_false(runner_run(c, 0, &seconds, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     pthread_join(thread, NULL);
-    child_close(c);
+    runner_close(c);
 }
 
 /* A compiler that knows its version and then sleeps. */
@@ -718,14 +719,14 @@ static bool is_dead(pid_t pid)
 /* In a process of its own: starts a kernel that tells its process number, then hangs. */
 _Noreturn static void parent_to_be_killed(const char *so_path, int out)
 {
-    struct child *c = opened(60, NULL, 1);
+    struct runner *c = opened(60, NULL, 1);
     double seconds;
     struct err e;
     float pid = 0;
-    if (child_load(c, SLOT_KERNEL, so_path, &e) && child_check(c, 0, &seconds, &e))
+    if (runner_load(c, SLOT_KERNEL, so_path, "", &e) && runner_run(c, 0, &seconds, &e))
         pid = child_floats(c, 1)[0];
     if (write(out, &pid, sizeof pid) == sizeof pid)
-        child_check(c, 0, &seconds, &e);
+        runner_run(c, 0, &seconds, &e);
     _exit(1);
 }
 
@@ -762,10 +763,10 @@ static void runner_that_is_none_is_reported(void **state)
                                        "/etc/passwd" };
     (void)state;
     for (int i = 0; i < COUNT_OF(bad); i++) {
-        struct child_opts o = { .runner = bad[i], .limit_s = 1 };
-        struct child *c = NULL;
+        struct runner_opts o = { .path = bad[i], .limit_s = 1 };
+        struct runner *c = NULL;
         struct err e;
-        assert_false(child_open(&o, &c, &e));
+        assert_false(runner_open(&child_runner, &o, &c, &e));
         assert_int_equal(e.code, ERR_ENV);
         assert_contains(e.text, bad[i]);
         assert_null(c);
@@ -782,15 +783,15 @@ static void runner_that_lives_on_is_ended(void **state)
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
     for (int i = 0; i < COUNT_OF(script); i++) {
-        struct child_opts o = { .runner = path, .limit_s = 1 };
-        struct child *c = NULL;
+        struct runner_opts o = { .path = path, .limit_s = 1 };
+        struct runner *c = NULL;
         struct err e;
         FILE *f = fopen(path, "we");
         assert_non_null(f);
         fprintf(f, "#!/bin/sh\n%s\nexec sleep 1000\n", script[i]);
         assert_int_equal(fclose(f), 0);
         assert_int_equal(chmod(path, 0700), 0);
-        assert_false(child_open(&o, &c, &e));
+        assert_false(runner_open(&child_runner, &o, &c, &e));
         assert_int_equal(e.code, ERR_ENV);
         assert_contains(e.text, "does not work");
     }
@@ -820,11 +821,11 @@ static void twin_is_counted(void **state)
     struct simulation s = { .count = count, .runs = runs };
     struct simulated what = { .cache = &cache, .base = base, .budget = 1e9 };
     struct build b = built(twin, false);
-    struct child *c = opened(10, NULL, 1);
+    struct runner *c = opened(10, NULL, 1);
     struct err e;
     (void)state;
-    assert_true(child_load(c, SLOT_TRACE, b.so_path, &e));
-    if (!child_simulate(c, &what, &s, &e))
+    assert_true(runner_load(c, SLOT_TRACE, b.so_path, "", &e));
+    if (!runner_simulate(c, &what, &s, &e))
         fail_msg("%s", e.text);
     assert_int_equal(runs[0], 100000);
     assert_int_equal(count[0].misses[0], 6250);
@@ -833,9 +834,9 @@ static void twin_is_counted(void **state)
     assert_int_equal(s.level[0].writebacks, 0);
     assert_true(s.fraction == 1);
     cache.level[0].geometry.size_bytes = 1000;
-    assert_false(child_simulate(c, &what, &s, &e));
+    assert_false(runner_simulate(c, &what, &s, &e));
     assert_int_equal(e.code, ERR_RANGE);
-    child_close(c);
+    runner_close(c);
 }
 
 /* --- Building --------------------------------------------------------------------------------- */
@@ -918,9 +919,9 @@ static void damaged_entries_are_rebuilt(void **state)
         }
         assert_false(built(source, false).cached);
         assert_true(built(source, false).cached);
-        struct child *c = loaded(source, 10);
-        assert_true(child_check(c, 0, &seconds, &e));
-        child_close(c);
+        struct runner *c = loaded(source, 10);
+        assert_true(runner_run(c, 0, &seconds, &e));
+        runner_close(c);
     }
 }
 
@@ -1077,7 +1078,7 @@ static void counters_count_or_say_why_not(void **state)
 {
     struct counts r[2];
     struct counts in_child;
-    struct child *c = loaded(GOOD, 10);
+    struct runner *c = loaded(GOOD, 10);
     struct err e;
     (void)state;
     perf_probe(true, &r[0]);
@@ -1093,10 +1094,10 @@ static void counters_count_or_say_why_not(void **state)
     }
     static const struct event cycles = { "cycles", "cycles" };
     double seconds;
-    assert_true(child_count(c, METER_ID_PERF, &cycles, 1, &in_child, &seconds, &e));
+    assert_true(runner_count(c, METER_ID_PERF, &cycles, 1, &in_child, &seconds, &e));
     assert_int_equal(in_child.available, in_child.n > 0);
     assert_int_equal(in_child.available, in_child.reason[0] == 0);
-    child_close(c);
+    runner_close(c);
 }
 
 static void meters_tell_the_truth(void **state)

@@ -291,24 +291,24 @@ static struct build built(const char *source)
 }
 
 /* Buffers: an input (A[i] = i), an intermediate, a result; checked. */
-static struct child *checked(const char *source, double limit_s)
+static struct runner *checked(const char *source, double limit_s)
 {
-    static const struct child_buffer buffer[] = {
+    static const struct runner_buffer buffer[] = {
         { "A", &type_f32, 4 * ELEMS, false }, { "Mid", &type_f32, 4 * ELEMS, true },
         { "B", &type_f32, 4 * ELEMS, BUFFER_RESULT },
     };
-    struct child_opts o = { .threads = 1, .limit_s = limit_s, .n_buffers = 3, .buffer = buffer };
+    struct runner_opts o = { .threads = 1, .limit_s = limit_s, .n_buffers = 3, .buffer = buffer };
     struct build b = built(source);
-    struct child *c;
+    struct runner *c;
     struct err e;
     double seconds;
-    if (!child_open(&o, &c, &e))
+    if (!runner_open(&child_runner, &o, &c, &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < ELEMS; i++) {
         child_floats(c, 0)[i] = (float)i;
         child_floats(c, 1)[i] = child_floats(c, 2)[i] = -1;
     }
-    if (!child_load(c, SLOT_KERNEL, b.so_path, &e) || !child_check(c, 0, &seconds, &e))
+    if (!runner_load(c, SLOT_KERNEL, b.so_path, "", &e) || !runner_run(c, 0, &seconds, &e))
         fail_msg("%s", e.text);
     return c;
 }
@@ -345,36 +345,36 @@ static void every_phase_looks_again(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
-        struct child *c = checked(table[i].source, 10);
+        struct runner *c = checked(table[i].source, 10);
         struct sampled how = table[i].how;
         struct samples s;
         struct err e;
         how.contenders = how.steady = 1;
-        if (!child_time(c, &how, &s, &e))
+        if (!runner_time(c, &how, &s, &e))
             fail_msg("%s: %s", table[i].what, e.text);
         if (table[i].least == 0 && s.differs < 0) {
-            child_close(c);
+            runner_close(c);
             continue;
         }
         if (s.differs != 0 || s.differs_after < table[i].least || s.differs_after > table[i].most)
             fail_msg("%s: contender %d after %lld calls", table[i].what, s.differs,
                      (long long)s.differs_after);
-        child_close(c);
+        runner_close(c);
     }
 }
 
 /* What is not known to be right is only timed. */
 static void only_the_steady_are_looked_at(void **state)
 {
-    struct child *c = checked(ENTRY("b[0] = (float)calls;"), 10);
+    struct runner *c = checked(ENTRY("b[0] = (float)calls;"), 10);
     struct sampled how = { .contenders = 1, .time_s = 0.005, .min_runs = 3 };
     struct samples s;
     struct err e;
     (void)state;
-    assert_true(child_time(c, &how, &s, &e));
+    assert_true(runner_time(c, &how, &s, &e));
     assert_int_equal(s.differs, -1);
     assert_true(s.rounds >= 3);
-    child_close(c);
+    runner_close(c);
 }
 
 /* --- The ceiling ------------------------------------------------------------------------------ */
@@ -389,17 +389,17 @@ static const char ceiling_text[] =
     "    for (volatile int i = 0; i < 1000; i++) ;\n}\n";
 
 /* A child whose ceiling has told who it is. */
-static struct child *with_ceiling(int *ceiling_pid, int *kernel_pid)
+static struct runner *with_ceiling(int *ceiling_pid, int *kernel_pid)
 {
     char text[1000], path[200];
     struct samples s;
     struct sampled how = { .contenders = 1, .ceiling = true, .time_s = 0.005, .min_runs = 3 };
     struct err e;
-    struct child *c = checked("int getpid(void);\n"
+    struct runner *c = checked("int getpid(void);\n"
                               ENTRY("*(int *)b = getpid(); *((int *)b + 1) = 0;"), 10);
     snprintf(text, sizeof text, ceiling_text, home);
     struct build b = built(text);
-    if (!child_load_ceiling(c, b.so_path, &e) || !child_time(c, &how, &s, &e))
+    if (!runner_load_ceiling(c, b.so_path, &e) || !runner_time(c, &how, &s, &e))
         fail_msg("%s", e.text);
     assert_true(s.of[SERIES_CEILING].min > 0);
     snprintf(path, sizeof path, "%s/ceiling-pid", home);
@@ -407,7 +407,7 @@ static struct child *with_ceiling(int *ceiling_pid, int *kernel_pid)
     assert_non_null(f);
     assert_int_equal(fread(ceiling_pid, sizeof *ceiling_pid, 1, f), 1);
     fclose(f);
-    memcpy(kernel_pid, child_data(c, 2), sizeof *kernel_pid);
+    memcpy(kernel_pid, runner_data(c, 2), sizeof *kernel_pid);
     return c;
 }
 
@@ -416,13 +416,13 @@ static void the_ceiling_has_a_process_of_its_own(void **state)
     int ceiling, kernel;
     struct err e;
     (void)state;
-    struct child *c = with_ceiling(&ceiling, &kernel);
+    struct runner *c = with_ceiling(&ceiling, &kernel);
     assert_true(ceiling > 0 && kernel > 0 && ceiling != kernel);
-    assert_int_equal(kernel, c->pid);
-    assert_int_equal(ceiling, c->ceiling_pid);
-    assert_false(child_load_ceiling(c, "any", &e));
+    assert_int_equal(kernel, child_of(c)->pid);
+    assert_int_equal(ceiling, child_of(c)->ceiling_pid);
+    assert_false(runner_load_ceiling(c, "any", &e));
     assert_int_equal(e.code, ERR_BUG);
-    child_close(c);
+    runner_close(c);
     assert_int_equal(kill(ceiling, 0), -1);
     assert_int_equal(kill(kernel, 0), -1);
 }
@@ -435,12 +435,12 @@ static void a_ceiling_that_ends_is_reported(void **state)
     struct sampled how = { .contenders = 1, .ceiling = true, .time_s = 0.005, .min_runs = 3 };
     struct err e;
     (void)state;
-    struct child *c = with_ceiling(&ceiling, &kernel);
+    struct runner *c = with_ceiling(&ceiling, &kernel);
     kill(ceiling, SIGKILL);
-    assert_false(child_time(c, &how, &s, &e));
+    assert_false(runner_time(c, &how, &s, &e));
     assert_int_equal(e.code, ERR_KILLED);            /* which is tried again */
     assert_contains(e.text, "the process that samples the FMA ceiling");
-    child_close(c);
+    runner_close(c);
 }
 
 static void a_ceiling_that_cannot_be_loaded_is_none(void **state)
@@ -449,13 +449,13 @@ static void a_ceiling_that_cannot_be_loaded_is_none(void **state)
     struct samples s;
     struct err e;
     (void)state;
-    struct child *c = checked(ENTRY(COPY), 10);
-    assert_false(child_load_ceiling(c, "/nonexistent/ceiling.so", &e));
+    struct runner *c = checked(ENTRY(COPY), 10);
+    assert_false(runner_load_ceiling(c, "/nonexistent/ceiling.so", &e));
     assert_int_equal(e.code, ERR_COMPILE);
     assert_contains(e.text, "/nonexistent/ceiling.so");
-    assert_false(child_time(c, &how, &s, &e));
+    assert_false(runner_time(c, &how, &s, &e));
     how.ceiling = false;
-    child_close(c);
+    runner_close(c);
 }
 
 static void it_dies_with_its_parent(void **state)

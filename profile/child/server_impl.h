@@ -1,14 +1,14 @@
-/* Shared by the files of tilescope-runner. Private to runner*.c. */
-#ifndef TS_PROFILE_RUNNER_IMPL_H
-#define TS_PROFILE_RUNNER_IMPL_H
+/* Shared by the files of tilescope-runner. Private to server*.c. */
+#ifndef TS_PROFILE_SERVER_IMPL_H
+#define TS_PROFILE_SERVER_IMPL_H
 #include "profile/child/fence.h"
-#include "profile/child/runner.h"
+#include "profile/child/server.h"
 #include "profile/child/sampling.h"
 
 typedef void trace_fn(const unsigned long long *base, struct ts_sim *ts);
 typedef void count_fn(long long *exec);
 
-struct runner {
+struct server {
     struct shared *shared;
     size_t shared_bytes;
     struct fence *fence;
@@ -29,35 +29,35 @@ struct runner {
 
 /* Calls dlopen with the CPU affinity of the parent.  This thread may be pinned to one CPU as part
  * of a team; a library that creates its own threads would otherwise use that CPU only. */
-void *runner_open_library(const struct runner *r, const char *path);
+void *server_open_library(const struct server *r, const char *path);
 
-/* Send or receive a message of n bytes on RUNNER_SOCKET_FD. runner_hear returns false when no
+/* Send or receive a message of n bytes on RUNNER_SOCKET_FD. server_hear returns false when no
  * message will come; *code is then the exit code, 0 when the parent has closed its end. */
-bool runner_say(const void *what, size_t n);
-bool runner_hear(void *what, size_t n, int *code);
+bool server_say(const void *what, size_t n);
+bool server_hear(void *what, size_t n, int *code);
 
 /* The buffers of a contender, as its kernel takes them. */
-void *const *runner_buffers(const struct runner *r, int contender);
+void *const *server_buffers(const struct server *r, int contender);
 /* Fills the buffers of a contender as fence_place does. */
-bool runner_place(struct runner *r, int contender, bool at_end, struct err *e);
+bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
 /* ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
-bool runner_check_fence(struct runner *r, struct err *e);
+bool server_check_fence(struct server *r, struct err *e);
 
-/* Execute COMMAND_LOAD_VENDOR, and COMMAND_CHECK of such a contender. */
-bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e);
-bool runner_check_vendor(struct runner *r, int contender, struct err *e);
+/* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of such a contender. */
+bool server_load_vendor(struct server *r, const struct request *q, struct err *e);
+bool server_check_vendor(struct server *r, int contender, struct err *e);
 /* Execute COMMAND_TIME, COMMAND_COUNT and COMMAND_SIMULATE. Each returns false with *e. */
-bool runner_time(struct runner *r, const struct request *q, struct err *e);
-bool runner_count(struct runner *r, const struct request *q, struct err *e);
-bool runner_simulate(struct runner *r, const struct request *q, struct err *e);
+bool server_time(struct server *r, const struct request *q, struct err *e);
+bool server_count(struct server *r, const struct request *q, struct err *e);
+bool server_simulate(struct server *r, const struct request *q, struct err *e);
 /* --ceiling SO PARENT: the main function of the process that samples the ceiling.  It never loads
  * anything but SO, so that no kernel can disturb it.  It first sends a struct reply that says
  * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
  * the exit code. */
-int runner_ceiling(int argc, char **argv);
+int server_ceiling(int argc, char **argv);
 /* Asks the process of the ceiling from the runner. False: it has ended. */
-bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *seconds);
+bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds);
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address
  * (the buffers are at all of them), fills a cache of CACHE_BYTES with other data, and calls the
@@ -65,5 +65,5 @@ bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *se
  * (instructions.c); then the count of every block and the nops of every piece of padding are
  * written to OUT as int64_t.  Ends the process with 0, or says why not and returns its exit code.
  */
-int runner_once(int argc, char **argv);
+int server_once(int argc, char **argv);
 #endif

@@ -1,7 +1,7 @@
 /* The FMA ceiling, in a process that loads nothing else: what a kernel does to its own process
  * (threads that stay busy, rounding modes, memory) does not reach it.  The runner asks it in turns
  * with the kernels, on the same cores. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
 
@@ -70,15 +70,15 @@ static int serve(kernel_fn *run)
 {
     struct ceiling_ask q;
     int code;
-    while (runner_hear(&q, sizeof q, &code)) {
+    while (server_hear(&q, sizeof q, &code)) {
         double seconds = q.team > 0 && q.batch > 0 ? answer(run, &q) : 0;
-        if (!runner_say(&seconds, sizeof seconds))
+        if (!server_say(&seconds, sizeof seconds))
             return 1;
     }
     return code;
 }
 
-int runner_ceiling(int argc, char **argv)
+int server_ceiling(int argc, char **argv)
 {
     enum { SO, PARENT, N };
     struct reply hello = { .ok = true };
@@ -99,12 +99,12 @@ int runner_ceiling(int argc, char **argv)
         snprintf(hello.text, sizeof hello.text, "the FMA ceiling cannot be loaded: %.400s",
                  dlerror());
     }
-    return runner_say(&hello, sizeof hello) && run ? serve(run) : 1;
+    return server_say(&hello, sizeof hello) && run ? serve(run) : 1;
 }
 
 /* --- In the runner ---------------------------------------------------------------------------- */
 
-bool runner_ask_ceiling(const struct runner *r, int team, long batch, double *seconds)
+bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds)
 {
     struct ceiling_ask q = { .team = team, .batch = batch,
                              .cpu = r->shared->threads > 1 ? -1 : sched_getcpu() };

@@ -1,5 +1,5 @@
 /* COMMAND_TIME: contenders and ceiling, sampled in turns. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
@@ -22,7 +22,7 @@ static void pin(const struct shared *sh)
 }
 
 struct timing {
-    struct runner *r;
+    struct server *r;
     const struct request *q;
     const struct work *work;
     bool lost;                            /* the process of the ceiling has ended */
@@ -43,16 +43,16 @@ static bool is_timed(const struct request *q, int contender)
 static bool renew(void *ctx)
 {
     struct timing *t = ctx;
-    struct runner *r = t->r;
+    struct server *r = t->r;
     int n = r->shared->n_contenders, from = (int)rng_range(&t->rng, 0, n - 1);
-    bool ok = runner_check_fence(r, t->e);
+    bool ok = server_check_fence(r, t->e);
     for (int i = 0; i < n && ok; i++)
         if (is_timed(t->q, i))
             ok = fence_drop(r->fence, r->shared->contender[i].first, r->shared->contender[i].n,
                             r->vendor[i] ? NULL : &t->rng, t->e);
     for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
         if (is_timed(t->q, i))
-            ok = runner_place(r, i, false, t->e);
+            ok = server_place(r, i, false, t->e);
     return ok;
 }
 
@@ -107,11 +107,11 @@ static bool same(void *ctx, int contender)
 static bool ask_ceiling(void *ctx, int team, long batch, double *seconds)
 {
     struct timing *t = ctx;
-    t->lost = t->lost || !runner_ask_ceiling(t->r, team, batch, seconds);
+    t->lost = t->lost || !server_ask_ceiling(t->r, team, batch, seconds);
     return !t->lost;
 }
 
-static bool add_contenders(struct runner *r, const struct request *q, struct work *work,
+static bool add_contenders(struct server *r, const struct request *q, struct work *work,
                            struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
@@ -119,18 +119,18 @@ static bool add_contenders(struct runner *r, const struct request *q, struct wor
             continue;
         if (!r->entry[i] && !r->vendor[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
-        work[i] = (struct work){ .run = r->entry[i], .buffers = runner_buffers(r, i),
+        work[i] = (struct work){ .run = r->entry[i], .buffers = server_buffers(r, i),
                                  .vendor = r->vendor[i], .steady = q->steady >> i & 1,
                                  .first_s = r->first_s[i], .calls = r->calls[i] };
         if (r->vendor[i])
             work[i].run_vendor = r->plugin[i]->run;
-        if (!q->append && !runner_place(r, i, false, e))
+        if (!q->append && !server_place(r, i, false, e))
             return false;
     }
     return true;
 }
 
-static void add_ceiling(const struct runner *r, struct work *work)
+static void add_ceiling(const struct server *r, struct work *work)
 {
     int threads = r->shared->threads;
     if (threads > 1)
@@ -138,7 +138,7 @@ static void add_ceiling(const struct runner *r, struct work *work)
     work[SERIES_CEILING].team = threads;
 }
 
-static void count_calls(struct runner *r, const struct work *work)
+static void count_calls(struct server *r, const struct work *work)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         if (work[i].calls > 0)
@@ -147,7 +147,7 @@ static void count_calls(struct runner *r, const struct work *work)
 
 /* Whether the caches must be emptied by reading: a library keeps copies of the data whose
  * addresses are unknown. */
-static bool must_walk(const struct runner *r, const struct request *q)
+static bool must_walk(const struct server *r, const struct request *q)
 {
     bool walk_it = !fence_flush(r->fence, 0, 0);
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
@@ -155,7 +155,7 @@ static bool must_walk(const struct runner *r, const struct request *q)
     return walk_it;
 }
 
-bool runner_time(struct runner *r, const struct request *q, struct err *e)
+bool server_time(struct server *r, const struct request *q, struct err *e)
 {
     struct work work[SERIES_COUNT] = { 0 };
     struct timing t = { .r = r, .q = q, .work = work, .e = e, .rng = rng_seed(1) };
@@ -179,5 +179,5 @@ bool runner_time(struct runner *r, const struct request *q, struct err *e)
     if (t.lost)
         return err_set(e, ERR_KILLED, "the process that samples the FMA ceiling was killed");
     fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
-    return runner_check_fence(r, e);
+    return server_check_fence(r, e);
 }

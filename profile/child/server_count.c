@@ -1,5 +1,5 @@
 /* COMMAND_COUNT: counters around the kernel, on every thread that it uses. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
 #include "profile/counters/papi_meter.h"
@@ -28,19 +28,19 @@ static void say(struct counts *c, const char *fmt, ...)
 
 /* Makes enough calls that starting and stopping the counters does not matter.  The clock is read
  * after 1, 3, 7... calls, so that it does not matter either. */
-static int call_for(struct runner *r, double seconds)
+static int call_for(struct server *r, double seconds)
 {
     int calls = 0;
     double start = clock_s();
     do
         for (int batch = calls + 1; batch > 0; batch--, calls++)
-            r->entry[SLOT_KERNEL](runner_buffers(r, 0));
+            r->entry[SLOT_KERNEL](server_buffers(r, 0));
     while (calls < COUNT_MOST_CALLS && clock_s() - start < seconds);
     return calls;
 }
 
 /* Counts in groups. False: a group of more events than can be counted at once never ran. */
-static bool count_in_groups(struct runner *r, const struct request *q, const struct meant *m,
+static bool count_in_groups(struct server *r, const struct request *q, const struct meant *m,
                             int group_max, struct counts *out)
 {
     struct counting *c = counting_open(m->source, m->ctx, m->threads, q->event, q->n_events,
@@ -69,7 +69,7 @@ static bool count_in_groups(struct runner *r, const struct request *q, const str
     return !starved;
 }
 
-static void count_in_turns(struct runner *r, const struct request *q, const struct meant *m,
+static void count_in_turns(struct server *r, const struct request *q, const struct meant *m,
                            struct counts *out)
 {
     if (!count_in_groups(r, q, m, GROUP_MAX, out))
@@ -78,7 +78,7 @@ static void count_in_turns(struct runner *r, const struct request *q, const stru
 
 /* Counts perf events.  The team of threads exists by now, so it can be listed; threads that it
  * starts later are inherited. */
-static void count_perf(struct runner *r, const struct request *q, struct counts *out)
+static void count_perf(struct server *r, const struct request *q, struct counts *out)
 {
     struct perf_threads threads;
     bool hardware = q->meter == METER_ID_PERF;
@@ -94,7 +94,7 @@ static void count_perf(struct runner *r, const struct request *q, struct counts 
     perf_threads_free(&threads);
 }
 
-static void count_papi(struct runner *r, const struct request *q, struct counts *out)
+static void count_papi(struct server *r, const struct request *q, struct counts *out)
 {
     struct papi *p = papi_open(r->handle[SLOT_KERNEL], r->shared->threads, out);
     if (!p)
@@ -105,18 +105,18 @@ static void count_papi(struct runner *r, const struct request *q, struct counts 
     papi_close(p);
 }
 
-bool runner_count(struct runner *r, const struct request *q, struct err *e)
+bool server_count(struct server *r, const struct request *q, struct err *e)
 {
     struct counts *out = &r->shared->counts;
     *out = (struct counts){ .n = 0 };
     if (!r->entry[SLOT_KERNEL])
         return err_set(e, ERR_BUG, "no kernel is loaded");
-    if (!runner_place(r, 0, false, e))
+    if (!server_place(r, 0, false, e))
         return false;
-    r->entry[SLOT_KERNEL](runner_buffers(r, 0));     /* starts the team and warms the caches */
+    r->entry[SLOT_KERNEL](server_buffers(r, 0));     /* starts the team and warms the caches */
     if (q->meter == METER_ID_PAPI)
         count_papi(r, q, out);
     else
         count_perf(r, q, out);
-    return runner_check_fence(r, e);
+    return server_check_fence(r, e);
 }

@@ -1,7 +1,7 @@
 /* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
  * watch a whole process (cachegrind).  Says how long the call took.  No socket and no fences: what
  * it runs has been checked. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
 
@@ -102,7 +102,7 @@ static bool write_counts(void *twin, const char *padding, const char *path)
     return fclose(out) == 0;
 }
 
-int runner_once(int argc, char **argv)
+int server_once(int argc, char **argv)
 {
     void *buffer[PROTOCOL_MAX_BUFFERS];
     enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PADDING, OUT, PARENT, FIRST };

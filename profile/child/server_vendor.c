@@ -1,5 +1,5 @@
 /* COMMAND_LOAD_VENDOR: a contender that is a library's primitive. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
 
@@ -7,7 +7,7 @@
 
 /* Loads a vendor primitive.  The plugin keeps the addresses of its buffers, which are therefore
  * never placed at the end of a page. */
-bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e)
+bool server_load_vendor(struct server *r, const struct request *q, struct err *e)
 {
     const struct vendor_plugin *plugin = NULL;
     char why[400] = "no reason given";
@@ -16,12 +16,12 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
     /* lets OpenMP count its places; a failure is reported below */
-    (void)runner_open_library(r, q->path);
-    if (!vendor_load(q->path, &plugin, e) || !runner_place(r, i, false, e))
+    (void)server_open_library(r, q->path);
+    if (!vendor_load(q->path, &plugin, e) || !server_place(r, i, false, e))
         return false;
     r->problem[i] = q->problem;
     struct vendor_handle *h = plugin->open(&r->problem[i], (enum vendor_library)q->library,
-                                           r->shared->threads, runner_buffers(r, i), why,
+                                           r->shared->threads, server_buffers(r, i), why,
                                            sizeof why);
     if (!h)
         return err_set(e, ERR_ENV, "%.399s", why);
@@ -32,7 +32,7 @@ bool runner_load_vendor(struct runner *r, const struct request *q, struct err *e
     return true;
 }
 
-bool runner_check_vendor(struct runner *r, int i, struct err *e)
+bool server_check_vendor(struct server *r, int i, struct err *e)
 {
     const struct vendor_plugin *plugin = r->plugin[i];
     double start = clock_s();

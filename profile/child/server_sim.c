@@ -1,5 +1,5 @@
 /* COMMAND_SIMULATE: the instrumented kernel drives the cache simulator. */
-#include "profile/child/runner_impl.h"
+#include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
 #include "profile/sim/simdetail.h"
@@ -26,7 +26,7 @@ struct trace_work {
 };
 
 /* Counts how often every block runs. */
-static struct trace_work count_runs(struct runner *r, struct shared_sim *s)
+static struct trace_work count_runs(struct server *r, struct shared_sim *s)
 {
     struct shared_block *block = sim_blocks(s);
     struct trace_work w = { .n_loops = s->n_marks < SIMSAMPLE_MAX_MARKS ? s->n_marks
@@ -95,7 +95,7 @@ static bool open_cache(struct shared_sim *s, struct cachesim **out, struct err *
     return true;
 }
 
-static void run(struct runner *r, struct shared_sim *s, struct cachesim *cache,
+static void run(struct server *r, struct shared_sim *s, struct cachesim *cache,
                 const struct trace_work *w)
 {
     struct site_count *count = xcalloc((size_t)s->n_sites + 1, sizeof *count);
@@ -115,7 +115,7 @@ static void run(struct runner *r, struct shared_sim *s, struct cachesim *cache,
     free(tensor);
 }
 
-bool runner_simulate(struct runner *r, const struct request *q, struct err *e)
+bool server_simulate(struct server *r, const struct request *q, struct err *e)
 {
     struct shared_sim *s = shared_sim(r->shared);
     struct cachesim *cache = NULL;

@@ -1,0 +1,175 @@
+/* A runner is a struct: here one that calls kernels in this process, without limits. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/child/runner.h"
+#include "profile/measure/measure.h"
+#include "tests/unit/run_program.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+struct here {
+    struct runner base;
+    struct runner_opts opts;
+    void **data;
+    void *handle[PROTOCOL_MAX_CONTENDERS];
+    kernel_fn *entry[PROTOCOL_MAX_CONTENDERS];
+    double *sample[PROTOCOL_MAX_CONTENDERS];
+};
+
+static int opened, closed;
+
+static bool here_open(const struct runner_opts *o, struct runner **out, struct err *e);
+
+static void here_close(struct runner *r)
+{
+    struct here *h = (struct here *)r;
+    closed++;
+    for (int i = 0; i < h->opts.n_buffers; i++)
+        free(h->data[i]);
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
+        free(h->sample[i]);
+        if (h->handle[i])
+            dlclose(h->handle[i]);
+    }
+    free(h->data);
+    free(h);
+}
+
+static int64_t here_bytes(const struct runner *r)
+{
+    const struct here *h = (const struct here *)r;
+    int64_t bytes = 0;
+    for (int i = 0; i < h->opts.n_buffers; i++)
+        bytes += h->opts.buffer[i].bytes;
+    return bytes;
+}
+
+static void *here_data(struct runner *r, int buffer)
+{
+    return ((struct here *)r)->data[buffer];
+}
+
+static bool here_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
+                      struct err *e)
+{
+    struct here *h = (struct here *)r;
+    assert_true(slot < SLOT_TRACE);
+    h->handle[slot] = dlopen(so_path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = h->handle[slot] ? dlsym(h->handle[slot], *entry ? entry : "ts_entry") : NULL;
+    memcpy(&h->entry[slot], &symbol, sizeof symbol);
+    return symbol || err_set(e, ERR_COMPILE, "%s", dlerror());
+}
+
+static void *const *buffers_of(const struct here *h, int contender)
+{
+    return h->data + (h->opts.n_contenders > 0 ? h->opts.first[contender] : 0);
+}
+
+static bool here_run(struct runner *r, int contender, double *seconds, struct err *e)
+{
+    struct here *h = (struct here *)r;
+    double start = clock_s();
+    (void)e;
+    h->entry[contender](buffers_of(h, contender));
+    *seconds = clock_s() - start;
+    return true;
+}
+
+static bool here_time(struct runner *r, const struct sampled *what, struct samples *out,
+                      struct err *e)
+{
+    struct here *h = (struct here *)r;
+    *out = (struct samples){ .rounds = what->min_runs, .n_blocks = 1, .differs = -1 };
+    assert_false(what->ceiling);
+    for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
+        if (!(what->contenders >> i & 1))
+            continue;
+        h->sample[i] = xrealloc(h->sample[i], sizeof(double) * (size_t)out->rounds);
+        for (int k = 0; k < out->rounds; k++)
+            if (!here_run(r, i, &h->sample[i][k], e))
+                return false;
+        out->sample[i] = h->sample[i];
+        out->of[i] = stats_summary(h->sample[i], out->rounds);
+    }
+    return true;
+}
+
+static const struct runner_kind here_runner = {
+    .name = "here", .open = here_open, .close = here_close, .bytes = here_bytes,
+    .data = here_data, .load = here_load, .run = here_run, .time = here_time,
+};
+
+static bool here_open(const struct runner_opts *o, struct runner **out, struct err *e)
+{
+    struct here *h = xcalloc(1, sizeof *h);
+    (void)e;
+    opened++;
+    h->base.kind = &here_runner;
+    h->opts = *o;
+    h->data = xcalloc((size_t)o->n_buffers + 1, sizeof *h->data);
+    for (int i = 0; i < o->n_buffers; i++)
+        h->data[i] = xmalloc_elems((size_t)o->buffer[i].bytes, 1);
+    *out = &h->base;
+    return true;
+}
+
+static struct measurement measured(const char *spec, unsigned meters, const struct machine *on)
+{
+    struct measure_opts o = { .meters = meters, .seed = 3, .min_runs = 7, .machine = on,
+                              .runner = &here_runner };
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct measurement m;
+    struct err e = {0};
+    int bad;
+    opened = closed = 0;
+    if (!program_replay(a, spec, NULL, 0, &p, &bad, &e)
+        || !measure_program(p, &o, NULL, NULL, &m, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(opened, 1);
+    assert_int_equal(closed, 1);
+    arena_free(a);
+    return m;
+}
+
+/* The same build, check and measurement as in a child; what it cannot do has a reason. */
+static void kernels_run_in_this_process(void **state)
+{
+    (void)state;
+    struct measurement m = measured("gmm m=12 k=20 n=16", METER_CLOCK | METER_SIM, NULL);
+    assert_true(m.verified);
+    assert_int_equal(m.latency.runs, 7);
+    assert_true(m.latency.min_ms > 0 && m.gflops > 0);
+    assert_true(m.peak_gflops == 0 && m.peak_reason[0]);
+    assert_false(m.sim.available);
+    assert_non_null(strstr(m.sim.reason, "the runner \"here\" cannot simulate"));
+}
+
+/* The machine is an argument: caches and the default target are those of the one that is given. */
+static void the_machine_is_told(void **state)
+{
+    struct machine other = { .cpu = "Other", .isa = "plain", .cores = 3,
+                             .l1d = { 8 << 10, 2, 64 } };
+    (void)state;
+    struct measurement m = measured("c2d n=1 i=4 h=6 w=6 o=4 k=3", METER_CLOCK, &other);
+    assert_true(m.verified);
+    assert_string_equal(m.isa, "plain");
+    assert_int_equal(m.sim.cache.level[0].geometry.size_bytes, 8 << 10);
+    m = measured("c2d n=1 i=4 h=6 w=6 o=4 k=3", METER_CLOCK, NULL);
+    assert_string_equal(m.isa, target_host()->isa);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_run_in_this_process),
+        cmocka_unit_test(the_machine_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
