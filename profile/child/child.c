@@ -193,7 +193,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
         }
         if (ready > 0) {
             ssize_t n = recv(c->socket, out, sizeof *out, MSG_DONTWAIT);
-            if (n == (ssize_t)sizeof *out)
+            if (n == (ssize_t)sizeof *out && out->version == PROTOCOL_VERSION)
                 return true;
             if (n >= 0 || (errno != EINTR && errno != EAGAIN)) {
                 explain_death(c, e);
@@ -213,7 +213,7 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
     }
 }
 
-static bool ask(struct child *c, const struct request *q, double limit_s, struct reply *out,
+static bool ask(struct child *c, struct request *q, double limit_s, struct reply *out,
                 struct err *e)
 {
     char place[200];
@@ -227,6 +227,7 @@ static bool ask(struct child *c, const struct request *q, double limit_s, struct
         return err_set(e, ERR_BUG, "the measuring child is gone");
     atomic_store(&c->shared->permille, 0);
     /* if the runner has died, the connection is closed below */
+    q->version = PROTOCOL_VERSION;
     (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
     if (!await(c, limit_s, out, e))
         return false;
@@ -286,20 +287,19 @@ static bool start(struct child *c, struct err *e)
 
 static bool fits_protocol(const struct runner_opts *o, struct err *e)
 {
-    if (o->n_buffers > PROTOCOL_MAX_BUFFERS)
-        return err_set(e, ERR_RANGE, "%d buffers are more than the %d that can be measured",
-                       o->n_buffers, PROTOCOL_MAX_BUFFERS);
-    if (o->n_contenders > PROTOCOL_MAX_CONTENDERS)
-        return err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
-                       o->n_contenders, PROTOCOL_MAX_CONTENDERS);
-    return true;
+    return o->n_contenders <= PROTOCOL_MAX_CONTENDERS
+        || err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
+                   o->n_contenders, PROTOCOL_MAX_CONTENDERS);
 }
 
 static void take_opts(struct child *c, const struct runner_opts *o)
 {
+    const size_t n = (size_t)o->n_buffers;
     c->opts = *o;
-    for (int i = 0; i < o->n_buffers; i++)
-        c->buffer[i] = o->buffer[i];
+    c->buffer = xrealloc(c->buffer, n * sizeof *c->buffer + 1);
+    c->buffer_at = xrealloc(c->buffer_at, n * sizeof *c->buffer_at + 1);
+    if (n > 0)
+        memcpy(c->buffer, o->buffer, n * sizeof *c->buffer);
     c->opts.buffer = c->buffer;
     c->opts.threads = o->threads > 1 ? o->threads : 1;
     if (o->memory_bytes <= 0)
@@ -359,6 +359,8 @@ static void child_close(struct runner *r)
         close_fd(fd[i]);
     for (int i = 0; i < SERIES_COUNT; i++)
         free(c->sample[i]);
+    free(c->buffer);
+    free(c->buffer_at);
     free(c);
 }
 

@@ -8,7 +8,7 @@
 struct child {
     struct runner base;
     struct runner_opts opts;
-    struct runner_buffer buffer[PROTOCOL_MAX_BUFFERS];
+    struct runner_buffer *buffer;         /* opts.n_buffers of them */
     pid_t pid;                                            /* 0 = not started or reaped */
     struct err death;  /* set when the child was killed: by what */
     int socket, memory, log;                              /* -1 = closed */
@@ -19,7 +19,7 @@ struct child {
     /* A kernel can write any byte in here, so the offsets are kept outside of it. */
     struct shared *shared;
     size_t shared_bytes;
-    int64_t sim_at, buffer_at[PROTOCOL_MAX_BUFFERS];
+    int64_t sim_at, *buffer_at;
     struct shared_sim sim;                                /* only its counts and offsets are used */
     int repeat;                                           /* number of repeated samplings so far */
     double copy_s;                                        /* time allowed for copying the buffers */

@@ -216,12 +216,13 @@ static int64_t sim_layout(const struct runner_opts *o, struct shared_sim *sim)
 }
 
 /* Offsets of the parts of the file, and its size. */
-struct plan { int64_t sim_at, buffers_at, bytes; };
+struct plan { int64_t buffer_at, sim_at, data_at, bytes; };
 
 static struct plan plan_file(const struct runner_opts *o)
 {
-    struct plan p = { .sim_at = page_up((int64_t)sizeof(struct shared)) };
-    p.bytes = p.buffers_at = page_up(p.sim_at + sim_layout(o, NULL));
+    struct plan p = { .buffer_at = page_up((int64_t)sizeof(struct shared)) };
+    p.sim_at = page_up(p.buffer_at + (int64_t)sizeof(struct shared_buffer) * o->n_buffers);
+    p.bytes = p.data_at = page_up(p.sim_at + sim_layout(o, NULL));
     for (int i = 0; i < o->n_buffers; i++)
         p.bytes += page_up(o->buffer[i].bytes);
     return p;
@@ -251,12 +252,13 @@ static void describe(struct child *c, const struct plan *p)
 {
     const struct runner_opts *o = &c->opts;
     struct shared *sh = c->shared;
-    int64_t at = p->buffers_at;
+    int64_t at = p->data_at;
     c->copy_s = (double)p->bytes / COPY_BYTES_PER_S;
     sh->huge_pages = o->huge_pages;
     sh->n_buffers = o->n_buffers;
     give_buffers(sh, o);
     sh->file_bytes = (int64_t)c->shared_bytes;
+    sh->buffer_at = p->buffer_at;
     sh->sim_at = c->sim_at = p->sim_at;
     c->sim = (struct shared_sim){ .n_sites = 0 };
     sim_layout(o, &c->sim);
@@ -265,10 +267,11 @@ static void describe(struct child *c, const struct plan *p)
     sh->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
     sh->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
     for (int i = 0; i < o->n_buffers; i++) {
-        sh->buffer[i].at = c->buffer_at[i] = at;
-        sh->buffer[i].bytes = o->buffer[i].bytes;
-        sh->buffer[i].written = o->buffer[i].written != 0;
-        sh->buffer[i].result = o->buffer[i].written == BUFFER_RESULT;
+        c->buffer_at[i] = at;
+        shared_buffers(sh)[i] = (struct shared_buffer){
+            .at = at, .bytes = o->buffer[i].bytes, .written = o->buffer[i].written != 0,
+            .result = o->buffer[i].written == BUFFER_RESULT,
+        };
         at += page_up(o->buffer[i].bytes);
     }
 }
@@ -282,7 +285,7 @@ bool child_make_shared(struct child *c, struct err *e)
     if (!map_file(c, p.bytes, e))
         return false;
     c->shared->magic = PROTOCOL_MAGIC;
-    c->shared->bytes = PROTOCOL_BYTES;
+    c->shared->version = PROTOCOL_VERSION;
     c->shared->parent = getpid();
     c->shared->threads = c->opts.threads;
     if (sched_getaffinity(0, sizeof c->shared->cpus, &c->shared->cpus) != 0)

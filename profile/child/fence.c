@@ -36,21 +36,25 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
 {
     size_t page = page_bytes(sh);
     size_t total = FENCE_BYTES + page;
+    const struct shared_buffer *listed = shared_buffers(sh);
     struct fence *f = xcalloc(1, sizeof *f);
     f->shared = sh;
     f->n = sh->n_buffers;
+    f->yard = xcalloc((size_t)f->n + 1, sizeof *f->yard);
+    f->data = xcalloc((size_t)f->n + 1, sizeof *f->data);
     f->page = page;
     for (int i = 0; i < f->n; i++) {
         struct yard *y = &f->yard[i];
-        y->data_bytes = (size_t)sh->buffer[i].bytes;
+        y->data_bytes = (size_t)listed[i].bytes;
         y->room_bytes = round_up(y->data_bytes, page);
-        y->written = sh->buffer[i].written;
+        y->written = listed[i].written;
         total += y->room_bytes + FENCE_BYTES;
     }
     f->map_bytes = total;
     f->map = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (f->map == MAP_FAILED) {
-        free(f);
+        f->map_bytes = 0;
+        fence_close(f);
         return err_set(e, ERR_ENV, "no memory for buffers of %zu MiB: %s", total >> 20,
                        strerror(errno));
     }
@@ -67,17 +71,18 @@ bool fence_open(struct shared *sh, struct fence **out, struct err *e)
 
 bool fence_reopen(struct fence *f, struct shared *sh)
 {
+    const struct shared_buffer *listed = shared_buffers(sh);
     if (f->n != sh->n_buffers || f->page != page_bytes(sh))
         return false;
     for (int i = 0; i < f->n; i++)
-        if (f->yard[i].room_bytes != round_up((size_t)sh->buffer[i].bytes, f->page))
+        if (f->yard[i].room_bytes != round_up((size_t)listed[i].bytes, f->page))
             return false;
     f->shared = sh;
     for (int i = 0; i < f->n; i++) {
         struct yard *y = &f->yard[i];
         y->data = NULL;
-        y->data_bytes = (size_t)sh->buffer[i].bytes;
-        y->written = sh->buffer[i].written;
+        y->data_bytes = (size_t)listed[i].bytes;
+        y->written = listed[i].written;
     }
     return true;
 }
@@ -86,13 +91,22 @@ void fence_close(struct fence *f)
 {
     if (!f)
         return;
-    munmap(f->map, f->map_bytes);
+    if (f->map_bytes > 0)
+        munmap(f->map, f->map_bytes);
+    free(f->yard);
+    free(f->data);
     free(f);
 }
 
 void *const *fence_data(const struct fence *f)
 {
     return f->data;
+}
+
+/* The copy of a buffer in the file. */
+static void *copy_of(const struct fence *f, int i)
+{
+    return (char *)f->shared + shared_buffers(f->shared)[i].at;
 }
 
 static void paint(char *from, char *to)
@@ -120,7 +134,7 @@ bool fence_place_some(struct fence *f, int first, int n, bool at_end, struct err
         y->data = at;
         f->data[i] = y->data;
         paint(y->room, y->data);
-        memcpy(y->data, (char *)f->shared + f->shared->buffer[i].at, y->data_bytes);
+        memcpy(y->data, copy_of(f, i), y->data_bytes);
         paint(y->data + y->data_bytes, y->room + y->room_bytes);
         if (!y->written && mprotect(y->room, y->room_bytes, PROT_READ) != 0)
             return err_set(e, ERR_ENV, "mprotect: %s", strerror(errno));
@@ -187,17 +201,15 @@ void fence_collect(struct fence *f, int first, int n)
 {
     for (int i = first; i < first + n; i++)
         if (f->yard[i].written)
-            memcpy((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
-                   f->yard[i].data_bytes);
+            memcpy(copy_of(f, i), f->yard[i].data, f->yard[i].data_bytes);
 }
 
 bool fence_same(const struct fence *f, int first, int n)
 {
     bool same = true;
     for (int i = first; i < first + n && same; i++)
-        if (f->shared->buffer[i].result)
-            same = memcmp((char *)f->shared + f->shared->buffer[i].at, f->yard[i].data,
-                          f->yard[i].data_bytes) == 0;
+        if (shared_buffers(f->shared)[i].result)
+            same = memcmp(copy_of(f, i), f->yard[i].data, f->yard[i].data_bytes) == 0;
     return same;
 }
 
@@ -221,8 +233,7 @@ void fence_spoil(struct fence *f, int first, int n, struct rng *few)
         if (!y->written)
             continue;
         if (few)
-            spoil_few(data, (const void *)((char *)f->shared + f->shared->buffer[i].at), words,
-                      few);
+            spoil_few(data, copy_of(f, i), words, few);
         else
             for (size_t k = 0; k < words; k++)
                 data[k] = BUFFER_POISON;

@@ -16,7 +16,7 @@ struct fence {
     char *map;
     size_t map_bytes;
     int n;
-    struct yard yard[PROTOCOL_MAX_BUFFERS];
-    void *data[PROTOCOL_MAX_BUFFERS];
+    struct yard *yard;                    /* n of them */
+    void **data;
 };
 #endif

@@ -18,10 +18,12 @@
 #define RUNNER_MEMORY_FD 4
 #define RUNNER_CEILING_FD 5  /* socket to the process of the FMA ceiling (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
+/* A runner of another version is refused.  It changes with the layout of any struct in here that
+ * both sides share; tests/golden/protocol.txt has them. */
+#define PROTOCOL_VERSION 1u
 #define BUFFER_POISON 0x7ffb7ffbu         /* each word of what nobody has written: a quiet NaN in
                                            * floating point types of 2, 4 and 8 bytes */
 #define PROTOCOL_MAX_CONTENDERS 6
-#define PROTOCOL_MAX_BUFFERS 256
 #define PROTOCOL_MAX_SAMPLES 16384
 #define PROTOCOL_MAX_SITTINGS 128
 
@@ -42,6 +44,7 @@ enum server_command {
 };
 
 struct request {
+    uint32_t version;                     /* PROTOCOL_VERSION; first in every message */
     uint32_t command, slot;  /* for LOAD a slot; for LOAD_VENDOR and CHECK a contender */
     char path[512];                       /* LOAD, LOAD_VENDOR */
     char entry[32];                       /* LOAD: name of the function; "" = ts_entry */
@@ -61,6 +64,7 @@ struct request {
 };
 
 struct reply {
+    uint32_t version;
     int32_t ok, code;                     /* code: enum err_code when ok is 0 */
     char text[480];                       /* the error; LOAD_VENDOR: the implementation */
     char layout[80];                      /* LOAD_VENDOR */
@@ -85,15 +89,15 @@ struct fault {
 };
 
 struct shared {
-    uint32_t magic, bytes;                /* PROTOCOL_BYTES: an outdated runner is detected */
+    uint32_t magic, version;
     int32_t parent, threads;
     int32_t n_buffers, n_contenders;
-    int64_t file_bytes, sim_at;           /* sim_at: offset of struct shared_sim in the file */
+    /* offsets in the file, of struct shared_buffer[n_buffers] and of struct shared_sim */
+    int64_t file_bytes, buffer_at, sim_at;
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
     int32_t huge_pages;                   /* ask for huge pages for the buffers */
     cpu_set_t cpus;                       /* CPUs that the parent may run on; none = unknown */
-    struct { int64_t at, bytes; int32_t written, result; } buffer[PROTOCOL_MAX_BUFFERS];
     /* range of buffers of each contender */
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];
     /* Written by the runner. */
@@ -112,6 +116,9 @@ struct shared {
     int64_t huge_bytes, room_bytes;
     struct counts counts;
 };
+
+/* at: where its copy lies in the file. */
+struct shared_buffer { int64_t at, bytes; int32_t written, result; };
 
 /* Tables of the instrumented kernel: a site, a block and a mark (gen.h). */
 struct shared_site { int32_t is_store, tensor; struct site_count count; };
@@ -140,12 +147,10 @@ struct shared_detail {
     struct sim_detail detail;
 };
 
-/* Size of everything whose layout both sides must agree on. */
-#define PROTOCOL_BYTES ((uint32_t)(sizeof(struct shared) + sizeof(struct request)              \
-                                   + sizeof(struct reply) + sizeof(struct shared_sim)          \
-                                   + sizeof(struct shared_detail) + sizeof(struct shared_site) \
-                                   + sizeof(struct shared_block) + sizeof(struct shared_mark)))
-
+static inline struct shared_buffer *shared_buffers(struct shared *sh)
+{
+    return (void *)((char *)sh + sh->buffer_at);
+}
 static inline struct shared_sim *shared_sim(struct shared *sh)
 {
     return (void *)((char *)sh + sh->sim_at);

@@ -183,7 +183,7 @@ static const char *map_shared(struct server *r)
     struct shared *sh = p;
     if (p == MAP_FAILED || sh->magic != PROTOCOL_MAGIC)
         return usage;
-    if (sh->bytes != PROTOCOL_BYTES || sh->file_bytes != st.st_size)
+    if (sh->version != PROTOCOL_VERSION || sh->file_bytes != st.st_size)
         return version;
     if (r->shared)
         munmap(r->shared, r->shared_bytes);
@@ -336,9 +336,9 @@ static int serve(struct server *r)
     struct request q;
     struct err e;
     int code;
-    while (server_hear(&q, sizeof q, &code)) {
+    while (server_hear(&q, sizeof q, &code) && q.version == PROTOCOL_VERSION) {
         atomic_store(&r->shared->permille, 0);
-        r->reply = (struct reply){ .ok = true };
+        r->reply = (struct reply){ .version = PROTOCOL_VERSION, .ok = true };
         if (!obey(r, &q, &e)) {
             r->reply.ok = false;
             r->reply.code = (int32_t)e.code;
@@ -368,7 +368,7 @@ int server_main(int argc, char **argv)
     if (getppid() != r.shared->parent)
         return 0;
     if (!open_fence(&r, &e)) {
-        r.reply = (struct reply){ .code = (int32_t)e.code };
+        r.reply = (struct reply){ .version = PROTOCOL_VERSION, .code = (int32_t)e.code };
         snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
         server_say(&r.reply, sizeof r.reply);
         return 1;
@@ -376,6 +376,6 @@ int server_main(int argc, char **argv)
     catch_faults();
     set_limits();
     set_allowances(r.shared);
-    r.reply = (struct reply){ .ok = true };
+    r.reply = (struct reply){ .version = PROTOCOL_VERSION, .ok = true };
     return server_say(&r.reply, sizeof r.reply) ? serve(&r) : 1;
 }

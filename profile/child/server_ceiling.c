@@ -81,7 +81,7 @@ static int serve(kernel_fn *run)
 int server_ceiling(int argc, char **argv)
 {
     enum { SO, PARENT, N };
-    struct reply hello = { .ok = true };
+    struct reply hello = { .version = PROTOCOL_VERSION, .ok = true };
     kernel_fn *run = NULL;
     if (argc != N) {
         fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");

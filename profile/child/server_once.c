@@ -104,10 +104,9 @@ static bool write_counts(void *twin, const char *padding, const char *path)
 
 int server_once(int argc, char **argv)
 {
-    void *buffer[PROTOCOL_MAX_BUFFERS];
     enum { SO, FILE_PATH, BYTES, CACHE_BYTES, PADDING, OUT, PARENT, FIRST };
     int n = argc - FIRST;
-    if (n < 1 || n > PROTOCOL_MAX_BUFFERS) {
+    if (n < 1) {
         fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
         return 2;
     }
@@ -115,6 +114,7 @@ int server_once(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[PARENT]))
         return 2;
+    void **buffer = xcalloc((size_t)n, sizeof *buffer);
     for (int i = 0; i < n; i++)
         buffer[i] = (void *)(uintptr_t)strtoull(argv[FIRST + i], NULL, 0);
     if (!map_buffers(argv[FILE_PATH], (uintptr_t)buffer[0], strtoull(argv[BYTES], NULL, 0)))

@@ -55,13 +55,9 @@ void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; 
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
 bool measure_build(struct measure_job *j, struct err *e);
-/* The part of measure_build without a compiler. */
-bool measure_lower(struct measure_job *j, struct err *e);
 /* The part of measure_build with a compiler: generates and compiles the C of the kernel. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
-/* measure_check.c. Checks that all tensors of these jobs together fit into a child. */
-bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e);
-/* measure_open_runner: opens a child with the buffers of these jobs (or reuses
+/* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses
  * the idle child of the first job), and loads their kernels as its contenders. measure_check:
  * compares the result of one of them with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);

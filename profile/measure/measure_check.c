@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
@@ -33,24 +34,17 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
-bool measure_check_tensors(struct measure_job *const *j, int n, struct err *e)
-{
-    int64_t tensors = 0;
-    for (int k = 0; k < n; k++)
-        tensors += j[k]->func->n_params;
-    if (tensors <= PROTOCOL_MAX_BUFFERS)
-        return true;
-    err_set(e, ERR_RANGE, "%s %lld tensors in memory; more than %d cannot be measured%s",
-            n == 1 ? "the program has" : "together the programs have", (long long)tensors,
-            PROTOCOL_MAX_BUFFERS, n == 1 ? "" : " at once");
-    return err_fix(e,
-                   n == 1 ? "use inline or compute_at, so that fewer tensors are stored in memory"
-                             : "compare fewer programs at a time");
-}
-
 static bool is_result(const struct measure_job *j, int i)
 {
     return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
+}
+
+static int count_buffers(struct measure_job *const *j, int n)
+{
+    int all = j[0]->entrants.n * VENDOR_MAX_TENSORS;
+    for (int k = 0; k < n; k++)
+        all += j[k]->func->n_params;
+    return all;
 }
 
 /* Lists the buffers of the jobs one after the other; returns how many. */
@@ -84,11 +78,12 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
 /* The first job has the options, and the instrumented kernel if there is one. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
-    struct runner_buffer buffer[PROTOCOL_MAX_BUFFERS];
     int first[PROTOCOL_MAX_CONTENDERS];
     struct measure_job *head = j[0];
-    if (!measure_check_tensors(j, n, e) || !fits_memory(j, n, e))
+    if (!fits_memory(j, n, e))
         return false;
+    struct arena *pass = arena_new();
+    struct runner_buffer *buffer = ARENA_ARRAY(pass, struct runner_buffer, count_buffers(j, n));
     int n_buffers = list_buffers(j, n, buffer, first);
     measure_vendor_buffers(head, n, buffer, &n_buffers);
     memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
@@ -102,8 +97,10 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
         .sim_detail = head->opts.detail != NULL,
         .cancel = head->cancel, .tick = measure_tick, .ctx = head,
     };
-    if (head->runner ? !runner_renew(&head->runner, &o, e)
-                    : !runner_open(head->opts.runner, &o, &head->runner, e))
+    bool ok = head->runner ? runner_renew(&head->runner, &o, e)
+                           : runner_open(head->opts.runner, &o, &head->runner, e);
+    arena_free(pass);
+    if (!ok)
         return false;
     for (int k = 0; k < n; k++) {
         j[k]->runner = head->runner;
@@ -140,13 +137,13 @@ bool measure_is_right(struct measure_job *j, void *const *data, struct err *e)
     return ok;
 }
 
-static bool fill_buffers(struct measure_job *j, const struct oracle *o, void **data, struct err *e)
+static bool fill_buffers(struct measure_job *j, const struct oracle *o, struct err *e)
 {
     measure_begin(j, "checking");
     for (int i = 0; i < j->func->n_params; i++) {
         const struct buffer *b = &j->func->buffer[i];
-        data[i] = runner_data(j->runner, j->first + i);
-        if (!oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems, data[i], e))
+        if (!oracle_fill(o, j->program, b->tensor, j->opts.seed, b->elems,
+                         runner_data(j->runner, j->first + i), e))
             return false;
         if (cancelled(j->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");
@@ -155,11 +152,14 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, void **d
 }
 
 /* Keeps the worst of all results that were compared in this child in the measurement. */
-static bool judge_outputs(struct measure_job *j, const struct oracle *o, void *const *data,
-                          struct err *e)
+static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct err *e)
 {
+    void **data = xcalloc((size_t)j->func->n_params + 1, sizeof *data);
+    for (int i = 0; i < j->func->n_params; i++)
+        data[i] = runner_data(j->runner, j->first + i);
     struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
     bool ok = compare_outputs(j, o, data, &worst, e);
+    free(data);
     j->m->tolerance = ORACLE_TOLERANCE;
     j->m->max_rel_err = worst.rel_err;
     j->m->error_of_bound = worst.of_bound;
@@ -169,27 +169,23 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, void *c
 /* Runs the kernel before the reference is computed, so that a crash is reported at once. */
 bool measure_check(struct measure_job *j, struct err *e)
 {
-    void *data[PROTOCOL_MAX_BUFFERS];
     const struct graph *base = j->program->base;
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : oracle_kept(base, j->opts.seed);
-    bool ok = fill_buffers(j, o, data, e)
+    bool ok = fill_buffers(j, o, e)
            && runner_run(j->runner, j->contender, &j->first_call_s, e)
            && (o || oracle_acquire(base, j->opts.seed, j->cancel, &o, e));
     if (ok)
-        ok = j->m->verified = judge_outputs(j, o, data, e);
+        ok = j->m->verified = judge_outputs(j, o, e);
     oracle_release(o);
     return ok;
 }
 
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
 {
-    void *data[PROTOCOL_MAX_BUFFERS];
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
-    for (int i = 0; i < j->func->n_params; i++)
-        data[i] = runner_data(j->runner, j->first + i);
     if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
         return false;
-    bool ok = judge_outputs(j, o, data, e);
+    bool ok = judge_outputs(j, o, e);
     oracle_release(o);
     if (ok)
         return true;

@@ -41,15 +41,10 @@ static bool build_twin(struct measure_job *j, struct err *e)
     return j->has_twin || measure_sim_refused(j, e);
 }
 
-bool measure_lower(struct measure_job *j, struct err *e)
-{
-    return program_lower(j->program, &j->func, e) && measure_check_tensors(&j, 1, e);
-}
-
 bool measure_build(struct measure_job *j, struct err *e)
 {
     measure_begin(j, "compiling");
-    if ((!j->func && !measure_lower(j, e)) || !measure_build_kernel(j, e))
+    if ((!j->func && !program_lower(j->program, &j->func, e)) || !measure_build_kernel(j, e))
         return false;
     j->m->build_s = j->kernel.seconds;
     if ((j->opts.meters & METER_CLOCK) && !build_ceiling(j, e))

@@ -40,6 +40,7 @@ bool once_open(struct once *o, struct measure_job *j, unsigned long long last_ad
     const struct func *f = j->func;
     *o = (struct once){ .job = j, .data_fd = -1, .out_fd = -1 };
     o->base = xcalloc((size_t)f->n_buffers, sizeof *o->base);
+    o->data = xcalloc((size_t)f->n_params, sizeof *o->data);
     measure_place_buffers(f, o->base);
     unsigned long long end = o->base[f->n_params - 1]
                            + (unsigned long long)buffer_bytes(&f->buffer[f->n_params - 1]);
@@ -67,6 +68,7 @@ void once_close(struct once *o)
     if (o->out_fd >= 0)
         close(o->out_fd);
     free(o->base);
+    free(o->data);
 }
 
 void once_out_path(const struct once *o, char *out, size_t n)
@@ -101,7 +103,6 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
               struct err *e)
 {
     const struct measure_job *j = o->job;
-    const char *argv[ONCE_TOOL_ARGS + 12 + PROTOCOL_MAX_BUFFERS];
     char runner[600], out[64];
     struct subprocess_result res;
     int n = 0;
@@ -111,6 +112,7 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
     if (access(out, F_OK) != 0)
         return err_set(e, ERR_ENV, "its files are in /proc, which is not mounted");
     struct arena *a = arena_new();
+    const char **argv = ARENA_ARRAY(a, const char *, ONCE_TOOL_ARGS + 12 + j->func->n_params);
     for (; tool && tool[n] && n < ONCE_TOOL_ARGS; n++)
         argv[n] = tool[n];
     argv[n++] = runner;

@@ -14,7 +14,7 @@ struct once {
     /* data_fd: memory of the parameters; out_fd: a file that a tool writes; -1 = none */
     int data_fd, out_fd;
     char *map;                           /* data_fd mapped into this process */
-    void *data[PROTOCOL_MAX_BUFFERS];   /* the parameters in it */
+    void **data;                         /* the parameters in it */
     double seconds;  /* time of the call by the clock of the runner; 0 = not reported */
 };
 

@@ -505,6 +505,32 @@ static void options_of_the_clock_are_told(void **state)
     assert_int_equal(m.cold_latency.runs, 0);
 }
 
+/* As many buffers as there are: each is a parameter of the kernel. */
+static void a_program_of_many_tensors(void **state)
+{
+    enum { N = 300 };
+    struct measure_opts o = { .meters = METER_CLOCK | METER_SIM, .time_s = 0.01, .seed = 7 };
+    struct str spec = {0};
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct measurement m;
+    struct err e = {0};
+    int bad;
+    (void)state;
+    str_add(&spec, "x0 = input n=24");
+    for (int i = 1; i <= N; i++)
+        str_printf(&spec, "; x%d = %s(x%d%s)", i, i % 2 ? "add" : "relu", i - 1,
+                   i % 2 ? ", x0" : "");
+    if (!program_replay(a, str_text(&spec), NULL, 0, &p, &bad, &e)
+        || !measure_program(p, &o, NULL, NULL, &m, &e))
+        fail_msg("%s", e.text);
+    if (m.outcome != OUTCOME_OK)
+        fail_msg("%s", m.reason);
+    assert_true(m.verified && m.sim.available);
+    str_free(&spec);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -525,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_comparison_can_be_of_nothing),
         cmocka_unit_test(options_of_the_clock_are_told),
         cmocka_unit_test(no_kernel_is_named_like_a_function_of_c),
+        cmocka_unit_test(a_program_of_many_tensors),
     };
     const char *s = getenv("TS_SEED");
     seed = s ? strtoull(s, NULL, 10) : seed;

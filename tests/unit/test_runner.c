@@ -6,9 +6,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "profile/child/runner.h"
+#include "profile/child/child.h"
 #include "profile/measure/measure.h"
+#include "tests/unit/fork_child.h"
+#include "tests/unit/golden.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -165,11 +170,80 @@ static void the_machine_is_told(void **state)
     assert_string_equal(m.isa, target_host()->isa);
 }
 
+/* Who changes these changes PROTOCOL_VERSION as well. */
+static void messages_have_a_version(void **state)
+{
+    struct str text = {0};
+    (void)state;
+    str_printf(&text, "version %u\n", PROTOCOL_VERSION);
+#define SIZE(type) str_printf(&text, "%-22s %7zu bytes\n", #type, sizeof(struct type))
+#define AT(type, field) \
+    str_printf(&text, "    %-18s at %5zu\n", #field, offsetof(struct type, field))
+    SIZE(request);
+    AT(request, version); AT(request, command); AT(request, path); AT(request, problem);
+    AT(request, contenders); AT(request, time_s); AT(request, walk_bytes); AT(request, event);
+    SIZE(reply);
+    AT(reply, version); AT(reply, ok); AT(reply, text); AT(reply, seconds);
+    SIZE(ceiling_ask);
+    SIZE(shared);
+    AT(shared, magic); AT(shared, version); AT(shared, buffer_at); AT(shared, contender);
+    AT(shared, fault); AT(shared, n_samples); AT(shared, sample); AT(shared, differs);
+    AT(shared, counts);
+    SIZE(shared_buffer);
+    SIZE(shared_sim);
+    AT(shared_sim, budget); AT(shared_sim, site_at); AT(shared_sim, level); AT(shared_sim, how);
+    SIZE(shared_site);
+    SIZE(shared_block);
+    SIZE(shared_mark);
+    SIZE(shared_detail);
+    golden_check("tests/golden/protocol.txt", str_text(&text));
+    str_free(&text);
+}
+
+/* Starts the runner on a memory file of the next version.  Returns what it printed. */
+static void run_of_the_next_version(char *out, size_t n)
+{
+    char path[600];
+    struct err e;
+    int error[2], memory = memfd_create("next", 0), status;
+    struct shared sh = { .magic = PROTOCOL_MAGIC, .version = PROTOCOL_VERSION + 1,
+                         .file_bytes = sizeof sh };
+    assert_true(child_find_runner(NULL, path, sizeof path, &e));
+    assert_int_equal(write(memory, &sh, sizeof sh), sizeof sh);
+    assert_int_equal(pipe(error), 0);
+    pid_t child = fork_child();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(memory, 64);
+        dup2(error[1], STDERR_FILENO);
+        dup2(64, RUNNER_MEMORY_FD);
+        execl(path, path, (char *)NULL);
+        _exit(99);
+    }
+    close(error[1]);
+    ssize_t got = read(error[0], out, n - 1);
+    out[got > 0 ? got : 0] = '\0';
+    close(error[0]);
+    close(memory);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 2);
+}
+
+static void another_version_is_refused(void **state)
+{
+    char said[200];
+    (void)state;
+    run_of_the_next_version(said, sizeof said);
+    assert_string_equal(said, "tilescope-runner and tilescope are of different versions\n");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_run_in_this_process),
         cmocka_unit_test(the_machine_is_told),
+        cmocka_unit_test(messages_have_a_version),
+        cmocka_unit_test(another_version_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
