@@ -63,6 +63,16 @@ static bool show_layout(const struct cli *c, struct opened *o, struct str *out, 
     return true;
 }
 
+static bool show_module(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const struct module *m;
+    (void)c;
+    if (!program_text_module(current(o), &m, e))
+        return false;
+    module_print(m, out);
+    return true;
+}
+
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct target *t = NULL;
@@ -220,7 +230,7 @@ static const struct {
     { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
     { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
     { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
-    { "roofline", show_roofline }, { "space", show_space },
+    { "roofline", show_roofline }, { "space", show_space }, { "module", show_module },
 };
 
 static int find_view(const char *name)
@@ -240,8 +250,8 @@ int cli_show(const struct cli *c)
     int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
-                         "--what %s: expected nest, access, graph, layout, c, asm, steps, roofline,"
-                         " space or yaml",
+                         "--what %s: expected nest, access, graph, layout, module, c, asm, steps,"
+                         " roofline, space or yaml",
                          what);
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
         return cli_usage(c, "--json goes with --what space");

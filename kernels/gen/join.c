@@ -2,9 +2,10 @@
  */
 #include "kernels/gen/gen.h"
 
-#include "kernels/base/arena.h"
+#include "kernels/base/vec.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_word(char c)
@@ -42,29 +43,55 @@ static const char *defined_name(const char *p, const char *end, size_t *n)
     return NULL;
 }
 
-/* Renames functions. gen_c begins a function, and nothing else, at the start of a line with its
- * type. */
-static void print_renaming(const char *source, int number, bool begin, struct str *out)
+struct word { const char *at; size_t n; };
+typedef VEC(struct word) words;
+
+static int compare_words(const void *a, const void *b)
 {
+    const struct word *x = a, *y = b;
+    int order = memcmp(x->at, y->at, x->n < y->n ? x->n : y->n);
+    return order ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+/* Lists the functions that a source defines, sorted. gen_c begins a function, and nothing else, at
+ * the start of a line with its type. */
+static words functions_of(const char *source)
+{
+    words out = {0};
     for (const char *line = source, *end; *line; line = *end ? end + 1 : end) {
-        size_t n;
+        struct word w;
         end = line + strcspn(line, "\n");
-        const char *name = str_starts(line, "static ") || str_starts(line, "void ")
-                         ? defined_name(line, end, &n) : NULL;
-        if (!name)
-            continue;
-        if (begin)
-            str_printf(out, "#define %.*s %.*s_%d\n", (int)n, name, (int)n, name, number);
-        else
-            str_printf(out, "#undef %.*s\n", (int)n, name);
+        w.at = str_starts(line, "static ") || str_starts(line, "void ")
+             ? defined_name(line, end, &w.n) : NULL;
+        if (w.at)
+            vec_push(&out, w);
     }
+    if (out.len > 0)
+        qsort(out.data, (size_t)out.len, sizeof *out.data, compare_words);
+    return out;
+}
+
+/* Prints a source with _NUMBER behind every name of a function of its own. */
+static void print_numbered(const char *source, int number, struct str *out)
+{
+    words own = functions_of(source);
+    for (const char *p = source; *p;) {
+        const char *from = p;
+        while (is_word(*p))
+            p++;
+        const struct word w = { from, (size_t)(p - from) };
+        if (w.n == 0)
+            p++;
+        str_add_n(out, from, (size_t)(p - from));
+        if (w.n > 0 && own.len > 0
+            && bsearch(&w, own.data, (size_t)own.len, sizeof w, compare_words))
+            str_printf(out, "_%d", number);
+    }
+    vec_free(&own);
 }
 
 void gen_join(const char *const *source, int n, struct str *out)
 {
-    for (int i = 0; i < n; i++) {
-        print_renaming(source[i], i, true, out);
-        str_add(out, source[i]);
-        print_renaming(source[i], i, false, out);
-    }
+    for (int i = 0; i < n; i++)
+        print_numbered(source[i], i, out);
 }

@@ -102,7 +102,7 @@ static bool write_code(struct run *r, struct err *e)
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
         double start = clock_s();
-        bool ok = program_lower(x->job.program, &x->job.func, e)
+        bool ok = measure_lower(&x->job, e)
                && write_one(x, e);
         x->item->compile_s = clock_s() - start;
         if (cancelled(r->cancel))

@@ -208,12 +208,10 @@ static bool build_twin(struct cg_run *r, struct err *e)
     static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
                                          "-fno-builtin-memmove", NULL };
     const struct measure_job *j = r->once.job;
-    struct gen_opts o = measure_code_opts(j);
+    const struct gen_opts o = { .target = r->target };
     struct str code = {0}, text = {0};
-    o.target = r->target;
-    o.openmp = false;
     str_add(&text, "#line 1 \"" SOURCE_FILE "\"\n");
-    bool ok = gen_c(j->func, &o, &code, e);
+    bool ok = module_c(j->module, &o, &code, e);
     if (ok)
         align_arrays(&text, str_text(&code));
     str_free(&code);

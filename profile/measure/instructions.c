@@ -29,10 +29,9 @@ struct in_run {
  * marked padding). */
 static bool build_twins(struct in_run *r, const struct measure_job *j, struct err *e)
 {
-    struct gen_opts o = measure_code_opts(j);
+    const struct gen_opts o = { .target = j->target };
     struct str text = {0}, assembly = {0};
-    o.openmp = false;
-    bool ok = gen_c(j->func, &o, &text, e)
+    bool ok = module_c(j->module, &o, &text, e)
            && build_assembly(&j->cc, str_text(&text), o.target, j->cancel, &assembly, e);
     /* In front of the file, where a linker would find no use for it. */
     const char *math = gen_calls_libm(str_text(&text)) ? "-Wl,--no-as-needed,-lm" : NULL;
@@ -53,7 +52,7 @@ static bool build_twins(struct in_run *r, const struct measure_job *j, struct er
 static bool same_result(const struct in_run *r, struct measure_job *j, struct err *e)
 {
     const struct func *f = j->func;
-    bool same_code = !measure_code_opts(j).openmp;
+    bool same_code = !module_is_parallel(j->module);
     if (!measure_is_right(j, r->once.data, e))
         return false;
     for (int i = 0; i < f->n_params && same_code; i++)

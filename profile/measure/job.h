@@ -2,6 +2,7 @@
  * fills its part of struct measurement or stops the measurement. */
 #ifndef TS_PROFILE_JOB_H
 #define TS_PROFILE_JOB_H
+#include "kernels/module/module.h"
 #include "profile/build/build.h"
 #include "profile/child/runner.h"
 #include "profile/measure/measurement.h"
@@ -28,7 +29,8 @@ struct measure_job {
     struct measurement *m;
     struct compiler cc;
     const struct target *target;
-    const struct func *func;
+    const struct func *func;             /* the program, lowered */
+    const struct module *module;         /* its kernels */
     struct build kernel, ceiling, twin;
     char entry[32];                      /* name of the kernel in its object; "" = the usual one */
     bool has_ceiling, has_twin;
@@ -55,6 +57,8 @@ void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; 
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
 bool measure_build(struct measure_job *j, struct err *e);
+/* The part of measure_build without code: fills in func and module. */
+bool measure_lower(struct measure_job *j, struct err *e);
 /* The part of measure_build with a compiler: generates and compiles the C of the kernel. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses
@@ -111,8 +115,6 @@ bool measure_sim_refused(struct measure_job *j, const struct err *e);
  * consecutive pages in the order of the buffers, so that counts do not depend on the real
  * addresses.  Returns the end of the last page. */
 unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base);
-/* measure_code.c: the options with which the code of the kernel is generated. */
-struct gen_opts measure_code_opts(const struct measure_job *j);
 /* measure_check.c: compares the results of a variant of the kernel with the reference. data: one
  * buffer per parameter. */
 bool measure_is_right(struct measure_job *j, void *const *data, struct err *e);

@@ -2,9 +2,12 @@
 #include "profile/measure/job.h"
 #include "profile/measure/program_text.h"
 
-struct gen_opts measure_code_opts(const struct measure_job *j)
+bool measure_lower(struct measure_job *j, struct err *e)
 {
-    return program_text_opts(j->program, j->func, j->target);
+    if (!program_lower(j->program, &j->func, e))
+        return false;
+    j->module = module_of(j->func);
+    return true;
 }
 
 bool measure_build_kernel(struct measure_job *j, struct err *e)
@@ -31,9 +34,8 @@ static bool build_ceiling(struct measure_job *j, struct err *e)
 
 static bool build_twin(struct measure_job *j, struct err *e)
 {
-    struct gen_opts o = measure_code_opts(j);
+    const struct gen_opts o = { .target = j->target };
     struct str text = {0};
-    o.openmp = false;
     j->has_twin = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
                             &j->trace, e)
                && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel, &j->twin, e);
@@ -44,7 +46,7 @@ static bool build_twin(struct measure_job *j, struct err *e)
 bool measure_build(struct measure_job *j, struct err *e)
 {
     measure_begin(j, "compiling");
-    if ((!j->func && !program_lower(j->program, &j->func, e)) || !measure_build_kernel(j, e))
+    if ((!j->func && !measure_lower(j, e)) || !measure_build_kernel(j, e))
         return false;
     j->m->build_s = j->kernel.seconds;
     if ((j->opts.meters & METER_CLOCK) && !build_ceiling(j, e))

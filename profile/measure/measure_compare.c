@@ -185,7 +185,7 @@ static bool start(struct contest *c, const struct program *const *p, const struc
         j->progress = pr;
         j->cancel = cancel;
         c->alive[c->n_alive++] = j;
-        if (ok && program_lower(p[i], &j->func, e))
+        if (ok && measure_lower(j, e))
             continue;
         if (!measure_is_result(e))
             return false;

@@ -2,13 +2,12 @@
 #ifndef TS_PROFILE_PROGRAM_TEXT_H
 #define TS_PROFILE_PROGRAM_TEXT_H
 #include "kernels/base/subprocess.h"
-#include "kernels/gen/gen.h"
+#include "kernels/module/module.h"
 #include "kernels/program/program.h"
 
-/* The same for measuring and for showing, so that what is shown is what was measured.  f: p
- * lowered. */
-struct gen_opts program_text_opts(const struct program *p, const struct func *f,
-                                 const struct target *t);
+/* Lowers p to its module: the same for measuring and for showing, so that what is shown is what
+ * was measured. */
+bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
 /* The C that is compiled when p is measured, and whether -fopenmp goes with it. */
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
