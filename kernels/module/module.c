@@ -12,7 +12,7 @@ static const char *c_name(const char *op)
 {
     bool of_c = streq(op, "abs") || streq(op, "div");
     for (int k = 0; k < VAL_KIND_COUNT; k++)
-        of_c = of_c || (val_is_function((enum val_kind)k) && streq(op, val_name((enum val_kind)k)));
+        of_c |= val_is_function((enum val_kind)k) && streq(op, val_name((enum val_kind)k));
     return of_c ? "kernel" : op;
 }
 
@@ -22,7 +22,7 @@ static const char *name_of(const struct graph *g)
     return c_name(main->complex || g->n_nodes == 1 ? main->op : g->op);
 }
 
-/* --- One kernel for each nest ------------------------------------------------------------------ */
+/* --- One kernel for each nest ----------------------------------------------------------------- */
 
 /* Copies one nest of a function into a function of its own. */
 struct cut {
@@ -77,9 +77,11 @@ static const struct tree *copy_tree(struct cut *c, const struct tree *t)
     const struct val_map map = { .ctx = c, .load = renumber_load };
     struct prefetch *fetch = ARENA_ARRAY(c->arena, struct prefetch, t->n_prefetch);
     int n = 0;
-    for (int i = 0; i < t->n_prefetch; i++)
-        if (c->number[t->prefetch[i].buffer] >= 0)
-            fetch[n++] = (struct prefetch){ c->number[t->prefetch[i].buffer], t->prefetch[i].ahead };
+    for (int i = 0; i < t->n_prefetch; i++) {
+        fetch[n] = t->prefetch[i];
+        fetch[n].buffer = c->number[t->prefetch[i].buffer];
+        n += fetch[n].buffer >= 0;
+    }
     out->prefetch = fetch;
     out->n_prefetch = n;
     if (t->kind != TREE_LOOP)
@@ -121,7 +123,7 @@ static const struct func *cut_nest(const struct func *f, int root, const int **s
     return c.to;
 }
 
-/* --- The module -------------------------------------------------------------------------------- */
+/* --- The module ------------------------------------------------------------------------------- */
 
 static void add_lifetimes(struct module *m, const struct func *f)
 {

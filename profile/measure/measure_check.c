@@ -34,16 +34,11 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
-static bool is_result(const struct measure_job *j, int i)
-{
-    return j->program->graph->tensor[j->func->buffer[i].tensor].role == TENSOR_OUTPUT;
-}
-
 static int count_buffers(struct measure_job *const *j, int n)
 {
     int all = j[0]->entrants.n * VENDOR_MAX_TENSORS;
     for (int k = 0; k < n; k++)
-        all += j[k]->func->n_params;
+        all += j[k]->module->n_buffers;
     return all;
 }
 
@@ -53,14 +48,16 @@ static int list_buffers(struct measure_job *const *j, int n, struct runner_buffe
 {
     int at = 0;
     for (int k = 0; k < n; k++) {
-        const struct func *f = j[k]->func;
+        const struct module *m = j[k]->module;
         j[k]->contender = k;
         j[k]->first = first[k] = at;
-        for (int i = 0; i < f->n_params; i++)
-            buffer[at++] = (struct runner_buffer){ f->buffer[i].name, f->buffer[i].type,
-                                                  buffer_bytes(&f->buffer[i]),
-                                                  is_result(j[k], i) ? BUFFER_RESULT
-                                                                     : f->buffer[i].written };
+        for (int i = 0; i < m->n_buffers; i++) {
+            const struct buffer *b = m->buffer[i].is;
+            buffer[at++] = (struct runner_buffer){
+                .name = b->name, .type = b->type, .bytes = buffer_bytes(b),
+                .written = m->buffer[i].last == m->n_calls ? BUFFER_RESULT : b->written,
+            };
+        }
     }
     return at;
 }
