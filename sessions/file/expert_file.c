@@ -65,7 +65,7 @@ static bool read_step(struct yaml_load *l, const struct ynode *node, struct expe
     const char *text, *each = NULL;
     *out = (struct expert_step){0};
     if (node->kind == YNODE_MAP
-        && (!yaml_keys(&l->doc, node, "a step", NULL, 0, keys, l->e)
+        && (!yaml_keys(&l->doc, node, "a step", keys, l->e)
             || !yaml_need(&l->doc, node, "step", &step, l->e)
             || !yaml_load_text(l, node, "if", 1000, false, &out->condition)
             || !yaml_load_text(l, node, "for", 40, false, &each)))
@@ -106,7 +106,7 @@ static bool read_root(struct yaml_load *l, struct expert *x)
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "expert: 1");
     }
-    return yaml_keys(&l->doc, root, "an expert", NULL, 0, keys, l->e)
+    return yaml_keys(&l->doc, root, "an expert", keys, l->e)
         && yaml_need(&l->doc, root, "expert", &version, l->e)
         && yaml_int(&l->doc, version, "expert", 1, 1, &v, l->e)
         && yaml_load_text(l, root, "title", 200, false, &x->title)

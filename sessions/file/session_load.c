@@ -94,7 +94,7 @@ static bool load_branch(struct loader *l, const struct ynode *key, const struct 
                         bool first)
 {
     static const char *const keys[] = { "steps", "at", "from", "after", NULL };
-    if (!yaml_keys(&l->doc, map, "a branch", NULL, 0, keys, l->e))
+    if (!yaml_keys(&l->doc, map, "a branch", keys, l->e))
         return false;
     const struct ynode *from = yaml_get(map, "from");
     if (first && from) {
@@ -297,7 +297,7 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     const struct ynode *op, *note = yaml_get(root, "note");
     const char *text = "";
     struct session *s;
-    if (!check_version(l, root) || !yaml_keys(&l->doc, root, "a session", NULL, 0, keys, l->e)
+    if (!check_version(l, root) || !yaml_keys(&l->doc, root, "a session", keys, l->e)
         || (note && !yaml_text(&l->doc, note, "note", SESSION_MAX_BYTES, true, &text, l->e))
         || !yaml_need(&l->doc, root, "operator", &op, l->e) || !load_operator(l, op, &s))
         return false;

@@ -55,21 +55,6 @@ static bool check_keys(const struct ydoc *d, const struct ynode *map, const char
     return true;
 }
 
-bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
-               const struct field *fields, int n_fields, const char *const *more, struct err *e)
-{
-    if (!yaml_is(d, map, YNODE_MAP, what, e))
-        return false;
-    VEC(const char *) known = {0};
-    for (int i = 0; more && more[i]; i++)
-        vec_push(&known, more[i]);
-    for (int i = 0; i < n_fields; i++)
-        vec_push(&known, fields[i].key);
-    bool ok = check_keys(d, map, what, known.data, known.len, e);
-    vec_free(&known);
-    return ok;
-}
-
 const struct ynode *yaml_get(const struct ynode *map, const char *key)
 {
     if (map->kind != YNODE_MAP)
@@ -256,7 +241,8 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
     case FIELD_INT64:  return yaml_int(d, v, f->key, 0, INT64_MAX, to, e);
     case FIELD_UINT64: return read_uint64(d, v, f->key, to, e);
     case FIELD_DOUBLE: return read_amount(d, v, f->key, to, e);
-    case FIELD_TEXT:   return read_text(d, v, f, to, e);
+    case FIELD_CHARS:  return read_text(d, v, f, to, e);
+    case FIELD_TEXT:   break;
     case FIELD_INT:
         if (!yaml_int(d, v, f->key, 0, INT32_MAX, &value, e))
             return false;
@@ -266,21 +252,35 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
     UNREACHABLE();
 }
 
-bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields,
-                      int n, void *base, struct err *e)
+bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
+                      const struct fields *f, const char *const *more, void *base, struct err *e)
 {
-    for (int i = 0; i < n; i++) {
-        const struct ynode *v = yaml_get(map, fields[i].key);
-        if (v && !read_field(d, v, &fields[i], (char *)base + fields[i].offset, e))
-            return false;
+    if (!yaml_is(d, map, YNODE_MAP, what, e))
+        return false;
+    VEC(const char *) known = {0};
+    for (int i = 0; more && more[i]; i++)
+        vec_push(&known, more[i]);
+    for (int i = 0; i < f->n; i++)
+        vec_push(&known, f->at[i].key);
+    bool ok = check_keys(d, map, what, known.data, known.len, e);
+    vec_free(&known);
+    for (int i = 0; ok && i < f->n; i++) {
+        const struct ynode *v = yaml_get(map, f->at[i].key);
+        ok = !v || read_field(d, v, &f->at[i], (char *)base + f->at[i].offset, e);
     }
-    return true;
+    return ok;
+}
+
+bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
+               const char *const *keys, struct err *e)
+{
+    return yaml_fields_read(d, map, what, &(struct fields){0}, keys, NULL, e);
 }
 
 static bool is_zero(const struct field *f, const void *at)
 {
     static const char zeros[8];
-    if (f->type == FIELD_TEXT)
+    if (f->type == FIELD_CHARS)
         return *(const char *)at == '\0';
     return memcmp(at, zeros, f->size) == 0;
 }
@@ -294,18 +294,19 @@ static void write_field(struct ywriter *w, const struct field *f, const void *at
     case FIELD_INT64:  yaml_put_int(w, *(const int64_t *)at); return;
     case FIELD_UINT64: yaml_put_uint(w, *(const uint64_t *)at); return;
     case FIELD_DOUBLE: yaml_put_double(w, *(const double *)at); return;
-    case FIELD_TEXT:   yaml_put_text(w, at); return;
+    case FIELD_CHARS:  yaml_put_text(w, at); return;
+    case FIELD_TEXT:   yaml_put_text(w, *(const char *const *)at); return;
     }
     UNREACHABLE();
 }
 
-void yaml_fields_write(struct ywriter *w, const struct field *fields, int n, const void *base)
+void yaml_fields_write(struct ywriter *w, const struct fields *f, const void *base)
 {
-    for (int i = 0; i < n; i++) {
-        const void *at = (const char *)base + fields[i].offset;
-        bool finite = fields[i].type != FIELD_DOUBLE || isfinite(*(const double *)at);
-        bool empty = fields[i].type == FIELD_TEXT || fields[i].zero == ZERO_LEFT_OUT;
-        if (finite && !(empty && is_zero(&fields[i], at)))
-            write_field(w, &fields[i], at);
+    for (const struct field *x = f->at; x < f->at + f->n; x++) {
+        const void *at = (const char *)base + x->offset;
+        bool finite = x->type != FIELD_DOUBLE || isfinite(*(const double *)at);
+        bool empty = x->type == FIELD_CHARS || x->zero != ZERO_KEPT;
+        if (finite && !(empty && is_zero(x, at)))
+            write_field(w, x, at);
     }
 }

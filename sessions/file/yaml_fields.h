@@ -1,24 +1,12 @@
 /* Strictly typed access to the values of a YAML tree; a refusal names the key and its place. */
 #ifndef TS_SESSIONS_YAML_FIELDS_H
 #define TS_SESSIONS_YAML_FIELDS_H
+#include "sessions/file/field.h"
 #include "sessions/file/yaml_io.h"
 
-/* A member of a struct that is stored under a key. */
-enum field_type { FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_UINT64, FIELD_DOUBLE, FIELD_TEXT };
-enum field_zero { ZERO_KEPT, ZERO_LEFT_OUT };            /* is a 0 (or "") a value, or "unknown"? */
-struct field {
-    const char *key;
-    enum field_type type;
-    enum field_zero zero;
-    size_t offset, size;                                 /* size: of a TEXT's array */
-};
-#define FIELD(type, s, member, zero) \
-    { #member, FIELD_##type, zero, offsetof(struct s, member), sizeof(((struct s *)0)->member) }
-
-/* map is a mapping of known keys, each once: those of fields and of more (NULL-terminated); either
- * may be NULL. */
+/* map is a mapping of known keys (NULL-terminated), each once. */
 bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
-               const struct field *fields, int n_fields, const char *const *more, struct err *e);
+               const char *const *keys, struct err *e);
 /* For mappings with keys of any name: pair i's key has not been there before. */
 bool yaml_key_once(const struct ydoc *d, const struct ynode *map, int i, const char *what,
                    struct err *e);
@@ -40,9 +28,10 @@ bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, boo
 bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
                  struct err *e);
 
-/* The keys of map that belong to fields -> the struct at base.  Numbers must not be negative. */
-bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const struct field *fields,
-                      int n, void *base, struct err *e);
+/* map has no keys but those of f and of more (NULL-terminated, or NULL); those of f -> the struct
+ * at base.  Numbers must not be negative. */
+bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
+                      const struct fields *f, const char *const *more, void *base, struct err *e);
 /* Into an open mapping; numbers that are not finite are left out. */
-void yaml_fields_write(struct ywriter *w, const struct field *fields, int n, const void *base);
+void yaml_fields_write(struct ywriter *w, const struct fields *f, const void *base);
 #endif

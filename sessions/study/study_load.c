@@ -68,7 +68,7 @@ static bool read_case(struct study_loader *l, const struct ynode *map, const cha
     const struct ynode *id;
     struct param_grid grid;
     struct study_tune tune = {0};
-    if (!yaml_keys(&l->y.doc, map, "a case", NULL, 0, keys, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a case", keys, l->y.e)
         || !yaml_need(&l->y.doc, map, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, map, "operator", 65536, true, &spec)
         || !yaml_load_grid(&l->y, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
@@ -189,7 +189,7 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
     struct param_grid grid;
     struct study_variant v = { .tune = l->s->tune };
     v.tune.on = false;
-    if (!yaml_keys(&l->y.doc, map, "a variant", NULL, 0, keys, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a variant", keys, l->y.e)
         || !yaml_need(&l->y.doc, map, "id", &id, l->y.e)
         || !yaml_load_grid(&l->y, map, "for", &grid)
         || !yaml_load_grid(&l->y, map, "search", &v.search)
@@ -263,7 +263,7 @@ static bool read_paper(struct study_loader *l, const struct ynode *root)
     static const char *const keys[] = { "title", "item", "machine", NULL };
     const struct ynode *p = yaml_get(root, "paper");
     struct study *s = l->s;
-    return !p || (yaml_keys(&l->y.doc, p, "paper", NULL, 0, keys, l->y.e)
+    return !p || (yaml_keys(&l->y.doc, p, "paper", keys, l->y.e)
                   && yaml_load_text(&l->y, p, "title", 500, false, &s->paper)
                   && yaml_load_text(&l->y, p, "item", 100, false, &s->item)
                   && yaml_load_text(&l->y, p, "machine", 200, false, &s->machine));
@@ -277,7 +277,7 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
     struct study *s = l->s;
     const struct ynode *id;
     if (!yaml_is(&l->y.doc, root, YNODE_MAP, "a study", l->y.e) || !check_version(l, root)
-        || !yaml_keys(&l->y.doc, root, "a study", NULL, 0, keys, l->y.e)
+        || !yaml_keys(&l->y.doc, root, "a study", keys, l->y.e)
         || !yaml_need(&l->y.doc, root, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
         || !yaml_load_text(&l->y, root, "title", 200, false, &s->title) || !read_paper(l, root)

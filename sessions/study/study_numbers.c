@@ -134,7 +134,7 @@ static bool read_metric(struct study_loader *l, const struct ynode *map, struct 
                                         NULL };
     const struct ynode *value, *base = yaml_get(map, "base");
     *m = (struct study_metric){ .unit = "", .base = -1 };
-    if (!yaml_keys(&l->y.doc, map, "a metric", NULL, 0, keys, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a metric", keys, l->y.e)
         || !need_one(l, map, "id", &m->id) || !yaml_load_id(&l->y, m->id, yaml_get(map, "id"))
         || !yaml_need(&l->y.doc, map, "value", &value, l->y.e))
         return false;
@@ -213,7 +213,7 @@ static bool read_finding(struct study_loader *l, const struct ynode *map, struct
                                         NULL };
     const struct ynode *paper = yaml_get(map, "paper");
     *f = (struct study_finding){ .unit = "", .paper = NAN };
-    if (!yaml_keys(&l->y.doc, map, "a finding", NULL, 0, keys, l->y.e)
+    if (!yaml_keys(&l->y.doc, map, "a finding", keys, l->y.e)
         || !need_one(l, map, "text", &f->text) || !need_one(l, map, "each", &f->each)
         || !read_combine(l, map, &f->over)
         || !yaml_load_text(&l->y, map, "unit", 20, false, &f->unit)
@@ -273,26 +273,26 @@ static bool amounts_fit(struct study_loader *l, const struct ynode *map)
     return in_range(l, map, a, COUNT_OF(a));
 }
 
+#define MEASURE(key, member) FIELD_AS(key, study, member, ZERO_KEPT)
+static const struct fields measure_fields = FIELDS(
+    MEASURE("time", time_s), MEASURE("search_time", search_time_s), MEASURE("limit", limit_s),
+    MEASURE("budget", budget_s), MEASURE("threads", threads), MEASURE("seed", seed));
+
+#define SCALE(key, member) FIELD_AS(key, study_scale, member, ZERO_KEPT)
+static const struct fields scale_fields = FIELDS(
+    SCALE("cases", cases), SCALE("search", search), SCALE("budget", budget),
+    SCALE("seeds", seeds), SCALE("time", time_s));
+
 static bool read_measure(struct study_loader *l, const struct ynode *root)
 {
     static const char *const more[] = { "meters", "cache", "isa", "baselines", NULL };
-    static const struct field fields[] = {
-        { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, time_s), sizeof(double) },
-        { "search_time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, search_time_s),
-          sizeof(double) },
-        { "limit", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, limit_s), sizeof(double) },
-        { "budget", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study, budget_s), sizeof(double) },
-        FIELD(INT, study, threads, ZERO_KEPT),
-        FIELD(UINT64, study, seed, ZERO_KEPT),
-    };
     const struct ynode *map = yaml_get(root, "measure"), *meters;
     struct study *s = l->s;
     const char *text = NULL;
     if (!map)
         return true;
     meters = yaml_get(map, "meters");
-    if (!yaml_keys(&l->y.doc, map, "measure", fields, COUNT_OF(fields), more, l->y.e)
-        || !yaml_fields_read(&l->y.doc, map, fields, COUNT_OF(fields), s, l->y.e)
+    if (!yaml_fields_read(&l->y.doc, map, "measure", &measure_fields, more, s, l->y.e)
         || !amounts_fit(l, map)
         || !yaml_load_text(&l->y, map, "cache", 200, false, &s->cache)
         || !yaml_load_text(&l->y, map, "isa", 20, false, &s->isa)
@@ -311,18 +311,10 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
 
 static bool read_scale(struct study_loader *l, const struct ynode *root)
 {
-    static const struct field fields[] = {
-        FIELD(INT, study_scale, cases, ZERO_KEPT),
-        FIELD(INT, study_scale, search, ZERO_KEPT),
-        FIELD(INT, study_scale, budget, ZERO_KEPT),
-        FIELD(INT, study_scale, seeds, ZERO_KEPT),
-        { "time", FIELD_DOUBLE, ZERO_KEPT, offsetof(struct study_scale, time_s), sizeof(double) },
-    };
     const struct ynode *map = yaml_get(root, "scale");
     if (!map)
         return true;
-    if (!yaml_keys(&l->y.doc, map, "scale", fields, COUNT_OF(fields), NULL, l->y.e)
-        || !yaml_fields_read(&l->y.doc, map, fields, COUNT_OF(fields), &l->s->scale, l->y.e))
+    if (!yaml_fields_read(&l->y.doc, map, "scale", &scale_fields, NULL, &l->s->scale, l->y.e))
         return false;
     return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
 }

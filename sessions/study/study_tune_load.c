@@ -63,7 +63,7 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
                       const char *const *keys, struct study_tune *t)
 {
     const struct ynode *loop_only = yaml_get(map, "loop_only"), *cold = yaml_get(map, "cold");
-    return yaml_keys(&l->y.doc, map, what, NULL, 0, keys, l->y.e)
+    return yaml_keys(&l->y.doc, map, what, keys, l->y.e)
         && read_int(l, map, "budget", 1, 10000000, &t->budget)
         && read_int(l, map, "experts", 0, 64, &t->experts)
         && read_int(l, map, "levels", 1, 2, &t->levels)

@@ -73,7 +73,7 @@ static bool read_root(struct yaml_load *l, struct pretrain *p)
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "pretrain: 1");
     }
-    if (!yaml_keys(&l->doc, root, "a pretrain file", NULL, 0, keys, l->e)
+    if (!yaml_keys(&l->doc, root, "a pretrain file", keys, l->e)
         || !yaml_need(&l->doc, root, "pretrain", &version, l->e)
         || !yaml_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
         || !yaml_load_text(l, root, "title", 4096, false, &p->title)

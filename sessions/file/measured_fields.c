@@ -1,0 +1,70 @@
+#include "sessions/file/measured_fields.h"
+
+#include "profile/measure/measurement.h"
+
+#define KEPT(member) FIELD(OF, member, ZERO_KEPT)
+#define LEFT_OUT(member) FIELD(OF, member, ZERO_LEFT_OUT)
+#define UNKNOWN(member) FIELD(OF, member, ZERO_UNKNOWN)
+
+#define OF measurement
+const struct fields measured_fields = FIELDS(
+    UNKNOWN(reason), KEPT(verified), LEFT_OUT(max_rel_err), LEFT_OUT(error_of_bound),
+    UNKNOWN(tolerance),
+    UNKNOWN(gflops), UNKNOWN(executed_gflops), UNKNOWN(peak_gflops), UNKNOWN(peak_fraction),
+    UNKNOWN(peak_reason),
+    UNKNOWN(cold_method), LEFT_OUT(huge_asked), LEFT_OUT(huge_bytes), LEFT_OUT(huge_of_bytes),
+    UNKNOWN(threads_note),
+    UNKNOWN(compiler), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),
+    UNKNOWN(total_s));
+#undef OF
+
+#define OF latency
+#define MS(key, zero) FIELD_AS(#key, latency, key##_ms, zero)
+const struct fields measured_latency_fields = FIELDS(
+    MS(median, ZERO_KEPT), MS(min, ZERO_KEPT), MS(max, ZERO_KEPT), MS(p10, ZERO_UNKNOWN),
+    MS(p25, ZERO_UNKNOWN), MS(p75, ZERO_UNKNOWN), MS(p90, ZERO_UNKNOWN), KEPT(spread), KEPT(runs),
+    LEFT_OUT(noisy), KEPT(disturbed));
+#undef OF
+
+#define OF baseline
+const struct fields measured_baseline_fields = FIELDS(
+    KEPT(available), UNKNOWN(reason), UNKNOWN(ratio), LEFT_OUT(verified), LEFT_OUT(max_rel_err),
+    LEFT_OUT(implementation), LEFT_OUT(layout));
+#undef OF
+
+#define OF sim_result
+const struct fields measured_sim_fields = FIELDS(
+    KEPT(available), UNKNOWN(reason), LEFT_OUT(loads), LEFT_OUT(stores), LEFT_OUT(l1_misses),
+    LEFT_OUT(writebacks), LEFT_OUT(straddled), LEFT_OUT(streamed_bytes), LEFT_OUT(fraction),
+    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(seconds));
+#undef OF
+
+#define OF sim_level
+const struct fields measured_level_fields = FIELDS(
+    KEPT(accesses), KEPT(misses), KEPT(writebacks), LEFT_OUT(prefetches), LEFT_OUT(useful));
+#undef OF
+
+#define OF tensor_count
+const struct fields measured_tensor_fields = FIELDS(
+    KEPT(loads), KEPT(stores), KEPT(l1_misses), LEFT_OUT(l2_misses), LEFT_OUT(l3_misses));
+#undef OF
+
+#define OF sim_site
+const struct fields measured_site_fields = FIELDS(
+    KEPT(text), KEPT(tensor), LEFT_OUT(is_store), KEPT(accesses), LEFT_OUT(l1_misses),
+    LEFT_OUT(l2_misses), LEFT_OUT(l3_misses));
+#undef OF
+
+#define OF cache_geometry
+const struct fields measured_geometry_fields = FIELDS(
+    KEPT(size_bytes), KEPT(ways), KEPT(line_bytes));
+#undef OF
+
+#define OF counts
+const struct fields measured_counts_fields = FIELDS(
+    KEPT(available), UNKNOWN(reason), UNKNOWN(missing), UNKNOWN(source));
+#undef OF
+
+#define OF count
+const struct fields measured_count_fields = FIELDS(
+    KEPT(name), KEPT(value), KEPT(scaled), LEFT_OUT(derived), UNKNOWN(unit), UNKNOWN(running));
