@@ -1,14 +1,13 @@
 /* `tilescope pretrain`: agents that have seen operators before. */
 #include "app/cli/cli.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/gen/gen.h"
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 #include "sessions/tuning/pretrain.h"
 
 struct pretrainer {
@@ -51,19 +50,14 @@ static void show(void *ctx, const struct pretrain_visit *v, const struct tune_vi
     x->last_s = now;
 }
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
 {
-    json_array_append_new(x->visits, json_pack(
-        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "workload", v->workload,
-        "pass", v->pass, "trials", v->trials, "measured", v->measured, "known", v->known,
-        "expected", v->expected, "failed", v->failed, "start_ms", number(v->start_ms), "best_ms",
-        number(v->best_ms), "layout_entropy", number(v->agents.layout_entropy), "loop_entropy",
-        number(v->agents.loop_entropy), "seconds", v->seconds));
+    json_array_append_new(x->visits, json_make(
+        "workload", JSON(v->workload), "pass", JSON(v->pass), "trials", JSON(v->trials),
+        "measured", JSON(v->measured), "known", JSON(v->known), "expected", JSON(v->expected),
+        "failed", JSON(v->failed), "start_ms", JSON(v->start_ms), "best_ms", JSON(v->best_ms),
+        "layout_entropy", JSON(v->agents.layout_entropy),
+        "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
 /* "entropy 1.31, 0.98" of layouts and loops; where there is one layout, nothing is chosen. */
@@ -110,18 +104,14 @@ static void visited(void *ctx, const struct pretrain_visit *v)
 static void print_json(const struct pretrainer *x, const struct pretrain *p,
                        const struct pretrain_opts *o, const struct pretrain_done *done)
 {
-    json_t *j = json_pack("{s:i, s:o, s:o, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:O}", "format",
-                          1, "file", json_text(p->path), "weights", json_text(o->weights),
-                          "seed", (json_int_t)p->seed,
-                          "passes", p->passes, "budget", p->budget, "measured", p->measured,
-                          "resumed", done->resumed, "visits", done->visits, "of", done->of,
-                          "finished", done->finished, "searches", x->visits);
-    char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     struct str out = {0};
-    str_printf(&out, "%s\n", text);
+    json_print(&out, json_make(
+        "format", JSON(1), "file", JSON(p->path), "weights", JSON(o->weights),
+        "seed", JSON(p->seed), "passes", JSON(p->passes), "budget", JSON(p->budget),
+        "measured", JSON(p->measured), "resumed", JSON(done->resumed),
+        "visits", JSON(done->visits), "of", JSON(done->of), "finished", JSON(done->finished),
+        "searches", json_incref(x->visits)), 6);
     cli_put(&out);
-    free(text);
-    json_decref(j);
 }
 
 static int finish(const struct pretrainer *x, const struct pretrain *p,

@@ -8,7 +8,7 @@
 
 #include "explorer/history/command.h"
 #include "kernels/base/file.h"
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 
 #define IMPORT_MAX_BYTES ((size_t)1 << 30)
 #define ROWS 20

@@ -1,12 +1,12 @@
 #include "sessions/file/machine_file.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/file.h"
+#include "sessions/file/json.h"
 
 #define MOST_BYTES 65536
 
@@ -14,30 +14,19 @@
 
 static json_t *rate_json(const struct rate *r)
 {
-    json_t *o = json_object();
-    json_object_set_new(o, "best", json_real(r->best));
-    json_object_set_new(o, "median", json_real(r->median));
-    json_object_set_new(o, "spread", json_real(r->spread));
-    json_object_set_new(o, "runs", json_integer(r->runs));
-    return o;
-}
-
-static void put_rates(json_t *o, const char *one, const char *all, const struct rates *r)
-{
-    json_object_set_new(o, one, r->one.runs > 0 ? rate_json(&r->one) : json_null());
-    json_object_set_new(o, all, r->all.runs > 0 ? rate_json(&r->all) : json_null());
+    return r->runs == 0 ? json_null()
+         : json_make("best", JSON(r->best), "median", JSON(r->median), "spread", JSON(r->spread),
+                     "runs", JSON(r->runs));
 }
 
 static json_t *peaks_json(const struct machine_model *m)
 {
     json_t *list = json_array();
-    for (int i = 0; i < m->n_isa; i++) {
-        json_t *o = json_object();
-        json_object_set_new(o, "isa", json_string(m->isa[i].isa));
-        json_object_set_new(o, "vector_floats", json_integer(m->isa[i].vector_floats));
-        put_rates(o, "one_core", "all_cores", &m->isa[i].gflops);
-        json_array_append_new(list, o);
-    }
+    for (int i = 0; i < m->n_isa; i++)
+        json_array_append_new(list, json_make(
+            "isa", JSON(m->isa[i].isa), "vector_floats", JSON(m->isa[i].vector_floats),
+            "one_core", rate_json(&m->isa[i].gflops.one),
+            "all_cores", rate_json(&m->isa[i].gflops.all)));
     return list;
 }
 
@@ -46,32 +35,21 @@ static json_t *levels_json(const struct machine_model *m)
     json_t *list = json_array();
     for (int i = 0; i < MODEL_LEVELS; i++) {
         const struct level_bandwidth *l = &m->level[i];
-        json_t *o = json_object();
-        json_object_set_new(o, "level", json_string(model_level_name[i]));
-        json_object_set_new(o, "capacity_bytes", l->capacity > 0 ? json_integer(l->capacity)
-                                                                 : json_null());
-        json_object_set_new(o, "bytes_per_core", l->bytes > 0 ? json_integer(l->bytes)
-                                                              : json_null());
-        put_rates(o, "load_one_core", "load_all_cores", &l->load);
-        put_rates(o, "copy_one_core", "copy_all_cores", &l->copy);
-        json_object_set_new(o, "reason", l->reason[0] ? json_string(l->reason) : json_null());
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_make(
+            "level", JSON(model_level_name[i]), "capacity_bytes", JSON_OR_NULL(l->capacity),
+            "bytes_per_core", JSON_OR_NULL(l->bytes), "load_one_core", rate_json(&l->load.one),
+            "load_all_cores", rate_json(&l->load.all), "copy_one_core", rate_json(&l->copy.one),
+            "copy_all_cores", rate_json(&l->copy.all), "reason", JSON_OR_NULL(l->reason)));
     }
     return list;
 }
 
 json_t *machine_file_json(const struct machine_model *m)
 {
-    json_t *o = json_object();
-    json_object_set_new(o, "format", json_integer(1));
-    json_object_set_new(o, "fingerprint", json_string(m->fingerprint));
-    json_object_set_new(o, "date", json_string(m->date));
-    json_object_set_new(o, "compiler", json_string(m->compiler));
-    json_object_set_new(o, "cores", json_integer(m->cores));
-    json_object_set_new(o, "seconds", json_real(m->seconds));
-    json_object_set_new(o, "gflops", peaks_json(m));
-    json_object_set_new(o, "bandwidth_gb_s", levels_json(m));
-    return o;
+    return json_make("format", JSON(1), "fingerprint", JSON(m->fingerprint),
+                     "date", JSON(m->date), "compiler", JSON(m->compiler), "cores", JSON(m->cores),
+                     "seconds", JSON(m->seconds), "gflops", peaks_json(m),
+                     "bandwidth_gb_s", levels_json(m));
 }
 
 void machine_file_print(struct str *out, const struct machine_model *m)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 #include "sessions/records/records_impl.h"
 
 static void text_key(struct str *out, const char *key, const char *text)

@@ -1,11 +1,10 @@
 /* Search spaces for people and for programs. */
 #include "sessions/report/space_report.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "profile/host/machine.h"
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 
 /* A factored reduction changes the graph that loops are of, so it stays with the layouts. */
 static bool is_loop_line(const char *line)
@@ -92,51 +91,32 @@ void space_report_text(struct str *out, const struct spaces *s)
 
 /* --- JSON --- */
 
-static json_t *numbers(const int64_t *x, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_integer(x[i]));
-    return list;
-}
-
 static json_t *layouts_json(const struct spaces *s)
 {
     json_t *knobs = json_array();
     for (int k = 0; k < s->layouts->n; k++) {
         const struct layout_knob *x = &s->layouts->knob[k];
-        json_t *now = s->layouts_known ? json_integer(s->factor[k]) : json_null();
-        json_array_append_new(knobs, json_pack("{s:s, s:s, s:I, s:o, s:o}", "name", x->name,
-                                               "tensor", x->tensor, "extent",
-                                               (json_int_t)x->extent, "divisors",
-                                               numbers(x->divisor, x->n_divisors), "now", now));
+        json_array_append_new(knobs, json_make(
+            "name", JSON(x->name), "tensor", JSON(x->tensor), "extent", JSON(x->extent),
+            "divisors", json_ints(x->divisor, x->n_divisors),
+            "now", JSON_IF(s->layouts_known, s->factor[k])));
     }
-    return json_pack("{s:f, s:b, s:o}", "size", s->layouts->size, "known", s->layouts_known,
+    return json_make("size", JSON(s->layouts->size), "known", JSON(s->layouts_known),
                      "knobs", knobs);
 }
 
 static json_t *loop_knob_json(const struct spaces *s, int k)
 {
     const struct loop_knob *x = &s->loops->knob[k];
-    json_t *o = json_pack("{s:s, s:s, s:f}", "name", x->name, "kind", knob_kind_name[x->kind],
-                          "size", x->size);
-    json_t *choices = json_array(), *now = json_null();
-    for (int i = 0; i < x->n_choices; i++)
-        json_array_append_new(choices, json_string(x->choice[i]));
-    if (s->loops_known && x->parts > 0)
-        now = numbers(s->point.v[k], x->parts);
-    else if (s->loops_known)
-        now = json_string(x->choice[s->point.v[k][0]]);
-    if (x->parts > 0) {
-        json_object_set_new(o, "extent", json_integer(x->extent));
-        json_object_set_new(o, "levels", json_string(x->levels));
-        json_object_set_new(o, "tiles", numbers(x->tile, x->n_tiles));
-        json_decref(choices);
-    } else {
-        json_object_set_new(o, "choices", choices);
-    }
-    json_object_set_new(o, "now", now);
-    return o;
+    const int64_t *v = s->point.v[k];
+    json_t *o = json_make("name", JSON(x->name), "kind", JSON(knob_kind_name[x->kind]),
+                          "size", JSON(x->size));
+    if (x->parts > 0)
+        return json_put(o, "extent", JSON(x->extent), "levels", JSON(x->levels),
+                        "tiles", json_ints(x->tile, x->n_tiles),
+                        "now", s->loops_known ? json_ints(v, x->parts) : json_null());
+    return json_put(o, "choices", json_texts(x->choice, x->n_choices),
+                    "now", JSON_IF(s->loops_known, x->choice[v[0]]));
 }
 
 void space_report_json(struct str *out, const struct spaces *s, const struct program *p)
@@ -144,9 +124,8 @@ void space_report_json(struct str *out, const struct spaces *s, const struct pro
     json_t *knobs = json_array();
     for (int k = 0; k < s->loops->n; k++)
         json_array_append_new(knobs, loop_knob_json(s, k));
-    json_t *loops = json_pack("{s:f, s:b, s:o}", "size", s->loops->size, "known", s->loops_known,
-                              "knobs", knobs);
-    json_t *root = json_pack("{s:s, s:s, s:o, s:o}", "operator", p->base->op, "spec",
-                             p->base->spec, "layouts", layouts_json(s), "loops", loops);
-    json_text_print(out, root, 12);
+    json_print(out, json_make(
+        "operator", JSON(p->base->op), "spec", JSON(p->base->spec), "layouts", layouts_json(s),
+        "loops", json_make("size", JSON(s->loops->size), "known", JSON(s->loops_known),
+                           "knobs", knobs)), 12);
 }

@@ -1,25 +1,11 @@
 /* A study's report as JSON (schema.md); and cells of an earlier one taken back. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/version.h"
 #include "profile/measure/meters.h"
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 #include "sessions/study/study_impl.h"
-
-static json_t *real_or_null(double x)
-{
-    if (!isfinite(x))
-        return json_null();
-    return x == floor(x) && fabs(x) < 9e15 ? json_integer((json_int_t)x) : json_real(x);
-}
-
-static void put(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0)
-        fail("the JSON key \"%s\" cannot be set", key);
-}
 
 /* Numbers where they look like one. */
 static json_t *set_json(const struct param_set *s)
@@ -27,8 +13,8 @@ static json_t *set_json(const struct param_set *s)
     json_t *o = json_object();
     double number;
     for (int i = 0; i < s->n; i++)
-        put(o, s->item[i].name, param_is_number(s->item[i].value, &number)
-                                    ? json_real(number) : json_string(s->item[i].value));
+        json_put(o, s->item[i].name, param_is_number(s->item[i].value, &number)
+                                         ? JSON(number) : JSON(s->item[i].value));
     return o;
 }
 
@@ -37,27 +23,18 @@ static json_t *set_json(const struct param_set *s)
 static const char *const verdict_key[] = { NULL, "base", "agrees within x2", "agrees in sign",
                                            "disagrees", "not comparable" };
 
-static json_t *verdict_json(enum agreement v)
-{
-    return v == AGREE_NONE ? json_null() : json_string(verdict_key[v]);
-}
-
 static json_t *metrics_json(const struct study_report *r, int c, int v)
 {
+    const struct study_cell *cell = study_cell(r, c, v);
     json_t *all = json_object();
-    for (int i = 0; i < r->study->n_metrics; i++) {
-        const struct study_cell *cell = study_cell(r, c, v);
-        json_t *o = json_object(), *paper = json_object();
-        put(o, "measured", real_or_null(cell->value[i]));
-        put(o, "ratio", real_or_null(study_ratio(r, c, v, i)));
-        put(o, "spread", real_or_null(cell->spread[i]));
-        put(o, "reason", json_text_or_null(cell->missing[i]));
-        put(paper, "value", real_or_null(study_paper(r, c, v, i)));
-        put(paper, "ratio", real_or_null(study_paper_ratio(r, c, v, i)));
-        put(o, "paper", paper);
-        put(o, "verdict", verdict_json(study_cell_verdict(r, c, v, i)));
-        put(all, r->study->metric[i].id, o);
-    }
+    for (int i = 0; i < r->study->n_metrics; i++)
+        json_put(all, r->study->metric[i].id, json_make(
+            "measured", json_of_count(cell->value[i]),
+            "ratio", json_of_count(study_ratio(r, c, v, i)),
+            "spread", json_of_count(cell->spread[i]), "reason", JSON_OR_NULL(cell->missing[i]),
+            "paper", json_make("value", json_of_count(study_paper(r, c, v, i)),
+                               "ratio", json_of_count(study_paper_ratio(r, c, v, i))),
+            "verdict", JSON_OR_NULL(verdict_key[study_cell_verdict(r, c, v, i)])));
     return all;
 }
 
@@ -65,32 +42,22 @@ static json_t *search_json(const struct study_cell *cell)
 {
     if (cell->combinations == 0)
         return json_null();
-    json_t *o = json_object();
-    put(o, "combinations", json_integer(cell->combinations));
-    put(o, "tried", json_integer(cell->tried));
-    put(o, "illegal", json_integer(cell->illegal));
-    put(o, "failed", json_integer(cell->failed));
-    put(o, "first_illegal", json_text_or_null(cell->first_illegal));
-    put(o, "ended", json_text_or_null(cell->ended));
-    put(o, "best", set_json(&cell->chosen));
-    return o;
+    return json_make("combinations", JSON(cell->combinations), "tried", JSON(cell->tried),
+                     "illegal", JSON(cell->illegal), "failed", JSON(cell->failed),
+                     "first_illegal", JSON_OR_NULL(cell->first_illegal),
+                     "ended", JSON_OR_NULL(cell->ended), "best", set_json(&cell->chosen));
 }
 
 static json_t *cell_json(const struct study_report *r, int c, int v)
 {
     const struct study_cell *cell = study_cell(r, c, v);
-    json_t *o = json_object();
-    put(o, "case", json_string(r->study->cases[r->cases[c]].id));
-    put(o, "variant", json_string(r->study->variant[v].id));
-    put(o, "state", json_string(study_state_name[cell->state]));
-    put(o, "reason", json_text_or_null(cell->reason));
-    put(o, "key", json_text_or_null(cell->key));
-    put(o, "cache", json_text_or_null(cell->cache));
-    put(o, "interleaved", json_boolean(cell->interleaved));
-    put(o, "search", search_json(cell));
-    put(o, "metrics", metrics_json(r, c, v));
-    put(o, "run", cell->json ? json_loads(cell->json, 0, NULL) : json_null());
-    return o;
+    return json_make("case", JSON(r->study->cases[r->cases[c]].id),
+                     "variant", JSON(r->study->variant[v].id),
+                     "state", JSON(study_state_name[cell->state]),
+                     "reason", JSON_OR_NULL(cell->reason), "key", JSON_OR_NULL(cell->key),
+                     "cache", JSON_OR_NULL(cell->cache), "interleaved", JSON(cell->interleaved),
+                     "search", search_json(cell), "metrics", metrics_json(r, c, v),
+                     "run", cell->json ? json_loads(cell->json, 0, NULL) : json_null());
 }
 
 /* the study */
@@ -100,11 +67,8 @@ static json_t *cases_json(const struct study_report *r)
     json_t *list = json_array();
     for (int i = 0; i < r->n_cases; i++) {
         const struct study_case *k = &r->study->cases[r->cases[i]];
-        json_t *o = json_object();
-        put(o, "id", json_string(k->id));
-        put(o, "title", json_string(k->title));
-        put(o, "parameters", set_json(&k->params));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_make("id", JSON(k->id), "title", JSON(k->title),
+                                              "parameters", set_json(&k->params)));
     }
     return list;
 }
@@ -112,13 +76,10 @@ static json_t *cases_json(const struct study_report *r)
 static json_t *variants_json(const struct study *s)
 {
     json_t *list = json_array();
-    for (int i = 0; i < s->n_variants; i++) {
-        json_t *o = json_object();
-        put(o, "id", json_string(s->variant[i].id));
-        put(o, "title", json_string(s->variant[i].title));
-        put(o, "parameters", set_json(&s->variant[i].params));
-        json_array_append_new(list, o);
-    }
+    for (int i = 0; i < s->n_variants; i++)
+        json_array_append_new(list, json_make("id", JSON(s->variant[i].id),
+                                              "title", JSON(s->variant[i].title),
+                                              "parameters", set_json(&s->variant[i].params)));
     return list;
 }
 
@@ -127,15 +88,17 @@ static json_t *metric_list(const struct study *s)
     json_t *list = json_array();
     for (int i = 0; i < s->n_metrics; i++) {
         const struct study_metric *m = &s->metric[i];
-        json_t *o = json_object();
-        put(o, "id", json_string(m->id));
-        put(o, "title", json_string(m->title));
-        put(o, "unit", json_text_or_null(m->unit));
-        put(o, "value", json_string(m->value));
-        put(o, "base", m->base < 0 ? json_null() : json_string(s->variant[m->base].id));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_make(
+            "id", JSON(m->id), "title", JSON(m->title), "unit", JSON_OR_NULL(m->unit),
+            "value", JSON(m->value), "base", JSON_IF(m->base >= 0, s->variant[m->base].id)));
     }
     return list;
+}
+
+/* A truth value, or a number. */
+static json_t *finding_value(const struct study_finding *f, bool known, bool holds, double number)
+{
+    return !known ? json_null() : f->over == OVER_ALL ? JSON(holds) : json_of_count(number);
 }
 
 static json_t *groups_json(const struct study_finding *f, const struct study_result *x)
@@ -143,10 +106,9 @@ static json_t *groups_json(const struct study_finding *f, const struct study_res
     json_t *list = json_array();
     for (int i = 0; i < x->n_groups; i++) {
         const struct study_group *g = &x->group[i];
-        json_t *measured = !g->known ? json_null()
-                         : f->over == OVER_ALL ? json_boolean(g->holds) : real_or_null(g->number);
-        json_array_append_new(list, json_pack("{s:s, s:o, s:i}", "value", g->value, "measured",
-                                              measured, "cases", g->n_cases));
+        json_array_append_new(list, json_make(
+            "value", JSON(g->value), "measured", finding_value(f, g->known, g->holds, g->number),
+            "cases", JSON(g->n_cases)));
     }
     return list;
 }
@@ -157,23 +119,15 @@ static json_t *findings_json(const struct study_report *r)
     for (int i = 0; i < r->study->n_findings; i++) {
         const struct study_finding *f = &r->study->finding[i];
         const struct study_result *x = &r->result[i];
-        json_t *o = json_object(), *measured = json_null();
-        if (x->known)
-            measured = f->over == OVER_ALL ? json_boolean(x->holds) : real_or_null(x->value);
-        put(o, "text", json_string(f->text));
-        put(o, "each", json_string(f->each));
-        put(o, "combine", json_string(study_over_name[f->over]));
-        put(o, "unit", json_text_or_null(f->unit));
-        put(o, "measured", measured);
-        put(o, "cases", json_integer(x->n_cases));
-        put(o, "missing", json_integer(x->n_missing));
-        put(o, "reason", json_text_or_null(x->missing));
-        put(o, "paper", real_or_null(f->paper));
-        put(o, "verdict", verdict_json(x->verdict));
-        if (f->by) {
-            put(o, "by", json_string(f->by));
-            put(o, "groups", groups_json(f, x));
-        }
+        json_t *o = json_make("text", JSON(f->text), "each", JSON(f->each),
+                              "combine", JSON(study_over_name[f->over]),
+                              "unit", JSON_OR_NULL(f->unit),
+                              "measured", finding_value(f, x->known, x->holds, x->value),
+                              "cases", JSON(x->n_cases), "missing", JSON(x->n_missing),
+                              "reason", JSON_OR_NULL(x->missing), "paper", json_of_count(f->paper),
+                              "verdict", JSON_OR_NULL(verdict_key[x->verdict]));
+        if (f->by)
+            json_put(o, "by", JSON(f->by), "groups", groups_json(f, x));
         json_array_append_new(list, o);
     }
     return list;
@@ -185,76 +139,47 @@ static json_t *meters_json(const struct study_report *r)
     for (int i = 0; i < r->n_meters; i++) {
         unsigned bit = 0;
         struct err e;
-        json_t *o = json_object();
         bool asked = meters_parse(r->meter[i].name, &bit, &e) && (r->meters & bit);
-        put(o, "name", json_string(r->meter[i].name));
-        put(o, "asked", json_boolean(asked));
-        put(o, "available", json_boolean(r->meter[i].available));
-        put(o, "reason", json_text_or_null(r->meter[i].reason));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_make("name", JSON(r->meter[i].name), "asked", JSON(asked),
+                                              "available", JSON(r->meter[i].available),
+                                              "reason", JSON_OR_NULL(r->meter[i].reason)));
     }
     return list;
 }
 
 static json_t *paper_json(const struct study *s)
 {
-    json_t *o = json_object();
-    put(o, "title", json_text_or_null(s->paper));
-    put(o, "item", json_text_or_null(s->item));
-    put(o, "machine", json_text_or_null(s->machine));
-    return o;
+    return json_make("title", JSON_OR_NULL(s->paper), "item", JSON_OR_NULL(s->item),
+                     "machine", JSON_OR_NULL(s->machine));
 }
 
 void study_json(struct str *out, const struct study_report *r)
 {
     const struct study *s = r->study;
-    json_t *o = json_object(), *cells = json_array();
-    put(o, "format", json_integer(1));
-    put(o, "tilescope", json_string(TILESCOPE_VERSION));
-    put(o, "study", json_string(s->id));
-    put(o, "title", json_text_or_null(s->title));
-    put(o, "paper", paper_json(s));
-    put(o, "prose", json_text_or_null(s->prose));
-    put(o, "partial", json_boolean(r->partial));
-    put(o, "scale", json_real(r->scale));
-    put(o, "all_cases", json_integer(s->n_cases));
-    put(o, "left_out", json_text_or_null(s->left_out));
-    put(o, "date", json_string(r->date));
-    put(o, "machine", json_text(r->host));
-    put(o, "compiler", json_text_or_null(r->compiler));
-    put(o, "isa", json_text_or_null(r->isa));
-    put(o, "threads", json_integer(r->threads));
-    put(o, "seed", r->seed <= INT64_MAX ? json_integer((json_int_t)r->seed)
-                                        : json_sprintf("%llu", (unsigned long long)r->seed));
-    put(o, "total_s", json_real(r->seconds));
-    put(o, "meters", meters_json(r));
-    put(o, "cases", cases_json(r));
-    put(o, "variants", variants_json(s));
-    put(o, "metrics", metric_list(s));
+    json_t *cells = json_array();
     for (int c = 0; c < r->n_cases; c++)
         for (int v = 0; v < s->n_variants; v++)
             json_array_append_new(cells, cell_json(r, c, v));
-    put(o, "cells", cells);
-    put(o, "findings", findings_json(r));
-    json_text_print(out, o, 8);
+    json_print(out, json_make(
+        "format", JSON(1), "tilescope", JSON(TILESCOPE_VERSION), "study", JSON(s->id),
+        "title", JSON_OR_NULL(s->title), "paper", paper_json(s), "prose", JSON_OR_NULL(s->prose),
+        "partial", JSON(r->partial), "scale", JSON(r->scale), "all_cases", JSON(s->n_cases),
+        "left_out", JSON_OR_NULL(s->left_out), "date", JSON(r->date), "machine", JSON(r->host),
+        "compiler", JSON_OR_NULL(r->compiler), "isa", JSON_OR_NULL(r->isa),
+        "threads", JSON(r->threads), "seed", JSON(r->seed), "total_s", JSON(r->seconds),
+        "meters", meters_json(r), "cases", cases_json(r), "variants", variants_json(s),
+        "metrics", metric_list(s), "cells", cells, "findings", findings_json(r)), 8);
 }
 
 void study_list_json(struct str *out, struct study *const *s, int n)
 {
-    json_t *o = json_object(), *list = json_array();
-    for (int i = 0; i < n; i++) {
-        json_t *x = json_object();
-        put(x, "id", json_string(s[i]->id));
-        put(x, "title", json_text_or_null(s[i]->title));
-        put(x, "paper", paper_json(s[i]));
-        put(x, "file", json_text(s[i]->path));
-        put(x, "cases", json_integer(s[i]->n_cases));
-        put(x, "variants", json_integer(s[i]->n_variants));
-        put(x, "metrics", json_integer(s[i]->n_metrics));
-        json_array_append_new(list, x);
-    }
-    put(o, "studies", list);
-    json_text_print(out, o, 8);
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_make(
+            "id", JSON(s[i]->id), "title", JSON_OR_NULL(s[i]->title), "paper", paper_json(s[i]),
+            "file", JSON(s[i]->path), "cases", JSON(s[i]->n_cases),
+            "variants", JSON(s[i]->n_variants), "metrics", JSON(s[i]->n_metrics)));
+    json_print(out, json_make("studies", list), 8);
 }
 
 /* reuse */

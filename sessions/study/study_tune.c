@@ -1,10 +1,9 @@
 /* Variants that the auto-tuner finishes: one search, and what came of them as JSON. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 #include "sessions/study/study_tune.h"
 #include "sessions/tuning/pretrain.h"
 
@@ -228,10 +227,10 @@ static json_t *search_json(const struct study_tune *t, const struct study_search
     json_t *curve = json_array();
     for (int i = 0; i < s->n_curve; i++)
         json_array_append_new(curve, json_pack("[i, f]", s->curve[i].trial, s->curve[i].ms));
-    return json_pack("{s:I, s:s, s:b, s:i, s:i, s:o, s:o, s:f, s:o}", "seed", (json_int_t)seed,
-                     "run", s->run, "answered", s->answered, "trials", s->trials, "failed",
-                     s->failed, "start_ms", json_text_real(s->start_ms), "best_ms",
-                     json_text_real(study_search_at(s, t->budget)), "seconds", s->seconds,
+    return json_make("seed", JSON(seed), "run", JSON(s->run),
+                     "answered", JSON(s->answered), "trials", JSON(s->trials),
+                     "failed", JSON(s->failed), "start_ms", JSON(s->start_ms),
+                     "best_ms", JSON(study_search_at(s, t->budget)), "seconds", JSON(s->seconds),
                      "curve", curve);
 }
 
@@ -244,34 +243,31 @@ static void add_numbers(json_t *o, const struct study_tune *t, const struct stud
     double seconds = 0;
     for (int i = 0; i < COUNT_OF(share); i++) {
         int part = (t->budget + share[i].part - 1) / share[i].part;
-        json_object_set_new(o, share[i].key, json_text_real(mean_at(t, s, part)));
+        json_put(o, share[i].key, JSON(mean_at(t, s, part)));
     }
-    json_object_set_new(o, "fastest_ms", json_text_real(extreme(t, s, true)));
-    json_object_set_new(o, "slowest_ms", json_text_real(extreme(t, s, false)));
-    json_object_set_new(o, "start_ms", json_text_real(mean_start(t, s)));
     for (int i = 0; i < t->n_seeds; i++) {
         trials += s[i].trials;
         failed += s[i].failed;
         seconds += s[i].seconds;
     }
-    json_object_set_new(o, "trials", json_integer(trials));
-    json_object_set_new(o, "failed", json_integer(failed));
-    json_object_set_new(o, "seconds", json_real(seconds));
+    json_put(o, "fastest_ms", JSON(extreme(t, s, true)), "slowest_ms", JSON(extreme(t, s, false)),
+             "start_ms", JSON(mean_start(t, s)), "trials", JSON(trials), "failed", JSON(failed),
+             "seconds", JSON(seconds));
 }
 
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search)
 {
-    json_t *o = json_pack("{s:s, s:i, s:b, s:b, s:i, s:i, s:i}", "strategy",
-                          t->strategy ? t->strategy : tune_default_strategy(), "budget", t->budget,
-                          "loop_only", t->loop_only, "cold", t->cold, "experts", t->experts,
-                          "levels", t->levels, "seeds", t->n_seeds);
+    const char *strategy = t->strategy ? t->strategy : tune_default_strategy();
+    json_t *o = json_make("strategy", JSON(strategy), "budget", JSON(t->budget),
+                          "loop_only", JSON(t->loop_only), "cold", JSON(t->cold),
+                          "experts", JSON(t->experts), "levels", JSON(t->levels),
+                          "seeds", JSON(t->n_seeds), "trained", JSON_OR_NULL(trained));
     json_t *list = json_array();
-    json_object_set_new(o, "trained", json_text_or_null(trained));
     add_numbers(o, t, search);
     for (int i = 0; i < t->n_seeds; i++)
         json_array_append_new(list, search_json(t, &search[i], t->seed[i]));
-    json_object_set_new(o, "searches", list);
+    json_put(o, "searches", list);
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(8));
     str_add(out, text);
     free(text);

@@ -1,7 +1,6 @@
 /* A session, its seeds and its records. */
 #include "sessions/tuning/tuning.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/build/build.h"
 #include "sessions/file/expert_file.h"
+#include "sessions/file/json.h"
 #include "sessions/tuning/tuning_impl.h"
 
 /* --- What is asked -------------------------------------------------------------------------- */
@@ -122,14 +122,6 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
     return true;
 }
 
-static json_t *lines_json(const char *const *line, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_string(line[i]));
-    return list;
-}
-
 /* The compiler that is asked for makes the same steps another kernel, and so do its flags. */
 static const char *compiler_text(struct inquiry *q, const struct tuning_opts *o)
 {
@@ -145,16 +137,16 @@ static const char *compiler_text(struct inquiry *q, const struct tuning_opts *o)
 /* What makes two runs of a task the same question, but for seed, strategy and budget. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
-    json_t *j = json_pack("{s:o, s:o, s:b, s:i, s:i, s:s}",
-                          "start", lines_json(q->schedule[0].line, q->schedule[0].n),
-                          "pins", lines_json(q->pin, q->n_pins), "fixed", q->fixed,
-                          "levels", o->levels == 2 ? 2 : 1, "experts", q->n_schedules - 1,
-                          "compiler", compiler_text(q, o));
+    json_t *j = json_make("start", json_texts(q->schedule[0].line, q->schedule[0].n),
+                          "pins", json_texts(q->pin, q->n_pins), "fixed", JSON(q->fixed),
+                          "levels", JSON(o->levels == 2 ? 2 : 1),
+                          "experts", JSON(q->n_schedules - 1),
+                          "compiler", JSON(compiler_text(q, o)));
     if (o->cold)
-        json_object_set_new(j, "cold", json_true());
+        json_put(j, "cold", json_true());
     if (o->weights)
-        json_object_set_new(j, "weights", json_sprintf("%016llx", (unsigned long long)
-                            hash_bytes(o->weights, o->weights_bytes, 0)));
+        json_put(j, "weights", json_sprintf("%016llx", (unsigned long long)
+                                            hash_bytes(o->weights, o->weights_bytes, 0)));
     char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
     const char *copy = arena_strdup(q->mem, text);
     free(text);

@@ -1,9 +1,8 @@
 /* What came of tuning: as steps of the session, and as JSON. */
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
-#include "sessions/file/json_text.h"
+#include "sessions/file/json.h"
 #include "sessions/tuning/tuning.h"
 
 /* --- The session ----------------------------------------------------------------------------- */
@@ -61,15 +60,7 @@ static json_t *failures(const struct tuning *t)
     json_t *j = json_object();
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (t->failed[i] > 0)
-            json_object_set_new(j, outcome_name[i], json_integer(t->failed[i]));
-    return j;
-}
-
-static json_t *lines_of(const struct tuning *t)
-{
-    json_t *j = json_array();
-    for (int i = 0; i < t->n_lines; i++)
-        json_array_append_new(j, json_string(t->line[i]));
+            json_put(j, outcome_name[i], JSON(t->failed[i]));
     return j;
 }
 
@@ -77,15 +68,13 @@ static json_t *best_of(const struct tuning *t)
 {
     if (isinf(t->best_ms))
         return json_null();
-    json_t *j = json_pack("{s:o, s:o, s:b}", "steps", lines_of(t), "ms", json_text_real(t->best_ms),
-                          "is_start", t->is_start);
     bool full = t->measured;
-    json_object_set_new(j, "verified", full ? json_boolean(t->m.verified) : json_true());
-    json_object_set_new(j, "gflops", t->gflops > 0 ? json_text_real(t->gflops) : json_null());
-    json_object_set_new(j, "peak_fraction", json_text_real(full && t->m.peak_fraction > 0
-                                                               ? t->m.peak_fraction : NAN));
-    json_object_set_new(j, "spread", json_text_real(t->spread));
-    return j;
+    return json_make("steps", json_texts(t->line, t->n_lines), "ms", JSON(t->best_ms),
+                     "is_start", JSON(t->is_start),
+                     "verified", json_boolean(!full || t->m.verified),
+                     "gflops", JSON_OR_NULL(t->gflops),
+                     "peak_fraction", JSON_OR_NULL(full ? t->m.peak_fraction : 0),
+                     "spread", JSON(t->spread));
 }
 
 static json_t *baselines_of(const struct tuning *t)
@@ -94,12 +83,11 @@ static json_t *baselines_of(const struct tuning *t)
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++) {
         const struct baseline *b = &t->m.baseline[i];
         if (b->available)
-            json_object_set_new(all, vendor_name[i], json_pack("{s:b, s:o, s:o}", "available", 1,
-                                "min", json_text_real(b->latency.min_ms), "ratio",
-                                json_text_real(b->ratio)));
+            json_put(all, vendor_name[i], json_make("available", json_true(),
+                     "min", JSON(b->latency.min_ms), "ratio", JSON(b->ratio)));
         else if (b->reason[0])
-            json_object_set_new(all, vendor_name[i], json_pack("{s:b, s:s}", "available", 0,
-                                "reason", b->reason));
+            json_put(all, vendor_name[i], json_make("available", json_false(),
+                     "reason", JSON(b->reason)));
     }
     return all;
 }
@@ -112,13 +100,11 @@ static json_t *finalists_of(const struct tune_result *r)
         const struct ratio *x = &f->compared.ratio;
         bool timed = f->compared.m.outcome == OUTCOME_OK && f->compared.m.latency.runs > 0;
         bool known = i > 0 && x->ratio > 0, sure = known && f->compared.verdict != VERDICT_NONE;
-        json_array_append_new(list, json_pack(
-            "{s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "trial", f->c->trial + 1,
-            "start", f->c == r->start, "winner", f->c == r->best, "ms",
-            timed ? json_text_real(f->compared.m.latency.min_ms) : json_null(),
-            "ratio", known ? json_text_real(x->ratio) : json_null(),
-            "low", sure ? json_text_real(x->low) : json_null(),
-            "high", sure ? json_text_real(x->high) : json_null()));
+        json_array_append_new(list, json_make(
+            "trial", JSON(f->c->trial + 1), "start", json_boolean(f->c == r->start),
+            "winner", json_boolean(f->c == r->best),
+            "ms", JSON_IF(timed, f->compared.m.latency.min_ms), "ratio", JSON_IF(known, x->ratio),
+            "low", JSON_IF(sure, x->low), "high", JSON_IF(sure, x->high)));
     }
     return list;
 }
@@ -139,9 +125,9 @@ static json_t *curve_of(const struct tune_view *v)
 static json_t *times_of(const struct tune_result *r)
 {
     const struct tune_times *t = &r->view->times;
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "total", t->elapsed + r->final_s,
-                     "compile", t->compile, "measure", t->measure, "model", t->model, "search",
-                     t->search, "final", r->final_s);
+    return json_make("total", JSON(t->elapsed + r->final_s), "compile", JSON(t->compile),
+                     "measure", JSON(t->measure), "model", JSON(t->model),
+                     "search", JSON(t->search), "final", JSON(r->final_s));
 }
 
 int tuning_experts(const struct tuning *t)
@@ -160,43 +146,37 @@ static void add_search(json_t *j, const struct tune_result *r)
     int joint = 0;
     for (int i = 0; i < v->n_trials; i++)
         joint += v->trial[i]->stage == STAGE_JOINT;
-    json_object_set_new(j, "seconds", times_of(r));
-    json_object_set_new(j, "joint_trials", json_integer(joint));
-    json_object_set_new(j, "layouts", json_pack("{s:f, s:i, s:i}", "size", r->layouts, "tried",
-                                                v->layouts_tried, "from", plan_layouts_from()));
-    json_object_set_new(j, "loops", json_pack("{s:f}", "size", r->points));
-    json_object_set_new(j, "illegal", json_integer(v->illegal));
-    json_object_set_new(j, "model", v->accuracy.known ?
-        json_pack("{s:o, s:o}", "pair_order", json_text_real(v->accuracy.pair_order), "recall8",
-                  json_text_real(v->accuracy.recall8)) : json_null());
-    json_object_set_new(j, "agents", v->agents.known ?
-        json_pack("{s:o, s:o, s:o, s:i}", "layout_entropy",
-                  json_text_real(v->agents.layout_entropy), "loop_entropy",
-                  json_text_real(v->agents.loop_entropy), "value_loss",
-                  json_text_real(v->agents.value_loss), "episodes", v->agents.episodes)
-        : json_null());
-    json_object_set_new(j, "curve", curve_of(v));
-    json_object_set_new(j, "finalists", finalists_of(r));
+    const struct tune_agents *agents = &v->agents;
+    json_put(j, "seconds", times_of(r), "joint_trials", JSON(joint),
+             "layouts", json_make("size", JSON(r->layouts), "tried", JSON(v->layouts_tried),
+                                  "from", JSON(plan_layouts_from())),
+             "loops", json_make("size", JSON(r->points)), "illegal", JSON(v->illegal),
+             "model", !v->accuracy.known ? json_null()
+                      : json_make("pair_order", JSON(v->accuracy.pair_order),
+                                  "recall8", JSON(v->accuracy.recall8)),
+             "agents", !agents->known ? json_null()
+                       : json_make("layout_entropy", JSON(agents->layout_entropy),
+                                   "loop_entropy", JSON(agents->loop_entropy),
+                                   "value_loss", JSON(agents->value_loss),
+                                   "episodes", JSON(agents->episodes)),
+             "curve", curve_of(v), "finalists", finalists_of(r));
 }
 
 void tuning_json(struct str *out, const struct tuning *t, const char *machine)
 {
-    json_t *j = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:I, s:i, s:i, s:i, s:b, s:s}",
-                          "format", 1, "spec", t->spec, "isa", t->isa, "run", t->run, "threads",
-                          t->threads, "strategy", t->strategy, "seed", (json_int_t)t->seed,
-                          "budget", t->budget, "trials", t->trials, "replayed", t->replayed,
-                          "answered", t->answered, "end", search_end_name[t->end]);
-    json_object_set_new(j, "note", json_text_or_null(t->note));
-    json_object_set_new(j, "resumed", t->resumed >= 0 ? json_integer(t->resumed) : json_null());
-    json_object_set_new(j, "start_ms", json_text_real(t->start_ms));
-    json_object_set_new(j, "best", best_of(t));
-    json_object_set_new(j, "speedup", json_text_real(t->speedup));
-    json_object_set_new(j, "baselines", baselines_of(t));
-    json_object_set_new(j, "failures", failures(t));
-    json_object_set_new(j, "experts", t->result ? json_integer(tuning_experts(t)) : json_null());
+    json_t *j = json_make("format", JSON(1), "spec", JSON(t->spec), "isa", JSON(t->isa),
+                          "run", JSON(t->run), "threads", JSON(t->threads),
+                          "strategy", JSON(t->strategy), "seed", JSON(t->seed),
+                          "budget", JSON(t->budget), "trials", JSON(t->trials),
+                          "replayed", JSON(t->replayed), "answered", JSON(t->answered),
+                          "end", JSON(search_end_name[t->end]), "note", JSON_OR_NULL(t->note),
+                          "resumed", JSON_IF(t->resumed >= 0, t->resumed),
+                          "start_ms", JSON(t->start_ms), "best", best_of(t),
+                          "speedup", JSON(t->speedup), "baselines", baselines_of(t),
+                          "failures", failures(t),
+                          "experts", JSON_IF(t->result, tuning_experts(t)));
     if (t->result)
         add_search(j, t->result);
-    json_object_set_new(j, "machine", json_text_or_null(machine));
-    json_object_set_new(j, "records", json_text_or_null(t->records_file));
-    json_text_print(out, j, 6);
+    json_put(j, "machine", JSON_OR_NULL(machine), "records", JSON_OR_NULL(t->records_file));
+    json_print(out, j, 6);
 }
