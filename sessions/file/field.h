@@ -20,6 +20,10 @@ struct field {
     size_t offset, size;
 };
 struct fields { int n; const struct field *at; };
+/* Whether the member at `at` is 0 or "". */
+bool field_is_zero(const struct field *f, const void *at);
+/* The rows from one key to another; NULL: to the last. */
+struct fields fields_part(struct fields f, const char *from, const char *to);
 
 #define FIELD_AS(key, s, member, zero) { key, \
     _Generic(((struct s *)0)->member, bool: FIELD_BOOL, int: FIELD_INT, int64_t: FIELD_INT64, \

@@ -99,7 +99,7 @@ json_t *json_put_pairs(json_t *o, ...)
     return o;
 }
 
-static json_t *value_of(const struct field *f, const void *at)
+json_t *json_of_field(const struct field *f, const void *at)
 {
 #define AS(type) (*(const type *)at)
     bool null = f->zero == ZERO_UNKNOWN;
@@ -115,25 +115,19 @@ static json_t *value_of(const struct field *f, const void *at)
     UNREACHABLE();
 }
 
-json_t *json_put_fields(json_t *o, const struct fields *f, const char *from, const char *to,
-                        const void *base)
+json_t *json_put_fields(json_t *o, struct fields f, const void *base)
 {
-    int i = 0;
-    while (from && i < f->n && !streq(f->at[i].key, from))
-        i++;
-    for (bool last = false; i < f->n && !last; i++) {
-        put(o, f->at[i].key, value_of(&f->at[i], (const char *)base + f->at[i].offset));
-        last = to && streq(f->at[i].key, to);
-    }
+    for (int i = 0; i < f.n; i++)
+        put(o, f.at[i].key, json_of_field(&f.at[i], (const char *)base + f.at[i].offset));
     return o;
 }
 
-json_t *json_of_fields(const struct fields *f, const void *base)
+json_t *json_of_fields(struct fields f, const void *base)
 {
-    return json_put_fields(json_object(), f, NULL, NULL, base);
+    return json_put_fields(json_object(), f, base);
 }
 
-json_t *json_list(const struct fields *f, const void *item, size_t size, int n)
+json_t *json_list(struct fields f, const void *item, size_t size, int n)
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)

@@ -32,12 +32,12 @@ void json_text_put(struct str *out, const char *text);   /* in its quotes */
 #define json_put(o, ...) json_put_pairs(o, __VA_ARGS__, (const char *)NULL)
 #define json_make(...) json_put(json_object(), __VA_ARGS__)
 json_t *json_put_pairs(json_t *o, ...) __attribute__((sentinel));
-/* Sets the fields of the struct at base, from one key to another (NULL: the first, the last). */
-json_t *json_put_fields(json_t *o, const struct fields *f, const char *from, const char *to,
-                        const void *base);
-json_t *json_of_fields(const struct fields *f, const void *base);
+json_t *json_of_field(const struct field *f, const void *at);    /* the member at `at` */
+/* Sets the fields of the struct at base. */
+json_t *json_put_fields(json_t *o, struct fields f, const void *base);
+json_t *json_of_fields(struct fields f, const void *base);
 /* A list of n structs, size bytes each. */
-json_t *json_list(const struct fields *f, const void *item, size_t size, int n);
+json_t *json_list(struct fields f, const void *item, size_t size, int n);
 
 /* Indented, with a newline at the end; digits: significant ones of numbers.  Frees root. */
 void json_print(struct str *out, json_t *root, int digits);

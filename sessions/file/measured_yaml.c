@@ -25,7 +25,7 @@ void measured_key(char out[20], const char *spec, const char *const *steps, int 
 
 /* writing */
 
-static void write_map(struct ywriter *w, const struct fields *f, const void *base)
+static void write_map(struct ywriter *w, struct fields f, const void *base)
 {
     yaml_put_map(w, true);
     yaml_fields_write(w, f, base);
@@ -33,7 +33,7 @@ static void write_map(struct ywriter *w, const struct fields *f, const void *bas
 }
 
 /* A list of n structs, size bytes each. */
-static void write_maps(struct ywriter *w, const char *key, const struct fields *f,
+static void write_maps(struct ywriter *w, const char *key, struct fields f,
                        const void *item, size_t size, int n)
 {
     yaml_put_text(w, key);
@@ -47,7 +47,7 @@ static void write_sim(struct ywriter *w, const struct sim_result *sim)
 {
     yaml_put_text(w, "sim");
     yaml_put_map(w, true);
-    yaml_fields_write(w, &measured_sim_fields, sim);
+    yaml_fields_write(w, measured_sim_fields, sim);
     if (sim->cache.n_levels > 0) {
         struct str cache = {0};
         cache_config_print(&cache, &sim->cache);
@@ -56,16 +56,16 @@ static void write_sim(struct ywriter *w, const struct sim_result *sim)
         str_free(&cache);
     }
     if (sim->available)
-        write_maps(w, "levels", &measured_level_fields, sim->level, sizeof *sim->level,
+        write_maps(w, "levels", measured_level_fields, sim->level, sizeof *sim->level,
                    sim->cache.n_levels);
     if (sim->n_sites > 0)
-        write_maps(w, "sites", &measured_site_fields, sim->site, sizeof *sim->site, sim->n_sites);
+        write_maps(w, "sites", measured_site_fields, sim->site, sizeof *sim->site, sim->n_sites);
     if (sim->n > 0) {
         yaml_put_text(w, "by_tensor");
         yaml_put_map(w, true);
         for (int i = 0; i < sim->n; i++) {
             yaml_put_text(w, sim->by_tensor[i].tensor);
-            write_map(w, &measured_tensor_fields, &sim->by_tensor[i]);
+            write_map(w, measured_tensor_fields, &sim->by_tensor[i]);
         }
         yaml_put_map_end(w);
     }
@@ -76,9 +76,9 @@ static void write_counts(struct ywriter *w, const char *key, const struct counts
 {
     yaml_put_text(w, key);
     yaml_put_map(w, true);
-    yaml_fields_write(w, &measured_counts_fields, c);
+    yaml_fields_write(w, measured_counts_fields, c);
     if (c->n > 0)
-        write_maps(w, "counts", &measured_count_fields, c->count, sizeof *c->count, c->n);
+        write_maps(w, "counts", measured_count_fields, c->count, sizeof *c->count, c->n);
     yaml_put_map_end(w);
 }
 
@@ -87,7 +87,7 @@ static void write_latency(struct ywriter *w, const char *key, const struct laten
     if (l->runs == 0)
         return;
     yaml_put_text(w, key);
-    write_map(w, &measured_latency_fields, l);
+    write_map(w, measured_latency_fields, l);
 }
 
 static bool has_baseline(const struct baseline *b)
@@ -109,7 +109,7 @@ static void write_baselines(struct ywriter *w, const struct measurement *m)
             continue;
         yaml_put_text(w, vendor_name[i]);
         yaml_put_map(w, true);
-        yaml_fields_write(w, &measured_baseline_fields, &m->baseline[i]);
+        yaml_fields_write(w, measured_baseline_fields, &m->baseline[i]);
         write_latency(w, "latency_ms", &m->baseline[i].latency);
         yaml_put_map_end(w);
     }
@@ -129,7 +129,7 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     yaml_put_text(w, outcome_name[m->outcome]);
     write_latency(w, "latency_ms", &m->latency);
     write_latency(w, "cold_latency_ms", &m->cold_latency);
-    yaml_fields_write(w, &measured_fields, m);
+    yaml_fields_write(w, measured_fields, m);
     write_baselines(w, m);
     if (m->sim.available || m->sim.reason[0])
         write_sim(w, &m->sim);
@@ -173,7 +173,7 @@ static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct
         struct tensor_count *t = &sim->by_tensor[i];
         const char *name;
         if (!yaml_text(d, key, "by_tensor", sizeof t->tensor - 1, false, &name, e)
-            || !yaml_fields_read(d, counts, name, &measured_tensor_fields, NULL, t, e))
+            || !yaml_fields_read(d, counts, name, measured_tensor_fields, NULL, t, e))
             return false;
         snprintf(t->tensor, sizeof t->tensor, "%s", name);
     }
@@ -183,7 +183,7 @@ static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct
 
 /* A list of at most `most` structs, size bytes each. */
 static bool read_maps(const struct ydoc *d, const struct ynode *list, const char *key,
-                      const struct fields *f, void *item, size_t size, int most, struct err *e)
+                      struct fields f, void *item, size_t size, int most, struct err *e)
 {
     if (!yaml_is(d, list, YNODE_SEQ, key, e))
         return false;
@@ -210,7 +210,7 @@ static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cac
     if (!l1 || cache)
         return true;
     out->n_levels = 1;
-    if (!yaml_fields_read(d, l1, "l1", &measured_geometry_fields, NULL, &out->level[0].geometry,
+    if (!yaml_fields_read(d, l1, "l1", measured_geometry_fields, NULL, &out->level[0].geometry,
                           e))
         return false;
     return cache_config_check(out, e) || yaml_at(d, l1, e);
@@ -233,7 +233,7 @@ static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_r
                      struct err *e)
 {
     static const char *const more[] = { "cache", "l1", "by_tensor", "levels", "sites", NULL };
-    if (!yaml_fields_read(d, map, "sim", &measured_sim_fields, more, sim, e))
+    if (!yaml_fields_read(d, map, "sim", measured_sim_fields, more, sim, e))
         return false;
     const struct ynode *tensors = yaml_get(map, "by_tensor"), *levels = yaml_get(map, "levels");
     const struct ynode *sites = yaml_get(map, "sites");
@@ -244,9 +244,9 @@ static bool read_sim(const struct ydoc *d, const struct ynode *map, struct sim_r
     sim->level[0].writebacks = sim->writebacks;
     if (!(sim->fraction > 0))
         sim->fraction = 1;
-    return (!levels || read_maps(d, levels, "levels", &measured_level_fields, sim->level,
+    return (!levels || read_maps(d, levels, "levels", measured_level_fields, sim->level,
                                  sizeof *sim->level, sim->cache.n_levels, e))
-        && (!sites || (read_maps(d, sites, "sites", &measured_site_fields, sim->site,
+        && (!sites || (read_maps(d, sites, "sites", measured_site_fields, sim->site,
                                  sizeof *sim->site, MEASURE_MAX_SITES, e)
                        && check_sites(d, sites, sim, e)));
 }
@@ -255,11 +255,11 @@ static bool read_counts(const struct ydoc *d, const struct ynode *map, const cha
                         struct counts *c, struct err *e)
 {
     static const char *const more[] = { "counts", NULL };
-    if (!yaml_fields_read(d, map, meter, &measured_counts_fields, more, c, e))
+    if (!yaml_fields_read(d, map, meter, measured_counts_fields, more, c, e))
         return false;
     const struct ynode *counts = yaml_get(map, "counts");
     c->n = counts ? counts->n : 0;
-    return !counts || read_maps(d, counts, "counts", &measured_count_fields, c->count,
+    return !counts || read_maps(d, counts, "counts", measured_count_fields, c->count,
                                 sizeof *c->count, COUNTS_MAX, e);
 }
 
@@ -284,14 +284,14 @@ static bool read_latency(const struct ydoc *d, const struct ynode *measured, con
 {
     const struct ynode *map = yaml_get(measured, key);
     out->disturbed = NAN;
-    return !map || yaml_fields_read(d, map, key, &measured_latency_fields, NULL, out, e);
+    return !map || yaml_fields_read(d, map, key, measured_latency_fields, NULL, out, e);
 }
 
 static bool read_baseline(const struct ydoc *d, const struct ynode *map, const char *name,
                           struct baseline *b, struct err *e)
 {
     static const char *const more[] = { "latency_ms", NULL };
-    return yaml_fields_read(d, map, name, &measured_baseline_fields, more, b, e)
+    return yaml_fields_read(d, map, name, measured_baseline_fields, more, b, e)
         && (!b->available || read_latency(d, map, "latency_ms", &b->latency, e));
 }
 
@@ -319,7 +319,7 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
     *m = (struct measurement){0};
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         more[8 + i - METER_ID_PERF] = meter_name[i];
-    if (!yaml_fields_read(d, node, "a measurement", &measured_fields, more, m, e)
+    if (!yaml_fields_read(d, node, "a measurement", measured_fields, more, m, e)
         || !read_at(d, node, at, e)
         || !yaml_need(d, node, "outcome", &outcome, e) || !read_outcome(d, outcome, &m->outcome, e))
         return false;

@@ -253,20 +253,20 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
 }
 
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
-                      const struct fields *f, const char *const *more, void *base, struct err *e)
+                      struct fields f, const char *const *more, void *base, struct err *e)
 {
     if (!yaml_is(d, map, YNODE_MAP, what, e))
         return false;
     VEC(const char *) known = {0};
     for (int i = 0; more && more[i]; i++)
         vec_push(&known, more[i]);
-    for (int i = 0; i < f->n; i++)
-        vec_push(&known, f->at[i].key);
+    for (int i = 0; i < f.n; i++)
+        vec_push(&known, f.at[i].key);
     bool ok = check_keys(d, map, what, known.data, known.len, e);
     vec_free(&known);
-    for (int i = 0; ok && i < f->n; i++) {
-        const struct ynode *v = yaml_get(map, f->at[i].key);
-        ok = !v || read_field(d, v, &f->at[i], (char *)base + f->at[i].offset, e);
+    for (int i = 0; ok && i < f.n; i++) {
+        const struct ynode *v = yaml_get(map, f.at[i].key);
+        ok = !v || read_field(d, v, &f.at[i], (char *)base + f.at[i].offset, e);
     }
     return ok;
 }
@@ -274,15 +274,7 @@ bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char 
 bool yaml_keys(const struct ydoc *d, const struct ynode *map, const char *what,
                const char *const *keys, struct err *e)
 {
-    return yaml_fields_read(d, map, what, &(struct fields){0}, keys, NULL, e);
-}
-
-static bool is_zero(const struct field *f, const void *at)
-{
-    static const char zeros[8];
-    if (f->type == FIELD_CHARS)
-        return *(const char *)at == '\0';
-    return memcmp(at, zeros, f->size) == 0;
+    return yaml_fields_read(d, map, what, (struct fields){0}, keys, NULL, e);
 }
 
 static void write_field(struct ywriter *w, const struct field *f, const void *at)
@@ -300,13 +292,13 @@ static void write_field(struct ywriter *w, const struct field *f, const void *at
     UNREACHABLE();
 }
 
-void yaml_fields_write(struct ywriter *w, const struct fields *f, const void *base)
+void yaml_fields_write(struct ywriter *w, struct fields f, const void *base)
 {
-    for (const struct field *x = f->at; x < f->at + f->n; x++) {
+    for (const struct field *x = f.at; x < f.at + f.n; x++) {
         const void *at = (const char *)base + x->offset;
         bool finite = x->type != FIELD_DOUBLE || isfinite(*(const double *)at);
         bool empty = x->type == FIELD_CHARS || x->zero != ZERO_KEPT;
-        if (finite && !(empty && is_zero(x, at)))
+        if (finite && !(empty && field_is_zero(x, at)))
             write_field(w, x, at);
     }
 }

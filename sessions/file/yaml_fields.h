@@ -31,7 +31,7 @@ bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, d
 /* map has no keys but those of f and of more (NULL-terminated, or NULL); those of f -> the struct
  * at base.  Numbers must not be negative. */
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
-                      const struct fields *f, const char *const *more, void *base, struct err *e);
+                      struct fields f, const char *const *more, void *base, struct err *e);
 /* Into an open mapping; numbers that are not finite are left out. */
-void yaml_fields_write(struct ywriter *w, const struct fields *f, const void *base);
+void yaml_fields_write(struct ywriter *w, struct fields f, const void *base);
 #endif

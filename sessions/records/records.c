@@ -45,19 +45,9 @@ static bool insert_run(struct records *r, const struct record_run *run, const ch
     sqlite3_stmt *s = insert_names(r, run, e) ? records_sql(r, SQL_ADD_RUN, e) : NULL;
     if (!s)
         return false;
-    sqlite3_bind_text(s, 1, run->id, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(s, 2, run->spec, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int(s, 3, run->threads);
-    sqlite3_bind_text(s, 4, run->isa, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(s, 5, run->machine, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(s, 6, run->strategy, -1, SQLITE_TRANSIENT);
-    records_bind_text(s, 7, run->options);
-    sqlite3_bind_int64(s, 8, (int64_t)run->seed);
-    sqlite3_bind_int64(s, 9, run->budget);
-    sqlite3_bind_text(s, 10, run->started, -1, SQLITE_TRANSIENT);
-    records_bind_text(s, 11, run->ended);
-    sqlite3_bind_text(s, 12, records_state_name[run->state], -1, SQLITE_TRANSIENT);
-    records_bind_text(s, 13, owner);
+    int at = records_fields_bind(s, 1, fields_part(records_run_fields, "run", "ended"), run);
+    sqlite3_bind_text(s, at, records_state_name[run->state], -1, SQLITE_STATIC);
+    records_bind_text(s, at + 1, owner);
     return records_done(r, s, WRITE, e);
 }
 
@@ -288,22 +278,6 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
     out->measure_s = c->measure_s;
 }
 
-static void bind_measured(sqlite3_stmt *s, const struct record *rec)
-{
-    bool timed = rec->runs > 0;
-    records_bind_number(s, 12, timed ? rec->median_ms : (double)NAN);
-    records_bind_number(s, 13, timed ? rec->min_ms : (double)NAN);
-    records_bind_number(s, 14, timed ? rec->spread : (double)NAN);
-    sqlite3_bind_int(s, 15, timed ? rec->runs : 0);
-    records_bind_number(s, 16, rec->gflops > 0 ? rec->gflops : (double)NAN);
-    sqlite3_bind_int(s, 17, rec->verified);
-    records_bind_number(s, 18, isfinite(rec->max_rel_err) ? rec->max_rel_err : (double)NAN);
-    records_bind_number(s, 19, isfinite(rec->compile_s) ? rec->compile_s : (double)NAN);
-    records_bind_number(s, 20, isfinite(rec->measure_s) ? rec->measure_s : (double)NAN);
-    if (rec->features)
-        sqlite3_bind_int64(s, 21, (int64_t)rec->features);
-}
-
 /* What makes two records of a run the same: the exported line, without what the run says. */
 static uint64_t content_of(const struct record *rec)
 {
@@ -322,20 +296,19 @@ static bool insert_record(struct records *r, const struct record *rec, bool *add
     sqlite3_stmt *s = records_sql(r, SQL_ADD_RECORD, e);
     if (!s)
         return false;
+    struct record own = *rec;
+    if (rec->runs <= 0) {
+        own.median_ms = own.min_ms = own.spread = (double)NAN;
+        own.runs = 0;
+    }
     sqlite3_bind_int64(s, 1, r->run_row);
     sqlite3_bind_int64(s, 2, r->run_task);
     sqlite3_bind_int64(s, 3, r->run_machine);
-    sqlite3_bind_int(s, 4, rec->trial);
-    sqlite3_bind_int64(s, 5, (int64_t)content_of(rec));
-    sqlite3_bind_text(s, 6, rec->strategy, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 7, (int64_t)rec->seed);
-    sqlite3_bind_text(s, 8, rec->steps, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 9, (int64_t)hash_text(rec->steps));
-    sqlite3_bind_text(s, 10, outcome_name[rec->outcome], -1, SQLITE_STATIC);
-    records_bind_text(s, 11, rec->reason);
-    bind_measured(s, rec);
-    sqlite3_bind_text(s, 22, rec->version, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 23, rec->date, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 4, (int64_t)content_of(rec));
+    sqlite3_bind_int64(s, 5, (int64_t)hash_text(rec->steps));
+    sqlite3_bind_text(s, 6, outcome_name[rec->outcome], -1, SQLITE_STATIC);
+    int at = records_fields_bind(s, 7, fields_part(records_fields, "trial", "seed"), &own);
+    records_fields_bind(s, at, fields_part(records_fields, "steps", NULL), &own);
     bool ok = records_done(r, s, WRITE, e);
     *added = ok && sqlite3_changes(r->db) == 1;
     sqlite3_clear_bindings(s);

@@ -3,12 +3,14 @@
 #define TS_SESSIONS_RECORDS_IMPL_H
 #include <sqlite3.h>
 
+#include "sessions/file/field.h"
 #include "sessions/records/records.h"
 
 #define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
 
 /* Parts of queries: the tables together, what counts as right and timed, and the columns that
- * records_of_row and records_run_of_row read. */
+ * records_of_row and records_runs read: the fields, then the outcome, or the state and whether the
+ * process of the run is alive. */
 #define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
                      " JOIN task ON task.id = record.task" \
                      " JOIN machine ON machine.id = record.machine"
@@ -16,17 +18,24 @@
                   " JOIN machine ON machine.id = run.machine"
 #define GOOD_RECORD "record.outcome = 'ok' AND record.verified AND record.min_ms IS NOT NULL"
 #define RECORD_COLUMNS \
-    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, record.trial," \
-    " record.strategy, record.seed, record.steps, record.outcome, record.reason," \
-    " record.median_ms, record.min_ms, record.spread, record.samples, record.gflops," \
-    " record.verified, record.max_rel_err, record.compile_s, record.measure_s," \
-    " record.features, record.version, record.date"
+    "run.name, record.trial, record.strategy, record.seed, task.spec, task.threads, task.isa," \
+    " machine.fingerprint, record.steps, record.reason, record.median_ms, record.min_ms," \
+    " record.spread, record.samples, record.gflops, record.verified, record.max_rel_err," \
+    " record.compile_s, record.measure_s, record.features, record.version, record.date," \
+    " record.outcome"
 #define RUN_COLUMNS \
-    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy," \
-    " run.options, run.seed, run.budget, run.started, run.ended, run.state," \
-    " is_alive(run.owner), (SELECT count(*) FROM record WHERE record.run = run.id)," \
+    "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy, run.seed," \
+    " run.budget, run.options, run.started, run.ended, run.task," \
+    " (SELECT count(*) FROM record WHERE record.run = run.id)," \
     " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
-    " run.task"
+    " run.state, is_alive(run.owner)"
+
+/* Texts are the statement's until they are copied. */
+extern const struct fields records_fields, records_run_fields, records_task_fields;
+void records_fields_read(sqlite3_stmt *s, struct fields f, void *out);
+void records_fields_copy(struct arena *a, struct fields f, void *base);
+/* From parameter `at` on; returns the next one. */
+int records_fields_bind(sqlite3_stmt *s, int at, struct fields f, const void *base);
 
 /* Statements that are worth keeping, by number. */
 enum records_sql {
@@ -59,9 +68,8 @@ bool records_end(struct records *r, bool ok, struct err *e);
 /* One step of a statement that returns no row. */
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
-/* NULL for "", NAN; and back. */
+/* NULL for ""; and back. */
 void records_bind_text(sqlite3_stmt *s, int at, const char *text);
-void records_bind_number(sqlite3_stmt *s, int at, double v);
 const char *records_text(sqlite3_stmt *s, int at);
 double records_number(sqlite3_stmt *s, int at, double none);
 
@@ -79,12 +87,6 @@ void records_where(const struct records *r, const struct record_filter *f, bool 
                    struct clause *out);
 bool records_prepare(struct records *r, const char *sql, const struct clause *c,
                      sqlite3_stmt **out, struct err *e);
-/* A row of RECORD_COLUMNS or RUN_COLUMNS (texts are the statement's); a copy of one in a. */
-void records_of_row(sqlite3_stmt *s, struct record *out);
-void records_run_of_row(sqlite3_stmt *s, struct record_run *out);
-void records_copy(struct arena *a, const struct record *from, struct record *out);
-void records_run_copy(struct arena *a, const struct record_run *from, struct record_run *out);
-
 /* Where in a file of lines, with what stands there.  Returns false. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line);
 /* One exported line (records_json, records_run_json) back as a value.  Texts live in a.  *is_run

@@ -146,11 +146,6 @@ void records_bind_text(sqlite3_stmt *s, int at, const char *text)
         sqlite3_bind_null(s, at);
 }
 
-void records_bind_number(sqlite3_stmt *s, int at, double v)
-{
-    sqlite3_bind_double(s, at, v);       /* NAN becomes NULL */
-}
-
 const char *records_text(sqlite3_stmt *s, int at)
 {
     const char *text = (const char *)sqlite3_column_text(s, at);

@@ -35,20 +35,24 @@ static void number_key(struct str *out, const char *key, double v)
     add_number(out, v);
 }
 
-/* Above 2^63 - 1 not every reader has integers. */
-static void seed_key(struct str *out, uint64_t seed)
+static void add_fields(struct str *out, struct fields f, const void *base)
 {
-    str_printf(out, seed > INT64_MAX ? ", \"seed\": \"%llu\"" : ", \"seed\": %llu",
-               (unsigned long long)seed);
-}
-
-static void add_task(struct str *out, const char *spec, int threads, const char *isa,
-                     const char *machine)
-{
-    text_key(out, "spec", spec);
-    str_printf(out, ", \"threads\": %d", threads);
-    text_key(out, "isa", isa);
-    text_key(out, "machine", machine);
+#define AS(type) (*(const type *)at)
+    for (const struct field *x = f.at; x < f.at + f.n; x++) {
+        const void *at = (const char *)base + x->offset;
+        if (x->type == FIELD_TEXT) {
+            text_key(out, x->key, AS(char *));
+        } else if (x->type == FIELD_DOUBLE) {
+            number_key(out, x->key, x->zero == ZERO_UNKNOWN && !(AS(double) > 0) ? (double)NAN
+                                                                                 : AS(double));
+        } else {
+            json_t *v = json_of_field(x, at);
+            char *text = json_dumps(v, JSON_ENCODE_ANY);
+            str_printf(out, ", \"%s\": %s", x->key, text);
+            free(text);
+            json_decref(v);
+        }
+    }
 }
 
 static void add_steps(struct str *out, const char *steps)
@@ -81,27 +85,19 @@ static void add_times(struct str *out, const struct record *rec)
 void records_json(struct str *out, const struct record *rec)
 {
     str_printf(out, "{\"format\": %d, \"kind\": \"record\"", RECORD_FORMAT);
-    text_key(out, "run", rec->run);
-    str_printf(out, ", \"trial\": %d", rec->trial);
-    text_key(out, "strategy", rec->strategy);
-    seed_key(out, rec->seed);
+    add_fields(out, fields_part(records_fields, "run", "seed"), rec);
     if (rec->spec)
-        add_task(out, rec->spec, rec->threads, rec->isa, rec->machine);
+        add_fields(out, fields_part(records_fields, "spec", "machine"), rec);
     add_steps(out, rec->steps);
     text_key(out, "outcome", outcome_name[rec->outcome]);
     text_key(out, "reason", rec->reason);
     add_times(out, rec);
-    number_key(out, "gflops", rec->gflops > 0 ? rec->gflops : (double)NAN);
-    str_printf(out, ", \"verified\": %s", rec->verified ? "true" : "false");
-    number_key(out, "max_rel_err", rec->max_rel_err);
-    number_key(out, "compile_s", rec->compile_s);
-    number_key(out, "measure_s", rec->measure_s);
+    add_fields(out, fields_part(records_fields, "gflops", "measure_s"), rec);
     if (rec->features)
         str_printf(out, ", \"features\": \"%016llx\"", (unsigned long long)rec->features);
     else
         str_add(out, ", \"features\": null");
-    text_key(out, "version", rec->version);
-    text_key(out, "date", rec->date);
+    add_fields(out, fields_part(records_fields, "version", NULL), rec);
     str_add(out, "}");
 }
 
@@ -111,14 +107,9 @@ static void add_run(struct str *out, const struct record_run *run)
                     ? json_loads(run->options, JSON_REJECT_DUPLICATES, NULL) : NULL;
     char *text = json_is_object(options) ? json_dumps(options, 0) : NULL;
     str_printf(out, "{\"format\": %d, \"kind\": \"run\"", RECORD_FORMAT);
-    text_key(out, "run", run->id);
-    add_task(out, run->spec, run->threads, run->isa, run->machine);
-    text_key(out, "strategy", run->strategy);
-    seed_key(out, run->seed);
-    str_printf(out, ", \"budget\": %lld, \"options\": %s", (long long)run->budget,
-               text ? text : "null");
-    text_key(out, "started", run->started);
-    text_key(out, "ended", run->ended);
+    add_fields(out, fields_part(records_run_fields, "run", "budget"), run);
+    str_printf(out, ", \"options\": %s", text ? text : "null");
+    add_fields(out, fields_part(records_run_fields, "started", "ended"), run);
     text_key(out, "state", records_state_name[run->state]);
     free(text);
     json_decref(options);
@@ -153,13 +144,10 @@ void records_tasks_json(struct str *out, const struct records *r, const struct r
     for (int i = 0; i < n; i++) {
         const struct record_task *t = &task[i];
         str_printf(out, "%s\n  {\"task\": %lld", i ? "," : "", (long long)t->task);
-        add_task(out, t->spec, t->threads, t->isa, t->machine);
-        str_printf(out, ", \"here\": %s, \"records\": %lld, \"right\": %lld, \"runs\": %lld",
-                   streq(t->machine, records_machine(r)) ? "true" : "false",
-                   (long long)t->n_records, (long long)t->n_good, (long long)t->n_runs);
-        number_key(out, "best_ms", t->best_ms > 0 ? t->best_ms : (double)NAN);
-        number_key(out, "best_gflops", t->best_gflops > 0 ? t->best_gflops : (double)NAN);
-        text_key(out, "last", t->last);
+        add_fields(out, fields_part(records_task_fields, "spec", "machine"), t);
+        str_printf(out, ", \"here\": %s",
+                   streq(t->machine, records_machine(r)) ? "true" : "false");
+        add_fields(out, fields_part(records_task_fields, "records", NULL), t);
         str_add(out, "}");
     }
     str_add(out, "]}\n");
@@ -172,9 +160,7 @@ void records_runs_json(struct str *out, const struct records *r, const struct re
     for (int i = 0; i < n; i++) {
         str_add(out, i ? ",\n  " : "\n  ");
         add_run(out, &run[i]);
-        str_printf(out, ", \"task\": %lld, \"records\": %lld", (long long)run[i].task,
-                   (long long)run[i].n_records);
-        number_key(out, "best_ms", run[i].best_ms > 0 ? run[i].best_ms : (double)NAN);
+        add_fields(out, fields_part(records_run_fields, "task", NULL), &run[i]);
         str_add(out, "}");
     }
     str_add(out, "]}\n");

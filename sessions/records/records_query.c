@@ -20,66 +20,17 @@ static enum outcome outcome_of(const char *name)
     return OUTCOME_NONE;
 }
 
-void records_of_row(sqlite3_stmt *s, struct record *out)
+static void record_of_row(sqlite3_stmt *s, struct record *out)
 {
-    *out = (struct record){
-        .run = records_text(s, 0), .spec = records_text(s, 1), .threads = sqlite3_column_int(s, 2),
-        .isa = records_text(s, 3), .machine = records_text(s, 4), .trial = sqlite3_column_int(s, 5),
-        .strategy = records_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
-        .steps = records_text(s, 8), .outcome = outcome_of(records_text(s, 9)),
-        .reason = records_text(s, 10), .median_ms = records_number(s, 11, 0),
-        .min_ms = records_number(s, 12, 0), .spread = records_number(s, 13, 0),
-        .runs = sqlite3_column_int(s, 14), .gflops = records_number(s, 15, 0),
-        .verified = sqlite3_column_int(s, 16) != 0,
-        .max_rel_err = records_number(s, 17, (double)NAN),
-        .compile_s = records_number(s, 18, (double)NAN),
-        .measure_s = records_number(s, 19, (double)NAN),
-        .features = (uint64_t)sqlite3_column_int64(s, 20), .version = records_text(s, 21),
-        .date = records_text(s, 22),
-    };
+    records_fields_read(s, records_fields, out);
+    out->outcome = outcome_of(records_text(s, records_fields.n));
 }
 
-void records_copy(struct arena *a, const struct record *from, struct record *out)
+static void state_of_row(sqlite3_stmt *s, struct record_run *out)
 {
-    *out = *from;
-    out->run = arena_strdup(a, from->run);
-    out->strategy = arena_strdup(a, from->strategy);
-    out->steps = arena_strdup(a, from->steps);
-    out->reason = arena_strdup(a, from->reason);
-    out->spec = arena_strdup(a, from->spec);
-    out->isa = arena_strdup(a, from->isa);
-    out->machine = arena_strdup(a, from->machine);
-    out->version = arena_strdup(a, from->version);
-    out->date = arena_strdup(a, from->date);
-}
-
-void records_run_of_row(sqlite3_stmt *s, struct record_run *out)
-{
-    const char *state = records_text(s, 11);
-    *out = (struct record_run){
-        .id = records_text(s, 0), .spec = records_text(s, 1), .threads = sqlite3_column_int(s, 2),
-        .isa = records_text(s, 3), .machine = records_text(s, 4), .strategy = records_text(s, 5),
-        .options = records_text(s, 6), .seed = (uint64_t)sqlite3_column_int64(s, 7),
-        .budget = sqlite3_column_int64(s, 8), .started = records_text(s, 9),
-        .ended = records_text(s, 10), .n_records = sqlite3_column_int64(s, 13),
-        .best_ms = records_number(s, 14, 0),
-        .task = sqlite3_column_int64(s, 15),
-        .state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
-               : sqlite3_column_int(s, 12) ? RUN_RUNNING : RUN_KILLED,
-    };
-}
-
-void records_run_copy(struct arena *a, const struct record_run *from, struct record_run *out)
-{
-    *out = *from;
-    out->id = arena_strdup(a, from->id);
-    out->spec = arena_strdup(a, from->spec);
-    out->isa = arena_strdup(a, from->isa);
-    out->machine = arena_strdup(a, from->machine);
-    out->strategy = arena_strdup(a, from->strategy);
-    out->options = arena_strdup(a, from->options);
-    out->started = arena_strdup(a, from->started);
-    out->ended = arena_strdup(a, from->ended);
+    const char *state = records_text(s, records_run_fields.n);
+    out->state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
+               : sqlite3_column_int(s, records_run_fields.n + 1) ? RUN_RUNNING : RUN_KILLED;
 }
 
 /* --- Filters ---------------------------------------------------------------------------------- */
@@ -182,7 +133,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
         return false;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        records_of_row(s, &rec);
+        record_of_row(s, &rec);
         if (!take(ctx, &rec))
             break;
     }
@@ -222,7 +173,6 @@ static void make_room(struct record_gather *g)
 static bool take_into(void *ctx, const struct record *rec)
 {
     struct record_gather *g = ctx;
-    struct record copy;
     if (g->most) {
         make_room(g);
         int *place = place_of(g, rec);
@@ -230,8 +180,8 @@ static bool take_into(void *ctx, const struct record *rec)
             return true;
         *place = g->list.len + 1;
     }
-    records_copy(g->a, rec, &copy);
-    vec_push(&g->list, copy);
+    vec_push(&g->list, *rec);
+    records_fields_copy(g->a, records_fields, &g->list.data[g->list.len - 1]);
     return !g->most || g->list.len < g->most;
 }
 
@@ -267,7 +217,7 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e)
 {
-    struct record rec, *copy = NULL;
+    struct record *rec = NULL;
     sqlite3_stmt *s = records_sql(r, SQL_FIND, e);
     if (!s)
         return false;
@@ -279,55 +229,57 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
     sqlite3_bind_text(s, 6, steps, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) {
-        records_of_row(s, &rec);
-        records_copy(a, &rec, copy = ARENA_NEW(a, struct record));
+        record_of_row(s, rec = ARENA_NEW(a, struct record));
+        records_fields_copy(a, records_fields, rec);
     }
     bool ok = rc == SQLITE_ROW || rc == SQLITE_DONE || records_fail(r, e, READ);
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
     if (ok)
-        *out = copy;
+        *out = rec;
     return ok;
 }
 
 /* --- Runs and tasks --------------------------------------------------------------------------- */
+
+/* The rows as n structs in a, size bytes each; NULL when there are none, or with *e. */
+static void *list_rows(struct records *r, sqlite3_stmt *s, struct fields f, size_t size,
+                       struct arena *a, int *n, struct err *e)
+{
+    struct str list = {0};
+    void *rows = NULL;
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        union { struct record_run run; struct record_task task; } row = {0};
+        records_fields_read(s, f, &row);
+        records_fields_copy(a, f, &row);
+        if (f.at == records_run_fields.at)
+            state_of_row(s, &row.run);
+        str_add_n(&list, (const char *)&row, size);
+    }
+    *n = rows_over(r, s, rc, e) ? (int)(list.len / size) : -1;
+    if (*n > 0)
+        rows = arena_copy(a, list.data, list.len);
+    str_free(&list);
+    return rows;
+}
 
 bool records_runs(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record_run **out, int *n, struct err *e)
 {
     struct clause c;
     sqlite3_stmt *s;
-    struct record_run run, copy;
-    VEC(struct record_run) list = {0};
-    int rc;
+    int found;
     records_where(r, f, false, &c);
-    if (!select_rows(r, RUN_COLUMNS, FROM_RUNS, &c,
-                     " ORDER BY run.started DESC, run.id DESC", f->limit, &s, e))
+    if (!select_rows(r, RUN_COLUMNS, FROM_RUNS, &c, " ORDER BY run.started DESC, run.id DESC",
+                     f->limit, &s, e))
         return false;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        records_run_of_row(s, &run);
-        records_run_copy(a, &run, &copy);
-        vec_push(&list, copy);
+    const struct record_run *list = list_rows(r, s, records_run_fields, sizeof *list, a, &found, e);
+    if (found >= 0) {
+        *out = list;
+        *n = found;
     }
-    bool ok = rows_over(r, s, rc, e);
-    if (ok) {
-        *n = list.len;
-        *out = *n ? ARENA_DUP(a, list.data, *n) : NULL;
-    }
-    vec_free(&list);
-    return ok;
-}
-
-static void task_of_row(struct arena *a, sqlite3_stmt *s, struct record_task *t)
-{
-    *t = (struct record_task){
-        .task = sqlite3_column_int64(s, 0), .spec = arena_strdup(a, records_text(s, 1)),
-        .threads = sqlite3_column_int(s, 2), .isa = arena_strdup(a, records_text(s, 3)),
-        .machine = arena_strdup(a, records_text(s, 4)), .n_records = sqlite3_column_int64(s, 5),
-        .n_good = sqlite3_column_int64(s, 6), .n_runs = sqlite3_column_int64(s, 7),
-        .best_ms = records_number(s, 8, 0), .best_gflops = records_number(s, 9, 0),
-        .last = arena_strdup(a, records_text(s, 10)),
-    };
+    return found >= 0;
 }
 
 bool records_tasks(struct records *r, const struct record_filter *f, struct arena *a,
@@ -340,25 +292,19 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
         " max(CASE WHEN " GOOD_RECORD " THEN record.gflops END), max(record.date)";
     struct clause c;
     sqlite3_stmt *s;
-    struct record_task task;
-    VEC(struct record_task) list = {0};
-    int rc;
+    int found;
     records_where(r, f, true, &c);
     if (!select_rows(r, columns, FROM_RECORDS, &c,
                      " GROUP BY task.id, machine.id ORDER BY task.id, machine.id", f->limit, &s,
                      e))
         return false;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        task_of_row(a, s, &task);
-        vec_push(&list, task);
+    const struct record_task *list = list_rows(r, s, records_task_fields, sizeof *list, a, &found,
+                                               e);
+    if (found >= 0) {
+        *out = list;
+        *n = found;
     }
-    bool ok = rows_over(r, s, rc, e);
-    if (ok) {
-        *n = list.len;
-        *out = *n ? ARENA_DUP(a, list.data, *n) : NULL;
-    }
-    vec_free(&list);
-    return ok;
+    return found >= 0;
 }
 
 /* --- Pruning ---------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ static json_t *unavailable(const char *reason)
 
 static json_t *geometry_json(const struct cache_geometry *g)
 {
-    return json_of_fields(&measured_geometry_fields, g);
+    return json_of_fields(measured_geometry_fields, g);
 }
 
 /* Takes away the misses of levels that there are not. */
@@ -41,7 +41,7 @@ static json_t *levels_json(const struct sim_result *s)
     for (int i = 0; i < s->cache.n_levels; i++) {
         const struct sim_level *v = &s->level[i];
         json_t *o = json_put(geometry_json(&s->cache.level[i].geometry), "level", JSON(i + 1));
-        json_put_fields(o, &measured_level_fields, NULL, NULL, v);
+        json_put_fields(o, measured_level_fields, v);
         json_put(o, "useful", JSON_IF(i == 0, v->useful), "bytes_below",
                  JSON(sim_bytes_below(s, i)));
         json_array_append_new(list, o);
@@ -58,7 +58,7 @@ static json_t *sites_json(const struct sim_result *s)
         json_t *o = json_make("site", json_text(t->text),
                               "tensor", JSON_IF(!others, s->by_tensor[t->tensor].tensor),
                               "store", JSON_IF(!others, t->is_store));
-        json_put_fields(o, &measured_site_fields, "accesses", NULL, t);
+        json_put_fields(o, fields_part(measured_site_fields, "accesses", NULL), t);
         json_array_append_new(list, of_levels(o, s));
     }
     return list;
@@ -86,7 +86,7 @@ static json_t *by_tensor_json(const struct sim_result *s)
     json_t *by = json_object();
     for (int i = 0; i < s->n; i++)
         json_put(by, s->by_tensor[i].tensor,
-                 of_levels(json_of_fields(&measured_tensor_fields, &s->by_tensor[i]), s));
+                 of_levels(json_of_fields(measured_tensor_fields, &s->by_tensor[i]), s));
     return by;
 }
 
@@ -99,9 +99,10 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     json_t *o = json_make("available", json_true());
     struct str cache = {0};
     cache_config_print(&cache, &s->cache);
-    json_put_fields(o, &measured_sim_fields, "loads", "l1_misses", s);
+    json_put_fields(o, fields_part(measured_sim_fields, "loads", "l1_misses"), s);
     json_put(o, "l2_misses", JSON(s->level[1].misses), "l3_misses", JSON(s->level[2].misses));
-    json_put_fields(of_levels(o, s), &measured_sim_fields, "writebacks", "streamed_bytes", s);
+    json_put_fields(of_levels(o, s),
+                    fields_part(measured_sim_fields, "writebacks", "streamed_bytes"), s);
     json_put(o, "by_tensor", by_tensor_json(s), "l1", geometry_json(&s->cache.level[0].geometry),
              "cache", JSON(str_text(&cache)), "levels", levels_json(s));
     put_bytes(o, s);
@@ -163,7 +164,7 @@ static json_t *counts_json(const struct counts *p, bool asked, const char *meter
 
 static json_t *latency_json(const struct latency *l)
 {
-    return l->runs == 0 ? json_null() : json_of_fields(&measured_latency_fields, l);
+    return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
 
 /* The field is null unless it is known and finite: 0 is an error, too. */
@@ -177,7 +178,7 @@ static json_t *baseline_json(const struct baseline *b)
     if (!b->available || b->latency.runs == 0)
         return unavailable(b->available ? "not timed" : b->reason);
     json_t *o = json_put(latency_json(&b->latency), "available", json_true());
-    json_put_fields(o, &measured_baseline_fields, "ratio", NULL, b);
+    json_put_fields(o, fields_part(measured_baseline_fields, "ratio", NULL), b);
     put_error(o, "max_rel_err", true, b->max_rel_err);
     return o;
 }
@@ -215,7 +216,7 @@ static void put_clock(json_t *o, const struct measurement *m)
 {
     bool compared = measurement_compared(m);
     json_put(o, "outcome", JSON(outcome_name[m->outcome]));
-    json_put_fields(o, &measured_fields, "reason", "tolerance", m);
+    json_put_fields(o, fields_part(measured_fields, "reason", "tolerance"), m);
     put_error(o, "max_rel_err", compared, m->max_rel_err);
     put_error(o, "error_of_bound", compared, m->error_of_bound);
     json_put(o, "latency_ms", latency_json(&m->latency),
@@ -224,7 +225,7 @@ static void put_clock(json_t *o, const struct measurement *m)
              "huge_pages", m->huge_asked ? json_make("bytes", JSON(m->huge_bytes), "of_bytes",
                                                      JSON(m->huge_of_bytes)) : json_null(),
              "threads_note", JSON_OR_NULL(m->threads_note));
-    json_put_fields(o, &measured_fields, "gflops", "peak_reason", m);
+    json_put_fields(o, fields_part(measured_fields, "gflops", "peak_reason"), m);
 }
 
 static void put_result(json_t *o, const struct measurement *m, unsigned meters)
@@ -284,7 +285,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
              "isa", json_null());        /* before the compiler */
-    json_put_fields(o, &measured_fields, "compiler", NULL, m);
+    json_put_fields(o, fields_part(measured_fields, "compiler", NULL), m);
     json_put(o, "seed", JSON_IF(m->outcome != OUTCOME_NONE, m->seed));
     json_print(out, o, 8);
 }
@@ -370,12 +371,12 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
     for (int i = 0; i < sets->n; i++) {
         const struct event_set *s = sets->set[i];
         json_array_append_new(all, json_put(
-            json_of_fields(&set_fields, s),
-            "events", json_list(&event_fields, s->event, sizeof *s->event, s->n),
-            "metrics", json_list(&metric_fields, s->metric, sizeof *s->metric, s->n_metrics),
+            json_of_fields(set_fields, s),
+            "events", json_list(event_fields, s->event, sizeof *s->event, s->n),
+            "metrics", json_list(metric_fields, s->metric, sizeof *s->metric, s->n_metrics),
             "prose", JSON(s->prose)));
     }
-    json_print(out, json_make("meters", json_list(&meter_fields, m, sizeof *m, n), "sets", all), 8);
+    json_print(out, json_make("meters", json_list(meter_fields, m, sizeof *m, n), "sets", all), 8);
 }
 
 static json_t *param_json(const struct op_param *p)

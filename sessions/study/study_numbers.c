@@ -292,7 +292,7 @@ static bool read_measure(struct study_loader *l, const struct ynode *root)
     if (!map)
         return true;
     meters = yaml_get(map, "meters");
-    if (!yaml_fields_read(&l->y.doc, map, "measure", &measure_fields, more, s, l->y.e)
+    if (!yaml_fields_read(&l->y.doc, map, "measure", measure_fields, more, s, l->y.e)
         || !amounts_fit(l, map)
         || !yaml_load_text(&l->y, map, "cache", 200, false, &s->cache)
         || !yaml_load_text(&l->y, map, "isa", 20, false, &s->isa)
@@ -314,7 +314,7 @@ static bool read_scale(struct study_loader *l, const struct ynode *root)
     const struct ynode *map = yaml_get(root, "scale");
     if (!map)
         return true;
-    if (!yaml_fields_read(&l->y.doc, map, "scale", &scale_fields, NULL, &l->s->scale, l->y.e))
+    if (!yaml_fields_read(&l->y.doc, map, "scale", scale_fields, NULL, &l->s->scale, l->y.e))
         return false;
     return in_range(l, map, &(struct amount){ "time", l->s->scale.time_s, 0.001, 600 }, 1);
 }

@@ -1,0 +1,22 @@
+#include "sessions/file/field.h"
+
+#include <string.h>
+#include "kernels/base/str.h"
+
+bool field_is_zero(const struct field *f, const void *at)
+{
+    static const char zeros[8];
+    const char *text = f->type == FIELD_TEXT ? *(const char *const *)at : at;
+    if (f->type == FIELD_CHARS || f->type == FIELD_TEXT)
+        return !text || *text == '\0';
+    return memcmp(at, zeros, f->size) == 0;
+}
+
+struct fields fields_part(struct fields f, const char *from, const char *to)
+{
+    for (; f.n > 0 && !streq(f.at->key, from); f.at++)
+        f.n--;
+    while (to && f.n > 0 && !streq(f.at[f.n - 1].key, to))
+        f.n--;
+    return f;
+}
