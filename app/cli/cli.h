@@ -101,6 +101,9 @@ void cli_text_measurement(struct str *out, const struct cli *c, const struct ses
 /* One line about the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
+/* A heading of a table; a count right-aligned in width columns. */
+void cli_text_head(struct str *out, const struct cli *c, const char *text);
+void cli_text_count(struct str *out, int width, int64_t n);
 /* What --sim-detail adds. */
 void cli_text_detail(struct str *out, const struct cli *c, const struct sim_result *s);
 

@@ -5,22 +5,6 @@
 
 enum { MARGIN = 10, BAR = 32, TIME_ROWS = 16, SITE_COLUMN = MARGIN + 17 + 15 };
 
-static void head(struct str *out, const struct cli *c, const char *text)
-{
-    struct str line = {0};
-    str_printf(&line, "%*s%s\n", MARGIN, "", text);
-    cli_paint(out, c->color_out, PAINT_DIM, str_text(&line));
-    str_free(&line);
-}
-
-static void number(struct str *out, int width, int64_t n)
-{
-    struct str text = {0};
-    str_count(&text, n);
-    str_printf(out, "%*s", width, str_text(&text));
-    str_free(&text);
-}
-
 static void bar(struct str *out, int64_t n, int64_t most)
 {
     int length = most > 0 ? (int)((n * BAR + most - 1) / most) : 0;
@@ -32,9 +16,9 @@ static void bar(struct str *out, int64_t n, int64_t most)
 static void causes_row(struct str *out, const char *name, const struct sim_classes *c)
 {
     str_printf(out, "%*s%-12s", MARGIN, "", name);
-    number(out, 16, c->compulsory);
-    number(out, 16, c->capacity);
-    number(out, 15, c->conflict);
+    cli_text_count(out, 16, c->compulsory);
+    cli_text_count(out, 16, c->capacity);
+    cli_text_count(out, 15, c->conflict);
     str_add(out, "\n");
 }
 
@@ -44,7 +28,7 @@ static void causes(struct str *out, const struct cli *c, const struct sim_result
     char text[80];
     snprintf(text, sizeof text, "%-12s%16s%16s%15s", "L1 misses", "compulsory", "capacity",
              "conflict");
-    head(out, c, text);
+    cli_text_head(out, c, text);
     int order[MEASURE_MAX_TENSORS], n = 0;
     for (int i = 0; i < s->n && i < s->detail->n_tensors; i++) {
         int at = n++;
@@ -65,14 +49,14 @@ static void reuse(struct str *out, const struct cli *c, const struct sim_reuse *
         most = r->bucket[i] > most ? r->bucket[i] : most;
         last = r->bucket[i] > 0 ? i : last;
     }
-    head(out, c, "reuse distance, in lines, and touches");
+    cli_text_head(out, c, "reuse distance, in lines, and touches");
     for (int i = 0; i <= last; i++) {
         str_printf(out, "%*s%12lld", MARGIN, "", i ? 1ll << (i - 1) : 0ll);
-        number(out, 17, r->bucket[i]);
+        cli_text_count(out, 17, r->bucket[i]);
         bar(out, r->bucket[i], most);
     }
     str_printf(out, "%*s%12s", MARGIN, "", "never before");
-    number(out, 17, r->first);
+    cli_text_count(out, 17, r->first);
     bar(out, r->first, most);
 }
 
@@ -80,11 +64,11 @@ static void sites(struct str *out, const struct cli *c, const struct sim_result 
 {
     char text[80];
     snprintf(text, sizeof text, "%17s%15s  %s", "accesses", "L1 misses", "where");
-    head(out, c, text);
+    cli_text_head(out, c, text);
     for (int i = 0; i < s->n_sites && i < 8; i++) {
         str_printf(out, "%*s", MARGIN, "");
-        number(out, 17, s->site[i].accesses);
-        number(out, 15, s->site[i].l1_misses);
+        cli_text_count(out, 17, s->site[i].accesses);
+        cli_text_count(out, 15, s->site[i].l1_misses);
         size_t start = out->len - (size_t)SITE_COLUMN;
         str_printf(out, "  %s %s\n", s->site[i].is_store ? "store" : "load", s->site[i].text);
         cli_wrap(out, start, SITE_COLUMN + 2);
@@ -119,7 +103,7 @@ static void heat_row(struct str *out, const char *name, const struct sim_heat *c
 static void heat(struct str *out, const struct cli *c, const struct sim_result *s)
 {
     const struct sim_detail *d = s->detail;
-    head(out, c, "where they missed: along the memory of a tensor, and in the sets of L1");
+    cli_text_head(out, c, "where they missed: along the memory of a tensor, and in the sets of L1");
     for (int i = 0; i < s->n && i < d->n_tensors; i++)
         heat_row(out, s->by_tensor[i].tensor, d->tensor[i].cell, d->tensor[i].n_cells,
                  d->tensor[i].cell_lines, "line");
@@ -147,10 +131,10 @@ static void time_line(struct str *out, const struct cli *c, const struct sim_det
                 if (from == 0 || d->moment[from - 1].loop != m->loop) {
                     snprintf(text, sizeof text, "misses along %s, from iteration",
                              d->loop[m->loop].axes);
-                    head(out, c, text);
+                    cli_text_head(out, c, text);
                 }
                 str_printf(out, "%*s%12lld", MARGIN, "", (long long)d->moment[from].first);
-                number(out, 17, misses);
+                cli_text_count(out, 17, misses);
                 bar(out, misses, most);
             }
             from = i + 1;

@@ -113,29 +113,19 @@ bool cli_records_list(struct ask *k, struct err *e)
 /* run, trial, strategy, then the times or what happened instead. */
 static void add_records(struct ask *k, const struct record *rec, int n)
 {
-    static const char *const head[] = { "run", "trial", "strategy", "min", "median", "spread",
-                                        "GFLOP/s", "outcome" };
     struct text_table t = { .align = "lrlrrrrl" };
-    for (int i = 0; i < COUNT_OF(head); i++)
-        text_table_add(&t, head[i]);
+    text_table_row(&t, "run\ttrial\tstrategy\tmin\tmedian\tspread\tGFLOP/s\toutcome");
     for (int i = 0; i < n; i++) {
         const struct record *x = &rec[i];
+        bool timed = x->runs > 0;
         struct str why = {0};
-        text_table_add(&t, short_id(k, x->run));
-        text_table_addf(&t, "%d", x->trial);
-        text_table_addf(&t, "%.10s", x->strategy);
-        text_table_add(&t, ms_text(k, x->runs > 0 ? x->min_ms : 0));
-        text_table_add(&t, ms_text(k, x->runs > 0 ? x->median_ms : 0));
-        if (x->runs > 0)
-            text_table_addf(&t, "%.0f %%", 100 * x->spread);
-        else
-            text_table_add(&t, "-");
-        if (x->gflops > 0)
-            text_table_addf(&t, "%.1f", x->gflops);
-        else
-            text_table_add(&t, "-");
         add_cut(&why, outcome_name[x->outcome], 15);
-        text_table_add(&t, str_text(&why));
+        text_table_row(&t, "%s\t%d\t%.10s\t%s\t%s\t%s\t%s\t%s", short_id(k, x->run), x->trial,
+                       x->strategy, ms_text(k, timed ? x->min_ms : 0),
+                       ms_text(k, timed ? x->median_ms : 0),
+                       timed ? arena_printf(k->a, "%.0f %%", 100 * x->spread) : "-",
+                       x->gflops > 0 ? arena_printf(k->a, "%.1f", x->gflops) : "-",
+                       str_text(&why));
         str_free(&why);
     }
     text_table_print(&k->out, &t);
@@ -269,26 +259,18 @@ bool cli_records_best(struct ask *k, struct err *e)
 
 static void add_runs(struct ask *k, const struct record_run *run, int n)
 {
-    static const char *const head[] = { "run", "state", "trials", "budget", "best", "strategy",
-                                        "started", "task" };
     struct text_table t = { .align = "llrrrllr" };
     bool other = false;
-    for (int i = 0; i < COUNT_OF(head); i++)
-        text_table_add(&t, head[i]);
+    text_table_row(&t, "run\tstate\ttrials\tbudget\tbest\tstrategy\tstarted\ttask");
     for (int i = 0; i < n; i++) {
         bool here = is_here(k, run[i].machine);
         other = other || !here;
-        text_table_add(&t, short_id(k, run[i].id));
-        text_table_add(&t, records_state_name[run[i].state]);
-        text_table_addf(&t, "%lld", (long long)run[i].n_records);
-        if (run[i].budget > 0)
-            text_table_addf(&t, "%lld", (long long)run[i].budget);
-        else
-            text_table_add(&t, "-");
-        text_table_add(&t, ms_text(k, run[i].best_ms));
-        text_table_addf(&t, "%.10s", run[i].strategy);
-        text_table_add(&t, minute(k, run[i].started));
-        text_table_addf(&t, "%lld%s", (long long)run[i].task, here ? "" : "*");
+        text_table_row(&t, "%s\t%s\t%lld\t%s\t%s\t%.10s\t%s\t%lld%s", short_id(k, run[i].id),
+                       records_state_name[run[i].state], (long long)run[i].n_records,
+                       run[i].budget > 0 ? arena_printf(k->a, "%lld", (long long)run[i].budget)
+                                         : "-",
+                       ms_text(k, run[i].best_ms), run[i].strategy, minute(k, run[i].started),
+                       (long long)run[i].task, here ? "" : "*");
     }
     text_table_print(&k->out, &t);
     if (other)

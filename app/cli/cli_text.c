@@ -181,8 +181,7 @@ static int by_misses(const void *a, const void *b)
     return (x->l1_misses < y->l1_misses) - (x->l1_misses > y->l1_misses);
 }
 
-/* A count right-aligned in width columns. */
-static void add_count(struct str *out, int width, int64_t n)
+void cli_text_count(struct str *out, int width, int64_t n)
 {
     struct str text = {0};
     str_count(&text, n);
@@ -197,7 +196,7 @@ static void add_rate(struct str *out, int64_t misses, int64_t accesses)
     str_add(out, "\n");
 }
 
-static void add_head(struct str *out, const struct cli *c, const char *text)
+void cli_text_head(struct str *out, const struct cli *c, const char *text)
 {
     struct str head = {0};
     str_printf(&head, "%*s%s\n", LABEL_WIDTH, "", text);
@@ -209,9 +208,9 @@ static void add_count_row(struct str *out, const char *name, int64_t loads, int6
                           int64_t misses)
 {
     str_printf(out, "%*s%-12s", LABEL_WIDTH, "", name);
-    add_count(out, 16, loads);
-    add_count(out, 16, stores);
-    add_count(out, 15, misses);
+    cli_text_count(out, 16, loads);
+    cli_text_count(out, 16, stores);
+    cli_text_count(out, 15, misses);
     add_rate(out, misses, loads + stores);
 }
 
@@ -220,18 +219,18 @@ static void add_levels(struct str *out, const struct cli *c, const struct sim_re
     char head[128];
     snprintf(head, sizeof head, "%-12s%16s%16s%15s%10s", "level", "accesses", "written back",
              "misses", "rate");
-    add_head(out, c, head);
+    cli_text_head(out, c, head);
     for (int i = 0; i < sim->cache.n_levels; i++) {
         const struct sim_level *v = &sim->level[i];
         str_printf(out, "%*sL%-11d", LABEL_WIDTH, "", i + 1);
-        add_count(out, 16, v->accesses);
-        add_count(out, 16, v->writebacks);
-        add_count(out, 15, v->misses);
+        cli_text_count(out, 16, v->accesses);
+        cli_text_count(out, 16, v->writebacks);
+        cli_text_count(out, 15, v->misses);
         add_rate(out, v->misses, v->accesses);
         if (v->prefetches == 0)
             continue;
         str_printf(out, "%*s%-12s", LABEL_WIDTH, "", "");
-        add_count(out, 16, v->prefetches);
+        cli_text_count(out, 16, v->prefetches);
         str_add(out, " lines prefetched");
         if (i == 0) {
             str_add(out, ", used ");
@@ -267,7 +266,7 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
     char head[128];
     snprintf(head, sizeof head, "%-12s%16s%16s%15s%10s", "tensor", "loads", "stores",
              "L1 misses", "rate");
-    add_head(out, c, head);
+    cli_text_head(out, c, head);
     struct tensor_count row[MEASURE_MAX_TENSORS];
     memcpy(row, sim->by_tensor, sizeof row);
     qsort(row, (size_t)sim->n, sizeof row[0], by_misses);

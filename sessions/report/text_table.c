@@ -1,5 +1,7 @@
 #include "sessions/report/text_table.h"
 
+#include <string.h>
+
 void text_table_add(struct text_table *t, const char *text)
 {
     vec_push(&t->cell, xstrdup(text ? text : ""));
@@ -14,6 +16,24 @@ void text_table_addf(struct text_table *t, const char *fmt, ...)
     va_end(ap);
     text_table_add(t, str_text(&text));
     str_free(&text);
+}
+
+void text_table_row(struct text_table *t, const char *fmt, ...)
+{
+    struct str row = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&row, fmt, ap);
+    va_end(ap);
+    char *cell = row.data;
+    for (size_t left = strlen(t->align); left > 0; left--) {
+        char *end = left > 1 ? strchrnul(cell, '\t') : strchr(cell, '\0');
+        bool last = !*end;
+        *end = '\0';
+        text_table_add(t, cell);
+        cell = last ? end : end + 1;
+    }
+    str_free(&row);
 }
 
 /* Characters, not bytes. */

@@ -13,6 +13,9 @@ struct text_table { const char *align; VEC(char *) cell; };
 void text_table_add(struct text_table *t, const char *text);
 void text_table_addf(struct text_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* A whole row, its cells separated by tabs; what a row lacks is empty. */
+void text_table_row(struct text_table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Two blanks before each row and between columns, none at the end of a line; frees the cells. */
 void text_table_print(struct str *out, struct text_table *t);
 #endif

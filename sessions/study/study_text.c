@@ -240,13 +240,11 @@ static void groups(struct str *out, const struct study_finding *f, const struct 
     char text[32];
     for (int i = 0; i < x->n_groups; i++) {
         const struct study_group *g = &x->group[i];
-        text_table_add(&t, "    ");
-        text_table_add(&t, g->value);
-        if (f->over == OVER_ALL)
-            text_table_add(&t, g->holds ? "holds" : "does not hold");
-        else
-            text_table_addf(&t, "%s%s%s", number(text, g->number), f->unit[0] ? " " : "", f->unit);
-        text_table_addf(&t, "%d case%s", g->n_cases, g->n_cases == 1 ? "" : "s");
+        bool all = f->over == OVER_ALL;
+        text_table_row(&t, "    \t%s\t%s%s%s\t%d case%s", g->value,
+                       !all ? number(text, g->number) : g->holds ? "holds" : "does not hold",
+                       !all && f->unit[0] ? " " : "", all ? "" : f->unit, g->n_cases,
+                       g->n_cases == 1 ? "" : "s");
     }
     text_table_print(out, &t);
 }
@@ -271,25 +269,20 @@ static void searches(struct str *out, const struct study_report *r)
 {
     const struct study *s = r->study;
     struct text_table t = { .align = "llrrrrll" };
-    static const char *const head[] = { "case", "variant", "of", "tried", "illegal", "failed",
-                                        "ended", "best" };
     bool any = false, ended = false;
     for (int i = 0; i < r->n_cases * s->n_variants; i++) {
         const struct study_cell *cell = &r->cell[i];
         if (cell->combinations == 0)
             continue;
-        for (int k = 0; !any && k < COUNT_OF(head); k++)
-            text_table_add(&t, head[k]);
+        if (!any)
+            text_table_row(&t, "case\tvariant\tof\ttried\tillegal\tfailed\tended\tbest");
         any = true;
-        text_table_add(&t, s->cases[r->cases[i / s->n_variants]].title);
-        text_table_add(&t, s->variant[i % s->n_variants].title);
-        text_table_addf(&t, "%d", cell->combinations);
-        text_table_addf(&t, "%d", cell->tried);
-        text_table_addf(&t, "%d", cell->illegal);
-        text_table_addf(&t, "%d", cell->failed);
         ended = ended || (cell->ended && !streq(cell->ended, "all"));
-        text_table_add(&t, cell->ended ? cell->ended : "-");
-        text_table_add(&t, cell->chosen.n ? param_text(r->arena, &cell->chosen) : "-");
+        text_table_row(&t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s",
+                       s->cases[r->cases[i / s->n_variants]].title,
+                       s->variant[i % s->n_variants].title, cell->combinations, cell->tried,
+                       cell->illegal, cell->failed, cell->ended ? cell->ended : "-",
+                       cell->chosen.n ? param_text(r->arena, &cell->chosen) : "-");
     }
     if (any)
         str_add(out, "\nsearch: combinations of loop parameters, all in the study file\n");
@@ -398,15 +391,9 @@ void study_text(struct str *out, const struct study_report *r)
 void study_list_text(struct str *out, struct study *const *s, int n)
 {
     struct text_table t = { .align = "lrrll" };
-    static const char *const head[] = { "study", "cases", "variants", "of", "title" };
-    for (int i = 0; i < COUNT_OF(head); i++)
-        text_table_add(&t, head[i]);
-    for (int i = 0; i < n; i++) {
-        text_table_add(&t, s[i]->id);
-        text_table_addf(&t, "%d", s[i]->n_cases);
-        text_table_addf(&t, "%d", s[i]->n_variants);
-        text_table_add(&t, s[i]->item);
-        text_table_add(&t, s[i]->title);
-    }
+    text_table_row(&t, "study\tcases\tvariants\tof\ttitle");
+    for (int i = 0; i < n; i++)
+        text_table_row(&t, "%s\t%d\t%d\t%s\t%s", s[i]->id, s[i]->n_cases, s[i]->n_variants,
+                       s[i]->item, s[i]->title);
     text_table_print(out, &t);
 }

@@ -15,12 +15,10 @@ static double number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-static void ms(struct text_table *t, double x)
+static void ms(struct str *row, const json_t *o, const char *key)
 {
-    if (isnan(x))
-        text_table_add(t, "-");
-    else
-        text_table_addf(t, "%.4g", x);
+    double x = number(o, key);
+    str_printf(row, isnan(x) ? "\t-" : "\t%.4g", x);
 }
 
 /* How many of the searches were answered by the records. */
@@ -36,28 +34,24 @@ static int answered(const json_t *o)
 
 static void row(struct text_table *t, const json_t *o, const char *of, const char *variant)
 {
-    text_table_add(t, of);
-    text_table_add(t, variant);
-    text_table_addf(t, "%s%s", json_string_value(json_object_get(o, "strategy")),
-                    json_is_true(json_object_get(o, "loop_only")) ? ", loops" : "");
-    text_table_addf(t, "%.0f x %.0f", number(o, "seeds"), number(o, "budget"));
-    text_table_addf(t, "%.0f", number(o, "failed"));
-    ms(t, number(o, "start_ms"));
-    ms(t, number(o, "eighth_ms"));
-    ms(t, number(o, "quarter_ms"));
-    ms(t, number(o, "half_ms"));
-    ms(t, number(o, "best_ms"));
+    static const char *const time[] = { "start_ms", "eighth_ms", "quarter_ms", "half_ms",
+                                        "best_ms" };
+    struct str s = {0};
+    str_printf(&s, "%s\t%s\t%s%s\t%.0f x %.0f\t%.0f", of, variant,
+               json_string_value(json_object_get(o, "strategy")),
+               json_is_true(json_object_get(o, "loop_only")) ? ", loops" : "", number(o, "seeds"),
+               number(o, "budget"), number(o, "failed"));
+    for (int i = 0; i < COUNT_OF(time); i++)
+        ms(&s, o, time[i]);
     if (number(o, "seeds") > 1)
-        text_table_addf(t, "%.4g .. %.4g", number(o, "fastest_ms"), number(o, "slowest_ms"));
-    else
-        text_table_add(t, "");
-    text_table_addf(t, "%.0f", number(o, "seconds"));
+        str_printf(&s, "\t%.4g .. %.4g", number(o, "fastest_ms"), number(o, "slowest_ms"));
+    text_table_row(t, number(o, "seeds") > 1 ? "%s\t%.0f" : "%s\t\t%.0f", str_text(&s),
+                   number(o, "seconds"));
+    str_free(&s);
 }
 
 void study_tune_text(struct str *out, const struct study_report *r)
 {
-    static const char *const head[] = { "case", "variant", "strategy", "seeds x trials", "failed",
-                                        "start", "1/8", "1/4", "1/2", "all", "of the seeds", "s" };
     const struct study *s = r->study;
     struct text_table t = { .align = "lllrrrrrrrlr" };
     int n = 0, known = 0, last = -1;
@@ -66,8 +60,9 @@ void study_tune_text(struct str *out, const struct study_report *r)
         json_t *o = r->cell[i].tuned ? json_loads(r->cell[i].tuned, 0, NULL) : NULL;
         if (!o)
             continue;
-        for (int k = 0; n == 0 && k < COUNT_OF(head); k++)
-            text_table_add(&t, head[k]);
+        if (n == 0)
+            text_table_row(&t, "case\tvariant\tstrategy\tseeds x trials\tfailed\tstart\t1/8\t1/4"
+                           "\t1/2\tall\tof the seeds\ts");
         n++;
         known += answered(o);
         row(&t, o, c == last ? "" : s->cases[r->cases[c]].title, s->variant[v].title);
