@@ -18,10 +18,9 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
         const char *text;
         if (!yaml_text(&l->doc, list->item[i], "for", 40, false, &text, l->e))
             return false;
-        if (!ops_find(text)) {
-            err_set(l->e, ERR_NAME, "there is no operator \"%s\"", text);
-            return yaml_load_at(l, list->item[i]);
-        }
+        if (!ops_find(text))
+            return yaml_refuse(&l->doc, list->item[i], l->e, ERR_NAME,
+                               "there is no operator \"%s\"", text);
         family[i] = arena_strdup(l->a, text);
     }
     x->n_families = list->n;
@@ -43,10 +42,9 @@ static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expe
         const char *text;
         if (!yaml_is(&l->doc, pair, YNODE_MAP, "let", l->e))
             return false;
-        if (pair->n != 1) {
-            err_set(l->e, ERR_SYNTAX, "let: each item must be one {name: expression}");
-            return yaml_load_at(l, pair);
-        }
+        if (pair->n != 1)
+            return yaml_refuse(&l->doc, pair, l->e, ERR_SYNTAX,
+                               "let: each item must be one {name: expression}");
         if (!yaml_load_id(l, pair->item[0]->text, pair->item[0])
             || !yaml_text(&l->doc, pair->item[1], pair->item[0]->text, 1000, false, &text, l->e))
             return false;

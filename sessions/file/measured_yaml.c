@@ -164,10 +164,9 @@ static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct
 {
     if (!yaml_is(d, map, YNODE_MAP, "by_tensor", e))
         return false;
-    if (map->n > MEASURE_MAX_TENSORS) {
-        err_set(e, ERR_RANGE, "by_tensor: more than %d tensors", MEASURE_MAX_TENSORS);
-        return yaml_at(d, map, e);
-    }
+    if (map->n > MEASURE_MAX_TENSORS)
+        return yaml_refuse(d, map, e, ERR_RANGE, "by_tensor: more than %d tensors",
+                           MEASURE_MAX_TENSORS);
     for (int i = 0; i < map->n; i++) {
         const struct ynode *key = map->item[2 * i], *counts = map->item[2 * i + 1];
         struct tensor_count *t = &sim->by_tensor[i];
@@ -187,10 +186,8 @@ static bool read_maps(const struct ydoc *d, const struct ynode *list, const char
 {
     if (!yaml_is(d, list, YNODE_SEQ, key, e))
         return false;
-    if (list->n > most) {
-        err_set(e, ERR_RANGE, "%s: more than %d", key, most);
-        return yaml_at(d, list, e);
-    }
+    if (list->n > most)
+        return yaml_refuse(d, list, e, ERR_RANGE, "%s: more than %d", key, most);
     for (int i = 0; i < list->n; i++)
         if (!yaml_fields_read(d, list->item[i], key, f, NULL, (char *)item + size * (size_t)i, e))
             return false;
@@ -221,10 +218,9 @@ static bool check_sites(const struct ydoc *d, const struct ynode *list, struct s
                         struct err *e)
 {
     for (int i = 0; i < list->n; i++)
-        if (sim->site[i].tensor > sim->n) {
-            err_set(e, ERR_RANGE, "sites: there is no tensor %d", sim->site[i].tensor);
-            return yaml_at(d, list->item[i], e);
-        }
+        if (sim->site[i].tensor > sim->n)
+            return yaml_refuse(d, list->item[i], e, ERR_RANGE, "sites: there is no tensor %d",
+                               sim->site[i].tensor);
     sim->n_sites = list->n;
     return true;
 }

@@ -40,10 +40,9 @@ static bool load_steps(struct loader *l, const struct ynode *list)
         const char *line;
         if (!yaml_text(&l->doc, item, "steps", 4096, false, &line, l->e))
             return false;
-        if (l->n_steps++ == SESSION_MAX_STEPS) {
-            err_set(l->e, ERR_RANGE, "the file has more than %d steps", SESSION_MAX_STEPS);
-            return fails_at(l, item);
-        }
+        if (l->n_steps++ == SESSION_MAX_STEPS)
+            return yaml_refuse(&l->doc, item, l->e, ERR_RANGE, "the file has more than %d steps",
+                               SESSION_MAX_STEPS);
         if (!history_apply(l->h, line, l->e))
             return yaml_at_text(&l->doc, item, l->e);
     }
@@ -70,10 +69,9 @@ static bool load_origin(struct loader *l, const struct ynode *map)
     const struct ynode *from = yaml_get(map, "from"), *after = yaml_get(map, "after");
     const char *name;
     int n, here;
-    if (after && !from) {
-        err_set(l->e, ERR_SYNTAX, "after: can only be used together with from:");
-        return fails_at(l, after);
-    }
+    if (after && !from)
+        return yaml_refuse(&l->doc, after, l->e, ERR_SYNTAX,
+                           "after: can only be used together with from:");
     if (!from)
         return history_goto(l->h, 0, l->e);
     if (!yaml_text(&l->doc, from, "from", 255, false, &name, l->e))
@@ -97,10 +95,9 @@ static bool load_branch(struct loader *l, const struct ynode *key, const struct 
     if (!yaml_keys(&l->doc, map, "a branch", keys, l->e))
         return false;
     const struct ynode *from = yaml_get(map, "from");
-    if (first && from) {
-        err_set(l->e, ERR_NAME, "the first branch cannot come from another one");
-        return fails_at(l, from);
-    }
+    if (first && from)
+        return yaml_refuse(&l->doc, from, l->e, ERR_NAME,
+                           "the first branch cannot come from another one");
     if (first && !streq(key->text, history_branch(l->h, 0)->name)) {
         const char *unwanted = history_branch(l->h, 0)->name;
         if (!history_branch_new(l->h, key->text, l->e))
@@ -120,12 +117,10 @@ static bool load_branches(struct loader *l, const struct ynode *map)
 {
     if (!yaml_is(&l->doc, map, YNODE_MAP, "branches", l->e))
         return false;
-    if (map->n == 0 || map->n > SESSION_MAX_BRANCHES) {
-        err_set(l->e, ERR_RANGE, "branches: there must be 1 to %d branches, not %d",
-                SESSION_MAX_BRANCHES,
-                map->n);
-        return fails_at(l, map);
-    }
+    if (map->n == 0 || map->n > SESSION_MAX_BRANCHES)
+        return yaml_refuse(&l->doc, map, l->e, ERR_RANGE,
+                           "branches: there must be 1 to %d branches, not %d", SESSION_MAX_BRANCHES,
+                           map->n);
     l->at = ARENA_ARRAY(l->a, int, map->n);
     for (int i = 0; i < map->n; i++)
         if (!yaml_key_once(&l->doc, map, i, "branches", l->e)
@@ -139,11 +134,10 @@ static bool load_history(struct loader *l, const struct ynode *root)
     const struct ynode *branches = yaml_get(root, "branches"), *steps = yaml_get(root, "steps"),
                        *current = yaml_get(root, "branch"), *at = yaml_get(root, "at");
     const char *name = NULL;
-    if (branches && (steps || at)) {
-        err_set(l->e, ERR_SYNTAX, "%s: belongs inside a branch when the file has branches:",
-                steps ? "steps" : "at");
-        return fails_at(l, steps ? steps : at);
-    }
+    if (branches && (steps || at))
+        return yaml_refuse(&l->doc, steps ? steps : at, l->e, ERR_SYNTAX,
+                           "%s: belongs inside a branch when the file has branches:",
+                           steps ? "steps" : "at");
     l->at = ARENA_ARRAY(l->a, int, 1);
     if (branches ? !load_branches(l, branches) : !(load_steps(l, steps) && load_at(l, root)))
         return false;

@@ -69,10 +69,8 @@ bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
                const struct ynode **out, struct err *e)
 {
     const struct ynode *found = yaml_get(map, key);
-    if (!found) {
-        err_set(e, ERR_SYNTAX, "the key \"%s\" is missing", key);
-        return yaml_at(d, map, e);
-    }
+    if (!found)
+        return yaml_refuse(d, map, e, ERR_SYNTAX, "the key \"%s\" is missing", key);
     *out = found;
     return true;
 }
@@ -91,10 +89,9 @@ static bool wrong_type(const struct ydoc *d, const struct ynode *v, const char *
                        const char *wanted, struct err *e)
 {
     if (v->kind != YNODE_SCALAR || streq(kind_name(v), "nothing"))
-        err_set(e, ERR_TYPE, "%s: %s expected, not %s", key, wanted, kind_name(v));
-    else
-        err_set(e, ERR_TYPE, "%s: %s expected, not \"%.80s\"", key, wanted, v->text);
-    return yaml_at(d, v, e);
+        return yaml_refuse(d, v, e, ERR_TYPE, "%s: %s expected, not %s", key, wanted,
+                           kind_name(v));
+    return yaml_refuse(d, v, e, ERR_TYPE, "%s: %s expected, not \"%.80s\"", key, wanted, v->text);
 }
 
 bool yaml_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
@@ -122,19 +119,15 @@ bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, siz
 {
     if (v->kind != YNODE_SCALAR || streq(kind_name(v), "nothing"))
         return wrong_type(d, v, key, "a text", e);
-    if (!lines && v->line != v->end_line) {
-        err_set(e, ERR_TYPE, "%s: a text of one line expected", key);
-        return yaml_at(d, v, e);
-    }
-    if (has_control(v->text, lines)) {
-        err_set(e, ERR_TYPE, "%s: the text contains a control character or line break", key);
-        return yaml_at(d, v, e);
-    }
-    if (strlen(v->text) > max_bytes) {
-        err_set(e, ERR_RANGE, "%s: the text has %zu bytes; at most %zu are allowed", key,
-                strlen(v->text), max_bytes);
-        return yaml_at(d, v, e);
-    }
+    if (!lines && v->line != v->end_line)
+        return yaml_refuse(d, v, e, ERR_TYPE, "%s: a text of one line expected", key);
+    if (has_control(v->text, lines))
+        return yaml_refuse(d, v, e, ERR_TYPE,
+                           "%s: the text contains a control character or line break", key);
+    if (strlen(v->text) > max_bytes)
+        return yaml_refuse(d, v, e, ERR_RANGE,
+                           "%s: the text has %zu bytes; at most %zu are allowed", key,
+                           strlen(v->text), max_bytes);
     *out = v->text;
     return true;
 }
@@ -174,10 +167,8 @@ static bool read_uint64(const struct ydoc *d, const struct ynode *v, const char 
         return wrong_type(d, v, key, "an integer of 0 or more", e);
     errno = 0;
     unsigned long long value = strtoull(v->text, NULL, 10);
-    if (errno) {
-        err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
-        return yaml_at(d, v, e);
-    }
+    if (errno)
+        return yaml_refuse(d, v, e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
     *out = value;
     return true;
 }
@@ -198,10 +189,8 @@ bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, d
     double value;
     if (v->kind != YNODE_SCALAR || !v->plain || !str_to_double(v->text, &value))
         return wrong_type(d, v, key, "a number", e);
-    if (!isfinite(value)) {
-        err_set(e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
-        return yaml_at(d, v, e);
-    }
+    if (!isfinite(value))
+        return yaml_refuse(d, v, e, ERR_RANGE, "%s: %.40s is out of range", key, v->text);
     *out = value;
     return true;
 }
@@ -224,10 +213,8 @@ static bool read_amount(const struct ydoc *d, const struct ynode *v, const char 
     double value;
     if (!yaml_double(d, v, key, &value, e))
         return false;
-    if (value < 0) {
-        err_set(e, ERR_RANGE, "%s: %.40s is negative", key, v->text);
-        return yaml_at(d, v, e);
-    }
+    if (value < 0)
+        return yaml_refuse(d, v, e, ERR_RANGE, "%s: %.40s is negative", key, v->text);
     *to = value;
     return true;
 }

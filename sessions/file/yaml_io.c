@@ -82,6 +82,18 @@ bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e)
     return at_offset(d, from, mark_all && to > from ? to - from : 1, e);
 }
 
+bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
+                 const char *fmt, ...)
+{
+    char text[sizeof e->text];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(e, code, "%s", text);
+    return yaml_at(d, node, e);
+}
+
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e)
 {
     int col = e->at.col, len = e->at.len;

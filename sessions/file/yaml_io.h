@@ -38,6 +38,9 @@ bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, st
 
 /* Gives *e, already set, the place of a node.  Each returns false. */
 bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
+/* An error at a node.  Returns false. */
+bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The same for an error inside the text of a scalar, at e->at.col there: the column becomes the
  * file's when the scalar stands there as it is (no escapes), else the whole scalar is marked. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);

@@ -18,8 +18,7 @@ bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *ke
         return false;
     if ((*out)->n > 0)
         return true;
-    err_set(l->e, ERR_SYNTAX, "%s: there must be at least one", key);
-    return yaml_load_at(l, *out);
+    return yaml_refuse(&l->doc, *out, l->e, ERR_SYNTAX, "%s: there must be at least one", key);
 }
 
 bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *key, size_t max,
@@ -59,10 +58,9 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
     if (!one && !yaml_is(&l->doc, v, YNODE_SEQ, key, l->e))
         return false;
     *out = (struct param_axis){ arena_strdup(l->a, key), one ? 1 : v->n, value };
-    if (out->n == 0) {
-        err_set(l->e, ERR_RANGE, "%s: there is no value, so that nothing would be measured", key);
-        return yaml_load_at(l, v);
-    }
+    if (out->n == 0)
+        return yaml_refuse(&l->doc, v, l->e, ERR_RANGE,
+                           "%s: there is no value, so that nothing would be measured", key);
     for (int i = 0; i < out->n; i++) {
         const char *text;
         if (!yaml_text(&l->doc, one ? v : v->item[i], key, 200, false, &text, l->e))
@@ -90,8 +88,8 @@ bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *ke
     *out = (struct param_grid){ g->n, axis };
     if (param_grid_size(out) <= MOST_COMBINATIONS)
         return true;
-    err_set(l->e, ERR_RANGE, "%s: more than %d combinations", key, MOST_COMBINATIONS);
-    return yaml_load_at(l, g);
+    return yaml_refuse(&l->doc, g, l->e, ERR_RANGE, "%s: more than %d combinations", key,
+                       MOST_COMBINATIONS);
 }
 
 const char *yaml_load_path(struct yaml_load *l, const char *path)

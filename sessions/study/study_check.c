@@ -98,10 +98,9 @@ bool study_check_operators(struct study_loader *l)
 {
     for (int v = 0; v < l->s->n_variants; v++)
         for (int c = 0; c < l->s->n_cases; c++)
-            if (!l->s->variant[v].spec && !l->s->cases[c].spec) {
-                err_set(l->y.e, ERR_SYNTAX, "the key \"operator\" is missing");
-                return yaml_load_at(&l->y, l->case_at.data[c]);
-            }
+            if (!l->s->variant[v].spec && !l->s->cases[c].spec)
+                return yaml_refuse(&l->y.doc, l->case_at.data[c], l->y.e, ERR_SYNTAX,
+                                   "the key \"operator\" is missing");
     return true;
 }
 

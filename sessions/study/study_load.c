@@ -37,8 +37,8 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
 {
     if (more <= STUDY_MAX_CELLS - have)
         return true;
-    err_set(l->y.e, ERR_RANGE, "there are more than %d of them", STUDY_MAX_CELLS);
-    return yaml_load_at(&l->y, yaml_get(map, "for") ? yaml_get(map, "for") : map);
+    return yaml_refuse(&l->y.doc, yaml_get(map, "for") ? yaml_get(map, "for") : map, l->y.e,
+                       ERR_RANGE, "there are more than %d of them", STUDY_MAX_CELLS);
 }
 
 /* cases */
@@ -198,16 +198,13 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
         || !yaml_load_text(&l->y, map, "cache", 200, false, &v.cache)
         || !study_read_tune(l, map, &v.tune))
         return false;
-    if (v.tune.on && v.search.n) {
-        err_set(l->y.e, ERR_SYNTAX,
-                "`search` and `tune` exclude each other: the tuner searches by itself");
-        return yaml_load_at(&l->y, yaml_get(map, "search"));
-    }
-    if (yaml_get(map, "session") && (yaml_get(map, "steps") || v.search.n)) {
-        err_set(l->y.e, ERR_SYNTAX,
-                "`session` and `steps` exclude each other: a session has its own steps");
-        return yaml_load_at(&l->y, yaml_get(map, v.search.n ? "search" : "steps"));
-    }
+    if (v.tune.on && v.search.n)
+        return yaml_refuse(&l->y.doc, yaml_get(map, "search"), l->y.e, ERR_SYNTAX,
+                           "`search` and `tune` exclude each other: the tuner searches by itself");
+    if (yaml_get(map, "session") && (yaml_get(map, "steps") || v.search.n))
+        return yaml_refuse(&l->y.doc, yaml_get(map, v.search.n ? "search" : "steps"), l->y.e,
+                           ERR_SYNTAX,
+                           "`session` and `steps` exclude each other: a session has its own steps");
     if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
         return false;
     for (int64_t i = 0; i < param_grid_size(&grid); i++) {
@@ -232,9 +229,9 @@ static bool read_variants(struct study_loader *l, const struct ynode *root)
     l->s->variant = ARENA_DUP(l->y.a, l->variant.data, l->variant.len);
     if ((int64_t)l->cases.len * l->variant.len <= STUDY_MAX_CELLS)
         return true;
-    err_set(l->y.e, ERR_RANGE, "%d cases times %d variants are more than %d cells", l->cases.len,
-            l->variant.len, STUDY_MAX_CELLS);
-    return yaml_load_at(&l->y, list);
+    return yaml_refuse(&l->y.doc, list, l->y.e, ERR_RANGE,
+                       "%d cases times %d variants are more than %d cells", l->cases.len,
+                       l->variant.len, STUDY_MAX_CELLS);
 }
 
 /* the file */

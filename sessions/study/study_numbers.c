@@ -155,10 +155,9 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
         if (!read_metric(l, list->item[i], &m[i]))
             return false;
         for (int k = 0; k < i; k++)
-            if (streq(m[k].id, m[i].id)) {
-                err_set(l->y.e, ERR_NAME, "there are two metrics \"%s\"", m[i].id);
-                return yaml_load_at(&l->y, yaml_get(list->item[i], "id"));
-            }
+            if (streq(m[k].id, m[i].id))
+                return yaml_refuse(&l->y.doc, yaml_get(list->item[i], "id"), l->y.e, ERR_NAME,
+                                   "there are two metrics \"%s\"", m[i].id);
     }
     l->s->metric = m;
     l->s->n_metrics = list->n;
@@ -199,11 +198,9 @@ static bool read_by(struct study_loader *l, const struct ynode *map, struct stud
     if (!yaml_load_text(&l->y, map, "by", 60, false, &f->by))
         return false;
     for (int c = 0; f->by && c < l->s->n_cases; c++)
-        if (!param_get(&l->s->cases[c].params, f->by)) {
-            err_set(l->y.e, ERR_NAME, "by: case %s has no parameter \"%s\"", l->s->cases[c].id,
-                    f->by);
-            return yaml_load_at(&l->y, yaml_get(map, "by"));
-        }
+        if (!param_get(&l->s->cases[c].params, f->by))
+            return yaml_refuse(&l->y.doc, yaml_get(map, "by"), l->y.e, ERR_NAME,
+                               "by: case %s has no parameter \"%s\"", l->s->cases[c].id, f->by);
     return true;
 }
 
@@ -220,11 +217,9 @@ static bool read_finding(struct study_loader *l, const struct ynode *map, struct
         || !read_by(l, map, f)
         || (paper && !yaml_double(&l->y.doc, paper, "paper", &f->paper, l->y.e)))
         return false;
-    if (paper && (f->over == OVER_ALL || f->paper <= 0)) {
-        err_set(l->y.e, ERR_TYPE, "paper: %s", f->paper <= 0 ? "a ratio is above 0"
-                                             : "\"all\" makes a truth value, not a number");
-        return yaml_load_at(&l->y, paper);
-    }
+    if (paper && (f->over == OVER_ALL || f->paper <= 0))
+        return yaml_refuse(&l->y.doc, paper, l->y.e, ERR_TYPE, "paper: %s",
+                           f->paper <= 0 ? "a ratio is above 0" : "\"all\" makes a truth value, not a number");
     return check_each(l, f, yaml_get(map, "each"));
 }
 

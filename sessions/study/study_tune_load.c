@@ -13,19 +13,16 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
         return true;
     if (!yaml_is(&l->y.doc, list, YNODE_SEQ, "seeds", l->y.e))
         return false;
-    if (list->n < 1 || list->n > STUDY_MAX_SEEDS) {
-        err_set(l->y.e, ERR_RANGE,
-                "seeds: there are %d; 1 to %d are possible", list->n, STUDY_MAX_SEEDS);
-        return yaml_load_at(&l->y, list);
-    }
+    if (list->n < 1 || list->n > STUDY_MAX_SEEDS)
+        return yaml_refuse(&l->y.doc, list, l->y.e, ERR_RANGE,
+                           "seeds: there are %d; 1 to %d are possible", list->n, STUDY_MAX_SEEDS);
     for (int i = 0; i < list->n; i++) {
         if (!yaml_int(&l->y.doc, list->item[i], "seeds", 0, INT64_MAX, &seed, l->y.e))
             return false;
         for (int k = 0; k < i; k++)
-            if (t->seed[k] == (uint64_t)seed) {
-                err_set(l->y.e, ERR_NAME, "seeds: %lld is given twice", (long long)seed);
-                return yaml_load_at(&l->y, list->item[i]);
-            }
+            if (t->seed[k] == (uint64_t)seed)
+                return yaml_refuse(&l->y.doc, list->item[i], l->y.e, ERR_NAME,
+                                   "seeds: %lld is given twice", (long long)seed);
         t->seed[i] = (uint64_t)seed;
     }
     t->n_seeds = list->n;

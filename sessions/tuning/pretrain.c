@@ -27,11 +27,10 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
     if (!yaml_need(&l->doc, root, "workloads", &list, l->e)
         || !yaml_is(&l->doc, list, YNODE_SEQ, "workloads", l->e))
         return false;
-    if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS) {
-        err_set(l->e, ERR_RANGE, "workloads: there are %d; 1 to %d are possible", list->n,
-                PRETRAIN_MAX_WORKLOADS);
-        return yaml_load_at(l, list);
-    }
+    if (list->n < 1 || list->n > PRETRAIN_MAX_WORKLOADS)
+        return yaml_refuse(&l->doc, list, l->e, ERR_RANGE,
+                           "workloads: there are %d; 1 to %d are possible", list->n,
+                           PRETRAIN_MAX_WORKLOADS);
     const char **workload = ARENA_ARRAY(l->a, const char *, list->n);
     for (int i = 0; i < list->n; i++) {
         const struct ynode *node = list->item[i];
@@ -40,10 +39,9 @@ static bool read_workloads(struct yaml_load *l, const struct ynode *root, struct
             return false;
         workload[i] = arena_strdup(l->a, workload[i]);
         for (int j = 0; j < i; j++)
-            if (streq(workload[i], workload[j])) {
-                err_set(l->e, ERR_NAME, "workloads: \"%s\" is given twice", workload[i]);
-                return yaml_load_at(l, node);
-            }
+            if (streq(workload[i], workload[j]))
+                return yaml_refuse(&l->doc, node, l->e, ERR_NAME,
+                                   "workloads: \"%s\" is given twice", workload[i]);
     }
     p->n = list->n;
     p->workload = workload;
@@ -59,8 +57,8 @@ static bool get_share(struct yaml_load *l, const struct ynode *root, const char 
         return false;
     if (*out > 0 && *out <= 1)
         return true;
-    err_set(l->e, ERR_RANGE, "%s: %g is not greater than 0 and at most 1", key, *out);
-    return yaml_load_at(l, v);
+    return yaml_refuse(&l->doc, v, l->e, ERR_RANGE, "%s: %g is not greater than 0 and at most 1",
+                       key, *out);
 }
 
 static bool read_root(struct yaml_load *l, struct pretrain *p)
