@@ -28,10 +28,16 @@ void doc_clear(struct doc *d)
     str_clear(&d->style);
 }
 
+/* What was added to the text of the line. */
+static void paint(struct doc *d, enum style s)
+{
+    str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
+}
+
 void doc_put(struct doc *d, enum style s, const char *text)
 {
     str_add(&d->text, text);
-    str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
+    paint(d, s);
 }
 
 void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
@@ -40,7 +46,33 @@ void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
     va_start(ap, fmt);
     str_vprintf(&d->text, fmt, ap);
     va_end(ap);
-    str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
+    paint(d, s);
+}
+
+void doc_ms(struct doc *d, enum style s, double ms)
+{
+    text_ms(&d->text, ms);
+    paint(d, s);
+}
+
+void doc_bar(struct doc *d, enum style s, double fraction, int width)
+{
+    text_bar(&d->text, fraction, width);
+    paint(d, s);
+}
+
+void doc_fit(struct doc *d, enum style s, const char *text, int width)
+{
+    text_fit(&d->text, text, width);
+    paint(d, s);
+}
+
+void doc_right(struct doc *d, enum style s, struct str *text, int width)
+{
+    if (width > 0)
+        text_right(&d->text, str_text(text), width);
+    paint(d, s);
+    str_free(text);
 }
 
 int doc_col(const struct doc *d)
@@ -50,18 +82,15 @@ int doc_col(const struct doc *d)
 
 void doc_count(struct doc *d, enum style s, int64_t n, int width)
 {
-    struct str t = {0}, r = {0};
+    struct str t = {0};
     text_count(&t, n);
-    text_right(&r, str_text(&t), width);
-    doc_put(d, s, str_text(&r));
-    str_free(&t);
-    str_free(&r);
+    doc_right(d, s, &t, width);
 }
 
 void doc_pad(struct doc *d, int col)
 {
     str_repeat(&d->text, ' ', col > doc_col(d) ? col - doc_col(d) : 0);
-    str_repeat(&d->style, STYLE_PLAIN, (int)(d->text.len - d->style.len));
+    paint(d, STYLE_PLAIN);
 }
 
 struct line *doc_end(struct doc *d)

@@ -40,7 +40,12 @@ void doc_clear(struct doc *d);
 void doc_put(struct doc *d, enum style s, const char *text);
 void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* A count as text_count has it, at the right end of width columns. */
+/* As text_ms, text_bar and text_fit have it. */
+void doc_ms(struct doc *d, enum style s, double ms);
+void doc_bar(struct doc *d, enum style s, double fraction, int width);
+void doc_fit(struct doc *d, enum style s, const char *text, int width);
+/* At the right end of width columns, if any: a text, which is freed; a count as text_count has it. */
+void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_count(struct doc *d, enum style s, int64_t n, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
 int doc_col(const struct doc *d);

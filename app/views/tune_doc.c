@@ -66,14 +66,13 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
 /* "joint  ████▌·····  184 of 1000, measuring, 5:38 min left" */
 static void put_state(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
-    struct str left = {0}, bar = {0};
+    struct str left = {0};
     bool runs = look->phase == TUNE_RUNNING;
     put_label(d, look->phase == TUNE_ENDED ? "ended"
                : look->phase == TUNE_FINISHING ? stage_name[STAGE_FINAL] : stage_name[v->stage]);
     if (look->width >= BAR_FROM) {
-        text_bar(&bar, v->budget > 0 ? (double)v->done / v->budget : 0, 10);
-        str_add(&bar, " ");
-        put_text(d, STYLE_GOOD, &bar);
+        doc_bar(d, STYLE_GOOD, v->budget > 0 ? (double)v->done / v->budget : 0, 10);
+        doc_put(d, STYLE_GOOD, " ");
     }
     doc_printf(d, STYLE_STRONG, "%d of %d", v->done, v->budget);
     str_printf(&left, ", %s", phase_text(v, look));
@@ -96,9 +95,7 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
         doc_end(d);
         return;
     }
-    text_ms(&s, v->best_ms);
-    put_text(d, STYLE_STRONG, &s);
-    s = (struct str){0};
+    doc_ms(d, STYLE_STRONG, v->best_ms);
     if (isfinite(v->start_ms)) {
         str_printf(&s, ", %.2fx the start (", v->start_ms / v->best_ms);
         text_ms(&s, v->start_ms);

@@ -28,14 +28,10 @@ static void put_row(const struct model *m, struct doc *d, const char *left, int 
                     const char *help, int width, int id)
 {
     const char *why = why_not(m, id);
-    struct str cell = {0};
-    text_fit(&cell, left, left_width);
-    doc_put(d, why ? STYLE_DIM : STYLE_KEY, str_text(&cell));
-    str_clear(&cell);
-    text_fit(&cell, why ? why : help, width - left_width - 3);
-    doc_printf(d, why ? STYLE_DIM : STYLE_PLAIN, " %s", str_text(&cell));
+    doc_fit(d, why ? STYLE_DIM : STYLE_KEY, left, left_width);
+    doc_put(d, STYLE_PLAIN, " ");
+    doc_fit(d, why ? STYLE_DIM : STYLE_PLAIN, why ? why : help, width - left_width - 3);
     doc_end(d)->id = id;
-    str_free(&cell);
 }
 
 static void put_heading(struct doc *d, const char *text, bool *done)

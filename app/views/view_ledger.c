@@ -48,16 +48,6 @@ static struct columns columns_for(const struct ledger_row *rows, int n, int widt
     return c;
 }
 
-static void put_right(struct doc *d, enum style s, const char *text, int width)
-{
-    struct str out = {0};
-    if (width > 0) {
-        text_right(&out, text, width);
-        doc_put(d, s, str_text(&out));
-    }
-    str_free(&out);
-}
-
 /* At most 8 letters, as wide as the time column. */
 static const char *short_outcome(enum outcome o)
 {
@@ -88,8 +78,7 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
         style = STYLE_DIM;
         str_add(&s, "-");
     }
-    put_right(d, style, str_text(&s), width);
-    str_free(&s);
+    doc_right(d, style, &s, width);
 }
 
 static void put_threads(struct doc *d, const struct ledger_row *r, int width)
@@ -97,8 +86,7 @@ static void put_threads(struct doc *d, const struct ledger_row *r, int width)
     struct str s = {0};
     if (threads_of(r) > 0)
         str_printf(&s, "%dt", threads_of(r));
-    put_right(d, STYLE_DIM, str_text(&s), width);
-    str_free(&s);
+    doc_right(d, STYLE_DIM, &s, width);
 }
 
 static void put_change(struct doc *d, const struct ledger_row *r, int width)
@@ -112,8 +100,7 @@ static void put_change(struct doc *d, const struct ledger_row *r, int width)
         if (!r->ahead && r->change >= NOISE)
             style = STYLE_BAD;
     }
-    put_right(d, style, str_text(&s), width);
-    str_free(&s);
+    doc_right(d, style, &s, width);
 }
 
 /* How many times the kernel's time the library takes. */
@@ -129,8 +116,7 @@ static void put_vendor(struct doc *d, const struct ledger_row *r, int width)
         if (!r->ahead && b->ratio <= 1 - NOISE)
             style = STYLE_BAD;
     }
-    put_right(d, style, str_text(&s), width);
-    str_free(&s);
+    doc_right(d, style, &s, width);
 }
 
 static void put_misses(struct doc *d, const struct ledger_row *r, int width)
@@ -138,8 +124,7 @@ static void put_misses(struct doc *d, const struct ledger_row *r, int width)
     struct str s = {0};
     if (r->m && r->m->sim.available)
         text_count(&s, r->m->sim.l1_misses);
-    put_right(d, r->ahead ? STYLE_DIM : STYLE_PLAIN, str_text(&s), width);
-    str_free(&s);
+    doc_right(d, r->ahead ? STYLE_DIM : STYLE_PLAIN, &s, width);
 }
 
 static void put_mark(struct doc *d, const struct ledger_row *r)
@@ -155,15 +140,13 @@ static void put_mark(struct doc *d, const struct ledger_row *r)
 static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i,
                     struct columns c)
 {
-    struct str step = {0};
     enum style style = r->ahead ? STYLE_DIM : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
     if (text_width(text) > c.step && str_starts(text, "loop "))
         text += strlen("loop ");
-    text_fit(&step, text, c.step > 0 ? c.step : 1);
     doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
     doc_printf(d, STYLE_DIM, "%2d ", i);
-    doc_put(d, style, str_text(&step));
+    doc_fit(d, style, text, c.step > 0 ? c.step : 1);
     put_latency(m, d, r, c.latency);
     put_threads(d, r, c.threads);
     put_change(d, r, c.change);
@@ -171,7 +154,6 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     put_misses(d, r, c.misses);
     put_mark(d, r);
     doc_end(d)->id = i;
-    str_free(&step);
 }
 
 /* What an empty ledger is for, the useful sentence first: there may be room for no more. */
@@ -304,20 +286,18 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     for (int b = 0; b < history_n_branches(h); b++) {
         int n, at;
         double ms = 0;
-        struct str name = {0}, time = {0}, cell = {0};
+        struct str time = {0};
         history_path(h, b, &n, &at);
-        text_fit(&name, history_branch(h, b)->name, name_width);
         if (best_ms(h, b, &ms))
             text_ms(&time, ms);
-        text_right(&cell, time.len ? str_text(&time) : "-", 12);
+        else
+            str_add(&time, "-");
         doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "● " : "  ");
-        doc_put(d, STYLE_PLAIN, str_text(&name));
-        doc_printf(d, STYLE_PLAIN, "%6d%s", n - 1, str_text(&cell));
+        doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
+        doc_printf(d, STYLE_PLAIN, "%6d", n - 1);
+        doc_right(d, STYLE_PLAIN, &time, 12);
         doc_end(d)->id = b;
         if (first && b == history_branch_index(h))
             p->scroll.cursor = d->lines.len - 1;
-        str_free(&name);
-        str_free(&time);
-        str_free(&cell);
     }
 }

@@ -14,22 +14,6 @@ static void put_label(struct doc *d, const char *label)
     doc_pad(d, LABEL_WIDTH);
 }
 
-static void put_ms(struct doc *d, enum style s, double ms)
-{
-    struct str t = {0};
-    text_ms(&t, ms);
-    doc_put(d, s, str_text(&t));
-    str_free(&t);
-}
-
-static void put_bar(struct doc *d, enum style s, double fraction, int width)
-{
-    struct str t = {0};
-    text_bar(&t, fraction, width);
-    doc_put(d, s, str_text(&t));
-    str_free(&t);
-}
-
 static void empty(struct model *m, struct doc *d, int width)
 {
     if (m->measure_wanted) {
@@ -60,13 +44,13 @@ static void failed(const struct model *m, struct doc *d, const struct measuremen
 static void put_time(struct doc *d, const struct measurement *r, int width)
 {
     put_label(d, "time");
-    put_ms(d, STYLE_STRONG, r->latency.median_ms);
+    doc_ms(d, STYLE_STRONG, r->latency.median_ms);
     doc_printf(d, STYLE_PLAIN, width >= 50 ? "  median of %d runs" : "  %d runs", r->latency.runs);
     if (width >= 66) {
         doc_put(d, STYLE_DIM, ", ");
-        put_ms(d, STYLE_DIM, r->latency.min_ms);
+        doc_ms(d, STYLE_DIM, r->latency.min_ms);
         doc_put(d, STYLE_DIM, " to ");
-        put_ms(d, STYLE_DIM, r->latency.max_ms);
+        doc_ms(d, STYLE_DIM, r->latency.max_ms);
     }
     doc_printf(d, STYLE_DIM, ", spread %.0f %%", r->latency.spread * 100);
     doc_end(d);
@@ -81,7 +65,7 @@ static void put_speed(struct doc *d, const struct measurement *r, int width)
         return;
     put_label(d, "");
     int bar = width - LABEL_WIDTH - 30;
-    put_bar(d, STYLE_GOOD, r->peak_fraction, bar < 8 ? 8 : bar > 40 ? 40 : bar);
+    doc_bar(d, STYLE_GOOD, r->peak_fraction, bar < 8 ? 8 : bar > 40 ? 40 : bar);
     doc_printf(d, STYLE_PLAIN, " %.0f %%", r->peak_fraction * 100);
     if (r->threads > 1)
         doc_printf(d, STYLE_DIM, " of %d threads' %.0f", r->threads, r->peak_gflops);
@@ -117,7 +101,7 @@ static void put_baselines(struct doc *d, const struct measurement *r, int width)
             put_wrapped(d, b->reason, width);
             continue;
         }
-        put_ms(d, STYLE_PLAIN, b->latency.min_ms);
+        doc_ms(d, STYLE_PLAIN, b->latency.min_ms);
         doc_printf(d, b->ratio >= 1 ? STYLE_GOOD : STYLE_BAD, "  %.2f times the kernel's best",
                    b->ratio);
         doc_end(d);
@@ -165,7 +149,7 @@ static const struct measurement *before(const struct model *m)
 
 static void put_misses_change(struct doc *d, int64_t now, int64_t then)
 {
-    struct str t = {0}, r = {0};
+    struct str t = {0};
     enum style s = now < then ? STYLE_GOOD : now > then ? STYLE_BAD : STYLE_DIM;
     if (then > 0)
         text_change(&t, (double)now / (double)then - 1);
@@ -173,19 +157,14 @@ static void put_misses_change(struct doc *d, int64_t now, int64_t then)
         str_add(&t, now > 0 ? "new" : "");
     if (streq(str_text(&t), "same"))
         s = STYLE_DIM;
-    text_right(&r, str_text(&t), 8);
-    doc_put(d, s, str_text(&r));
-    str_free(&t);
-    str_free(&r);
+    doc_right(d, s, &t, 8);
 }
 
 struct table { int name, bar; int64_t most; const struct sim_result *then; };
 
 static void put_tensor(struct doc *d, const struct tensor_count *c, const struct table *t)
 {
-    struct str name = {0};
-    text_fit(&name, c->tensor, t->name);
-    doc_put(d, STYLE_PLAIN, str_text(&name));
+    doc_fit(d, STYLE_PLAIN, c->tensor, t->name);
     doc_count(d, STYLE_DIM, c->loads, 8);
     doc_count(d, STYLE_DIM, c->stores, 8);
     doc_count(d, STYLE_PLAIN, c->l1_misses, 8);
@@ -197,9 +176,8 @@ static void put_tensor(struct doc *d, const struct tensor_count *c, const struct
         put_misses_change(d, c->l1_misses, old);
     }
     doc_put(d, STYLE_PLAIN, " ");
-    put_bar(d, STYLE_NOTE, t->most > 0 ? (double)c->l1_misses / (double)t->most : 0, t->bar);
+    doc_bar(d, STYLE_NOTE, t->most > 0 ? (double)c->l1_misses / (double)t->most : 0, t->bar);
     doc_end(d);
-    str_free(&name);
 }
 
 static void put_sim(const struct model *m, struct doc *d, const struct sim_result *s, int width)

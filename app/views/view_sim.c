@@ -24,10 +24,8 @@ static void heading(struct doc *d, const char *title, const char *remark, int wi
 
 static void put_name(struct doc *d, const char *name)
 {
-    struct str t = {0};
-    text_fit(&t, name, NAME_WIDTH - 1);
-    doc_printf(d, STYLE_PLAIN, "%s ", str_text(&t));
-    str_free(&t);
+    doc_fit(d, STYLE_PLAIN, name, NAME_WIDTH - 1);
+    doc_put(d, STYLE_PLAIN, " ");
 }
 
 static int clamp(int v, int lo, int hi)
@@ -51,7 +49,7 @@ static void put_levels(struct doc *d, const struct sim_result *s, int width)
     doc_end(d);
     for (int i = 0; i < s->cache.n_levels; i++) {
         const struct sim_level *l = &s->level[i];
-        struct str name = {0}, t = {0};
+        struct str name = {0};
         double rate = share(l->misses, l->accesses);
         int64_t kib = s->cache.level[i].geometry.size_bytes >> 10;
         str_printf(&name, "L%d %lld%c", i + 1, (long long)(kib % 1024 ? kib : kib / 1024),
@@ -61,11 +59,9 @@ static void put_levels(struct doc *d, const struct sim_result *s, int width)
         doc_count(d, STYLE_DIM, l->writebacks, 9);
         doc_count(d, STYLE_PLAIN, l->misses, 9);
         doc_printf(d, STYLE_PLAIN, "%6.1f %% ", 100 * rate);
-        text_bar(&t, rate, bar);
-        doc_put(d, STYLE_NOTE, str_text(&t));
+        doc_bar(d, STYLE_NOTE, rate, bar);
         doc_end(d);
         str_free(&name);
-        str_free(&t);
     }
 }
 
@@ -144,17 +140,14 @@ static void put_sites(struct doc *d, const struct sim_result *s, int width)
     heading(d, "Where in the code", "accesses, L1 misses", width);
     for (int i = 0; i < s->n_sites && shown < MOST_SITES; i++) {
         const struct sim_site *site = &s->site[i];
-        struct str t = {0};
         if (site->l1_misses == 0)
             continue;
         doc_count(d, STYLE_DIM, site->accesses, 7);
         doc_count(d, STYLE_PLAIN, site->l1_misses, 8);
         doc_printf(d, STYLE_DIM, " %4.0f %%  %-5s ", 100 * share(site->l1_misses, s->l1_misses),
                    site->is_store ? "store" : "load");
-        text_fit(&t, site->text, clamp(width - 2 - doc_col(d), 4, 200));
-        doc_put(d, STYLE_PLAIN, str_text(&t));
+        doc_fit(d, STYLE_PLAIN, site->text, clamp(width - 2 - doc_col(d), 4, 200));
         doc_end(d);
-        str_free(&t);
         shown++;
     }
     if (shown == 0)

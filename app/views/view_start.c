@@ -20,25 +20,23 @@ static void put_age(struct str *out, double s)
 
 static void put_entry(struct doc *d, const struct start_entry *e, int id, int width)
 {
-    struct str left = {0}, cell = {0};
+    struct str left = {0};
     int name = width >= 60 ? 24 : width >= 40 ? 18 : 12;
     const char *what = e->op ? e->op->name : e->path[0] ? basename(e->path) : "never saved";
     int n = (int)strlen(what) - (str_ends(what, ".yaml") ? (int)strlen(".yaml") : 0);
     str_printf(&left, "%.*s", n, what);
-    text_fit(&cell, str_text(&left), name);
-    doc_printf(d, STYLE_PLAIN, "  %s  ", str_text(&cell));
-    str_clear(&cell);
+    doc_put(d, STYLE_PLAIN, "  ");
+    doc_fit(d, STYLE_PLAIN, str_text(&left), name);
+    doc_put(d, STYLE_PLAIN, "  ");
     str_clear(&left);
     if (e->kind == START_AUTOSAVE) {
         put_age(&left, e->autosave.age_s);
         str_add(&left, ", ");
     }
     str_add(&left, e->kind == START_OPERATOR ? e->op->title : e->title);
-    text_fit(&cell, str_text(&left), width - name - 6);
-    doc_put(d, STYLE_DIM, str_text(&cell));
+    doc_fit(d, STYLE_DIM, str_text(&left), width - name - 6);
     doc_end(d)->id = id;
     str_free(&left);
-    str_free(&cell);
 }
 
 void view_start_build(struct model *m, struct pane_doc *p, int width)
