@@ -44,7 +44,7 @@ void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
 void doc_ms(struct doc *d, enum style s, double ms);
 void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
-/* At the right end of width columns, if any: a text, which is freed; a count as text_count has it. */
+/* At the right end of width columns, if any: a text, which is freed; a count (text_count). */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_count(struct doc *d, enum style s, int64_t n, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */

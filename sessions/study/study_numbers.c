@@ -219,7 +219,8 @@ static bool read_finding(struct study_loader *l, const struct ynode *map, struct
         return false;
     if (paper && (f->over == OVER_ALL || f->paper <= 0))
         return yaml_refuse(&l->y.doc, paper, l->y.e, ERR_TYPE, "paper: %s",
-                           f->paper <= 0 ? "a ratio is above 0" : "\"all\" makes a truth value, not a number");
+                           f->paper <= 0 ? "a ratio is above 0"
+                                         : "\"all\" makes a truth value, not a number");
     return check_each(l, f, yaml_get(map, "each"));
 }
 
