@@ -23,7 +23,7 @@
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
             libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev \
-            libpapi-dev libsqlite3-dev libxgboost-dev
+            libpapi-dev libsqlite3-dev libxgboost-dev gnuplot-nox
 
 ifeq ($(origin CC),default)
 CC      := gcc

@@ -159,14 +159,17 @@ static bool has_unicode(const struct cli *c)
  * says. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
-    if (!path || streq(path, "-") || str_ends(path, ".svg") || str_ends(path, ".txt")
-        || str_starts(path, "/dev/"))
+    enum chart_form form;
+    if (!path || streq(path, "-") || str_ends(path, ".txt") || str_starts(path, "/dev/"))
         return true;
-    err_set(e, ERR_SYNTAX, "%.200s: a roofline is written as .svg (a picture) or .txt", path);
+    if (chart_form_of(path, &form))
+        return chart_ready(form, e);
+    err_set(e, ERR_SYNTAX, "%.200s: a roofline is written as .svg or .png (a picture), .gp (its"
+            " script for gnuplot) or .txt", path);
     return err_fix(e, "-o roofline.svg");
 }
 
-/* -o FILE.svg draws it. */
+/* -o FILE.svg, .png or .gp draws it. */
 static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct history *h = o->session->history;
@@ -183,8 +186,9 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
         return err_fix(e, "tilescope run SESSION.yaml --save");
     }
     const char *path = args_value(c->args, OPT_OUTPUT);
-    if (path && str_ends(path, ".svg"))
-        return roofline_steps_svg(h, &model, out, e);
+    enum chart_form form;
+    if (path && chart_form_of(path, &form))
+        return roofline_steps_chart(h, &model, form, c->cancel, out, e);
     struct roof_step *step = xcalloc((size_t)n, sizeof *step);
     struct canvas canvas;
     int width = columns();

@@ -120,6 +120,9 @@ static bool may_write(const char *to, const char *id, struct goal *out, struct e
     *out = (struct goal){ .path = to, .seen = file ? file_seen(to) : FILE_ANYTHING };
     if (!to || file)
         return !to || file_may_write(to, e);
+    if (!chart_ready(CHART_SVG, e))
+        return err_fix(e, "apt-get install gnuplot-nox, or -o REPORT.txt or .json: one file"
+                       " without charts");
     struct str first = {0};
     str_printf(&first, "%s/%s.txt", to, id);
     bool ok = dir_make(to, e) && file_may_write(str_text(&first), e);
@@ -165,24 +168,17 @@ static bool write_file(const char *dir, const char *name, const char *ending,
 /* A chart for every metric that has values, and for every case that was tuned. */
 static bool write_charts(const char *dir, const struct study_report *r, struct err *e)
 {
+    const struct study *s = r->study;
     bool ok = true;
-    for (int i = 0; ok && i < r->study->n_metrics; i++) {
+    for (int i = 0; ok && i < s->n_metrics + r->n_cases; i++) {
         struct str svg = {0};
         char name[200];
-        struct err none = {0};
-        snprintf(name, sizeof name, "%.90s.%.90s", r->study->id, r->study->metric[i].id);
-        if (study_svg(&svg, r, i, &none))
-            ok = write_file(dir, name, ".svg", &svg, e);
-        str_free(&svg);
-    }
-    for (int c = 0; ok && c < r->n_cases; c++) {
-        struct str svg = {0};
-        char name[200];
-        struct err none = {0};
-        snprintf(name, sizeof name, "%.90s.curve.%.90s", r->study->id,
-                 r->study->cases[r->cases[c]].id);
-        if (study_curve_svg(&svg, r, c, &none))
-            ok = write_file(dir, name, ".svg", &svg, e);
+        int c = i - s->n_metrics;
+        snprintf(name, sizeof name, "%.90s.%s%.90s", s->id, c < 0 ? "" : "curve.",
+                 c < 0 ? s->metric[i].id : s->cases[r->cases[c]].id);
+        bool drawn = c < 0 ? study_chart(&svg, r, i, CHART_SVG, e)
+                           : study_curve_chart(&svg, r, c, CHART_SVG, e);
+        ok = drawn ? write_file(dir, name, ".svg", &svg, e) : e->code == ERR_RANGE;
         str_free(&svg);
     }
     return ok;

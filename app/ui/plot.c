@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "app/ui/text.h"
-#include "sessions/report/chart.h"
 
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y)
 {
@@ -38,10 +37,23 @@ int plot_row(double dot)
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
+void plot_number(struct str *out, double v)
+{
+    static const struct { double from, unit; const char *suffix; } row[] = {
+        { 1e12, 1e12, "T" }, { 1e9, 1e9, "G" }, { 1e6, 1e6, "M" }, { 1e4, 1e3, "k" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++)
+        if (fabs(v) >= row[i].from * (1 - 1e-9)) {
+            str_printf(out, "%.4g%s", v / row[i].unit, row[i].suffix);
+            return;
+        }
+    str_printf(out, "%.4g", fabs(v) < 1e-12 ? 0 : v);
+}
+
 static void put_number(struct plot_area *p, bool vertical, double v)
 {
     struct str t = {0};
-    chart_number(&t, v);
+    plot_number(&t, v);
     int w = (int)t.len, row, col;
     if (vertical) {
         row = plot_row(plot_y(p, v));

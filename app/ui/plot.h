@@ -17,6 +17,8 @@ struct plot_area {
 
 /* The whole canvas, which is larger than the axes. */
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
+/* "0", "0.25", "12.5k", "3M", "2e-05": at most four digits, as on the axes. */
+void plot_number(struct str *out, double v);
 /* Axes, numbers where there is room, names at the upper and at the right end. */
 void plot_axes(struct plot_area *p);
 /* Dots of the canvas, and the cells that they are in. */

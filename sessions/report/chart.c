@@ -1,600 +1,517 @@
-#include "sessions/report/chart_impl.h"
+#include "sessions/report/chart.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 
-#define FONT 12.0
-#define TITLE_FONT 15.0
-#define ROW 17.0                         /* from one line of text to the next */
-#define EDGE 14.0
 #define GROUP 0.8                        /* of a category's width is bars */
 #define PALETTE 7
-#define MOST_TICKS 6
+#define FAR 1e100                        /* values beyond are gaps; on log axes those below 1/FAR */
+#define LETTER 7.0                       /* pixels, on average */
+#define ROW 16.0                         /* pixels from one line of text to the next */
+#define FEW_DECADES 1000.0                /* at most the ratio of their ends */
+#define LIMIT_S 30
+#define MOST_BYTES ((size_t)64 << 20)
+#define NEXT ", \\\n    "                /* between the parts of gnuplot's command plot */
 
-struct box { double x0, y0, x1, y1; };
+struct chart_scale { bool log; double lo, hi, pixels; };
+struct chart_box { double x0, y0, x1, y1; };
 
 struct chart_plot {
     const struct chart *c;
     struct str *out;
-    double w, h;
-    struct box area;
-    struct scale x, y;
+    int width, height;
+    struct chart_scale x, y;             /* their pixels are estimates, but for their ratio */
     int n_bars;                          /* series of them */
-    VEC(struct box) taken;               /* by labels and points */
-    VEC(struct box) named;               /* where names along lines begin: x0, y0 */
+    VEC(struct chart_box) taken;         /* by texts and points: pixels from the origin */
+    struct str layer[6];                 /* parts of the plot, the lowest first */
 };
 
-/* --- What is drawn ---------------------------------------------------------------------------- */
+static const char *const colour_code[CHART_COLOURS] = {
+    "#0072b2", "#d55e00", "#009e73", "#b5508f", "#b07d00", "#2f8fc6", "#6b5b00", "#777777",
+};
 
-static int colour_of(const struct chart_plot *p, int series)
+static int colour_of(const struct chart_plot *p, const struct chart_series *s)
 {
-    int wanted = p->c->series[series].colour;
-    return wanted >= 1 && wanted <= CHART_COLOURS ? wanted : 1 + series % PALETTE;
+    bool given = s->colour >= 1 && s->colour <= CHART_COLOURS;
+    return given ? s->colour - 1 : (int)(s - p->c->series) % PALETTE;
 }
 
-static double x_of(const struct chart_plot *p, const struct chart_series *s, int i)
+/* --- Scales ----------------------------------------------------------------------------------- */
+
+static bool usable(const struct chart_scale *s, double v)
 {
-    if (s->x && s->mark != CHART_BARS)
-        return chart_scale_at(&p->x, s->x[i]);
-    double slot = (p->area.x1 - p->area.x0) / (p->c->n_categories > 0 ? p->c->n_categories : 1);
-    return p->area.x0 + slot * (i + 0.5);
+    return fabs(v) <= FAR && (!s->log || v >= 1 / FAR);
 }
 
-static bool usable(const struct chart_axis *a, double v)
+static double pixel(const struct chart_scale *s, double v)
 {
-    return isfinite(v) && (!a->log || v > 0);
+    double part = s->log ? log(v / s->lo) / log(s->hi / s->lo) : (v - s->lo) / (s->hi - s->lo);
+    return part * s->pixels;
 }
 
-struct chart_range { double lo, hi; bool any; };
-
-static void widen(struct chart_range *r, const struct chart_axis *a, double v)
+static double text_width(const char *text)
 {
-    if (!usable(a, v))
-        return;
-    r->lo = !r->any || v < r->lo ? v : r->lo;
-    r->hi = !r->any || v > r->hi ? v : r->hi;
-    r->any = true;
+    return LETTER * (double)strlen(text);
 }
 
-/* The least logarithmic bar still shows: the axis begins below it. */
-static void find_ranges(const struct chart *c, struct chart_range *x, struct chart_range *y)
+static void widen(struct chart_scale *s, const double *value, int n)
 {
-    for (int k = 0; k < c->n_series; k++) {
-        const struct chart_series *s = &c->series[k];
-        for (int i = 0; i < s->n; i++) {
-            if (s->x && s->mark != CHART_BARS)
-                widen(x, &c->x, s->x[i]);
-            widen(y, &c->y, s->y[i]);
-            widen(y, &c->y, s->lo ? s->lo[i] : NAN);
-            widen(y, &c->y, s->hi ? s->hi[i] : NAN);
-            if (s->mark == CHART_BARS && usable(&c->y, s->y[i]))
-                widen(y, &c->y, c->y.log ? s->y[i] / 2 : 0);
+    for (int i = 0; value && i < n; i++)
+        if (usable(s, value[i])) {
+            s->lo = fmin(s->lo, value[i]);
+            s->hi = fmax(s->hi, value[i]);
         }
-    }
 }
 
-static bool check(const struct chart *c, struct err *e)
+/* The nearest of 1, 2 and 5 times a power of ten at or below v, or at or above it. */
+static double notch(double v, bool up)
 {
-    const struct chart_axis *axis[] = { &c->x, &c->y };
-    for (int i = 0; i < 2; i++) {
-        const struct chart_axis *a = axis[i];
-        bool fixed = a->lo != 0 || a->hi != 0;
-        if (fixed && (!isfinite(a->lo) || !isfinite(a->hi) || a->lo >= a->hi
-                      || (a->log && a->lo <= 0)))
-            return err_set(e, ERR_RANGE, "the %s axis cannot go from %g to %g", i ? "y" : "x",
-                           a->lo, a->hi);
+    double power = pow(10, floor(log10(v))), digit = v / power;
+    if (up)
+        return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+    return power * (digit >= 5 ? 5 : digit >= 2 ? 2 : 1);
+}
+
+/* Ends that are not given: around the values. */
+static bool settle(struct chart_scale *s, const struct chart_axis *a, char name, struct err *e)
+{
+    if (a->lo != 0 || a->hi != 0) {
+        s->lo = a->lo;
+        s->hi = a->hi;
+        return (usable(s, s->lo) && usable(s, s->hi) && s->lo < s->hi)
+            || err_set(e, ERR_RANGE, "the %c axis cannot go from %g to %g", name, s->lo, s->hi);
     }
-    for (int k = 0; k < c->n_series; k++) {
-        const struct chart_series *s = &c->series[k];
-        bool named = s->mark == CHART_BARS || !s->x;
-        if (named && s->n > c->n_categories)
-            return err_set(e, ERR_RANGE, "series %d has %d values for %d categories", k + 1, s->n,
-                           c->n_categories);
-    }
+    if (!(s->lo <= s->hi))
+        return err_set(e, ERR_RANGE, "the chart has no value to draw");
+    s->lo = s->log ? notch(s->lo / 1.2, false) : 1.06 * fmin(s->lo, 0);
+    s->hi = s->log ? notch(s->hi * 1.2, true) : 1.06 * fmax(s->hi, 0);
+    if (!(s->lo < s->hi))
+        s->hi = 1;
     return true;
 }
 
-/* --- Text ------------------------------------------------------------------------------------- */
-
-static void put_text(struct chart_plot *p, double x, double y, const char *more, const char *text)
+static bool has_x(const struct chart_series *s)
 {
-    str_printf(p->out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, more);
-    chart_escape(p->out, text);
-    str_add(p->out, "</text>\n");
+    return s->x && s->mark != CHART_BARS;
 }
 
-/* How many bytes of text make a line of at most that width: whole words, if any fits. */
-static size_t line_bytes(const char *text, double width)
+static bool find_scales(struct chart_plot *p, struct err *e)
 {
-    size_t last = 0, n = strlen(text);
-    for (size_t i = 1; i <= n; i++) {
-        char line[512];
-        if (text[i] && text[i] != ' ')
-            continue;
-        size_t len = i < sizeof line - 1 ? i : sizeof line - 1;
-        memcpy(line, text, len);
-        line[len] = '\0';
-        if (last > 0 && (len < i || chart_text_width(line, FONT) > width))
-            return last;
-        last = i;
+    const struct chart *c = p->c;
+    double below = c->caption ? ROW * (1.5 + text_width(c->caption) / p->width) : 0;
+    p->x = (struct chart_scale){ c->x.log, INFINITY, -INFINITY, fmax(60, p->width - 90) };
+    p->y = (struct chart_scale){ c->y.log, INFINITY, -INFINITY, fmax(60, p->height - 135 - below) };
+    for (const struct chart_series *s = c->series; s < c->series + c->n_series; s++) {
+        if (!has_x(s) && s->n > c->n_categories)
+            return err_set(e, ERR_RANGE, "a series has %d values for %d categories", s->n,
+                           c->n_categories);
+        widen(&p->x, has_x(s) ? s->x : NULL, s->n);
+        widen(&p->y, s->y, s->n);
+        widen(&p->y, s->lo, s->n);
+        widen(&p->y, s->hi, s->n);
+        p->n_bars += s->mark == CHART_BARS;
     }
-    return n;
+    struct chart_axis slots = { .lo = -0.5, .hi = c->n_categories - 0.5 };
+    p->x.log = c->x.log && c->n_categories == 0;
+    return settle(&p->x, c->n_categories > 0 ? &slots : &c->x, 'x', e)
+        && settle(&p->y, &c->y, 'y', e);
 }
 
-static int wrapped(struct chart_plot *p, const char *text, double y, bool draw)
+/* bar: how many series of bars come before this one. */
+static double x_of(const struct chart_plot *p, const struct chart_series *s, int i, int bar)
 {
-    int rows = 0;
-    while (text && *text) {
-        char line[512];
-        size_t n = line_bytes(text, p->w - 2 * EDGE), len = n < sizeof line ? n : sizeof line - 1;
-        memcpy(line, text, len);
-        line[len] = '\0';
-        if (draw)
-            put_text(p, EDGE, y + ROW * rows, " class=\"dim\"", line);
-        text += n + strspn(text + n, " ");
-        rows++;
+    if (has_x(s))
+        return s->x[i];
+    return s->mark == CHART_BARS ? i + GROUP * ((bar + 0.5) / p->n_bars - 0.5) : i;
+}
+
+/* --- Texts ------------------------------------------------------------------------------------ */
+
+/* gnuplot replaces `commands` and @names before it knows where a text ends, so what may begin or
+ * end one is written as its number.  A text of a tick is a format as well: a % is doubled. */
+static void put_quoted(struct str *out, const char *text, bool tick)
+{
+    struct str shown = {0};
+    str_add_shown(&shown, text, strlen(text), "\n");
+    str_add_char(out, '"');
+    for (const char *q = str_text(&shown); *q; q++) {
+        if (str_starts(q, "\xEF\xBF\xBE") || str_starts(q, "\xEF\xBF\xBF"))
+            q += 2;                      /* U+FFFE and U+FFFF, which XML cannot hold */
+        else if (strchr("\"'`@\\\n", *q))
+            str_printf(out, "\\%03o", (unsigned)*q);
+        else
+            str_repeat(out, *q, tick && *q == '%' ? 2 : 1);
     }
-    return rows;
+    str_add_char(out, '"');
+    str_free(&shown);
 }
 
-/* --- The legend ------------------------------------------------------------------------------- */
-
-static const char *dash_of(const struct chart_series *s)
+static void put_setting(struct chart_plot *p, const char *what, const char *text, const char *more)
 {
-    return s->dash == DASH_LONG ? " stroke-dasharray=\"7 4\""
-         : s->dash == DASH_DOTS ? " stroke-dasharray=\"2 4\"" : "";
-}
-
-/* Circle, square, triangle, diamond, in turns with the colours. */
-static void put_point(struct chart_plot *p, int colour, double x, double y, double r)
-{
-    switch (colour % 4) {
-    case 1:
-        str_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", x, y, r);
-        break;
-    case 2:
-        str_printf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"",
-                   x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
-        break;
-    case 3:
-        str_printf(p->out, "<path d=\"M%.1f %.1fl%.1f %.1fh%.1fz\"", x, y - 1.2 * r, 1.1 * r,
-                   2 * r, -2.2 * r);
-        break;
-    default:
-        str_printf(p->out, "<path d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fz\"", x,
-                   y - 1.3 * r, 1.3 * r, 1.3 * r, -1.3 * r, 1.3 * r, -1.3 * r, -1.3 * r);
-    }
-    str_printf(p->out, " class=\"c%d fill\"/>\n", colour);
-}
-
-static void put_swatch(struct chart_plot *p, int series, double x, double y)
-{
-    const struct chart_series *s = &p->c->series[series];
-    int colour = colour_of(p, series);
-    if (s->mark == CHART_BARS)
-        str_printf(p->out,
-                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"10\" class=\"c%d fill\"/>\n",
-                   x + 4, y - 9, colour);
-    if (s->mark == CHART_LINE)
-        str_printf(p->out, "<path d=\"M%.1f %.1fh22\" class=\"c%d line\"%s/>\n", x, y - 4, colour,
-                   dash_of(s));
-    if (s->mark == CHART_POINTS)
-        put_point(p, colour, x + 11, y - 4, 4);
-}
-
-/* Rows of the legend; draws them when `draw`. */
-static int legend(struct chart_plot *p, double y, bool draw)
-{
-    double x = EDGE;
-    int rows = 0;
-    for (int k = 0; k < p->c->n_series; k++) {
-        const struct chart_series *s = &p->c->series[k];
-        if (!s->name || s->along)
-            continue;
-        double w = 28 + chart_text_width(s->name, FONT) + 18;
-        if (rows == 0 || x + w > p->w - EDGE) {
-            x = EDGE;
-            rows++;
-        }
-        if (draw) {
-            put_swatch(p, k, x, y + ROW * (rows - 1));
-            put_text(p, x + 28, y + ROW * (rows - 1), "", s->name);
-        }
-        x += w;
-    }
-    return rows;
+    if (!text || !*text)
+        return;
+    str_printf(p->out, "set %s ", what);
+    put_quoted(p->out, text, false);
+    str_printf(p->out, "%s\n", more);
 }
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-static double widest_number(const struct scale *s)
+/* On a logarithmic axis of few decades gnuplot would write one number or two. */
+static void put_scale(struct chart_plot *p, char name, const struct chart_scale *s)
 {
-    double most = 0;
-    for (int i = 0; i < s->n; i++) {
-        struct str t = {0};
-        chart_number(&t, s->tick[i].value);
-        double w = s->tick[i].minor ? 0 : chart_text_width(str_text(&t), FONT);
-        most = w > most ? w : most;
-        str_free(&t);
-    }
-    return most;
+    static const int digit[] = { 1, 2, 5 };
+    const char *comma = "";
+    str_printf(p->out, "set %crange [%.9g:%.9g]\n", name, s->lo, s->hi);
+    if (s->log)
+        str_printf(p->out, "set logscale %c\n", name);
+    if (!s->log || s->hi / s->lo > FEW_DECADES)
+        return;
+    str_printf(p->out, "set %ctics (", name);
+    for (int k = (int)floor(log10(s->lo)); k <= (int)ceil(log10(s->hi)); k++)
+        for (int d = 0; d < COUNT_OF(digit); d++) {
+            double v = digit[d] * pow(10, k);
+            if (v < 0.999 * s->lo || v > 1.001 * s->hi)
+                continue;
+            str_printf(p->out, "%s%.9g", comma, v);
+            comma = ", ";
+        }
+    str_add(p->out, ")\n");
 }
 
-static double widest_category(const struct chart *c)
-{
-    double most = 0;
-    for (int i = 0; i < c->n_categories; i++) {
-        double w = chart_text_width(c->category[i], FONT);
-        most = w > most ? w : most;
-    }
-    return most;
-}
-
-/* Names of categories that do not fit side by side hang down at an angle of 35 degrees. */
-static bool slanted(const struct chart_plot *p)
-{
-    return widest_category(p->c) + 8 > (p->area.x1 - p->area.x0) / p->c->n_categories;
-}
-
-static void put_grid_line(struct chart_plot *p, const struct tick *t, bool vertical)
-{
-    double at = chart_scale_at(vertical ? &p->x : &p->y, t->value);
-    const char *class = t->minor ? "grid minor" : "grid";
-    if (vertical)
-        str_printf(p->out, "<path d=\"M%.1f %.1fV%.1f\" class=\"%s\"/>\n", at, p->area.y0,
-                   p->area.y1, class);
-    else
-        str_printf(p->out, "<path d=\"M%.1f %.1fH%.1f\" class=\"%s\"/>\n", p->area.x0, at,
-                   p->area.x1, class);
-}
-
-static void put_ticks(struct chart_plot *p, bool vertical)
-{
-    const struct scale *s = vertical ? &p->x : &p->y;
-    for (int i = 0; i < s->n; i++) {
-        struct str t = {0};
-        put_grid_line(p, &s->tick[i], vertical);
-        chart_number(&t, s->tick[i].value);
-        double at = chart_scale_at(s, s->tick[i].value);
-        if (!s->tick[i].minor && vertical)
-            put_text(p, at, p->area.y1 + 16, " text-anchor=\"middle\"", str_text(&t));
-        else if (!s->tick[i].minor)
-            put_text(p, p->area.x0 - 6, at + 4, " text-anchor=\"end\"", str_text(&t));
-        str_free(&t);
-    }
-}
-
+/* Names that do not fit side by side rise at an angle. */
 static void put_categories(struct chart_plot *p)
 {
-    double slot = (p->area.x1 - p->area.x0) / p->c->n_categories;
-    bool slant = slanted(p);
+    double widest = 0;
+    str_add(p->out, "set xtics (");
     for (int i = 0; i < p->c->n_categories; i++) {
-        char more[96];
-        double x = p->area.x0 + slot * (i + 0.5), y = p->area.y1 + 16;
-        snprintf(more, sizeof more, " text-anchor=\"end\" transform=\"rotate(-35 %.1f %.1f)\"",
-                 x + 4, y);
-        put_text(p, slant ? x + 4 : x, y, slant ? more : " text-anchor=\"middle\"",
-                 p->c->category[i]);
+        put_quoted(p->out, p->c->category[i], true);
+        str_printf(p->out, " %d%s", i, i + 1 < p->c->n_categories ? ", " : ")");
+        widest = fmax(widest, text_width(p->c->category[i]));
     }
+    bool slanted = widest + LETTER > p->x.pixels / p->c->n_categories;
+    str_printf(p->out, " scale 0%s\n", slanted ? " rotate by 35 right" : "");
 }
 
+/* The caption goes below the name of the x axis: gnuplot then makes room for both. */
 static void put_axes(struct chart_plot *p)
 {
-    const struct box *a = &p->area;
-    put_ticks(p, false);
-    if (p->c->n_categories > 0)
+    const struct chart *c = p->c;
+    struct str below = {0};
+    put_scale(p, 'x', &p->x);
+    put_scale(p, 'y', &p->y);
+    if (c->n_categories > 0)
         put_categories(p);
-    else
-        put_ticks(p, true);
-    str_printf(p->out, "<path d=\"M%.1f %.1fV%.1fH%.1f\" class=\"axis\"/>\n", a->x0, a->y0, a->y1,
-               a->x1);
+    put_setting(p, "ylabel", c->y.label, "");
+    str_add(&below, c->x.label ? c->x.label : "");
+    str_add(&below, c->x.label && c->caption ? "\n\n" : "");
+    str_wrap(&below, c->caption ? c->caption : "", (int)(p->width / LETTER), 0);
+    put_setting(p, "xlabel", str_text(&below), "");
+    str_free(&below);
 }
 
-static void put_axis_names(struct chart_plot *p, double below)
-{
-    const struct box *a = &p->area;
-    char more[96];
-    if (p->c->x.label)
-        put_text(p, (a->x0 + a->x1) / 2, below, " text-anchor=\"middle\" class=\"name\"",
-                 p->c->x.label);
-    double x = EDGE + 6, y = (a->y0 + a->y1) / 2;
-    snprintf(more, sizeof more,
-             " text-anchor=\"middle\" class=\"name\" transform=\"rotate(-90 %.1f %.1f)\"", x, y);
-    if (p->c->y.label)
-        put_text(p, x, y, more, p->c->y.label);
-}
+/* --- Labels ----------------------------------------------------------------------------------- */
 
-/* --- Labels beside points -------------------------------------------------------------------- */
-
-static bool overlaps(const struct box *a, const struct box *b)
+/* Takes the box, if it lies within the axes and nothing is there. */
+static bool take(struct chart_plot *p, struct chart_box b)
 {
-    return a->x0 < b->x1 && b->x0 < a->x1 && a->y0 < b->y1 && b->y0 < a->y1;
-}
-
-static bool is_free(const struct chart_plot *p, const struct box *b)
-{
-    const struct box *a = &p->area;
-    if (b->x0 < a->x0 || b->x1 > p->w - 2 || b->y0 < a->y0 - 4 || b->y1 > a->y1)
+    if (b.x0 < 0 || b.y0 < 0 || b.y1 > p->y.pixels)
         return false;
-    for (int i = 0; i < p->taken.len; i++)
-        if (overlaps(b, &p->taken.data[i]))
+    for (int i = 0; i < p->taken.len; i++) {
+        const struct chart_box *t = &p->taken.data[i];
+        if (t->x0 < b.x1 && b.x0 < t->x1 && t->y0 < b.y1 && b.y0 < t->y1)
             return false;
+    }
+    vec_push(&p->taken, b);
     return true;
 }
 
-/* Right of the point, above it, below it, left, then further away: the first place that is free. */
-static void put_label(struct chart_plot *p, double x, double y, const char *text, bool strong)
+static void put_label(struct chart_plot *p, const char *text, double x, double y, const char *more)
 {
-    static const struct { double x, y; int anchor; } place[] = {
-        { 8, 4, 0 }, { 0, -8, 1 }, { 0, 17, 1 }, { -8, 4, 2 }, { 8, -8, 0 }, { 8, 17, 0 },
-        { -8, -8, 2 }, { -8, 17, 2 }, { 0, -21, 1 }, { 0, 30, 1 }, { 20, 4, 0 }, { -20, 4, 2 },
+    str_add(p->out, "set label ");
+    put_quoted(p->out, text, false);
+    str_printf(p->out, " at graph %.4f,%.4f %s\n", x / p->x.pixels, y / p->y.pixels, more);
+}
+
+/* The name of a line, along its first piece: at the low end of a rising one, at the end of a level
+ * one.  Above the line; below it when another name is there. */
+static void put_along(struct chart_plot *p, const struct chart_series *s)
+{
+    char more[128];
+    double x0 = pixel(&p->x, s->x[0]), x1 = pixel(&p->x, s->x[1]);
+    double y0 = pixel(&p->y, s->y[0]), y1 = pixel(&p->y, s->y[1]);
+    double length = hypot(x1 - x0, y1 - y0), w = text_width(s->name);
+    bool level = fabs(y1 - y0) < 1;
+    double part = level ? 1 - 6 / length : fmax(0, -y0 / (y1 - y0)) + 14 / length;
+    double x = x0 + part * (x1 - x0), y = y0 + part * (y1 - y0), left = level ? x - w : x;
+    if (!isfinite(x + y))
+        return;
+    bool above = take(p, (struct chart_box){ left, y, left + (level ? w : 40), y + ROW });
+    snprintf(more, sizeof more, "%s rotate by %.1f offset 0,%g font ',11' textcolor rgb '%s'",
+             level ? "right" : "left", atan2(y1 - y0, x1 - x0) * 180 / M_PI, above ? 0.7 : -0.7,
+             colour_code[colour_of(p, s)]);
+    put_label(p, s->name, x, y, more);
+}
+
+/* Right of the point, above it, below it, left, then further away: the first place that is free. */
+static void put_beside(struct chart_plot *p, const char *text, double x, double y)
+{
+    static const struct { const char *align; double part, x, y; } place[] = {
+        { "left", 0, 1.2, 0 },    { "center", 0.5, 0, 1 },    { "center", 0.5, 0, -1 },
+        { "right", 1, -1.2, 0 },  { "left", 0, 1.2, 0.8 },    { "left", 0, 1.2, -0.8 },
+        { "right", 1, -1.2, .8 }, { "right", 1, -1.2, -0.8 }, { "center", 0.5, 0, 2 },
+        { "center", 0.5, 0, -2 }, { "left", 0, 3, 0 },        { "right", 1, -3, 0 },
     };
-    static const char *const anchor[] = { "start", "middle", "end" };
-    double w = chart_text_width(text, FONT);
-    struct box b = { 0, 0, 0, 0 };
+    char more[64];
+    double w = text_width(text);
     int chosen = 0;
     for (int i = 0; i < COUNT_OF(place); i++) {
-        double left = x + place[i].x - w * place[i].anchor / 2, base = y + place[i].y;
-        b = (struct box){ left - 1, base - 10, left + w + 1, base + 3 };
-        if (is_free(p, &b)) {
+        double left = x + place[i].x * LETTER - w * place[i].part, middle = y + place[i].y * ROW;
+        if (take(p, (struct chart_box){ left, middle - 0.4 * ROW, left + w, middle + 0.4 * ROW })) {
             chosen = i;
-            vec_push(&p->taken, b);
             break;
         }
     }
-    char more[64];
-    snprintf(more, sizeof more, " text-anchor=\"%s\"%s", anchor[place[chosen].anchor],
-             strong ? " class=\"strong\"" : "");
-    put_text(p, x + place[chosen].x, y + place[chosen].y, more, text);
+    snprintf(more, sizeof more, "%s offset %g,%g", place[chosen].align, place[chosen].x,
+             place[chosen].y);
+    put_label(p, text, x, y, more);
 }
 
-/* The name of a line, along its longest piece: at the low end of a rising one, at the end of a
- * level one. */
-static void put_along(struct chart_plot *p, int series, const double best[4])
+/* The boxes of points are taken before any of their labels is put. */
+static void put_points(struct chart_plot *p, const struct chart_series *s, bool labels)
 {
-    double dx = best[2] - best[0], dy = best[3] - best[1], length = hypot(dx, dy);
-    bool level = fabs(dy) < 1;
-    double part = level ? 1 - 4 / length : 10 / length;
-    double x = best[0] + part * dx, y = best[1] + part * dy, angle = atan2(dy, dx) * 180 / M_PI;
-    char more[128];
-    bool below = false;                   /* the name of another line is just above this one */
-    for (int i = 0; i < p->named.len; i++)
-        below |= fabs(p->named.data[i].x0 - x) < 40 && fabs(p->named.data[i].y0 - y) < 13;
-    vec_push(&p->named, ((struct box){ x, y, x, y }));
-    snprintf(more, sizeof more, " text-anchor=\"%s\" class=\"c%d along\""
-             " transform=\"rotate(%.1f %.1f %.1f) translate(0 %d)\"", level ? "end" : "start",
-             colour_of(p, series), angle, x, y, below ? 12 : -4);
-    put_text(p, x, y, more, p->c->series[series].name);
-    double w = chart_text_width(p->c->series[series].name, FONT);
-    if (level)
-        vec_push(&p->taken, ((struct box){ x - w, y - 16, x, y - 2 }));
+    for (int i = 0; i < s->n; i++) {
+        double x = pixel(&p->x, x_of(p, s, i, 0)), y = pixel(&p->y, s->y[i]);
+        if (!(x >= 0 && x <= p->x.pixels && y >= 0 && y <= p->y.pixels))
+            continue;
+        if (!labels)
+            vec_push(&p->taken, ((struct chart_box){ x - 4, y - 4, x + 4, y + 4 }));
+        else if (s->label && s->label[i])
+            put_beside(p, s->label[i], x, y);
+    }
+}
+
+/* What stands where a value would: its label, or why there is no bar. */
+static void put_bar_labels(struct chart_plot *p, const struct chart_series *s, int bar)
+{
+    for (int i = 0; i < s->n; i++) {
+        char number[32] = "n/a";
+        const char *text = s->label ? s->label[i] : NULL;
+        double v = s->y[i], top = s->hi && usable(&p->y, s->hi[i]) ? fmax(v, s->hi[i]) : v;
+        if (isfinite(v))
+            snprintf(number, sizeof number, "%.4g", v);
+        double y = usable(&p->y, v) ? pixel(&p->y, p->y.log ? top : fmax(top, 0)) : 0;
+        if (!usable(&p->y, v) || (text && *text))
+            put_label(p, usable(&p->y, v) ? text : number, pixel(&p->x, x_of(p, s, i, bar)),
+                      fmax(0, fmin(y, p->y.pixels)), "center offset 0,0.6 font ',10'");
+    }
+}
+
+static void put_labels(struct chart_plot *p)
+{
+    const struct chart_series *s = p->c->series, *end = s + p->c->n_series;
+    for (int bar = 0; s < end; s++) {
+        if (s->mark == CHART_BARS)
+            put_bar_labels(p, s, bar++);
+        else if (s->mark == CHART_LINE && s->along && s->name && s->x && s->n > 1)
+            put_along(p, s);
+    }
+    for (int labels = 0; labels < 2; labels++)
+        for (s = p->c->series; s < end; s++)
+            if (s->mark == CHART_POINTS)
+                put_points(p, s, labels);
 }
 
 /* --- Series ----------------------------------------------------------------------------------- */
 
-static void put_line(struct chart_plot *p, int series)
+/* Whiskers, or the band of a line. */
+static void put_spread(struct chart_plot *p, struct str *layer, const struct chart_series *s)
 {
-    const struct chart_series *s = &p->c->series[series];
-    double best[4] = {0}, most = 0, end[2] = { NAN, NAN };
-    str_add(p->out, "<path d=\"");
-    for (int i = 0; i + 1 < s->n; i++) {
-        double q[4] = { x_of(p, s, i), chart_scale_at(&p->y, s->y[i]), x_of(p, s, i + 1),
-                        chart_scale_at(&p->y, s->y[i + 1]) };
-        if (!chart_scale_clip(&p->x, &p->y, q))
-            continue;
-        if (!(fabs(q[0] - end[0]) < 0.05 && fabs(q[1] - end[1]) < 0.05))
-            str_printf(p->out, "M%.1f %.1f", q[0], q[1]);
-        str_printf(p->out, "L%.1f %.1f", q[2], q[3]);
-        end[0] = q[2];
-        end[1] = q[3];
-        double length = hypot(q[2] - q[0], q[3] - q[1]);
-        if (length > most) {
-            most = length;
-            memcpy(best, q, sizeof best);
-        }
-    }
-    str_printf(p->out, "\" class=\"c%d line%s\"%s/>\n", colour_of(p, series),
-               s->strong ? " thick" : "", dash_of(s));
-    if (s->along && s->name && most > 0)
-        put_along(p, series, best);
-}
-
-static void put_whisker(struct chart_plot *p, double x, double lo, double hi)
-{
-    double a = chart_scale_at(&p->y, lo), b = chart_scale_at(&p->y, hi);
-    if (isfinite(a) && isfinite(b))
-        str_printf(p->out, "<path d=\"M%.1f %.1fh6M%.1f %.1fV%.1fM%.1f %.1fh6\""
-                   " class=\"whisker\"/>\n", x - 3, a, x, a, b, x - 3, b);
-}
-
-static bool inside(const struct box *a, double x, double y)
-{
-    return x >= a->x0 - 0.5 && x <= a->x1 + 0.5 && y >= a->y0 - 0.5 && y <= a->y1 + 0.5;
-}
-
-static void put_points(struct chart_plot *p, int series)
-{
-    const struct chart_series *s = &p->c->series[series];
-    double r = s->strong ? 6 : 4;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < s->n; i++) {
-            double x = x_of(p, s, i), y = chart_scale_at(&p->y, s->y[i]);
-            if (!inside(&p->area, x, y))
-                continue;
-            if (pass == 1 && s->label && s->label[i])
-                put_label(p, x, y, s->label[i], s->strong);
-            if (pass == 1)
-                continue;
-            if (s->lo && s->hi)
-                put_whisker(p, x, s->lo[i], s->hi[i]);
-            put_point(p, colour_of(p, series), x, y, r);
-            vec_push(&p->taken, ((struct box){ x - r, y - r, x + r, y + r }));
-        }
-}
-
-/* What stands where a value would: its label, or why there is no bar. */
-static void put_bar_text(struct chart_plot *p, const struct chart_series *s, int i, double x,
-                         double y)
-{
-    struct str t = {0};
-    double v = s->y[i];
-    if (usable(&p->c->y, v))
-        str_add(&t, s->label && s->label[i] ? s->label[i] : "");
-    else if (isfinite(v))
-        chart_number(&t, v);
+    if (!s->lo || !s->hi)
+        return;
+    str_printf(layer, NEXT "$values%d using 1:3:", (int)(s - p->c->series));
+    if (s->mark == CHART_LINE)
+        str_printf(layer, "4 with filledcurves fs transparent solid 0.15 lc rgb '%s' notitle",
+                   colour_code[colour_of(p, s)]);
     else
-        str_add(&t, "n/a");
-    if (t.len > 0)
-        put_text(p, x, y, " text-anchor=\"middle\" class=\"small\"", str_text(&t));
-    str_free(&t);
+        str_add(layer, "(0):($4-$3) with vectors heads size screen 0.004,90 lc rgb '#444444'"
+                " notitle");
 }
 
-static void put_bars(struct chart_plot *p, int series, int place)
+static void put_style(struct chart_plot *p, struct str *layer, const struct chart_series *s)
 {
-    const struct chart_series *s = &p->c->series[series];
-    double slot = (p->area.x1 - p->area.x0) / p->c->n_categories, w = GROUP * slot / p->n_bars;
-    double zero = chart_scale_at(&p->y, p->c->y.log || p->y.lo > 0 ? p->y.lo : fmin(0, p->y.hi));
-    for (int i = 0; i < s->n; i++) {
-        double left = p->area.x0 + slot * (i + (1 - GROUP) / 2) + w * place, mid = left + w / 2;
-        double y = usable(&p->c->y, s->y[i]) ? chart_scale_at(&p->y, s->y[i]) : zero;
-        y = fmax(p->area.y0, fmin(p->area.y1, y));
-        if (usable(&p->c->y, s->y[i]))
-            str_printf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\""
-                       " class=\"c%d fill\"/>\n", left, fmin(y, zero), w * 0.94, fabs(zero - y),
-                       colour_of(p, series));
-        double top = fmin(y, zero);
-        if (s->lo && s->hi && isfinite(s->lo[i]) && isfinite(s->hi[i])) {
-            put_whisker(p, mid, s->lo[i], s->hi[i]);
-            top = fmin(top, chart_scale_at(&p->y, s->hi[i]));
-        }
-        put_bar_text(p, s, i, mid, top - 4);
+    static const int shape[] = { 7, 5, 9, 13 };   /* circle, square, triangle, diamond */
+    int colour = colour_of(p, s);
+    if (s->mark == CHART_BARS)
+        str_add(layer, "with boxes");
+    else if (s->mark == CHART_LINE)
+        str_printf(layer, "with lines lw %d dt %d", s->strong ? 3 : 2, (int)s->dash + 1);
+    else
+        str_printf(layer, "with points pt %d ps %g", shape[colour % 4], s->strong ? 1.0 : 0.7);
+    str_printf(layer, " lc rgb '%s' ", colour_code[colour]);
+    if (!s->name || s->along) {
+        str_add(layer, "notitle");
+        return;
     }
+    str_add(layer, "title ");
+    put_quoted(layer, s->name, false);
 }
 
-/* Bars, lines, points; of each the strong ones last. */
+/* Columns x, y and the ends of a whisker, if there is one; a blank line is a gap.  Returns how many
+ * values there are. */
+static int put_values(struct chart_plot *p, const struct chart_series *s, int bar)
+{
+    int n = 0;
+    str_printf(p->out, "$values%d << end\n", (int)(s - p->c->series));
+    for (int i = 0; i < s->n; i++) {
+        double x = x_of(p, s, i, bar), y = s->y[i];
+        bool known = usable(&p->x, x) && usable(&p->y, y);
+        n += known;
+        if (known)
+            str_printf(p->out, "%.9g %.9g", x, y);
+        if (known && s->lo && s->hi)
+            str_printf(p->out, " %.9g %.9g", usable(&p->y, s->lo[i]) ? s->lo[i] : y,
+                       usable(&p->y, s->hi[i]) ? s->hi[i] : y);
+        str_add(p->out, "\n");
+    }
+    str_add(p->out, "end\n");
+    return n;
+}
+
+/* Bars, lines, points; of each the strong ones last.  A series without values is still in the
+ * legend. */
 static void put_series(struct chart_plot *p)
 {
-    static const enum chart_mark order[] = { CHART_BARS, CHART_LINE, CHART_POINTS };
-    for (int o = 0; o < COUNT_OF(order); o++)
-        for (int strong = 0; strong < 2; strong++)
-            for (int k = 0, bar = 0; k < p->c->n_series; k++) {
-                const struct chart_series *s = &p->c->series[k];
-                int place = bar;
-                bar += s->mark == CHART_BARS;
-                if (s->mark != order[o] || s->strong != (strong == 1))
-                    continue;
-                if (s->mark == CHART_BARS)
-                    put_bars(p, k, place);
-                else if (s->mark == CHART_LINE)
-                    put_line(p, k);
-                else
-                    put_points(p, k);
-            }
-}
-
-/* --- The file --------------------------------------------------------------------------------- */
-
-static void put_head(struct chart_plot *p)
-{
-    str_printf(p->out,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\""
-               " height=\"%.0f\" role=\"img\" font-family=\"system-ui, Helvetica, Arial,"
-               " sans-serif\" font-size=\"%.0f\">\n", p->w, p->h, p->w, p->h, FONT);
-    if (p->c->title) {
-        str_add(p->out, "<title>");
-        chart_escape(p->out, p->c->title);
-        str_add(p->out, "</title>\n");
+    static const int level[] = { [CHART_BARS] = 0, [CHART_LINE] = 2, [CHART_POINTS] = 4 };
+    struct str all = {0};
+    for (int k = 0, bar = 0; k < p->c->n_series; bar += p->c->series[k++].mark == CHART_BARS) {
+        const struct chart_series *s = &p->c->series[k];
+        struct str *layer = &p->layer[level[s->mark] + s->strong];
+        int n = put_values(p, s, bar);
+        if (n > 0 && s->mark != CHART_BARS)
+            put_spread(p, layer, s);
+        if (n > 0)
+            str_printf(layer, NEXT "$values%d ", k);
+        else
+            str_add(layer, NEXT "NaN ");
+        put_style(p, layer, s);
+        if (n > 0 && s->mark == CHART_BARS)
+            put_spread(p, layer, s);
     }
-    str_add(p->out,
-            "<style>\n"
-            ".paper{fill:#fff} text{fill:#222} .dim,.small{fill:#555} .small{font-size:10px}\n"
-            ".title{font-size:15px;font-weight:600} .name{font-weight:500}"
-            " .strong{font-weight:700}\n"
-            ".grid{stroke:#ddd;fill:none} .minor{stroke:#f0f0f0}"
-            " .axis,.whisker{stroke:#444;fill:none}\n"
-            ".line{stroke:currentColor;fill:none;stroke-width:1.8;stroke-linejoin:round}"
-            " .thick{stroke-width:3}\n"
-            ".fill,.along{fill:currentColor} .along{font-size:11px}\n"
-            ".c1{color:#0072b2} .c2{color:#d55e00} .c3{color:#009e73} .c4{color:#b5508f}"
-            " .c5{color:#b07d00}\n"
-            ".c6{color:#2f8fc6} .c7{color:#6b5b00} .c8{color:#777}\n"
-            "@media (prefers-color-scheme: dark){\n"
-            ".paper{fill:#16181c} text{fill:#e8e8e8} .dim,.small{fill:#b4b4b4}"
-            " .grid{stroke:#3a3d42}\n"
-            ".minor{stroke:#26292e} .axis,.whisker{stroke:#c0c0c0}"
-            " .fill,.along{fill:currentColor}\n"
-            ".c1{color:#4ba6e0} .c2{color:#f08a45} .c3{color:#2fc79b} .c4{color:#de93c0}"
-            " .c5{color:#e6b422}\n"
-            ".c6{color:#8cccf2} .c7{color:#f0e442} .c8{color:#9a9a9a} }\n"
-            "</style>\n");
-    str_printf(p->out, "<rect width=\"%.0f\" height=\"%.0f\" class=\"paper\"/>\n", p->w, p->h);
+    for (int i = 0; i < COUNT_OF(p->layer); i++) {
+        str_add(&all, str_text(&p->layer[i]));
+        str_free(&p->layer[i]);
+    }
+    str_printf(p->out, "plot %s\n", all.len > 0 ? str_text(&all) + strlen(NEXT) : "NaN notitle");
+    str_free(&all);
 }
 
-/* From the outside inwards: title, legend; caption, name of the x axis, its numbers; those of the
- * y axis.  below gets the baseline of the x axis's name, caption that of the caption. */
-static void lay_out(struct chart_plot *p, double *legend_at, double *below, double *caption)
+/* --- The script ------------------------------------------------------------------------------- */
+
+/* Labels need to know the shape of the area within the axes, so that is fixed where there are
+ * some beside numbers. */
+static void put_head(struct chart_plot *p, enum chart_form form, const char *output)
 {
-    const struct chart *c = p->c;
-    double top = EDGE + (c->title ? TITLE_FONT + 8 : 0), bottom = p->h - EDGE;
-    *legend_at = top + 11;
-    top += ROW * legend(p, 0, false) + (p->n_bars > 0 ? 20 : 10);
-    int rows = wrapped(p, c->caption, 0, false);
-    *caption = bottom - ROW * (rows - 1);
-    bottom -= ROW * rows + (rows > 0 ? 8 : 0);
-    *below = bottom;
-    bottom -= c->x.label ? ROW + 4 : 0;
-    p->area.x0 = EDGE + widest_number(&p->y) + (c->y.label ? ROW + 4 : 0) + 10;
-    p->area.x1 = p->w - EDGE - 10;
-    double hang = 20;
-    if (c->n_categories > 0 && slanted(p))
-        hang += 0.58 * fmin(widest_category(c), 260);
-    p->area.y0 = top;
-    p->area.y1 = fmax(bottom - hang, top + 60);
-    p->x.from = p->area.x0;
-    p->x.to = p->area.x1;
-    p->y.from = p->area.y1;
-    p->y.to = p->area.y0;
+    bool numbers = p->c->n_categories == 0;
+    str_printf(p->out, "set encoding utf8\nset terminal %s size %d,%d noenhanced"
+               " background '#ffffff' font 'Helvetica,12'\n",
+               form == CHART_PNG ? "pngcairo fontscale 0.75" : "svg", p->width, p->height);
+    if (output)
+        str_printf(p->out, "set output '%s'\n", output);
+    put_setting(p, "multiplot layout 1,1 title", p->c->title, " font ',15'");
+    str_add(p->out, "set key above left horizontal Left reverse samplen 2\n"
+                    "set border 3 linecolor rgb '#444444'\nset tics nomirror\nset format '%g'\n"
+                    "set style fill solid noborder\nset clip two\n");
+    str_printf(p->out, "set grid %sytics mytics lt 1 lc rgb '#dddddd', lt 1 lc rgb '#eeeeee'\n",
+               numbers ? "xtics mxtics " : "");
+    if (p->n_bars > 0)
+        str_printf(p->out, "set boxwidth %.9g\n", 0.94 * GROUP / p->n_bars);
+    if (numbers)
+        str_printf(p->out, "set size ratio %.4f\n", p->y.pixels / p->x.pixels);
 }
 
-static void draw(struct chart_plot *p)
+static bool put_script(const struct chart *c, enum chart_form form, const char *output,
+                       struct str *out, struct err *e)
 {
-    double legend_at, below, caption;
-    lay_out(p, &legend_at, &below, &caption);
-    put_head(p);
-    if (p->c->title)
-        put_text(p, EDGE, EDGE + TITLE_FONT - 2, " class=\"title\"", p->c->title);
-    legend(p, legend_at, true);
-    put_axes(p);
-    put_axis_names(p, below);
-    put_series(p);
-    wrapped(p, p->c->caption, caption, true);
-    str_add(p->out, "</svg>\n");
-}
-
-bool chart_svg(const struct chart *c, struct str *out, struct err *e)
-{
-    struct chart_range x = {0}, y = {0};
-    struct chart_plot p = { .c = c, .out = out, .w = c->width > 0 ? c->width : 760,
-                            .h = c->height > 0 ? c->height : 480 };
-    if (!check(c, e))
+    struct chart_plot p = { .c = c, .out = out, .width = c->width > 0 ? c->width : 760,
+                            .height = c->height > 0 ? c->height : 480 };
+    if (!find_scales(&p, e))
         return false;
-    find_ranges(c, &x, &y);
-    bool fix_x = c->x.lo != 0 || c->x.hi != 0, fix_y = c->y.lo != 0 || c->y.hi != 0;
-    if ((!y.any && !fix_y) || (c->n_categories == 0 && !x.any && !fix_x))
-        return err_set(e, ERR_RANGE, "the chart has no value to draw");
-    for (int k = 0; k < c->n_series; k++)
-        p.n_bars += c->series[k].mark == CHART_BARS;
-    if (c->n_categories == 0)
-        chart_scale_init(&p.x, c->x.log, fix_x ? c->x.lo : x.lo, fix_x ? c->x.hi : x.hi, fix_x,
-                         MOST_TICKS + 2);
-    chart_scale_init(&p.y, c->y.log, fix_y ? c->y.lo : y.lo, fix_y ? c->y.hi : y.hi, fix_y,
-                     MOST_TICKS);
-    draw(&p);
+    put_head(&p, form, output);
+    put_axes(&p);
+    put_labels(&p);
+    put_series(&p);
     vec_free(&p.taken);
-    vec_free(&p.named);
     return true;
+}
+
+/* --- gnuplot ---------------------------------------------------------------------------------- */
+
+bool chart_form_of(const char *path, enum chart_form *form)
+{
+    static const char *const ending[] = { ".gp", ".svg", ".png" };
+    for (int i = 0; i < COUNT_OF(ending); i++)
+        if (str_ends(path, ending[i])) {
+            *form = (enum chart_form)i;
+            return true;
+        }
+    return false;
+}
+
+bool chart_ready(enum chart_form form, struct err *e)
+{
+    if (form == CHART_SCRIPT || subprocess_find("gnuplot", NULL))
+        return true;
+    err_set(e, ERR_ENV, "gnuplot is not installed, so no chart can be drawn");
+    return err_fix(e, "apt-get install gnuplot-nox");
+}
+
+/* -d: the user's own settings are not read. */
+static bool run_gnuplot(const char *script, const struct cancel *cancel, struct err *e)
+{
+    const char *argv[] = { "gnuplot", "-d", script, NULL };
+    struct subprocess_result res;
+    if (!subprocess_run(argv, LIMIT_S, cancel, &res, e))
+        return false;
+    bool ok = res.exit_code == 0;
+    if (res.timed_out)
+        err_set(e, ERR_TIMEOUT, "gnuplot did not finish a chart in %d s", LIMIT_S);
+    else if (!ok)
+        err_set(e, ERR_ENV, "gnuplot cannot draw a chart: signal %d, exit code %d: %.150s",
+                res.signal, res.exit_code, str_text(&res.out));
+    str_free(&res.out);
+    return ok;
+}
+
+/* A file without a name, which gnuplot opens by way of this process. */
+static int open_unnamed(char path[64])
+{
+    int fd = memfd_create("tilescope-chart", MFD_CLOEXEC);
+    snprintf(path, 64, "/proc/%d/fd/%d", (int)getpid(), fd);
+    return fd;
+}
+
+bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
+                struct str *out, struct err *e)
+{
+    if (form == CHART_SCRIPT)
+        return put_script(c, form, NULL, out, e);
+    char from[64], to[64];
+    struct str script = {0};
+    int source = open_unnamed(from), drawn = open_unnamed(to);
+    bool ok = chart_ready(form, e) && put_script(c, form, to, &script, e);
+    if (ok && write(source, str_text(&script), script.len) != (ssize_t)script.len)
+        ok = err_set(e, ERR_ENV, "cannot pass a chart to gnuplot: %s", strerror(errno));
+    ok = ok && run_gnuplot(from, cancel, e) && file_read(to, MOST_BYTES, out, e);
+    close(source);
+    close(drawn);
+    str_free(&script);
+    return ok;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessions/report/chart.h"
-
 #define DECADES_DOWN 4.0                  /* of speed at most, below the highest peak */
 
 int roofline_steps(const struct history *h, const struct machine_model *model,
@@ -57,7 +55,7 @@ struct roof_span roofline_steps_span(const struct machine_model *model, int thre
     return (struct roof_span){ s.x_lo / 2.5, s.x_hi * 2.5, s.y_lo / 2, s.y_hi * 1.6 };
 }
 
-/* --- SVG -------------------------------------------------------------------------------------- */
+/* --- Its picture ------------------------------------------------------------------------------ */
 
 #define MOST_STEPS 512
 
@@ -138,8 +136,9 @@ static void add_points(struct roofline_picture *p)
                                                    .strong = true };
 }
 
-bool roofline_steps_svg(const struct history *h, const struct machine_model *model, struct str *out,
-                        struct err *e)
+bool roofline_steps_chart(const struct history *h, const struct machine_model *model,
+                          enum chart_form form, const struct cancel *cancel, struct str *out,
+                          struct err *e)
 {
     struct roofline_picture *p = xcalloc(1, sizeof *p);
     struct str caption = {0};
@@ -163,7 +162,7 @@ bool roofline_steps_svg(const struct history *h, const struct machine_model *mod
         .x = { "arithmetic intensity (FLOP/byte)", true, p->span.x_lo, p->span.x_hi },
         .y = { "speed (GFLOP/s)", true, p->span.y_lo, p->span.y_hi },
     };
-    bool ok = n > 0 ? chart_svg(&c, out, e)
+    bool ok = n > 0 ? chart_draw(&c, form, cancel, out, e)
                     : err_set(e, ERR_RANGE, "no step of this branch was timed yet");
     str_free(&caption);
     free(p->step);

@@ -4,6 +4,7 @@
 #define TS_SESSIONS_ROOFLINE_STEPS_H
 #include "explorer/history/history.h"
 #include "profile/machine/roofline.h"
+#include "sessions/report/chart.h"
 
 /* position: in the ledger, 0 = the bare operator; step: its text, the history's. */
 struct roof_step { int position; const char *step; bool here; int threads; struct roofline r; };
@@ -19,7 +20,8 @@ struct roof_span { double x_lo, x_hi, y_lo, y_hi; };
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n);
 
-/* As a standalone SVG.  ERR_RANGE when no step was timed. */
-bool roofline_steps_svg(const struct history *h, const struct machine_model *model, struct str *out,
-                        struct err *e);
+/* As a chart.  ERR_RANGE when no step was timed. */
+bool roofline_steps_chart(const struct history *h, const struct machine_model *model,
+                          enum chart_form form, const struct cancel *cancel, struct str *out,
+                          struct err *e);
 #endif

@@ -32,6 +32,7 @@
 #include "profile/measure/meters.h"
 #include "explorer/expert/param.h"
 #include "sessions/file/session.h"
+#include "sessions/report/chart.h"
 #include "sessions/tuning/tuning.h"
 
 #define STUDY_MAX_SEEDS 32
@@ -226,9 +227,11 @@ enum agreement study_cell_verdict(const struct study_report *r, int chosen_case,
 void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
 /* One metric as a chart.  ERR_RANGE when it has no values. */
-bool study_svg(struct str *out, const struct study_report *r, int metric, struct err *e);
+bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
+                 struct err *e);
 /* The best so far over the trials, a line per tuned variant of a case.  ERR_RANGE: none is. */
-bool study_curve_svg(struct str *out, const struct study_report *r, int chosen_case, struct err *e);
+bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
+                       enum chart_form form, struct err *e);
 void study_list_text(struct str *out, struct study *const *s, int n);
 void study_list_json(struct str *out, struct study *const *s, int n);
 #endif

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "sessions/report/chart.h"
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 
@@ -129,7 +128,8 @@ static struct chart_series curve_of(struct arena *a, const json_t *o, const char
     };
 }
 
-bool study_curve_svg(struct str *out, const struct study_report *r, int c, struct err *e)
+bool study_curve_chart(struct str *out, const struct study_report *r, int c, enum chart_form form,
+                       struct err *e)
 {
     const struct study *s = r->study;
     struct arena *a = arena_new();
@@ -144,13 +144,13 @@ bool study_curve_svg(struct str *out, const struct study_report *r, int c, struc
     }
     struct chart chart = {
         .title = arena_printf(a, "%s: %s", s->id, s->cases[r->cases[c]].title),
-        .caption = arena_printf(a, "The best so far; geometric mean over seeds, whiskers from the"
-                                " fastest to the slowest of them. Measured on %s, %s.", r->host,
+        .caption = arena_printf(a, "The best so far; geometric mean over seeds, a band from"
+                                " the fastest to the slowest of them. Measured on %s, %s.", r->host,
                                 r->date),
         .x = { .label = "trials" }, .y = { .label = "best so far (ms)", .log = true },
         .n_series = n, .series = list,
     };
-    bool ok = n > 0 ? chart_svg(&chart, out, e)
+    bool ok = n > 0 ? chart_draw(&chart, form, NULL, out, e)
                     : err_set(e, ERR_RANGE, "nothing was tuned in %s", s->cases[r->cases[c]].id);
     arena_free(a);
     return ok;

@@ -306,7 +306,7 @@ static void write_svg(const struct bench *b, const char *path)
     struct chart c = { .title = "tilescope against vendor libraries, one thread",
                        .caption = str_text(&caption), .y.label = "theirs / ours, geometric mean",
                        .n_categories = n, .category = class, .n_series = PEER_COUNT, .series = s };
-    if (!chart_svg(&c, &out, &e)
+    if (!chart_draw(&c, CHART_SVG, NULL, &out, &e)
         || !file_write_atomic(path, str_text(&out), out.len, &e))
         fprintf(stderr, "%s: %s\n", path, e.text);
     str_free(&out);

@@ -48,12 +48,22 @@ t 0 '' run "$gmm" --time 0.02 -o "$dir/timed.yaml"
 t 0 'FLOP/byte GFLOP/s' show "$dir/timed.yaml" --what roofline
 t 0 '^ +[0-9]*\| GFLOP/s' show "$dir/timed.yaml" --what roofline --no-unicode
 t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.svg"
-same 'an SVG' '</svg>' "$(tail -n 1 "$dir/r.svg")"
+same 'an SVG' 1 "$(grep -c '^</svg>' "$dir/r.svg")"
 t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.txt"
 same 'a text' 1 "$(grep -c 'FLOP/byte GFLOP/s' "$dir/r.txt")"
-t 2 'r.png: a roofline is written as .svg \(a picture\) or .txt' \
-    show "$dir/timed.yaml" --what roofline -o "$dir/r.png"
-same 'no PNG with text in it' no "$([ -e "$dir/r.png" ] && echo yes || echo no)"
+t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.png"
+same 'a PNG' PNG "$(head -c 4 "$dir/r.png" | tail -c 3)"
+t 0 '' show "$dir/timed.yaml" --what roofline -o "$dir/r.gp"
+same 'a script that draws the same' '' "$(gnuplot -d "$dir/r.gp" | diff - "$dir/r.svg")"
+t 2 'r.pdf: a roofline is written as .svg or .png \(a picture\), .gp' \
+    show "$dir/timed.yaml" --what roofline -o "$dir/r.pdf"
+same 'no PDF with text in it' no "$([ -e "$dir/r.pdf" ] && echo yes || echo no)"
+undrawn=$(PATH=/nonexistent "$TILESCOPE" show "$dir/timed.yaml" --what roofline \
+    -o "$dir/r2.svg" 2>&1)
+same 'without gnuplot' "3: error: gnuplot is not installed, so no chart can be drawn [E_ENV]
+  fix: apt-get install gnuplot-nox" "$?: $undrawn"
+PATH=/nonexistent "$TILESCOPE" show "$dir/timed.yaml" --what roofline -o "$dir/r2.gp"
+same 'its script does not need it' '' "$(diff "$dir/r2.gp" "$dir/r.gp")"
 rm "$file"
 t 0 '"reason": "no machine model: tilescope machine measures it"' run "$gmm" --json --time 0.02
 t 3 'fix: tilescope machine' show "$dir/timed.yaml" --what roofline

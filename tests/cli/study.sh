@@ -48,6 +48,14 @@ same 'text in the folder' 'rows: lanes or not' "$(head -n 1 "$dir/report/rows.tx
 cmp -s <(echo "$out") "$dir/report/rows.json" \
     && pass 'the same JSON' || flunk 'the same JSON'
 grep -q '<svg' "$dir/report/rows.loads.svg" && pass 'a chart' || flunk 'a chart'
+(
+    mkdir "$dir/bin"
+    for tool in gcc as ld grep; do ln -s "$(command -v $tool)" "$dir/bin/"; done
+    PATH=$dir/bin "$TILESCOPE" study "$rows" -o "$dir/undrawn" > "$dir/undrawn.out" 2>&1
+)
+same 'without gnuplot: said before anything is measured' 1 \
+    "$(grep -c 'error: gnuplot is not installed, so no chart can be drawn' "$dir/undrawn.out")"
+same 'nothing but that' 0 "$(grep -c 'lanes or not' "$dir/undrawn.out")"
 same 'no chart of what was not measured' '' "$(find "$dir/report" -name 'rows.latency.svg')"
 t 0 'reused +8 cells' study "$rows" --resume "$dir/report/rows.json"
 mkdir -p "$dir/taken/rows.txt"

@@ -39,7 +39,7 @@ static void report(const struct study *s)
     study_text(&text, r);
     study_json(&json, r);
     for (int m = 0; m < s->n_metrics; m++)
-        if (!study_svg(&svg, r, m, &e))
+        if (!study_chart(&svg, r, m, CHART_SCRIPT, &e))
             fuzz_error(&e);
     FUZZ_CHECK(text.len > 0, "a report without a text");
     FUZZ_CHECK(study_report_check(s, "report.json", str_text(&json), &e),

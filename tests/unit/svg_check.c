@@ -57,20 +57,25 @@ static void character_data(struct xml *x, const char *end)
 static void attribute(struct xml *x, char seen[][32], int n)
 {
     size_t len = name_length(x->at);
-    if (len == 0 || len > 31 || n == MOST_ATTRIBUTES || x->at[len] != '=' || x->at[len + 1] != '"')
+    size_t equals = len + strspn(x->at + len, " "), quote = equals + 1;
+    if (len == 0 || len > 31 || n == MOST_ATTRIBUTES || x->at[equals] != '=')
         bad(x, "no attribute");
+    quote += strspn(x->at + quote, " ");
+    const char end[] = { x->at[quote], '\0' };
+    if (end[0] != '"' && end[0] != '\'')
+        bad(x, "an attribute without quotes");
     snprintf(seen[n], 32, "%.*s", (int)len, x->at);
     for (int i = 0; i < n; i++)
         if (streq(seen[i], seen[n]))
             bad(x, "an attribute twice");
-    x->at += len + 2;
+    x->at += quote + 1;
     const char *value = x->at;
-    character_data(x, "\"");
+    character_data(x, end);
     size_t n_value = (size_t)(x->at - value);
     for (size_t i = 0; i + 3 <= n_value; i++)
         if (!strncmp(value + i, "nan", 3) || !strncmp(value + i, "inf", 3))
             bad(x, "a number that is none, before");
-    if (*x->at++ != '"')
+    if (*x->at++ != end[0])
         bad(x, "an attribute without end");
 }
 
@@ -82,8 +87,10 @@ static void open_tag(struct xml *x)
         bad(x, "no element");
     snprintf(x->open[x->depth++], 32, "%.*s", (int)len, x->at);
     x->at += len;
-    for (int n = 0; *x->at == ' '; n++) {
-        x->at++;
+    for (int n = 0; isspace((unsigned char)*x->at); n++) {
+        x->at += strspn(x->at, " \t\n");
+        if (*x->at == '>' || *x->at == '/')
+            break;
         attribute(x, seen, n);
     }
     if (x->at[0] == '/' && x->at[1] == '>') {
@@ -110,8 +117,12 @@ void svg_check(const char *text)
     size_t offset;
     if (!utf8_valid(text, strlen(text), &offset))
         fail_msg("byte %d is no UTF-8", (int)offset);
-    if (!str_starts(text, "<svg xmlns=\"http://www.w3.org/2000/svg\""))
+    if (str_starts(text, "<?xml ") && strstr(text, "?>"))
+        x.at = strstr(text, "?>") + 2;
+    x.at += strspn(x.at, " \n");
+    if (!str_starts(x.at, "<svg") || !strstr(x.at, "xmlns=\"http://www.w3.org/2000/svg\""))
         bad(&x, "no svg element");
+    text = x.at;
     while (*x.at) {
         if (x.depth == 0 && x.at != text && !isspace((unsigned char)*x.at))
             bad(&x, "something behind the end");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "app/ui/canvas.h"
+#include "app/ui/plot.h"
 #include "app/views/roofline_plot.h"
 #include "kernels/base/rng.h"
 #include "sessions/report/roofline_steps.h"
@@ -194,17 +195,35 @@ static void text_and_svg(void **state)
     assert_string_equal(str_text(&out), "   # FLOP/byte GFLOP/s   bound    by share  step\n"
                         "   0     0.466     1.4    46.6    L2   3 %  as given\n"
                         "   1       1.4     2.5   139.8    L2   2 %  layout set B \"N/16 K 16n\"");
-    if (!roofline_steps_svg(m->session->history, &model, &svg, &e))
+    const struct history *h = m->session->history;
+    str_clear(&out);
+    if (!roofline_steps_chart(h, &model, CHART_SCRIPT, NULL, &out, &e)
+        || !roofline_steps_chart(h, &model, CHART_SVG, NULL, &svg, &e))
         fail_msg("%s", e.text);
+    golden("chart/roofline.gp", str_text(&out));
     svg_check(str_text(&svg));
-    golden("chart/roofline.svg", str_text(&svg));
     str_free(&out);
     str_free(&svg);
     model_free(m);
     m = model_on("gmm m=16 k=16 n=16");
-    assert_false(roofline_steps_svg(m->session->history, &model, &svg, &e));
+    assert_false(roofline_steps_chart(m->session->history, &model, CHART_SVG, NULL, &svg, &e));
     assert_int_equal(e.code, ERR_RANGE);
     model_free(m);
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    static const struct { double v; const char *text; } row[] = {
+        { 0, "0" }, { 0.25, "0.25" }, { 1, "1" }, { 9999, "9999" }, { 12500, "12.5k" },
+        { 3e6, "3M" }, { 2.5e9, "2.5G" }, { 2e-5, "2e-05" }, { -20000, "-20k" }, { 1e-17, "0" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str s = {0};
+        plot_number(&s, row[i].v);
+        assert_string_equal(str_text(&s), row[i].text);
+        str_free(&s);
+    }
 }
 
 /* The machine is measured while the view is shown, when there is something to show, once. */
@@ -261,7 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canvas_shapes), cmocka_unit_test(canvas_dots), cmocka_unit_test(views),
         cmocka_unit_test(fits_its_pane), cmocka_unit_test(text_and_svg),
-        cmocka_unit_test(measures_the_machine),
+        cmocka_unit_test(measures_the_machine), cmocka_unit_test(numbers),
     };
     return cmocka_run_group_tests_name("roofview", tests, set_up, NULL);
 }

@@ -463,8 +463,8 @@ static void test_charts(void **state)
     char *text = good_demo();
     struct study *s = must_parse(text);
     static const struct { const char *cases, *path; } row[] = {
-        { NULL, "tests/golden/chart/study-cases.svg" },
-        { "m8", "tests/golden/chart/study-variants.svg" },
+        { NULL, "tests/golden/chart/study-cases.gp" },
+        { "m8", "tests/golden/chart/study-variants.gp" },
     };
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct script script = {0};
@@ -472,13 +472,15 @@ static void test_charts(void **state)
                                 .ctx = &script, .measure = measured_so, .host = "an Abacus",
                                 .date = "2026-01-02T03:04:05Z" };
         struct study_report *r = NULL;
-        struct str svg = {0};
+        struct str svg = {0}, script_text = {0};
         struct err e;
         assert_true(study_run(s, &o, NULL, &script.cancel, &r, &e));
-        assert_true(study_svg(&svg, r, 0, &e));
+        assert_true(study_chart(&script_text, r, 0, CHART_SCRIPT, &e));
+        golden_check(row[i].path, str_text(&script_text));
+        assert_true(study_chart(&svg, r, 0, CHART_SVG, &e));
         svg_check(str_text(&svg));
-        golden_check(row[i].path, str_text(&svg));
         str_free(&svg);
+        str_free(&script_text);
         study_report_free(r);
     }
     study_free(s);

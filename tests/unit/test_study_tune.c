@@ -350,7 +350,7 @@ static void curves_are_drawn(void **state)
     struct str svg = {0};
     struct err e = {0};
     (void)state;
-    assert_true(study_curve_svg(&svg, r, 0, &e));
+    assert_true(study_curve_chart(&svg, r, 0, CHART_SVG, &e));
     svg_check(str_text(&svg));
     assert_non_null(strstr(str_text(&svg), "jointly"));
     assert_null(strstr(str_text(&svg), "plain"));

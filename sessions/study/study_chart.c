@@ -2,7 +2,6 @@
  * so. */
 #include <math.h>
 #include <stdio.h>
-#include "sessions/report/chart.h"
 #include "sessions/study/study_impl.h"
 
 static double shown(const struct study_report *r, int c, int v, int metric, bool paper)
@@ -43,7 +42,8 @@ static bool any_value(const struct chart_series *s)
     return any;
 }
 
-bool study_svg(struct str *out, const struct study_report *r, int metric, struct err *e)
+bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
+                 struct err *e)
 {
     const struct study *s = r->study;
     const struct study_metric *m = &s->metric[metric];
@@ -71,7 +71,7 @@ bool study_svg(struct str *out, const struct study_report *r, int metric, struct
         .n_categories = n_bars(&b), .category = category, .n_series = n, .series = list,
         .width = n_bars(&b) > 12 ? 60 * n_bars(&b) : 0,
     };
-    bool ok = measured > 0 ? chart_svg(&chart, out, e)
+    bool ok = measured > 0 ? chart_draw(&chart, form, NULL, out, e)
                     : err_set(e, ERR_RANGE, "%s has no values to draw", m->id);
     arena_free(a);
     return ok;
