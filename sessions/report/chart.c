@@ -263,24 +263,22 @@ static void put_along(struct chart_plot *p, const struct chart_series *s)
 /* Right of the point, above it, below it, left, then further away: the first place that is free. */
 static void put_beside(struct chart_plot *p, const char *text, double x, double y)
 {
-    static const struct { const char *align; double part, x, y; } place[] = {
-        { "left", 0, 1.2, 0 },    { "center", 0.5, 0, 1 },    { "center", 0.5, 0, -1 },
-        { "right", 1, -1.2, 0 },  { "left", 0, 1.2, 0.8 },    { "left", 0, 1.2, -0.8 },
-        { "right", 1, -1.2, .8 }, { "right", 1, -1.2, -0.8 }, { "center", 0.5, 0, 2 },
-        { "center", 0.5, 0, -2 }, { "left", 0, 3, 0 },        { "right", 1, -3, 0 },
+    static const struct { int x, y; } place[] = {   /* from the point, in letters and rows */
+        { 1, 0 }, { 0, 1 }, { 0, -1 }, { -1, 0 }, { 1, 1 }, { 1, -1 }, { -1, 1 }, { -1, -1 },
+        { 0, 2 }, { 0, -2 }, { 3, 0 }, { -3, 0 },
     };
     char more[64];
     double w = text_width(text);
-    int chosen = 0;
-    for (int i = 0; i < COUNT_OF(place); i++) {
-        double left = x + place[i].x * LETTER - w * place[i].part, middle = y + place[i].y * ROW;
-        if (take(p, (struct chart_box){ left, middle - 0.4 * ROW, left + w, middle + 0.4 * ROW })) {
-            chosen = i;
+    int i = 0;
+    for (; i < COUNT_OF(place); i++) {
+        double left = x + place[i].x * LETTER - (place[i].x < 0 ? w : place[i].x > 0 ? 0 : w / 2);
+        double low = y + (place[i].y - 0.4) * ROW;
+        if (take(p, (struct chart_box){ left, low, left + w, low + 0.8 * ROW }))
             break;
-        }
     }
-    snprintf(more, sizeof more, "%s offset %g,%g", place[chosen].align, place[chosen].x,
-             place[chosen].y);
+    i %= COUNT_OF(place);
+    snprintf(more, sizeof more, "%s offset %d,%d", place[i].x < 0 ? "right" : place[i].x > 0
+             ? "left" : "center", place[i].x, place[i].y);
     put_label(p, text, x, y, more);
 }
 

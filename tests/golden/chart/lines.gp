@@ -20,9 +20,9 @@ set label "L2 100 GB/s" at graph 0.0193,0.3205 left rotate by 22.3 offset 0,0.7 
 set label "DRAM 15 GB/s" at graph 0.0193,0.0709 left rotate by 22.3 offset 0,0.7 font ',11' textcolor rgb '#d55e00'
 set label "avx512 200 GFLOP/s" at graph 0.9910,0.6971 right rotate by 0.0 offset 0,0.7 font ',11' textcolor rgb '#777777'
 set label "0" at graph 0.3471,0.3269 center offset 0,1
-set label "1" at graph 0.3536,0.3323 left offset 1.2,0
-set label "2" at graph 0.3597,0.3269 center offset 0,1
-set label "3" at graph 0.6514,0.5765 left offset 1.2,0
+set label "1" at graph 0.3536,0.3323 center offset 0,-1
+set label "2" at graph 0.3597,0.3269 left offset 1,0
+set label "3" at graph 0.6514,0.5765 left offset 1,0
 set label "4 reorder" at graph 0.8674,0.6903 center offset 0,-1
 $values0 << end
 0.1 10

@@ -23,10 +23,10 @@ set label "L3 40 GB/s" at graph 0.0194,0.4039 left rotate by 22.1 offset 0,0.7 f
 set label "DRAM 10 GB/s" at graph 0.0194,0.1776 left rotate by 22.1 offset 0,0.7 font ',11' textcolor rgb '#b5508f'
 set label "avx512 200 GFLOP/s" at graph 0.9910,0.9233 right rotate by 0.0 offset 0,0.7 font ',11' textcolor rgb '#777777'
 set label "plain 12 GFLOP/s" at graph 0.9910,0.4639 right rotate by 0.0 offset 0,0.7 font ',11' textcolor rgb '#777777'
-set label "0" at graph 0.1639,0.1132 left offset 1.2,0
-set label "1" at graph 0.3603,0.2078 left offset 1.2,0
-set label "3" at graph 0.5242,0.6903 left offset 1.2,0
-set label "4" at graph 0.7207,0.8967 left offset 1.2,0
+set label "0" at graph 0.1639,0.1132 left offset 1,0
+set label "1" at graph 0.3603,0.2078 left offset 1,0
+set label "3" at graph 0.5242,0.6903 left offset 1,0
+set label "4" at graph 0.7207,0.8967 left offset 1,0
 $values0 << end
 0.186413511 74.5654044
 0.5 200
