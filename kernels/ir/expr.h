@@ -92,13 +92,9 @@ const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
 /* Text: C precedence, minimal parentheses, "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
- * "x >= 3", "a && b", "min(a, b)".  Parsing is the exact inverse on printed text:
- * parse(print(e)) == e for simplified e. */
+ * "x >= 3", "a && b", "min(a, b)".  The tests parse it again: parse(print(e)) == e for simplified
+ * e. */
 void expr_print(struct str *out, const struct expr *e);
-/* Free names are looked up among vars; an unknown one is ERR_NAME with its column. Not
- * simplified. */
-bool expr_parse(struct exprs *p, const char *text, const struct expr *const *vars, int n_vars,
-                const struct expr **out, struct err *e);
 /* Debug checks: bounds, interning, positive constant divisors. fail()s on a broken one. */
 void expr_verify(struct exprs *p, const struct expr *e);
 #endif

@@ -1,6 +1,6 @@
 /* The lowered program: a tree of loops and stores over physical buffers.  It is built from a
- * program (lower.h) and never edited; the printers, the code generators and the interpreter all
- * read it.
+ * program (lower.h) and never edited; the printers, the code generators and the interpreter of
+ * the tests all read it.
  *
  * Requirements (tree_verify checks them): loop variables on one path are distinct; every index
  * expression is in bounds of its buffer wherever its guard holds; loops annotated VECTORIZE
@@ -114,8 +114,4 @@ double func_sums(const struct func *f, int node);
 /* How many stores of scalars or of vectors with this many lanes the code of f has after its loops
  * are unrolled as marked: the amount of code that a compiler has to read. */
 double func_statements(const struct func *f, int lanes);
-
-/* Interprets f on physical buffers data[buffer]. The caller gives the parameters; local buffers
- * are allocated inside.  Tests compare generated code with it. */
-void func_interpret(const struct func *f, void *const *data);
 #endif

@@ -4,6 +4,7 @@
 #include "kernels/ir/simplify.h"
 #include "kernels/layout/layout.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/expr_parse.h"
 
 #define LINES_MAX 20
 #define N_VARS 5

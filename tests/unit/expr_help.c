@@ -1,4 +1,5 @@
 #include "tests/unit/expr_help.h"
+#include "tests/unit/expr_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/measure/oracle.h"
+#include "tests/unit/interp.h"
 
 /* Buffer b with what its tensor, and the guests of that, hold. */
 static void *fill(const struct program *p, const struct buffer *b, float *const *logical)

@@ -9,6 +9,7 @@
 #include "kernels/ir/linear.h"
 #include "kernels/ir/val.h"
 #include "tests/unit/expr_help.h"
+#include "tests/unit/expr_parse.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include "kernels/base/rng.h"
 #include "tests/unit/expr_gen.h"
+#include "tests/unit/expr_parse.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
+#include "tests/unit/expr_parse.h"
 #include "tests/unit/layout_util.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

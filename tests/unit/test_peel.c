@@ -5,6 +5,7 @@
 
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/lower_impl.h"
+#include "tests/unit/interp.h"
 
 #undef fail
 #include <setjmp.h>

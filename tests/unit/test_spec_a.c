@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/nest/lower.h"
+#include "tests/unit/interp.h"
 #include "tests/unit/layout_util.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */

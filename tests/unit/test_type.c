@@ -12,6 +12,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/oracle.h"
 #include "profile/vendor/vendor.h"
+#include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
 #include "tests/unit/unit_check.h"
 

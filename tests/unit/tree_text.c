@@ -7,6 +7,7 @@
 
 #include "kernels/base/vec.h"
 #include "kernels/ir/simplify.h"
+#include "tests/unit/expr_parse.h"
 
 struct reader {
     struct arena *a;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
 #include "tests/unit/targets.h"
 #include "tests/unit/touch.h"

@@ -1,4 +1,4 @@
-/* The inverse of expr_print: recursive descent over
+/* Recursive descent over
  *
  *     all     = equal { "&&" equal }
  *     equal   = less [ "==" less ]
@@ -10,7 +10,7 @@
  *
  * Constants end up where the simplifier puts them: 8*h is h times 8, a - 4*b is a plus b times
  * -4. */
-#include "kernels/ir/expr.h"
+#include "tests/unit/expr_parse.h"
 
 #include <ctype.h>
 #include <stdio.h>

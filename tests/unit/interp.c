@@ -1,6 +1,4 @@
-/* The interpreter of lowered trees: slow and simple.  Tests compare generated code with it.  It
- * computes floats in program order. */
-#include "kernels/nest/tree.h"
+#include "tests/unit/interp.h"
 
 #include <stdlib.h>
 #include <string.h>
