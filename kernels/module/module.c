@@ -22,13 +22,13 @@ static const char *name_of(const struct graph *g)
     return c_name(main->complex || g->n_nodes == 1 ? main->op : g->op);
 }
 
-/* --- One kernel for each nest ------------------------------------------------------------------ */
+/* --- One kernel for each nest ----------------------------------------------------------------- */
 
 /* Copies one nest of a function into a function of its own. */
 struct cut {
     const struct func *from;
     struct arena *arena;
-    int *number;                          /* per buffer of from: its number in the copy; -1 = none */
+    int *number;                          /* per buffer of from: its number in to; -1 = none */
     struct func *to;
     struct buffer *buffer;
     int *source;                          /* per buffer of the copy: that of from */
@@ -123,7 +123,7 @@ static const struct func *cut_nest(const struct func *f, int root, const int **s
     return c.to;
 }
 
-/* --- The module -------------------------------------------------------------------------------- */
+/* --- The module ------------------------------------------------------------------------------- */
 
 static void add_lifetimes(struct module *m, const struct func *f)
 {

@@ -11,6 +11,7 @@
 #include "kernels/program/program.h"
 #include "profile/measure/measure.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
