@@ -104,7 +104,7 @@ static double *put_one_hot(double *to, int which, int n)
     return to + n;
 }
 
-static void actor_input(const struct row *r, double *x)
+static void actor_input(const struct agent_row *r, double *x)
 {
     bool layout = r->kind == LAYOUT_KIND;
     x = put(x, r->state, layout ? LAYOUT_STATE : LOOP_STATE);
@@ -112,16 +112,17 @@ static void actor_input(const struct row *r, double *x)
     put_one_hot(x, r->place, layout ? LAYOUT_KNOBS : LOOP_KNOBS);
 }
 
-static void critic_input(const struct row *r, double *x)
+static void critic_input(const struct agent_row *r, double *x)
 {
     x = put(x, r->state, LOOP_STATE);
     x = put(x, r->op, OP_FEATURES);
     put_one_hot(x, r->kind, KNOB_KINDS + 1);
 }
 
-static struct row row_new(int kind, int place, const float *state, int n_state, const float *op)
+static struct agent_row row_new(int kind, int place, const float *state, int n_state,
+                                const float *op)
 {
-    struct row r = { .kind = kind, .place = place, .ends = kind == LAYOUT_KIND };
+    struct agent_row r = { .kind = kind, .place = place, .ends = kind == LAYOUT_KIND };
     memcpy(r.state, state, (size_t)n_state * sizeof *state);
     memcpy(r.op, op, OP_FEATURES * sizeof *op);
     r.op[OP_STAGE] = kind == LAYOUT_KIND ? (float)place / 8 : 0;
@@ -133,7 +134,7 @@ static struct mlp_tape *tape_of(struct agents *g, int kind)
     return kind == LAYOUT_KIND ? g->layout_tape : g->loop_tape;
 }
 
-static void decide(struct agents *g, struct row *r)
+static void decide(struct agents *g, struct agent_row *r)
 {
     double x[LOOP_IN + LAYOUT_IN];
     actor_input(r, x);
@@ -145,7 +146,7 @@ static void decide(struct agents *g, struct row *r)
 /* Computes the advantages of the rows of one path, in the order of time, and stores them by row. */
 struct path { int n; int *row; double *reward, *value, *advantage; };
 
-static void path_advantages(const struct agents *g, const struct row *row, int n, int path,
+static void path_advantages(const struct agents *g, const struct agent_row *row, int n, int path,
                             struct path *p, const double *value, double *advantage)
 {
     p->n = 0;
@@ -163,7 +164,7 @@ static void path_advantages(const struct agents *g, const struct row *row, int n
         advantage[p->row[t]] = p->advantage[t];
 }
 
-void agents_advantages(struct agents *g, const struct row *row, int n, const double *value,
+void agents_advantages(struct agents *g, const struct agent_row *row, int n, const double *value,
                        double *advantage)
 {
     struct arena *a = g->scratch;
@@ -177,7 +178,7 @@ void agents_advantages(struct agents *g, const struct row *row, int n, const dou
 }
 
 /* Trains the actor of one kind on its rows. Adds its report, weighted by rows. */
-static void train_actor(struct agents *g, const struct row *row, int n, int kind,
+static void train_actor(struct agents *g, const struct agent_row *row, int n, int kind,
                         const double *advantage, struct actor_report *sum)
 {
     struct arena *a = g->scratch;
@@ -205,7 +206,7 @@ static void train_actor(struct agents *g, const struct row *row, int n, int kind
 
 /* Trains every actor on its rows, and the critic on all.  Values are computed before anything
  * changes, and the value norm receives the new returns before the critic learns them. */
-static struct actor_report train(struct agents *g, const struct row *row, int n,
+static struct actor_report train(struct agents *g, const struct agent_row *row, int n,
                                  struct value_norm *norm)
 {
     struct arena *a = g->scratch;
@@ -242,7 +243,7 @@ double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
 {
     if (action < 0 || action >= LAYOUT_KNOBS)
         fail("layout action %d", action);
-    struct row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
+    struct agent_row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
     r.path = g->layouts;
     decide(g, &r);
     vec_push(&g->layout, r);
@@ -304,7 +305,7 @@ int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float
     if (kind >= KNOB_KINDS || knob < 0 || knob >= LOOP_KNOBS || n_directions < 1
         || n_directions > AGENT_DIRECTIONS)
         fail("knob %d of kind %d with %d directions", knob, kind, n_directions);
-    struct row r = row_new((int)kind, knob, state, LOOP_STATE, op);
+    struct agent_row r = row_new((int)kind, knob, state, LOOP_STATE, op);
     r.path = g->walk * LOOP_KNOBS + knob;
     r.n_choices = n_directions;
     decide(g, &r);
@@ -352,7 +353,7 @@ void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
                         const float state[LOOP_STATE], const float op[OP_FEATURES],
                         int n_directions, double *probability)
 {
-    struct row r = row_new((int)kind, knob, state, LOOP_STATE, op);
+    struct agent_row r = row_new((int)kind, knob, state, LOOP_STATE, op);
     double x[LOOP_IN];
     actor_input(&r, x);
     for (int i = 0; i < n_directions; i++)
@@ -363,7 +364,7 @@ void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
 void agents_layout_policy(struct agents *g, const float state[LAYOUT_STATE],
                           const float op[OP_FEATURES], int action, double *mean, double *deviation)
 {
-    struct row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
+    struct agent_row r = row_new(LAYOUT_KIND, action, state, LAYOUT_STATE, op);
     const struct mlp *net = g->actor[LAYOUT_KIND]->net;
     double x[LAYOUT_IN];
     actor_input(&r, x);

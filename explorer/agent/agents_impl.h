@@ -8,14 +8,14 @@ enum { LAYOUT_KIND = KNOB_KINDS };     /* follows the kinds of loop knobs */
 
 /* One action. place: number of the action or of the knob. path: rows with the same path form a
  * trajectory. ends: the trajectory ends with this row. */
-struct row {
+struct agent_row {
     float state[LOOP_STATE], op[OP_FEATURES];
     int kind, place, path, n_choices;
     struct action action;
     double reward;
     bool ends;
 };
-typedef VEC(struct row) row_vec;
+typedef VEC(struct agent_row) row_vec;
 
 struct agents {
     struct arena *a, *scratch;          /* a: networks; scratch: data of one training */
@@ -40,7 +40,7 @@ struct agents {
 
 /* Computes GAE along each path.  The last row of a path that has not ended stands for the future
  * rewards. */
-void agents_advantages(struct agents *g, const struct row *row, int n, const double *value,
+void agents_advantages(struct agents *g, const struct agent_row *row, int n, const double *value,
                        double *advantage);
 /* Resets the optimisers and drops open episodes. */
 void agents_forget(struct agents *g);

@@ -122,11 +122,12 @@ void agents_save(const struct agents *g, const char *trained, struct str *out)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-struct reader { const char *at, *end; int line; };
+struct weights_reader { const char *at, *end; int line; };
 
 /* Reads the next line, which must start with key; value gets its rest, or nothing when key does
  * not end in a blank. */
-static bool read_line(struct reader *r, const char *key, char value[MOST_LINE], struct err *e)
+static bool read_line(struct weights_reader *r, const char *key, char value[MOST_LINE],
+                      struct err *e)
 {
     size_t left = (size_t)(r->end - r->at), skip = strlen(key);
     const char *newline = memchr(r->at, '\n', left < MOST_LINE ? left : MOST_LINE);
@@ -143,7 +144,7 @@ static bool read_line(struct reader *r, const char *key, char value[MOST_LINE], 
     return true;
 }
 
-static bool read_hash(struct reader *r, const char *key, uint64_t *out, struct err *e)
+static bool read_hash(struct weights_reader *r, const char *key, uint64_t *out, struct err *e)
 {
     char text[MOST_LINE];
     if (!read_line(r, key, text, e))
@@ -155,7 +156,7 @@ static bool read_hash(struct reader *r, const char *key, uint64_t *out, struct e
     return true;
 }
 
-static bool read_encoding(struct reader *r, const struct agents *g, struct err *e)
+static bool read_encoding(struct weights_reader *r, const struct agents *g, struct err *e)
 {
     uint64_t encoding;
     if (!read_hash(r, "encoding ", &encoding, e))
@@ -168,7 +169,7 @@ static bool read_encoding(struct reader *r, const struct agents *g, struct err *
     return err_fix(e, "train them again with this version");
 }
 
-static bool read_count(struct reader *r, const struct agents *g, struct err *e)
+static bool read_count(struct weights_reader *r, const struct agents *g, struct err *e)
 {
     char text[MOST_LINE];
     long long n;
@@ -181,7 +182,7 @@ static bool read_count(struct reader *r, const struct agents *g, struct err *e)
     return true;
 }
 
-static bool read_numbers(const struct reader *r, int n, uint64_t checksum, double *number,
+static bool read_numbers(const struct weights_reader *r, int n, uint64_t checksum, double *number,
                          struct err *e)
 {
     size_t size = (size_t)n * 8, left = (size_t)(r->end - r->at);
@@ -203,7 +204,7 @@ static bool read_numbers(const struct reader *r, int n, uint64_t checksum, doubl
 
 bool agents_load(struct agents *g, const char *data, size_t n, const char **trained, struct err *e)
 {
-    struct reader r = { data, data + n, 0 };
+    struct weights_reader r = { data, data + n, 0 };
     char text[MOST_LINE], by[MOST_LINE];
     uint64_t checksum;
     if (!read_line(&r, MAGIC, text, e) || !read_encoding(&r, g, e)

@@ -14,14 +14,14 @@
 #define MOST_MOVES 1000
 #define BATCH 32
 
-struct move { double *from, *to; int direction; double reward; };
+struct qwalk_move { double *from, *to; int direction; double reward; };
 
 struct knob {
     int n_directions;
     struct mlp *net, *target;
     struct mlp_tape *tape;
     struct adadelta step;
-    VEC(struct move) move;
+    VEC(struct qwalk_move) move;
 };
 
 struct qwalk {
@@ -137,8 +137,9 @@ void qwalk_add(struct qwalk *q, int knob, const float *from, int direction, cons
     struct knob *k = knob_at(q, knob);
     if (direction < 0 || direction >= k->n_directions)
         fail("direction %d of %d", direction, k->n_directions);
-    struct move m = { widened(q->a, from, q->n_state), widened(q->a, to, q->n_state), direction,
-                      isfinite(from_ms) && isfinite(to_ms) ? qwalk_reward(from_ms, to_ms) : 0 };
+    struct qwalk_move m = { widened(q->a, from, q->n_state), widened(q->a, to, q->n_state),
+                           direction, isfinite(from_ms) && isfinite(to_ms)
+                                    ? qwalk_reward(from_ms, to_ms) : 0 };
     vec_push(&k->move, m);
 }
 
@@ -146,14 +147,14 @@ static void shuffle(struct knob *k, struct rng *r)
 {
     for (int i = k->move.len - 1; i > 0; i--) {
         int j = (int)rng_range(r, 0, i);
-        struct move swap = k->move.data[i];
+        struct qwalk_move swap = k->move.data[i];
         k->move.data[i] = k->move.data[j];
         k->move.data[j] = swap;
     }
 }
 
 /* goal[i] = reward + 0.9 max Q'(to) */
-static void goals(struct qwalk *q, struct knob *k, const struct move *m, int n, double *goal)
+static void goals(struct qwalk *q, struct knob *k, const struct qwalk_move *m, int n, double *goal)
 {
     for (int i = 0; i < n; i++)
         memcpy(q->x + i * q->n_state, m[i].to, (size_t)q->n_state * sizeof *q->x);
@@ -163,7 +164,8 @@ static void goals(struct qwalk *q, struct knob *k, const struct move *m, int n, 
 }
 
 /* Makes one step down the gradient of the squared errors of a batch; returns their sum. */
-static double learn(struct qwalk *q, struct knob *k, const struct move *m, int n, double *d_out)
+static double learn(struct qwalk *q, struct knob *k, const struct qwalk_move *m, int n,
+                    double *d_out)
 {
     double goal[BATCH], sum = 0;
     goals(q, k, m, n, goal);

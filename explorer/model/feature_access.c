@@ -6,18 +6,19 @@
 
 /* --- Accesses -------------------------------------------------------------------------------- */
 
-struct finder { struct nest *n; VEC(struct access) found; };
+struct access_finder { struct nest *n; VEC(struct feature_access) found; };
 
-static struct access *access_to(struct finder *f, int buffer)
+static struct feature_access *access_to(struct access_finder *f, int buffer)
 {
     for (int i = 0; i < f->found.len; i++)
         if (f->found.data[i].buffer == buffer)
             return &f->found.data[i];
-    vec_push(&f->found, (struct access){ .buffer = buffer });
+    vec_push(&f->found, (struct feature_access){ .buffer = buffer });
     return &f->found.data[f->found.len - 1];
 }
 
-static void add_index(struct finder *f, struct access *x, const struct expr *const *idx, int rank)
+static void add_index(struct access_finder *f, struct feature_access *x,
+                      const struct expr *const *idx, int rank)
 {
     for (int i = 0; i < x->n; i++)
         if (rank == 0 || memcmp(x->idx[i], idx, (size_t)rank * sizeof *idx) == 0)
@@ -31,16 +32,16 @@ static void add_index(struct finder *f, struct access *x, const struct expr *con
 
 static void on_load(void *ctx, const struct val *load)
 {
-    struct finder *f = ctx;
-    struct access *x = access_to(f, load->source);
+    struct access_finder *f = ctx;
+    struct feature_access *x = access_to(f, load->source);
     x->reads = true;
     add_index(f, x, load->idx, load->rank);
 }
 
-void feature_accesses(struct nest *n, struct site *s)
+void feature_accesses(struct nest *n, struct feature_site *s)
 {
-    struct finder f = { .n = n };
-    struct access *own = access_to(&f, s->store->buffer);
+    struct access_finder f = { .n = n };
+    struct feature_access *own = access_to(&f, s->store->buffer);
     own->writes = true;
     own->reads = s->store->how != STORE_SET;
     add_index(&f, own, s->store->idx, s->store->rank);
@@ -50,7 +51,7 @@ void feature_accesses(struct nest *n, struct site *s)
     vec_free(&f.found);
 }
 
-static bool uses(const struct nest *n, const struct access *x, const struct expr *var)
+static bool uses(const struct nest *n, const struct feature_access *x, const struct expr *var)
 {
     int rank = n->f->buffer[x->buffer].rank;
     for (int i = 0; i < x->n; i++)
@@ -64,7 +65,7 @@ static bool uses(const struct nest *n, const struct access *x, const struct expr
 
 /* Returns the elements of the box around all accesses; box may be NULL.  Guards keep it inside
  * the buffer. */
-static double region(const struct nest *n, const struct access *x, int64_t *box)
+static double region(const struct nest *n, const struct feature_access *x, int64_t *box)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
     double elems = 1;
@@ -95,7 +96,7 @@ static void span_fix(struct nest *n, const struct tree *loop)
     *s = (struct span){ at, at };
 }
 
-void feature_touched(struct nest *n, struct site *s)
+void feature_touched(struct nest *n, struct feature_site *s)
 {
     for (int i = 0; i < s->n_accesses; i++) {
         s->access[i].bytes = n->f->buffer[s->access[i].buffer].type->bytes;
@@ -105,7 +106,7 @@ void feature_touched(struct nest *n, struct site *s)
     for (int d = s->n_loops; d >= 0; d--) {
         bool inside = false;              /* true inside the d-th loop */
         for (int i = 0; i < s->n_all; i++) {
-            const struct level *l = &n->level.data[s->all[i]];
+            const struct feature_level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);
             (inside ? span_bind : span_fix)(n, l->loop);
         }
@@ -118,11 +119,11 @@ void feature_touched(struct nest *n, struct site *s)
 
 /* Computes the bytes of a level.  Literal: every access of every statement counts; else every
  * buffer once, with its largest region. */
-static void level_bytes(struct nest *n, struct level *l, double *largest)
+static void level_bytes(struct nest *n, struct feature_level *l, double *largest)
 {
     for (int s = l->site; s < l->end; s++)
         for (int i = 0; i < n->site.data[s].n_accesses; i++) {
-            const struct access *x = &n->site.data[s].access[i];
+            const struct feature_access *x = &n->site.data[s].access[i];
             if (n->literal) {
                 l->bytes += x->touched[l->depth] * x->bytes;
                 l->once += x->bytes;
@@ -147,7 +148,7 @@ void feature_level_bytes(struct nest *n)
 
 /* Returns the slope of e in var between its first and last value, with other variables in the
  * middle. */
-static double slope(struct nest *n, const struct site *s, const struct expr *e,
+static double slope(struct nest *n, const struct feature_site *s, const struct expr *e,
                     const struct expr *var)
 {
     int64_t exact;
@@ -172,8 +173,8 @@ static double slope(struct nest *n, const struct site *s, const struct expr *e,
 
 /* Returns the stride along a loop: by the last dim that its variable indexes, the least over the
  * accesses; 0 = none. */
-static double stride_along(struct nest *n, const struct site *s, const struct access *x,
-                           const struct expr *var)
+static double stride_along(struct nest *n, const struct feature_site *s,
+                           const struct feature_access *x, const struct expr *var)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
     double best = 0;
@@ -192,7 +193,7 @@ static double stride_along(struct nest *n, const struct site *s, const struct ac
 }
 
 /* Returns the contiguous bytes of the region of all loops. TVM uses only one whole dim. */
-static double run_bytes(const struct nest *n, const struct access *x)
+static double run_bytes(const struct nest *n, const struct feature_access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
     double run = x->bytes;
@@ -208,7 +209,8 @@ static double run_bytes(const struct nest *n, const struct access *x)
 
 struct lines { double lines, unique_bytes, unique_lines, stride; };
 
-static struct lines lines_of(struct nest *n, const struct site *s, const struct access *x)
+static struct lines lines_of(struct nest *n, const struct feature_site *s,
+                             const struct feature_access *x)
 {
     struct lines l = { 1, x->bytes, 1, 0 };
     double ratio = 1, stride = 0;
@@ -231,16 +233,16 @@ static struct lines lines_of(struct nest *n, const struct site *s, const struct 
 /* --- Reuse ----------------------------------------------------------------------------------- */
 
 enum reuse_type { REUSE_LOOP, REUSE_SERIAL, REUSE_NONE };
-struct reuse { enum reuse_type type; double iter, bytes, count; };
+struct access_reuse { enum reuse_type type; double iter, bytes, count; };
 
 void feature_group_pieces(struct nest *n)
 {
     n->seen = ARENA_ARRAY(n->a, int, n->site.len);
     for (int i = 0; i < n->site.len; i++) {
-        struct site *s = &n->site.data[i];
+        struct feature_site *s = &n->site.data[i];
         s->group = i;
         for (int k = 0; k < i && !n->literal && s->group == i; k++) {
-            const struct site *t = &n->site.data[k];
+            const struct feature_site *t = &n->site.data[k];
             if (t->store->buffer == s->store->buffer && t->store->how == s->store->how &&
                 feature_ops_of(&t->ops) == feature_ops_of(&s->ops))
                 s->group = t->group;
@@ -253,13 +255,13 @@ void feature_group_pieces(struct nest *n)
 
 /* Returns how many statements of a loop touch a buffer (pieces count as one), and the least that
  * one of them touches. */
-static int sharers(struct nest *n, const struct level *l, int buffer, double *touched)
+static int sharers(struct nest *n, const struct feature_level *l, int buffer, double *touched)
 {
     int count = 0;
     n->mark++;
     *touched = INFINITY;
     for (int s = l->site; s < l->end; s++) {
-        const struct site *site = &n->site.data[s];
+        const struct feature_site *site = &n->site.data[s];
         for (int i = 0; i < site->n_accesses; i++) {
             if (site->access[i].buffer != buffer)
                 continue;
@@ -271,31 +273,32 @@ static int sharers(struct nest *n, const struct level *l, int buffer, double *to
     return count;
 }
 
-static struct reuse reuse_of(struct nest *n, const struct site *s, const struct access *x)
+static struct access_reuse reuse_of(struct nest *n, const struct feature_site *s,
+                                    const struct feature_access *x)
 {
     double iter = 1, bytes = -1, touched;
     for (int i = s->n_loops - 1; i >= 0; i--) {
-        const struct level *l = &n->level.data[s->loop[i]];
+        const struct feature_level *l = &n->level.data[s->loop[i]];
         bool found = uses(n, x, l->loop->var);
         if (n->literal && !found)
-            return (struct reuse){ REUSE_LOOP, iter, bytes < 0 ? l->once : bytes, l->trips };
+            return (struct access_reuse){ REUSE_LOOP, iter, bytes < 0 ? l->once : bytes, l->trips };
         int others = sharers(n, l, x->buffer, &touched) - 1;
         if (others > 0)
-            return (struct reuse){ REUSE_SERIAL, touched / fmax(l->trips, 1),
-                                   l->bytes / fmax(l->trips, 1), others };
+            return (struct access_reuse){ REUSE_SERIAL, touched / fmax(l->trips, 1),
+                                          l->bytes / fmax(l->trips, 1), others };
         if (!found)
-            return (struct reuse){ REUSE_LOOP, iter, bytes < 0 ? l->once : bytes, l->trips };
+            return (struct access_reuse){ REUSE_LOOP, iter, bytes < 0 ? l->once : bytes, l->trips };
         iter *= l->trips;
         bytes = l->bytes;
     }
-    return (struct reuse){ .type = REUSE_NONE };
+    return (struct access_reuse){ .type = REUSE_NONE };
 }
 
-void feature_buffer_columns(struct nest *n, const struct site *s, const struct access *x,
-                            struct buffer_columns *out)
+void feature_buffer_columns(struct nest *n, const struct feature_site *s,
+                            const struct feature_access *x, struct buffer_columns *out)
 {
     struct lines l = lines_of(n, s, x);
-    struct reuse r = reuse_of(n, s, x);
+    struct access_reuse r = reuse_of(n, s, x);
     double bytes = s->total * x->bytes, share = r.count > 0.5 ? 1 / r.count : 2;
     double column[FEATURES_PER_BUFFER] = {
         x->reads && !x->writes, x->writes && !x->reads, x->reads && x->writes,

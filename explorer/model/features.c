@@ -13,16 +13,17 @@ const char *const feature_name[FEATURES_ALL] = {
 
 /* --- The statements -------------------------------------------------------------------------- */
 
-struct walk {
+struct feature_walk {
     struct nest n;
     VEC(int) path, all;  /* enclosing levels: with more than one iteration, and all */
     double prod;
     double *scope_prod;                   /* per local buffer: executions of its scope */
 };
 
-static void add_site(struct walk *w, const struct tree *t)
+static void add_site(struct feature_walk *w, const struct tree *t)
 {
-    struct site s = { .store = t, .n_loops = w->path.len, .n_all = w->all.len, .prod = w->prod };
+    struct feature_site s = { .store = t, .n_loops = w->path.len, .n_all = w->all.len,
+                              .prod = w->prod };
     s.loop = ARENA_DUP(w->n.a, w->path.data, w->path.len);
     s.all = ARENA_DUP(w->n.a, w->all.data, w->all.len);
     s.alloc_prod = w->scope_prod[t->buffer];
@@ -32,19 +33,19 @@ static void add_site(struct walk *w, const struct tree *t)
     vec_push(&w->n.site, s);
 }
 
-static void walk(struct walk *w, const struct tree *t);
+static void walk(struct feature_walk *w, const struct tree *t);
 
-static void walk_kids(struct walk *w, const struct tree *t)
+static void walk_kids(struct feature_walk *w, const struct tree *t)
 {
     for (int i = 0; i < t->n_kids; i++)
         walk(w, t->kid[i]);
 }
 
-static void walk_loop(struct walk *w, const struct tree *t)
+static void walk_loop(struct feature_walk *w, const struct tree *t)
 {
     double outside = w->prod;
     int id = w->n.level.len;
-    struct level l = { .loop = t, .depth = -1, .site = w->n.site.len };
+    struct feature_level l = { .loop = t, .depth = -1, .site = w->n.site.len };
     span_bind(&w->n, t);
     struct span s = w->n.span[t->var->var];
     l.trips = feature_mean_trips(&w->n, t, w->all.data, w->all.len);
@@ -63,7 +64,7 @@ static void walk_loop(struct walk *w, const struct tree *t)
         (void)vec_pop(&w->path);
 }
 
-static void walk(struct walk *w, const struct tree *t)
+static void walk(struct feature_walk *w, const struct tree *t)
 {
     if (t->kind == TREE_STORE) {
         add_site(w, t);
@@ -86,7 +87,7 @@ static void op_columns(const struct nest *n, int buffer, float *row)
 {
     double real[OP_CLASSES] = { 0 }, integer[OP_CLASSES] = { 0 }, bools = 0, selects = 0;
     for (int i = 0; i < n->site.len; i++) {
-        const struct site *s = &n->site.data[i];
+        const struct feature_site *s = &n->site.data[i];
         if (s->store->buffer != buffer)
             continue;
         for (int k = 0; k < OP_CLASSES; k++) {
@@ -106,7 +107,7 @@ static void op_columns(const struct nest *n, int buffer, float *row)
 
 /* Returns the offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6
  * reduction, 7 mixed. */
-static int annotation_type(const struct nest *n, const struct site *s, enum loop_ann ann)
+static int annotation_type(const struct nest *n, const struct feature_site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
     bool kind[2] = { false, false };
@@ -129,13 +130,13 @@ static int annotation_type(const struct nest *n, const struct site *s, enum loop
     return 3 * kind[1] + (inside == 0 ? 1 : outside > 0 ? 2 : 3);
 }
 
-static void annotation_columns(const struct nest *n, const struct site *s, enum loop_ann ann,
-                               float *column)
+static void annotation_columns(const struct nest *n, const struct feature_site *s,
+                               enum loop_ann ann, float *column)
 {
     int num = 0;
     double prod = 1, len = 0;
     for (int i = 0; i < s->n_loops; i++) {
-        const struct level *l = &n->level.data[s->loop[i]];
+        const struct feature_level *l = &n->level.data[s->loop[i]];
         if (l->loop->ann == ann) {
             num++;
             prod *= l->trips;
@@ -155,7 +156,7 @@ static bool is_flag(int column)
                           column <= FEATURE_B0_NO_REUSE - FEATURE_B0_READ);
 }
 
-static void access_columns(struct nest *n, const struct site *s, float *row)
+static void access_columns(struct nest *n, const struct feature_site *s, float *row)
 {
     struct buffer_columns *c = ARENA_ARRAY(n->a, struct buffer_columns, s->n_accesses);
     for (int i = 0; i < s->n_accesses; i++)
@@ -176,7 +177,7 @@ static void access_columns(struct nest *n, const struct site *s, float *row)
 
 /* Computes operations per byte over operations, loop by loop from the inside, piecewise linear,
  * at tenths of all operations. */
-static void intensity_columns(const struct nest *n, const struct site *s, float *row)
+static void intensity_columns(const struct nest *n, const struct feature_site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
     double all = feature_ops_of(&s->ops);
@@ -205,7 +206,7 @@ static void intensity_columns(const struct nest *n, const struct site *s, float 
     }
 }
 
-static void loop_columns(const struct nest *n, const struct site *s, float *row)
+static void loop_columns(const struct nest *n, const struct feature_site *s, float *row)
 {
     const struct buffer *b = &n->f->buffer[s->store->buffer];
     double elems = (double)b->elems;
@@ -231,12 +232,12 @@ static double expansion(const struct func *f, int buffer)
 }
 
 /* Returns the access of operand k of a statement (0: what it writes), or NULL. */
-static const struct access *operand(const struct site *s, int k)
+static const struct feature_access *operand(const struct feature_site *s, int k)
 {
     return k < s->n_accesses ? &s->access[k] : NULL;
 }
 
-static bool divmod_free(const struct nest *n, const struct site *s)
+static bool divmod_free(const struct nest *n, const struct feature_site *s)
 {
     for (int i = 0; i < s->n_accesses; i++)
         for (int k = 0; k < s->access[i].n; k++)
@@ -247,11 +248,11 @@ static bool divmod_free(const struct nest *n, const struct site *s)
 }
 
 /* Returns the most outer loops that a statement shares with one that reads its result. */
-static int shared_loops(const struct nest *n, const struct site *s)
+static int shared_loops(const struct nest *n, const struct feature_site *s)
 {
     int best = 0;
     for (int i = 0; i < n->site.len; i++) {
-        const struct site *t = &n->site.data[i];
+        const struct feature_site *t = &n->site.data[i];
         bool reads = false;
         int common = 0;
         for (int k = 1; k < t->n_accesses; k++)
@@ -264,7 +265,7 @@ static int shared_loops(const struct nest *n, const struct site *s)
     return best;
 }
 
-static void layout_columns(const struct nest *n, const struct site *s,
+static void layout_columns(const struct nest *n, const struct feature_site *s,
                            const struct feature_opts *o, float *row)
 {
     const struct func *f = n->f;
@@ -276,7 +277,7 @@ static void layout_columns(const struct nest *n, const struct site *s,
     for (int i = 0; i < f->graph->n_nodes; i++)
         conversions += strcmp(f->graph->node[i].op, "convert") == 0;
     for (int k = 0; k < 3; k++) {
-        const struct access *x = operand(s, k);
+        const struct feature_access *x = operand(s, k);
         double bytes = x ? x->touched[tile] * x->bytes : 0;
         row[FEATURE_OUT_EXPANSION + k] = log_scale(x ? expansion(f, x->buffer) : 0);
         row[FEATURE_OUT_TILE_BYTES + k] = log_scale(bytes);
@@ -296,11 +297,11 @@ static void layout_columns(const struct nest *n, const struct site *s,
 
 /* Returns the statement whose accesses represent all that write the buffer: the one that does
  * most work (in literal mode the last one, as in TVM). */
-static const struct site *chief(const struct nest *n, int buffer)
+static const struct feature_site *chief(const struct nest *n, int buffer)
 {
-    const struct site *best = NULL;
+    const struct feature_site *best = NULL;
     for (int i = 0; i < n->site.len; i++) {
-        const struct site *s = &n->site.data[i];
+        const struct feature_site *s = &n->site.data[i];
         if (s->store->buffer == buffer && (!best || n->literal || s->work >= best->work))
             best = s;
     }
@@ -309,7 +310,7 @@ static const struct site *chief(const struct nest *n, int buffer)
 
 static void fill_row(struct nest *n, int buffer, const struct feature_opts *o, float *row)
 {
-    const struct site *s = chief(n, buffer);
+    const struct feature_site *s = chief(n, buffer);
     op_columns(n, buffer, row);
     annotation_columns(n, s, LOOP_VECTORIZE, row + FEATURE_VEC_NUM);
     annotation_columns(n, s, LOOP_UNROLL, row + FEATURE_UNROLL_NUM);
@@ -352,7 +353,7 @@ bool features_of(struct arena *a, const struct func *f, const struct feature_opt
 {
     static const struct feature_opts ours;
     struct arena *scratch = arena_new();
-    struct walk w = { .n = { .a = scratch, .f = f }, .prod = 1 };
+    struct feature_walk w = { .n = { .a = scratch, .f = f }, .prod = 1 };
     o = o ? o : &ours;
     w.n.literal = o->literal;
     w.n.span = ARENA_ARRAY(scratch, struct span, exprs_n_vars(f->pool) + 1);

@@ -11,7 +11,7 @@
 struct span { int64_t lo, hi; };
 
 /* A loop of the tree. */
-struct level {
+struct feature_level {
     const struct tree *loop;
     double trips;  /* mean trip count over the outer loops; literal: the largest */
     int depth;                            /* among the loops with more than one iteration */
@@ -24,7 +24,7 @@ enum op_class { OP_MAD, OP_ADDSUB, OP_MUL, OP_DIVMOD, OP_CMP, OP_MATH, OP_OTHER,
 struct op_counts { int real[OP_CLASSES], integer[OP_CLASSES], bools, selects; };
 
 /* All accesses of one statement to one buffer. */
-struct access {
+struct feature_access {
     int buffer;
     int bytes;                            /* of an element */
     bool reads, writes;
@@ -34,7 +34,7 @@ struct access {
     int64_t *box;                         /* extent touched by all loops, per dim */
 };
 
-struct site {
+struct feature_site {
     const struct tree *store;
     int n_loops, n_all;
     const int *loop;                      /* levels with more than one iteration, outermost first */
@@ -45,15 +45,15 @@ struct site {
     struct op_counts ops;
     int group;  /* the first statement of its group (pieces of one statement) */
     int n_accesses;
-    struct access *access;                /* the buffer of the store comes first */
+    struct feature_access *access;                /* the buffer of the store comes first */
 };
 
 struct nest {
     struct arena *a;
     const struct func *f;
     bool literal;
-    VEC(struct level) level;
-    VEC(struct site) site;
+    VEC(struct feature_level) level;
+    VEC(struct feature_site) site;
     /* Per variable of the pool: its values in the current region, and one of them. */
     struct span *span;
     int64_t *value;
@@ -77,14 +77,14 @@ double feature_ops_of(const struct op_counts *c); /* float operations; a mad is 
 void feature_group_pieces(struct nest *n);
 
 /* Fills s->access, except for what is touched. */
-void feature_accesses(struct nest *n, struct site *s);
-void feature_touched(struct nest *n, struct site *s);
+void feature_accesses(struct nest *n, struct feature_site *s);
+void feature_touched(struct nest *n, struct feature_site *s);
 /* Computes bytes and once of every level, after feature_touched of all sites. */
 void feature_level_bytes(struct nest *n);
 
 struct buffer_columns { double lines, bytes; float x[FEATURES_PER_BUFFER]; };
 /* Computes the 18 columns of an access, not log-scaled, and the values by which buffers are
  * sorted. */
-void feature_buffer_columns(struct nest *n, const struct site *s, const struct access *x,
-                            struct buffer_columns *out);
+void feature_buffer_columns(struct nest *n, const struct feature_site *s,
+                            const struct feature_access *x, struct buffer_columns *out);
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct builder {
+struct layout_builder {
     struct arena *a;
     struct layout_opts opts;
     const struct program *p;              /* with the pinned lines */
@@ -20,11 +20,11 @@ struct builder {
 
 /* --- what the node reads --- */
 
-struct operand { int tensor; bool other; const struct val *load; };
+struct layout_operand { int tensor; bool other; const struct val *load; };
 
 static void see_operand(void *ctx, const struct val *load)
 {
-    struct operand *o = ctx;
+    struct layout_operand *o = ctx;
     if ((load->source == o->tensor) != o->other && !o->load)
         o->load = load;
 }
@@ -32,7 +32,7 @@ static void see_operand(void *ctx, const struct val *load)
 /* Returns the first load of `tensor`; with `other`, the first load of another tensor. */
 static const struct val *find_load(const struct node *n, int tensor, bool other)
 {
-    struct operand o = { tensor, other, NULL };
+    struct layout_operand o = { tensor, other, NULL };
     val_each_load(n->body, see_operand, &o);
     return o.load;
 }
@@ -57,28 +57,28 @@ static int indexed_by(const struct val *load, int rank, const struct expr *loop)
 
 /* Finds an axis of the weights by name.  Names are those of the operator when it made the tensor;
  * in graphs they can be D0, D1, ... */
-static int weight_axis(const struct builder *b, const struct expr *loop, const char *name)
+static int weight_axis(const struct layout_builder *b, const struct expr *loop, const char *name)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
     int d = find_dim(x, name);
     return d >= 0 ? d : indexed_by(find_load(b->node, b->ker, false), x->rank, loop);
 }
 
-static int weight_out(const struct builder *b)
+static int weight_out(const struct layout_builder *b)
 {
     int c = find_dim(&b->g->tensor[b->ker], "C");
     return c >= 0 && node_reduction(b->node, "I") < 0 ? c
                                                       : weight_axis(b, b->node->spatial[1], "O");
 }
 
-static int weight_in(const struct builder *b)
+static int weight_in(const struct layout_builder *b)
 {
     int r = node_reduction(b->node, "I");
     return r >= 0 ? weight_axis(b, b->node->reduce[r], "I") : -1;
 }
 
 /* The operand's axes are in the output's order. */
-static int operand_axis(const struct builder *b, int out_axis)
+static int operand_axis(const struct layout_builder *b, int out_axis)
 {
     int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[out_axis]);
     return d >= 0 ? d : out_axis;
@@ -93,7 +93,7 @@ static bool legal_factor(const struct layout_knob *k, int64_t f)
 }
 
 /* Adds a knob and fills in its divisors; returns its index. */
-static int add_knob(struct builder *b, struct layout_knob k)
+static int add_knob(struct layout_builder *b, struct layout_knob k)
 {
     int all;
     const int64_t *list = factor_divisors(b->a, k.extent, &all);
@@ -110,7 +110,7 @@ static int add_knob(struct builder *b, struct layout_knob k)
 }
 
 /* Adds the knobs "h_t" and, for two levels, "h_m"; `name` is "h", or "o'" of the weights. */
-static void add_named_knobs(struct builder *b, struct template_dim *d, const char *tensor,
+static void add_named_knobs(struct layout_builder *b, struct template_dim *d, const char *tensor,
                             const char *name, struct layout_knob k)
 {
     k.name = arena_printf(b->a, "%c_t%s", name[0], name + 1);
@@ -124,7 +124,7 @@ static void add_named_knobs(struct builder *b, struct template_dim *d, const cha
     d->middle = add_knob(b, m);
 }
 
-static void add_dim_knobs(struct builder *b, struct template_dim *d, const char *tensor,
+static void add_dim_knobs(struct layout_builder *b, struct template_dim *d, const char *tensor,
                           struct layout_knob k)
 {
     char name[2] = { (char)tolower((unsigned char)d->name[0]) };
@@ -133,7 +133,7 @@ static void add_dim_knobs(struct builder *b, struct template_dim *d, const char 
 
 /* --- tensors --- */
 
-static bool is_pinned(const struct builder *b, const char *name)
+static bool is_pinned(const struct layout_builder *b, const char *name)
 {
     int t = graph_tensor(b->p->graph, name);
     return t >= 0 && b->p->source[t] == LAYOUT_EXPLICIT;
@@ -168,7 +168,7 @@ static void order_blocks(struct template_tensor *t, const int *tiled, int n)
 }
 
 /* Returns the tile of a dim in a pinned layout: its last part, when it is split in two. */
-static int64_t pinned_tile(const struct builder *b, const char *tensor, const char *dim,
+static int64_t pinned_tile(const struct layout_builder *b, const char *tensor, const char *dim,
                            int64_t extent)
 {
     const struct layout *l = b->p->layout[graph_tensor(b->p->graph, tensor)];
@@ -178,14 +178,15 @@ static int64_t pinned_tile(const struct builder *b, const char *tensor, const ch
            extent % l->shape[at] == 0 ? l->shape[at] : extent;
 }
 
-static void add_states(struct builder *b, const struct template_tensor *t, const int *tiled, int n)
+static void add_states(struct layout_builder *b, const struct template_tensor *t, const int *tiled,
+                       int n)
 {
     for (int i = 0; i < n; i++)
         b->t->state[b->t->n_states++].dim = t->dim[tiled[i]];
 }
 
 /* Adds the tensor to the template, unless its layout is pinned. */
-static void add_tensor(struct builder *b, const struct template_tensor *t)
+static void add_tensor(struct layout_builder *b, const struct template_tensor *t)
 {
     if (!is_pinned(b, t->name))
         b->t->tensor[b->t->n_tensors++] = *t;
@@ -194,9 +195,9 @@ static void add_tensor(struct builder *b, const struct template_tensor *t)
 /* --- convolutions --- */
 
 /* An access e(x, k); all other variables are 0. */
-struct access { const struct expr *e, *x, *k; int64_t *env; };
+struct layout_access { const struct expr *e, *x, *k; int64_t *env; };
 
-static int64_t access_at(const struct access *a, int64_t x, int64_t k)
+static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
 {
     a->env[a->x->var] = x;
     if (a->k)
@@ -211,8 +212,8 @@ static int64_t access_at(const struct access *a, int64_t x, int64_t k)
 /* Computes B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3
  * with e = (x + d k + b) / V.  Tiles never leave out elements: if the stride is more than the
  * window (K < V), they are as long as the stride. */
-static void fill_window(struct builder *b, struct tile_window *w, const struct access *at,
-                        const int64_t *t, int n)
+static void fill_window(struct layout_builder *b, struct tile_window *w,
+                        const struct layout_access *at, const int64_t *t, int n)
 {
     int64_t *tile = ARENA_ARRAY(b->a, int64_t, n), *stride = ARENA_ARRAY(b->a, int64_t, n);
     int64_t last = at->k ? at->k->hi : 0;
@@ -229,15 +230,15 @@ static void fill_window(struct builder *b, struct tile_window *w, const struct a
 }
 
 /* Returns the window of axis d of the operand over dim o of the output, tiled as `out` says. */
-static const struct tile_window *window_of(struct builder *b, const struct template_dim *out,
+static const struct tile_window *window_of(struct layout_builder *b, const struct template_dim *out,
                                            int o, int d)
 {
     const struct tensor *inp = &b->g->tensor[b->inp];
     struct tile_window *w = ARENA_NEW(b->a, struct tile_window);
     int r = node_reduction(b->node, arena_printf(b->a, "K%s", out->name));
-    struct access at = { find_load(b->node, b->inp, false)->idx[d], b->node->spatial[o],
-                         r >= 0 && b->node->reduce[r]->kind == EXPR_VAR ? b->node->reduce[r] : NULL,
-                         xcalloc((size_t)exprs_n_vars(b->g->pool), sizeof(int64_t)) };
+    struct layout_access at = { find_load(b->node, b->inp, false)->idx[d], b->node->spatial[o],
+                                r >= 0 && b->node->reduce[r]->kind == EXPR_VAR ? b->node->reduce[r] : NULL,
+                                xcalloc((size_t)exprs_n_vars(b->g->pool), sizeof(int64_t)) };
     w->size = inp->shape[d];
     w->out = out->extent;
     if (out->inner >= 0)
@@ -250,7 +251,7 @@ static const struct tile_window *window_of(struct builder *b, const struct templ
 
 /* Returns the multiple of tiles: in a transposed convolution they begin where the stride does
  * (SPEC D.3). */
-static int64_t tile_multiple(const struct builder *b, int o, int axis)
+static int64_t tile_multiple(const struct layout_builder *b, int o, int axis)
 {
     int d = operand_axis(b, o);
     const struct val *load = find_load(b->node, b->inp, false);
@@ -267,21 +268,21 @@ static int axes_of(const struct tensor *t, int *axis)
     return n;
 }
 
-static int64_t groups_of(const struct builder *b)
+static int64_t groups_of(const struct layout_builder *b)
 {
     int r = node_reduction(b->node, "I");
     return r >= 0 ? b->g->tensor[b->inp].shape[1] / (b->node->reduce[r]->hi + 1) : 1;
 }
 
 /* Makes the knob for blocks of channels: parts of a group, or whole groups. */
-static struct layout_knob in_groups(const struct builder *b, int64_t channels)
+static struct layout_knob in_groups(const struct layout_builder *b, int64_t channels)
 {
     int64_t groups = groups_of(b);
     return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
 }
 
 /* Describes the output: axes and channels tiled. tiled[] gets its n dims. */
-static void conv_output(struct builder *b, struct template_tensor *t, int *tiled, int n)
+static void conv_output(struct layout_builder *b, struct template_tensor *t, int *tiled, int n)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
     bool pinned = is_pinned(b, x->name);
@@ -305,7 +306,7 @@ static void conv_output(struct builder *b, struct template_tensor *t, int *tiled
 
 /* Describes the operand: windows over the tiles of the output, channels tiled.  In a depthwise
  * convolution it shares the channel tile of the output. */
-static void conv_input(struct builder *b, const struct template_tensor *out, const int *axis,
+static void conv_input(struct layout_builder *b, const struct template_tensor *out, const int *axis,
                        int n_axes, struct template_tensor *t)
 {
     const struct tensor *x = &b->g->tensor[b->inp];
@@ -334,7 +335,7 @@ static void conv_input(struct builder *b, const struct template_tensor *out, con
 }
 
 /* Describes the weights: O/o_t' I/i_t' | O I middle | KH KW | i_t' o_t' */
-static void conv_weights(struct builder *b)
+static void conv_weights(struct layout_builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
     struct template_tensor t;
@@ -360,7 +361,7 @@ static void conv_weights(struct builder *b)
 }
 
 /* Describes the input before a padding: channel blocks as in the padded tensor. */
-static void caller_input(struct builder *b, const struct template_tensor *inp)
+static void caller_input(struct layout_builder *b, const struct template_tensor *inp)
 {
     int pad = b->g->tensor[b->inp].producer;
     if (pad < 0 || !streq(b->g->node[pad].op, "pad"))
@@ -383,7 +384,7 @@ static void caller_input(struct builder *b, const struct template_tensor *inp)
     add_tensor(b, &t);
 }
 
-static void conv_template(struct builder *b)
+static void conv_template(struct layout_builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
     struct template_tensor out, inp;
@@ -406,7 +407,7 @@ static void share_dim(struct template_dim *d, const struct template_dim *from)
 }
 
 /* Describes C M/m N/n m n, A M/m K/k m k, B K/k N/n k n; a leading batch dim is not tiled. */
-static void gmm_template(struct builder *b)
+static void gmm_template(struct layout_builder *b)
 {
     const struct tensor *x[3] = { &b->g->tensor[b->node->out], &b->g->tensor[b->inp],
                                   &b->g->tensor[b->ker] };
@@ -457,7 +458,7 @@ static void gmm_template(struct builder *b)
 /* --- the space --- */
 
 /* Whether the node reads an input of the caller, directly or padded. */
-static bool reads_caller(const struct builder *b)
+static bool reads_caller(const struct layout_builder *b)
 {
     int pad = b->g->tensor[b->inp].producer;
     if (pad >= 0 && streq(b->g->node[pad].op, "pad"))
@@ -491,7 +492,7 @@ static int64_t reduce_extent(const struct node *n, const char *dim)
 }
 
 /* Fills in N I O H W KH KW V d G; for a product M, K, N stand for H, I, O. */
-static void op_features(const struct builder *b, float out[OP_FEATURES])
+static void op_features(const struct layout_builder *b, float out[OP_FEATURES])
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
     bool product = streq(b->node->op, "matmul");
@@ -525,7 +526,7 @@ static double count_points(const struct layout_knob *knob, int n)
     return size;
 }
 
-static bool open_node(struct builder *b, struct err *e)
+static bool open_node(struct layout_builder *b, struct err *e)
 {
     b->node = &b->g->node[b->g->main_node];
     const struct val *other = find_load(b->node, b->node->data_in, true);
@@ -545,7 +546,7 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e)
 {
-    struct builder b = { .a = a, .opts = opts ? *opts : (struct layout_opts){ 0 } };
+    struct layout_builder b = { .a = a, .opts = opts ? *opts : (struct layout_opts){ 0 } };
     struct layout_space *s = ARENA_NEW(a, struct layout_space);
     int bad;
     if (!program_replay(a, spec, pinned, n_pinned, &b.p, &bad, e))

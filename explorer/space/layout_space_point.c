@@ -127,7 +127,7 @@ const char *layout_space_family(const struct layout_space *s, struct arena *a,
 
 #define MOST_LOOKS 20000  /* most comparisons of layouts before the search gives up */
 
-struct finder {
+struct point_finder {
     const struct layout_space *s;
     const struct program *p;
     int64_t *factor;
@@ -136,7 +136,7 @@ struct finder {
 
 /* Whether the program gives tensor t the layout that it has under *factor.  For an inlined
  * tensor, which is not stored, any layout is right. */
-static bool same_layout(struct finder *f, const struct template_tensor *t)
+static bool same_layout(struct point_finder *f, const struct template_tensor *t)
 {
     const struct program *p = f->p;
     int at = graph_tensor(p->graph, t->name), n;
@@ -168,7 +168,7 @@ static bool uses_knob(const struct template_tensor *t, int k)
 /* Finds values for the knobs, from k on, that this tensor has and no earlier one; then continues
  * with the next tensor.  Several points may store a tensor alike: if the later tensors do not
  * fit, the next one is tried.  Large factors come first, since they do not tile. */
-static bool find_tensor(struct finder *f, int tensor, int k, const bool *chosen)
+static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
     if (tensor == s->t->n_tensors)
@@ -194,7 +194,7 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
                        int64_t *factor)
 {
     struct arena *a = arena_new();
-    struct finder f = { .s = s, .factor = factor };
+    struct point_finder f = { .s = s, .factor = factor };
     bool chosen[LAYOUT_KNOBS] = { false };
     struct err e;
     int bad;

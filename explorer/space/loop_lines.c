@@ -7,7 +7,7 @@
 
 #define MOST_VECTOR 64
 
-struct writer {
+struct line_writer {
     const struct loop_space *s;
     const struct loop_plan *plan;
     struct arena *a;
@@ -15,7 +15,7 @@ struct writer {
 };
 
 __attribute__((format(printf, 2, 3)))
-static void add_line(struct writer *w, const char *fmt, ...)
+static void add_line(struct line_writer *w, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -24,7 +24,7 @@ static void add_line(struct writer *w, const char *fmt, ...)
 }
 
 /* Returns the name of a loop of the plan, or of the pinned nest. */
-static const char *name_at(const struct writer *w, int loop)
+static const char *name_at(const struct line_writer *w, int loop)
 {
     struct str s = { 0 };
     const char *name = arena_strdup(w->a, loop_plan_name(w->s, w->plan, loop, &s));
@@ -32,7 +32,7 @@ static const char *name_at(const struct writer *w, int loop)
     return name;
 }
 
-static void write_splits(struct writer *w)
+static void write_splits(struct line_writer *w)
 {
     const struct nest_info *nest = w->s->nest;
     for (int a = 0; a < nest->n_axes; a++) {
@@ -47,7 +47,7 @@ static void write_splits(struct writer *w)
 }
 
 /* Writes a reorder of all loops, unless the splits already leave them in this order. */
-static void write_order(struct writer *w)
+static void write_order(struct line_writer *w)
 {
     int axis = 0, part = 0;
     bool natural = true;
@@ -67,7 +67,7 @@ static void write_order(struct writer *w)
 }
 
 /* Writes annotations: unrolled loops before the vectorized one, which may be inside them. */
-static void write_marks(struct writer *w)
+static void write_marks(struct line_writer *w)
 {
     for (int i = 0; i < w->plan->n; i++)
         if (w->plan->loop[i].ann == LOOP_UNROLL)
@@ -77,14 +77,14 @@ static void write_marks(struct writer *w)
             add_line(w, "loop vectorize %s %s", w->s->nest->name, name_at(w, i));
 }
 
-static void write_parallel(struct writer *w)
+static void write_parallel(struct line_writer *w)
 {
     for (int i = 0; i < w->plan->n; i++)
         if (w->plan->loop[i].ann == LOOP_PARALLEL)
             add_line(w, "loop parallel %s %s", w->s->nest->name, name_at(w, i));
 }
 
-static void write_copies(struct writer *w)
+static void write_copies(struct line_writer *w)
 {
     const struct nest_info *nest = w->s->nest;
     if (w->plan->cache_write != AT_NONE)
@@ -96,7 +96,7 @@ static void write_copies(struct writer *w)
 }
 
 /* Schedules a node with its own nest: its last dim is vectorized, its first one parallel. */
-static void write_root(struct writer *w, const char *name, const struct root_axes *r)
+static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;
     if (!r->inner)
@@ -114,7 +114,7 @@ static void write_root(struct writer *w, const char *name, const struct root_axe
         add_line(w, "loop parallel %s %s", name, r->outer);
 }
 
-static const char *attach_name(const struct writer *w, int at, int64_t choice)
+static const char *attach_name(const struct line_writer *w, int at, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;
     if (nest->pinned)
@@ -122,7 +122,7 @@ static const char *attach_name(const struct writer *w, int at, int64_t choice)
     return name_at(w, at);
 }
 
-static void write_pad(struct writer *w, int64_t choice)
+static void write_pad(struct line_writer *w, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;
     if (w->plan->pad == AT_ROOT)
@@ -133,7 +133,7 @@ static void write_pad(struct writer *w, int64_t choice)
 }
 
 /* Writes the consumers. At the root, all but the last are inlined. */
-static void write_consumers(struct writer *w, int64_t choice)
+static void write_consumers(struct line_writer *w, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;
     for (int i = 0; i < nest->n_chain; i++)
@@ -154,7 +154,7 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
     if (!loop_point_sound(s, p, e))
         return false;
     loop_plan_of(s, p, &plan);
-    struct writer w = { .s = s, .plan = &plan, .a = a };
+    struct line_writer w = { .s = s, .plan = &plan, .a = a };
     if (nest->k_pad >= 0 && plan.pad == AT_INLINE)
         add_line(&w, "loop inline %s", nest->pad);
     if (!nest->pinned) {

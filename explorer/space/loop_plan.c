@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct part { int64_t extent; enum loop_level level; bool phase; };
-struct parts { int n; struct part part[2 * LOOP_PARTS + 2]; };
+struct plan_parts { int n; struct part part[2 * LOOP_PARTS + 2]; };
 
 /* Sizes at which loops of an axis end: those of the factors, and its cuts, if every two of them
  * divide one another. */
@@ -42,7 +42,7 @@ static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t
 /* Converts factor[parts] to loops, outermost first, without those of one iteration.  False when
  * some block ends inside of one. */
 static bool split_axis(const struct loop_space *s, int axis, const int64_t *factor,
-                       struct parts *out)
+                       struct plan_parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
     int64_t size[LOOP_PARTS + 1];         /* size[j]: elements of one iteration of factor j - 1 */
@@ -70,7 +70,7 @@ static bool split_axis(const struct loop_space *s, int axis, const int64_t *fact
 }
 
 static bool axis_parts(const struct loop_space *s, const struct loop_point *p, int axis,
-                       struct parts *out)
+                       struct plan_parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
     bool even = true;
@@ -85,7 +85,7 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
 }
 
 /* Makes sure that a loop is outside of the tile: one of one iteration, if there is no other. */
-static void ensure_outer(const struct loop_space *s, struct parts *all)
+static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;
     for (int a = 0; a < s->nest->n_axes; a++) {
@@ -95,13 +95,13 @@ static void ensure_outer(const struct loop_space *s, struct parts *all)
         if (all[a].part[0].level <= LEVEL_S2)
             return;
     }
-    struct parts *x = &all[first];
+    struct plan_parts *x = &all[first];
     memmove(x->part + 1, x->part, sizeof *x->part * (size_t)x->n);
     x->part[0] = (struct part){ 1, LEVEL_S1, false };
     x->n++;
 }
 
-static bool push(struct loop_plan *plan, const struct parts *all, int axis, int part)
+static bool push(struct loop_plan *plan, const struct plan_parts *all, int axis, int part)
 {
     const struct part *x = &all[axis].part[part];
     if (plan->n == PLAN_LOOPS)
@@ -112,7 +112,7 @@ static bool push(struct loop_plan *plan, const struct parts *all, int axis, int 
 }
 
 /* Adds the loops of an axis at a level; phases are separate. */
-static bool push_level(struct loop_plan *plan, const struct parts *all, int axis,
+static bool push_level(struct loop_plan *plan, const struct plan_parts *all, int axis,
                        enum loop_level level, bool phase)
 {
     for (int i = 0; i < all[axis].n; i++)
@@ -123,7 +123,7 @@ static bool push_level(struct loop_plan *plan, const struct parts *all, int axis
 }
 
 static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
-                        const struct parts *all, bool reduce)
+                        const struct plan_parts *all, bool reduce)
 {
     for (int a = 0; a < s->nest->n_axes; a++)
         if (s->nest->axis[a].reduce == reduce &&
@@ -135,7 +135,7 @@ static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
 /* Adds the loops of S1 in the chosen order; phases come before the first axis that has one, or
  * last. */
 static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
-                       const struct parts *all, const int *order, int n)
+                       const struct plan_parts *all, const int *order, int n)
 {
     bool last = s->nest->phases_last >= 0 && order == s->nest->order[s->nest->phases_last];
     bool done = last;
@@ -152,7 +152,7 @@ static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
 }
 
 static bool order_loops(const struct loop_space *s, const struct loop_point *p,
-                        const struct parts *all, struct loop_plan *plan)
+                        const struct plan_parts *all, struct loop_plan *plan)
 {
     const struct nest_info *nest = s->nest;
     const int *plain = nest->order[0], *order = nest->order[knob_choice(p, nest->k_order, 0)];
@@ -226,7 +226,7 @@ static int attach_at(const struct loop_space *s, const struct loop_plan *plan, i
 bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan)
 {
     const struct nest_info *nest = s->nest;
-    struct parts all[NEST_AXES];
+    struct plan_parts all[NEST_AXES];
     *plan = (struct loop_plan){ .s1 = -1, .s2 = -1, .r1 = -1 };
     int64_t consumer = knob_choice(p, nest->k_consumer, 0), pad = knob_choice(p, nest->k_pad, 1);
     if (!nest->pinned) {

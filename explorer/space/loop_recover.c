@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct leaf { int axis, part; int64_t extent; enum loop_ann ann; };
+struct recover_leaf { int axis, part; int64_t extent; enum loop_ann ann; };
 
 /* A nest in the form that is compared. */
-struct shape {
-    int n; struct leaf leaf[PLAN_LOOPS];
+struct recover_shape {
+    int n; struct recover_leaf leaf[PLAN_LOOPS];
     int cache_write, cache_read[OPERANDS];              /* depth; AT_NONE */
     int consumer, pad;                                  /* depth; AT_ROOT, AT_INLINE */
 };
@@ -19,7 +19,7 @@ struct shape {
 struct recovery {
     const struct loop_space *s;
     const struct stage *stage;
-    struct shape want;
+    struct recover_shape want;
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf */
@@ -70,8 +70,8 @@ static bool read_leaves(struct recovery *t)
                     path_before(s->axis[j].name + strlen(nest->axis[a].name),
                                 s->axis[i].name + strlen(nest->axis[a].name));
         bool parallel = s->axis[i].ann == LOOP_PARALLEL && nest->k_parallel < 0;
-        t->want.leaf[t->want.n++] = (struct leaf){ a, part, s->axis[i].extent,
-                                                   parallel ? LOOP_SERIAL : s->axis[i].ann };
+        t->want.leaf[t->want.n++] = (struct recover_leaf){ a, part, s->axis[i].extent,
+                                                           parallel ? LOOP_SERIAL : s->axis[i].ann };
         t->part[a][part] = s->axis[i].extent;
         t->n_parts[a]++;
     }
@@ -181,7 +181,7 @@ static bool fill_factors(const struct recovery *t, struct loop_point *p)
         for (int i = 0; i < t->s->knob[k].parts; i++)
             p->v[k][i] = 1;
     for (int i = 0; i < t->want.n; i++) {
-        const struct leaf *l = &t->want.leaf[i];
+        const struct recover_leaf *l = &t->want.leaf[i];
         const struct loop_axis *x = &nest->axis[l->axis];
         if (x->phase > 1 && l->part == t->n_parts[l->axis] - 1 && l->extent == x->phase)
             continue;
@@ -203,7 +203,7 @@ static int place_of(const struct recovery *t, int at, const int *depth, int64_t 
 }
 
 static void shape_of(const struct recovery *t, const struct loop_point *p,
-                     const struct loop_plan *plan, struct shape *out)
+                     const struct loop_plan *plan, struct recover_shape *out)
 {
     const struct loop_space *s = t->s;
     int depth[PLAN_LOOPS], part[NEST_AXES][PLAN_LOOPS];
@@ -216,8 +216,8 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
     for (int i = 0; i < plan->n; i++) {
         const struct plan_loop *l = &plan->loop[i];
         if (l->extent > 1)
-            out->leaf[out->n++] = (struct leaf){ l->axis, part[l->axis][l->part], l->extent,
-                                                 l->ann };
+            out->leaf[out->n++] = (struct recover_leaf){ l->axis, part[l->axis][l->part], l->extent,
+                                                         l->ann };
         depth[i] = out->n;
     }
     out->cache_write = plan->cache_write >= 0 ? depth[plan->cache_write] : plan->cache_write;
@@ -228,7 +228,7 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
     out->pad = place_of(t, plan->pad, depth, knob_choice(p, s->nest->k_pad, 1) - 1);
 }
 
-static bool is_mark(const struct shape *x, int depth)
+static bool is_mark(const struct recover_shape *x, int depth)
 {
     return x->cache_write == depth || x->cache_read[0] == depth || x->cache_read[1] == depth ||
            x->consumer == depth || x->pad == depth;
@@ -240,10 +240,10 @@ static void lower_mark(int *mark, int depth)
 }
 
 /* Merges adjacent loops of one axis. */
-static void merge_leaves(struct shape *x)
+static void merge_leaves(struct recover_shape *x)
 {
     for (int i = 0; i + 1 < x->n;) {
-        struct leaf *l = &x->leaf[i];
+        struct recover_leaf *l = &x->leaf[i];
         if (l[0].axis != l[1].axis || l[0].part + 1 != l[1].part || l[0].ann != l[1].ann ||
             is_mark(x, i + 1)) {
             i++;
@@ -262,7 +262,7 @@ static void merge_leaves(struct shape *x)
     }
 }
 
-static bool same_leaves(const struct shape *x, const struct shape *y)
+static bool same_leaves(const struct recover_shape *x, const struct recover_shape *y)
 {
     for (int i = 0; i < x->n && i < y->n; i++)
         if (x->leaf[i].axis != y->leaf[i].axis || x->leaf[i].part != y->leaf[i].part ||
@@ -271,7 +271,8 @@ static bool same_leaves(const struct shape *x, const struct shape *y)
     return x->n == y->n;
 }
 
-static bool same_shape(const struct loop_space *s, const struct shape *x, const struct shape *y)
+static bool same_shape(const struct loop_space *s, const struct recover_shape *x,
+                       const struct recover_shape *y)
 {
     if (x->cache_write != y->cache_write ||
         (s->nest->k_consumer >= 0 && x->consumer != y->consumer) ||
@@ -287,7 +288,7 @@ static bool same_shape(const struct loop_space *s, const struct shape *x, const 
 static bool is_it(const struct recovery *t, const struct loop_point *p, bool leaves)
 {
     struct loop_plan plan;
-    struct shape got, want = t->want;
+    struct recover_shape got, want = t->want;
     if (!loop_plan_of(t->s, p, &plan))
         return false;
     shape_of(t, p, &plan, &got);

@@ -17,7 +17,7 @@ const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_STREAM] = "stream",
 };
 
-struct builder {
+struct loop_builder {
     struct arena *a;
     const struct program *p;
     const struct graph *g;
@@ -51,7 +51,7 @@ static void add_cut(struct loop_axis *x, int64_t cut)
 
 /* Cuts x: (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c, coef).  The
  * stride of a transposed convolution cuts into phases. */
-static void cut_by(struct builder *b, const struct expr *sum, int64_t c)
+static void cut_by(struct loop_builder *b, const struct expr *sum, int64_t c)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
         struct loop_axis *x = &b->nest->axis[i];
@@ -68,7 +68,7 @@ static void cut_by(struct builder *b, const struct expr *sum, int64_t c)
     }
 }
 
-static void find_cuts(struct builder *b, const struct expr *e)
+static void find_cuts(struct loop_builder *b, const struct expr *e)
 {
     if (!e || e->kind == EXPR_CONST || e->kind == EXPR_VAR)
         return;
@@ -80,7 +80,7 @@ static void find_cuts(struct builder *b, const struct expr *e)
 
 static void see_load(void *ctx, const struct val *load)
 {
-    struct builder *b = ctx;
+    struct loop_builder *b = ctx;
     for (int o = 0; o < OPERANDS; o++) {
         if (!b->nest->operand[o] ||
             !streq(b->nest->operand[o], b->g->tensor[load->source].name))
@@ -97,7 +97,7 @@ static void see_load(void *ctx, const struct val *load)
 /* --- axes --- */
 
 /* Whether a dim is an inner part: "H.1" is that of H when the layout has no "H.2". */
-static bool is_part(const struct builder *b, const char *name, bool *inner)
+static bool is_part(const struct loop_builder *b, const char *name, bool *inner)
 {
     const char *dot = strrchr(name, '.');
     if (!dot)
@@ -107,7 +107,7 @@ static bool is_part(const struct builder *b, const char *name, bool *inner)
     return true;
 }
 
-static void set_levels(const struct builder *b, struct loop_axis *x)
+static void set_levels(const struct loop_builder *b, struct loop_axis *x)
 {
     static const enum loop_level all[] = { LEVEL_S1, LEVEL_S2, LEVEL_S3, LEVEL_S4 };
     bool inner = false, part = is_part(b, x->name, &inner);
@@ -128,7 +128,7 @@ static void set_levels(const struct builder *b, struct loop_axis *x)
     memcpy(x->level, all + from, sizeof *all * (size_t)x->parts);
 }
 
-static void fill_axes(struct builder *b)
+static void fill_axes(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
     struct lowering in = { b->p->pool, b->g, b->p->layout, b->p->stage, b->p->host };
@@ -153,7 +153,7 @@ static void fill_axes(struct builder *b)
 
 /* --- knobs --- */
 
-static int add_knob(struct builder *b, struct loop_knob k)
+static int add_knob(struct loop_builder *b, struct loop_knob k)
 {
     if (b->s->n == LOOP_KNOBS)
         fail("a loop space with more than %d knobs", LOOP_KNOBS);
@@ -163,7 +163,7 @@ static int add_knob(struct builder *b, struct loop_knob k)
     return b->s->n++;
 }
 
-static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
+static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *name,
                        const char *const *choice, int n)
 {
     if (n < 2)
@@ -174,7 +174,7 @@ static int choice_knob(struct builder *b, enum knob_kind kind, const char *name,
 
 /* Adds tiles that do not divide, at most MOST_TILE; the last one is shorter.  Not where blocks
  * end or inside of one (accesses would not stay affine), and not in vectors. */
-static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
+static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
     int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_TILE);
@@ -188,7 +188,7 @@ static void add_tiles(const struct builder *b, const struct loop_axis *x, int i,
             tile[k->n_tiles++] = t;
 }
 
-static const char *level_names(struct builder *b, const struct loop_axis *x)
+static const char *level_names(struct loop_builder *b, const struct loop_axis *x)
 {
     static const char *const name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
     struct str s = { 0 };
@@ -200,7 +200,7 @@ static const char *level_names(struct builder *b, const struct loop_axis *x)
 }
 
 /* Counts the factorizations whose last factor is at most MOST_INNER. */
-static double count_splits(const struct builder *b, const struct loop_knob *k)
+static double count_splits(const struct loop_builder *b, const struct loop_knob *k)
 {
     int n;
     const int64_t *list = factor_divisors(b->a, k->extent, &n);
@@ -210,7 +210,7 @@ static double count_splits(const struct builder *b, const struct loop_knob *k)
     return size;
 }
 
-static void split_knobs(struct builder *b)
+static void split_knobs(struct loop_builder *b)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
         struct loop_axis *x = &b->nest->axis[i];
@@ -252,7 +252,7 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
 /* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost
  * one decides what is reused soon.  Phases are outside of the pixels, where their weights stay in
  * the caches, or inside, where the inputs do. */
-static void order_knobs(struct builder *b)
+static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
     const char *choice[2 * NEST_AXES + 2];
@@ -292,7 +292,7 @@ static void order_knobs(struct builder *b)
                                        nest->n_reduce_orders);
 }
 
-static void mark_knobs(struct builder *b)
+static void mark_knobs(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
     static const char *const unroll[] = { "off", "tile", "tile+1", "tile+2", "tile+3", "tile+4" };
@@ -341,7 +341,7 @@ static struct root_axes outer_and_inner(const struct stage *s)
 }
 
 /* Finds the chain of element-wise nodes after the main one that can follow its loops. */
-static void find_chain(struct builder *b)
+static void find_chain(struct loop_builder *b)
 {
     static const char *const where[] = { "root", "S1", "S2" };
     const struct program *p = b->p;
@@ -374,7 +374,7 @@ static void find_chain(struct builder *b)
 }
 
 /* Finds the padding or conversion in front that no other node reads. */
-static void find_pad(struct builder *b)
+static void find_pad(struct loop_builder *b)
 {
     static const char *const where[] = { "inline", "root", "S1", "S2" };
     int n = b->g->tensor[b->node->data_in].producer, readers = 0;
@@ -400,7 +400,7 @@ static void find_pad(struct builder *b)
 /* Finds a result that may be streamed: what the main nest or the last node of its chain stores,
  * if the cache could keep little of it.  The expert schedules stream from half of the last cache
  * on. */
-static void find_result(struct builder *b)
+static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
     struct nest_info *nest = b->nest;
@@ -422,11 +422,11 @@ static void find_result(struct builder *b)
                                  2);
 }
 
-struct finder { const struct builder *b; int n; };
+struct loop_finder { const struct loop_builder *b; int n; };
 
 static void see_operand(void *ctx, const struct val *load)
 {
-    struct finder *f = ctx;
+    struct loop_finder *f = ctx;
     int t = load->source;
     const char *name = f->b->g->tensor[t].name;
     int p = f->b->g->tensor[t].producer;
@@ -438,7 +438,7 @@ static void see_operand(void *ctx, const struct val *load)
 
 /* For pinned loops: nodes are attached at the tile, or at the last output loop outside of
  * reductions. */
-static void pin_nest(struct builder *b)
+static void pin_nest(struct loop_builder *b)
 {
     const struct stage *s = b->stage;
     for (int i = 0; i < b->p->n_steps; i++) {
@@ -457,7 +457,7 @@ static void pin_nest(struct builder *b)
     }
 }
 
-static bool open_program(struct builder *b, const char *spec, const char *const *line, int n,
+static bool open_program(struct loop_builder *b, const char *spec, const char *const *line, int n,
                          struct err *e)
 {
     int bad;
@@ -491,9 +491,9 @@ static struct loop_opts fill_options(const struct loop_opts *given)
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e)
 {
-    struct builder b = { .a = a, .s = ARENA_NEW(a, struct loop_space),
-                         .nest = ARENA_NEW(a, struct nest_info),
-                         .knob = ARENA_ARRAY(a, struct loop_knob, LOOP_KNOBS) };
+    struct loop_builder b = { .a = a, .s = ARENA_NEW(a, struct loop_space),
+                              .nest = ARENA_NEW(a, struct nest_info),
+                              .knob = ARENA_ARRAY(a, struct loop_knob, LOOP_KNOBS) };
     if (!open_program(&b, spec, line, n, e))
         return false;
     struct nest_info *nest = b.nest;
@@ -511,7 +511,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b.node->op, "tconv");
     pin_nest(&b);
-    struct finder f = { &b, 0 };
+    struct loop_finder f = { &b, 0 };
     val_each_load(b.node->body, see_operand, &f);
     fill_axes(&b);
     if (!nest->pinned) {

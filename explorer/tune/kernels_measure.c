@@ -16,7 +16,7 @@ enum {
 
 /* --- Features, on several threads; candidates live in the arena of their thread ------------- */
 
-struct lowering {
+struct measure_lowering {
     struct kernels *k;
     struct tune_candidate **c;
     int n;
@@ -64,7 +64,7 @@ static bool lower_candidate(const struct kernels *k, struct arena *a, struct tun
 
 static void *lower_some(void *ctx)
 {
-    struct lowering *l = ctx;
+    struct measure_lowering *l = ctx;
     struct arena *a = l->k->scratch[atomic_fetch_add(&l->next_scratch, 1)];
     for (int i; (i = atomic_fetch_add(&l->next, 1)) < l->n;)
         l->c[i]->illegal = !lower_candidate(l->k, a, l->c[i]);
@@ -73,7 +73,7 @@ static void *lower_some(void *ctx)
 
 static void lower_all(struct kernels *k, struct tune_candidate **c, int n)
 {
-    struct lowering l = { .k = k, .c = c, .n = n };
+    struct measure_lowering l = { .k = k, .c = c, .n = n };
     pthread_t thread[COUNT_OF(k->scratch)];
     int started = 0, want = n < 8 ? 0 : k->n_threads - 1;
     while (started < want && pthread_create(&thread[started], NULL, lower_some, &l) == 0)

@@ -78,11 +78,11 @@ void search_score(struct search *s, struct tune_candidate *const *c, int n)
 
 /* A candidate with its rank: those that are always measured first, then higher scores; for equal
  * scores the one added first, so that the order does not depend on the sort of the C library. */
-struct ranked { struct tune_candidate *c; int at; };
+struct pool_ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const struct pool_ranked *x = a, *y = b;
     if (x->c->usual != y->c->usual)
         return x->c->usual ? -1 : 1;
     if (x->c->score != y->c->score)
@@ -98,11 +98,11 @@ static bool is_new(const struct search *s, const struct tune_candidate *c)
 /* Picks from the pool in the order of ranks. */
 static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
 {
-    struct ranked *r = ARENA_ARRAY(s->round, struct ranked, s->pool.len);
+    struct pool_ranked *r = ARENA_ARRAY(s->round, struct pool_ranked, s->pool.len);
     int n = 0, n_out = 0;
     for (int i = 0; i < s->pool.len; i++)
         if (is_new(s, s->pool.data[i]))
-            r[n++] = (struct ranked){ s->pool.data[i], i };
+            r[n++] = (struct pool_ranked){ s->pool.data[i], i };
     qsort(r, (size_t)n, sizeof *r, by_score);
     if (n <= want) {
         for (int i = 0; i < n; i++)

@@ -84,8 +84,8 @@ bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
 
 /* --- The same but for names ----------------------------------------------------------------- */
 
-struct word { const char *text; size_t n; };
-struct words { VEC(struct word) x, y; };     /* x[i] of one text corresponds to y[i] of the other */
+struct tidy_word { const char *text; size_t n; };
+struct words { VEC(struct tidy_word) x, y; };    /* x[i] of one text corresponds to y[i] */
 
 static const char *skip_blank(const char *c)
 {
@@ -101,21 +101,21 @@ static const char *skip_blank(const char *c)
     }
 }
 
-static struct word word_at(const char *c)
+static struct tidy_word word_at(const char *c)
 {
-    struct word w = { c, 0 };
+    struct tidy_word w = { c, 0 };
     while (isalnum((unsigned char)c[w.n]) || c[w.n] == '_')
         w.n++;
     return w;
 }
 
-static bool word_is(struct word x, struct word y)
+static bool word_is(struct tidy_word x, struct tidy_word y)
 {
     return x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
 }
 
 /* Whether x and y correspond everywhere, in both directions. */
-static bool stand_for(struct words *w, struct word x, struct word y)
+static bool stand_for(struct words *w, struct tidy_word x, struct tidy_word y)
 {
     for (int i = 0; i < w->x.len; i++) {
         bool known_x = word_is(w->x.data[i], x), known_y = word_is(w->y.data[i], y);
@@ -136,7 +136,7 @@ static bool same_text(struct words *w, const char *x, const char *y)
             return *x == *y;
         bool name_x = isalpha((unsigned char)*x) || *x == '_';
         bool name_y = isalpha((unsigned char)*y) || *y == '_';
-        struct word of_x = word_at(x), of_y = word_at(y);
+        struct tidy_word of_x = word_at(x), of_y = word_at(y);
         if (name_x != name_y || (of_x.n == 0) != (of_y.n == 0))
             return false;
         if (of_x.n == 0 ? *x != *y : name_x ? !stand_for(w, of_x, of_y) : !word_is(of_x, of_y))

@@ -26,20 +26,20 @@
 #define NO_MEMORY "out of memory: free some, or raise `ulimit -v` "
 
 /* The newest block is the head of the list; the first one made is its tail. */
-struct block {
-    struct block *older;
+struct arena_block {
+    struct arena_block *older;
     size_t cap, used;
     _Alignas(16) unsigned char data[];
 };
 
 struct arena {
-    struct block *head;
+    struct arena_block *head;
     size_t older_used;      /* bytes used in all blocks but the head */
 };
 
-static struct block *block_new(size_t cap, struct block *older)
+static struct arena_block *block_new(size_t cap, struct arena_block *older)
 {
-    struct block *b = xmalloc(sizeof *b + cap);
+    struct arena_block *b = xmalloc(sizeof *b + cap);
     b->older = older;
     b->cap = cap;
     b->used = 0;
@@ -57,7 +57,7 @@ struct arena *arena_new(void)
 void arena_reset(struct arena *a)
 {
     while (a->head->older) {
-        struct block *older = a->head->older;
+        struct arena_block *older = a->head->older;
         free(a->head);
         a->head = older;
     }

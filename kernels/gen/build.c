@@ -16,7 +16,7 @@ struct site_key {
     struct site_key *next;
 };
 
-struct build {
+struct unit_build {
     struct unit *u;
     struct env *env;
     struct err *e;
@@ -26,10 +26,10 @@ struct build {
     struct site_key *sites[N_SITES];
 };
 
-static void build_kids(struct build *b, const struct tree *t, struct block *out);
+static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
 
 /* Returns the site of an access; creates it the first time. */
-static int site_id(struct build *b, int buffer, int rank, const struct expr *const *idx,
+static int site_id(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
                    bool is_store)
 {
     struct unit *u = b->u;
@@ -64,7 +64,7 @@ static int site_id(struct build *b, int buffer, int rank, const struct expr *con
 struct env_lane { const struct expr *var; int64_t first; int lanes; };
 
 /* Until leave_lane, only lane l of the current chunk exists. */
-static struct env_lane enter_lane(struct build *b, int l)
+static struct env_lane enter_lane(struct unit_build *b, int l)
 {
     struct env_lane saved = { env_lane_var(b->env), env_lane_first(b->env), env_lanes(b->env) };
     env_set_lanes(b->env, NULL, 0, 1);
@@ -72,7 +72,7 @@ static struct env_lane enter_lane(struct build *b, int l)
     return saved;
 }
 
-static void leave_lane(struct build *b, const struct env_lane *saved)
+static void leave_lane(struct unit_build *b, const struct env_lane *saved)
 {
     env_unbind(b->env);
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
@@ -81,7 +81,7 @@ static void leave_lane(struct build *b, const struct env_lane *saved)
 /* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
  * outputs in groups of four do.  An aligned vector cannot reach beyond the buffer, since base and
  * size are multiples of the lanes.  NULL when they do not lie in one. */
-static struct term *build_shuffle(struct build *b, const struct term *gather)
+static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
     int lanes = gather->lanes;
@@ -101,7 +101,7 @@ static struct term *build_shuffle(struct build *b, const struct term *gather)
     struct place whole = *first;
     whole.rest = from;
     whole.lanes = lanes;
-    struct term *t = term_new(b->u, TERM_SHUFFLE, lanes);
+    struct code_term *t = term_new(b->u, TERM_SHUFFLE, lanes);
     t->a = term_load(b->u, &whole, gather->part[0]->site);
     t->pick = pick;
     return t;
@@ -109,7 +109,7 @@ static struct term *build_shuffle(struct build *b, const struct term *gather)
 
 /* Builds a load under a vector variable: one float for all lanes, consecutive floats, or lanes
  * loaded one by one. */
-static struct term *build_load(struct build *b, const struct val *v)
+static struct code_term *build_load(struct unit_build *b, const struct val *v)
 {
     struct place at;
     int64_t step;
@@ -121,8 +121,8 @@ static struct term *build_load(struct build *b, const struct val *v)
         at.lanes = lanes;
         return term_load(b->u, &at, site);
     }
-    struct term *t = term_new(b->u, TERM_GATHER, lanes);
-    t->part = ARENA_ARRAY(b->u->arena, struct term *, lanes);
+    struct code_term *t = term_new(b->u, TERM_GATHER, lanes);
+    t->part = ARENA_ARRAY(b->u->arena, struct code_term *, lanes);
     for (int l = 0; l < lanes; l++) {
         if (!linear) {
             struct env_lane saved = enter_lane(b, l);
@@ -132,14 +132,14 @@ static struct term *build_load(struct build *b, const struct val *v)
         t->part[l] = term_load(b->u, &at, site);
         at.rest += step;
     }
-    struct term *shuffled = build_shuffle(b, t);
+    struct code_term *shuffled = build_shuffle(b, t);
     return shuffled ? shuffled : t;
 }
 
 /* Builds a term. NULL: a condition in v depends on the lane. */
-static struct term *build_term(struct build *b, const struct val *v)
+static struct code_term *build_term(struct unit_build *b, const struct val *v)
 {
-    struct term *t, *x, *y;
+    struct code_term *t, *x, *y;
     bool by_lane;
     switch (v->kind) {
     case VAL_CONST:
@@ -185,7 +185,8 @@ static struct term *build_term(struct build *b, const struct val *v)
 }
 
 /* Appends c under the condition cond; adjacent statements with the same condition share a block. */
-static void add_guarded(struct build *b, struct block *out, const struct expr *cond, struct code *c)
+static void add_guarded(struct unit_build *b, struct block *out, const struct expr *cond,
+                        struct code *c)
 {
     if (b->failed)
         return;
@@ -218,7 +219,7 @@ static void add_guarded(struct build *b, struct block *out, const struct expr *c
 
 struct self_check { int buffer; struct place at; bool clash; };
 
-static void check_self(void *ctx, struct term *load, bool in_select)
+static void check_self(void *ctx, struct code_term *load, bool in_select)
 {
     struct self_check *s = ctx;
     (void)in_select;
@@ -226,7 +227,7 @@ static void check_self(void *ctx, struct term *load, bool in_select)
 }
 
 /* Stores lanes that are not adjacent in memory: computes the vector, then stores lane by lane. */
-static void scatter(struct build *b, struct block *out, const struct expr *cond,
+static void scatter(struct unit_build *b, struct block *out, const struct expr *cond,
                     const struct code *set, int64_t step)
 {
     struct unit *u = b->u;
@@ -246,7 +247,7 @@ static void scatter(struct build *b, struct block *out, const struct expr *cond,
 
 /* Builds the store t for the current chunk of lanes as one statement; false when that is not
  * possible. */
-static bool build_whole(struct build *b, const struct tree *t, struct block *out)
+static bool build_whole(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct code *c = code_new(b->u, CODE_SET);
     int64_t step = 0;
@@ -302,7 +303,7 @@ static bool touches_local(const struct func *f, const struct tree *t)
 
 /* Builds the store t, cut into halves until that is possible.  Registers are cut into single
  * lanes, because half a register has no name. */
-static void build_store(struct build *b, const struct tree *t, struct block *out)
+static void build_store(struct unit_build *b, const struct tree *t, struct block *out)
 {
     if (build_whole(b, t, out))
         return;
@@ -322,7 +323,7 @@ static void build_store(struct build *b, const struct tree *t, struct block *out
     }
 }
 
-static void build_lanes(struct build *b, const struct tree *t, struct block *out)
+static void build_lanes(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t first = 0;
     while (first < t->extent && !b->failed) {
@@ -353,7 +354,7 @@ static void add_range(struct str *out, const struct tree *t)
 
 /* Adds the note "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are unrolled below t.
  */
-static void add_note(struct build *b, const struct tree *t, struct block *out)
+static void add_note(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct str unrolled = { 0 }, lanes = { 0 };
     for (; t && t->kind == TREE_LOOP; t = t->n_kids ? t->kid[0] : NULL) {
@@ -378,7 +379,7 @@ static void add_note(struct build *b, const struct tree *t, struct block *out)
 }
 
 /* Adds the note "W.0 = 27": the one iteration of a loop that was cut. */
-static void add_piece_note(struct build *b, const struct tree *t, int64_t begin, int64_t end,
+static void add_piece_note(struct unit_build *b, const struct tree *t, int64_t begin, int64_t end,
                            struct block *out)
 {
     if (end - begin != 1 || (!t->begin && !t->end) || t->ann == LOOP_UNROLL || b->open.len > 0)
@@ -396,7 +397,7 @@ static bool only_notes(const struct block *b)
     return true;
 }
 
-static void build_for(struct build *b, const struct tree *t, struct block *out)
+static void build_for(struct unit_build *b, const struct tree *t, struct block *out)
 {
     bool by_lane;
     struct code *c = code_new(b->u, CODE_FOR);
@@ -414,7 +415,8 @@ static void build_for(struct build *b, const struct tree *t, struct block *out)
 }
 
 /* Returns the bounds of a loop that can be unrolled. */
-static bool constant_bounds(struct build *b, const struct tree *t, int64_t *begin, int64_t *end)
+static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t *begin,
+                            int64_t *end)
 {
     bool by_lane;
     const struct expr *lo = env_expr(b->env, t->begin, &by_lane),
@@ -437,7 +439,7 @@ static bool fits_lanes(const struct tree *t)
     return true;
 }
 
-static void build_loop(struct build *b, const struct tree *t, struct block *out)
+static void build_loop(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
     bool constant = constant_bounds(b, t, &begin, &end);
@@ -468,7 +470,7 @@ static void build_loop(struct build *b, const struct tree *t, struct block *out)
         (void)vec_pop(&b->open);
 }
 
-static void build_tree(struct build *b, const struct tree *t, struct block *out)
+static void build_tree(struct unit_build *b, const struct tree *t, struct block *out)
 {
     switch (t->kind) {
     case TREE_LOOP:
@@ -490,7 +492,7 @@ static void build_tree(struct build *b, const struct tree *t, struct block *out)
 
 /* Builds one of n adjacent trees.  A note says what remains of a cut loop; it is not a separate
  * statement, because that would hinder the passes. */
-static void build_sibling(struct build *b, const struct tree *t, int n, struct block *out)
+static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
     int first = out->n;
     build_tree(b, t, out);
@@ -503,7 +505,7 @@ static void build_sibling(struct build *b, const struct tree *t, int n, struct b
         c->note = t->piece;
 }
 
-static void build_kids(struct build *b, const struct tree *t, struct block *out)
+static void build_kids(struct unit_build *b, const struct tree *t, struct block *out)
 {
     for (int i = 0; i < t->n_kids && !b->failed; i++)
         build_sibling(b, t->kid[i], t->n_kids, out);
@@ -511,7 +513,7 @@ static void build_kids(struct build *b, const struct tree *t, struct block *out)
 
 bool code_build(struct unit *u, struct err *e)
 {
-    struct build b = { .u = u, .env = env_new(u), .e = e };
+    struct unit_build b = { .u = u, .env = env_new(u), .e = e };
     const struct func *f = u->func;
     int node = -1;
     for (int i = 0; i < f->n_roots && !b.failed; i++) {

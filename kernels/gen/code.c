@@ -32,7 +32,7 @@ struct code *code_new(struct unit *u, enum code_kind kind)
     return c;
 }
 
-struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct term *value)
+struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct code_term *value)
 {
     struct code *c = code_new(u, CODE_SET);
     c->reg = reg;
@@ -41,32 +41,32 @@ struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct te
     return c;
 }
 
-struct term *term_new(struct unit *u, enum term_kind kind, int lanes)
+struct code_term *term_new(struct unit *u, enum term_kind kind, int lanes)
 {
-    struct term *t = ARENA_NEW(u->arena, struct term);
+    struct code_term *t = ARENA_NEW(u->arena, struct code_term);
     t->kind = kind;
     t->lanes = lanes;
     t->reg = t->lane = t->site = -1;
     return t;
 }
 
-struct term *term_const(struct unit *u, double value)
+struct code_term *term_const(struct unit *u, double value)
 {
-    struct term *t = term_new(u, TERM_CONST, 1);
+    struct code_term *t = term_new(u, TERM_CONST, 1);
     t->value = value;
     return t;
 }
 
-struct term *term_reg(struct unit *u, int reg)
+struct code_term *term_reg(struct unit *u, int reg)
 {
-    struct term *t = term_new(u, TERM_REG, u->regs.data[reg].lanes);
+    struct code_term *t = term_new(u, TERM_REG, u->regs.data[reg].lanes);
     t->reg = reg;
     return t;
 }
 
-struct term *term_load(struct unit *u, const struct place *at, int site)
+struct code_term *term_load(struct unit *u, const struct place *at, int site)
 {
-    struct term *t = term_new(u, TERM_LOAD, at->lanes);
+    struct code_term *t = term_new(u, TERM_LOAD, at->lanes);
     t->at = *at;
     t->site = site;
     return t;
@@ -125,7 +125,8 @@ bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int 
     return false;
 }
 
-static void each_load(struct term *t, bool in_select, void (*f)(void *, struct term *, bool),
+static void each_load(struct code_term *t, bool in_select, void (*f)(void *, struct code_term *,
+                                                                     bool),
                       void *ctx)
 {
     switch (t->kind) {
@@ -153,17 +154,18 @@ static void each_load(struct term *t, bool in_select, void (*f)(void *, struct t
     UNREACHABLE();
 }
 
-void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
+void term_each_load(struct code_term *t, void (*f)(void *ctx, struct code_term *load,
+                                                   bool in_select),
                     void *ctx)
 {
     each_load(t, false, f, ctx);
 }
 
-struct walk { access_fn *f; void *ctx; struct access a; };
+struct code_walk { access_fn *f; void *ctx; struct access a; };
 
-static void walk_load(void *ctx, struct term *load, bool in_select)
+static void walk_load(void *ctx, struct code_term *load, bool in_select)
 {
-    struct walk *w = ctx;
+    struct code_walk *w = ctx;
     w->a.load = load;
     w->a.at = &load->at;
     w->a.in_select = in_select;
@@ -177,7 +179,7 @@ void code_each_access(struct block *b, access_fn *f, void *ctx)
         code_each_access(&c->body, f, ctx);
         if (c->kind != CODE_SET)
             continue;
-        struct walk w = { f, ctx, { .set = c, .block = b } };
+        struct code_walk w = { f, ctx, { .set = c, .block = b } };
         term_each_load(c->value, walk_load, &w);
         if (c->reg >= 0)
             continue;

@@ -51,7 +51,7 @@ static struct spot *spot_find(struct combiner *c, const struct place *at)
     return s;
 }
 
-static void note_load(void *ctx, struct term *load, bool in_select)
+static void note_load(void *ctx, struct code_term *load, bool in_select)
 {
     struct combiner *c = ctx;
     if (!c->stored[load->at.buffer])
@@ -96,7 +96,7 @@ static bool alone(const struct combiner *c, const struct spot *s)
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];
-    const struct term *t = set->value;
+    const struct code_term *t = set->value;
     if (s->n_stores > 1 || !s->starts_set || t->kind != TERM_REG || t->lane >= 0 ||
         t->lanes != s->at.lanes)
         return -1;
@@ -118,7 +118,7 @@ static void choose_register(struct combiner *c, struct spot *s)
             reg_new(u, stem_of(u, u->func->buffer[s->at.buffer].name), NULL, s->at.lanes, NULL);
 }
 
-static void use_load(void *ctx, struct term *load, bool in_select)
+static void use_load(void *ctx, struct code_term *load, bool in_select)
 {
     struct combiner *c = ctx;
     (void)in_select;

@@ -3,7 +3,7 @@
 
 struct dead { struct unit *u; bool *reg_read, *buffer_read; };
 
-static void note_term(struct dead *d, const struct term *t)
+static void note_term(struct dead *d, const struct code_term *t)
 {
     if (t->kind == TERM_REG)
         d->reg_read[t->reg] = true;

@@ -21,7 +21,7 @@ static void use_register(struct declare *d, int reg, const struct code *c, bool 
     h->defines = false;
 }
 
-static void use_term(struct declare *d, const struct term *t, const struct code *c)
+static void use_term(struct declare *d, const struct code_term *t, const struct code *c)
 {
     if (t->kind == TERM_REG)
         use_register(d, t->reg, c, false);

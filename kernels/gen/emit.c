@@ -136,7 +136,7 @@ static void helper_call(struct str *out, const struct elem_type *type, const cha
 }
 
 /* Emits a shuffle: lane l is lane pick[l] of x. GCC has had the builtin of clang since 12. */
-static void helper_shuffle(struct str *out, int number, const struct term *t)
+static void helper_shuffle(struct str *out, int number, const struct code_term *t)
 {
     str_printf(out, "static inline v%d shuffle%d(v%d x)\n{\n    return "
                     "__builtin_shufflevector(x, x", t->lanes, number, t->lanes);

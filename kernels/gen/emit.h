@@ -38,7 +38,7 @@ struct emit {
     struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
     const char **of_thread;               /* names of these arrays, by buffer */
     bool *has_memory;                     /* whether its function is already in statics */
-    VEC(const struct term *) shuffles;  /* one shuffle for each pattern: shuffle0, shuffle1, ... */
+    VEC(const struct code_term *) shuffles;  /* one for each pattern: shuffle0, shuffle1, ... */
     int depth;                            /* depth of indentation */
     bool in_parallel;
 };
@@ -60,7 +60,7 @@ struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
 /* Prints "for (long k = 0; k < 8; k++) {" and claims the variable. The caller closes the brace. */
 void emit_for(struct emit *m, const struct code *c, const struct bounds *b);
 /* Prints t as a value of `lanes` lanes. */
-void emit_value(struct emit *m, const struct term *t, int lanes);
+void emit_value(struct emit *m, const struct code_term *t, int lanes);
 /* Print a place, "C[8*n + 3]" or "c[3]", and its address, "&C[8*n + 3]" or "c + 3". stored: it is
  * written. */
 void emit_place(struct emit *m, const struct place *at, bool stored);

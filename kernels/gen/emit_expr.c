@@ -215,9 +215,9 @@ static void emit_const(struct emit *m, double value, int min_prec)
     }
 }
 
-static void emit_term(struct emit *m, const struct term *t, int min_prec);
+static void emit_term(struct emit *m, const struct code_term *t, int min_prec);
 
-static void emit_load(struct emit *m, const struct term *t)
+static void emit_load(struct emit *m, const struct code_term *t)
 {
     if (t->lanes == 1) {
         emit_place(m, &t->at, false);
@@ -229,7 +229,7 @@ static void emit_load(struct emit *m, const struct term *t)
     str_add_char(m->out, ')');
 }
 
-static void emit_extremum(struct emit *m, const struct term *t)
+static void emit_extremum(struct emit *m, const struct code_term *t)
 {
     bool is_max = t->op == VAL_MAX;
     (is_max ? m->needs.max : m->needs.min)[t->lanes] = true;
@@ -243,7 +243,7 @@ static void emit_extremum(struct emit *m, const struct term *t)
     str_add_char(m->out, ')');
 }
 
-static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
+static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_prec)
 {
     bool product = t->op == VAL_MUL || t->op == VAL_DIV;
     int prec = product ? PREC_PRODUCT : PREC_SUM;
@@ -259,7 +259,7 @@ static void emit_arithmetic(struct emit *m, const struct term *t, int min_prec)
 
 /* Emits __builtin_expf(x), or exp_v16(x), which works lane by lane (the name exp2 would be a
  * function of C). */
-static void emit_call_of_value(struct emit *m, const struct term *t)
+static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
     if (t->lanes == 1) {
         str_printf(m->out, "__builtin_%s%s(", val_name(t->op), m->u->type->suffix);
@@ -273,7 +273,7 @@ static void emit_call_of_value(struct emit *m, const struct term *t)
 
 /* Emits a gather in parentheses, because load, store, max and min may be macros (gen_macro),
  * which would split it. */
-static void emit_gather(struct emit *m, const struct term *t)
+static void emit_gather(struct emit *m, const struct code_term *t)
 {
     m->needs.type[t->lanes] = true;
     str_printf(m->out, "((v%d){ ", t->lanes);
@@ -285,7 +285,7 @@ static void emit_gather(struct emit *m, const struct term *t)
 }
 
 /* Emits shuffle3(x): there is a helper for each pattern. */
-static void emit_shuffle(struct emit *m, const struct term *t)
+static void emit_shuffle(struct emit *m, const struct code_term *t)
 {
     int k = 0;
     while (k < m->shuffles.len
@@ -301,7 +301,7 @@ static void emit_shuffle(struct emit *m, const struct term *t)
 }
 
 /* Emits t with its own number of lanes, as an operand of min_prec. */
-static void emit_term(struct emit *m, const struct term *t, int min_prec)
+static void emit_term(struct emit *m, const struct code_term *t, int min_prec)
 {
     switch (t->kind) {
     case TERM_CONST:
@@ -343,7 +343,7 @@ static void emit_term(struct emit *m, const struct term *t, int min_prec)
     UNREACHABLE();
 }
 
-void emit_value(struct emit *m, const struct term *t, int lanes)
+void emit_value(struct emit *m, const struct code_term *t, int lanes)
 {
     if (t->lanes == lanes) {
         emit_term(m, t, 0);

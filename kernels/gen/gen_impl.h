@@ -29,7 +29,7 @@ enum term_kind {
 
 /* A value.  With lanes == 1 it is a scalar; combined with a vector, a scalar stands for that
  * value in every lane. */
-struct term {
+struct code_term {
     enum term_kind kind;
     int lanes;
     double value;                         /* CONST */
@@ -37,8 +37,8 @@ struct term {
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
     enum val_kind op;                     /* BIN, CALL */
     const struct expr *cond;              /* SELECT: cond ? a : b */
-    struct term *a, *b;                   /* BIN, SELECT; CALL, SHUFFLE: a */
-    struct term **part;                   /* GATHER: `lanes` scalars */
+    struct code_term *a, *b;                   /* BIN, SELECT; CALL, SHUFFLE: a */
+    struct code_term **part;                   /* GATHER: `lanes` scalars */
     const int *pick;                      /* SHUFFLE: lane l is lane pick[l] of a */
 };
 
@@ -76,7 +76,7 @@ struct code {
     int reg, lane;
     struct place at;
     enum store_how how;
-    struct term *value;
+    struct code_term *value;
     /* sites of the destination in memory; the load is that of += and max= */
     int site_load, site_store;
 };
@@ -116,11 +116,11 @@ void block_add(struct unit *u, struct block *b, struct code *c);
 /* Returns the end of the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
-struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct term *value);
-struct term *term_new(struct unit *u, enum term_kind kind, int lanes);
-struct term *term_const(struct unit *u, double value);
-struct term *term_reg(struct unit *u, int reg);
-struct term *term_load(struct unit *u, const struct place *at, int site);
+struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct code_term *value);
+struct code_term *term_new(struct unit *u, enum term_kind kind, int lanes);
+struct code_term *term_const(struct unit *u, double value);
+struct code_term *term_reg(struct unit *u, int reg);
+struct code_term *term_load(struct unit *u, const struct place *at, int site);
 int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, struct block *scope);
 /* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
 const char *stem_of(struct unit *u, const char *buffer_name);
@@ -140,7 +140,7 @@ bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int 
  * its value. */
 struct access {
     struct place *at;
-    struct term *load;                    /* NULL: the destination of set */
+    struct code_term *load;                    /* NULL: the destination of set */
     struct code *set;
     struct block *block;                  /* the block that contains set */
     bool in_select;
@@ -149,7 +149,8 @@ typedef void access_fn(void *ctx, const struct access *a);
 void code_each_access(struct block *b, access_fn *f, void *ctx);
 /* Returns one flag per buffer: whether the code in b stores to it. */
 bool *code_stored(struct unit *u, struct block *b);
-void term_each_load(struct term *t, void (*f)(void *ctx, struct term *load, bool in_select),
+void term_each_load(struct code_term *t, void (*f)(void *ctx, struct code_term *load,
+                                                   bool in_select),
                     void *ctx);
 
 /* Addresses (address.c): what is known of an access while loops are unrolled. */

@@ -43,12 +43,12 @@ static const char *defined_name(const char *p, const char *end, size_t *n)
     return NULL;
 }
 
-struct word { const char *at; size_t n; };
-typedef VEC(struct word) words;
+struct join_word { const char *at; size_t n; };
+typedef VEC(struct join_word) words;
 
 static int compare_words(const void *a, const void *b)
 {
-    const struct word *x = a, *y = b;
+    const struct join_word *x = a, *y = b;
     int order = memcmp(x->at, y->at, x->n < y->n ? x->n : y->n);
     return order ? order : (x->n > y->n) - (x->n < y->n);
 }
@@ -59,7 +59,7 @@ static words functions_of(const char *source)
 {
     words out = {0};
     for (const char *line = source, *end; *line; line = *end ? end + 1 : end) {
-        struct word w;
+        struct join_word w;
         end = line + strcspn(line, "\n");
         w.at = str_starts(line, "static ") || str_starts(line, "void ")
              ? defined_name(line, end, &w.n) : NULL;
@@ -79,7 +79,7 @@ static void print_numbered(const char *source, int number, struct str *out)
         const char *from = p;
         while (is_word(*p))
             p++;
-        const struct word w = { from, (size_t)(p - from) };
+        const struct join_word w = { from, (size_t)(p - from) };
         if (w.n == 0)
             p++;
         str_add_n(out, from, (size_t)(p - from));

@@ -10,9 +10,9 @@
 #define LEAST_USES 2
 
 /* Accesses of a line with one base. */
-struct group { struct place least; int uses; bool certain, stored, again; };
+struct pointer_group { struct place least; int uses; bool certain, stored, again; };
 
-struct groups { struct emit *m; VEC(struct group) list; };
+struct groups { struct emit *m; VEC(struct pointer_group) list; };
 
 static void note_place(struct groups *g, const struct place *at, bool stored, bool in_select)
 {
@@ -21,8 +21,8 @@ static void note_place(struct groups *g, const struct place *at, bool stored, bo
                                || g->list.data[i].least.base != at->base))
         i++;
     if (i == g->list.len)
-        vec_push(&g->list, (struct group){ .least = *at });
-    struct group *x = &g->list.data[i];
+        vec_push(&g->list, (struct pointer_group){ .least = *at });
+    struct pointer_group *x = &g->list.data[i];
     if (!in_select && (!x->certain || at->rest < x->least.rest))
         x->least = *at;
     x->certain |= !in_select;
@@ -31,12 +31,12 @@ static void note_place(struct groups *g, const struct place *at, bool stored, bo
     x->uses++;
 }
 
-static void note_load(void *ctx, struct term *load, bool in_select)
+static void note_load(void *ctx, struct code_term *load, bool in_select)
 {
     note_place(ctx, &load->at, false, in_select);
 }
 
-static void declare(struct emit *m, const struct group *x)
+static void declare(struct emit *m, const struct pointer_group *x)
 {
     const char *stem = stem_of(m->u, m->u->func->buffer[x->least.buffer].name);
     struct place least = x->least;
@@ -70,7 +70,7 @@ void pointers_declare(struct emit *m, const struct block *b, int from, int to)
             note_place(&g, &c->at, true, false);
     }
     for (int i = 0; i < g.list.len; i++) {
-        const struct group *x = &g.list.data[i];
+        const struct pointer_group *x = &g.list.data[i];
         bool pays = x->again || (x->uses >= LEAST_USES && x->least.base->kind != EXPR_CONST);
         bool possible = x->certain && !(x->again && x->stored);
         if (possible && pays && !pointers_find(m, &x->least, x->stored))

@@ -34,7 +34,7 @@ struct ahead {
     struct place at[MAX_PLACES];          /* places that a straight line reads */
 };
 
-static void note_place(void *ctx, struct term *load, bool in_select)
+static void note_place(void *ctx, struct code_term *load, bool in_select)
 {
     struct ahead *a = ctx;
     if (load->at.buffer != a->buffer || in_select || a->n == MAX_PLACES)

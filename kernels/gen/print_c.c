@@ -53,7 +53,7 @@ static void print_late_registers(struct emit *m, const struct block *b)
 
 /* Prints x = max(x, value), x += value or x = value; x is already printed and is `name`. */
 static void print_update(struct emit *m, const char *name, enum store_how how,
-                         const struct term *value, int lanes)
+                         const struct code_term *value, int lanes)
 {
     bool plain = lanes == value->lanes || how == STORE_ADD;
     str_printf(m->out, "%s %s ", name, how == STORE_ADD ? "+=" : "=");
@@ -68,7 +68,7 @@ static void print_update(struct emit *m, const char *name, enum store_how how,
     str_add(m->out, how == STORE_MAX ? ");\n" : ";\n");
 }
 
-static bool is_zero(const struct term *t)
+static bool is_zero(const struct code_term *t)
 {
     return t->kind == TERM_CONST && t->value == 0;
 }
@@ -117,14 +117,15 @@ static void print_set_register(struct emit *m, const struct code *c)
 static void print_store_vector(struct emit *m, const struct code *c)
 {
     int lanes = c->at.lanes;
-    struct term old = { .kind = TERM_LOAD, .lanes = lanes, .at = c->at, .reg = -1, .lane = -1 };
-    struct term both = { .kind = TERM_BIN,
-                         .lanes = lanes,
-                         .op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX,
-                         .a = &old,
-                         .b = c->value,
-                         .reg = -1,
-                         .lane = -1 };
+    struct code_term old = { .kind = TERM_LOAD, .lanes = lanes, .at = c->at, .reg = -1,
+                             .lane = -1 };
+    struct code_term both = { .kind = TERM_BIN,
+                              .lanes = lanes,
+                              .op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX,
+                              .a = &old,
+                              .b = c->value,
+                              .reg = -1,
+                              .lane = -1 };
     bool stream = code_streams(m->u, c);
     m->needs.stream[lanes] |= stream;
     m->needs.store[lanes] |= !stream;

@@ -25,7 +25,7 @@ struct trace {
 
 /* --- Questions -------------------------------------------------------------------------------- */
 
-static int term_reads(const struct term *t)
+static int term_reads(const struct code_term *t)
 {
     int reads = t->kind == TERM_LOAD;
     reads += (t->a ? term_reads(t->a) : 0) + (t->b ? term_reads(t->b) : 0);
@@ -70,7 +70,7 @@ static double accesses_of(const struct block *b)
     return n;
 }
 
-static bool term_asks(const struct term *t, const struct expr *var)
+static bool term_asks(const struct code_term *t, const struct expr *var)
 {
     if (t->kind == TERM_SELECT && expr_uses(t->cond, var))
         return true;
@@ -206,11 +206,11 @@ static void close_block(struct trace *t, int before)
     t->block = before;
 }
 
-static void print_reads(struct trace *t, const struct term *v);
+static void print_reads(struct trace *t, const struct code_term *v);
 
-static void print_choice(struct trace *t, const struct term *v)
+static void print_choice(struct trace *t, const struct code_term *v)
 {
-    const struct term *side[2] = { v->a, v->b };
+    const struct code_term *side[2] = { v->a, v->b };
     for (int i = 0; i < 2; i++) {
         if (term_reads(side[i]) == 0)
             continue;
@@ -227,7 +227,7 @@ static void print_choice(struct trace *t, const struct term *v)
     }
 }
 
-static void print_reads(struct trace *t, const struct term *v)
+static void print_reads(struct trace *t, const struct code_term *v)
 {
     switch (v->kind) {
     case TERM_CONST: case TERM_REG:

@@ -15,7 +15,7 @@
 #define N_BUCKETS 256
 
 /* A load: its first use, and the register that it gets at the second one (-1 before). */
-struct loaded { struct term *first; int reg; struct loaded *next_here; };
+struct loaded { struct code_term *first; int reg; struct loaded *next_here; };
 
 /* A value read at some place: the times of its reads, in the order of all reads of the line. */
 struct read_value {
@@ -63,7 +63,7 @@ static struct read_value *value_new(struct share *s, const struct place *at)
 
 /* First pass: notes a read.  A conditional load may use a value in a register but must not cause
  * one: alone it must remain conditional. */
-static void note_read(void *ctx, struct term *load, bool in_select)
+static void note_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;
     struct read_value **slot = bucket_of(s, &load->at), *v = *slot;
@@ -147,13 +147,13 @@ static int latest_copy(const struct share *s, int buffer)
     return 0;
 }
 
-static void to_register(struct term *load, int reg)
+static void to_register(struct code_term *load, int reg)
 {
     load->kind = TERM_REG;
     load->reg = reg;
 }
 
-static void load_value(struct share *s, struct read_value *v, struct term *load)
+static void load_value(struct share *s, struct read_value *v, struct code_term *load)
 {
     if (v->again >= 0 && latest_copy(s, v->at.buffer) == v->again)
         vec_push(&s->copies, (struct copy){ v->at.buffer, ++s->u->n_again, s->statement });
@@ -166,7 +166,7 @@ static void load_value(struct share *s, struct read_value *v, struct term *load)
 }
 
 /* Second pass: shares a read. */
-static void share_read(void *ctx, struct term *load, bool in_select)
+static void share_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;
     struct read_value *v = s->read.data[s->time++];
@@ -192,16 +192,16 @@ struct life { int first, last; };
 
 /* A pass over the statements: how many are done, and the lives of the registers that existed
  * before. */
-struct walk { struct unit *u; int at, n_regs; struct life *life; };
+struct share_walk { struct unit *u; int at, n_regs; struct life *life; };
 
-static void note_name(struct walk *w, int reg)
+static void note_name(struct share_walk *w, int reg)
 {
     struct life *l = &w->life[reg];
     l->first = l->first ? l->first : w->at;
     l->last = w->at;
 }
 
-static void note_names(struct walk *w, const struct term *t)
+static void note_names(struct share_walk *w, const struct code_term *t)
 {
     if (t->kind == TERM_REG)
         note_name(w, t->reg);
@@ -213,7 +213,7 @@ static void note_names(struct walk *w, const struct term *t)
         note_names(w, t->part[i]);
 }
 
-static void find_lives(struct walk *w, const struct block *b)
+static void find_lives(struct share_walk *w, const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
@@ -226,7 +226,7 @@ static void find_lives(struct walk *w, const struct block *b)
     }
 }
 
-static void mark_read(const struct term *t, char *seen)
+static void mark_read(const struct code_term *t, char *seen)
 {
     if (t->kind == TERM_REG && !seen[t->reg])
         seen[t->reg] = 'r';
@@ -241,7 +241,7 @@ static void mark_read(const struct term *t, char *seen)
 /* Counts the registers that are live throughout the n statements after w->at: those that it reads
  * or updates before it sets them, and those used only before and after it (such as the pixels of
  * a tile for which a tap lies in the padding). */
-static int count_resident(const struct walk *w, const struct block *b, int from, int to)
+static int count_resident(const struct share_walk *w, const struct block *b, int from, int to)
 {
     struct unit *u = w->u;
     char *seen = ARENA_ARRAY(u->arena, char, u->regs.len + 1);
@@ -272,7 +272,7 @@ static bool holds_loop(const struct block *b)
 /* Returns how many loads can be kept: the vector registers of the machine, minus the live ones
  * and one for temporary values.  There is no limit where it would not help: outside of innermost
  * loops, in scalar code, and when the tile alone is too large. */
-static int capacity(const struct walk *w, const struct block *b, int from, int to)
+static int capacity(const struct share_walk *w, const struct block *b, int from, int to)
 {
     if (w->u->lanes == 1 || holds_loop(b))
         return INT_MAX;
@@ -297,7 +297,7 @@ static void rewrite_line(struct share *s, const struct block *b, int from, int t
         for (struct loaded *l = first[i - from]; l; l = l->next_here) {
             if (l->reg < 0)
                 continue;
-            struct term *load = term_load(u, &l->first->at, l->first->site);
+            struct code_term *load = term_load(u, &l->first->at, l->first->site);
             block_add(u, out, code_set_reg(u, l->reg, STORE_SET, load));
             to_register(l->first, l->reg);
         }
@@ -306,7 +306,7 @@ static void rewrite_line(struct share *s, const struct block *b, int from, int t
 }
 
 /* Shares the loads of one straight line: statements and notes b[from, to). */
-static void share_line(struct walk *w, const struct block *b, int from, int to,
+static void share_line(struct share_walk *w, const struct block *b, int from, int to,
                        const bool *stored, struct block *out)
 {
     struct unit *u = w->u;
@@ -329,7 +329,7 @@ static void share_line(struct walk *w, const struct block *b, int from, int to,
     vec_free(&s.copies);
 }
 
-static void share_block(struct walk *w, struct block *b, const bool *stored)
+static void share_block(struct share_walk *w, struct block *b, const bool *stored)
 {
     struct unit *u = w->u;
     struct block out = { 0 };
@@ -347,7 +347,7 @@ static void share_block(struct walk *w, struct block *b, const bool *stored)
 
 void code_share(struct unit *u)
 {
-    struct walk w = { .u = u, .n_regs = u->regs.len };
+    struct share_walk w = { .u = u, .n_regs = u->regs.len };
     w.life = ARENA_ARRAY(u->arena, struct life, w.n_regs + 1);
     find_lives(&w, &u->body);
     w.at = 0;

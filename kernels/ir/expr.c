@@ -100,7 +100,7 @@ struct exprs *exprs_new(struct arena *a)
     struct exprs *p = ARENA_NEW(a, struct exprs);
     p->arena = a;
     p->cap = FIRST_TABLE;
-    p->table = ARENA_ARRAY(a, struct node *, p->cap);
+    p->table = ARENA_ARRAY(a, struct expr_node *, p->cap);
     return p;
 }
 
@@ -190,7 +190,7 @@ static bool same(const struct expr *x, const struct expr *y)
 static void rehash(struct exprs *p)
 {
     uint32_t cap = 2 * p->cap;
-    struct node **table = ARENA_ARRAY(p->arena, struct node *, cap);
+    struct expr_node **table = ARENA_ARRAY(p->arena, struct expr_node *, cap);
     for (uint32_t i = 0; i < p->cap; i++) {
         if (!p->table[i])
             continue;
@@ -209,11 +209,11 @@ static uint32_t sat_sum(uint32_t a, uint32_t b, uint32_t c)
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-static void measure(struct node *n)
+static void measure(struct expr_node *n)
 {
     const struct expr *e = &n->e;
-    const struct node none = {0};
-    const struct node *a = e->a ? node_of(e->a) : &none, *b = e->b ? node_of(e->b) : &none;
+    const struct expr_node none = {0};
+    const struct expr_node *a = e->a ? node_of(e->a) : &none, *b = e->b ? node_of(e->b) : &none;
     uint32_t is_divmod = e->kind == EXPR_DIV || e->kind == EXPR_MOD;
     n->n_divmod = sat_sum(a->n_divmod, b->n_divmod, is_divmod);
     n->var_mask = a->var_mask | b->var_mask;
@@ -229,7 +229,7 @@ static const struct expr *intern(struct exprs *p, const struct expr *key)
     for (; p->table[at]; at = (at + 1) & (p->cap - 1))
         if (p->table[at]->hash == hash && same(&p->table[at]->e, key))
             return &p->table[at]->e;
-    struct node *n = ARENA_NEW(p->arena, struct node);
+    struct expr_node *n = ARENA_NEW(p->arena, struct expr_node);
     n->e = *key;
     n->hash = hash;
     n->e.id = p->n++;
@@ -346,7 +346,7 @@ static const struct expr *subst(struct exprs *p, const struct expr *e,
                                 const struct expr *const *vars,
                                 const struct expr *const *with, int n)
 {
-    struct node *self = node_of(e);
+    struct expr_node *self = node_of(e);
     if (!e->a)
         return replacement(e, vars, with, n);
     if (self->stamp == p->epoch)

@@ -7,8 +7,8 @@
 #define MAX_RULES 64
 
 /* An expression together with data that only the pool uses. */
-struct node {
-    struct expr e;                    /* first: a struct expr * is a struct node * */
+struct expr_node {
+    struct expr e;                    /* first: a struct expr * is a struct expr_node * */
     uint32_t hash;
     uint32_t n_divmod;                /* DIV and MOD nodes, every occurrence (saturating) */
     uint64_t var_mask;                /* bit (var % 64) of every variable in it */
@@ -22,7 +22,7 @@ struct scratch_mark { struct scratch_block *block; size_t used; };
 
 struct exprs {
     struct arena *arena;
-    struct node **table;              /* open addressing, power of two */
+    struct expr_node **table;              /* open addressing, power of two */
     uint32_t n, cap;
     int n_vars;
     uint32_t epoch;
@@ -32,9 +32,9 @@ struct exprs {
     void *trace_ctx;
 };
 
-static inline struct node *node_of(const struct expr *e)
+static inline struct expr_node *node_of(const struct expr *e)
 {
-    return (struct node *)e;
+    return (struct expr_node *)e;
 }
 
 /* Scratch memory of one function: allocate after scratch_mark; scratch_release frees it. */

@@ -207,7 +207,7 @@ static const struct expr *rewrite(struct exprs *p, const struct expr *e)
  * other, the recursion would end here with a correct expression, if not the simplest. */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e)
 {
-    struct node *n = node_of(e);
+    struct expr_node *n = node_of(e);
     if (!n->simple) {
         n->simple = e;
         const struct expr *after = rewrite(p, e);

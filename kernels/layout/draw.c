@@ -237,12 +237,12 @@ static int single_change(const struct cell *a, const struct cell *b, int rank)
     return changed;
 }
 
-struct run { int first, n, dim; int64_t step; };      /* dim = -1: a single cell, or padding */
+struct draw_run { int first, n, dim; int64_t step; };      /* dim = -1: a single cell, or padding */
 
 /* Finds the longest run that starts at cell `first`. */
-static struct run find_run(const struct cell *c, int first, int n, int rank)
+static struct draw_run find_run(const struct cell *c, int first, int n, int rank)
 {
-    struct run r = { first, 1, -1, 0 };
+    struct draw_run r = { first, 1, -1, 0 };
     for (int i = first + 1; i < n && c[i].kind == c[first].kind; i++, r.n++) {
         if (c[i].kind == CELL_PADDING)
             continue;
@@ -259,7 +259,7 @@ static struct run find_run(const struct cell *c, int first, int n, int rank)
 /* Appends "n0 o0..15 h0 w1": all indices for the first run of a line, then only those that
  * changed. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
-                    const struct run *r, const struct run *before)
+                    const struct draw_run *r, const struct draw_run *before)
 {
     const struct cell *c = &cells[r->first];
     if (c->kind == CELL_PADDING) {
@@ -297,10 +297,10 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
         pic->has_last = true;
     }
     str_repeat(s, ' ', pic->line_elems - n + 2);
-    struct run before = { .n = 0 };
+    struct draw_run before = { .n = 0 };
     bool has_before = false;
     for (int i = 0; i < n;) {
-        const struct run r = find_run(cell, i, n, pic->l->tensor->rank);
+        const struct draw_run r = find_run(cell, i, n, pic->l->tensor->rank);
         str_add(s, i ? " | " : "");
         add_run(s, pic, cell, &r, has_before ? &before : NULL);
         if (cell[i].kind != CELL_PADDING) {

@@ -19,23 +19,23 @@ struct item {
     int col, len;
 };
 
-struct group { int first, n; };           /* a range of items in parentheses */
+struct notation_group { int first, n; };           /* a range of items in parentheses */
 
-struct reader {
+struct notation_reader {
     const struct tensor *t;
     const char *text;
     struct err *e;
     int n_items;
     struct item item[MAX_DIMS];
     int n_groups;
-    struct group group[MAX_DIMS];
+    struct notation_group group[MAX_DIMS];
     int outer[MAX_RANK];                  /* the WHOLE or OUTER item of each dim */
     int n_parts[MAX_RANK];                /* INNER items of each dim, in order */
     int inner[MAX_RANK][MAX_DIMS];
 };
 
 __attribute__((format(printf, 5, 6)))
-static bool reject(const struct reader *r, int col, int len, enum err_code code,
+static bool reject(const struct notation_reader *r, int col, int len, enum err_code code,
                    const char *fmt, ...)
 {
     struct str s = {0};
@@ -49,7 +49,7 @@ static bool reject(const struct reader *r, int col, int len, enum err_code code,
     return err_at(r->e, col, len);
 }
 
-static bool fix_tensor_dims(const struct reader *r)
+static bool fix_tensor_dims(const struct notation_reader *r)
 {
     struct str s = {0};
     for (int k = 0; k < r->t->rank; k++)
@@ -68,7 +68,7 @@ static int find_dim(const struct tensor *t, const char *name, int n)
     return -1;
 }
 
-static bool add_item(struct reader *r, struct item item)
+static bool add_item(struct notation_reader *r, struct item item)
 {
     if (r->n_items == MAX_DIMS) {
         reject(r, item.col, item.len, ERR_RANK, "the notation makes more than %d dimensions",
@@ -89,14 +89,14 @@ static int64_t read_number(const char **at)
     return n >= 1 && n <= LAYOUT_MAX_ELEMS ? n : -1;
 }
 
-static bool unknown_name(const struct reader *r, const char *name, int col, int len)
+static bool unknown_name(const struct notation_reader *r, const char *name, int col, int len)
 {
     reject(r, col, len, ERR_NAME, "%s has no dimension %.*s", r->t->name, len, name);
     return fix_tensor_dims(r);
 }
 
 /* Reads "O/16" or "H/8:28". */
-static bool read_outer(struct reader *r, const char *word, int n_name, struct item item)
+static bool read_outer(struct notation_reader *r, const char *word, int n_name, struct item item)
 {
     const char *at = word + n_name + 1, *end = word + item.len;
     item.kind = ITEM_OUTER;
@@ -117,7 +117,7 @@ static bool read_outer(struct reader *r, const char *word, int n_name, struct it
 }
 
 /* Reads "16o" or "16". */
-static bool read_inner(struct reader *r, const char *word, struct item item)
+static bool read_inner(struct notation_reader *r, const char *word, struct item item)
 {
     const char *at = word;
     item.kind = ITEM_INNER;
@@ -135,7 +135,7 @@ static bool read_inner(struct reader *r, const char *word, struct item item)
 }
 
 /* Reads "N", "KH", or one-letter names in a row: "NHWO". */
-static bool read_names(struct reader *r, const char *word, struct item item)
+static bool read_names(struct notation_reader *r, const char *word, struct item item)
 {
     item.kind = ITEM_WHOLE;
     item.dim = find_dim(r->t, word, item.len);
@@ -154,7 +154,7 @@ static bool read_names(struct reader *r, const char *word, struct item item)
     return true;
 }
 
-static bool read_word(struct reader *r, const char *word, int len)
+static bool read_word(struct notation_reader *r, const char *word, int len)
 {
     struct item item = { .dim = -1, .col = (int)(word - r->text) + 1, .len = len };
     if (isdigit((unsigned char)*word))
@@ -169,7 +169,7 @@ static bool read_word(struct reader *r, const char *word, int len)
     return read_outer(r, word, n_name, item);
 }
 
-static bool read_paren(struct reader *r, const char *at, bool *open)
+static bool read_paren(struct notation_reader *r, const char *at, bool *open)
 {
     const int col = (int)(at - r->text) + 1;
     if ((*at == '(') == *open) {
@@ -178,10 +178,10 @@ static bool read_paren(struct reader *r, const char *at, bool *open)
     }
     *open = !*open;
     if (*open) {
-        r->group[r->n_groups] = (struct group){ .first = r->n_items };
+        r->group[r->n_groups] = (struct notation_group){ .first = r->n_items };
         return true;
     }
-    struct group *g = &r->group[r->n_groups];
+    struct notation_group *g = &r->group[r->n_groups];
     g->n = r->n_items - g->first;
     if (g->n == 0) {
         reject(r, col, 1, ERR_SYNTAX, "there is no dimension between ( and )");
@@ -191,7 +191,7 @@ static bool read_paren(struct reader *r, const char *at, bool *open)
     return true;
 }
 
-static bool read_items(struct reader *r)
+static bool read_items(struct notation_reader *r)
 {
     bool open = false;
     const char *at = r->text;
@@ -216,7 +216,7 @@ static bool read_items(struct reader *r)
 }
 
 /* Checks that every dim occurs exactly once, as a whole or as an outer part. */
-static bool find_outers(struct reader *r)
+static bool find_outers(struct notation_reader *r)
 {
     for (int k = 0; k < r->t->rank; k++)
         r->outer[k] = -1;
@@ -242,7 +242,7 @@ static bool find_outers(struct reader *r)
     return true;
 }
 
-static int64_t parts_product(const struct reader *r, int dim)
+static int64_t parts_product(const struct notation_reader *r, int dim)
 {
     int64_t n = 1;
     for (int i = 0; i < r->n_items; i++) {
@@ -253,7 +253,7 @@ static int64_t parts_product(const struct reader *r, int dim)
     return n;
 }
 
-static bool lacks_part(const struct reader *r, int dim)
+static bool lacks_part(const struct notation_reader *r, int dim)
 {
     const struct item *outer = &r->item[r->outer[dim]];
     if (outer->kind != ITEM_OUTER)
@@ -265,7 +265,7 @@ static bool lacks_part(const struct reader *r, int dim)
 }
 
 /* Assigns bare numbers to the divided dims in turn, in the order in which those are written. */
-static bool place_bare_numbers(struct reader *r)
+static bool place_bare_numbers(struct notation_reader *r)
 {
     int turn = -1;
     for (int i = 0; i < r->n_items; i++) {
@@ -287,7 +287,7 @@ static bool place_bare_numbers(struct reader *r)
     return true;
 }
 
-static bool number_parts(struct reader *r)
+static bool number_parts(struct notation_reader *r)
 {
     for (int i = 0; i < r->n_items; i++) {
         struct item *it = &r->item[i];
@@ -308,11 +308,11 @@ static bool number_parts(struct reader *r)
 
 /* --- items to primitives --------------------------------------------------------------------- */
 
-struct writer { struct exprs *p; const struct layout *l; };
+struct notation_writer { struct exprs *p; const struct layout *l; };
 
 /* Applies pr; an error gets the position of the item. */
-static bool write_prim(const struct reader *r, struct writer *w, const struct item *at,
-                       const struct prim *pr)
+static bool write_prim(const struct notation_reader *r, struct notation_writer *w,
+                       const struct item *at, const struct prim *pr)
 {
     if (layout_apply(w->p, w->l, pr, &w->l, r->e))
         return true;
@@ -321,7 +321,7 @@ static bool write_prim(const struct reader *r, struct writer *w, const struct it
     return err_fix(r->e, "%s", why.fix);
 }
 
-static bool reject_parts(const struct reader *r, int k)
+static bool reject_parts(const struct notation_reader *r, int k)
 {
     const struct item *outer = &r->item[r->outer[k]];
     const char *dim = r->t->dim[k];
@@ -341,8 +341,8 @@ static bool reject_parts(const struct reader *r, int k)
 
 /* Writes an unfold with tiles of `tile` every `stride`; `groups` of them are one step of the
  * outer part. */
-static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_t tile,
-                         int64_t stride, int64_t groups)
+static bool write_unfold(const struct notation_reader *r, struct notation_writer *w, int k,
+                         int64_t tile, int64_t stride, int64_t groups)
 {
     const struct item *outer = &r->item[r->outer[k]];
     const int64_t size = r->t->shape[k], natural = prim_tiles(size, tile, stride);
@@ -365,7 +365,7 @@ static bool write_unfold(const struct reader *r, struct writer *w, int k, int64_
     return split.n == 1 || write_prim(r, w, outer, &split);
 }
 
-static bool write_dim(const struct reader *r, struct writer *w, int k)
+static bool write_dim(const struct notation_reader *r, struct notation_writer *w, int k)
 {
     const struct item *outer = &r->item[r->outer[k]];
     const int m = r->n_parts[k];
@@ -390,7 +390,7 @@ static bool write_dim(const struct reader *r, struct writer *w, int k)
     return write_prim(r, w, outer, &split);
 }
 
-static bool write_order(const struct reader *r, struct writer *w)
+static bool write_order(const struct notation_reader *r, struct notation_writer *w)
 {
     int first[MAX_RANK], next = 0;
     for (int k = 0; k < r->t->rank; k++) {
@@ -406,7 +406,7 @@ static bool write_order(const struct reader *r, struct writer *w)
     if (!is_identity && !write_prim(r, w, &r->item[0], &reorder))
         return false;
     for (int g = r->n_groups - 1; g >= 0; g--) {
-        const struct group *in = &r->group[g];
+        const struct notation_group *in = &r->group[g];
         const struct prim fuse = { .kind = PRIM_FUSE, .dim = in->first, .n = in->n };
         if (!write_prim(r, w, &r->item[fuse.dim], &fuse))
             return false;
@@ -417,8 +417,8 @@ static bool write_order(const struct reader *r, struct writer *w)
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e)
 {
-    struct reader r = { .t = t, .text = text, .e = e };
-    struct writer w = { p, layout_identity(p, t) };
+    struct notation_reader r = { .t = t, .text = text, .e = e };
+    struct notation_writer w = { p, layout_identity(p, t) };
     if (!read_items(&r) || !find_outers(&r) || !place_bare_numbers(&r) || !number_parts(&r))
         return false;
     for (int k = t->rank - 1; k >= 0; k--)

@@ -11,10 +11,10 @@
 #define TILE 16
 #define INLINE static inline __attribute__((always_inline))
 
-struct gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
+struct pack_gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
 
 /* Rows of `row` bytes. */
-INLINE void gather_rows(const struct gather *g, int64_t row, const char *src, char *dst)
+INLINE void gather_rows(const struct pack_gather *g, int64_t row, const char *src, char *dst)
 {
     for (int64_t o = 0; o < g->n_outer; o++, src += g->n_src * row) {
         for (int64_t q = 0; q < g->n_dst; q++, dst += row) {
@@ -27,7 +27,7 @@ INLINE void gather_rows(const struct gather *g, int64_t row, const char *src, ch
 }
 
 /* A row of one element is a load and a store, once the compiler knows its size. */
-static void run_gather(const struct gather *g, int bytes, const char *src, char *dst)
+static void run_gather(const struct pack_gather *g, int bytes, const char *src, char *dst)
 {
     const int64_t row = g->n_inner * bytes;
     if (row == 4)
@@ -73,7 +73,7 @@ static void map_shift(int64_t *map, int64_t n_dst, int64_t n_src, int64_t shift)
 }
 
 static void fill_map(const struct prim *pr, const struct layout *before, const struct layout *after,
-                     bool back, const struct gather *g)
+                     bool back, const struct pack_gather *g)
 {
     const int k = pr->dim;
     const bool fold = pr->kind == PRIM_FOLD;
@@ -116,7 +116,7 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
 {
     const int k = pr->dim;
     const struct layout *from = back ? after : before, *to = back ? before : after;
-    struct gather g = {
+    struct pack_gather g = {
         .n_outer = count(from->shape, 0, k),
         .n_src = count(from->shape, k, k + n_dims(pr, back)),
         .n_dst = count(to->shape, k, k + n_dims(pr, !back)),

@@ -15,7 +15,7 @@
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
 
-struct window {
+struct rewrite_window {
     const struct expr *start;             /* W */
     const struct expr *inside;            /* R - r_min */
     int64_t divisor, rest;                /* g without S, W_0 */
@@ -39,11 +39,11 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static struct window find_window(struct exprs *p, const struct expr *e,
-                                 const struct expr *const *reduce, int n_reduce)
+static struct rewrite_window find_window(struct exprs *p, const struct expr *e,
+                                         const struct expr *const *reduce, int n_reduce)
 {
     const struct expr_linear sum = expr_linear(p, e);
-    struct window w = { .divisor = 0 };
+    struct rewrite_window w = { .divisor = 0 };
     const struct expr *inside = expr_const(p, 0), *start = expr_const(p, 0);
     for (int i = 0; i < sum.n; i++) {
         const struct expr *term = expr_mulc(p, sum.term[i], sum.coef[i]);
@@ -62,7 +62,7 @@ static struct window find_window(struct exprs *p, const struct expr *e,
 }
 
 /* Returns the largest value of W mod S that divisibility allows. */
-static int64_t max_residue(const struct window *w, int64_t stride)
+static int64_t max_residue(const struct rewrite_window *w, int64_t stride)
 {
     const int64_t g = common_divisor(w->divisor, stride);
     const int64_t rest = w->rest % g;
@@ -71,8 +71,8 @@ static int64_t max_residue(const struct window *w, int64_t stride)
 
 /* Computes tile and offset by formula (1).  False when the bounds do not prove that they are in
  * range. */
-static bool aligned_tile(struct exprs *p, const struct window *w, int64_t tile, int64_t stride,
-                         int64_t n, const struct expr **out)
+static bool aligned_tile(struct exprs *p, const struct rewrite_window *w, int64_t tile,
+                         int64_t stride, int64_t n, const struct expr **out)
 {
     const struct expr *t = expr_simplify(p, expr_divc(p, w->start, stride));
     const struct expr *residue = expr_simplify(p, expr_modc(p, w->start, stride));
@@ -93,7 +93,7 @@ static void rewrite_prim(struct exprs *p, const struct layout *before, const str
     prim_rho(p, pr, before, in, out);
     if (pr->kind != PRIM_UNFOLD)
         return;
-    const struct window w = find_window(p, in[pr->dim], reduce, n_reduce);
+    const struct rewrite_window w = find_window(p, in[pr->dim], reduce, n_reduce);
     aligned_tile(p, &w, pr->tile, pr->stride, after->shape[pr->dim], out + pr->dim);
 }
 

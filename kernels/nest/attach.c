@@ -369,11 +369,11 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
 }
 
 /* How a tensor is read: which axes of a stage change the place. */
-struct reading { const struct stage *s; int tensor; bool found, *moves; };
+struct attach_reading { const struct stage *s; int tensor; bool found, *moves; };
 
 static void note_axes(void *ctx, const struct val *load)
 {
-    struct reading *r = ctx;
+    struct attach_reading *r = ctx;
     if (load->source != r->tensor)
         return;
     r->found = true;
@@ -383,7 +383,7 @@ static void note_axes(void *ctx, const struct val *load)
 }
 
 /* Returns the innermost loop that changes the place and can be looked ahead on; NULL: none. */
-static const char *moving_loop(const struct reading *r)
+static const char *moving_loop(const struct attach_reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)
         if (r->moves[i] && r->s->axis[i].ann == LOOP_SERIAL && r->s->axis[i].extent > 1)
@@ -398,7 +398,7 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
     const struct stage *s = in->stage[node];
     const struct expr *guard = NULL;
     int t = graph_tensor(g, tensor), p = t >= 0 ? g->tensor[t].producer : -1;
-    struct reading r = { s, t, false, ARENA_ARRAY(exprs_arena(in->pool), bool, s->n_axes) };
+    struct attach_reading r = { s, t, false, ARENA_ARRAY(exprs_arena(in->pool), bool, s->n_axes) };
     if (t >= 0 && !(p >= 0 && in->stage[p]->inlined))
         val_each_load(lower_access(in, node, s, &guard), note_axes, &r);
     else if (t >= 0 && graph_reads(g, node, t))

@@ -74,9 +74,9 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
 }
 
 /* The tile dims are the spatial axes inside the cache_write axis. */
-static struct place tile_place(struct low *w, const struct stage *s, int from)
+static struct low_place tile_place(struct low *w, const struct stage *s, int from)
 {
-    struct place at = { 0 };
+    struct low_place at = { 0 };
     int t = w->in->graph->node[s->node].out;
     struct buffer b = { .tensor = t,
                         .type = w->in->graph->tensor[t].type->sum,
@@ -96,14 +96,15 @@ static struct place tile_place(struct low *w, const struct stage *s, int from)
     return at;
 }
 
-static const struct tree *place_store(struct low *w, const struct stage *s, const struct place *at,
+static const struct tree *place_store(struct low *w, const struct stage *s,
+                                      const struct low_place *at,
                                       enum store_how how, const struct val *v,
                                       const struct expr *guard)
 {
     return low_store(w, s->node, at->buffer, at->idx, at->rank, how, v, guard);
 }
 
-static const struct val *place_load(struct low *w, const struct place *at)
+static const struct val *place_load(struct low *w, const struct low_place *at)
 {
     return val_load(w->arena, at->buffer, at->rank,
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
@@ -316,7 +317,7 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     struct nest_state st = { .s = s, .n = &w->in->graph->node[node], .tile_from = -1 };
     if (s->cache_at)
         st.tile_from = stage_axis(s, s->cache_at) + 1;
-    st.home = (struct place){ .buffer = w->param[st.n->out], .rank = s->rank };
+    st.home = (struct low_place){ .buffer = w->param[st.n->out], .rank = s->rank };
     memcpy(st.home.idx, s->index, sizeof st.home.idx);
     st.target = st.home;
     st.stored = w->param[st.n->out] >= 0;

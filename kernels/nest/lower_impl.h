@@ -48,7 +48,7 @@ const struct func *low_func(struct low *w, const struct kids *roots);
 
 /* The place where the elements of a stage are stored: the accumulator tile while it is open, else
  * the place in memory. */
-struct place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
+struct low_place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
 
 /* The state of lowering one stage, while its loops are emitted from the outside to the inside.
  * In the pieces of a loop, extents are exact. */
@@ -56,7 +56,7 @@ struct nest_state {
     const struct stage *s;
     const struct node *n;
     int tile_from;                        /* depth at which the accumulator tile opens; -1 = none */
-    struct place home, target;            /* target: the tile while it is open, else home */
+    struct low_place home, target;            /* target: the tile while it is open, else home */
     bool stored;  /* home exists; if not, only consumers attached at the tile read the result */
 };
 

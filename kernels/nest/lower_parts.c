@@ -12,7 +12,7 @@
 #define MAX_VARS 64
 
 /* A search whether node n reads tensor t, directly or through inlined nodes. */
-struct search {
+struct producer_search {
     const struct lowering *in;
     int tensor;
     bool found;
@@ -20,7 +20,7 @@ struct search {
 
 static void search_load(void *ctx, const struct val *load)
 {
-    struct search *s = ctx;
+    struct producer_search *s = ctx;
     int m = s->in->graph->tensor[load->source].producer;
     s->found = s->found || load->source == s->tensor;
     if (!s->found && m >= 0 && s->in->stage[m]->inlined)
@@ -29,7 +29,7 @@ static void search_load(void *ctx, const struct val *load)
 
 static bool reads_through(const struct lowering *in, int n, int t)
 {
-    struct search s = { in, t, false };
+    struct producer_search s = { in, t, false };
     val_each_load(in->graph->node[n].body, search_load, &s);
     return s.found;
 }

@@ -15,7 +15,7 @@ enum {
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
-struct reader { struct arena *a; const char *what; struct err *e; };
+struct onnx_reader { struct arena *a; const char *what; struct err *e; };
 
 static const char *const type_names[] = {
     "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool",
@@ -30,7 +30,7 @@ const char *onnx_type_name(int type)
 /* Copies a text of the file, which may contain any bytes.  Bytes that a terminal should not
  * receive are written as \xNN (and a backslash as two), so that different names remain different.
  */
-static const char *text_n(struct reader *r, const char *s, size_t n)
+static const char *text_n(struct onnx_reader *r, const char *s, size_t n)
 {
     struct str out = { 0 };
     size_t plain = 0, bad = 0;
@@ -54,12 +54,12 @@ static const char *text_n(struct reader *r, const char *s, size_t n)
     return text;
 }
 
-static const char *text_of(struct reader *r, const char *s)
+static const char *text_of(struct onnx_reader *r, const char *s)
 {
     return s ? text_n(r, s, strlen(s)) : "";
 }
 
-static const char *const *names_of(struct reader *r, char *const *from, size_t n)
+static const char *const *names_of(struct onnx_reader *r, char *const *from, size_t n)
 {
     const char **name = ARENA_ARRAY(r->a, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
@@ -84,13 +84,13 @@ static size_t bytes_per(int type)
     }
 }
 
-static bool wrong_tensor(struct reader *r, const struct onnx_tensor *t, const char *why)
+static bool wrong_tensor(struct onnx_reader *r, const struct onnx_tensor *t, const char *why)
 {
     return err_set(r->e, ERR_SYNTAX, "%s: tensor %.80s: %s", r->what, t->name[0] ? t->name : "?",
                    why);
 }
 
-static bool read_dims(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+static bool read_dims(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     if (p->n_dims > ONNX_MAX_RANK)
         return wrong_tensor(r, t, "dims: too many");
@@ -120,7 +120,7 @@ static int64_t raw_int(int type, const uint8_t *at)
 }
 
 /* Integers of raw_data, int64_data or (the small types) int32_data. */
-static bool read_ints(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, each = bytes_per(t->type);
     int64_t *out;
@@ -145,7 +145,7 @@ static bool read_ints(struct reader *r, const Onnx__TensorProto *p, struct onnx_
     return true;
 }
 
-static bool read_floats(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems;
     if (p->has_raw_data && p->raw_data.len > 0) {
@@ -161,7 +161,7 @@ static bool read_floats(struct reader *r, const Onnx__TensorProto *p, struct onn
     return true;
 }
 
-static bool read_tensor(struct reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     *t = (struct onnx_tensor){ .name = text_of(r, p->name), .type = p->data_type };
     if (!p->has_data_type || !type_names[0] || p->data_type <= 0 ||
@@ -182,7 +182,7 @@ static bool read_tensor(struct reader *r, const Onnx__TensorProto *p, struct onn
 
 /* Attributes and nodes. */
 
-static bool wrong_attr(struct reader *r, const struct onnx_node *n, const char *attr,
+static bool wrong_attr(struct onnx_reader *r, const struct onnx_node *n, const char *attr,
                        const char *why)
 {
     return err_set(r->e, ERR_SYNTAX, "%s: node %.80s (%.40s): attribute %.40s: %s", r->what,
@@ -205,8 +205,8 @@ static enum onnx_attr_kind kind_of(const Onnx__AttributeProto *p)
            : p->has_s ? ATTR_TEXT : p->t ? ATTR_TENSOR : ATTR_OTHER;
 }
 
-static bool read_attr(struct reader *r, const struct onnx_node *n, const Onnx__AttributeProto *p,
-                      struct onnx_attr *a)
+static bool read_attr(struct onnx_reader *r, const struct onnx_node *n,
+                      const Onnx__AttributeProto *p, struct onnx_attr *a)
 {
     *a = (struct onnx_attr){ .name = text_of(r, p->name), .text = "", .kind = kind_of(p) };
     a->i = p->has_i ? p->i : 0;
@@ -232,7 +232,8 @@ static bool read_attr(struct reader *r, const struct onnx_node *n, const Onnx__A
     return read_tensor(r, p->t, t);
 }
 
-static bool read_node(struct reader *r, const Onnx__NodeProto *p, int index, struct onnx_node *n)
+static bool read_node(struct onnx_reader *r, const Onnx__NodeProto *p, int index,
+                      struct onnx_node *n)
 {
     *n = (struct onnx_node){ .name = text_of(r, p->name), .op = text_of(r, p->op_type),
                              .domain = text_of(r, p->domain) };
@@ -259,7 +260,7 @@ static bool read_node(struct reader *r, const Onnx__NodeProto *p, int index, str
 
 /* Inputs and outputs of the graph. */
 
-static bool read_port(struct reader *r, const Onnx__ValueInfoProto *p, struct onnx_port *port)
+static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, struct onnx_port *port)
 {
     *port = (struct onnx_port){ .name = text_of(r, p->name), .rank = -1 };
     if (!port->name[0])
@@ -297,7 +298,7 @@ static bool is_initializer(const struct onnx_model *m, const char *name)
     return false;
 }
 
-static bool read_ports(struct reader *r, const struct onnx_model *m,
+static bool read_ports(struct onnx_reader *r, const struct onnx_model *m,
                        Onnx__ValueInfoProto *const *from, size_t n, bool inputs,
                        const struct onnx_port **out, int *n_out)
 {
@@ -313,7 +314,8 @@ static bool read_ports(struct reader *r, const struct onnx_model *m,
     return true;
 }
 
-static bool read_initializers(struct reader *r, const Onnx__GraphProto *g, struct onnx_model *m)
+static bool read_initializers(struct onnx_reader *r, const Onnx__GraphProto *g,
+                              struct onnx_model *m)
 {
     struct onnx_tensor *t = ARENA_ARRAY(r->a, struct onnx_tensor, g->n_initializer + 1);
     if (g->n_sparse_initializer)
@@ -330,7 +332,7 @@ static bool read_initializers(struct reader *r, const Onnx__GraphProto *g, struc
     return true;
 }
 
-static bool read_opset(struct reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
+static bool read_opset(struct onnx_reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
 {
     m->ir = p->has_ir_version ? p->ir_version : 0;
     m->opset = 1;
@@ -347,7 +349,7 @@ static bool read_opset(struct reader *r, const Onnx__ModelProto *p, struct onnx_
                    (long long)m->opset);
 }
 
-static bool read_model(struct reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
+static bool read_model(struct onnx_reader *r, const Onnx__ModelProto *p, struct onnx_model *m)
 {
     const Onnx__GraphProto *g = p->graph;
     if (!g)
@@ -384,7 +386,7 @@ bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model *
         return false;
     struct arena *a = arena_new();
     struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
-    struct reader r = { a, what, e };
+    struct onnx_reader r = { a, what, e };
     m->arena = a;
     bool ok = read_model(&r, proto, m);
     wire_free(proto, &memory);
@@ -412,7 +414,8 @@ void onnx_free(struct onnx_model *m)
         arena_free(m->arena);
 }
 
-static bool tensor_from(struct reader *r, const struct str *data, const struct onnx_tensor **out)
+static bool tensor_from(struct onnx_reader *r, const struct str *data,
+                        const struct onnx_tensor **out)
 {
     struct wire_memory memory;
     Onnx__TensorProto *proto = wire_unpack(&onnx__tensor_proto__descriptor, r->what, str_text(data),
@@ -431,7 +434,7 @@ bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tenso
                       struct err *e)
 {
     struct str data = { 0 };
-    struct reader r = { a, path, e };
+    struct onnx_reader r = { a, path, e };
     bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) && tensor_from(&r, &data, out);
     str_free(&data);
     return ok;

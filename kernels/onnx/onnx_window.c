@@ -8,8 +8,8 @@
 enum { MAX_AXES = 3, MAX_STRIDE = 4096 };
 
 /* One spatial axis; p: before and after. */
-struct span { int64_t in, k, s, d, p[2], out; };
-struct windows { int n; struct span axis[MAX_AXES]; bool ceil; };
+struct window_span { int64_t in, k, s, d, p[2], out; };
+struct windows { int n; struct window_span axis[MAX_AXES]; bool ceil; };
 
 static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_t hi,
                      int64_t otherwise, int64_t *out)
@@ -40,7 +40,8 @@ static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k
         !list_for(im, "pads", 2 * w->n, 0, MAX_STRIDE, 0, p))
         return false;
     for (int i = 0; i < w->n; i++) {
-        w->axis[i] = (struct span){ x->dim[2 + i], k[i], s[i], d[i], { p[i], p[i + w->n] }, 0 };
+        w->axis[i] = (struct window_span){ x->dim[2 + i], k[i], s[i], d[i],
+                                           { p[i], p[i + w->n] }, 0 };
         if (k[i] < 1 || k[i] > 1 << 20)
             return onnx_refuse(im, "a kernel of %lld is not possible", (long long)k[i]);
     }
@@ -64,7 +65,7 @@ static bool fit(struct imp *im, struct windows *w)
         return onnx_refuse(im, "attribute auto_pad has the value %.40s, which is not supported",
                            mode);
     for (int i = 0; i < w->n; i++) {
-        struct span *a = &w->axis[i];
+        struct window_span *a = &w->axis[i];
         int64_t span = a->d * (a->k - 1) + 1;
         if (same) {
             int64_t total = ((a->in + a->s - 1) / a->s - 1) * a->s + span - a->in;
@@ -115,7 +116,7 @@ static void pad_params(struct str *out, const struct windows *w)
     }
 }
 
-#define FIELD(name) offsetof(struct span, name)
+#define FIELD(name) offsetof(struct window_span, name)
 
 static const char *window_text(struct imp *im, const struct windows *w, bool dilation)
 {
@@ -142,7 +143,7 @@ static struct shape window_shape(int64_t n, int64_t c, const struct windows *w)
 static void lift(struct windows *w)
 {
     w->axis[1] = w->axis[0];
-    w->axis[0] = (struct span){ 1, 1, 1, 1, { 0, 0 }, 1 };
+    w->axis[0] = (struct window_span){ 1, 1, 1, 1, { 0, 0 }, 1 };
     w->n = 2;
 }
 
@@ -156,11 +157,11 @@ static bool lift_stmt(struct imp *im, int x, int *out)
 }
 
 /* Convolutions: data, weights, maybe a bias. */
-struct conv { int in[3], n_in; int64_t c, o, groups; struct windows w; };
+struct onnx_conv { int in[3], n_in; int64_t c, o, groups; struct windows w; };
 
-static bool read_conv(struct imp *im, struct conv *c, bool transposed)
+static bool read_conv(struct imp *im, struct onnx_conv *c, bool transposed)
 {
-    *c = (struct conv){ .n_in = onnx_has_in(im, 2) ? 3 : 2,
+    *c = (struct onnx_conv){ .n_in = onnx_has_in(im, 2) ? 3 : 2,
                        .groups = onnx_attr_int(im, "group", 1) };
     for (int i = 0; i < c->n_in; i++)
         if (!onnx_in_stmt(im, i, &c->in[i]))
@@ -202,7 +203,7 @@ static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in
 }
 
 /* Adds a convolution for each group, where no family supports groups. */
-static bool conv_by_groups(struct imp *im, const char *family, const struct conv *c,
+static bool conv_by_groups(struct imp *im, const char *family, const struct onnx_conv *c,
                            const char *more, bool transposed, int *out)
 {
     enum { MAX_GROUPS = 64 };
@@ -225,7 +226,7 @@ static bool conv_by_groups(struct imp *im, const char *family, const struct conv
 static bool conv(struct imp *im)
 {
     static const char *const family[] = { "c1d", "c2d", "c3d" };
-    struct conv c;
+    struct onnx_conv c;
     int y;
     if (!read_conv(im, &c, false) || !fit(im, &c.w))
         return false;
@@ -265,7 +266,7 @@ static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
         !list_for(im, "output_shape", w->n, 1, 1 << 20, 1, shape))
         return false;
     for (int i = 0; i < w->n; i++) {
-        struct span *a = &w->axis[i];
+        struct window_span *a = &w->axis[i];
         int64_t full = (a->in - 1) * a->s + a->d * (a->k - 1) + 1 + op[i];
         if (same || wanted) {
             int64_t total = full - (wanted ? shape[i] : a->in * a->s);
@@ -286,7 +287,7 @@ static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
 
 static bool conv_transpose(struct imp *im)
 {
-    struct conv c;
+    struct onnx_conv c;
     int64_t op[2 * MAX_AXES];
     struct str more = { 0 };
     int y;
@@ -314,8 +315,8 @@ static bool conv_transpose(struct imp *im)
 
 /* Pools x reshaped to P x C x rows x columns, with axis `d` (and the one before it, unless alone)
  * last. */
-static bool pool_two(struct imp *im, const char *family, int x, const struct span *rows,
-                     const struct span *columns, const char *more, int *out)
+static bool pool_two(struct imp *im, const char *family, int x, const struct window_span *rows,
+                     const struct window_span *columns, const char *more, int *out)
 {
     struct windows w = { .n = 2, .axis = { *rows, *columns } };
     struct shape s = *onnx_shape_of(im, x);
@@ -326,7 +327,7 @@ static bool pool_two(struct imp *im, const char *family, int x, const struct spa
 }
 
 /* Computes dilated maxima along the rows of a 4-D tensor by shifted slices. */
-static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
+static bool dilated_max(struct imp *im, int x, const struct window_span *a, int *out)
 {
     enum { MAX_TAPS = 256 };
     int64_t before[4] = { 0, 0, a->p[0], 0 }, after[4] = { 0, 0, a->p[1], 0 };
@@ -343,12 +344,12 @@ static bool dilated_max(struct imp *im, int x, const struct span *a, int *out)
 }
 
 /* Pools along one axis; the other axes are merged around it. */
-static bool pool_one(struct imp *im, const char *family, int x, int d, const struct span *a,
+static bool pool_one(struct imp *im, const char *family, int x, int d, const struct window_span *a,
                      const char *more, int *out)
 {
-    static const struct span whole = { 1, 1, 1, 1, { 0, 0 }, 1 };
+    static const struct window_span whole = { 1, 1, 1, 1, { 0, 0 }, 1 };
     struct shape s = *onnx_shape_of(im, x), flat = { 4, { 1, 1, s.dim[d], 1 } }, to = s;
-    struct span columns = whole;
+    struct window_span columns = whole;
     to.dim[d] = a->out;
     for (int k = 0; k < s.rank; k++)
         if (k != d)
@@ -433,7 +434,7 @@ static bool lrn(struct imp *im)
     if (s.rank < 3 || size < 1 || size > MAX_STRIDE)
         return onnx_refuse(im, "attribute size has the value %lld, which is not possible",
                            (long long)size);
-    struct span a = { s.dim[1], size, 1, 1, { (size - 1) / 2, size / 2 }, s.dim[1] };
+    struct window_span a = { s.dim[1], size, 1, 1, { (size - 1) / 2, size / 2 }, s.dim[1] };
     if (!onnx_emit2(im, "mul", x, x, &y) || !pool_one(im, "avgpool", y, 1, &a, "", &y))
         return false;
     y = onnx_emit1(im, "log", onnx_emit_affine(im, y, alpha, onnx_attr_float(im, "bias", 1)));

@@ -13,7 +13,7 @@ enum {
 /* Counts the parts of a message.  The unpacker recurses and allocates for each part, so both are
  * checked on the bytes first. */
 
-struct walk { int parts; };
+struct wire_walk { int parts; };
 
 static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 {
@@ -39,7 +39,7 @@ static bool skip(int wire, const uint8_t **p, const uint8_t *end, uint64_t *len)
     return *len <= (uint64_t)(end - *p);
 }
 
-static bool walk(struct walk *w, const ProtobufCMessageDescriptor *d, const uint8_t *p,
+static bool walk(struct wire_walk *w, const ProtobufCMessageDescriptor *d, const uint8_t *p,
                  const uint8_t *end, int depth)
 {
     if (depth > MAX_DEPTH)
@@ -95,7 +95,7 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const v
                   struct wire_memory *m, struct err *e)
 {
     const uint8_t *p = data;
-    struct walk w = { 0 };
+    struct wire_walk w = { 0 };
     void *message = NULL;
     *m = (struct wire_memory){ .limit = 16 * n + SPARE_BYTES };
     m->allocator = (ProtobufCAllocator){ take, give_back, m };

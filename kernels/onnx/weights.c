@@ -16,13 +16,13 @@
 #define KEPT_BYTES ((int64_t)1 << 30)
 
 /* A tensor that was asked for: its data, and their hash. */
-struct found { const char *name; const struct onnx_tensor *tensor; uint64_t hash; };
+struct weights_found { const char *name; const struct onnx_tensor *tensor; uint64_t hash; };
 
 struct weights {
     char *path;
     struct stat st;                       /* state of the file when it was read */
     struct onnx_model *m;
-    VEC(struct found) found;
+    VEC(struct weights_found) found;
 };
 
 /* Kept files, most recently used first, protected by the lock. */
@@ -109,13 +109,14 @@ static struct weights *open_file(const struct tensor *t, struct err *e)
     return w;
 }
 
-static struct found find(struct weights *w, const char *name)
+static struct weights_found find(struct weights *w, const char *name)
 {
     for (int i = 0; i < w->found.len; i++)
         if (streq(w->found.data[i].name, name))
             return w->found.data[i];
     const struct onnx_tensor *t = onnx_constant(w->m, name);
-    struct found f = { arena_strdup(w->m->arena, name), t, t ? tensor_hash(t->f, t->elems) : 0 };
+    struct weights_found f = { arena_strdup(w->m->arena, name), t, t ? tensor_hash(t->f,
+                                                                                   t->elems) : 0 };
     vec_push(&w->found, f);
     return f;
 }
@@ -126,7 +127,7 @@ static bool from_file(const struct tensor *t, f32 *data, struct err *e)
     struct weights *w = open_file(t, e);
     if (!w)
         return false;
-    struct found f = find(w, s->tensor);
+    struct weights_found f = find(w, s->tensor);
     if (!f.tensor)
         return err_set(e, ERR_IO, "the data of %s are missing: %.300s has no float constant %.200s",
                        t->name,

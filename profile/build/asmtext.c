@@ -8,21 +8,21 @@
 
 /* --- One instruction -------------------------------------------------------------------------- */
 
-struct operand { const char *at; size_t len; };
-struct parts { char name[24]; bool rep; int n; struct operand op[MAX_OPERANDS]; };
+struct asm_operand { const char *at; size_t len; };
+struct parts { char name[24]; bool rep; int n; struct asm_operand op[MAX_OPERANDS]; };
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static struct operand trimmed(const char *from, const char *to)
+static struct asm_operand trimmed(const char *from, const char *to)
 {
     while (from < to && is_blank(*from))
         from++;
     while (to > from && is_blank(to[-1]))
         to--;
-    return (struct operand){ from, (size_t)(to - from) };
+    return (struct asm_operand){ from, (size_t)(to - from) };
 }
 
 static bool is_prefix(const char *name)
@@ -58,14 +58,14 @@ static void split_parts(const char *text, size_t len, struct parts *out)
         out->op[out->n++] = trimmed(from, p);
         from = p + 1;
     }
-    struct operand last = trimmed(from, end);
+    struct asm_operand last = trimmed(from, end);
     if (last.len > 0 && out->n < MAX_OPERANDS)
         out->op[out->n++] = last;
 }
 
 /* Whether an operand is in memory: not a constant, not a register (%st(1) is one), not a rounding
  * mode.  `*` marks the target of an indirect jump. */
-static bool in_memory(const struct operand *o)
+static bool in_memory(const struct asm_operand *o)
 {
     const char *p = o->at + (o->at[0] == '*');
     if (str_starts(p, "%st"))
@@ -74,12 +74,12 @@ static bool in_memory(const struct operand *o)
         || (*p != '$' && *p != '%' && *p != '{');
 }
 
-static bool has(const struct operand *o, const char *word)
+static bool has(const struct asm_operand *o, const char *word)
 {
     return memmem(o->at, o->len, word, strlen(word)) != NULL;
 }
 
-static bool on_stack(const struct operand *o, bool frame)
+static bool on_stack(const struct asm_operand *o, bool frame)
 {
     return has(o, "(%rsp") || (frame && has(o, "(%rbp"));
 }
@@ -127,7 +127,7 @@ static int lanes_of(const struct parts *x)
     bool gather = strstr(x->name, "gather") != NULL, scatter = strstr(x->name, "scatter") != NULL;
     if ((!gather && !scatter) || x->n < 2)
         return 1;
-    const struct operand *o = &x->op[gather ? x->n - 1 : 0];
+    const struct asm_operand *o = &x->op[gather ? x->n - 1 : 0];
     int bytes = has(o, "%zmm") ? 64 : has(o, "%ymm") ? 32 : 16;
     char element = x->name[strlen(x->name) - 1];          /* dps, dpd, dd, dq */
     bool single = str_ends(x->name, "ps") || (element == 'd' && !str_ends(x->name, "pd"));
@@ -226,7 +226,7 @@ struct insn insn_read(const char *text, size_t len, bool frame)
 
 /* --- The text --------------------------------------------------------------------------------- */
 
-struct reading {
+struct asm_reading {
     struct asm_text *out;
     bool code;                           /* in a code section */
     bool live;                           /* the next instruction is reached from above */
@@ -244,7 +244,7 @@ static void copy_line(struct asm_text *t, const char *line, size_t len)
 
 /* Opens a block.  The counter uses mov and lea, which do not change the flags.  The red zone
  * below the stack pointer may be in use, so the register is saved elsewhere. */
-static void open_block(struct reading *r)
+static void open_block(struct asm_reading *r)
 {
     struct asm_text *t = r->out;
     int at = 8 * (1 + t->block.len);                      /* after the number of blocks */
@@ -259,7 +259,7 @@ static void open_block(struct reading *r)
     r->open = true;
 }
 
-static void add_padding(struct reading *r, const char *line, size_t len)
+static void add_padding(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
     open_block(r);
@@ -291,7 +291,7 @@ static void add_call(struct asm_text *t, const char *text, size_t len)
     vec_push(&t->call, copy);
 }
 
-static void add_insn(struct reading *r, const char *line, size_t len)
+static void add_insn(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
     open_block(r);
@@ -318,9 +318,9 @@ static bool is_word(const char *line, size_t len, const char *word)
 }
 
 /* Notes whether a section contains code. */
-static void note_section(struct reading *r, const char *line, size_t len)
+static void note_section(struct asm_reading *r, const char *line, size_t len)
 {
-    struct operand name;
+    struct asm_operand name;
     if (is_word(line, len, ".text")) {
         r->code = true;
     } else if (is_word(line, len, ".data") || is_word(line, len, ".bss")) {
@@ -346,10 +346,10 @@ static bool is_label(const char *line, size_t len)
 
 /* Reads a line.  A label that gcc makes for debuggers is no target of jumps, but treating it as
  * one only costs a block. */
-static void read_line(struct reading *r, const char *line, size_t len)
+static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
-    struct operand x = trimmed(line, line + len);
+    struct asm_operand x = trimmed(line, line + len);
     /* gcc uses a temporary name here, which changes */
     if (x.len == 0 || is_word(x.at, x.len, ".file"))
         return;
@@ -416,11 +416,11 @@ static void drop_own_calls(struct asm_text *t)
 
 void asm_read(const char *text, struct asm_text *out)
 {
-    struct reading r = { .out = out, .code = true };
+    struct asm_reading r = { .out = out, .code = true };
     *out = (struct asm_text){ .block = {0} };
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t len = strcspn(line, "\n");
-        struct operand x = trimmed(line, line + code_length(line, len));
+        struct asm_operand x = trimmed(line, line + code_length(line, len));
         read_line(&r, x.at, x.len);
     }
     add_tables(out);

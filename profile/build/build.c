@@ -29,8 +29,8 @@
 
 /* A known compiler.  Its version and cc1 are found by starting processes, and are kept while its
  * files do not change. */
-struct known { struct compiler cc; char cc1[512]; };
-static struct known known[8];
+struct build_known { struct compiler cc; char cc1[512]; };
+static struct build_known known[8];
 static int n_known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -112,7 +112,7 @@ static void remember(const struct compiler *cc, const char *cc1)
 {
     pthread_mutex_lock(&known_lock);
     int at = n_known < COUNT_OF(known) ? n_known++ : 0;
-    known[at] = (struct known){ .cc = *cc };
+    known[at] = (struct build_known){ .cc = *cc };
     snprintf(known[at].cc1, sizeof known[at].cc1, "%s", cc1);
     pthread_mutex_unlock(&known_lock);
 }

@@ -11,11 +11,11 @@
 #define OBJDUMP_LIMIT_S 20.0
 
 /* One instruction line of the dump: its address and its text (not terminated). */
-struct insn { unsigned long long address; const char *text; int len; };
-typedef VEC(struct insn) insns;
+struct disasm_line { unsigned long long address; const char *text; int len; };
+typedef VEC(struct disasm_line) insns;
 
 /* Reads a line such as " 1092:\tjne 1060 <conv2d+0x30>". */
-static bool parse_insn(const char *line, size_t len, struct insn *out)
+static bool parse_insn(const char *line, size_t len, struct disasm_line *out)
 {
     char *end;
     out->address = strtoull(line, &end, 16);
@@ -27,7 +27,7 @@ static bool parse_insn(const char *line, size_t len, struct insn *out)
 }
 
 /* Whether x is a nop; nops in many spellings pad functions and loops. */
-static bool is_padding(const struct insn *x)
+static bool is_padding(const struct disasm_line *x)
 {
     static const char *const word[] = { "nop", "data16", "cs nop", "xchg   ax,ax", "int3", "udf" };
     for (int i = 0; i < COUNT_OF(word); i++)
@@ -40,7 +40,7 @@ static bool is_padding(const struct insn *x)
  * the name. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
-static bool find_target(const struct insn *x, struct target_ref *out)
+static bool find_target(const struct disasm_line *x, struct target_ref *out)
 {
     const char *open = memchr(x->text, '<', (size_t)x->len);
     if (!open || open - x->text < 3 || open[-1] != ' ')
@@ -59,7 +59,7 @@ static bool find_target(const struct insn *x, struct target_ref *out)
 }
 
 /* Drops a comment "# 2000 <...>", the place of data, which is meaningless without addresses. */
-static void drop_comment(struct insn *x)
+static void drop_comment(struct disasm_line *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
     if (hash)
@@ -102,7 +102,7 @@ static int label_number(const labels *l, unsigned long long address)
     return 0;
 }
 
-static void print_insn(struct str *out, const struct insn *x, const labels *l, int base)
+static void print_insn(struct str *out, const struct disasm_line *x, const labels *l, int base)
 {
     struct target_ref t;
     str_add(out, "    ");
@@ -169,7 +169,7 @@ static int print_matching(struct str *out, const char *dump, const char *symbol,
     int found = 0, name_len = 0;
     for (const char *line = dump; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t len = strcspn(line, "\n");
-        struct insn x;
+        struct disasm_line x;
         if (len > 3 && isxdigit((unsigned char)*line) && line[len - 1] == ':') {
             if (name)
                 print_function(out, name, name_len, &body, n_labels);

@@ -216,11 +216,11 @@ static int64_t sim_layout(const struct runner_opts *o, struct shared_sim *sim)
 }
 
 /* Offsets of the parts of the file, and its size. */
-struct plan { int64_t buffer_at, sim_at, data_at, bytes; };
+struct file_plan { int64_t buffer_at, sim_at, data_at, bytes; };
 
-static struct plan plan_file(const struct runner_opts *o)
+static struct file_plan plan_file(const struct runner_opts *o)
 {
-    struct plan p = { .buffer_at = page_up((int64_t)sizeof(struct shared)) };
+    struct file_plan p = { .buffer_at = page_up((int64_t)sizeof(struct shared)) };
     p.sim_at = page_up(p.buffer_at + (int64_t)sizeof(struct shared_buffer) * o->n_buffers);
     p.bytes = p.data_at = page_up(p.sim_at + sim_layout(o, NULL));
     for (int i = 0; i < o->n_buffers; i++)
@@ -248,7 +248,7 @@ static bool map_file(struct child *c, int64_t bytes, struct err *e)
     return true;
 }
 
-static void describe(struct child *c, const struct plan *p)
+static void describe(struct child *c, const struct file_plan *p)
 {
     const struct runner_opts *o = &c->opts;
     struct shared *sh = c->shared;
@@ -278,7 +278,7 @@ static void describe(struct child *c, const struct plan *p)
 
 bool child_make_shared(struct child *c, struct err *e)
 {
-    struct plan p = plan_file(&c->opts);
+    struct file_plan p = plan_file(&c->opts);
     c->memory = child_move_up(memfd_create("tilescope", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (c->memory < 0)
         return err_set(e, ERR_ENV, "cannot share buffers with the runner: %s", strerror(errno));
@@ -296,7 +296,7 @@ bool child_make_shared(struct child *c, struct err *e)
 
 bool child_share_again(struct child *c, struct err *e)
 {
-    struct plan p = plan_file(&c->opts);
+    struct file_plan p = plan_file(&c->opts);
     if (p.bytes > (int64_t)c->shared_bytes && !map_file(c, p.bytes, e))
         return false;
     c->shared->fault = (struct fault){ 0 };

@@ -15,14 +15,14 @@ static void add(struct str *out, int *n, const char *text)
 }
 
 /* Names of the rates that fail a test: "avx512, L1". */
-struct names { struct str text; int n; };
+struct doubt_names { struct str text; int n; };
 
-static void name(struct names *to, const char *what)
+static void name(struct doubt_names *to, const char *what)
 {
     str_printf(&to->text, "%s%s", to->n++ ? ", " : "", what);
 }
 
-static void add_names(struct str *out, int *n, const char *what, struct names *of)
+static void add_names(struct str *out, int *n, const char *what, struct doubt_names *of)
 {
     struct str text = {0};
     str_printf(&text, "%s (%s)", what, str_text(&of->text));
@@ -82,7 +82,7 @@ int machine_model_doubts(const struct machine_model *model, const struct machine
 {
     struct machine_model m = *model, old = before ? *before : *model;
     struct named rate[MODEL_RATES], then[MODEL_RATES];
-    struct names together = {0}, wide = {0}, less = {0};
+    struct doubt_names together = {0}, wide = {0}, less = {0};
     int n = 0, n_rates = rates_in(&m, rate);
     bool alike = rates_in(&old, then) == n_rates;
     for (int i = 0; i < n_rates; i++) {

@@ -75,7 +75,7 @@ bool batch_killed(int *in_a_row, bool killed, struct err *e)
     return err_fix(e, "%s", last.fix);
 }
 
-void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
+void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e)
 {
     struct batch *b = r->batch;
     struct measurement *m = &x->item->m;
@@ -92,7 +92,7 @@ void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e)
 }
 
 /* Opens a job for every item, whatever fails first. */
-static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
+static bool open_jobs(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     bool ok = true;
     for (int i = 0; i < r->n; i++) {
@@ -115,7 +115,7 @@ static bool open_jobs(struct run *r, struct batch_item *item, struct err *e)
     return ok;
 }
 
-static bool measure_all(struct run *r, struct err *e)
+static bool measure_all(struct batch_run *r, struct err *e)
 {
     const struct measure_job reporter = { .progress = r->progress };
     for (int i = 0; i < r->n; i++) {
@@ -129,7 +129,7 @@ static bool measure_all(struct run *r, struct err *e)
     return true;
 }
 
-static bool run_part(struct run *r, struct err *e)
+static bool run_part(struct batch_run *r, struct err *e)
 {
     struct batch_stats *s = &r->batch->stats;
     double start = clock_s();
@@ -142,7 +142,7 @@ static bool run_part(struct run *r, struct err *e)
 }
 
 /* Returns how many of the remaining candidates the next part has. */
-static int next_part(const struct run *r, int left)
+static int next_part(const struct batch_run *r, int left)
 {
     struct batch *b = r->batch;
     if (!b->opts.soon)
@@ -151,11 +151,11 @@ static int next_part(const struct run *r, int left)
     return left < b->part ? left : b->part;
 }
 
-static bool run(struct run *r, struct batch_item *item, struct err *e)
+static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     bool ok = open_jobs(r, item, e);
     for (int at = 0; ok && at < r->n;) {
-        struct run part = *r;
+        struct batch_run part = *r;
         part.before = at;
         part.candidate += at;
         part.n = next_part(r, r->n - at);
@@ -168,8 +168,8 @@ static bool run(struct run *r, struct batch_item *item, struct err *e)
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e)
 {
-    struct run r = { .batch = b, .n = n, .all = n, .progress = pr, .cancel = c,
-                     .candidate = xcalloc((size_t)n + 1, sizeof *r.candidate) };
+    struct batch_run r = { .batch = b, .n = n, .all = n, .progress = pr, .cancel = c,
+                           .candidate = xcalloc((size_t)n + 1, sizeof *r.candidate) };
     bool ok = run(&r, item, e);
     for (int i = 0; i < n; i++) {
         if (!r.candidate[i].final)

@@ -20,12 +20,12 @@
 #define REPORT_MS 50
 
 /* One compiler call and the candidates that share it. */
-struct unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
-typedef VEC(struct unit) units;
+struct build_unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
+typedef VEC(struct build_unit) units;
 
 /* Data shared by the compiling threads, protected by the lock. */
 struct shop {
-    struct run *run;
+    struct batch_run *run;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
@@ -38,7 +38,7 @@ struct shop {
 /* --- Who shares a call ------------------------------------------------------------------------ */
 
 /* Takes a candidate from the cache, without a compiler call. */
-static bool find_cached(struct run *r, struct candidate *x)
+static bool find_cached(struct batch_run *r, struct candidate *x)
 {
     struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
                              .target = x->job.target, .openmp = x->openmp };
@@ -57,7 +57,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void put(struct unit *u, const struct run *r, const struct candidate *x)
+static void put(struct build_unit *u, const struct batch_run *r, const struct candidate *x)
 {
     u->member[u->n++] = (int)(x - r->candidate);
     u->bytes += x->text.len;
@@ -65,7 +65,7 @@ static void put(struct unit *u, const struct run *r, const struct candidate *x)
 }
 
 /* Distributes candidates, largest first, each to the call with the least text so far. */
-static void share_out(struct run *r, struct candidate *const *x, int n, int jobs, units *out)
+static void share_out(struct batch_run *r, struct candidate *const *x, int n, int jobs, units *out)
 {
     int per_call = r->batch->opts.per_call, first = out->len;
     if (per_call > MOST_PER_CALL)
@@ -74,11 +74,11 @@ static void share_out(struct run *r, struct candidate *const *x, int n, int jobs
     if (calls < jobs)
         calls = n < jobs ? n : jobs;
     for (int i = 0; i < calls; i++)
-        vec_push(out, (struct unit){0});
+        vec_push(out, (struct build_unit){0});
     for (int i = 0; i < n; i++) {
-        struct unit *least = NULL;
+        struct build_unit *least = NULL;
         for (int k = first; k < out->len; k++) {
-            struct unit *u = &out->data[k];
+            struct build_unit *u = &out->data[k];
             if (u->n < per_call && (!least || u->bytes < least->bytes))
                 least = u;
         }
@@ -97,7 +97,7 @@ static bool write_one(struct candidate *x, struct err *e)
 }
 
 /* Lowered here, one after the other: programs can share a pool of expressions. */
-static bool write_code(struct run *r, struct err *e)
+static bool write_code(struct batch_run *r, struct err *e)
 {
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
@@ -117,7 +117,7 @@ static bool write_code(struct run *r, struct err *e)
     return true;
 }
 
-static void plan_calls(struct run *r, int jobs, units *out)
+static void plan_calls(struct batch_run *r, int jobs, units *out)
 {
     struct candidate **list = xcalloc((size_t)r->n + 1, sizeof *list);
     for (int openmp = 0; openmp < 2; openmp++) {
@@ -136,7 +136,7 @@ static void plan_calls(struct run *r, int jobs, units *out)
 
 /* --- Compiling -------------------------------------------------------------------------------- */
 
-static bool call_compiler(const struct run *r, const struct unit *u, struct build *out,
+static bool call_compiler(const struct batch_run *r, const struct build_unit *u, struct build *out,
                           struct err *e)
 {
     const struct measure_job *head = &r->candidate[u->member[0]].job;
@@ -156,7 +156,7 @@ static bool call_compiler(const struct run *r, const struct unit *u, struct buil
 }
 
 /* Takes an object. The lock is held, here and in the next two functions. */
-static void take_object(struct shop *s, const struct unit *u, const struct build *b)
+static void take_object(struct shop *s, const struct build_unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {
         struct candidate *x = &s->run->candidate[u->member[i]];
@@ -169,7 +169,7 @@ static void take_object(struct shop *s, const struct unit *u, const struct build
 }
 
 /* Charges each candidate a share of the time in proportion to its text. */
-static void charge(struct shop *s, const struct unit *u, double seconds)
+static void charge(struct shop *s, const struct build_unit *u, double seconds)
 {
     for (int i = 0; i < u->n; i++) {
         struct candidate *x = &s->run->candidate[u->member[i]];
@@ -184,7 +184,7 @@ static void stop(struct shop *s, const struct err *why)
     s->stopped = true;
 }
 
-static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
+static void take_refusal(struct shop *s, const struct build_unit *u, struct err *e)
 {
     bool killed = e->code == ERR_KILLED;
     if (!killed && !measure_is_result(e)) {
@@ -198,7 +198,7 @@ static void take_refusal(struct shop *s, const struct unit *u, struct err *e)
             stop(s, e);
     } else {
         for (int i = 0; i < u->n; i++) {
-            struct unit alone = {0};
+            struct build_unit alone = {0};
             put(&alone, s->run, &s->run->candidate[u->member[i]]);
             vec_push(&s->todo, alone);
         }
@@ -214,7 +214,7 @@ static void work(struct shop *s)
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
-        struct unit u = s->todo.data[s->next++];
+        struct build_unit u = s->todo.data[s->next++];
         struct build built;
         struct err e;
         s->working++;
@@ -281,14 +281,14 @@ static void compile_all(struct shop *s, int jobs)
         pthread_join(thread[i], NULL);
 }
 
-int batch_jobs(const struct run *r)
+int batch_jobs(const struct batch_run *r)
 {
     int cores = r->n > 0 ? r->candidate[0].job.machine->cores : 1;
     int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : cores;
     return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
-bool batch_build(struct run *r, struct err *e)
+bool batch_build(struct batch_run *r, struct err *e)
 {
     struct shop s = { .run = r, .lock = PTHREAD_MUTEX_INITIALIZER,
                       .changed = PTHREAD_COND_INITIALIZER };

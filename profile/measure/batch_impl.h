@@ -28,7 +28,7 @@ struct candidate {
 
 /* A run, or a part of one. before: candidates in the parts that are done; all: candidates of the
  * whole run. */
-struct run {
+struct batch_run {
     struct batch *batch;
     struct candidate *candidate;
     int n, before, all;
@@ -40,12 +40,12 @@ struct run {
  * many in a row were killed for it to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
-void batch_end(struct run *r, struct candidate *x, bool ok, const struct err *e);
+void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);
 /* batch_build.c. batch_jobs: number of compilers that run at a time. batch_build: compiles the
  * kernels of all candidates, or notes why they are refused.  False: cancelled, no compiler, or no
  * disk space. */
-int batch_jobs(const struct run *r);
-bool batch_build(struct run *r, struct err *e);
+int batch_jobs(const struct batch_run *r);
+bool batch_build(struct batch_run *r, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False as above. */
-bool batch_measure(struct run *r, struct candidate *x, struct err *e);
+bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);
 #endif

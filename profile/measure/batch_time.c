@@ -32,7 +32,7 @@ static void close_runner(struct batch *b)
     b->used = 0;
 }
 
-static bool open_and_check(struct run *r, struct candidate *x, struct err *e)
+static bool open_and_check(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     struct measure_job *j = &x->job;
@@ -100,7 +100,7 @@ static bool look_once(struct measure_job *j, double limit_s, struct samples *s, 
     return measure_sample(&j, 1, &some, s, e);
 }
 
-static bool sample(struct run *r, struct candidate *x, struct err *e)
+static bool sample(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     struct measure_job *j = &x->job;
@@ -118,7 +118,7 @@ static bool sample(struct run *r, struct candidate *x, struct err *e)
 /* Checks and samples a candidate.  If it fails in a used child, it is tried once more in a new
  * one, since the child may be the cause (memory or threads of the candidate before).  A candidate
  * that hangs is not tried again. */
-static bool check_and_sample(struct run *r, struct candidate *x, struct err *e)
+static bool check_and_sample(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     if (b->used >= MOST_USES)
@@ -144,7 +144,7 @@ static void explain_timeout(const struct batch *b, double limit_s, double own_s,
                 1e3 * b->best_s);
 }
 
-bool batch_measure(struct run *r, struct candidate *x, struct err *e)
+bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
     double start = clock_s(), own_s = x->job.opts.limit_s;

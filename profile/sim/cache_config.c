@@ -145,7 +145,7 @@ bool cache_config_check(const struct cache_config *c, struct err *e)
     return true;
 }
 
-struct parse {
+struct cache_parse {
     const char *text;                      /* the whole */
     char word[64];
     int col;                               /* of the word, from 1 */
@@ -153,7 +153,7 @@ struct parse {
     struct err *e;
 };
 
-static bool wrong(struct parse *p, enum err_code code, const char *what, const char *fix)
+static bool wrong(struct cache_parse *p, enum err_code code, const char *what, const char *fix)
 {
     err_set(p->e, code, "\"%s\" (column %d of the cache) %s", p->word, p->col, what);
     err_at(p->e, p->col, (int)strlen(p->word));
@@ -169,7 +169,7 @@ static int index_of(const char *word, const char *const *table, int n)
     return -1;
 }
 
-static bool parse_level(struct parse *p)
+static bool parse_level(struct cache_parse *p)
 {
     struct cache_level v = { .replace = REPLACE_LRU };
     const char *at = take_geometry(p->word, &v.geometry);
@@ -211,7 +211,7 @@ static bool take_int(const char *text, const char **end, long long lo, long long
     return true;
 }
 
-static bool parse_prefetch(struct parse *p, const char *value)
+static bool parse_prefetch(struct cache_parse *p, const char *value)
 {
     static const char fix[] = "prefetch=none, next, lines:N (2 to 64), stride[:DEGREE[:CONFIRM]]";
     struct cache_config *c = &p->c;
@@ -235,7 +235,7 @@ static bool parse_prefetch(struct parse *p, const char *value)
     return true;
 }
 
-static bool parse_option(struct parse *p, const char *value)
+static bool parse_option(struct cache_parse *p, const char *value)
 {
     struct cache_config *c = &p->c;
     const char *end = value;
@@ -269,7 +269,7 @@ static bool parse_option(struct parse *p, const char *value)
     return wrong(p, ERR_NAME, "is no option of a cache", "prefetch=, replace=, levels= or seed=");
 }
 
-static bool next_word(struct parse *p, const char **at)
+static bool next_word(struct cache_parse *p, const char **at)
 {
     const char *from = *at;
     size_t n = strcspn(from, ",");
@@ -289,7 +289,7 @@ static const struct cache_preset *find_preset(const char *name)
     return NULL;
 }
 
-static bool unknown_preset(struct parse *p)
+static bool unknown_preset(struct cache_parse *p)
 {
     const char *name[16];
     struct str fix = {0};
@@ -305,7 +305,7 @@ static bool unknown_preset(struct parse *p)
 }
 
 /* Parses the words. The text of a preset may be a cache, but not another preset. */
-static bool parse_words(struct parse *p, const char *text)
+static bool parse_words(struct cache_parse *p, const char *text)
 {
     const char *at = text;
     bool options = false, preset = false;
@@ -338,7 +338,7 @@ static bool parse_words(struct parse *p, const char *text)
 
 bool cache_config_parse(const char *text, struct cache_config *out, struct err *e)
 {
-    struct parse p = { .text = text, .e = e };
+    struct cache_parse p = { .text = text, .e = e };
     if (!parse_words(&p, text) || (p.c.n_levels && !cache_config_check(&p.c, e)))
         return false;
     for (int i = p.c.n_levels; p.c.n_levels && i < CACHE_LEVELS; i++)

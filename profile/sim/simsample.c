@@ -19,7 +19,7 @@
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 
-struct plan {
+struct sample_plan {
     int64_t n, head;                      /* n: iterations; head: those counted completely */
     int64_t period, warm, counted;        /* counted == 0: all iterations are counted */
     int64_t at, start;  /* at: next iteration; start: of the sample in its period */
@@ -35,7 +35,7 @@ struct simsample {
     const struct cachesim *s;
     int n_sites, n_loops;
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
-    struct plan plan[SIMSAMPLE_MAX_MARKS];
+    struct sample_plan plan[SIMSAMPLE_MAX_MARKS];
     struct rng rng;
     double all, done, left_out;  /* accesses; left_out: simulated or not, but not counted */
     bool samples;
@@ -53,7 +53,7 @@ enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
 /* Plans a loop. budget: accesses of this loop that may be simulated; lines: of L1.  If the budget
  * does not suffice for the fewest useful samples, it is exceeded: a smaller budget never takes
  * longer. */
-static enum refusal make_plan(struct plan *p, const struct sample_loop *l, double budget,
+static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l, double budget,
                               double lines)
 {
     double share = budget / (l->iterations * l->accesses);
@@ -86,7 +86,7 @@ static enum refusal make_plan(struct plan *p, const struct sample_loop *l, doubl
 }
 
 /* Returns the accesses of a loop that its plan simulates. */
-static double planned(const struct plan *p, const struct sample_loop *l)
+static double planned(const struct sample_plan *p, const struct sample_loop *l)
 {
     if (p->counted == 0)
         return l->iterations * l->accesses;
@@ -183,7 +183,7 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
 }
 
 /* Adds what was counted since the last call according to the phase. */
-static void settle(struct simsample *p, enum phase phase, struct plan *plan)
+static void settle(struct simsample *p, enum phase phase, struct sample_plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
     const struct site_count *site = cachesim_counts(p->s);
@@ -206,7 +206,7 @@ static void settle(struct simsample *p, enum phase phase, struct plan *plan)
 }
 
 /* Ends a sample: its misses are the value of its period. */
-static void end_sample(struct plan *plan)
+static void end_sample(struct sample_plan *plan)
 {
     for (int k = 0; k < CACHE_LEVELS; k++) {
         plan->sum[k] += plan->now[k];
@@ -216,7 +216,7 @@ static void end_sample(struct plan *plan)
     plan->samples++;
 }
 
-static enum phase phase_of(struct simsample *p, struct plan *plan, int64_t at)
+static enum phase phase_of(struct simsample *p, struct sample_plan *plan, int64_t at)
 {
     if (plan->counted == 0 || at < plan->head)
         return PHASE_EXACT;
@@ -237,11 +237,11 @@ static bool is_counted(enum phase phase)
 
 bool simsample_skip(struct simsample *p, int loop)
 {
-    struct plan *before = p->within >= 0 ? &p->plan[p->within] : NULL;
+    struct sample_plan *before = p->within >= 0 ? &p->plan[p->within] : NULL;
     enum phase was = before ? before->phase : PHASE_EXACT;
     if (loop >= p->n_loops)
         loop = -1;
-    struct plan *plan = loop >= 0 ? &p->plan[loop] : NULL;
+    struct sample_plan *plan = loop >= 0 ? &p->plan[loop] : NULL;
     enum phase phase = plan ? phase_of(p, plan, plan->at) : PHASE_EXACT;
     if (p->samples && (was != phase || before != plan))
         settle(p, was, before);
@@ -268,7 +268,7 @@ double simsample_done(const struct simsample *p)
 /* --- Estimates -------------------------------------------------------------------------------- */
 
 /* Returns the square of the standard error of the misses that the sample of a loop represents. */
-static double square_error(const struct plan *p, int k, double weight)
+static double square_error(const struct sample_plan *p, int k, double weight)
 {
     double n = p->samples, mean = p->sum[k] / n;
     double variance = (p->squares[k] - n * mean * mean) / (n - 1);
@@ -279,7 +279,7 @@ static double square_error(const struct plan *p, int k, double weight)
     return spread + bias * bias;
 }
 
-static void add_loop(struct simsample *p, struct plan *plan, double square[CACHE_LEVELS])
+static void add_loop(struct simsample *p, struct sample_plan *plan, double square[CACHE_LEVELS])
 {
     double counted = plan->iterations[0] + plan->iterations[1];
     if (plan->counted == 0 || counted == 0)

@@ -330,8 +330,8 @@ static void a_walk_that_ended_gets_nothing_of_the_next(void **state)
 }
 
 /* A = the sum over what follows on the path of (gamma lambda)^l delta, by definition. */
-static double slow_advantage(const struct agents *g, const struct row *row, const double *value,
-                             int n, int i)
+static double slow_advantage(const struct agents *g, const struct agent_row *row,
+                             const double *value, int n, int i)
 {
     double sum = 0, weight = 1, gamma = g->o.ppo.gamma;
     for (int t = i; t < n; t++) {
@@ -354,7 +354,7 @@ static void advantages_follow_each_knob_and_each_layout(void **state)
     (void)state;
     printf("seed 6\n");
     for (int round = 0; round < 20; round++) {
-        struct row row[60] = {{.kind = 0}};
+        struct agent_row row[60] = {{.kind = 0}};
         double value[60], advantage[60];
         int n = (int)rng_range(&r, 1, 60), kind = round % 2 ? LAYOUT_KIND : 3;
         for (int i = 0; i < n; i++) {

@@ -11,7 +11,7 @@
 #define TRIAL_S 0.005                     /* seconds for timing candidates against each other */
 #define TRIAL_RUNS 3
 
-struct candidate {
+struct onednn_candidate {
     dnnl_primitive_t primitive;
     int n_args;
     dnnl_exec_arg_t arg[MAX_ARGS];
@@ -28,7 +28,7 @@ struct vendor_handle {
     float *buffer[VENDOR_MAX_TENSORS];
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    struct candidate best;
+    struct onednn_candidate best;
 };
 
 static const char *status_text(dnnl_status_t s)
@@ -52,7 +52,7 @@ static double now_s(void)
 
 /* --- One candidate ---------------------------------------------------------------------------- */
 
-static void drop(struct candidate *c)
+static void drop(struct onednn_candidate *c)
 {
     for (int i = 0; i < c->n_args; i++) {
         dnnl_memory_destroy(c->arg[i].memory);
@@ -98,7 +98,7 @@ static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory
 }
 
 /* Adds the memory of the library for tensor i, filled unless it is the result. */
-static dnnl_status_t add_tensor(struct vendor_handle *h, struct candidate *c, struct wish *w,
+static dnnl_status_t add_tensor(struct vendor_handle *h, struct onednn_candidate *c, struct wish *w,
                                 dnnl_primitive_desc_t pd, int i)
 {
     const struct vendor_tensor *t = &h->p.tensor[i];
@@ -127,7 +127,7 @@ static dnnl_status_t add_tensor(struct vendor_handle *h, struct candidate *c, st
 }
 
 /* Adds a vector of one repeated number, for operands that the operator lacks. */
-static dnnl_status_t add_constant(struct vendor_handle *h, struct candidate *c, int arg,
+static dnnl_status_t add_constant(struct vendor_handle *h, struct onednn_candidate *c, int arg,
                                   float value)
 {
     const struct vendor_tensor *x = onednn_find(&h->p, ROLE_DATA);
@@ -147,8 +147,8 @@ static dnnl_status_t add_constant(struct vendor_handle *h, struct candidate *c, 
     return s;
 }
 
-static dnnl_status_t add_arguments(struct vendor_handle *h, struct candidate *c, struct wish *w,
-                                   dnnl_primitive_desc_t pd)
+static dnnl_status_t add_arguments(struct vendor_handle *h, struct onednn_candidate *c,
+                                   struct wish *w, dnnl_primitive_desc_t pd)
 {
     dnnl_status_t s = dnnl_success;
     for (int i = 0; i < h->p.n_tensors && s == dnnl_success; i++)
@@ -161,14 +161,14 @@ static dnnl_status_t add_arguments(struct vendor_handle *h, struct candidate *c,
     return s;
 }
 
-static dnnl_status_t execute(struct vendor_handle *h, struct candidate *c)
+static dnnl_status_t execute(struct vendor_handle *h, struct onednn_candidate *c)
 {
     dnnl_status_t s = dnnl_primitive_execute(c->primitive, h->stream, c->n_args, c->arg);
     return s == dnnl_success ? dnnl_stream_wait(h->stream) : s;
 }
 
 /* Writes the layouts: "nhwc, weights OIhw16i16o", or "nchw to nhwc" when data and result differ. */
-static void say(struct candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
+static void say(struct onednn_candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
 {
     char x[40] = "", y[40] = "", k[48] = "";
     const dnnl_version_t *v = dnnl_version();
@@ -194,7 +194,7 @@ static void say(struct candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
                  apart ? y : "", filters ? ", weights " : "", filters ? k : "");
 }
 
-static dnnl_status_t make(struct vendor_handle *h, struct choice how, struct candidate *c)
+static dnnl_status_t make(struct vendor_handle *h, struct choice how, struct onednn_candidate *c)
 {
     struct wish w = { .p = &h->p, .how = how, .engine = h->engine };
     dnnl_primitive_desc_t pd;
@@ -218,7 +218,7 @@ static dnnl_status_t make(struct vendor_handle *h, struct choice how, struct can
 
 /* --- Candidates ------------------------------------------------------------------------------- */
 
-static void try_out(struct vendor_handle *h, struct candidate *c)
+static void try_out(struct vendor_handle *h, struct onednn_candidate *c)
 {
     double start = now_s(), last = start;
     c->seconds = 1e30;
@@ -309,7 +309,7 @@ static dnnl_status_t choose(struct vendor_handle *h, enum vendor_library library
     dnnl_status_t s = dnnl_unimplemented;
     bool found = false;
     for (int i = 0; i < n; i++) {
-        struct candidate c;
+        struct onednn_candidate c;
         dnnl_status_t made = make(h, how[i], &c);
         if (made != dnnl_success) {
             s = found ? s : made;
@@ -373,7 +373,7 @@ static bool run(struct vendor_handle *h)
 
 static bool output(struct vendor_handle *h)
 {
-    struct candidate *c = &h->best;
+    struct onednn_candidate *c = &h->best;
     dnnl_memory_t result = c->arg[c->out].memory;
     if (c->residual >= 0
         && (reorder(h, c->plain[c->residual], result) != dnnl_success
