@@ -237,7 +237,8 @@ static const struct tile_window *window_of(struct layout_builder *b, const struc
     struct tile_window *w = ARENA_NEW(b->a, struct tile_window);
     int r = node_reduction(b->node, arena_printf(b->a, "K%s", out->name));
     struct layout_access at = { find_load(b->node, b->inp, false)->idx[d], b->node->spatial[o],
-                                r >= 0 && b->node->reduce[r]->kind == EXPR_VAR ? b->node->reduce[r] : NULL,
+                                r >= 0 && b->node->reduce[r]->kind == EXPR_VAR ? b->node->reduce[r]
+                                                                               : NULL,
                                 xcalloc((size_t)exprs_n_vars(b->g->pool), sizeof(int64_t)) };
     w->size = inp->shape[d];
     w->out = out->extent;

@@ -70,8 +70,9 @@ static bool read_leaves(struct recovery *t)
                     path_before(s->axis[j].name + strlen(nest->axis[a].name),
                                 s->axis[i].name + strlen(nest->axis[a].name));
         bool parallel = s->axis[i].ann == LOOP_PARALLEL && nest->k_parallel < 0;
-        t->want.leaf[t->want.n++] = (struct recover_leaf){ a, part, s->axis[i].extent,
-                                                           parallel ? LOOP_SERIAL : s->axis[i].ann };
+        t->want.leaf[t->want.n++] = (struct recover_leaf){
+            a, part, s->axis[i].extent, parallel ? LOOP_SERIAL : s->axis[i].ann,
+        };
         t->part[a][part] = s->axis[i].extent;
         t->n_parts[a]++;
     }
