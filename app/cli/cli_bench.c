@@ -186,7 +186,7 @@ static void add_text(struct str *out, const struct bench_call *b)
         add_row(out, b, i, width);
     add_cold(out, b, width);
     if (b->how.rounds > 0) {
-        str_printf(out, "\n%d rounds in %d epochs, %d thread%s", b->how.rounds, b->how.sittings,
+        str_printf(out, "\n%d rounds in %d epochs, %d thread%s", b->how.rounds, b->how.epochs,
                    b->result[0].m.threads, b->result[0].m.threads == 1 ? "" : "s");
         if (!isnan(b->how.disturbed))
             str_printf(out, "; the ceiling was slow in %.0f %% of them", 100 * b->how.disturbed);

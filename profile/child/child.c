@@ -461,9 +461,9 @@ static int count_rounds(const struct child *c, const bool *wanted)
 
 static void take_blocks(const struct shared *sh, struct samples *out)
 {
-    int n = sh->n_sittings;
-    for (int i = 0; i < n && i < PROTOCOL_MAX_SITTINGS; i++) {
-        int at = *(const volatile int32_t *)&sh->sitting[i];
+    int n = sh->n_epochs;
+    for (int i = 0; i < n && i < PROTOCOL_MAX_EPOCHS; i++) {
+        int at = *(const volatile int32_t *)&sh->epoch[i];
         if (at < out->rounds && (out->n_blocks == 0 ? at == 0 : at > out->block[out->n_blocks - 1]))
             out->block[out->n_blocks++] = at;
     }
@@ -530,7 +530,7 @@ static bool child_time(struct runner *r, const struct sampled *what, struct samp
     struct request q = {
         .command = COMMAND_TIME, .contenders = what->contenders, .ceiling = what->ceiling,
         .cold = what->cold, .walk_bytes = what->walk_bytes, .time_s = what->time_s,
-        .most_s = c->opts.limit_s, .min_runs = what->min_runs, .sittings = what->sittings,
+        .most_s = c->opts.limit_s, .min_runs = what->min_runs, .epochs = what->epochs,
         .append = what->append, .give_up_s = what->give_up_s, .steady = what->steady,
         .has_ceiling = c->ceiling_pid != 0,
     };

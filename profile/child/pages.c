@@ -1,5 +1,5 @@
 /* What the buffers' pages are like, and getting them out of the caches. */
-#include "profile/child/fence_impl.h"
+#include "profile/child/guarded_impl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +25,12 @@ __attribute__((target("clflushopt"))) static void flush_weakly(char *from, const
 }
 
 /* The instruction flushes every level of every core, and any x86-64 has one of its forms. */
-bool fence_flush(const struct fence *f, int first, int n)
+bool guarded_flush(const struct guarded *f, int first, int n)
 {
     bool weakly = has_clflushopt();
     _mm_mfence();
     for (int i = first; i < first + n; i++) {
-        const struct yard *y = &f->yard[i];
+        const struct guarded_buffer *y = &f->buffer[i];
         if (weakly)
             flush_weakly(y->data, y->data + y->data_bytes);
         else
@@ -41,7 +41,7 @@ bool fence_flush(const struct fence *f, int first, int n)
     return true;
 }
 #else
-bool fence_flush(const struct fence *f, int first, int n)
+bool guarded_flush(const struct guarded *f, int first, int n)
 {
     (void)f;
     (void)first;
@@ -50,8 +50,8 @@ bool fence_flush(const struct fence *f, int first, int n)
 }
 #endif
 
-/* Sums a field of the mappings that lie inside the fence. */
-void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge)
+/* Sums a field of the mappings that lie inside the guarded. */
+void guarded_pages(const struct guarded *f, int64_t *bytes, int64_t *huge)
 {
     unsigned long long from, to, kib, low = (uintptr_t)f->map, high = low + f->map_bytes;
     char line[400];
@@ -59,7 +59,7 @@ void fence_pages(const struct fence *f, int64_t *bytes, int64_t *huge)
     FILE *in = f->shared->huge_pages ? fopen("/proc/self/smaps", "re") : NULL;
     *bytes = *huge = 0;
     for (int i = 0; i < f->n; i++)
-        *bytes += (int64_t)f->yard[i].room_bytes;
+        *bytes += (int64_t)f->buffer[i].room_bytes;
     while (in && fgets(line, sizeof line, in)) {
         if (sscanf(line, "%llx-%llx ", &from, &to) == 2)
             inside = from >= low && to <= high;

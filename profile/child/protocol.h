@@ -25,7 +25,7 @@
                                            * floating point types of 2, 4 and 8 bytes */
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_SAMPLES 16384
-#define PROTOCOL_MAX_SITTINGS 128
+#define PROTOCOL_MAX_EPOCHS 128
 
 /* SLOT_KERNEL + i is the i-th of the kernels that are timed against each other; SLOT_TRACE is the
  * instrumented kernel of the first. */
@@ -56,7 +56,7 @@ struct request {
     bool has_ceiling;                     /* TIME: the process of the ceiling runs */
     double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
     double give_up_s;  /* TIME: a few rounds are enough for kernels slower than this */
-    int32_t min_runs, sittings;  /* TIME: epochs, each with new pages for the buffers; 0 = one */
+    int32_t min_runs, epochs;  /* TIME: epochs, each with new pages for the buffers; 0 = one */
     bool cold;                            /* TIME: time single calls with empty caches */
     int64_t walk_bytes;  /* TIME, cold: bytes to read where lines cannot be flushed by address */
     int32_t meter, n_events;              /* COUNT: enum meter_id, and the number of events */
@@ -106,7 +106,7 @@ struct shared {
     /* Seconds per call; sample[.][i] were taken in round i. 0 samples: not asked for. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
-    int32_t n_sittings, sitting[PROTOCOL_MAX_SITTINGS];    /* first round of each epoch */
+    int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */
     int32_t flushed;                      /* cold: flushed by address, not by reading walk_bytes */
     /* TIME ended early: after differs_after calls this contender (-1: none) left a different
      * result, which the file holds now. */

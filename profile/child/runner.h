@@ -50,7 +50,7 @@ struct sampled {
     unsigned steady;
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;
-    int min_runs, sittings;               /* as in struct request; sampling.h has the rules */
+    int min_runs, epochs;               /* as in struct request; sampling.h has the rules */
     int64_t walk_bytes;                   /* cold: bytes to read, more than the last cache holds */
 };
 /* Seconds per call, by enum series: of the contenders and the ceiling that were asked for, and of
@@ -62,7 +62,7 @@ struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
     struct summary of[SERIES_COUNT];
-    int block[PROTOCOL_MAX_SITTINGS];
+    int block[PROTOCOL_MAX_EPOCHS];
     bool flushed;  /* cold: caches were flushed line by line, not by reading other data */
     /* The contender that gave a different result after so many calls; runner_data has that result,
      * and there are no samples. -1: none. */

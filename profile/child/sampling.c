@@ -16,11 +16,11 @@
 #define HOPELESS 2                        /* multiple of give_up_s that is not worth a warm-up */
 #define HOPELESS_CALLS 3                  /* calls that decide it; one for long calls */
 #define CLOCK_READINGS 1000
-#define INSPECT_SHARE 0.04                /* share of the time for checks between rounds */
-#define GLANCE_SHARE 0.01  /* share of the time of single-call samples for looking at results */
-#define INSPECT_PARTS 32  /* parts of the time, with a check in each if there is room */
-#define INSPECT_MOST 64                   /* most calls of one check */
-#define INSPECT_FIRST 8                   /* calls before the warm-up */
+#define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
+#define RESULT_SHARE 0.01  /* share of the time of single-call samples for looking at results */
+#define CHECK_PARTS 32  /* parts of the time, with a check in each if there is room */
+#define CHECK_MOST 64                   /* most calls of one check */
+#define CHECK_FIRST 8                   /* calls before the warm-up */
 #define HEAT_SWITCH_S 200e-6              /* the ceiling's process costs a longer call nothing */
 
 struct sampler {
@@ -33,9 +33,9 @@ struct sampler {
     bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
     double clock_cost;
     double least;                                         /* smallest sample of any contender */
-    double inspected_s, inspected_at;  /* time of all checks, and when the last one was */
-    double timed_s, glanced_s;  /* time of single-call samples, and of looking at their results */
-    int spoilt;  /* number of times overwritten: alternately all elements and a few */
+    double checked_s, checked_at;  /* time of all checks, and when the last one was */
+    double timed_s, results_s;  /* time of single-call samples, and of looking at their results */
+    int poisoned;  /* number of times overwritten: alternately all elements and a few */
     bool over;                                            /* a hook ended the sampling */
 };
 
@@ -101,11 +101,11 @@ static void recall(struct work *w, double sample_s, const double *sample, int n)
         w->batch *= 2;
 }
 
-/* --- Inspections ------------------------------------------------------------------------------ */
+/* --- Checks ------------------------------------------------------------------------------ */
 
 /* Whether a sample consists of one call that is cold, or so long that another call would cost too
  * much. */
-static bool is_own_inspection(const struct sampler *s, const struct work *w)
+static bool checks_itself(const struct sampler *s, const struct work *w)
 {
     return s->q->cold || (w->call_s > 0 ? w->call_s : w->first_s) >= SAMPLING_LONG_S;
 }
@@ -118,17 +118,17 @@ static void look(struct sampler *s, int series)
 /* Checks the result of the last call, then makes so many calls over overwritten results.
  * Overwriting all elements detects a kernel that returns at once; overwriting a few detects one
  * that tests whether its result seems to be there. */
-static void inspect(struct sampler *s, int series, int calls)
+static void check_calls(struct sampler *s, int series, int calls)
 {
     double start = clock_s();
     look(s, series);
     for (int i = 0; i < calls && !s->over; i++) {
-        s->hooks->spoil(s->hooks->ctx, series, s->spoilt++ % 2 == 0);
+        s->hooks->poison(s->hooks->ctx, series, s->poisoned++ % 2 == 0);
         run_once(&s->work[series]);
         look(s, series);
     }
-    s->inspected_at = clock_s();
-    s->inspected_s += s->inspected_at - start;
+    s->checked_at = clock_s();
+    s->checked_s += s->checked_at - start;
     s->fresh[series] = true;
 }
 
@@ -139,27 +139,27 @@ static int calls_in(const struct work *w, double seconds, int most)
     return seconds >= call_s * most ? most : seconds > 0 ? (int)(seconds / call_s) : 0;
 }
 
-static void inspect_each(struct sampler *s, double seconds, int least, int most)
+static void check_each(struct sampler *s, double seconds, int least, int most)
 {
     for (int i = 0; i < s->n && !s->over; i++) {
         struct work *w = &s->work[s->list[i]];
         if (!w->steady)
             continue;
-        int calls = is_own_inspection(s, w) ? 0 : calls_in(w, seconds, most);
+        int calls = checks_itself(s, w) ? 0 : calls_in(w, seconds, most);
         if (calls > 0 || least >= 0)
-            inspect(s, s->list[i], is_own_inspection(s, w) || calls > least ? calls : least);
+            check_calls(s, s->list[i], checks_itself(s, w) || calls > least ? calls : least);
     }
 }
 
 /* Checks the result after a sample of one call, if that costs next to nothing. */
-static void glance(struct sampler *s, int series, double sample_s)
+static void check_result(struct sampler *s, int series, double sample_s)
 {
     double start = clock_s();
     s->timed_s += sample_s;
-    if (s->glanced_s > GLANCE_SHARE * s->timed_s)
+    if (s->results_s > RESULT_SHARE * s->timed_s)
         return;
     look(s, series);
-    s->glanced_s += clock_s() - start;
+    s->results_s += clock_s() - start;
 }
 
 /* Checks results before the warm-up: a kernel that does nothing from its second call on need not
@@ -167,16 +167,16 @@ static void glance(struct sampler *s, int series, double sample_s)
 static void inspect_first(struct sampler *s)
 {
     if (!s->q->append)
-        inspect_each(s, INSPECT_SHARE * s->q->time_s, -1, INSPECT_FIRST);
+        check_each(s, CHECK_SHARE * s->q->time_s, -1, CHECK_FIRST);
 }
 
 /* Checks results once in every part of the time, as long as checks take a small share of it. */
 static void inspect_between(struct sampler *s, double start, double now)
 {
-    double part = s->q->time_s / INSPECT_PARTS, room = INSPECT_SHARE * (now - start);
-    if (now - s->inspected_at >= part && s->inspected_s < room)
-        inspect_each(s, (room - s->inspected_s) / (s->n_contenders > 0 ? s->n_contenders : 1), -1,
-                     INSPECT_MOST);
+    double part = s->q->time_s / CHECK_PARTS, room = CHECK_SHARE * (now - start);
+    if (now - s->checked_at >= part && s->checked_s < room)
+        check_each(s, (room - s->checked_s) / (s->n_contenders > 0 ? s->n_contenders : 1), -1,
+                     CHECK_MOST);
 }
 
 /* --- Rounds ---------------------------------------------------------------------------------- */
@@ -199,9 +199,9 @@ static void heat(struct sampler *s, int series)
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
-    bool it_does = w->steady && w->team == 0 && is_own_inspection(s, w);
+    bool it_does = w->steady && w->team == 0 && checks_itself(s, w);
     if (it_does)
-        s->hooks->spoil(s->hooks->ctx, series, s->sh->n_samples[series] == 0);
+        s->hooks->poison(s->hooks->ctx, series, s->sh->n_samples[series] == 0);
     return it_does;
 }
 
@@ -218,12 +218,12 @@ static void take_sample(struct sampler *s, int series)
 {
     if (!s->q->cold)
         heat(s, series);
-    bool spoilt = spoils(s, series);
+    bool poisoned = spoils(s, series);
     double seconds = s->q->cold ? time_cold(s, series) : time_batch(s, &s->work[series]);
-    if (spoilt)
+    if (poisoned)
         look(s, series);
     else if (s->work[series].steady && s->work[series].batch == 1)
-        glance(s, series, seconds);
+        check_result(s, series, seconds);
     s->sh->sample[series][s->sh->n_samples[series]++] = seconds;
     if (series < SERIES_CEILING && seconds < s->least)
         s->least = seconds;
@@ -261,11 +261,11 @@ static bool has_room(const struct sampler *s)
 static bool begin_sitting(struct sampler *s, bool renew)
 {
     struct shared *sh = s->sh;
-    if (sh->n_sittings == PROTOCOL_MAX_SITTINGS)
+    if (sh->n_epochs == PROTOCOL_MAX_EPOCHS)
         return true;
     if (renew && !s->hooks->renew(s->hooks->ctx))
         return false;
-    sh->sitting[sh->n_sittings++] = sh->n_samples[s->list[0]];
+    sh->epoch[sh->n_epochs++] = sh->n_samples[s->list[0]];
     for (int i = 0; i < SERIES_COUNT; i++)
         s->fresh[i] = true;
     return true;
@@ -317,9 +317,9 @@ static bool is_hopeless(struct sampler *s)
     int series = s->list[0];
     s->work[series].batch = 1;
     for (int i = 0; i < HOPELESS_CALLS; i++) {
-        bool spoilt = spoils(s, series);
+        bool poisoned = spoils(s, series);
         least = fmin(least, time_batch(s, &s->work[series]));
-        if (spoilt)
+        if (poisoned)
             look(s, series);
         if (least <= limit || s->over)
             return false;
@@ -334,7 +334,7 @@ static bool is_hopeless(struct sampler *s)
 
 static void clear(struct shared *sh)
 {
-    sh->n_sittings = 0;
+    sh->n_epochs = 0;
     for (int i = 0; i < SERIES_COUNT; i++)
         sh->n_samples[i] = 0;
 }
@@ -344,26 +344,26 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
 {
     struct sampler s = { .work = work, .q = q, .hooks = hooks, .sh = sh, .rng = rng_seed(1),
                          .clock_cost = clock_cost(), .least = INFINITY };
-    double begin = clock_s(), part = q->time_s / (q->sittings > 1 ? q->sittings : 1);
+    double begin = clock_s(), part = q->time_s / (q->epochs > 1 ? q->epochs : 1);
     list_works(&s);
     if (!q->append)
         clear(sh);
     if (is_hopeless(&s)) {
-        inspect_each(&s, 0, 1, 1);
+        check_each(&s, 0, 1, 1);
         return;
     }
     inspect_first(&s);
     warm_up(&s);
     double start = clock_s(), now = start;
-    s.inspected_s = 0;
-    s.inspected_at = start;
+    s.checked_s = 0;
+    s.checked_at = start;
     for (int runs = 0, sat = 0; has_room(&s) && !s.over; runs++) {
         bool late = now - begin >= q->most_s;            /* warming up may take all the time */
         if (runs > 0 && (late || (now - start >= q->time_s && runs >= q->min_runs)))
             break;
         if (gives_up(&s, runs))
             break;
-        bool due = runs == 0 || (q->sittings > 1 && now - start >= sat * part);
+        bool due = runs == 0 || (q->epochs > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0)) {
             s.over = true;                                /* the buffers may be lost */
             break;
@@ -377,7 +377,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
         double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
         atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
     }
-    inspect_each(&s, INSPECT_SHARE * (now - start) - s.inspected_s, 1, INSPECT_MOST);
+    check_each(&s, CHECK_SHARE * (now - start) - s.checked_s, 1, CHECK_MOST);
 }
 
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,

@@ -31,13 +31,13 @@ struct work {
 
 /* Callbacks of the sampling. renew: new pages with the same contents for all buffers; false ends
  * the sampling. chill: removes the data of the contender from all caches.  For steady contenders,
- * spoil overwrites all results or a few elements, and same says whether the last call left the
+ * poison overwrites all results or a few elements, and same says whether the last call left the
  * right result; if not, the sampling ends. ceiling: as struct ceiling_ask; false ends the
  * sampling. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
-    void (*spoil)(void *ctx, int contender, bool all);
+    void (*poison)(void *ctx, int contender, bool all);
     bool (*same)(void *ctx, int contender);
     bool (*ceiling)(void *ctx, int team, long batch, double *seconds);
     void *ctx;
@@ -50,7 +50,7 @@ struct sampling_hooks {
  * first calls all take twice as long as that.  Appending needs no warm-up.
  *
  * Each round samples each work once, in a new order, so that no contender always follows the same
- * other one.  The time is divided into request->sittings epochs, each with renewed buffers.  Hot:
+ * other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot:
  * with several contenders, and after a renewal, a short kernel is called once before its sample.
  * Cold: a sample is one call, minus the cost of reading the clock; only contenders are sampled.
  *

@@ -23,7 +23,7 @@
 
 /* Used by the signal handler. */
 static struct shared *fault_shared;
-static struct fence *fault_fence;
+static struct guarded *fault_guarded;
 
 /* --- Faults ---------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         if (memory && info->si_code != SI_KERNEL) {
             uint64_t stack;
             f->access = (int32_t)access_of(context, &stack);
-            fence_locate(fault_fence, f->address, f);
+            guarded_locate(fault_guarded, f->address, f);
             if (f->where == FAULT_ELSEWHERE && stack && f->address + STACK_REACH_BYTES > stack
                 && f->address < stack + STACK_REACH_BYTES)
                 f->where = FAULT_STACK;
@@ -122,10 +122,10 @@ static bool load(struct server *r, const struct request *q, struct err *e)
 }
 
 /* Reports damage around a buffer. The parent adds the names of buffers. */
-bool server_check_fence(struct server *r, struct err *e)
+bool server_check_guards(struct server *r, struct err *e)
 {
     struct fault damage;
-    if (fence_whole(r->fence, &damage))
+    if (guarded_whole(r->guarded, &damage))
         return true;
     r->shared->fault = damage;
     return err_set(e, ERR_WRONG, "wrote outside");
@@ -133,12 +133,12 @@ bool server_check_fence(struct server *r, struct err *e)
 
 void *const *server_buffers(const struct server *r, int contender)
 {
-    return fence_data(r->fence) + r->shared->contender[contender].first;
+    return guarded_data(r->guarded) + r->shared->contender[contender].first;
 }
 
 bool server_place(struct server *r, int contender, bool at_end, struct err *e)
 {
-    return fence_place_some(r->fence, r->shared->contender[contender].first,
+    return guarded_place_some(r->guarded, r->shared->contender[contender].first,
                             r->shared->contender[contender].n, at_end, e);
 }
 
@@ -160,9 +160,9 @@ static bool check(struct server *r, const struct request *q, struct err *e)
     int i = (int)q->slot;
     if (r->vendor[i] ? !server_check_vendor(r, i, e) : !check_kernel(r, i, e))
         return false;
-    if (!server_check_fence(r, e))
+    if (!server_check_guards(r, e))
         return false;
-    fence_collect(r->fence, r->shared->contender[i].first, r->shared->contender[i].n);
+    guarded_collect(r->guarded, r->shared->contender[i].first, r->shared->contender[i].n);
     return true;
 }
 
@@ -192,11 +192,11 @@ static const char *map_shared(struct server *r)
     return NULL;
 }
 
-static bool open_fence(struct server *r, struct err *e)
+static bool open_guarded(struct server *r, struct err *e)
 {
-    if (!fence_open(r->shared, &r->fence, e))
+    if (!guarded_open(r->shared, &r->guarded, e))
         return false;
-    fault_fence = r->fence;
+    fault_guarded = r->guarded;
     return true;
 }
 
@@ -288,11 +288,11 @@ static bool renew(struct server *r, struct err *e)
     const char *wrong = map_shared(r);
     if (wrong)
         return err_set(e, ERR_ENV, "%s", wrong);
-    if (!fence_reopen(r->fence, r->shared)) {
-        fault_fence = NULL;
-        fence_close(r->fence);
-        r->fence = NULL;
-        if (!open_fence(r, e))
+    if (!guarded_reopen(r->guarded, r->shared)) {
+        fault_guarded = NULL;
+        guarded_close(r->guarded);
+        r->guarded = NULL;
+        if (!open_guarded(r, e))
             return false;
     }
     set_allowances(r->shared);
@@ -367,7 +367,7 @@ int server_main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != r.shared->parent)
         return 0;
-    if (!open_fence(&r, &e)) {
+    if (!open_guarded(&r, &e)) {
         r.reply = (struct reply){ .version = PROTOCOL_VERSION, .code = (int32_t)e.code };
         snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
         server_say(&r.reply, sizeof r.reply);

@@ -118,5 +118,5 @@ bool server_count(struct server *r, const struct request *q, struct err *e)
         count_papi(r, q, out);
     else
         count_perf(r, q, out);
-    return server_check_fence(r, e);
+    return server_check_guards(r, e);
 }

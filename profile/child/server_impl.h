@@ -1,7 +1,7 @@
 /* Shared by the files of tilescope-runner. Private to server*.c. */
 #ifndef TS_PROFILE_SERVER_IMPL_H
 #define TS_PROFILE_SERVER_IMPL_H
-#include "profile/child/fence.h"
+#include "profile/child/guarded.h"
 #include "profile/child/server.h"
 #include "profile/child/sampling.h"
 
@@ -11,7 +11,7 @@ typedef void count_fn(long long *exec);
 struct server {
     struct shared *shared;
     size_t shared_bytes;
-    struct fence *fence;
+    struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
     /* Per contender: number of calls since it was loaded, and seconds of the call that was
@@ -38,11 +38,11 @@ bool server_hear(void *what, size_t n, int *code);
 
 /* The buffers of a contender, as its kernel takes them. */
 void *const *server_buffers(const struct server *r, int contender);
-/* Fills the buffers of a contender as fence_place does. */
+/* Fills the buffers of a contender as guarded_place does. */
 bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
 /* ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
-bool server_check_fence(struct server *r, struct err *e);
+bool server_check_guards(struct server *r, struct err *e);
 
 /* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of such a contender. */
 bool server_load_vendor(struct server *r, const struct request *q, struct err *e);

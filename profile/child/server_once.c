@@ -56,7 +56,7 @@ static bool map_buffers(const char *path, unsigned long long address, unsigned l
     return false;
 }
 
-/* --- What a counting twin counted (instructions.c has the text it is made of) ----------------- */
+/* --- What the counting copy counted (instructions.c has its text) ----------------------------- */
 
 /* Returns how many nops the assembler made of [p, end); a jump over the rest counts as one. -1:
  * something else. */
@@ -82,10 +82,10 @@ static int64_t count_nops(const unsigned char *p, const unsigned char *end)
 }
 
 /* Writes the counts of the blocks, then the nops of each piece of padding. */
-static bool write_counts(void *twin, const char *padding, const char *path)
+static bool write_counts(void *counting, const char *padding, const char *path)
 {
     int64_t *(*blocks)(void) = NULL, *(*pads)(void) = NULL;
-    void *h = dlopen(padding, RTLD_NOW | RTLD_LOCAL), *symbol = dlsym(twin, "ts_blocks");
+    void *h = dlopen(padding, RTLD_NOW | RTLD_LOCAL), *symbol = dlsym(counting, "ts_blocks");
     memcpy(&blocks, &symbol, sizeof symbol);
     symbol = h ? dlsym(h, "ts_pads") : NULL;
     memcpy(&pads, &symbol, sizeof symbol);

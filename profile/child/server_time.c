@@ -45,10 +45,10 @@ static bool renew(void *ctx)
     struct timing *t = ctx;
     struct server *r = t->r;
     int n = r->shared->n_contenders, from = (int)rng_range(&t->rng, 0, n - 1);
-    bool ok = server_check_fence(r, t->e);
+    bool ok = server_check_guards(r, t->e);
     for (int i = 0; i < n && ok; i++)
         if (is_timed(t->q, i))
-            ok = fence_drop(r->fence, r->shared->contender[i].first, r->shared->contender[i].n,
+            ok = guarded_drop(r->guarded, r->shared->contender[i].first, r->shared->contender[i].n,
                             r->vendor[i] ? NULL : &t->rng, t->e);
     for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
         if (is_timed(t->q, i))
@@ -79,14 +79,14 @@ static void chill(void *ctx, int contender)
     if (t->by_walking)
         walk(t);
     else
-        fence_flush(t->r->fence, sh->contender[contender].first, sh->contender[contender].n);
+        guarded_flush(t->r->guarded, sh->contender[contender].first, sh->contender[contender].n);
 }
 
-static void spoil(void *ctx, int contender, bool all)
+static void poison(void *ctx, int contender, bool all)
 {
     struct timing *t = ctx;
     const struct shared *sh = t->r->shared;
-    fence_spoil(t->r->fence, sh->contender[contender].first, sh->contender[contender].n,
+    guarded_poison(t->r->guarded, sh->contender[contender].first, sh->contender[contender].n,
                 all ? NULL : &t->rng);
 }
 
@@ -96,9 +96,9 @@ static bool same(void *ctx, int contender)
     const struct timing *t = ctx;
     struct shared *sh = t->r->shared;
     int first = sh->contender[contender].first, n = sh->contender[contender].n;
-    if (fence_same(t->r->fence, first, n))
+    if (guarded_same(t->r->guarded, first, n))
         return true;
-    fence_collect(t->r->fence, first, n);
+    guarded_collect(t->r->guarded, first, n);
     sh->differs = contender;
     sh->differs_after = t->work[contender].calls;
     return false;
@@ -149,7 +149,7 @@ static void count_calls(struct server *r, const struct work *work)
  * addresses are unknown. */
 static bool must_walk(const struct server *r, const struct request *q)
 {
-    bool walk_it = !fence_flush(r->fence, 0, 0);
+    bool walk_it = !guarded_flush(r->guarded, 0, 0);
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         walk_it = walk_it || (is_timed(q, i) && r->vendor[i]);
     return walk_it;
@@ -159,7 +159,7 @@ bool server_time(struct server *r, const struct request *q, struct err *e)
 {
     struct work work[SERIES_COUNT] = { 0 };
     struct timing t = { .r = r, .q = q, .work = work, .e = e, .rng = rng_seed(1) };
-    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .spoil = spoil, .same = same,
+    struct sampling_hooks hooks = { .renew = renew, .chill = chill, .poison = poison, .same = same,
                                     .ceiling = ask_ceiling, .ctx = &t };
     r->shared->differs = -1;
     if (q->ceiling && !q->has_ceiling)
@@ -178,6 +178,6 @@ bool server_time(struct server *r, const struct request *q, struct err *e)
     count_calls(r, work);
     if (t.lost)
         return err_set(e, ERR_KILLED, "the process that samples the FMA ceiling was killed");
-    fence_pages(r->fence, &r->shared->room_bytes, &r->shared->huge_bytes);
-    return server_check_fence(r, e);
+    guarded_pages(r->guarded, &r->shared->room_bytes, &r->shared->huge_bytes);
+    return server_check_guards(r, e);
 }

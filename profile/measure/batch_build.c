@@ -1,6 +1,6 @@
 /* Compiles the kernels of a batch: several per compiler call, one call per core at a time.  Calls
  * have about equal amounts of text, of kernels that need the same flags.  When the compiler
- * refuses several kernels at once, each is tried alone, so that one does not spoil the others. */
+ * refuses several kernels at once, each is tried alone, so that one does not poison the others. */
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"

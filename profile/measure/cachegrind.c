@@ -175,7 +175,7 @@ static bool take_sums(const char *text, struct counts *out)
 
 struct cg_run {
     struct once once;
-    struct build twin;
+    struct build variant;
     const struct target *target;
     struct cache_geometry d1, ll;
 };
@@ -202,7 +202,7 @@ static void align_arrays(struct str *out, const char *text)
 
 /* Builds the variant with debug lines of a special file name, by which its functions are
  * recognised. */
-static bool build_twin(struct cg_run *r, struct err *e)
+static bool build_variant(struct cg_run *r, struct err *e)
 {
     static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };
     static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
@@ -216,7 +216,7 @@ static bool build_twin(struct cg_run *r, struct err *e)
         align_arrays(&text, str_text(&code));
     str_free(&code);
     ok = ok && build_shared_with(&j->cc, str_text(&text), o.target, false,
-                                j->cc.is_clang ? clang : gcc, j->cancel, &r->twin, e);
+                                j->cc.is_clang ? clang : gcc, j->cancel, &r->variant, e);
     str_free(&text);
     return ok;
 }
@@ -231,7 +231,8 @@ static bool run_valgrind(struct cg_run *r, struct err *e)
 {
     struct arena *a = arena_new();
     const struct cache_geometry i1 = { 32 << 10, 8, r->d1.line_bytes };
-    const struct once_call call = { .so_path = r->twin.so_path, .cache_bytes = r->d1.size_bytes };
+    const struct once_call call = { .so_path = r->variant.so_path,
+                                    .cache_bytes = r->d1.size_bytes };
     char out[64];
     once_out_path(&r->once, out, sizeof out);
     const char *tool[ONCE_TOOL_ARGS] = {
@@ -274,7 +275,7 @@ static void say_source(const struct cg_run *r, struct counts *out)
 static bool count(struct cg_run *r, struct measure_job *j, struct counts *out, struct err *e)
 {
     bool ok = cachegrind_geometry(&r->d1, e) && once_open(&r->once, j, LAST_ADDRESS, e)
-           && build_twin(r, e) && run_valgrind(r, e) && measure_is_right(j, r->once.data, e)
+           && build_variant(r, e) && run_valgrind(r, e) && measure_is_right(j, r->once.data, e)
            && read_counts(r, out, e);
     once_close(&r->once);
     if (ok) {

@@ -27,7 +27,7 @@ struct in_run {
 
 /* Compiles the kernel to assembly, and assembles the two copies of it (with counters, and with
  * marked padding). */
-static bool build_twins(struct in_run *r, const struct measure_job *j, struct err *e)
+static bool build_copies(struct in_run *r, const struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0}, assembly = {0};
@@ -152,7 +152,7 @@ static void say_source(const struct in_run *r, const struct measure_job *j, stru
 
 static bool count(struct in_run *r, struct measure_job *j, struct counts *out, struct err *e)
 {
-    bool ok = build_twins(r, j, e) && once_open(&r->once, j, 0, e);
+    bool ok = build_copies(r, j, e) && once_open(&r->once, j, 0, e);
     struct once_call call = { .so_path = r->counting.so_path, .padding = r->padded.so_path };
     ok = ok && once_run(&r->once, NULL, &call, e) && same_result(r, j, e)
       && read_sums(r, out, e);

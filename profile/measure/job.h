@@ -9,7 +9,7 @@
 #include "profile/measure/oracle.h"
 
 /* The baselines of a measurement: contender `contender` + i has the buffers from first[i] on. */
-struct entrants {
+struct libraries {
     struct arena *arena;  /* arena of the plain program; NULL = there is no baseline */
     const struct program *plain;         /* the operator without steps: row-major tensors */
     struct vendor_problem problem;
@@ -31,9 +31,9 @@ struct measure_job {
     const struct target *target;
     const struct func *func;             /* the program, lowered */
     const struct module *module;         /* its kernels */
-    struct build kernel, ceiling, twin;
+    struct build kernel, ceiling, instrumented;
     char entry[32];                      /* name of the kernel in its object; "" = the usual one */
-    bool has_ceiling, has_twin;
+    bool has_ceiling, has_instrumented;
     double ceiling_flops;
     struct trace_table trace;            /* of the instrumented kernel */
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
@@ -42,7 +42,7 @@ struct measure_job {
     int differed;  /* how often a later result was different and still right */
     bool refused;                        /* in a comparison: this job ended the timing */
     int contender, first;  /* in a comparison: number of the contender, and its first buffer */
-    struct entrants entrants;            /* baselines; only in the first job */
+    struct libraries libraries;            /* baselines; only in the first job */
     char doing[40];
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* that of the runner */
@@ -71,7 +71,7 @@ bool measure_check(struct measure_job *j, struct err *e);
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 /* measure_time.c: times with hot caches and with cold ones. s is valid until the child is used
  * again. */
-bool measure_time(struct measure_job *const *j, int n, int sittings, struct samples *s,
+bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
 /* Used instead of measure_time when the clock was not asked for: makes a few more calls of a

@@ -29,7 +29,7 @@ struct compared {
 };
 /* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of
  * stats_ratio). */
-struct comparison { int rounds, sittings; double disturbed; };
+struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e);

@@ -36,7 +36,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 
 static int count_buffers(struct measure_job *const *j, int n)
 {
-    int all = j[0]->entrants.n * VENDOR_MAX_TENSORS;
+    int all = j[0]->libraries.n * VENDOR_MAX_TENSORS;
     for (int k = 0; k < n; k++)
         all += j[k]->module->n_buffers;
     return all;
@@ -83,14 +83,15 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
     struct runner_buffer *buffer = ARENA_ARRAY(pass, struct runner_buffer, count_buffers(j, n));
     int n_buffers = list_buffers(j, n, buffer, first);
     measure_vendor_buffers(head, n, buffer, &n_buffers);
-    memcpy(first + n, head->entrants.first, sizeof(int) * (size_t)head->entrants.n);
+    memcpy(first + n, head->libraries.first, sizeof(int) * (size_t)head->libraries.n);
     int64_t memory = head->opts.memory_bytes > 0 ? head->opts.memory_bytes : DEFAULT_MEMORY_BYTES;
     struct runner_opts o = {
         .path = head->opts.runner_path, .threads = head->opts.threads,
         .limit_s = head->opts.limit_s, .memory_bytes = memory + measure_vendor_bytes(head),
         .huge_pages = head->opts.huge_pages, .n_buffers = n_buffers, .buffer = buffer,
-        .n_contenders = n + head->entrants.n, .first = first,
-        .trace = head->has_twin ? &head->trace : NULL, .n_trace_buffers = head->func->n_buffers,
+        .n_contenders = n + head->libraries.n, .first = first,
+        .trace = head->has_instrumented ? &head->trace : NULL,
+        .n_trace_buffers = head->func->n_buffers,
         .sim_detail = head->opts.detail != NULL,
         .cancel = head->cancel, .tick = measure_tick, .ctx = head,
     };

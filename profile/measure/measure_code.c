@@ -32,15 +32,16 @@ static bool build_ceiling(struct measure_job *j, struct err *e)
     return j->has_ceiling || e->code != ERR_CANCEL;
 }
 
-static bool build_twin(struct measure_job *j, struct err *e)
+static bool build_instrumented(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0};
-    j->has_twin = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
+    j->has_instrumented = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
                             &j->trace, e)
-               && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel, &j->twin, e);
+               && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel,
+                               &j->instrumented, e);
     str_free(&text);
-    return j->has_twin || measure_sim_refused(j, e);
+    return j->has_instrumented || measure_sim_refused(j, e);
 }
 
 bool measure_build(struct measure_job *j, struct err *e)
@@ -51,7 +52,7 @@ bool measure_build(struct measure_job *j, struct err *e)
     j->m->build_s = j->kernel.seconds;
     if ((j->opts.meters & METER_CLOCK) && !build_ceiling(j, e))
         return false;
-    if ((j->opts.meters & METER_SIM) && !build_twin(j, e))
+    if ((j->opts.meters & METER_SIM) && !build_instrumented(j, e))
         return false;
     return true;
 }

@@ -200,7 +200,7 @@ bool measure_sim(struct measure_job *j, struct err *e)
     if (j->opts.detail)
         want_detail(j, &what, pass);
     bool ok = cachesim_reaches(&j->opts.cache, end, e)
-           && runner_load(j->runner, SLOT_TRACE, j->twin.so_path, "", e)
+           && runner_load(j->runner, SLOT_TRACE, j->instrumented.so_path, "", e)
            && runner_simulate(j->runner, &what, &s, e);
     if (ok)
         take_counts(j, &s);

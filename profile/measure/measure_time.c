@@ -191,7 +191,7 @@ bool measure_again(struct measure_job *j, struct err *e)
     return j->first_call_s >= SAMPLING_LONG_S || measure_sample(&j, 1, &what, &s, e);
 }
 
-bool measure_time(struct measure_job *const *j, int n, int sittings, struct samples *s,
+bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e)
 {
     struct measure_job *head = j[0];
@@ -200,7 +200,7 @@ bool measure_time(struct measure_job *const *j, int n, int sittings, struct samp
     head->has_ceiling = head->has_ceiling
                      && runner_load_ceiling(head->runner, head->ceiling.so_path, &ignored);
     struct sampled what = { .ceiling = head->has_ceiling, .time_s = head->opts.time_s,
-                            .min_runs = head->opts.min_runs, .sittings = sittings,
+                            .min_runs = head->opts.min_runs, .epochs = epochs,
                             .contenders = measure_vendor_contenders(head) };
     what.time_s *= 1 + __builtin_popcount(what.contenders);
     if (!measure_sample(j, n, &what, s, e))

@@ -21,7 +21,7 @@ static void refuse(struct measure_job *j, enum vendor_library library, const cha
 /* Removes the i-th baseline; the others move up. */
 static void drop(struct measure_job *j, int i, const char *reason)
 {
-    struct entrants *x = &j->entrants;
+    struct libraries *x = &j->libraries;
     refuse(j, x->library[i], reason);
     for (x->n--; i < x->n; i++) {
         x->library[i] = x->library[i + 1];
@@ -32,7 +32,7 @@ static void drop(struct measure_job *j, int i, const char *reason)
 static bool can_enter(struct measure_job *j, enum vendor_library library, const char *runner,
                       struct err *why)
 {
-    struct entrants *x = &j->entrants;
+    struct libraries *x = &j->libraries;
     if (!(j->opts.meters & METER_CLOCK))
         return err_set(why, ERR_ENV,
                        "baselines are only timed, but the meter clock was not asked for");
@@ -43,7 +43,7 @@ static bool can_enter(struct measure_job *j, enum vendor_library library, const 
 
 bool measure_vendor_match(struct measure_job *j, struct err *e)
 {
-    struct entrants *x = &j->entrants;
+    struct libraries *x = &j->libraries;
     char runner[600];
     if (!j->opts.baselines)
         return true;
@@ -66,8 +66,8 @@ bool measure_vendor_match(struct measure_job *j, struct err *e)
 
 void measure_vendor_finish(struct measure_job *j)
 {
-    arena_free(j->entrants.arena);
-    j->entrants.arena = NULL;
+    arena_free(j->libraries.arena);
+    j->libraries.arena = NULL;
 }
 
 /* --- In the child ----------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ void measure_vendor_finish(struct measure_job *j)
 void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner_buffer *buffer,
                             int *n)
 {
-    struct entrants *x = &j->entrants;
+    struct libraries *x = &j->libraries;
     x->contender = contenders;
     for (int i = 0; i < x->n; i++) {
         x->first[i] = *n;
@@ -90,13 +90,13 @@ void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner
 
 int64_t measure_vendor_bytes(const struct measure_job *j)
 {
-    const struct entrants *x = &j->entrants;
+    const struct libraries *x = &j->libraries;
     return x->n > 0 ? x->n * vendor_bytes(&x->problem, j->opts.threads) : 0;
 }
 
 static bool fill(struct measure_job *j, int i, struct err *e)
 {
-    const struct entrants *x = &j->entrants;
+    const struct libraries *x = &j->libraries;
     const struct oracle *o = oracle_kept(x->plain->base, j->opts.seed);
     bool ok = true;
     for (int k = 0; k < x->problem.n_tensors && ok; k++) {
@@ -111,7 +111,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
 /* Whether its result, the last of its tensors, is that of the reference. */
 static bool is_right(struct measure_job *j, int i, struct err *e)
 {
-    const struct entrants *x = &j->entrants;
+    const struct libraries *x = &j->libraries;
     const struct oracle *o = NULL;
     struct baseline *b = &j->m->baseline[x->library[i]];
     int out = x->problem.n_tensors - 1;
@@ -134,7 +134,7 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
 /* Loads one baseline. *lives: the child can be used further, whatever happened to this library. */
 static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
-    const struct entrants *x = &j->entrants;
+    const struct libraries *x = &j->libraries;
     struct baseline *b = &j->m->baseline[x->library[i]];
     struct vendor_choice choice;
     double seconds;
@@ -159,7 +159,7 @@ static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
  * refused one remains empty. */
 bool measure_vendor_load(struct measure_job *j, struct err *e)
 {
-    struct entrants *x = &j->entrants;
+    struct libraries *x = &j->libraries;
     for (int i = 0; i < x->n; i++) {
         bool lives;
         struct baseline *b = &j->m->baseline[x->library[i]];
@@ -186,17 +186,17 @@ bool measure_vendor_load(struct measure_job *j, struct err *e)
 unsigned measure_vendor_contenders(const struct measure_job *j)
 {
     unsigned set = 0;
-    for (int i = 0; i < j->entrants.n; i++)
-        if (j->m->baseline[j->entrants.library[i]].available)
-            set |= 1u << (j->entrants.contender + i);
+    for (int i = 0; i < j->libraries.n; i++)
+        if (j->m->baseline[j->libraries.library[i]].available)
+            set |= 1u << (j->libraries.contender + i);
     return set;
 }
 
 void measure_vendor_take(struct measure_job *j, const struct samples *s)
 {
-    for (int i = 0; i < j->entrants.n; i++) {
-        struct baseline *b = &j->m->baseline[j->entrants.library[i]];
-        int series = SERIES_KERNEL + j->entrants.contender + i;
+    for (int i = 0; i < j->libraries.n; i++) {
+        struct baseline *b = &j->m->baseline[j->libraries.library[i]];
+        int series = SERIES_KERNEL + j->libraries.contender + i;
         if (!b->available)
             continue;
         b->latency = measure_latency(s, series);

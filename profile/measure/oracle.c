@@ -13,10 +13,10 @@
 #define KEPT_BYTES ((int64_t)512 << 20)
 
 /* Kept oracles, most recently used first. */
-static struct oracle *shelf[KEPT];
-static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oracle *kept[KEPT];
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- The shelf: the lock is held in all of these ---------------------------------------------- */
+/* --- The kept: the lock is held in all of these ---------------------------------------------- */
 
 static void drop(struct oracle *o)
 {
@@ -38,11 +38,11 @@ static void drop(struct oracle *o)
 static struct oracle *take(const struct graph *g, uint64_t seed)
 {
     for (int i = 0; i < KEPT; i++) {
-        struct oracle *o = shelf[i];
+        struct oracle *o = kept[i];
         if (!o || o->seed != seed || o->type != g->type || !streq(o->spec, g->spec))
             continue;
-        memmove(shelf + 1, shelf, (size_t)i * sizeof *shelf);
-        shelf[0] = o;
+        memmove(kept + 1, kept, (size_t)i * sizeof *kept);
+        kept[0] = o;
         o->users++;
         return o;
     }
@@ -52,16 +52,16 @@ static struct oracle *take(const struct graph *g, uint64_t seed)
 static void put(struct oracle *o)
 {
     int64_t bytes = o->bytes;
-    if (shelf[KEPT - 1])
-        drop(shelf[KEPT - 1]);
-    memmove(shelf + 1, shelf, (KEPT - 1) * sizeof *shelf);
-    shelf[0] = o;
+    if (kept[KEPT - 1])
+        drop(kept[KEPT - 1]);
+    memmove(kept + 1, kept, (KEPT - 1) * sizeof *kept);
+    kept[0] = o;
     o->users++;
     for (int i = 1; i < KEPT; i++) {
-        bytes += shelf[i] ? shelf[i]->bytes : 0;
-        if (shelf[i] && bytes > KEPT_BYTES) {
-            drop(shelf[i]);
-            shelf[i] = NULL;
+        bytes += kept[i] ? kept[i]->bytes : 0;
+        if (kept[i] && bytes > KEPT_BYTES) {
+            drop(kept[i]);
+            kept[i] = NULL;
         }
     }
 }
@@ -210,17 +210,17 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
 
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed)
 {
-    pthread_mutex_lock(&shelf_lock);
+    pthread_mutex_lock(&kept_lock);
     const struct oracle *o = take(base, seed);
-    pthread_mutex_unlock(&shelf_lock);
+    pthread_mutex_unlock(&kept_lock);
     return o;
 }
 
 const struct oracle *oracle_again(const struct oracle *o)
 {
-    pthread_mutex_lock(&shelf_lock);
+    pthread_mutex_lock(&kept_lock);
     ((struct oracle *)(uintptr_t)o)->users++;
-    pthread_mutex_unlock(&shelf_lock);
+    pthread_mutex_unlock(&kept_lock);
     return o;
 }
 
@@ -232,9 +232,9 @@ bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel
     if (!*out) {
         if (!compute(base, seed, c, &o, e))
             return false;
-        pthread_mutex_lock(&shelf_lock);
+        pthread_mutex_lock(&kept_lock);
         put(o);
-        pthread_mutex_unlock(&shelf_lock);
+        pthread_mutex_unlock(&kept_lock);
         *out = o;
     }
     return true;
@@ -244,9 +244,9 @@ void oracle_release(const struct oracle *o)
 {
     if (!o)
         return;
-    pthread_mutex_lock(&shelf_lock);
+    pthread_mutex_lock(&kept_lock);
     drop((struct oracle *)(uintptr_t)o);
-    pthread_mutex_unlock(&shelf_lock);
+    pthread_mutex_unlock(&kept_lock);
 }
 
 /* --- Data ------------------------------------------------------------------------------------- */

@@ -315,7 +315,7 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
     for (int i = 0; i < n; i++)
         json_put(contenders, ((char[]){ (char)('A' + i), '\0' }), entry_json(&entry[i]));
     json_print(out, json_make("format", JSON(1), "rounds", JSON_OR_NULL(how->rounds),
-                              "sittings", JSON_OR_NULL(how->sittings),
+                              "sittings", JSON_OR_NULL(how->epochs),
                               "disturbed", JSON(how->disturbed), "contenders", contenders,
                               "machine", JSON_OR_NULL(machine), "isa", JSON_OR_NULL(m->isa),
                               "compiler", JSON_OR_NULL(m->compiler), "threads", JSON(m->threads),

@@ -105,7 +105,7 @@ static bool timed(struct runner *c, struct err *e)
         return false;
     assert_true(s.differs == -1 || s.differs == 0);
     assert_in_range(s.rounds, 0, PROTOCOL_MAX_SAMPLES);
-    assert_in_range(s.n_blocks, 0, PROTOCOL_MAX_SITTINGS);
+    assert_in_range(s.n_blocks, 0, PROTOCOL_MAX_EPOCHS);
     for (int i = 0; i < s.n_blocks; i++)
         assert_true(s.block[i] >= 0 && s.block[i] < s.rounds);
     for (int i = 0; i < s.rounds; i++)

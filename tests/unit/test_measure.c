@@ -436,7 +436,7 @@ static void programs_are_compared_in_one_child(void **state)
     o.cold = true;
     if (!measure_compare(p, 3, &o, NULL, NULL, out, &how, &e))
         fail_msg("%s", e.text);
-    assert_true(how.rounds >= 3 && how.sittings >= 1 && how.disturbed >= 0);
+    assert_true(how.rounds >= 3 && how.epochs >= 1 && how.disturbed >= 0);
     for (int i = 0; i < 3; i++) {
         const struct measurement *m = &out[i].m;
         assert_int_equal(m->outcome, OUTCOME_OK);

@@ -249,7 +249,7 @@ static void no_time_is_one_sample(void **state)
 static void sittings_begin_at_rounds(void **state)
 {
     struct runner *c = loaded(ENTRY("if (a[999] != 999) __builtin_trap(); b[0] = a[1];"), 10);
-    struct sampled what = { .contenders = 1, .time_s = 0.02, .min_runs = 12, .sittings = 6 };
+    struct sampled what = { .contenders = 1, .time_s = 0.02, .min_runs = 12, .epochs = 6 };
     struct samples s;
     struct err e;
     (void)state;
@@ -294,7 +294,7 @@ static void huge_pages_are_asked_for(void **state)
     };
     struct runner_opts o = { .threads = 1, .limit_s = 10, .n_buffers = 2, .buffer = buffer,
                             .huge_pages = true };
-    struct sampled what = { .contenders = 1, .time_s = 0.01, .min_runs = 5, .sittings = 3 };
+    struct sampled what = { .contenders = 1, .time_s = 0.01, .min_runs = 5, .epochs = 3 };
     struct build b = built(GOOD, false);
     struct runner *c;
     struct samples s;

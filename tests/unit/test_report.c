@@ -264,7 +264,7 @@ static json_t *bench_json(const struct measurement *m)
     const struct bench_entry entry[] = {
         { "a.yaml", s, &r[0] }, { "b.yaml", s, &r[1] }, { "c.yaml", s, &r[2] }
     };
-    struct comparison how = { .rounds = 120, .sittings = 20, .disturbed = 0.05 };
+    struct comparison how = { .rounds = 120, .epochs = 20, .disturbed = 0.05 };
     struct str out = {0};
     report_bench_json(&out, entry, 3, &how, "AMD EPYC | avx512");
     if (m == &good)

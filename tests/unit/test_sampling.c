@@ -42,7 +42,7 @@ static void chill(void *ctx, int contender)
     str_add_char(&happened, (char)('A' + contender));
 }
 
-static void spoil(void *ctx, int contender, bool all)
+static void poison(void *ctx, int contender, bool all)
 {
     (void)ctx;
     (void)contender;
@@ -67,7 +67,7 @@ static struct shared *sampled(const struct request *q, int n)
         sh.n_samples[i] = 1;
         sh.sample[i][0] = 1e-3;
     }
-    sh.n_sittings = 0;
+    sh.n_epochs = 0;
     str_clear(&happened);
     sampling_run(work, q, &(struct sampling_hooks){ .renew = renew, .chill = chill }, &sh);
     return &sh;
@@ -94,9 +94,9 @@ static void one_alone_is_heated_once_a_sitting(void **state)
     struct shared *sh = sampled(&q, 1);
     assert_int_equal(sh->n_samples[0], 1 + 5);
     assert_string_equal(str_text(&happened), "aaaaaa");
-    q.sittings = 3;
+    q.epochs = 3;
     sh = sampled(&q, 1);
-    assert_int_equal(sh->n_sittings, 5);                 /* no time at all: each is due at once */
+    assert_int_equal(sh->n_epochs, 5);                 /* no time at all: each is due at once */
     assert_string_equal(str_text(&happened), "aa|aa|aa|aa|aa");
 }
 
@@ -135,7 +135,7 @@ static void one_is_heated_after_an_inspection(void **state)
         sh.n_samples[0] = 1;
         sh.sample[0][0] = 1e-3;
         str_clear(&happened);
-        sampling_run(work, &q, &(struct sampling_hooks){ .spoil = spoil, .same = same }, &sh);
+        sampling_run(work, &q, &(struct sampling_hooks){ .poison = poison, .same = same }, &sh);
         longest = stats_summary(sh.sample[0], sh.n_samples[0]).max;
     }
     assert_true(str_starts(str_text(&happened), "aa"));
