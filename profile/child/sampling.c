@@ -101,7 +101,7 @@ static void recall(struct work *w, double sample_s, const double *sample, int n)
         w->batch *= 2;
 }
 
-/* --- Checks ------------------------------------------------------------------------------ */
+/* --- Checks ----------------------------------------------------------------------------------- */
 
 /* Whether a sample consists of one call that is cold, or so long that another call would cost too
  * much. */

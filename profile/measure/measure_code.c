@@ -36,10 +36,9 @@ static bool build_instrumented(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0};
-    j->has_instrumented = gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text,
-                            &j->trace, e)
-               && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel,
-                               &j->instrumented, e);
+    j->has_instrumented =
+        gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text, &j->trace, e)
+        && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel, &j->instrumented, e);
     str_free(&text);
     return j->has_instrumented || measure_sim_refused(j, e);
 }

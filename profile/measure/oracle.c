@@ -16,7 +16,7 @@
 static struct oracle *kept[KEPT];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- The kept: the lock is held in all of these ---------------------------------------------- */
+/* --- Kept ones: the lock is held in all of these ---------------------------------------------- */
 
 static void drop(struct oracle *o)
 {
