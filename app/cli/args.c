@@ -213,14 +213,35 @@ bool args_has(const struct args *a, enum opt o)
     return args_value(a, o) != NULL;
 }
 
-bool args_int(const struct args *a, enum opt o, long long lo, long long hi, long long *out,
-              struct err *e)
+static bool whole(const struct args *a, enum opt o, int64_t lo, int64_t hi, long long *out,
+                  struct err *e)
 {
     const char *text = args_value(a, o);
-    if (!text || str_to_int64(text, lo, hi, out))
-        return true;
-    return err_set(e, ERR_RANGE, "--%s %s: expected a whole number from %lld to %lld",
-                   args_opt[o].name, text, lo, hi);
+    return !text || str_to_int64(text, lo, hi, out)
+        || err_set(e, ERR_RANGE, "--%s %s: expected a whole number from %lld to %lld",
+                   args_opt[o].name, text, (long long)lo, (long long)hi);
+}
+
+bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e)
+{
+    long long v = *out;
+    bool ok = whole(a, o, lo, hi, &v, e);
+    *out = (int)v;
+    return ok;
+}
+
+bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e)
+{
+    long long v = (long long)*out;
+    bool ok = whole(a, OPT_SEED, least, INT64_MAX, &v, e);
+    *out = (uint64_t)v;
+    return ok;
+}
+
+bool args_baselines(const struct args *a, unsigned *out, struct err *e)
+{
+    const char *list = args_value(a, OPT_BASELINES);
+    return !list || vendor_parse(list[0] ? list : "all", out, e);
 }
 
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
@@ -242,4 +263,17 @@ bool args_target(const struct args *a, const struct target **out, struct err *e)
     if (args_has(a, OPT_ISA))
         *out = target_find(args_value(a, OPT_ISA), e);
     return !args_has(a, OPT_ISA) || *out;
+}
+
+bool args_measure(const struct args *a, struct measure_opts *o, struct err *e)
+{
+    o->threads = 1;
+    o->seed = 1;
+    o->cold = args_has(a, OPT_COLD);
+    o->huge_pages = args_has(a, OPT_HUGE_PAGES);
+    o->compiler = args_value(a, OPT_COMPILER);
+    return args_int(a, OPT_THREADS, 1, 1024, &o->threads, e) && args_seed(a, 0, &o->seed, e)
+        && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
+        && args_double(a, OPT_LIMIT, 0.01, 86400, &o->limit_s, e)
+        && args_target(a, &o->target, e);
 }

@@ -4,6 +4,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/vec.h"
 #include "kernels/gen/target.h"
+#include "profile/measure/measurement.h"
 
 /* CMD_SCREEN, with no name of its own, is `tilescope`, `tilescope c2d ...` and `tilescope FILE`. */
 enum cmd {
@@ -54,10 +55,15 @@ void args_free(struct args *a);
 bool args_has(const struct args *a, enum opt o);
 const char *args_value(const struct args *a, enum opt o);       /* the last one given, or NULL */
 /* The number given for o, else *out stays as it is.  ERR_RANGE names the option. */
-bool args_int(const struct args *a, enum opt o, long long lo, long long hi, long long *out,
-              struct err *e);
+bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);
+/* --seed, from `least`. */
+bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
+/* --baselines: as vendor_parse; alone it means all. */
+bool args_baselines(const struct args *a, unsigned *out, struct err *e);
+/* --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler and --isa. */
+bool args_measure(const struct args *a, struct measure_opts *o, struct err *e);
 /* --isa: as target_find; without it *out stays as it is. */
 bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

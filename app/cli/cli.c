@@ -142,7 +142,7 @@ static bool move(const struct args *a, struct opened *o, struct err *e)
 {
     struct history *h = o->session->history;
     const char *steps = args_value(a, OPT_STEPS), *branch = args_value(a, OPT_BRANCH);
-    long long step = -1;
+    int step = -1;
     if (!args_int(a, OPT_STEP, 0, 1000000, &step, e))
         return false;
     if (branch) {
@@ -155,7 +155,7 @@ static bool move(const struct args *a, struct opened *o, struct err *e)
     if (step < 0)
         return true;
     o->home_at = position(h);
-    return history_goto(h, (int)step, e);
+    return history_goto(h, step, e);
 }
 
 bool cli_go_home(struct opened *o, struct err *e)
@@ -259,12 +259,11 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
 static int open_screen(const struct cli *c)
 {
     struct opened o = {0};
-    long long threads = 1;
+    int threads = 1;
     struct err e = {0};
     unsigned baselines = 0;
-    const char *list = args_value(c->args, OPT_BASELINES);
     if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
-        || (list && !vendor_parse(list[0] ? list : "all", &baselines, &e)))
+        || !args_baselines(c->args, &baselines, &e))
         return cli_fail(c, &e);
     int code = c->args->word.len ? cli_open_or_list(c, &o) : EXIT_FINE;
     if (code != EXIT_FINE)
@@ -285,7 +284,7 @@ static int open_screen(const struct cli *c)
     };
     struct model_opts opts = {
         .no_auto = args_has(c->args, OPT_NO_AUTO),
-        .threads = (int)threads,
+        .threads = threads,
         .baselines = baselines,
     };
     struct session *s = o.session;

@@ -21,20 +21,7 @@ struct bench_call {
 
 static bool read_options(struct bench_call *b, struct err *e)
 {
-    const struct args *a = b->cli->args;
-    long long threads = 1, seed = 1;
-    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
-        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
-        !args_double(a, OPT_TIME, 0.001, 600, &b->opts.time_s, e) ||
-        !args_double(a, OPT_LIMIT, 0.01, 86400, &b->opts.limit_s, e) ||
-        !cli_asserts_check(a, e))
-        return false;
-    b->opts.threads = (int)threads;
-    b->opts.seed = (uint64_t)seed;
-    b->opts.cold = args_has(a, OPT_COLD);
-    b->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
-    b->opts.compiler = args_value(a, OPT_COMPILER);
-    return args_target(a, &b->opts.target, e);
+    return args_measure(b->cli->args, &b->opts, e) && cli_asserts_check(b->cli->args, e);
 }
 
 static bool open_sessions(struct bench_call *b, struct err *e)

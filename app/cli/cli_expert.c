@@ -8,7 +8,7 @@
 
 #define MOST_SCHEDULES 64
 
-struct expert_opts { long long measured, threads; double time_s; };
+struct expert_opts { int measured, threads; double time_s; };
 
 static bool read_options(const struct args *a, struct expert_opts *o, struct err *e)
 {
@@ -65,11 +65,11 @@ static bool choose(const struct cli *c, struct session *s, const struct expert_o
     const char *spec = history_spec(s->history);
     struct goal to;
     struct progress pr = cli_progress(c);
-    struct measure_opts mo = { .meters = METER_CLOCK, .threads = (int)o->threads, .seed = 1,
+    struct measure_opts mo = { .meters = METER_CLOCK, .threads = o->threads, .seed = 1,
                                .time_s = o->time_s };
-    int n, best = 0, most = o->measured ? (int)o->measured : 1;
+    int n, best = 0, most = o->measured ? o->measured : 1;
     bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e)
-           && expert_schedules(a, &all, spec, NULL, (int)o->threads, most, list, &n, e)
+           && expert_schedules(a, &all, spec, NULL, o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);
     if (ok && to.path)

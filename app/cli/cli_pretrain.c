@@ -20,18 +20,16 @@ struct pretrainer {
 static bool read_options(const struct args *a, struct pretrain *p, struct pretrain_opts *o,
                          struct err *e)
 {
-    long long budget = p->budget, seed = (long long)p->seed, threads = 1;
-    if (!args_int(a, OPT_BUDGET, 1, 1000000, &budget, e) ||
-        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
-        !args_int(a, OPT_THREADS, 1, 1024, &threads, e))
+    int budget = p->budget;
+    o->threads = 1;
+    if (!args_int(a, OPT_BUDGET, 1, 1000000, &budget, e) || !args_seed(a, 0, &p->seed, e) ||
+        !args_int(a, OPT_THREADS, 1, 1024, &o->threads, e))
         return false;
-    p->measured = p->measured < p->budget && p->measured < budget ? p->measured : (int)budget;
-    p->budget = (int)budget;
-    p->seed = (uint64_t)seed;
+    p->measured = p->measured < p->budget && p->measured < budget ? p->measured : budget;
+    p->budget = budget;
     o->weights = args_has(a, OPT_OUTPUT) ? args_value(a, OPT_OUTPUT) : "agents.weights";
     o->resume = args_has(a, OPT_RESUME);
     o->fresh = args_has(a, OPT_FRESH);
-    o->threads = (int)threads;
     o->compiler = args_value(a, OPT_COMPILER);
     return args_target(a, &o->target, e);
 }

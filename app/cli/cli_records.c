@@ -97,7 +97,7 @@ static bool do_merge(struct ask *k, struct err *e)
 
 static bool do_prune(struct ask *k, struct err *e)
 {
-    long long keep = 0;
+    int keep = 0;
     struct records_pruned gone;
     bool dry = !args_has(k->args, OPT_YES);
     if (!cli_records_filter(k, e))

@@ -11,7 +11,7 @@ struct ask {
     struct records *r;
     struct arena *a;
     struct record_filter f;              /* from the options */
-    long long rows;                      /* --count; 0 = all */
+    int rows;                            /* --count; 0 = all */
     bool json;
     struct str out;
 };

@@ -95,19 +95,15 @@ static bool read_outcome(struct ask *k, const char *text, struct err *e)
 bool cli_records_options(struct ask *k, struct err *e)
 {
     const struct args *a = k->args;
-    long long threads = 0;
     const char *run = args_value(a, OPT_RUN), *machine = args_value(a, OPT_MACHINE);
     const char *before = args_value(a, OPT_BEFORE), *outcome = args_value(a, OPT_OUTCOME);
     k->json = args_has(a, OPT_JSON);
     k->f.isa = args_value(a, OPT_ISA);
     k->f.failed = args_has(a, OPT_FAILED);
-    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e)
-        || !args_int(a, OPT_COUNT_ROWS, 0, INT32_MAX, &k->rows, e)
-        || (run && !find_run(k, run, e)) || (machine && !find_machine(k, machine, e))
-        || (before && !read_date(k, before, e)) || (outcome && !read_outcome(k, outcome, e)))
-        return false;
-    k->f.threads = (int)threads;
-    return true;
+    return args_int(a, OPT_THREADS, 1, 1024, &k->f.threads, e)
+        && args_int(a, OPT_COUNT_ROWS, 0, INT32_MAX, &k->rows, e)
+        && (!run || find_run(k, run, e)) && (!machine || find_machine(k, machine, e))
+        && (!before || read_date(k, before, e)) && (!outcome || read_outcome(k, outcome, e));
 }
 
 /* The operand behind the verb, several words of an operator as one; NULL: none. */

@@ -191,7 +191,7 @@ bool cli_records_show(struct ask *k, struct err *e)
     int n;
     if (!cli_records_task(k, &task, e) || !records_list(k->r, &k->f, k->a, &rec, &n, e))
         return false;
-    int shown = k->rows > 0 && k->rows < n ? (int)k->rows : n;
+    int shown = k->rows > 0 && k->rows < n ? k->rows : n;
     if (k->json) {
         records_list_json(&k->out, k->r, rec + (n - shown), shown);
         return true;
@@ -233,7 +233,7 @@ bool cli_records_best(struct ask *k, struct err *e)
     struct record_task task;
     const struct record *rec;
     const char *to = args_value(k->args, OPT_OUTPUT);
-    int n, most = args_has(k->args, OPT_COUNT_ROWS) ? (int)k->rows : 5;
+    int n, most = args_has(k->args, OPT_COUNT_ROWS) ? k->rows : 5;
     if (!cli_records_task(k, &task, e)
         || !records_best(k->r, &k->f, most ? most : INT32_MAX, k->a, &rec, &n, e))
         return false;
@@ -288,7 +288,7 @@ bool cli_records_runs(struct ask *k, struct err *e)
     if (!records_runs(k->r, &k->f, k->a, &run, &n, e))
         return false;
     bool all = k->rows == 0 || (k->json && !args_has(k->args, OPT_COUNT_ROWS));
-    int shown = !all && k->rows < n ? (int)k->rows : n;
+    int shown = !all && k->rows < n ? k->rows : n;
     if (k->json) {
         records_runs_json(&k->out, k->r, run, shown);
         return true;

@@ -8,6 +8,7 @@
 #include "kernels/base/file.h"
 #include "profile/measure/meters.h"
 #include "sessions/file/machine_file.h"
+#include "sessions/file/measured_fields.h"
 #include "sessions/report/report.h"
 
 struct run_call {
@@ -80,37 +81,19 @@ static bool read_events(struct run_call *r, const char *events, struct err *e)
 static bool read_options(struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
-    long long threads = 1, seed = 1;
-    double time_s = 0;
     const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
     const char *events = args_value(a, OPT_EVENTS);
-    const char *baselines = args_value(a, OPT_BASELINES);
     r->json = args_has(a, OPT_JSON);
     r->check = args_has(a, OPT_CHECK);
     r->save = args_has(a, OPT_SAVE);
     bool only_check = r->check && !args_has(a, OPT_ASSERT);
     r->opts.meters = only_check ? 0 : meters_default();
-    if (!args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
-        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
-        !args_double(a, OPT_TIME, 0.001, 600, &time_s, e) ||
-        !args_double(a, OPT_LIMIT, 0.01, 86400, &r->opts.limit_s, e) ||
-        !args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e) ||
-        !cli_asserts_check(a, e) ||
-        (meters && !meters_parse(meters, &r->opts.meters, e)) ||
-        !read_events(r, events, e) ||
-        (baselines && !vendor_parse(baselines[0] ? baselines : "all", &r->opts.baselines, e)) ||
-        (cache && !cache_config_parse(cache, &r->opts.cache, e)) ||
-        !add_needed_meters(r, meters != NULL, e))
-        return false;
-    r->opts.threads = (int)threads;
-    r->opts.seed = (uint64_t)seed;
-    r->opts.time_s = time_s;
-    r->opts.cold = args_has(a, OPT_COLD);
-    r->opts.huge_pages = args_has(a, OPT_HUGE_PAGES);
-    if (!check_asserts(r, e))
-        return false;
-    r->opts.compiler = args_value(a, OPT_COMPILER);
-    return args_target(a, &r->opts.target, e);
+    return args_measure(a, &r->opts, e)
+        && args_double(a, OPT_SIM_BUDGET, 1, 1e15, &r->opts.sim_budget, e)
+        && cli_asserts_check(a, e) && (!meters || meters_parse(meters, &r->opts.meters, e))
+        && read_events(r, events, e) && args_baselines(a, &r->opts.baselines, e)
+        && (!cache || cache_config_parse(cache, &r->opts.cache, e))
+        && add_needed_meters(r, meters != NULL, e) && check_asserts(r, e);
 }
 
 static bool is_good(const struct measurement *m)
@@ -144,16 +127,7 @@ static void take_clock(struct measurement *m, const struct measurement *old)
 {
     m->latency = old->latency;
     m->cold_latency = old->cold_latency;
-    memcpy(m->cold_method, old->cold_method, sizeof m->cold_method);
-    m->huge_asked = old->huge_asked;
-    m->huge_bytes = old->huge_bytes;
-    m->huge_of_bytes = old->huge_of_bytes;
-    memcpy(m->threads_note, old->threads_note, sizeof m->threads_note);
-    m->gflops = old->gflops;
-    m->executed_gflops = old->executed_gflops;
-    m->peak_gflops = old->peak_gflops;
-    m->peak_fraction = old->peak_fraction;
-    memcpy(m->peak_reason, old->peak_reason, sizeof m->peak_reason);
+    fields_copy(fields_part(measured_fields, "gflops", "threads_note"), m, old);
     memcpy(m->baseline, old->baseline, sizeof m->baseline);
 }
 

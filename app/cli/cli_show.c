@@ -216,9 +216,9 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 {
     struct arena *a = arena_new();
     struct spaces s;
-    long long threads = 1;
+    int threads = 1;
     bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e) &&
-              space_report(a, current(o), (int)threads, &s, e);
+              space_report(a, current(o), threads, &s, e);
     if (ok && args_has(c->args, OPT_JSON))
         space_report_json(out, &s, current(o));
     else if (ok)

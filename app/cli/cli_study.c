@@ -42,23 +42,18 @@ int cli_studies(const struct cli *c)
 
 static bool read_options(const struct args *a, struct study_opts *o, struct err *e)
 {
-    long long threads = 0, seed = 0, budget = 0;
     const char *meters = args_value(a, OPT_METERS);
     const struct target *known;
     o->scale = 1;
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
-        || !args_int(a, OPT_THREADS, 1, 1024, &threads, e)
-        || !args_int(a, OPT_SEED, 1, INT64_MAX, &seed, e)
-        || !args_int(a, OPT_BUDGET, 1, 10000000, &budget, e)
+        || !args_int(a, OPT_THREADS, 1, 1024, &o->threads, e) || !args_seed(a, 1, &o->seed, e)
+        || !args_int(a, OPT_BUDGET, 1, 10000000, &o->budget, e)
         || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
         || !args_target(a, &known, e)
         || (meters && !meters_parse(meters, &o->meters, e)))
         return false;
     if (meters && o->meters == 0)
         return err_set(e, ERR_RANGE, "--meters none: a study needs at least one meter");
-    o->threads = (int)threads;
-    o->seed = (uint64_t)seed;
-    o->budget = (int)budget;
     o->compiler = args_value(a, OPT_COMPILER);
     o->isa = args_value(a, OPT_ISA);
     o->fresh = args_has(a, OPT_FRESH);

@@ -71,31 +71,25 @@ static bool read_options(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
     struct tuning_opts *o = &t->opts;
-    long long budget = 0, threads = 1, seed = 1, levels = 1, experts = TUNING_EXPERTS;
-    const char *baselines = args_value(a, OPT_BASELINES);
     o->strategy = args_value(a, OPT_STRATEGY);
-    if (!args_int(a, OPT_BUDGET, 1, 10000000, &budget, e) ||
-        !args_int(a, OPT_THREADS, 1, 1024, &threads, e) ||
-        !args_int(a, OPT_SEED, 0, INT64_MAX, &seed, e) ||
-        !args_int(a, OPT_LEVELS, 1, 2, &levels, e) ||
-        !args_int(a, OPT_EXPERTS, 0, 64, &experts, e) ||
+    o->measure.threads = o->levels = 1;
+    o->seed = o->measure.seed = 1;
+    o->experts = TUNING_EXPERTS;
+    o->baselines = 1u << VENDOR_ONEDNN;
+    if (!args_int(a, OPT_BUDGET, 1, 10000000, &o->budget, e) ||
+        !args_int(a, OPT_THREADS, 1, 1024, &o->measure.threads, e) ||
+        !args_seed(a, 0, &o->seed, e) || !args_int(a, OPT_LEVELS, 1, 2, &o->levels, e) ||
+        !args_int(a, OPT_EXPERTS, 0, 64, &o->experts, e) ||
         !args_double(a, OPT_TIME, 0.1, 1e7, &o->time_s, e) ||
         (o->strategy && !strategy_find(o->strategy, e)) ||
-        (baselines && !vendor_parse(baselines[0] ? baselines : "all", &o->baselines, e)))
+        !args_baselines(a, &o->baselines, e))
         return false;
-    if (!baselines)
-        o->baselines = 1u << VENDOR_ONEDNN;
-    o->budget = (int)budget;
     o->seed_given = args_has(a, OPT_SEED);
-    o->seed = (uint64_t)seed;
-    o->levels = (int)levels;
-    o->experts = experts > 0 ? (int)experts : -1;
+    o->experts = o->experts > 0 ? o->experts : -1;
     o->loop_only = args_has(a, OPT_LOOP_ONLY);
     o->resume = args_has(a, OPT_RESUME);
     o->fresh = args_has(a, OPT_FRESH);
     o->no_ledger = !args_has(a, OPT_OUTPUT);
-    o->measure.threads = (int)threads;
-    o->measure.seed = 1;
     o->measure.compiler = args_value(a, OPT_COMPILER);
     for (int i = 0; i < a->given.len; i++)
         if (a->given.data[i].opt == OPT_PIN)

@@ -12,6 +12,12 @@ bool field_is_zero(const struct field *f, const void *at)
     return memcmp(at, zeros, f->size) == 0;
 }
 
+void fields_copy(struct fields f, void *to, const void *from)
+{
+    for (int i = 0; i < f.n; i++)
+        memcpy((char *)to + f.at[i].offset, (const char *)from + f.at[i].offset, f.at[i].size);
+}
+
 struct fields fields_part(struct fields f, const char *from, const char *to)
 {
     for (; f.n > 0 && !streq(f.at->key, from); f.at++)

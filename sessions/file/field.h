@@ -22,6 +22,8 @@ struct field {
 struct fields { int n; const struct field *at; };
 /* Whether the member at `at` is 0 or "". */
 bool field_is_zero(const struct field *f, const void *at);
+/* Copies the members from one struct to another. */
+void fields_copy(struct fields f, void *to, const void *from);
 /* The rows from one key to another; NULL: to the last. */
 struct fields fields_part(struct fields f, const char *from, const char *to);
 

@@ -6,6 +6,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
 #include "profile/measure/meters.h"
+#include "sessions/file/measured_fields.h"
 #include "sessions/report/report.h"
 #include "sessions/study/study_tune.h"
 
@@ -269,11 +270,7 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
 static void take_timing(struct measurement *m, const struct measurement *timed)
 {
     m->latency = timed->latency;
-    m->gflops = timed->gflops;
-    m->executed_gflops = timed->executed_gflops;
-    m->peak_gflops = timed->peak_gflops;
-    m->peak_fraction = timed->peak_fraction;
-    snprintf(m->peak_reason, sizeof m->peak_reason, "%s", timed->peak_reason);
+    fields_copy(fields_part(measured_fields, "gflops", "peak_reason"), m, timed);
     m->total_s += timed->total_s;
 }
 

@@ -123,12 +123,13 @@ static void test_values(void **state)
                     (char[]){"--time"}, (char[]){"1e-1"}, (char[]){"--threads"}, (char[]){"4"}};
     struct args a;
     struct err e = {0};
-    long long threads = 1, seed = 5;
+    int threads = 1;
+    uint64_t seed = 5;
     double seconds = 0;
     assert_true(args_parse(COUNT_OF(argv), argv, &a, &e));
     assert_true(args_int(&a, OPT_THREADS, 1, 8, &threads, &e));
     assert_int_equal(threads, 4);
-    assert_true(args_int(&a, OPT_SEED, 0, 9, &seed, &e));
+    assert_true(args_seed(&a, 0, &seed, &e));
     assert_int_equal(seed, 5);
     assert_true(args_double(&a, OPT_TIME, 0.001, 600, &seconds, &e));
     assert_float_equal(seconds, 0.1, 1e-9);
