@@ -62,11 +62,8 @@ static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err 
     size_t keep = n - dashes < sizeof name - 1 ? n - dashes : sizeof name - 1;
     memcpy(name, word + dashes, keep);
     name[keep] = '\0';
-    const char *near = str_nearest(name, candidate, count);
     err_set(e, ERR_SYNTAX, "unknown option %.*s", (int)n, word);
-    if (near)
-        err_fix(e, "--%s", near);
-    return false;
+    return err_near(e, name, candidate, count, "--%s", NULL);
 }
 
 static bool give(struct args *a, enum opt o, const char *value)

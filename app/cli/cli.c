@@ -310,11 +310,7 @@ static int unknown_word(const struct cli *c, const char *word)
         candidate[n++] = ops_get(i)->name;
     struct err e = {0};
     err_set(&e, ERR_NAME, "no command, operator or file named '%s'", word);
-    const char *near = str_nearest(word, candidate, n);
-    if (near)
-        err_fix(&e, "tilescope %s ...", near);
-    else
-        err_fix(&e, "tilescope help");
+    err_near(&e, word, candidate, n, "tilescope %s ...", "tilescope help");
     return cli_fail(c, &e);
 }
 

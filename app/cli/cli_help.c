@@ -81,13 +81,9 @@ static bool no_topic(const char *word, struct err *e)
         vec_push(&name, args_cmd[i].name);
     for (int i = 0; i < ops_count(); i++)
         vec_push(&name, ops_get(i)->name);
-    const char *near = str_nearest(word, name.data, name.len);
-    vec_free(&name);
     err_set(e, ERR_NAME, "no help on '%s'", word);
-    if (near)
-        err_fix(e, "tilescope help %s", near);
-    else
-        err_fix(e, "tilescope help lists the topics");
+    err_near(e, word, name.data, name.len, "tilescope help %s", "tilescope help lists the topics");
+    vec_free(&name);
     return false;
 }
 

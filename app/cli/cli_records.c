@@ -230,11 +230,8 @@ static const struct verb *find_verb(const char *name, struct err *e)
             return &verbs[i];
     }
     err_set(e, ERR_NAME, "records has no command '%s'", name);
-    const char *near = str_nearest(name, all, COUNT_OF(all));
-    if (near)
-        err_fix(e, "tilescope records %s", near);
-    else
-        err_fix(e, "use list, show, best, runs, export, import, merge, prune, check or aside");
+    err_near(e, name, all, COUNT_OF(all), "tilescope records %s",
+             "use list, show, best, runs, export, import, merge, prune, check or aside");
     return NULL;
 }
 

@@ -147,13 +147,9 @@ static bool no_such_branch(const struct history *h, const char *name, struct err
         if (i < 8)
             str_printf(&list, "%s%s", i ? ", " : "", names.data[i]);
     }
-    const char *near = str_nearest(name, names.data, names.len);
     err_set(e, ERR_NAME, "there is no branch \"%.60s\"", name);
-    if (near)
-        err_fix(e, "did you mean \"%s\"?", near);
-    else
-        err_fix(e, "there %s %s%s", names.len > 1 ? "are" : "is only", str_text(&list),
-                names.len > 8 ? ", ..." : "");
+    err_near(e, name, names.data, names.len, "did you mean \"%s\"?", "there %s %s%s",
+             names.len > 1 ? "are" : "is only", str_text(&list), names.len > 8 ? ", ..." : "");
     str_free(&list);
     vec_free(&names);
     return false;

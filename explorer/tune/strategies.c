@@ -29,12 +29,8 @@ const struct strategy *strategy_find(const char *name, struct err *e)
         }
         str_printf(&list, "%s%s", i > 0 ? ", " : "", all[i]);
     }
-    const char *near = str_nearest(name, all, COUNT_OF(all));
     err_set(e, ERR_NAME, "there is no strategy \"%.60s\"", name);
-    if (near)
-        err_fix(e, "%s", near);
-    else
-        err_fix(e, "the strategies are %s", str_text(&list));
+    err_near(e, name, all, COUNT_OF(all), "%s", "the strategies are %s", str_text(&list));
     str_free(&list);
     return NULL;
 }

@@ -73,6 +73,20 @@ bool err_fix(struct err *e, const char *fmt, ...)
     return false;
 }
 
+bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
+              const char *fmt, ...)
+{
+    const char *near = str_nearest(name, list, n);
+    va_list ap;
+    va_start(ap, fmt);
+    if (near)
+        snprintf(e->fix, sizeof e->fix, meant, near);
+    else if (fmt)
+        vsnprintf(e->fix, sizeof e->fix, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
 bool err_at(struct err *e, int col, int len)
 {
     e->at.col = col;

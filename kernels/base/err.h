@@ -33,6 +33,10 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The fix for an unknown name: `meant`, a format for the nearest of n names when one is near, else
+ * `fmt` (NULL: none). */
+bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
+              const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Column and width, in bytes from 1, of the offending word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
 /* Sets the place in a file, and copies the source line. */

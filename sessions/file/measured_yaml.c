@@ -153,9 +153,7 @@ static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outco
             return true;
         }
     err_set(e, ERR_RANGE, "outcome: unknown value \"%s\"", text);
-    const char *near = str_nearest(text, outcome_name, OUTCOME_COUNT);
-    if (near)
-        err_fix(e, "did you mean \"%s\"?", near);
+    err_near(e, text, outcome_name, OUTCOME_COUNT, "did you mean \"%s\"?", NULL);
     return yaml_at(d, v, e);
 }
 

@@ -13,15 +13,11 @@
 static bool unknown_key(const struct ydoc *d, const struct ynode *key, const char *what,
                         const char *const *known, int n, struct err *e)
 {
-    const char *near = str_nearest(key->text, known, n);
     struct str list = {0};
     for (int i = 0; i < n; i++)
         str_printf(&list, "%s%s", i ? ", " : "", known[i]);
     err_set(e, ERR_NAME, "unknown key \"%.80s\" in %s", key->text, what);
-    if (near)
-        err_fix(e, "did you mean \"%s\"?", near);
-    else
-        err_fix(e, "the keys are: %s", str_text(&list));
+    err_near(e, key->text, known, n, "did you mean \"%s\"?", "the keys are: %s", str_text(&list));
     str_free(&list);
     return yaml_at(d, key, e);
 }

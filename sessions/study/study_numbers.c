@@ -33,11 +33,10 @@ static bool find(struct study_loader *l, const struct ynode *node, const char *w
         }
     }
     const char *text = node->kind == YNODE_SCALAR ? node->text : "?";
-    const char *near = str_nearest(text, ids.data, ids.len);
     err_set(l->y.e, ERR_NAME, "%s: there is no %s \"%.60s\"", what, variant ? "variant" : "case",
             text);
-    err_fix(l->y.e, near ? "did you mean \"%s\"?" : "the first one is \"%s\"",
-            near ? near : ids.data[0]);
+    err_near(l->y.e, text, ids.data, ids.len, "did you mean \"%s\"?", "the first one is \"%s\"",
+             ids.data[0]);
     vec_free(&ids);
     return yaml_load_at(&l->y, node);
 }

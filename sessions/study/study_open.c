@@ -18,12 +18,10 @@ static bool unknown_name(const char *dir, const char *name, struct err *e)
 {
     struct arena *a = arena_new();
     int n;
-    const char **list = dir_list(a, dir, ".yaml", &n), *near = str_nearest(name, list, n);
+    const char **list = dir_list(a, dir, ".yaml", &n);
     err_set(e, ERR_NAME, "there is no study \"%.100s\"", name);
-    if (near)
-        err_fix(e, "did you mean %s?", near);
-    else
-        err_fix(e, "tilescope studies lists them; a file ends in .yaml");
+    err_near(e, name, list, n, "did you mean %s?",
+             "tilescope studies lists them; a file ends in .yaml");
     arena_free(a);
     return false;
 }

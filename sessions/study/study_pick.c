@@ -18,17 +18,14 @@ static bool unknown(const struct study *s, const char *what, const struct study_
     VEC(const char *) ids = {0};
     for (int i = 0; i < n; i++)
         vec_push(&ids, list[i].id);
-    const char *near = str_nearest(word, ids.data, n);
     struct str all = {0};
     for (int i = 0; i < n && i < 12; i++)
         str_printf(&all, "%s%s", i ? ", " : "", ids.data[i]);
     if (n > 12)
         str_printf(&all, ", ... (%d)", n);
     err_set(e, ERR_NAME, "study %s has no %s \"%.60s\"", s->id, what, word);
-    if (near)
-        err_fix(e, "did you mean \"%s\"?", near);
-    else
-        err_fix(e, "it has %s; * and ? match any letters", str_text(&all));
+    err_near(e, word, ids.data, n, "did you mean \"%s\"?", "it has %s; * and ? match any letters",
+             str_text(&all));
     str_free(&all);
     vec_free(&ids);
     return false;

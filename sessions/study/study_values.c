@@ -86,13 +86,9 @@ static bool unknown(const struct spoken *x, const struct param_set *params, cons
     for (int v = 0; v < s->n_variants; v++)
         for (int m = 0; m < s->n_metrics; m++)
             known[n++] = arena_printf(pass, "%s.%s", s->variant[v].id, s->metric[m].id);
-    const char *near = str_nearest(name, known, n);
     err_set(e, ERR_NAME, "there is no parameter or metric \"%s\"", name);
-    if (near)
-        err_fix(e, "did you mean %s?", near);
-    else
-        err_fix(e, "names are the parameters of the cases, and VARIANT.METRIC such as %s",
-                known[n - 1]);
+    err_near(e, name, known, n, "did you mean %s?",
+             "names are the parameters of the cases, and VARIANT.METRIC such as %s", known[n - 1]);
     arena_free(pass);
     return false;
 }
