@@ -136,8 +136,9 @@ static bool neither(const char *arg, const char *first, struct err *e)
     for (int i = 0; i < ops_count() && n < COUNT_OF(names); i++)
         names[n++] = ops_get(i)->name;
     err_set(e, ERR_IO, "\"%.200s\" is neither a session file nor an operator", arg);
-    return err_near(e, first, names, n, "did you mean the operator \"%s\"?", "a session file (.yaml),"
-                    " or an operator like \"%s\"; tilescope ops lists them", ops_get(0)->example);
+    return err_near(e, first, names, n, "did you mean the operator \"%s\"?",
+                    "a session file (.yaml), or an operator like \"%s\"; tilescope ops lists them",
+                    ops_get(0)->example);
 }
 
 bool session_open(const char *arg, struct session **out, struct err *e)
