@@ -34,11 +34,14 @@ bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *ke
     return true;
 }
 
-bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int64_t lo,
-                   int64_t hi, int64_t *out)
+bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int lo, int hi,
+                   int *out)
 {
     const struct ynode *v = yaml_get(map, key);
-    return !v || yaml_int(&l->doc, v, key, lo, hi, out, l->e);
+    int64_t value = *out;
+    bool ok = !v || yaml_int(&l->doc, v, key, lo, hi, &value, l->e);
+    *out = (int)value;
+    return ok;
 }
 
 bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node)

@@ -15,8 +15,8 @@ bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *ke
 /* Optional keys: *out stays as it is. */
 bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *key, size_t max,
                     bool lines, const char **out);
-bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int64_t lo,
-                   int64_t hi, int64_t *out);
+bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int lo, int hi,
+                   int *out);
 /* A mapping of names to values; none: an empty grid. */
 bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *key,
                     struct param_grid *out);

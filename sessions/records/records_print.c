@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sessions/file/json.h"
 #include "sessions/records/records_impl.h"

@@ -1,8 +1,6 @@
 /* Looking records up.  Every query is fixed text plus bound values. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"

@@ -1,6 +1,5 @@
 /* Results as JSON.  schema.md documents every key; whoever changes one changes both. */
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "profile/counters/eventset.h"

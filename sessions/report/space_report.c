@@ -1,8 +1,6 @@
 /* Search spaces for people and for programs. */
 #include "sessions/report/space_report.h"
 
-#include <string.h>
-
 #include "profile/host/machine.h"
 #include "sessions/file/json.h"
 

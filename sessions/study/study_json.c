@@ -1,5 +1,4 @@
 /* A study's report as JSON (schema.md); and cells of an earlier one taken back. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/version.h"

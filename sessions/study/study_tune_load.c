@@ -29,15 +29,6 @@ static bool read_seeds(struct study_loader *l, const struct ynode *map, struct s
     return true;
 }
 
-static bool read_int(struct study_loader *l, const struct ynode *map, const char *key, int64_t lo,
-                     int64_t hi, int *out)
-{
-    int64_t v = *out;
-    bool ok = yaml_load_int(&l->y, map, key, lo, hi, &v);
-    *out = (int)v;
-    return ok;
-}
-
 static bool read_strategy(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
     const struct ynode *node = yaml_get(map, "strategy");
@@ -61,9 +52,9 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
 {
     const struct ynode *loop_only = yaml_get(map, "loop_only"), *cold = yaml_get(map, "cold");
     return yaml_keys(&l->y.doc, map, what, keys, l->y.e)
-        && read_int(l, map, "budget", 1, 10000000, &t->budget)
-        && read_int(l, map, "experts", 0, 64, &t->experts)
-        && read_int(l, map, "levels", 1, 2, &t->levels)
+        && yaml_load_int(&l->y, map, "budget", 1, 10000000, &t->budget)
+        && yaml_load_int(&l->y, map, "experts", 0, 64, &t->experts)
+        && yaml_load_int(&l->y, map, "levels", 1, 2, &t->levels)
         && (!loop_only || yaml_bool(&l->y.doc, loop_only, "loop_only", &t->loop_only, l->y.e))
         && (!cold || yaml_bool(&l->y.doc, cold, "cold", &t->cold, l->y.e))
         && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);

@@ -1,7 +1,6 @@
 /* What was tuned in a study: a table, and curves of the best so far. */
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
 
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"

@@ -65,8 +65,10 @@ static bool read_root(struct yaml_load *l, struct pretrain *p)
 {
     static const char *const keys[] = { "pretrain", "title", "note", "seed", "passes", "budget",
                                         "measured", "entropy", "workloads", NULL };
-    const struct ynode *root = l->doc.root, *version, *budget;
-    int64_t v, seed = 1, passes = 1, n, measured = INT_MAX;
+    const struct ynode *root = l->doc.root, *version, *budget, *seed;
+    int64_t v, drawn = 1, n;
+    p->passes = 1;
+    p->measured = INT_MAX;
     if (!root) {
         err_set(l->e, ERR_SYNTAX, "the file is empty");
         return err_fix(l->e, "pretrain: 1");
@@ -76,17 +78,17 @@ static bool read_root(struct yaml_load *l, struct pretrain *p)
         || !yaml_int(&l->doc, version, "pretrain", 1, 1, &v, l->e)
         || !yaml_load_text(l, root, "title", 4096, false, &p->title)
         || !yaml_load_text(l, root, "note", 4096, true, &p->note)
-        || !yaml_load_int(l, root, "seed", 0, INT64_MAX, &seed)
-        || !yaml_load_int(l, root, "passes", 1, 1000, &passes)
+        || ((seed = yaml_get(root, "seed"))
+            && !yaml_int(&l->doc, seed, "seed", 0, INT64_MAX, &drawn, l->e))
+        || !yaml_load_int(l, root, "passes", 1, 1000, &p->passes)
         || !yaml_need(&l->doc, root, "budget", &budget, l->e)
         || !yaml_int(&l->doc, budget, "budget", 1, 1000000, &n, l->e)
-        || !yaml_load_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &measured)
+        || !yaml_load_int(l, root, "measured", PRETRAIN_LEAST_MEASURED, 1000000, &p->measured)
         || !get_share(l, root, "entropy", &p->entropy) || !read_workloads(l, root, p))
         return false;
-    p->seed = (uint64_t)seed;
-    p->passes = (int)passes;
+    p->seed = (uint64_t)drawn;
     p->budget = (int)n;
-    p->measured = measured < n ? (int)measured : (int)n;
+    p->measured = p->measured < p->budget ? p->measured : p->budget;
     return true;
 }
 

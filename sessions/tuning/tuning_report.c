@@ -1,6 +1,5 @@
 /* What came of tuning: as steps of the session, and as JSON. */
 #include <math.h>
-#include <string.h>
 
 #include "sessions/file/json.h"
 #include "sessions/tuning/tuning.h"
