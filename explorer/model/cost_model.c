@@ -1,7 +1,6 @@
 #include "explorer/model/cost_model.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,6 @@ struct cost_model {
     VEC(double) ms;
     double best_ms;
     struct xgb *ensemble;                 /* NULL = not trained */
-    int ensemble_columns;                 /* columns of the features that it was trained on */
     int n_used, used[FEATURES_ALL];       /* columns that it uses */
     int trained_at;                       /* samples at the last training */
     struct { double score, ms; } window[MODEL_WINDOW];
@@ -95,8 +93,7 @@ static double random_score(const struct cost_model *m, const struct features *f)
 
 static bool fits(const struct cost_model *m, const struct features *f)
 {
-    int columns = m->ensemble ? m->ensemble_columns : m->columns;
-    return usable(f) && (columns == 0 || f->columns == columns);
+    return usable(f) && (m->columns == 0 || f->columns == m->columns);
 }
 
 static void learned_scores(const struct cost_model *m, const struct features *f, int n,
@@ -137,10 +134,10 @@ bool cost_model_add(struct cost_model *m, const struct features *f, double laten
 {
     bool failed = !(latency_ms > 0) || !isfinite(latency_ms);
     double ms = failed ? INFINITY : latency_ms;
-    if (!usable(f) || (m->columns && f->columns != m->columns))
+    if (!fits(m, f))
         return false;
     m->columns = f->columns;
-    if (m->ensemble && f->columns == m->ensemble_columns) {
+    if (m->ensemble) {
         int at = m->predicted++ % MODEL_WINDOW;
         cost_model_predict(m, f, 1, &m->window[at].score);
         m->window[at].ms = ms;
@@ -261,7 +258,6 @@ bool cost_model_train_now(struct cost_model *m, const struct cancel *c, struct e
     if (ok) {
         xgb_free(m->ensemble);
         m->ensemble = ensemble;
-        m->ensemble_columns = m->columns;
         m->n_used = n_used;
         memcpy(m->used, used, sizeof used);
         m->trained_at = m->first.len;
@@ -284,64 +280,4 @@ bool cost_model_train(struct cost_model *m, const struct cancel *c, struct err *
     if (n < m->o.first || (m->trained_at && n < m->trained_at * m->o.growth))
         return true;
     return cost_model_train_now(m, c, e);
-}
-
-/* --- As bytes -------------------------------------------------------------------------------- */
-
-#define MAGIC "tsmodel1"
-
-/* The header of a saved model. The ensemble with its own hash follows. */
-struct head { char magic[8]; int32_t columns, n_used, used[FEATURES_ALL]; uint64_t hash; };
-
-static uint64_t head_hash(const struct head *h)
-{
-    return hash_bytes(h, offsetof(struct head, hash), sizeof *h);
-}
-
-bool cost_model_save(const struct cost_model *m, struct str *out, struct err *e)
-{
-    if (!m->ensemble)
-        return err_set(e, ERR_STEP, "the cost model has learned nothing yet");
-    struct head h = { .columns = m->ensemble_columns, .n_used = m->n_used };
-    struct str s = { 0 };
-    memcpy(h.magic, MAGIC, sizeof h.magic);
-    memcpy(h.used, m->used, (size_t)m->n_used * sizeof *h.used);
-    h.hash = head_hash(&h);
-    str_add_n(&s, (const char *)&h, sizeof h);
-    bool ok = xgb_save(m->ensemble, &s, e);
-    if (ok)
-        str_add_n(out, s.data, s.len);
-    str_free(&s);
-    return ok;
-}
-
-static bool read_head(const char *data, size_t n, struct head *h, struct err *e)
-{
-    if (n < sizeof *h || memcmp(data, MAGIC, strlen(MAGIC)) != 0)
-        return err_set(e, ERR_SYNTAX, "these bytes are not a cost model");
-    memcpy(h, data, sizeof *h);
-    bool ok = h->hash == head_hash(h) && h->n_used > 0 && h->n_used <= h->columns &&
-              (h->columns == FEATURES || h->columns == FEATURES_ALL);
-    for (int i = 0; ok && i < h->n_used; i++)
-        ok = h->used[i] >= 0 && h->used[i] < h->columns;
-    return ok || err_set(e, ERR_SYNTAX, "the cost model is damaged");
-}
-
-bool cost_model_load(struct cost_model *m, const void *data, size_t n, struct err *e)
-{
-    struct head h;
-    struct xgb *ensemble;
-    if (m->o.random)
-        return err_set(e, ERR_STEP, "a random cost model cannot be loaded");
-    if (!read_head(data, n, &h, e))
-        return false;
-    if (!xgb_load((const char *)data + sizeof h, n - sizeof h, &ensemble, e))
-        return false;
-    xgb_free(m->ensemble);
-    m->ensemble = ensemble;
-    m->ensemble_columns = h.columns;
-    m->n_used = h.n_used;
-    for (int i = 0; i < h.n_used; i++)
-        m->used[i] = h.used[i];
-    return true;
 }

@@ -57,12 +57,6 @@ struct cost_model_stats {
 };
 struct cost_model_stats cost_model_stats(const struct cost_model *m);
 
-/* Save and load the ensemble without the samples, as bytes.  Saving an untrained model is
- * ERR_STEP.  A loaded ensemble predicts at once, until a training on new samples replaces it.
- * Damaged bytes are ERR_SYNTAX and leave the model unchanged. */
-bool cost_model_save(const struct cost_model *m, struct str *out, struct err *e);
-bool cost_model_load(struct cost_model *m, const void *data, size_t n, struct err *e);
-
 /* The objective, for tests.  Pack p has the rows first[p] <= i < first[p + 1].  Returns the
  * weighted root mean square of the packs' errors. */
 double pack_gradient(int packs, const int *first, const double *y, const double *w,

@@ -8,7 +8,6 @@
 #include <xgboost/c_api.h>
 
 #include "kernels/base/arena.h"
-#include "kernels/base/rng.h"
 
 #define LIBRARY "libxgboost.so.0"
 #define PACKAGE "libxgboost0"
@@ -17,8 +16,7 @@
 #define FUNCTIONS(X) \
     X(XGBGetLastError) X(XGBSetGlobalConfig) X(XGDMatrixCreateFromMat) X(XGDMatrixFree) \
     X(XGBoosterCreate) X(XGBoosterFree) X(XGBoosterSetParam) X(XGBoosterBoostOneIter) \
-    X(XGBoosterPredict) X(XGBoosterPredictFromDense) X(XGBoosterSaveModelToBuffer) \
-    X(XGBoosterLoadModelFromBuffer)
+    X(XGBoosterPredict) X(XGBoosterPredictFromDense)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -61,12 +59,12 @@ bool xgb_available(struct err *e)
 }
 
 /* Sets the error from the library: its first line, without the call stack. */
-static bool refuse(struct err *e, enum err_code code, const char *doing)
+static bool refuse(struct err *e, const char *doing)
 {
     const char *text = api.XGBGetLastError();
     const char *line = strstr(text, "] ");
     line = line ? strrchr(line, ']') + 1 : text;
-    return err_set(e, code, "XGBoost cannot %s: %.*s", doing, (int)strcspn(line, "\n"),
+    return err_set(e, ERR_ENV, "XGBoost cannot %s: %.*s", doing, (int)strcspn(line, "\n"),
                    line + (*line == ' '));
 }
 
@@ -75,7 +73,7 @@ static bool enter(struct err *e)
 {
     if (!xgb_available(e))
         return false;
-    return api.XGBSetGlobalConfig("{\"verbosity\": 0}") == 0 || refuse(e, ERR_ENV, "start");
+    return api.XGBSetGlobalConfig("{\"verbosity\": 0}") == 0 || refuse(e, "start");
 }
 
 /* --- Training -------------------------------------------------------------------------------- */
@@ -92,13 +90,13 @@ static bool new_booster(DMatrixHandle *matrix, const struct xgb_param *params, s
                         struct err *e)
 {
     BoosterHandle handle;
-    if (api.XGBoosterCreate(matrix, matrix ? 1 : 0, &handle) != 0)
-        return refuse(e, ERR_ENV, "start");
+    if (api.XGBoosterCreate(matrix, 1, &handle) != 0)
+        return refuse(e, "start");
     bool ok = api.XGBoosterSetParam(handle, "nthread", "1") == 0;
-    for (; params && params->name; params++)
+    for (; params->name; params++)
         ok = ok && api.XGBoosterSetParam(handle, params->name, params->value) == 0;
     if (!ok) {
-        refuse(e, ERR_ENV, "take its parameters");
+        refuse(e, "take its parameters");
         api.XGBoosterFree(handle);
         return false;
     }
@@ -115,11 +113,11 @@ static bool train_round(struct xgb *b, DMatrixHandle matrix, int rows,
     bst_ulong n;
     const float *predicted;
     if (api.XGBoosterPredict(b->handle, matrix, 1, BEST_LIMIT, 1, &n, &predicted) != 0)
-        return refuse(e, ERR_ENV, "predict");
+        return refuse(e, "predict");
     *more = o->gradient(o->ctx, predicted, derivative, derivative + rows);
     if (*more && api.XGBoosterBoostOneIter(b->handle, matrix, derivative, derivative + rows,
                                            (bst_ulong)rows) != 0)
-        return refuse(e, ERR_ENV, "train");
+        return refuse(e, "train");
     return true;
 }
 
@@ -133,7 +131,7 @@ bool xgb_train(const float *x, int rows, int columns, const struct xgb_param *pa
     if (!enter(e))
         return false;
     if (api.XGDMatrixCreateFromMat(x, (bst_ulong)rows, (bst_ulong)columns, -1e30f, &matrix) != 0)
-        return refuse(e, ERR_ENV, "take the samples");
+        return refuse(e, "take the samples");
     float *derivative = xcalloc(2 * (size_t)rows, sizeof *derivative);
     bool ok = new_booster(&matrix, params, &b, e);
     for (int i = 0; i < rounds && ok && more; i++)
@@ -165,7 +163,7 @@ bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, flo
                                       "\"iteration_end\": 0, \"strict_shape\": false, "
                                       "\"cache_id\": 0, \"missing\": -1e30}",
                                       NULL, &shape, &dims, &predicted) != 0)
-        return refuse(e, ERR_ENV, "predict");
+        return refuse(e, "predict");
     memcpy(out, predicted, (size_t)rows * sizeof *out);
     return true;
 }
@@ -175,38 +173,3 @@ bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, flo
 /* Saves the ensemble with a hash after it.  The reader of the library trusts lengths in the bytes
  * (1.7.4 reads beyond the end of truncated ones and allocates any amount of memory), so it must
  * never see damaged bytes. */
-bool xgb_save(const struct xgb *b, struct str *out, struct err *e)
-{
-    bst_ulong n;
-    const char *bytes;                    /* owned by the booster, until the next call */
-    if (!enter(e))
-        return false;
-    if (api.XGBoosterSaveModelToBuffer(b->handle, "{\"format\": \"ubj\"}", &n, &bytes) != 0)
-        return refuse(e, ERR_ENV, "save");
-    uint64_t hash = hash_bytes(bytes, n, n);
-    str_add_n(out, bytes, (size_t)n);
-    str_add_n(out, (const char *)&hash, sizeof hash);
-    return true;
-}
-
-bool xgb_load(const void *data, size_t n, struct xgb **out, struct err *e)
-{
-    struct xgb *b;
-    uint64_t hash;
-    if (!enter(e))
-        return false;
-    size_t body = n > sizeof hash ? n - sizeof hash : 0;
-    memcpy(&hash, (const char *)data + body, body ? sizeof hash : 0);
-    if (!body || hash != hash_bytes(data, body, body))
-        return err_set(e, ERR_SYNTAX, "these bytes are not a cost model, or are damaged");
-    if (!new_booster(NULL, NULL, &b, e))
-        return false;
-    if (api.XGBoosterLoadModelFromBuffer(b->handle, data, (bst_ulong)body) != 0 ||
-        api.XGBoosterSetParam(b->handle, "nthread", "1") != 0) {
-        refuse(e, ERR_SYNTAX, "read the model");
-        xgb_free(b);
-        return false;
-    }
-    *out = b;
-    return true;
-}

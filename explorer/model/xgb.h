@@ -7,7 +7,6 @@
 #ifndef TS_EXPLORER_MODEL_XGB_H
 #define TS_EXPLORER_MODEL_XGB_H
 #include "kernels/base/err.h"
-#include "kernels/base/str.h"
 #include "kernels/base/subprocess.h"
 
 /* Whether the library can be loaded. ERR_ENV names the package to install. */
@@ -33,8 +32,4 @@ bool xgb_train(const float *x, int rows, int columns, const struct xgb_param *pa
 /* Predicts out[rows]; all x are finite. */
 bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, float *out,
                  struct err *e);
-
-/* Save and load an ensemble as bytes. Loading damaged bytes is ERR_SYNTAX. */
-bool xgb_save(const struct xgb *b, struct str *out, struct err *e);
-bool xgb_load(const void *data, size_t n, struct xgb **out, struct err *e);
 #endif

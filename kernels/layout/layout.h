@@ -75,10 +75,6 @@ bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *pr
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
                       const struct layout **out, struct err *e);
-/* Stores the inverse primitives, last first, which can be applied to l.  ERR_NOINV names a
- * primitive that has no inverse (an unfold that trimmed elements). out has room for 2 *
- * l->n_prims. */
-bool layout_inverse(const struct layout *l, struct prim *out, int *n, struct err *e);
 int layout_dim(const struct layout *l, const char *name);    /* position or -1; case-insensitive */
 /* Row-major strides of the physical dims, in elements. */
 void layout_strides(const struct layout *l, int64_t *stride);

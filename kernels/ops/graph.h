@@ -189,9 +189,7 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
 const struct graph *graph_with_type(struct arena *a, const struct graph *g,
                                     const struct elem_type *type);
 
-/* The whole graph as text, a line per tensor and node with its tensor expression:
- *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw]
- * node_print writes one such expression, with no newline. */
-void graph_print(struct str *out, const struct graph *g);
+/* One node as a tensor expression, without a newline:
+ *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw] */
 void node_print(struct str *out, const struct graph *g, int node);
 #endif

@@ -5,6 +5,7 @@
 #include "kernels/ops/reference.h"
 #include "kernels/program/program.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/graph_print.h"
 
 #define TINY_ELEMS 2000
 #define TINY_FLOPS 40000

@@ -310,95 +310,6 @@ static void cancelling_keeps_what_was_learned(void **state)
     arena_free(a);
 }
 
-/* --- Bytes ----------------------------------------------------------------------------------- */
-
-static void saved_and_loaded(void **state)
-{
-    (void)state;
-    SKIP_WITHOUT_LIBRARY();
-    struct arena *a = arena_new();
-    struct rng r = rng_seed(1);
-    struct cost_model *m = fresh(1), *other = fresh(2);
-    struct str bytes = { 0 };
-    struct err e;
-    double want[TESTS], got[TESTS], ms[TESTS];
-    assert_false(cost_model_save(m, &bytes, &e));
-    assert_int_equal(e.code, ERR_STEP);
-    teach(a, &r, m, 60);
-    predictions(m, want, ms, TESTS);
-    if (!cost_model_save(m, &bytes, &e) ||
-        !cost_model_load(other, bytes.data, bytes.len, &e))
-        fail_msg("%s", e.text);
-    predictions(other, got, ms, TESTS);
-    assert_memory_equal(want, got, sizeof want);
-    /* Damage: cut, one byte changed, garbage.  The model stays as it was. */
-    for (int i = 0; i < 60; i++) {
-        struct str bad = { 0 };
-        str_add_n(&bad, bytes.data, bytes.len);
-        if (i % 3 == 0)
-            bad.len = (size_t)rng_range(&r, 0, (int64_t)bad.len - 1);
-        else if (i % 3 == 1)
-            bad.data[rng_range(&r, 0, (int64_t)bad.len - 1)] ^= (char)rng_range(&r, 1, 255);
-        else
-            for (size_t k = 0; k < bad.len; k++)
-                bad.data[k] = (char)rng_u64(&r);
-        assert_false(cost_model_load(other, bad.data, bad.len, &e));
-        assert_int_equal(e.code, ERR_SYNTAX);
-        str_free(&bad);
-    }
-    predictions(other, got, ms, TESTS);
-    assert_memory_equal(want, got, sizeof want);
-    /* Samples of its own replace it. */
-    teach(a, &r, other, 32);
-    assert_int_equal(cost_model_stats(other).trainings, 1);
-    str_free(&bytes);
-    cost_model_free(m);
-    cost_model_free(other);
-    arena_free(a);
-}
-
-static bool level(void *ctx, const float *predicted, float *gradient, float *hessian)
-{
-    const float *x = ctx;
-    for (int i = 0; i < 40; i++) {
-        gradient[i] = predicted[i] - x[i];
-        hessian[i] = 1;
-    }
-    return true;
-}
-
-/* The library alone reads beyond the end of what is cut off; it must not come to that. */
-static void damaged_ensembles(void **state)
-{
-    (void)state;
-    SKIP_WITHOUT_LIBRARY();
-    float x[40];
-    struct xgb_objective o = { x, level };
-    struct xgb *b, *again;
-    struct str bytes = { 0 };
-    struct err e;
-    for (int i = 0; i < 40; i++)
-        x[i] = (float)i;
-    if (!xgb_train(x, 40, 1, NULL, 3, &o, NULL, &b, &e) || !xgb_save(b, &bytes, &e))
-        fail_msg("%s", e.text);
-    assert_true(xgb_load(bytes.data, bytes.len, &again, &e));
-    xgb_free(again);
-    for (size_t n = 0; n < bytes.len; n += 1 + bytes.len / 60) {
-        assert_false(xgb_load(bytes.data, n, &again, &e));
-        assert_int_equal(e.code, ERR_SYNTAX);
-    }
-    for (size_t n = 0; n < bytes.len; n += 1 + bytes.len / 60) {
-        bytes.data[n] ^= 8;
-        assert_false(xgb_load(bytes.data, bytes.len, &again, &e));
-        assert_int_equal(e.code, ERR_SYNTAX);
-        bytes.data[n] ^= 8;
-    }
-    assert_false(xgb_load("binf and more than that", 23, &again, &e));
-    assert_int_equal(e.code, ERR_SYNTAX);
-    str_free(&bytes);
-    xgb_free(b);
-}
-
 /* --- The trap -------------------------------------------------------------------------------- */
 
 /* A forked child of a process that trained trains, too: with more than one thread it would hang. */
@@ -440,9 +351,8 @@ static int without_library(void)
         return 2;
     if (!strstr(e.fix, "libxgboost0"))
         return 3;
-    struct xgb *none = NULL;
     struct err again = { 0 };
-    if (xgb_load("binf", 4, &none, &again) || none || !streq(again.text, e.text))
+    if (xgb_available(&again) || !streq(again.text, e.text))
         return 5;
     o.random = true;
     if (!cost_model_new(&o, &m, &e) || !cost_model_train_now(m, NULL, &e))
@@ -493,8 +403,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_no_number_stays_outside),
         cmocka_unit_test(poor_samples),
         cmocka_unit_test(cancelling_keeps_what_was_learned),
-        cmocka_unit_test(saved_and_loaded),
-        cmocka_unit_test(damaged_ensembles),
         cmocka_unit_test(a_forked_child_trains),
         cmocka_unit_test(a_machine_without_the_library),
     };

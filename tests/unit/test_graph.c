@@ -10,6 +10,7 @@
 
 #include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
+#include "tests/unit/graph_print.h"
 #include "tests/unit/run_program.h"
 #undef fail /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "kernels/ir/simplify.h"
 #include "tests/unit/layout_gen.h"
+#include "tests/unit/layout_inverse.h"
 #include "tests/unit/layout_util.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

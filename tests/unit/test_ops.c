@@ -10,6 +10,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/ops/build.h"
 #include "kernels/ops/reference.h"
+#include "tests/unit/graph_print.h"
 #include "tests/unit/random_ops.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>

@@ -10,6 +10,7 @@
 #include "kernels/gen/gen.h"
 #include "kernels/program/program.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/graph_print.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
