@@ -8,16 +8,10 @@
 #include <string.h>
 
 const char *const vendor_name[] = {
-#define VENDOR(id, name, title, plugin) name,
+#define VENDOR(id, name, plugin) name,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
 };
-const char *const vendor_title[] = {
-#define VENDOR(id, name, title, plugin) title,
-#include "profile/vendor/vendor.def"
-#undef VENDOR
-};
-
 /* --- What heads and posts share --------------------------------------------------------------- */
 
 static void add_load(void *ctx, const struct val *load)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const char *const plugin_file[] = {
-#define VENDOR(id, name, title, plugin) plugin,
+#define VENDOR(id, name, plugin) plugin,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
 };

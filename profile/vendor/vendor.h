@@ -14,12 +14,12 @@
 #include "kernels/ops/graph.h"
 
 enum vendor_library {
-#define VENDOR(id, name, title, plugin) VENDOR_##id,
+#define VENDOR(id, name, plugin) VENDOR_##id,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
     VENDOR_COUNT
 };
-extern const char *const vendor_name[VENDOR_COUNT], *const vendor_title[VENDOR_COUNT];
+extern const char *const vendor_name[VENDOR_COUNT];
 
 enum vendor_kind {
 #define VENDOR_KIND(id, name) VENDOR_##id,
