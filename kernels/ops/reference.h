@@ -36,6 +36,4 @@ bool reference_eval_single(const struct graph *g, double *const *data, const str
  * an element just beyond it, ask reference_eval_single. */
 bool reference_error(const struct graph *g, double *const *data, double *const *error,
                      const struct cancel *c, struct err *e);
-/* The slow reference that tests compare with: every point by expr_eval, every access checked. */
-void reference_eval_slow(const struct graph *g, double *const *data);
 #endif

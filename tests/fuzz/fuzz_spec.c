@@ -6,6 +6,7 @@
 #include "kernels/program/program.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/graph_print.h"
+#include "tests/unit/reference_slow.h"
 
 #define TINY_ELEMS 2000
 #define TINY_FLOPS 40000

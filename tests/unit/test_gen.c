@@ -15,6 +15,7 @@
 #include "tests/unit/gen_cases.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/reference_slow.h"
 #include "tests/unit/tree_text.h"
 #include "tests/unit/unit_check.h"
 #undef fail                               /* ours; cmocka has its own */

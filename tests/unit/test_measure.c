@@ -11,6 +11,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "profile/measure/oracle.h"
+#include "tests/unit/reference_slow.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail

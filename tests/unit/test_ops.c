@@ -12,6 +12,7 @@
 #include "kernels/ops/reference.h"
 #include "tests/unit/graph_print.h"
 #include "tests/unit/random_ops.h"
+#include "tests/unit/reference_slow.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
