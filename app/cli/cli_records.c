@@ -19,11 +19,7 @@ static bool do_export(struct ask *k, struct err *e)
 {
     const char *to = args_value(k->args, OPT_OUTPUT);
     int64_t n;
-    if (!args_has(k->args, OPT_MACHINE))
-        k->f.any_machine = true;
-    if (!cli_records_filter(k, e))
-        return false;
-    if (!records_export(k->r, &k->f, &k->out, &n, e))
+    if (!cli_records_filter(k, true, e) || !records_export(k->r, &k->f, &k->out, &n, e))
         return false;
     if (!to || streq(to, "-"))
         return true;
@@ -100,9 +96,7 @@ static bool do_prune(struct ask *k, struct err *e)
     int keep = 0;
     struct records_pruned gone;
     bool dry = !args_has(k->args, OPT_YES);
-    if (!cli_records_filter(k, e))
-        return false;
-    if (!args_int(k->args, OPT_KEEP, 1, INT32_MAX, &keep, e))
+    if (!cli_records_filter(k, false, e) || !args_int(k->args, OPT_KEEP, 1, INT32_MAX, &keep, e))
         return false;
     bool chosen = cli_records_operand(k) || keep || k->f.run || k->f.failed || k->f.before
                || k->f.outcome || args_has(k->args, OPT_MACHINE);

@@ -19,7 +19,8 @@ struct ask {
 /* cli_records_ask.c: what the command line asks for. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
 const char *cli_records_operand(struct ask *k);          /* behind the verb, as one text; or NULL */
-bool cli_records_filter(struct ask *k, struct err *e);   /* reads the operand into the filter */
+/* Reads the operand into the filter; any: of every machine unless --machine names one. */
+bool cli_records_filter(struct ask *k, bool any, struct err *e);
 /* The one task that the operand names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 

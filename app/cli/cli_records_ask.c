@@ -133,9 +133,11 @@ static bool read_task(struct ask *k, const char *text, struct err *e)
     return true;
 }
 
-bool cli_records_filter(struct ask *k, struct err *e)
+bool cli_records_filter(struct ask *k, bool any, struct err *e)
 {
     const char *text = cli_records_operand(k);
+    if (any && !args_has(k->args, OPT_MACHINE))
+        k->f.any_machine = true;
     return !text || read_task(k, text, e);
 }
 

@@ -93,11 +93,7 @@ bool cli_records_list(struct ask *k, struct err *e)
 {
     const struct record_task *task;
     int n;
-    if (!args_has(k->args, OPT_MACHINE))
-        k->f.any_machine = true;
-    if (!cli_records_filter(k, e))
-        return false;
-    if (!records_tasks(k->r, &k->f, k->a, &task, &n, e))
+    if (!cli_records_filter(k, true, e) || !records_tasks(k->r, &k->f, k->a, &task, &n, e))
         return false;
     if (k->json) {
         records_tasks_json(&k->out, k->r, task, n);
@@ -281,11 +277,7 @@ bool cli_records_runs(struct ask *k, struct err *e)
 {
     const struct record_run *run;
     int n;
-    if (!args_has(k->args, OPT_MACHINE))
-        k->f.any_machine = true;
-    if (!cli_records_filter(k, e))
-        return false;
-    if (!records_runs(k->r, &k->f, k->a, &run, &n, e))
+    if (!cli_records_filter(k, true, e) || !records_runs(k->r, &k->f, k->a, &run, &n, e))
         return false;
     bool all = k->rows == 0 || (k->json && !args_has(k->args, OPT_COUNT_ROWS));
     int shown = !all && k->rows < n ? k->rows : n;

@@ -235,6 +235,15 @@ bool study_report_check(const struct study *s, const char *name, const char *jso
     return ok;
 }
 
+/* NULL when there is no value. */
+static const char *compact(struct arena *a, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+    const char *copy = text ? arena_strdup(a, text) : NULL;
+    free(text);
+    return copy;
+}
+
 bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell)
 {
     const json_t *item;
@@ -246,19 +255,12 @@ bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell)
         if (found || !key || !streq(key, cell->key) || !json_is_object(run)
             || json_string_value(json_object_get(item, "reason")))
             continue;
-        char *text = json_dumps(run, JSON_COMPACT);
-        cell->json = arena_strdup(a, text);
+        cell->json = compact(a, run);
         cell->state = CELL_REUSED;
-        const json_t *tuned = json_object_get(run, "tune");
-        if (tuned) {
-            char *own = json_dumps(tuned, JSON_COMPACT);
-            cell->tuned = arena_strdup(a, own);
-            free(own);
-        }
+        cell->tuned = compact(a, json_object_get(run, "tune"));
         cell->interleaved = json_is_true(json_object_get(item, "interleaved"));
         take_steps(a, run, cell);
         take_search(a, json_object_get(item, "search"), cell);
-        free(text);
         found = true;
     }
     return found;
