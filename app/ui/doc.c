@@ -28,7 +28,7 @@ void doc_clear(struct doc *d)
     str_clear(&d->style);
 }
 
-/* What was added to the text of the line. */
+/* Gives what was added to the text of the line its style. */
 static void paint(struct doc *d, enum style s)
 {
     str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));

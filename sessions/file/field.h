@@ -20,6 +20,7 @@ struct field {
     size_t offset, size;
 };
 struct fields { int n; const struct field *at; };
+
 /* Whether the member at `at` is 0 or "". */
 bool field_is_zero(const struct field *f, const void *at);
 /* Copies the members from one struct to another. */

@@ -1,5 +1,6 @@
-/* The fields of a measurement.  Session files (measured_yaml.h) and JSON reports (report.h) have
- * them under the same keys; sessions/schema.md says what they mean. */
+/* The fields of a measurement, in the order of a session file (measured_yaml.h).  JSON reports
+ * (report.h) take runs of them (fields_part), under the same keys.  sessions/schema.md says what
+ * they mean. */
 #ifndef TS_SESSIONS_MEASURED_FIELDS_H
 #define TS_SESSIONS_MEASURED_FIELDS_H
 #include "sessions/file/field.h"
