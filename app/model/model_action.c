@@ -244,7 +244,7 @@ static int last_reorder(const struct model *m, struct arena *a, const char *stag
     const struct step_word *word;
     struct err ignored;
     int n;
-    if (now->measured || now->parent < 0 || !words_split(a, now->step, &word, &n, &ignored))
+    if (now->measured || now->parent < 0 || !step_words(a, now->step, &word, &n, &ignored))
         return 0;
     if (n < 5 || n - 3 > max || !streq(word[0].text, "loop") || !streq(word[1].text, "reorder")
         || !strcaseeq(word[2].text, stage))

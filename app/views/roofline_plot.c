@@ -17,12 +17,12 @@ struct roofs_plot {
 
 static double slope_of(const struct roofs_plot *p, int level)
 {
-    return rates_of(&p->model->level[level].load, p->threads, p->model->cores);
+    return machine_model_rates(&p->model->level[level].load, p->threads, p->model->cores);
 }
 
 static double peak_of(const struct roofs_plot *p, int isa)
 {
-    return rates_of(&p->model->isa[isa].gflops, p->threads, p->model->cores);
+    return machine_model_rates(&p->model->isa[isa].gflops, p->threads, p->model->cores);
 }
 
 /* Only what lies in the area: the numbers of the axes are below and left of it. */

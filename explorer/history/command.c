@@ -117,7 +117,7 @@ bool command_run(struct history *h, const char *line, enum command_effect *effec
     const struct step_word *word;
     enum command_effect done = EFFECT_NONE;
     int n;
-    bool ok = words_split(a, line, &word, &n, e);
+    bool ok = step_words(a, line, &word, &n, e);
     if (ok && n > 0 && is_step(word[0].text)) {
         ok = history_apply(h, line, e);
         done = EFFECT_STATE;

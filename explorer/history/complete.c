@@ -333,7 +333,7 @@ void command_complete(struct arena *a, const struct history *h, const char *line
     *out = (struct completions){ .replace_from = word_start(line) };
     c.prefix = line + out->replace_from;
     const char *head = arena_strndup(a, line, (size_t)out->replace_from);
-    if (strchr(line, '#') || !words_split(a, head, &c.word, &c.n_words, &ignored))
+    if (strchr(line, '#') || !step_words(a, head, &c.word, &c.n_words, &ignored))
         return;
     const char *first = c.n_words ? c.word[0].text : "";
     int id = command_find(first);

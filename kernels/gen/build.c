@@ -231,7 +231,7 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
                     const struct code *set, int64_t step)
 {
     struct unit *u = b->u;
-    int reg = reg_new(u, stem_of(u, u->func->buffer[set->at.buffer].name), NULL,
+    int reg = reg_new(u, code_stem(u, u->func->buffer[set->at.buffer].name), NULL,
                       set->value->lanes, out);
     add_guarded(b, out, cond, code_set_reg(u, reg, STORE_SET, set->value));
     for (int l = 0; l < set->value->lanes; l++) {

@@ -79,7 +79,7 @@ int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, str
     return u->regs.len - 1;
 }
 
-const char *stem_of(struct unit *u, const char *buffer_name)
+const char *code_stem(struct unit *u, const char *buffer_name)
 {
     char *s = arena_strdup(u->arena, buffer_name);
     if (str_ends(s, "_acc"))

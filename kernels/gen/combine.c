@@ -115,7 +115,7 @@ static void choose_register(struct combiner *c, struct spot *s)
     s->keep_store = s->reg >= 0;
     if (!s->keep_store)
         s->reg =
-            reg_new(u, stem_of(u, u->func->buffer[s->at.buffer].name), NULL, s->at.lanes, NULL);
+            reg_new(u, code_stem(u, u->func->buffer[s->at.buffer].name), NULL, s->at.lanes, NULL);
 }
 
 static void use_load(void *ctx, struct code_term *load, bool in_select)

@@ -123,7 +123,7 @@ struct code_term *term_reg(struct unit *u, int reg);
 struct code_term *term_load(struct unit *u, const struct place *at, int site);
 int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, struct block *scope);
 /* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
-const char *stem_of(struct unit *u, const char *buffer_name);
+const char *code_stem(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
 /* true when they provably share no element */
 bool place_apart(const struct place *x, const struct place *y);

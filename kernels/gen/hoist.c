@@ -138,7 +138,7 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
                               struct block *after)
 {
     struct unit *u = h->u;
-    const char *stem = stem_of(u, u->func->buffer[h->buffer].name);
+    const char *stem = code_stem(u, u->func->buffer[h->buffer].name);
     for (int i = 0; i < h->n; i++) {
         struct kept *k = &h->kept[i];
         k->reg = reg_new(u, stem, NULL, k->at.lanes, NULL);

@@ -38,7 +38,7 @@ static void note_load(void *ctx, struct code_term *load, bool in_select)
 
 static void declare(struct emit *m, const struct pointer_group *x)
 {
-    const char *stem = stem_of(m->u, m->u->func->buffer[x->least.buffer].name);
+    const char *stem = code_stem(m->u, m->u->func->buffer[x->least.buffer].name);
     struct place least = x->least;
     least.again = 0;
     emit_indent(m);

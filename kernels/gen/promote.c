@@ -81,7 +81,8 @@ static void name_pieces(struct promotion *p, struct block *scope)
     for (int i = 0; i < p->n; i++)
         unit = gcd(gcd(unit, p->piece[i].lanes), p->piece[i].rest % row);
     for (int i = 0; i < p->n; i++)
-        p->piece[i].reg = reg_new(p->u, stem_of(p->u, b->name), piece_suffix(p, &p->piece[i], unit),
+        p->piece[i].reg = reg_new(p->u, code_stem(p->u, b->name), piece_suffix(p, &p->piece[i],
+                                                                               unit),
                                   p->piece[i].lanes, scope);
 }
 

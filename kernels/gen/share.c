@@ -177,7 +177,7 @@ static void share_read(void *ctx, struct code_term *load, bool in_select)
         struct loaded *l = v->now;
         if (l->reg < 0) {
             const char *name = s->u->func->buffer[load->at.buffer].name;
-            l->reg = reg_new(s->u, stem_of(s->u, name), NULL, load->at.lanes, NULL);
+            l->reg = reg_new(s->u, code_stem(s->u, name), NULL, load->at.lanes, NULL);
         }
         if (l->first != load)
             to_register(load, l->reg);

@@ -147,7 +147,7 @@ static bool from_file(const struct tensor *t, f32 *data, struct err *e)
     return true;
 }
 
-bool tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e)
+bool weights_tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e)
 {
     const struct tensor_source *s = t->source;
     if (!s) {

@@ -8,5 +8,5 @@
  * holds something else.
  *
  * Any thread may call it.  The last few files are kept in memory. */
-bool tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e);
+bool weights_tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e);
 #endif

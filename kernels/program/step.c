@@ -104,8 +104,8 @@ static struct step_word word_of(struct arena *a, const char *line, int from, int
     };
 }
 
-bool words_split(struct arena *a, const char *line, const struct step_word **out, int *n,
-                 struct err *e)
+bool step_words(struct arena *a, const char *line, const struct step_word **out, int *n,
+                struct err *e)
 {
     int end = text_end(line), count = 0;
     if (!check_line(line, end, e))
@@ -473,7 +473,7 @@ static bool parse_target(const struct parser *p, struct step *s, int first)
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e)
 {
     struct parser p = { .a = a, .line = line, .e = e };
-    if (!words_split(a, line, &p.word, &p.n, e))
+    if (!step_words(a, line, &p.word, &p.n, e))
         return false;
     if (p.n == 0) {
         err_set(e, ERR_SYNTAX, "the step is empty");

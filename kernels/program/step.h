@@ -32,8 +32,8 @@ struct step {
 
 /* Splits a line into words (double quotes group, # starts a comment outside quotes). ERR_SYNTAX on
  * an open quote. */
-bool words_split(struct arena *a, const char *line, const struct step_word **out, int *n,
-                 struct err *e);
+bool step_words(struct arena *a, const char *line, const struct step_word **out, int *n,
+                struct err *e);
 /* Parses a line.  Only the syntax is checked; program_apply resolves names.  An unknown verb
  * suggests the nearest one.  Errors have column and source. */
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e);

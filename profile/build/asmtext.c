@@ -201,7 +201,7 @@ static bool is_branch(const char *name)
         || str_starts(name, "loop");
 }
 
-struct insn insn_read(const char *text, size_t len, bool frame)
+struct insn asm_insn_read(const char *text, size_t len, bool frame)
 {
     struct parts x;
     split_parts(text, len, &x);
@@ -296,7 +296,7 @@ static void add_insn(struct asm_reading *r, const char *line, size_t len)
     struct asm_text *t = r->out;
     open_block(r);
     copy_line(t, line, len);
-    struct insn x = insn_read(line, len, r->frame);
+    struct insn x = asm_insn_read(line, len, r->frame);
     struct asm_block *b = &t->block.data[t->block.len - 1];
     b->n++;
     b->kind[x.kind]++;

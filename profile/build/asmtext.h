@@ -24,7 +24,7 @@ struct insn {
     bool stops;                          /* control does not continue after it */
 };
 /* Reads one instruction without label and comment. frame: %rbp is the frame pointer. */
-struct insn insn_read(const char *text, size_t len, bool frame);
+struct insn asm_insn_read(const char *text, size_t len, bool frame);
 
 struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stack_stores; };
 

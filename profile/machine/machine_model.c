@@ -273,7 +273,7 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* Computes a rate.  All cores together are at least as fast as one of them; a team on a busy
  * machine waits for its slowest thread. */
-double rates_of(const struct rates *r, int threads, int cores)
+double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;
     if (threads <= 1 || one <= 0)
@@ -287,7 +287,7 @@ double machine_model_peak(const struct machine_model *m, int threads)
 {
     double most = 0;
     for (int i = 0; i < m->n_isa; i++) {
-        double peak = rates_of(&m->isa[i].gflops, threads, m->cores);
+        double peak = machine_model_rates(&m->isa[i].gflops, threads, m->cores);
         most = peak > most ? peak : most;
     }
     return most;

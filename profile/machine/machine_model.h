@@ -65,7 +65,7 @@ int64_t machine_model_bytes(const struct machine *m, enum model_level level, int
 
 /* Returns the best rate of `threads` threads: of one core, or of all cores; for a number between,
  * the rate of one core times the threads, but at most that of all. 0 = unknown. */
-double rates_of(const struct rates *r, int threads, int cores);
+double machine_model_rates(const struct rates *r, int threads, int cores);
 /* Returns the highest peak in GFLOP/s; 0 = unknown. */
 double machine_model_peak(const struct machine_model *m, int threads);
 #endif

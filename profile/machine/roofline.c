@@ -29,7 +29,7 @@ static enum model_level home_of(const struct machine_model *model, double bytes)
 static void add_roof(const struct machine_model *model, int threads, enum model_level from,
                      double flops, double bytes, struct roofline *r)
 {
-    double rate = rates_of(&model->level[from].load, threads, model->cores);
+    double rate = machine_model_rates(&model->level[from].load, threads, model->cores);
     if (rate > 0 && bytes > 0)
         r->roof[r->n++] = (struct roof){ from, bytes, flops / bytes, rate * flops / bytes };
 }
@@ -66,7 +66,7 @@ static double peak_of(const struct machine_model *model, int threads, const stru
     double peak = machine_model_peak(model, threads);
     for (int i = 0; m && m->isa[0] && i < model->n_isa; i++)
         if (strcmp(model->isa[i].isa, m->isa) == 0)
-            peak = rates_of(&model->isa[i].gflops, threads, model->cores);
+            peak = machine_model_rates(&model->isa[i].gflops, threads, model->cores);
     return m && m->peak_gflops > peak ? m->peak_gflops : peak;
 }
 

@@ -78,7 +78,7 @@ static void *make_data(const struct tensor *t, uint64_t seed, struct err *e)
 {
     int64_t n = tensor_elems(t);
     f32 *data = xmalloc_elems((size_t)n, sizeof *data);
-    if (!tensor_data(t, seed, data, e)) {
+    if (!weights_tensor_data(t, seed, data, e)) {
         free(data);
         return NULL;
     }

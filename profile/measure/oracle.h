@@ -26,7 +26,8 @@ int oracle_base_tensor(const struct program *p, int tensor);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the data of the seed in their
  * layout, everything else with BUFFER_POISON, a NaN that no kernel computes. o has the data; with
- * NULL they are made for this call, which fails when their file is missing (tensor_data). */
+ * NULL they are made for this call, which fails when their file is missing
+ * (weights_tensor_data). */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
 

@@ -60,7 +60,7 @@ static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
 {
     unsigned flags = 0;
     while (k-- > 0)
-        flags |= level_drop(&s->level[k], line) & DIRTY;
+        flags |= cachesim_level_drop(&s->level[k], line) & DIRTY;
     clear_slot(s, line);
     return flags;
 }
@@ -101,7 +101,7 @@ static void fetch(struct cachesim *s, int k, uint64_t line, int site)
 
 static void prefetch(struct cachesim *s, uint64_t line)
 {
-    if (level_has(&s->level[0], line))
+    if (cachesim_level_has(&s->level[0], line))
         return;
     s->level[0].count.prefetches++;
     fetch(s, 1, line, -1);
@@ -250,7 +250,7 @@ bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **
     s->n_sites = n_sites;
     s->line_shift = __builtin_ctz((unsigned)c->level[0].geometry.line_bytes);
     for (int i = 0; i < c->n_levels; i++)
-        level_open(&s->level[i], &c->level[i], c->seed + (uint64_t)i + 1);
+        cachesim_level_open(&s->level[i], &c->level[i], c->seed + (uint64_t)i + 1);
     s->store = xcalloc((size_t)n_sites + 1, sizeof *s->store);
     s->count = xcalloc((size_t)n_sites + 1, sizeof *s->count);
     s->stride = xcalloc((size_t)n_sites + 1, sizeof *s->stride);
@@ -281,7 +281,7 @@ void cachesim_close(struct cachesim *s)
     if (!s)
         return;
     for (int i = 0; i < s->n_levels; i++)
-        level_close(&s->level[i]);
+        cachesim_level_close(&s->level[i]);
     if (s->front != &s->aside)
         free(s->front);
     free(s->store);
@@ -340,6 +340,6 @@ void cachesim_levels(const struct cachesim *s, struct level_count out[CACHE_LEVE
 void cachesim_flush(struct cachesim *s)
 {
     for (int i = 0; i < s->n_levels; i++)
-        level_flush(&s->level[i]);
+        cachesim_level_flush(&s->level[i]);
     memset(s->front, 0, (s->mask + 1) * sizeof *s->front);
 }

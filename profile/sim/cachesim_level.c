@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void level_open(struct level *v, const struct cache_level *c, uint64_t seed)
+void cachesim_level_open(struct level *v, const struct cache_level *c, uint64_t seed)
 {
     const struct cache_geometry *g = &c->geometry;
     *v = (struct level){ .ways = g->ways, .replace = c->replace, .inclusive = c->inclusive };
@@ -20,13 +20,13 @@ void level_open(struct level *v, const struct cache_level *c, uint64_t seed)
         v->tree = xcalloc(v->sets, sizeof *v->tree);
 }
 
-void level_close(struct level *v)
+void cachesim_level_close(struct level *v)
 {
     free(v->way);
     free(v->tree);
 }
 
-void level_flush(struct level *v)
+void cachesim_level_flush(struct level *v)
 {
     memset(v->way, 0, v->sets * (uint64_t)v->stride * sizeof *v->way);
     if (v->tree)
@@ -78,7 +78,7 @@ static int random_victim(struct level *v)
     return (int)((v->random >> 33) % (uint64_t)v->ways);
 }
 
-uint32_t level_use_other(struct level *v, uint64_t line, uint32_t flags)
+uint32_t cachesim_level_use_other(struct level *v, uint64_t line, uint32_t flags)
 {
     uint32_t *set = set_of(v, line);
     if (v->replace == REPLACE_LRU)
@@ -93,7 +93,7 @@ uint32_t level_use_other(struct level *v, uint64_t line, uint32_t flags)
     return held;
 }
 
-uint32_t level_place_other(struct level *v, uint64_t line, uint32_t flags)
+uint32_t cachesim_level_place_other(struct level *v, uint64_t line, uint32_t flags)
 {
     uint32_t *set = set_of(v, line);
     int w = 0;
@@ -110,7 +110,7 @@ uint32_t level_place_other(struct level *v, uint64_t line, uint32_t flags)
     return victim;
 }
 
-uint32_t level_drop(struct level *v, uint64_t line)
+uint32_t cachesim_level_drop(struct level *v, uint64_t line)
 {
     uint32_t *set = set_of(v, line);
     int w = level_find(set, v->stride, line);
@@ -123,7 +123,7 @@ uint32_t level_drop(struct level *v, uint64_t line)
     return held;
 }
 
-bool level_has(const struct level *v, uint64_t line)
+bool cachesim_level_has(const struct level *v, uint64_t line)
 {
     return level_find(set_of(v, line), v->stride, line) >= 0;
 }

@@ -33,15 +33,15 @@ struct level {
     struct level_count count;
 };
 
-void level_open(struct level *v, const struct cache_level *c, uint64_t seed);
-void level_close(struct level *v);
-void level_flush(struct level *v);
+void cachesim_level_open(struct level *v, const struct cache_level *c, uint64_t seed);
+void cachesim_level_close(struct level *v);
+void cachesim_level_flush(struct level *v);
 /* Removes the line. Returns what its way held, or 0 when it was absent. */
-uint32_t level_drop(struct level *v, uint64_t line);
-bool level_has(const struct level *v, uint64_t line);
+uint32_t cachesim_level_drop(struct level *v, uint64_t line);
+bool cachesim_level_has(const struct level *v, uint64_t line);
 /* level_use and level_place (below) for levels that are not inlined. */
-uint32_t level_use_other(struct level *v, uint64_t line, uint32_t flags);
-uint32_t level_place_other(struct level *v, uint64_t line, uint32_t flags);
+uint32_t cachesim_level_use_other(struct level *v, uint64_t line, uint32_t flags);
+uint32_t cachesim_level_place_other(struct level *v, uint64_t line, uint32_t flags);
 
 #define MOST_LINES (((uint64_t)1 << 30) - 1)           /* line numbers are below this */
 
@@ -155,13 +155,15 @@ static inline uint32_t level_place_inline(struct level *v, uint64_t line, uint32
  * prefetched.  Returns what its way held before, or 0 when the line is absent. */
 static inline uint32_t level_use(struct level *v, uint64_t line, uint32_t flags)
 {
-    return v->is_inline ? level_use_inline(v, line, flags) : level_use_other(v, line, flags);
+    return v->is_inline ? level_use_inline(v, line, flags) : cachesim_level_use_other(v, line,
+                                                                                      flags);
 }
 
 /* Places an absent line in a way and makes it the most recently used.  Returns the line that it
  * replaced, or 0. */
 static inline uint32_t level_place(struct level *v, uint64_t line, uint32_t flags)
 {
-    return v->is_inline ? level_place_inline(v, line, flags) : level_place_other(v, line, flags);
+    return v->is_inline ? level_place_inline(v, line, flags) : cachesim_level_place_other(v, line,
+                                                                                          flags);
 }
 #endif

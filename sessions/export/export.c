@@ -458,7 +458,7 @@ static void read_weights(struct export *x)
             break;
         }
         x->weights[t] = xmalloc_elems((size_t)tensor_elems(from), sizeof **x->weights);
-        x->stand_ins = !tensor_data(from, x->seed, x->weights[t], &x->why);
+        x->stand_ins = !weights_tensor_data(from, x->seed, x->weights[t], &x->why);
     }
     for (int t = 0; t < g->n_tensors && x->stand_ins; t++) {
         free(x->weights[t]);

@@ -49,7 +49,7 @@ struct roof_span roofline_steps_span(const struct machine_model *model, int thre
         cover(step[i].r.gflops, &s.y_lo, &s.y_hi);
     }
     for (int i = 0; i < MODEL_LEVELS; i++) {
-        double rate = rates_of(&model->level[i].load, threads, model->cores);
+        double rate = machine_model_rates(&model->level[i].load, threads, model->cores);
         cover(rate > 0 ? peak / rate : 0, &s.x_lo, &s.x_hi);
     }
     cover(peak, &s.y_lo, &s.y_hi);
@@ -89,7 +89,7 @@ static void add_roofs(struct roofline_picture *p)
     const struct machine_model *m = p->model;
     double peak = machine_model_peak(m, p->threads), steepest = 0, last = 0;
     for (int i = 0; i < MODEL_LEVELS; i++) {
-        double rate = rates_of(&m->level[i].load, p->threads, m->cores);
+        double rate = machine_model_rates(&m->level[i].load, p->threads, m->cores);
         if (rate <= 0)
             continue;
         steepest = fmax(steepest, rate);
@@ -98,7 +98,7 @@ static void add_roofs(struct roofline_picture *p)
                  false);
     }
     for (int i = 0; i < m->n_isa; i++) {
-        double rate = rates_of(&m->isa[i].gflops, p->threads, m->cores);
+        double rate = machine_model_rates(&m->isa[i].gflops, p->threads, m->cores);
         bool same = rate < 1.03 * last && rate > 0.97 * last;
         last = rate;
         if (same || rate <= 0)

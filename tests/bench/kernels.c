@@ -97,7 +97,7 @@ static double bandwidth(const struct bench *b, double bytes, int threads)
     while (level < MODEL_DRAM && bytes > (double)size[level])
         level++;
     for (; level < MODEL_LEVELS; level++) {
-        double r = rates_of(&b->model.level[level].load, threads, b->machine.cores);
+        double r = machine_model_rates(&b->model.level[level].load, threads, b->machine.cores);
         if (r > 0)
             return r;
     }

@@ -36,7 +36,7 @@ static double **new_data(struct arena *a, const struct graph *g)
         float *values = ARENA_ARRAY(a, float, n);
         data[t] = ARENA_ARRAY(a, double, n);
         struct err e;
-        FUZZ_CHECK(tensor_data(&g->tensor[t], 1, values, &e), "%s", e.text);
+        FUZZ_CHECK(weights_tensor_data(&g->tensor[t], 1, values, &e), "%s", e.text);
         for (int64_t i = 0; i < n && g->tensor[t].producer < 0; i++)
             data[t][i] = (double)values[i];
     }

@@ -78,7 +78,7 @@ static bool fill_inputs(const struct test *t, const struct program *p, float **l
         int to = outer_tensor(p, b->tensor, false);
         struct err e;
         if (b->data) {
-            if (!tensor_data(&p->graph->tensor[to], 1, logical[to], &e))
+            if (!weights_tensor_data(&p->graph->tensor[to], 1, logical[to], &e))
                 fail("%s", e.text);
             continue;
         }

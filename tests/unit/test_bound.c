@@ -43,7 +43,7 @@ static double **new_arrays(const struct graph *g, uint64_t data_seed)
             continue;
         float *f = xcalloc((size_t)n, sizeof *f);
         struct err e;
-        assert_true(tensor_data(&g->tensor[t], data_seed, f, &e));
+        assert_true(weights_tensor_data(&g->tensor[t], data_seed, f, &e));
         for (int64_t i = 0; i < n; i++)
             of[t][i] = (double)f[i];
         free(f);

@@ -71,7 +71,7 @@ static void instructions_have_a_kind(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        struct insn x = insn_read(row[i].text, strlen(row[i].text), true);
+        struct insn x = asm_insn_read(row[i].text, strlen(row[i].text), true);
         bool call = strstr(row[i].text, "call") != NULL;
         bool trap = streq(row[i].text, "ud2") || streq(row[i].text, "hlt");
         if (x.kind != row[i].kind || x.loads != row[i].loads || x.stores != row[i].stores
@@ -82,7 +82,7 @@ static void instructions_have_a_kind(void **state)
                      row[i].text, x.kind, x.loads, x.stores, x.stack_loads, x.stack_stores, x.ends,
                      x.stops);
     }
-    assert_int_equal(insn_read("movq\t%rax, -8(%rbp)", 18, false).stack_stores, 0);
+    assert_int_equal(asm_insn_read("movq\t%rax, -8(%rbp)", 18, false).stack_stores, 0);
 }
 
 /* As gcc writes it: a padded loop, a jump table among the code, a cold part, a call. */

@@ -63,7 +63,7 @@ static void rates(void **state)
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct rates r = { { row[i].one, row[i].one, 0, row[i].one > 0 },
                            { row[i].all, row[i].all, 0, row[i].all > 0 } };
-        assert_true(rates_of(&r, row[i].threads, row[i].cores) == row[i].want);
+        assert_true(machine_model_rates(&r, row[i].threads, row[i].cores) == row[i].want);
     }
 }
 

@@ -40,7 +40,7 @@ static void test_words(void **state)
         struct str got = {0};
         struct err e;
         int n;
-        if (!words_split(a, table[i].line, &w, &n, &e))
+        if (!step_words(a, table[i].line, &w, &n, &e))
             fail_msg("\"%s\": %s", table[i].line, e.text);
         for (int k = 0; k < n; k++)
             str_printf(&got, w[k].quoted ? "[%s]@%d+%d " : "%s@%d+%d ", w[k].text, w[k].col,

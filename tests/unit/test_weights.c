@@ -113,14 +113,14 @@ static void values_read_back_to_the_same_float(void **state)
         source_print(&text, &(struct tensor_source){ .n = 16, .value = v });
         str_add(&text, "; y = relu(c)");
         const struct program *p = program_of(str_text(&text), "");
-        assert_true(tensor_data(tensor_of(p->graph, "c"), 1, got, &e));
+        assert_true(weights_tensor_data(tensor_of(p->graph, "c"), 1, got, &e));
         if (memcmp(v, got, sizeof v) != 0)
             fail_msg("%s reads back as something else", str_text(&text));
         str_free(&text);
     }
     const struct program *p = program_of("c = const n=3 value=nan; y = relu(c)", "");
     struct err e;
-    assert_true(tensor_data(tensor_of(p->graph, "c"), 1, got, &e) && isnan(got[0]) &&
+    assert_true(weights_tensor_data(tensor_of(p->graph, "c"), 1, got, &e) && isnan(got[0]) &&
                 isnan(got[2]));
 }
 
@@ -156,9 +156,9 @@ static void steps_keep_the_values(void **state)
         double d = program_interpret_of_bound(p, 1);
         if (!(d <= 1))
             fail_msg("%s: %g", steps[i], d);
-        assert_true(tensor_data(tensor_of(p->graph, "bias"), 1, got, &e));
+        assert_true(weights_tensor_data(tensor_of(p->graph, "bias"), 1, got, &e));
         assert_true(got[0] == 1 && got[4] == 0 && got[5] == -1);
-        assert_true(tensor_data(tensor_of(p->graph, "w"), 1, got, &e) && got[3] == 4);
+        assert_true(weights_tensor_data(tensor_of(p->graph, "w"), 1, got, &e) && got[3] == 4);
     }
 }
 
@@ -206,7 +206,7 @@ static void weights_are_those_of_the_model(void **state)
             continue;
         n++;
         assert_non_null(tensor_of(p->graph, b->tensor)->source);
-        if (!tensor_data(tensor_of(p->graph, b->tensor), 1, got, &e))
+        if (!weights_tensor_data(tensor_of(p->graph, b->tensor), 1, got, &e))
             fail_msg("%s: %s", b->tensor, e.text);
         assert_memory_equal(got, b->data->f, sizeof got);
     }
@@ -224,7 +224,7 @@ static void check_wrong(const struct wrong *w)
     float got[32];
     struct err e;
     const struct oracle *o;
-    if (tensor_data(tensor_of(p->graph, "w"), 1, got, &e) || !strstr(e.text, w->says) ||
+    if (weights_tensor_data(tensor_of(p->graph, "w"), 1, got, &e) || !strstr(e.text, w->says) ||
         !strstr(e.text, w->path) || !strstr(e.text, "w"))
         fail_msg("%s: %s", w->says, e.text);
     assert_false(oracle_acquire(p->base, 1, NULL, &o, &e));
@@ -293,7 +293,7 @@ static void files_are_read_once(void **state)
     struct stat before;
     struct err e;
     struct str text = { 0 };
-    assert_true(tensor_data(w, 1, got, &e) && got[19] == 4.75f);
+    assert_true(weights_tensor_data(w, 1, got, &e) && got[19] == 4.75f);
     assert_int_equal(stat(path, &before), 0);
     assert_true(file_read(path, 1 << 20, &text, &e));
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -301,12 +301,12 @@ static void files_are_read_once(void **state)
     assert_int_equal(write(fd, text.data, text.len), (ssize_t)text.len);
     assert_int_equal(futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
     close(fd);
-    assert_true(tensor_data(w, 1, got, &e) && got[19] == 4.75f);
+    assert_true(weights_tensor_data(w, 1, got, &e) && got[19] == 4.75f);
     assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0);
-    assert_false(tensor_data(w, 1, got, &e));
+    assert_false(weights_tensor_data(w, 1, got, &e));
     assert_non_null(strstr(e.text, "is not an ONNX model"));
     small_model("once.onnx");
-    assert_true(tensor_data(w, 1, got, &e));
+    assert_true(weights_tensor_data(w, 1, got, &e));
     str_free(&text);
 }
 
@@ -316,7 +316,7 @@ static void *read_often(void *ctx)
     struct err e;
     for (int i = 0; i < 200; i++) {
         const struct tensor *t = ((const struct tensor **)ctx)[i % 6];
-        if (!tensor_data(t, 1, got, &e) || got[19] != 4.75f)
+        if (!weights_tensor_data(t, 1, got, &e) || got[19] != 4.75f)
             return ctx;
     }
     return NULL;
