@@ -115,6 +115,18 @@ floats() {
         | grep -vE ':[0-9]+: *(/?\*|//)'
 }
 
+# A struct tag has one definition.  Each vendor plugin defines its own vendor_handle.
+tags() {
+    sources | xargs awk '
+        /^(static |const |typedef )*struct [a-z_0-9]+ [{]/ {
+            match($0, /struct [a-z_0-9]+/)
+            tag = substr($0, RSTART, RLENGTH)
+            if (tag in first && tag != "struct vendor_handle")
+                print FILENAME ": " tag " is also defined in " first[tag]
+            first[tag] = FILENAME
+        }'
+}
+
 n=0
 status=0
 check() {
@@ -128,7 +140,7 @@ check() {
     fi
 }
 
-echo "1..9"
+echo "1..10"
 check "imports go down only" "$(upward)"
 check "no files import each other in a circle" "$(circles)"
 check "one file includes curses" "$(doors '(ncursesw/)?n?curses\.h' app)"
@@ -138,4 +150,5 @@ check "one file includes the protobuf code" "$(doors 'onnx\.pb-c\.h' kernels/onn
 check "one file includes sqlite3.h" "$(doors 'sqlite3\.h' sessions)"
 check "only app/ calls exit()" "$(exits)"
 check "elements have a type" "$(floats)"
+check "no struct tag is defined twice" "$(tags)"
 exit $status

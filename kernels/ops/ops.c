@@ -36,31 +36,31 @@ const struct op_family *ops_find(const char *name)
 
 /* Parsing. */
 
-struct word { const char *text; int col, len; };            /* text is a copy; col from 1 */
+struct spec_word { const char *text; int col, len; };            /* text is a copy; col from 1 */
 
 struct parse {
     struct arena *a;
     const char *spec;
     const struct op_family *family;
-    struct word op;
+    struct spec_word op;
     int64_t values[MAX_PARAMS];
-    struct word given[MAX_PARAMS];                          /* len 0: not given */
+    struct spec_word given[MAX_PARAMS];                          /* len 0: not given */
 };
 
 /* Sets the position of *e to the word of the spec. Returns false. */
-static bool point_at(const struct parse *p, const struct word *w, struct err *e)
+static bool point_at(const struct parse *p, const struct spec_word *w, struct err *e)
 {
     err_where(e, "", 0, w->col, p->spec);
     return err_at(e, w->col, w->len);
 }
 
 /* Reads the next blank-separated word from *pos on; false at the end. */
-static bool next_word(const struct parse *p, size_t *pos, struct word *w)
+static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
 {
     static const char blanks[] = " \t\r\n";
     size_t start = *pos + strspn(p->spec + *pos, blanks), len = strcspn(p->spec + start, blanks);
     *pos = start + len;
-    *w = (struct word){ arena_strndup(p->a, p->spec + start, len), (int)start + 1, (int)len };
+    *w = (struct spec_word){ arena_strndup(p->a, p->spec + start, len), (int)start + 1, (int)len };
     return len > 0;
 }
 
@@ -93,7 +93,7 @@ static int find_param(const struct op_family *f, const char *name)
     return -1;
 }
 
-static bool unknown_param(const struct parse *p, const char *name, const struct word *w,
+static bool unknown_param(const struct parse *p, const char *name, const struct spec_word *w,
                           struct err *e)
 {
     const struct op_family *f = p->family;
@@ -110,7 +110,7 @@ static bool unknown_param(const struct parse *p, const char *name, const struct 
     else
         err_fix(e, "the parameters of %s are %s", f->name, str_text(&all));
     str_free(&all);
-    return point_at(p, &(struct word){ w->text, w->col, (int)strlen(name) }, e);
+    return point_at(p, &(struct spec_word){ w->text, w->col, (int)strlen(name) }, e);
 }
 
 /* True when text is digits, perhaps after a minus: a number, though perhaps a huge one. */
@@ -157,12 +157,12 @@ static bool bad_number(const struct op_param *param, const char *value, struct e
                    (long long)param->min, (long long)param->max);
 }
 
-static bool set_param(struct parse *p, int i, const char *value, const struct word *w,
+static bool set_param(struct parse *p, int i, const char *value, const struct spec_word *w,
                       struct err *e)
 {
     const struct op_param *param = &p->family->params[i];
     int skip = (int)(value - w->text);
-    struct word at = { value, w->col + skip, w->len - skip };
+    struct spec_word at = { value, w->col + skip, w->len - skip };
     long long v;
     if (p->given[i].len) {
         err_set(e, ERR_SYNTAX, "%s= is given twice", param->name);
@@ -184,7 +184,7 @@ static bool set_param(struct parse *p, int i, const char *value, const struct wo
     return true;
 }
 
-static bool parse_param(struct parse *p, const struct word *w, struct err *e)
+static bool parse_param(struct parse *p, const struct spec_word *w, struct err *e)
 {
     const char *eq = strchr(w->text, '=');
     if (!eq || eq == w->text) {
@@ -270,7 +270,7 @@ static const char *canonical_spec(const struct parse *p)
 static bool parse_spec(struct parse *p, struct err *e)
 {
     size_t pos = 0;
-    struct word w;
+    struct spec_word w;
     next_word(p, &pos, &p->op);
     p->family = ops_find(p->op.text);
     if (!p->family)
