@@ -1,114 +1,130 @@
-/* Activations: element-wise functions of one tensor. */
+/* Activations and other functions of one tensor, element by element. */
 #include "kernels/ops/build.h"
 
-static const struct val *num(struct arena *a, double v)
-{
-    return val_const(a, v);
-}
+#include <math.h>
 
-static const struct val *mul(struct arena *a, const struct val *x, const struct val *y)
-{
-    return val_bin(a, VAL_MUL, x, y);
-}
-
-static const struct val *add(struct arena *a, const struct val *x, const struct val *y)
-{
-    return val_bin(a, VAL_ADD, x, y);
-}
-
-static const struct val *relu(struct arena *a, const struct val *x)
-{
-    return val_bin(a, VAL_MAX, x, num(a, 0));
-}
-
-static const struct val *relu6(struct arena *a, const struct val *x)
-{
-    return val_bin(a, VAL_MIN, relu(a, x), num(a, 6));
-}
-
-/* 1 + exp(-x) */
-static const struct val *logistic(struct arena *a, const struct val *x)
-{
-    return add(a, num(a, 1), val_un(a, VAL_EXP, val_bin(a, VAL_SUB, num(a, 0), x)));
-}
-
-static const struct val *sigmoid(struct arena *a, const struct val *x)
-{
-    return val_bin(a, VAL_DIV, num(a, 1), logistic(a, x));
-}
-
-static const struct val *hyperbolic(struct arena *a, const struct val *x)
-{
-    return val_un(a, VAL_TANH, x);
-}
-
-/* x * 0.5 * (1 + erf(x / sqrt(2))) */
-static const struct val *gelu(struct arena *a, const struct val *x)
-{
-    const struct val *e = val_un(a, VAL_ERF, mul(a, x, num(a, 0.70710678118654752)));
-    return mul(a, mul(a, x, num(a, 0.5)), add(a, num(a, 1), e));
-}
-
-/* x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715*x^3))) (Hendrycks and Gimpel 2016) */
-static const struct val *gelu_tanh(struct arena *a, const struct val *x)
-{
-    const struct val *square = mul(a, mul(a, x, x), num(a, 0.044715));
-    const struct val *inner = mul(a, mul(a, x, num(a, 0.79788456080286536)),
-                                  add(a, num(a, 1), square));
-    return mul(a, mul(a, x, num(a, 0.5)), add(a, num(a, 1), val_un(a, VAL_TANH, inner)));
-}
-
-static const struct val *silu(struct arena *a, const struct val *x)
-{
-    return val_bin(a, VAL_DIV, x, logistic(a, x));
-}
-
-/* x * min(max(x + 3, 0), 6) / 6 */
-static const struct val *hardswish(struct arena *a, const struct val *x)
-{
-    return mul(a, mul(a, x, relu6(a, add(a, x, num(a, 3)))), num(a, 1.0 / 6));
-}
-
-/* max(x, 0) + log(1 + exp(-|x|)): log(1 + exp(x)) without overflow */
-static const struct val *softplus(struct arena *a, const struct val *x)
-{
-    const struct val *below = val_bin(a, VAL_MIN, x, val_bin(a, VAL_SUB, num(a, 0), x));
-    const struct val *sum = add(a, num(a, 1), val_un(a, VAL_EXP, below));
-    return add(a, relu(a, x), val_un(a, VAL_LOG, sum));
-}
-
-struct function {
-    const char *op, *out;
-    const struct val *(*apply)(struct arena *a, const struct val *x);
-};
-
-/* ORDER ACT */
-static const struct function functions[ACT_COUNT] = {
-    [ACT_RELU] = { "relu", "ReLU", relu },
-    [ACT_RELU6] = { "relu6", "ReLU6", relu6 },
-    [ACT_SIGMOID] = { "sigmoid", "Sigmoid", sigmoid },
-    [ACT_TANH] = { "tanh", "Tanh", hyperbolic },
-    [ACT_GELU] = { "gelu", "GELU", gelu },
-    [ACT_GELU_TANH] = { "gelu", "GELU", gelu_tanh },
-    [ACT_SILU] = { "silu", "SiLU", silu },
-    [ACT_HARDSWISH] = { "hardswish", "HardSwish", hardswish },
-    [ACT_SOFTPLUS] = { "softplus", "SoftPlus", softplus },
-};
-
-const char *const act_words[] = {
+const char *const act_words[ACT_ALL] = {
     [ACT_NONE] = "none", [ACT_RELU] = "relu", [ACT_RELU6] = "relu6",
     [ACT_SIGMOID] = "sigmoid", [ACT_TANH] = "tanh", [ACT_GELU] = "gelu",
     [ACT_GELU_TANH] = "gelu_tanh", [ACT_SILU] = "silu", [ACT_HARDSWISH] = "hardswish",
     [ACT_SOFTPLUS] = "softplus", [ACT_COUNT] = NULL,
+    [ACT_EXP] = "exp", [ACT_LOG] = "log", [ACT_SQRT] = "sqrt", [ACT_ERF] = "erf",
+    [ACT_NEG] = "neg", [ACT_ABS] = "abs", [ACT_RECIPROCAL] = "reciprocal",
+    [ACT_IDENTITY] = "identity", [ACT_CLIP] = "clip", [ACT_LEAKY] = "leaky", [ACT_ELU] = "elu",
+    [ACT_AFFINE] = "affine", [ACT_HARDSIGMOID] = "hardsigmoid",
 };
 
-int act_node(struct graph *g, int x, enum act act, const char *out)
+/* Tensors of the functions that families have. */
+static const char *const outs[ACT_COUNT] = {
+    [ACT_RELU] = "ReLU", [ACT_RELU6] = "ReLU6", [ACT_SIGMOID] = "Sigmoid", [ACT_TANH] = "Tanh",
+    [ACT_GELU] = "GELU", [ACT_GELU_TANH] = "GELU", [ACT_SILU] = "SiLU",
+    [ACT_HARDSWISH] = "HardSwish", [ACT_SOFTPLUS] = "SoftPlus",
+};
+
+static const struct val *mul(const struct graph *g, const struct val *x, const struct val *y)
 {
-    const struct function *f = &functions[act];
-    struct node n = { .op = f->op, .elementwise = true, .data_in = x,
-                      .params.function = act_words[act] };
-    node_spatial(g, &n, tensor_like(g, x, out ? out : f->out));
-    n.body = f->apply(exprs_arena(g->pool), graph_load_at(g, x, n.spatial));
+    return bin(g, VAL_MUL, x, y);
+}
+
+static const struct val *add(const struct graph *g, const struct val *x, const struct val *y)
+{
+    return bin(g, VAL_ADD, x, y);
+}
+
+static const struct val *relu(const struct graph *g, const struct val *x)
+{
+    return bin(g, VAL_MAX, x, num(g, 0));
+}
+
+static const struct val *relu6(const struct graph *g, const struct val *x)
+{
+    return bin(g, VAL_MIN, relu(g, x), num(g, 6));
+}
+
+static const struct val *negated(const struct graph *g, const struct val *x)
+{
+    return bin(g, VAL_SUB, num(g, 0), x);
+}
+
+/* 1 + exp(x) */
+static const struct val *exp_plus_1(const struct graph *g, const struct val *x)
+{
+    return add(g, num(g, 1), un(g, VAL_EXP, x));
+}
+
+/* sqrt(2 / pi) * (x + 0.044715*x^3) (Hendrycks and Gimpel 2016) */
+static const struct val *gelu_inner(const struct graph *g, const struct val *x)
+{
+    const struct val *square = mul(g, mul(g, x, x), num(g, 0.044715));
+    return mul(g, mul(g, x, num(g, 0.79788456080286536)), add(g, num(g, 1), square));
+}
+
+/* x * 0.5 * (1 + f(inner)) */
+static const struct val *gelu(const struct graph *g, const struct val *x, enum val_kind f,
+                              const struct val *inner)
+{
+    return mul(g, mul(g, x, num(g, 0.5)), add(g, num(g, 1), un(g, f, inner)));
+}
+
+/* The functions with numbers. */
+static const struct val *with_numbers(const struct graph *g, enum act f, const struct val *x,
+                                      double alpha, double beta)
+{
+    const struct val *a = num(g, alpha), *b = num(g, beta);
+    const struct val *below = bin(g, VAL_MIN, x, num(g, 0));
+    if (f == ACT_LEAKY)                   /* max(x, 0) + alpha * min(x, 0) */
+        return add(g, relu(g, x), mul(g, a, below));
+    if (f == ACT_ELU)                     /* max(x, 0) + alpha * (exp(min(x, 0)) - 1) */
+        return add(g, relu(g, x),
+                   mul(g, a, bin(g, VAL_SUB, un(g, VAL_EXP, below), num(g, 1))));
+    if (f == ACT_AFFINE)
+        return add(g, mul(g, x, a), b);
+    if (f == ACT_HARDSIGMOID)             /* min(max(alpha * x + beta, 0), 1) */
+        return bin(g, VAL_MIN, relu(g, add(g, mul(g, a, x), b)), num(g, 1));
+    if (alpha > -INFINITY)                /* clip */
+        x = bin(g, VAL_MAX, x, a);
+    return beta < INFINITY ? bin(g, VAL_MIN, x, b) : x;
+}
+
+static const struct val *apply(const struct graph *g, enum act f, const struct val *x)
+{
+    const struct val *minus = negated(g, x);
+    switch (f) {
+    case ACT_RELU: return relu(g, x);
+    case ACT_RELU6: return relu6(g, x);
+    case ACT_SIGMOID: return bin(g, VAL_DIV, num(g, 1), exp_plus_1(g, minus));
+    case ACT_TANH: return un(g, VAL_TANH, x);
+    case ACT_GELU: return gelu(g, x, VAL_ERF, mul(g, x, num(g, 0.70710678118654752)));
+    case ACT_GELU_TANH: return gelu(g, x, VAL_TANH, gelu_inner(g, x));
+    case ACT_SILU: return bin(g, VAL_DIV, x, exp_plus_1(g, minus));
+    case ACT_HARDSWISH:                   /* x * min(max(x + 3, 0), 6) / 6 */
+        return mul(g, mul(g, x, relu6(g, add(g, x, num(g, 3)))), num(g, 1.0 / 6));
+    case ACT_SOFTPLUS:  /* max(x, 0) + log(1 + exp(-|x|)): log(1 + exp(x)) without overflow */
+        return add(g, relu(g, x),
+                   un(g, VAL_LOG, exp_plus_1(g, bin(g, VAL_MIN, x, minus))));
+    case ACT_EXP: return un(g, VAL_EXP, x);
+    case ACT_LOG: return un(g, VAL_LOG, x);
+    case ACT_SQRT: return un(g, VAL_SQRT, x);
+    case ACT_ERF: return un(g, VAL_ERF, x);
+    case ACT_NEG: return minus;
+    case ACT_ABS: return bin(g, VAL_MAX, x, minus);
+    case ACT_RECIPROCAL: return bin(g, VAL_DIV, num(g, 1), x);
+    case ACT_IDENTITY: return mul(g, x, num(g, 1));
+    case ACT_CLIP: case ACT_LEAKY: case ACT_ELU: case ACT_AFFINE: case ACT_HARDSIGMOID:
+    case ACT_NONE: case ACT_COUNT: case ACT_ALL: break;
+    }
+    UNREACHABLE();
+}
+
+int act_node(struct graph *g, int x, enum act act, double alpha, double beta)
+{
+    const char *op = act == ACT_GELU_TANH ? "gelu" : act_words[act];
+    struct node n = build_like(g, x, op, act < ACT_COUNT ? outs[act] : "Out");
+    n.elementwise = true;
+    n.params.function = act_words[act];
+    n.params.alpha = alpha;
+    n.params.beta = beta;
+    n.body = act >= ACT_CLIP ? with_numbers(g, act, n.body, alpha, beta) : apply(g, act, n.body);
     graph_add_node(g, &n);
     return n.out;
 }

@@ -1,4 +1,10 @@
-/* Helpers that operator families share to build their graphs. Only kernels/ops includes this. */
+/* Helpers that builders of graphs share: operator families, and calls in statements.  Only
+ * kernels/ops includes this.
+ *
+ * Both build with the same functions, but are written differently (g->call).  A family names
+ * dims, loops and tensors as its definition does.  A call is for tensors of any rank: where a
+ * tensor has one element in a dim, its index is 0; reductions keep their dims with extent 1, and
+ * their loops are called R and the name of the dim. */
 #ifndef TS_OPS_BUILD_H
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
@@ -12,11 +18,51 @@ extern const struct op_family c2d_family, gmm_family, c1d_family, c3d_family, gr
 /* Builds the graph of a list of statements (compose.c). */
 bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e);
 
-/* A new tensor (INTER) shaped like x. */
-int tensor_like(struct graph *g, int x, const char *name);
+/* Values of one element. */
+static inline const struct val *num(const struct graph *g, double v)
+{
+    return val_const(exprs_arena(g->pool), v);
+}
 
-/* The builders of simple nodes.  Each adds a node that reads tensor x and a tensor (INTER) that
- * it writes, and returns the index of that tensor. */
+static inline const struct val *bin(const struct graph *g, enum val_kind k, const struct val *x,
+                                    const struct val *y)
+{
+    return val_bin(exprs_arena(g->pool), k, x, y);
+}
+
+static inline const struct val *un(const struct graph *g, enum val_kind k, const struct val *x)
+{
+    return val_un(exprs_arena(g->pool), k, x);
+}
+
+/* simple.c */
+
+/* Returns `name`, or name2, name3 and so on if it is taken. */
+const char *build_fresh(const struct graph *g, const char *name);
+/* Returns the name of a dim, with _ appended until none of the n others has it.  Loops have the
+ * names of dims in lower case, so the names must differ. */
+const char *build_unlike(const struct graph *g, const char *name, const char *const *others,
+                         int n);
+/* Adds a new tensor (INTER) with the dims of x and this shape, or that of x when it is NULL. */
+int build_reshaped(struct graph *g, int x, const char *name, const int64_t *shape);
+/* Adds the constant of one dim of x. */
+int build_channel(struct graph *g, int x, int dim, const char *name);
+/* A node over a new tensor like x (build_fresh of `out`); its body is the element of x. */
+struct node build_like(struct graph *g, int x, const char *op, const char *out);
+/* Computes the shape of x and y broadcast as in numpy: dims are matched from the last, and an
+ * extent of 1 is repeated. dim and shape become those of *def and have room for MAX_RANK. */
+bool build_broadcast(const struct graph *g, const struct tensor *x, const struct tensor *y,
+                     struct tensor_def *def, const char **dim, int64_t *shape, struct err *e);
+/* The index of a dim of this extent where v is the variable of the broadcast result. */
+const struct expr *build_index(const struct graph *g, int64_t extent, const struct expr *v);
+/* The load of t that node n of a broadcast result makes at its point. */
+const struct val *build_load(const struct graph *g, int t, const struct node *n);
+/* The product of an element of x and one of y. */
+const struct val *build_product(const struct graph *g, int x, const struct expr *const *at_x,
+                                int y, const struct expr *const *at_y);
+
+/* The builders of nodes.  Each adds nodes that read tensor x, and returns the tensor (INTER) of
+ * the result. */
 
 /* out[d..] = x[d - before..] inside x, and `value` outside. before and after count elements per
  * dim.  The condition of the node names only the dims that are padded. */
@@ -24,42 +70,48 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
+/* x OP y, broadcast; -1 and *e when their shapes do not fit. */
+int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
+                const char *out, struct err *e);
 
-/* ORDER ACT: act_words has their names, NULL at the end. */
+/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words has their names, NULL
+ * behind those that families have. */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
-    ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT
+    ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
+    ACT_EXP, ACT_LOG, ACT_SQRT, ACT_ERF, ACT_NEG, ACT_ABS, ACT_RECIPROCAL, ACT_IDENTITY, ACT_CLIP,
+    ACT_LEAKY, ACT_ELU, ACT_AFFINE, ACT_HARDSIGMOID, ACT_ALL
 };
 extern const char *const act_words[];
-/* out = act(x); with out NULL, the tensor is named after the function ("ReLU", "GELU"). */
-int act_node(struct graph *g, int x, enum act act, const char *out);
-/* out = x OP y.  The dims of y are the last ones of x; where y has extent 1, its element is
- * repeated. */
-int binary_node(struct graph *g, int x, int y, enum val_kind kind, const char *op,
-                const char *out);
-/* BatchNorm = x * Scale[channel dim] + Shift[channel dim]; adds these constants. */
-int batch_norm_node(struct graph *g, int x, int channel_dim);
+/* The tensor is named after the function ("ReLU", "GELU"). */
+int act_node(struct graph *g, int x, enum act act, double alpha, double beta);
+
+/* a b over the last two dims, M K and K N; the dims before them are batches, which are broadcast
+ * to those of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
+struct matmul { int a, b; bool ta, tb; struct tensor_def out; };
+int matmul_node(struct graph *g, const struct matmul *m);
 
 /* ORDER REDUCE */
 enum reduce { REDUCE_SUM, REDUCE_MAX, REDUCE_MEAN };
-/* Reduces over the dims in the set (bit d: dim d), which are not all dims of x.  With out NULL
- * the tensor is named Sum, Max or Mean. */
-int reduce_node(struct graph *g, int x, unsigned dims, enum reduce how, const char *out);
-/* Both work on the last dim.  Softmax adds the tensors Max, Exp, Sum and Softmax; layer norm adds
- * Mean, Var, LayerNorm and the constants Gamma and Beta. */
-int softmax_node(struct graph *g, int x);
-int layer_norm_node(struct graph *g, int x);
-
-/* Pooling by windows over the last n_axes dims of x, which is already padded (window.h).  Without
- * count_pad, AvgPool is PoolSum / Count. */
-struct window;
-int max_pool_node(struct graph *g, int x, int n_axes, const struct window *w);
-int avg_pool_node(struct graph *g, int x, int n_axes, const struct window *w, bool count_pad);
+struct reduction {
+    unsigned dims;                        /* a set; bit d: dim d */
+    bool keep;                            /* with extent 1 */
+    enum reduce how;
+    const char *out;                      /* NULL: Sum, Max or Mean */
+    int center;                           /* a tensor: (x - center)^2 is reduced; 0: x */
+};
+int reduce_node(struct graph *g, int x, const struct reduction *r);
+/* Adds Max, Exp, Sum; for the logarithm also Log and Shifted. */
+int softmax_node(struct graph *g, int x, int dim, bool log);
+/* off / sqrt(var + eps) * scale + shift, without a factor or summand that is NULL. */
+const struct val *normalised(const struct graph *g, const struct val *off, const struct val *var,
+                             double eps, const struct val *scale, const struct val *shift);
 
 /* Transpose: new dim d is old dim perm[d]. Reshape: the same elements in row-major order.
- * Concat: joins along dim; all other dims have equal sizes.  Slice: elements [from, to) of dim. */
+ * Concat: joins along dim; all other dims have equal sizes.  Slice: n elements of dim. */
 int transpose_node(struct graph *g, int x, const int *perm);
 int reshape_node(struct graph *g, int x, int rank, const char *const *dims, const int64_t *shape);
 int concat_node(struct graph *g, const int *x, int n_x, int dim);
-int slice_node(struct graph *g, int x, int dim, int64_t from, int64_t to);
+struct slice { int dim; int64_t from, step, n; };
+int slice_node(struct graph *g, int x, const struct slice *s);
 #endif

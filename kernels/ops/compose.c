@@ -230,7 +230,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
 static void infer(struct str *out, const struct compose *c, const struct op_family *f,
                   const struct statement *st)
 {
-    if (!f->data_params || st->n_args == 0)
+    if (st->n_args == 0)
         return;
     const struct tensor *t = &c->g->tensor[st->arg[0]];
     for (int d = 0; d < t->rank && f->data_params[d]; d++) {
@@ -378,6 +378,7 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
 {
     struct call call = { .op = st->op, .params = st->params, .n_in = st->n_args, .e = c->e };
     struct graph *g = call.g = graph_new(c->a, "call");
+    g->call = true;
     for (int i = 0; i < st->n_args; i++) {
         const struct tensor *t = &c->g->tensor[st->arg[i]];
         struct tensor_def def = { arena_printf(c->a, "In%d", i), t->rank, t->dim, t->shape,

@@ -1,10 +1,6 @@
 /* Operators that move data. */
 #include "kernels/ops/compose_ops_impl.h"
 
-#include <string.h>
-
-#include "kernels/ir/simplify.h"
-
 int compose_transpose(struct call *c)
 {
     int64_t perm[MAX_RANK];
@@ -12,10 +8,8 @@ int compose_transpose(struct call *c)
     unsigned seen = 0;
     for (int d = 0; d < rank; d++) {
         int64_t from = n == rank ? perm[d] : rank - 1 - d;
-        if ((n != 0 && n != rank) || from < 0 || from >= rank || seen >> from & 1) {
-            err_set(c->e, ERR_PERM, "perm= is not a permutation of %d dimensions", rank);
-            return -1;
-        }
+        if ((n != 0 && n != rank) || from < 0 || from >= rank || seen >> from & 1)
+            return refuse(c, ERR_PERM, "perm= is not a permutation of %d dimensions", rank);
         seen |= 1u << from;
         p[d] = (int)from;
     }
@@ -26,7 +20,7 @@ int compose_transpose(struct call *c)
 static void plain_dims(struct call *c, const char **dim, int rank)
 {
     for (int d = 0; d < rank; d++)
-        dim[d] = arena_printf(arena_of(c), "D%d", d);
+        dim[d] = arena_printf(exprs_arena(c->g->pool), "D%d", d);
 }
 
 int compose_reshape(struct call *c)
@@ -39,11 +33,9 @@ int compose_reshape(struct call *c)
             elems = (int64_t)1 << 41;
         else
             elems *= shape[d];
-    if (rank < 1 || elems != tensor_elems(arg(c, 0))) {
-        err_set(c->e, ERR_RANGE, "shape= does not hold the %lld elements of %s",
-                (long long)tensor_elems(arg(c, 0)), arg(c, 0)->name);
-        return -1;
-    }
+    if (rank < 1 || elems != tensor_elems(arg(c, 0)))
+        return refuse(c, ERR_RANGE, "shape= does not hold the %lld elements of %s",
+                      (long long)tensor_elems(arg(c, 0)), arg(c, 0)->name);
     plain_dims(c, dim, rank);
     return reshape_node(c->g, c->in[0], rank, dim, shape);
 }
@@ -57,11 +49,9 @@ int compose_concat(struct call *c)
     for (int i = 1; i < c->n_in; i++) {
         const struct tensor *y = arg(c, i);
         for (int k = 0; k < x->rank; k++)
-            if (y->rank != x->rank || (k != d && y->shape[k] != x->shape[k])) {
-                err_set(c->e, ERR_RANGE, "%s and %s differ in a dimension that is not joined",
-                        x->name, y->name);
-                return -1;
-            }
+            if (y->rank != x->rank || (k != d && y->shape[k] != x->shape[k]))
+                return refuse(c, ERR_RANGE, "%s and %s differ in a dimension that is not joined",
+                              x->name, y->name);
     }
     return concat_node(c->g, c->in, c->n_in, d);
 }
@@ -77,25 +67,11 @@ int compose_slice(struct call *c)
             to = param_int(c, "to", t.shape[d]);
     int64_t n = step == 0 ? 0 : (to - from + step - (step > 0 ? 1 : -1)) / step;
     if (n < 1 || from < 0 || from >= t.shape[d] || from + step * (n - 1) < 0 ||
-        from + step * (n - 1) >= t.shape[d]) {
-        err_set(c->e, ERR_RANGE,
-                "from=%lld to=%lld step=%lld selects no elements of a dimension of %lld",
-                (long long)from, (long long)to, (long long)step, (long long)t.shape[d]);
-        return -1;
-    }
-    int64_t shape[MAX_RANK];
-    const struct expr *idx[MAX_RANK];
-    memcpy(shape, t.shape, sizeof shape);
-    shape[d] = n;
-    struct node s = { .op = "slice", .data_in = c->in[0] };
-    struct tensor_def def = { compose_fresh(c, "Out"), t.rank, t.dim, shape, TENSOR_INTER };
-    node_spatial(c->g, &s, graph_add_tensor(c->g, &def));
-    for (int k = 0; k < t.rank; k++)
-        idx[k] = s.spatial[k];
-    idx[d] = expr_addc(c->g->pool, expr_mulc(c->g->pool, s.spatial[d], step), from);
-    s.body = graph_load_at(c->g, c->in[0], idx);
-    graph_add_node(c->g, &s);
-    return s.out;
+        from + step * (n - 1) >= t.shape[d])
+        return refuse(c, ERR_RANGE,
+                      "from=%lld to=%lld step=%lld selects no elements of a dimension of %lld",
+                      (long long)from, (long long)to, (long long)step, (long long)t.shape[d]);
+    return slice_node(c->g, c->in[0], &(struct slice){ d, from, step, n });
 }
 
 int compose_pad(struct call *c)
@@ -105,41 +81,36 @@ int compose_pad(struct call *c)
     int a = param_list(c, "after", after);
     for (int d = 0; d < rank; d++)
         if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > 1 << 20 ||
-            after[d] > 1 << 20) {
-            err_set(c->e, ERR_PAD, "before= and after= take %d numbers, each 0 or more", rank);
-            return -1;
-        }
+            after[d] > 1 << 20)
+            return refuse(c, ERR_PAD, "before= and after= take %d numbers, each 0 or more", rank);
     return pad_node(c->g, c->in[0], "Out", before, after, param_float(c, "value", 0));
 }
 
 int compose_expand(struct call *c)
 {
     int64_t shape[MAX_RANK], out[MAX_RANK];
-    const char *dim[MAX_RANK], *names[MAX_RANK];
+    const char *dim[MAX_RANK];
     int rank = param_list(c, "shape", shape);
     if (rank < 1)
-        return err_set(c->e, ERR_RANGE, "shape= is missing") ? 0 : -1;
-    for (int d = 0; d < rank; d++)
-        if (shape[d] < 1) {
-            err_set(c->e, ERR_RANGE, "shape= cannot expand dimension %d to %lld elements", d,
-                    (long long)shape[d]);
-            return err_fix(c->e,
-                           "use 1 to keep a dimension; only a dimension of 1 can become larger")
-                               ? 0 : -1;
-        }
-    plain_dims(c, names, rank);
+        return refuse(c, ERR_RANGE, "shape= is missing");
     struct tensor like = { .name = "shape", .rank = rank };
     struct tensor_def def;
+    plain_dims(c, like.dim, rank);
     for (int d = 0; d < rank; d++) {
-        like.dim[d] = names[d];
         like.shape[d] = shape[d];
+        if (shape[d] >= 1)
+            continue;
+        err_set(c->e, ERR_RANGE, "shape= cannot expand dimension %d to %lld elements", d,
+                (long long)shape[d]);
+        err_fix(c->e, "use 1 to keep a dimension; only a dimension of 1 can become larger");
+        return -1;
     }
     const struct tensor x = *arg(c, 0);
-    if (!compose_broadcast(c, &x, &like, &def, dim, out))
+    if (!build_broadcast(c->g, &x, &like, &def, dim, out, c->e))
         return -1;
     struct node n = { .op = "expand", .data_in = c->in[0] };
     node_spatial(c->g, &n, graph_add_tensor(c->g, &def));
-    n.body = compose_load(c, c->in[0], &n);
+    n.body = build_load(c->g, c->in[0], &n);
     graph_add_node(c->g, &n);
     return n.out;
 }

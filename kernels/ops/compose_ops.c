@@ -9,72 +9,16 @@ int compose_axis(const struct call *c, int64_t axis, int rank)
     int64_t d = axis < 0 ? axis + rank : axis;
     if (d >= 0 && d < rank)
         return (int)d;
-    err_set(c->e, ERR_DIM, "axis %lld does not exist: the tensor has %d dimensions",
-            (long long)axis, rank);
-    return -1;
+    return refuse(c, ERR_DIM, "axis %lld does not exist: the tensor has %d dimensions",
+                  (long long)axis, rank);
 }
 
-const char *compose_fresh(const struct call *c, const char *name)
+bool repeats(const struct tensor *y, const struct tensor *z)
 {
-    const char *out = name;
-    for (int i = 2; graph_tensor(c->g, out) >= 0; i++)
-        out = arena_printf(arena_of(c), "%s%d", name, i);
-    return out;
-}
-
-static bool among(const char *name, const char *const *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcaseeq(name, list[i]))
-            return true;
-    return false;
-}
-
-const char *compose_unlike(const struct call *c, const char *name, const char *const *others, int n)
-{
-    while (among(name, others, n))
-        name = arena_printf(arena_of(c), "%s_", name);
-    return name;
-}
-
-bool compose_broadcast(struct call *c, const struct tensor *x, const struct tensor *y,
-                       struct tensor_def *def, const char **dim, int64_t *shape)
-{
-    int rank = x->rank > y->rank ? x->rank : y->rank;
-    for (int d = 0; d < rank; d++) {
-        int dx = d - (rank - x->rank), dy = d - (rank - y->rank);
-        int64_t nx = dx >= 0 ? x->shape[dx] : 1, ny = dy >= 0 ? y->shape[dy] : 1;
-        if (nx != ny && nx != 1 && ny != 1) {
-            err_set(c->e, ERR_RANGE,
-                    "%s cannot be broadcast with %s: one dimension has %lld and %lld elements",
-                    x->name,
-                    y->name, (long long)nx, (long long)ny);
+    for (int d = 1; d <= y->rank && d <= z->rank; d++)
+        if (y->shape[y->rank - d] != 1 && y->shape[y->rank - d] != z->shape[z->rank - d])
             return false;
-        }
-        bool from_x = dx >= 0 && (nx == ny || ny == 1);
-        dim[d] = from_x ? x->dim[dx] : y->dim[dy];
-        shape[d] = nx > ny ? nx : ny;
-    }
-    for (int d = 0; d < rank; d++) /* x and y may use one name for different dims */
-        if (among(dim[d], dim, d)) {
-            const char *other[MAX_RANK] = { NULL };
-            memcpy(other, dim, sizeof *dim * (size_t)rank);
-            other[d] = "";
-            dim[d] = compose_unlike(c, arena_printf(arena_of(c), "%s_%d", dim[d], d), other, rank);
-        }
-    *def = (struct tensor_def){ compose_fresh(c, "Out"), rank, dim, shape, TENSOR_INTER };
-    return true;
-}
-
-const struct val *compose_load(struct call *c, int t, const struct node *n)
-{
-    const struct tensor *x = &c->g->tensor[t];
-    const struct expr *idx[MAX_RANK];
-    for (int d = 0; d < x->rank; d++) {
-        const struct expr *v = n->spatial[n->n_spatial - x->rank + d];
-        idx[d] = x->shape[d] == 1 ? expr_const(c->g->pool, 0) : v;
-    }
-    return graph_load_at(c->g, t, idx);
+    return y->rank <= z->rank;
 }
 
 /* The operators, and the parameters that they take. */
@@ -129,7 +73,6 @@ int compose_op_build(struct call *c)
         return -1;
     if (c->n_in >= r->min && c->n_in <= r->max)
         return r->build(c);
-    err_set(c->e, ERR_RANGE, "%s takes %d%s tensors, but %d are given", c->op, r->min,
-            r->max > r->min ? " or more" : "", c->n_in);
-    return -1;
+    return refuse(c, ERR_RANGE, "%s takes %d%s tensors, but %d are given", c->op, r->min,
+                  r->max > r->min ? " or more" : "", c->n_in);
 }

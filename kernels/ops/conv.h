@@ -4,21 +4,14 @@
 #define TS_OPS_CONV_H
 #include "kernels/ops/window.h"
 
-struct conv {
-    const struct op_family *family;
-    const char *op;                       /* name of the node: "conv2d" */
-    int n_axes;                           /* how many of the axes D H W, from the last */
-    bool depthwise;  /* the tensors are N C ... and Ker C ...: one filter per channel */
-};
-
 /* Over tensors Inp N I D H W, Ker O I KD KH KW, Conv N O D H W; per axis x of stride s, dilation d:
  *
  *     Conv[n][o][x] = sum over i, k of Inp[n][i][s*x + d*k] * Ker[o][i][k]
  *
  * With g groups Ker has I/g input channels, and the input channel is (o / (O/g))*(I/g) + i: affine
  * as soon as a layout or a loop splits O by a divisor of O/g and the rest by what remains of O/g.
- * Depthwise: both channels are c. */
-bool conv_build(struct graph *g, const struct conv *c, const int64_t *v, struct err *e);
+ * Depthwise (c= instead of i= and o=): both channels are c, and Ker is C KD KH KW. */
+bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, struct err *e);
 
 /* The gather form (SPEC D.3).  Ker is I O KD KH KW, unflipped, as PyTorch and ONNX store it; per
  * axis of stride s, dilation d, kernel K and padding p before, with q = d*(K - 1) - p:
@@ -28,16 +21,18 @@ bool conv_build(struct graph *g, const struct conv *c, const int64_t *v, struct 
  *
  * where Inp is the input with ceil(q / s) zeros before (none when q < 0), b = s*ceil(q / s) - q,
  * and the same after; out = (in - 1)*s - before - after + d*(K - 1) + 1 + op. */
-bool transposed_build(struct graph *g, const struct conv *c, const int64_t *v, struct err *e);
+bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
+                      struct err *e);
 
-#define ROWS_OP2 \
-    ROW_STEP("op", 0, 0, "output padding: more rows and columns at the end"), \
-    ROW_STEP("oph", OP_UNSET, 0, "more output rows at the end"), \
-    ROW_STEP("opw", OP_UNSET, 0, "more output columns at the end")
-#define ROWS_OP3 \
-    ROW_STEP("op", 0, 0, "output padding: more of every axis at the end"), \
-    ROW_STEP("opd", OP_UNSET, 0, "more output planes at the end"), \
-    ROW_STEP("oph", OP_UNSET, 0, "more output rows at the end"), \
-    ROW_STEP("opw", OP_UNSET, 0, "more output columns at the end")
-#define ROW_CONV_BIAS ROW_BIAS("1: add a bias per output channel")
+/* What the two share. */
+struct conv {
+    const struct op_family *f;
+    int n_axes;
+    struct window w[MAX_AXES];
+    int inp, ker;                         /* tensors */
+};
+/* Adds Inp, Ker and Conv, and returns the node "conv2d", with a prefix, that computes Conv: all
+ * but its reductions and its body.  lead: the dims of Ker before those of its window. */
+struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
+                      const struct tensor_def *lead);
 #endif

@@ -60,6 +60,7 @@ struct graph {
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* "c2d" */
     const struct elem_type *type;         /* of the tensors that are added to it */
+    bool call;                            /* of a call in a statement (build.h) */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
@@ -85,17 +86,17 @@ struct op_family {
     const char *name, *title;             /* "c2d", "2-D convolution" */
     const char *example;                  /* "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
     const char *help;                     /* a paragraph: formula, tensors and dims */
-    const char *const *data_params;       /* parameters that give the shape of the first tensor */
+    const char *data_params[MAX_RANK];    /* parameters that give the shape of the first tensor */
     int n_params;
     const struct op_param *params;
     /* Adds tensors and nodes to *g; values[i] belongs to params[i]. ERR_RANGE when the shapes do
      * not fit together; if its text starts with "NAME=", the error points at that word of the
      * spec. */
-    bool (*build)(struct graph *g, const int64_t *values, struct err *e);
-    /* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal
-     * specs.  ERR_SYNTAX when values contradict each other ("NAME=..." as above).  Runs before
-     * build; may be NULL. */
-    bool (*canonical)(int64_t *values, struct err *e);
+    bool (*build)(struct graph *g, const struct op_family *f, const int64_t *values,
+                  struct err *e);
+    /* NULL, or brings values to the canonical form where that takes more than the rules for names
+     * (ops.c).  ERR_SYNTAX when values contradict each other ("NAME=..." as above). */
+    bool (*canonical)(const struct op_family *f, int64_t *values, struct err *e);
 };
 int ops_count(void);
 const struct op_family *ops_get(int i);

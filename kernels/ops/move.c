@@ -53,8 +53,7 @@ int concat_node(struct graph *g, const int *x, int n_x, int dim)
     for (int i = 1; i < n_x; i++)
         shape[dim] += g->tensor[x[i]].shape[dim];
     struct node n = { .op = "concat", .data_in = x[0] };
-    node_spatial(g, &n, graph_add_tensor(g, &(struct tensor_def){ "Concat", t.rank, t.dim, shape,
-                                                                  TENSOR_INTER }));
+    node_spatial(g, &n, build_reshaped(g, x[0], "Concat", shape));
     end = shape[dim];
     for (int i = n_x - 1; i >= 0; i--) {
         const struct expr *idx[MAX_RANK];
@@ -70,18 +69,18 @@ int concat_node(struct graph *g, const int *x, int n_x, int dim)
     return n.out;
 }
 
-int slice_node(struct graph *g, int x, int dim, int64_t from, int64_t to)
+int slice_node(struct graph *g, int x, const struct slice *s)
 {
     const struct tensor t = g->tensor[x];
-    int64_t shape[MAX_RANK];
+    int64_t shape[MAX_RANK] = { 0 };
     const struct expr *idx[MAX_RANK];
     for (int d = 0; d < t.rank; d++)
-        shape[d] = d == dim ? to - from : t.shape[d];
+        shape[d] = d == s->dim ? s->n : t.shape[d];
     struct node n = { .op = "slice", .data_in = x };
-    node_spatial(g, &n, graph_add_tensor(g, &(struct tensor_def){ "Slice", t.rank, t.dim, shape,
-                                                                  TENSOR_INTER }));
+    node_spatial(g, &n, build_reshaped(g, x, "Slice", shape));
     for (int d = 0; d < t.rank; d++)
-        idx[d] = d == dim ? expr_addc(g->pool, n.spatial[d], from) : n.spatial[d];
+        idx[d] = n.spatial[d];
+    idx[s->dim] = expr_addc(g->pool, expr_mulc(g->pool, idx[s->dim], s->step), s->from);
     n.body = graph_load_at(g, x, idx);
     graph_add_node(g, &n);
     return n.out;
@@ -89,20 +88,11 @@ int slice_node(struct graph *g, int x, int dim, int64_t from, int64_t to)
 
 /* The families: from a tensor N C H W, of more or fewer dims. */
 
-static const struct op_param params_transpose[] = {
-    ROWS_DIMS(OP_UNSET),
-    { "perm", OP_REQUIRED, 12, 54321, "the old dims in their new order: 1342 is N H W C", NULL },
-};
-
-static bool canonical_transpose(int64_t *v, struct err *e)
+static bool build_transpose(struct graph *g, const struct op_family *f, const int64_t *v,
+                            struct err *e)
 {
-    return dims_canonical(&transpose_family, v, e);
-}
-
-static bool build_transpose(struct graph *g, const int64_t *v, struct err *e)
-{
-    int perm[MAX_RANK], x = dims_input(g, &transpose_family, v), rank = g->tensor[x].rank;
-    int64_t digits = param_value(&transpose_family, v, "perm", 0), rest = digits;
+    int perm[MAX_RANK], x = family_input(g, f, v), rank = g->tensor[x].rank;
+    int64_t digits = param_value(f, v, "perm", 0), rest = digits;
     unsigned seen = 0;
     for (int d = rank - 1; d >= 0; d--, rest /= 10) {
         perm[d] = (int)(rest % 10) - 1;
@@ -122,29 +112,19 @@ const struct op_family transpose_family = {
     .name = "transpose",
     .title = "dims in another order",
     .example = "transpose n=1 c=64 h=56 w=56 perm=1342",
-    .data_params = dims_params,
     .help = "Transpose has the dims of Inp (N C H W) in the order that perm says: with 1342 it is "
             "Transpose[n][h][w][c] = Inp[n][c][h][w].",
-    .n_params = COUNT_OF(params_transpose),
-    .params = params_transpose,
+    .data_params = DATA_DIMS,
+    PARAMS(ROWS_DIMS(OP_UNSET), { "perm", OP_REQUIRED, 12, 54321,
+                                  "the old dims in their new order: 1342 is N H W C", NULL }),
     .build = build_transpose,
-    .canonical = canonical_transpose,
-};
-
-static const struct op_param params_reshape[] = {
-    ROWS_DIMS(OP_UNSET), ROW_PART_OF("m", "first dim of the result; n unless given"),
-    ROW_PART_OF("k", "second dim"), ROW_PART_OF("l", "third dim"),
-    ROW_PART_OF("j", "fourth dim"),
 };
 
 static const char *const result_params[] = { "m", "k", "l", "j" };
 
-static bool canonical_reshape(int64_t *v, struct err *e)
+static bool canonical_reshape(const struct op_family *f, int64_t *v, struct err *e)
 {
-    const struct op_family *f = &reshape_family;
     int m = param_row(f, "m");
-    if (!dims_canonical(f, v, e))
-        return false;
     for (int i = 1; i < COUNT_OF(result_params); i++)
         if (param_value(f, v, result_params[i], 0) && !param_value(f, v, result_params[i - 1], 0)) {
             err_set(e, ERR_SYNTAX, "%s= needs %s= too", result_params[i], result_params[i - 1]);
@@ -156,11 +136,11 @@ static bool canonical_reshape(int64_t *v, struct err *e)
 }
 
 /* Builds a reshape to the given dims; the remaining elements form the last dim. */
-static bool build_reshape(struct graph *g, const int64_t *v, struct err *e)
+static bool build_reshape(struct graph *g, const struct op_family *f, const int64_t *v,
+                          struct err *e)
 {
     static const char *const dims[] = { "M", "K", "L", "J", "R" };
-    const struct op_family *f = &reshape_family;
-    int x = dims_input(g, f, v), rank = 0;
+    int x = family_input(g, f, v), rank = 0;
     int64_t elems = tensor_elems(&g->tensor[x]), left = elems, shape[5];
     for (; rank < 4 && (rank == 0 || param_value(f, v, result_params[rank], 0)); rank++) {
         shape[rank] = param_value(f, v, result_params[rank], g->tensor[x].shape[0]);
@@ -181,33 +161,23 @@ const struct op_family reshape_family = {
     .name = "reshape",
     .title = "the same elements in another shape",
     .example = "reshape n=1 c=512 h=7 w=7",
-    .data_params = dims_params,
     .help = "Reshape holds the elements of Inp (N C H W) in the same row-major order.  Its dims "
             "are m, k, l, j, as far as they are given, and what is left; m is n unless given: "
             "every image becomes a row.",
-    .n_params = COUNT_OF(params_reshape),
-    .params = params_reshape,
+    .data_params = DATA_DIMS,
+    PARAMS(ROWS_DIMS(OP_UNSET), ROW_PART_OF("m", "first dim of the result; n unless given"),
+           ROW_PART_OF("k", "second dim"), ROW_PART_OF("l", "third dim"),
+           ROW_PART_OF("j", "fourth dim")),
     .build = build_reshape,
     .canonical = canonical_reshape,
 };
 
-static const struct op_param params_concat[] = {
-    ROWS_DIMS(OP_UNSET), ROW_SIZE("c2", "channels of the second"),
-    { "c3", 0, 0, MAX_SIZE, "channels of a third, 0: there is none", NULL },
-    { "c4", 0, 0, MAX_SIZE, "channels of a fourth, 0: there is none", NULL },
-};
-
-static bool canonical_concat(int64_t *v, struct err *e)
-{
-    return dims_canonical(&concat_family, v, e);
-}
-
-static bool build_concat(struct graph *g, const int64_t *v, struct err *e)
+static bool build_concat(struct graph *g, const struct op_family *f, const int64_t *v,
+                         struct err *e)
 {
     static const char *const size[] = { "c2", "c3", "c4" }, *const name[] = { "Inp2", "Inp3",
                                                                               "Inp4" };
-    const struct op_family *f = &concat_family;
-    int x[4] = { dims_input(g, f, v) }, n = 1;
+    int x[4] = { family_input(g, f, v) }, n = 1;
     (void)e;
     for (int i = 0; i < COUNT_OF(size); i++) {
         struct tensor t = g->tensor[x[0]];
@@ -224,35 +194,28 @@ const struct op_family concat_family = {
     .name = "concat",
     .title = "tensors one after the other",
     .example = "concat n=1 c=64 h=28 w=28 c2=128",
-    .data_params = dims_params,
     .help = "Concat[n][c][h][w] = Inp[n][c][h][w] while c is a channel of Inp, then the channels "
             "of Inp2, and of Inp3 and Inp4 where c3= and c4= are given.",
-    .n_params = COUNT_OF(params_concat),
-    .params = params_concat,
+    .data_params = DATA_DIMS,
+    PARAMS(ROWS_DIMS(OP_UNSET), ROW_SIZE("c2", "channels of the second"),
+           { "c3", 0, 0, MAX_SIZE, "channels of a third, 0: there is none", NULL },
+           { "c4", 0, 0, MAX_SIZE, "channels of a fourth, 0: there is none", NULL }),
     .build = build_concat,
-    .canonical = canonical_concat,
 };
 
-static const struct op_param params_slice[] = {
-    ROWS_DIMS(OP_UNSET), { "from", 0, 0, MAX_SIZE, "first channel", NULL },
-    ROW_PART_OF("to", "the channel after the last; c unless given"),
-};
-
-static bool canonical_slice(int64_t *v, struct err *e)
+static bool canonical_slice(const struct op_family *f, int64_t *v, struct err *e)
 {
-    const struct op_family *f = &slice_family;
+    (void)e;
     int to = param_row(f, "to");
-    if (!dims_canonical(f, v, e))
-        return false;
     if (v[to] == v[param_row(f, "c")])
         v[to] = OP_UNSET;
     return true;
 }
 
-static bool build_slice(struct graph *g, const int64_t *v, struct err *e)
+static bool build_slice(struct graph *g, const struct op_family *f, const int64_t *v,
+                        struct err *e)
 {
-    const struct op_family *f = &slice_family;
-    int x = dims_input(g, f, v);
+    int x = family_input(g, f, v);
     int64_t c = g->tensor[x].shape[1], from = param_value(f, v, "from", 0);
     int64_t to = param_value(f, v, "to", c);
     if (to > c || from >= to) {
@@ -261,7 +224,7 @@ static bool build_slice(struct graph *g, const int64_t *v, struct err *e)
                 (long long)to - 1, (long long)c);
         return err_fix(e, "use from= below to=, and to= at most %lld", (long long)c);
     }
-    graph_set_output(g, slice_node(g, x, 1, from, to));
+    graph_set_output(g, slice_node(g, x, &(struct slice){ 1, from, 1, to - from }));
     return true;
 }
 
@@ -269,10 +232,10 @@ const struct op_family slice_family = {
     .name = "slice",
     .title = "a part of the channels",
     .example = "slice n=1 c=64 h=28 w=28 from=16 to=48",
-    .data_params = dims_params,
     .help = "Slice[n][c][h][w] = Inp[n][c + from][h][w], the channels from to - 1.",
-    .n_params = COUNT_OF(params_slice),
-    .params = params_slice,
+    .data_params = DATA_DIMS,
+    PARAMS(ROWS_DIMS(OP_UNSET), { "from", 0, 0, MAX_SIZE, "first channel", NULL },
+           ROW_PART_OF("to", "the channel after the last; c unless given")),
     .build = build_slice,
     .canonical = canonical_slice,
 };

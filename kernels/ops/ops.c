@@ -5,7 +5,7 @@
  * specs. */
 #include <stdio.h>
 #include <string.h>
-#include "kernels/ops/build.h"
+#include "kernels/ops/window.h"
 
 #define MAX_PARAMS 64
 
@@ -267,6 +267,17 @@ static const char *canonical_spec(const struct parse *p)
     return text;
 }
 
+/* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal specs.
+ * ERR_SYNTAX when values contradict each other.  Parameters mean the same in every family. */
+static bool canonical(const struct op_family *f, int64_t *v, struct err *e)
+{
+    int n = param_row(f, "n");
+    if (n >= 0 && v[n] == OP_UNSET)
+        v[n] = 1;
+    return params_without_gaps(f, v, e) && window_canonical(f, v, e) && finish_canonical(f, v, e)
+        && (!f->canonical || f->canonical(f, v, e));
+}
+
 static bool parse_spec(struct parse *p, struct err *e)
 {
     size_t pos = 0;
@@ -280,9 +291,7 @@ static bool parse_spec(struct parse *p, struct err *e)
     while (next_word(p, &pos, &w))
         if (!parse_param(p, &w, e))
             return false;
-    if (p->family->canonical && !p->family->canonical(p->values, e))
-        return point_at_blamed(p, e);
-    return check_required(p, e);
+    return canonical(p->family, p->values, e) ? check_required(p, e) : point_at_blamed(p, e);
 }
 
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e)
@@ -293,7 +302,7 @@ bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out
     if (!parse_spec(&p, e))
         return false;
     struct graph *g = graph_new(a, p.family->name);
-    if (!p.family->build(g, p.values, e))
+    if (!p.family->build(g, p.family, p.values, e))
         return point_at_blamed(&p, e);
     if (!check_sizes(&p, g, e))
         return false;

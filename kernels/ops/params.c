@@ -1,6 +1,8 @@
 /* Parameters of a family by name, and their canonical forms. */
 #include "kernels/ops/params.h"
 
+#include <ctype.h>
+
 int param_row(const struct op_family *f, const char *name)
 {
     for (int i = 0; i < f->n_params; i++)
@@ -76,13 +78,9 @@ bool param_collapse(const struct op_family *f, int64_t *v, const struct param_gr
     return true;
 }
 
-const char *const dims_params[] = { "n", "c", "h", "w", "x", NULL };
-const char *const lines_params[] = { "m", "n", "k", "l", NULL };
-
-/* Checks that a dim is given only when the one before it is. */
-static bool check_gaps(const struct op_family *f, const int64_t *v, const char *const *names,
-                       struct err *e)
+bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err *e)
 {
+    const char *const *names = f->data_params;
     for (int i = 2; names[i]; i++) {
         int before = param_row(f, names[i - 1]), row = param_row(f, names[i]);
         if (!param_is_set(v[row]) || v[before] != OP_UNSET)
@@ -93,44 +91,27 @@ static bool check_gaps(const struct op_family *f, const int64_t *v, const char *
     return true;
 }
 
-static int add_input(struct graph *g, const struct op_family *f, const int64_t *v,
-                     const char *const *names, const char *const *dims)
+int family_input(struct graph *g, const struct op_family *f, const int64_t *v)
 {
+    const char *dims[MAX_RANK];
+    char upper[MAX_RANK][2] = { "" };
     int64_t shape[MAX_RANK];
     int rank = 0;
-    for (; names[rank] && (rank < 2 || param_value(f, v, names[rank], 0) > 0); rank++)
-        shape[rank] = param_value(f, v, names[rank], 1);
+    for (; f->data_params[rank]; rank++) {
+        shape[rank] = param_value(f, v, f->data_params[rank], rank < 2);
+        if (shape[rank] == 0)
+            break;
+        upper[rank][0] = (char)toupper((unsigned char)f->data_params[rank][0]);
+        dims[rank] = upper[rank];
+    }
     return graph_add_tensor(g, &(struct tensor_def){ "Inp", rank, dims, shape, TENSOR_INPUT });
-}
-
-bool dims_canonical(const struct op_family *f, int64_t *v, struct err *e)
-{
-    int n = param_row(f, "n");
-    if (v[n] == OP_UNSET)
-        v[n] = 1;
-    return check_gaps(f, v, dims_params, e);
-}
-
-int dims_input(struct graph *g, const struct op_family *f, const int64_t *v)
-{
-    static const char *const dims[] = { "N", "C", "H", "W", "X" };
-    return add_input(g, f, v, dims_params, dims);
-}
-
-bool lines_canonical(const struct op_family *f, int64_t *v, struct err *e)
-{
-    return check_gaps(f, v, lines_params, e);
-}
-
-int lines_input(struct graph *g, const struct op_family *f, const int64_t *v)
-{
-    static const char *const dims[] = { "M", "N", "K", "L" };
-    return add_input(g, f, v, lines_params, dims);
 }
 
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     int relu = param_row(f, "relu"), act = param_row(f, "act");
+    if (act < 0)
+        return true;
     if (v[relu] && v[act] != ACT_NONE && v[act] != ACT_RELU) {
         param_clash(f, v, act, relu, e);
         return err_fix(e, "leave out relu=1, or act=%s", act_words[v[act]]);
@@ -149,6 +130,6 @@ void finish_with(struct graph *g, int x, int channel_dim, const struct op_family
     if (param_value(f, v, "relu", 0))
         act = ACT_RELU;
     if (act != ACT_NONE)
-        x = act_node(g, x, (enum act)act, NULL);
+        x = act_node(g, x, (enum act)act, 0, 0);
     graph_set_output(g, x);
 }

@@ -1,5 +1,5 @@
-/* Parameters that operator families share: rows of their tables, canonical forms, and what may
- * follow the main node.  Only kernels/ops includes this. */
+/* Parameters that operator families share: rows of their tables, canonical forms, the input, and
+ * what may follow the main node.  Only kernels/ops includes this. */
 #ifndef TS_OPS_PARAMS_H
 #define TS_OPS_PARAMS_H
 #include "kernels/ops/build.h"
@@ -28,29 +28,33 @@ bool param_collapse(const struct op_family *f, int64_t *v, const struct param_gr
 /* ERR_SYNTAX when row `part` was given together with row `all`. */
 bool param_clash(const struct op_family *f, const int64_t *v, int part, int all, struct err *e);
 
+/* The rows of a family, as members of its struct. */
+#define PARAMS(...) \
+    .params = (const struct op_param[]){ __VA_ARGS__ }, \
+    .n_params = COUNT_OF(((const struct op_param[]){ __VA_ARGS__ }))
 #define ROW_SIZE(name, text) { name, OP_REQUIRED, 1, MAX_SIZE, text, NULL }
 #define ROW_PART_OF(name, text) { name, OP_UNSET, 1, MAX_SIZE, text, NULL }
 /* For operators on a tensor Inp with dims N C H W X, of which the last ones exist only if given:
- * the rows (h: OP_UNSET or OP_REQUIRED), data_params, the canonical form, and the tensor. */
+ * the rows (h: OP_UNSET or OP_REQUIRED), and data_params. */
 #define ROWS_DIMS(h) \
     { "n", OP_UNSET, 1, MAX_SIZE, "batch, 1 unless given", NULL }, \
     ROW_SIZE("c", "channels"), { "h", h, 1, MAX_SIZE, "rows", NULL }, \
     ROW_PART_OF("w", "columns"), ROW_PART_OF("x", "a fifth dimension")
-extern const char *const dims_params[];
-bool dims_canonical(const struct op_family *f, int64_t *v, struct err *e);
-int dims_input(struct graph *g, const struct op_family *f, const int64_t *v);
+#define DATA_DIMS { "n", "c", "h", "w", "x" }
 /* The same for dims M N K L, for operators that work on the last of them. */
 #define ROWS_LINES \
     ROW_SIZE("m", "rows"), ROW_SIZE("n", "columns"), ROW_PART_OF("k", "a third dimension"), \
     ROW_PART_OF("l", "a fourth dimension")
-extern const char *const lines_params[];
-bool lines_canonical(const struct op_family *f, int64_t *v, struct err *e);
-int lines_input(struct graph *g, const struct op_family *f, const int64_t *v);
+#define DATA_LINES { "m", "n", "k", "l" }
+/* Adds Inp, with the dims of data_params that are given: at least two. */
+int family_input(struct graph *g, const struct op_family *f, const int64_t *v);
+/* ERR_SYNTAX when one of data_params is given without the one before it. */
+bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err *e);
 /* Rows of every family that ends with a bias and an activation. */
 #define ROW_BIAS(what) { "bias", 0, 0, 1, what, NULL }
 #define ROW_RELU { "relu", 0, 0, 1, "1: finish with max(x, 0); the same as act=relu", NULL }
 #define ROW_ACT { "act", ACT_NONE, 0, ACT_COUNT - 1, "finish with this function", act_words }
-/* Turns act=relu into relu=1. */
+/* Turns act=relu into relu=1, in families that have them. */
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Adds the bias and the function that the parameters ask for after tensor x.  The last tensor
  * becomes the output of the graph. */

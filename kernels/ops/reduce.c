@@ -3,136 +3,131 @@
 #include "kernels/ops/params.h"
 
 #include <math.h>
+#include <string.h>
 
-/* ORDER REDUCE */
+/* ORDER REDUCE: of families, and of calls. */
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
-static const char *const reduce_names[] = { "Sum", "Max", "Mean" };
+static const struct { const char *op, *out; } names[2][3] = {
+    { { "sum", "Sum" }, { "max", "Max" }, { "mean", "Mean" } },
+    { { "reduce_sum", "Sum" }, { "reduce_max", "Max" }, { "reduce_sum", "Sum" } },
+};
 
-/* Returns x, or x / n for a mean over n elements. */
-static const struct val *summand(struct arena *a, enum reduce how, const struct val *x, double n)
+/* Adds the output of a reduction of t; stores the names of its dims, and returns how many. */
+static int reduced_dims(struct graph *g, const struct tensor *t, const struct reduction *r,
+                        const char **dim, struct node *n)
 {
-    return how == REDUCE_MEAN ? val_bin(a, VAL_MUL, x, val_const(a, 1 / n)) : x;
-}
-
-int reduce_node(struct graph *g, int x, unsigned dims, enum reduce how, const char *out)
-{
-    const struct tensor t = g->tensor[x];
-    const char *dim[MAX_RANK];
     int64_t shape[MAX_RANK];
-    int rank = 0, kept = 0;
-    double n_reduced = 1;
-    for (int d = 0; d < t.rank; d++)
-        if (!(dims >> d & 1)) {
-            dim[rank] = t.dim[d];
-            shape[rank++] = t.shape[d];
-        }
-    struct node n = { .op = reduce_words[how], .data_in = x,
-                      .combine = how == REDUCE_MAX ? COMBINE_MAX : COMBINE_SUM,
-                      .init = how == REDUCE_MAX ? -INFINITY : 0 };
-    struct tensor_def def = { out ? out : reduce_names[how], rank, dim, shape, TENSOR_INTER };
-    node_spatial(g, &n, graph_add_tensor(g, &def));
-    const struct expr *idx[MAX_RANK];
-    for (int d = 0; d < t.rank; d++) {
-        bool reduced = dims >> d & 1;
-        idx[d] = reduced ? node_reduce(g, &n, t.dim[d], t.shape[d]) : n.spatial[kept++];
-        n_reduced *= reduced ? (double)t.shape[d] : 1;
+    const char *name = r->out ? r->out : names[g->call][r->how].out;
+    int rank = 0;
+    for (int d = 0; d < t->rank; d++) {
+        bool gone = r->dims >> d & 1;
+        if (gone && !r->keep)
+            continue;
+        dim[rank] = t->dim[d];
+        shape[rank++] = gone ? 1 : t->shape[d];
     }
-    n.body = summand(exprs_arena(g->pool), how, graph_load_at(g, x, idx), n_reduced);
-    graph_add_node(g, &n);
-    return n.out;
+    if (rank == 0) {
+        dim[rank] = "ALL";
+        shape[rank++] = 1;
+    }
+    node_spatial(g, n, graph_add_tensor(g, &(struct tensor_def){ build_fresh(g, name), rank, dim,
+                                                                 shape, TENSOR_INTER }));
+    return rank;
 }
 
-/* out[..] = f(x[..], y[.. without the last dim]) */
-static int with_rows(struct graph *g, struct node *n, int x, const char *out,
-                     const struct val **at_x)
+int reduce_node(struct graph *g, int x, const struct reduction *r)
 {
-    n->data_in = x;
-    node_spatial(g, n, tensor_like(g, x, out));
-    *at_x = graph_load_at(g, x, n->spatial);
-    return n->out;
-}
-
-int softmax_node(struct graph *g, int x)
-{
-    struct arena *a = exprs_arena(g->pool);
-    unsigned last = 1u << (g->tensor[x].rank - 1);
-    const struct val *at_x;
-    int max = reduce_node(g, x, last, REDUCE_MAX, NULL);
-    struct node e = { .op = "exp" };
-    int exps = with_rows(g, &e, x, "Exp", &at_x);
-    e.body = val_un(a, VAL_EXP, val_bin(a, VAL_SUB, at_x, graph_load_at(g, max, e.spatial)));
-    graph_add_node(g, &e);
-    int sum = reduce_node(g, exps, last, REDUCE_SUM, NULL);
-    struct node n = { .op = "softmax" };
-    with_rows(g, &n, exps, "Softmax", &at_x);
-    n.body = val_bin(a, VAL_DIV, at_x, graph_load_at(g, sum, n.spatial));
-    graph_add_node(g, &n);
-    return n.out;
-}
-
-/* Var = mean of (x - Mean)^2 */
-static int variance_node(struct graph *g, int x, int mean)
-{
-    struct arena *a = exprs_arena(g->pool);
-    const struct tensor t = g->tensor[x], m = g->tensor[mean];
-    struct node n = { .op = "mean", .combine = COMBINE_SUM, .data_in = x };
-    struct tensor_def def = { "Var", m.rank, m.dim, m.shape, TENSOR_INTER };
-    node_spatial(g, &n, graph_add_tensor(g, &def));
-    const struct expr *idx[MAX_RANK];
-    for (int d = 0; d < m.rank; d++)
-        idx[d] = n.spatial[d];
-    idx[m.rank] = node_reduce(g, &n, t.dim[m.rank], t.shape[m.rank]);
-    const struct val *off = val_bin(a, VAL_SUB, graph_load_at(g, x, idx),
-                                    graph_load_at(g, mean, n.spatial));
-    n.body = summand(a, REDUCE_MEAN, val_bin(a, VAL_MUL, off, off), (double)t.shape[m.rank]);
-    graph_add_node(g, &n);
-    return n.out;
-}
-
-#define EPSILON 1e-5                      /* added to the variance (the usual value) */
-
-int layer_norm_node(struct graph *g, int x)
-{
-    struct arena *a = exprs_arena(g->pool);
     const struct tensor t = g->tensor[x];
-    int last = t.rank - 1;
-    struct tensor_def gamma = { "Gamma", 1, &t.dim[last], &t.shape[last], TENSOR_CONST };
-    struct tensor_def beta = { "Beta", 1, &t.dim[last], &t.shape[last], TENSOR_CONST };
-    int scale = graph_add_tensor(g, &gamma), shift = graph_add_tensor(g, &beta);
-    int mean = reduce_node(g, x, 1u << last, REDUCE_MEAN, NULL), var = variance_node(g, x, mean);
-    const struct val *at_x;
-    struct node n = { .op = "norm", .params.alpha = EPSILON };
-    with_rows(g, &n, x, "LayerNorm", &at_x);
-    const struct val *off = val_bin(a, VAL_SUB, at_x, graph_load_at(g, mean, n.spatial));
-    const struct val *safe = val_bin(a, VAL_ADD, graph_load_at(g, var, n.spatial),
-                                     val_const(a, EPSILON));
-    const struct val *unit = val_bin(a, VAL_DIV, off, val_un(a, VAL_SQRT, safe));
-    n.body = val_bin(a, VAL_ADD,
-                     val_bin(a, VAL_MUL, unit, graph_load_at(g, scale, &n.spatial[last])),
-                     graph_load_at(g, shift, &n.spatial[last]));
+    const char *loop[2 * MAX_RANK];
+    const struct expr *idx[MAX_RANK];
+    bool max = r->how == REDUCE_MAX;
+    struct node n = { .op = names[g->call][r->how].op, .data_in = x,
+                      .combine = max ? COMBINE_MAX : COMBINE_SUM, .init = max ? -INFINITY : 0 };
+    int n_loops = reduced_dims(g, &t, r, loop, &n), at = 0;
+    double count = 1;
+    for (int d = 0; d < t.rank; d++) {
+        bool gone = r->dims >> d & 1;
+        if (gone) {
+            const char *name = g->call ? arena_printf(exprs_arena(g->pool), "R%s", t.dim[d])
+                                       : t.dim[d];
+            loop[n_loops] = build_unlike(g, name, loop, n_loops);
+            idx[d] = node_reduce(g, &n, loop[n_loops++], t.shape[d]);
+            count *= (double)t.shape[d];
+        } else {
+            idx[d] = n.spatial[at];
+        }
+        at += r->keep || !gone;
+    }
+    n.body = graph_load_at(g, x, idx);
+    if (r->center) {
+        n.body = bin(g, VAL_SUB, n.body, graph_load_at(g, r->center, n.spatial));
+        n.body = bin(g, VAL_MUL, n.body, n.body);
+    }
+    if (r->how == REDUCE_MEAN && !(g->call && count == 1))
+        n.body = bin(g, VAL_MUL, n.body, num(g, 1 / count));
     graph_add_node(g, &n);
     return n.out;
+}
+
+/* The element of t, a reduction of the tensor that n computes. */
+static const struct val *load_reduced(const struct graph *g, int t, const struct node *n)
+{
+    return g->tensor[t].rank < n->n_spatial ? graph_load_at(g, t, n->spatial)
+                                            : build_load(g, t, n);
+}
+
+/* out = f(x OP y), where y is a reduction of x, or a tensor like it */
+static int with_reduced(struct graph *g, const char *const *op_out, int x, enum val_kind kind,
+                        int y, bool exp)
+{
+    struct node n = build_like(g, x, op_out[0], op_out[1]);
+    n.body = bin(g, kind, n.body, load_reduced(g, y, &n));
+    if (exp)
+        n.body = un(g, VAL_EXP, n.body);
+    graph_add_node(g, &n);
+    return n.out;
+}
+
+/* softmax = e / sum e with e = exp(x - max x); logsoftmax = (x - max x) - log sum e */
+int softmax_node(struct graph *g, int x, int dim, bool log)
+{
+    static const char *const exps[] = { "exp", "Exp" }, *const soft[] = { "softmax", "Softmax" },
+        *const shift[] = { "shift", "Shifted" }, *const logs[] = { "logsoftmax", "LogSoftmax" };
+    struct reduction r = { .dims = 1u << dim, .keep = g->call, .how = REDUCE_MAX };
+    int max = reduce_node(g, x, &r), e = with_reduced(g, exps, x, VAL_SUB, max, true);
+    r.how = REDUCE_SUM;
+    int sum = reduce_node(g, e, &r);
+    if (!log)
+        return with_reduced(g, soft, e, VAL_DIV, sum, false);
+    struct node l = build_like(g, sum, "log", "Log");
+    l.body = un(g, VAL_LOG, l.body);
+    graph_add_node(g, &l);
+    int shifted = with_reduced(g, shift, x, VAL_SUB, max, false);
+    return with_reduced(g, logs, shifted, VAL_SUB, l.out, false);
+}
+
+const struct val *normalised(const struct graph *g, const struct val *off, const struct val *var,
+                             double eps, const struct val *scale, const struct val *shift)
+{
+    const struct val *root = un(g, VAL_SQRT, bin(g, VAL_ADD, var, num(g, eps)));
+    const struct val *unit = bin(g, VAL_DIV, off, root);
+    if (scale)
+        unit = bin(g, VAL_MUL, unit, scale);
+    return shift ? bin(g, VAL_ADD, unit, shift) : unit;
 }
 
 /* The families: over the last of two to four dims. */
 
-static bool canonical_reduce(int64_t *v, struct err *e)
-{
-    return lines_canonical(&reduce_family, v, e);
-}
-
-static bool build_reduce(struct graph *g, const int64_t *v, struct err *e)
+static bool build_reduce(struct graph *g, const struct op_family *f, const int64_t *v,
+                         struct err *e)
 {
     (void)e;
-    int x = lines_input(g, &reduce_family, v);
-    enum reduce how = (enum reduce)param_value(&reduce_family, v, "f", REDUCE_SUM);
-    graph_set_output(g, reduce_node(g, x, 1u << (g->tensor[x].rank - 1), how, NULL));
+    int x = family_input(g, f, v);
+    struct reduction r = { .dims = 1u << (g->tensor[x].rank - 1),
+                           .how = (enum reduce)param_value(f, v, "f", REDUCE_SUM) };
+    graph_set_output(g, reduce_node(g, x, &r));
     return true;
 }
-
-static const struct op_param params_reduce[] = {
-    ROWS_LINES, { "f", REDUCE_SUM, 0, REDUCE_MEAN, "what is made of a row", reduce_words },
-};
 
 const struct op_family reduce_family = {
     .name = "reduce",
@@ -140,26 +135,20 @@ const struct op_family reduce_family = {
     .example = "reduce m=512 n=512 f=max",
     .help = "Sum[m] = sum over n of Inp[m][n]; with f=max the largest element (Max), with f=mean "
             "the mean (Mean).  With k= (and l=) there are more dims, and the last one is reduced.",
-    .n_params = COUNT_OF(params_reduce),
-    .params = params_reduce,
+    .data_params = DATA_LINES,
+    PARAMS(ROWS_LINES,
+           { "f", REDUCE_SUM, 0, REDUCE_MEAN, "what is made of a row", reduce_words }),
     .build = build_reduce,
-    .canonical = canonical_reduce,
-    .data_params = lines_params,
 };
 
-static bool canonical_softmax(int64_t *v, struct err *e)
-{
-    return lines_canonical(&softmax_family, v, e);
-}
-
-static bool build_softmax(struct graph *g, const int64_t *v, struct err *e)
+static bool build_softmax(struct graph *g, const struct op_family *f, const int64_t *v,
+                          struct err *e)
 {
     (void)e;
-    graph_set_output(g, softmax_node(g, lines_input(g, &softmax_family, v)));
+    int x = family_input(g, f, v);
+    graph_set_output(g, softmax_node(g, x, g->tensor[x].rank - 1, false));
     return true;
 }
-
-static const struct op_param params_rows[] = { ROWS_LINES };
 
 const struct op_family softmax_family = {
     .name = "softmax",
@@ -169,22 +158,30 @@ const struct op_family softmax_family = {
             "over n of Exp[m][n]; Softmax[m][n] = Exp[m][n] / Sum[m].  With Exp inlined, it has no "
             "memory and is computed twice.  With k= (and l=) there are more dims: softmax of the "
             "last one.",
-    .n_params = COUNT_OF(params_rows),
-    .params = params_rows,
+    .data_params = DATA_LINES,
+    PARAMS(ROWS_LINES),
     .build = build_softmax,
-    .canonical = canonical_softmax,
-    .data_params = lines_params,
 };
 
-static bool canonical_ln(int64_t *v, struct err *e)
-{
-    return lines_canonical(&ln_family, v, e);
-}
+#define EPSILON 1e-5                      /* added to the variance (the usual value) */
 
-static bool build_ln(struct graph *g, const int64_t *v, struct err *e)
+static bool build_ln(struct graph *g, const struct op_family *f, const int64_t *v, struct err *e)
 {
     (void)e;
-    graph_set_output(g, layer_norm_node(g, lines_input(g, &ln_family, v)));
+    int x = family_input(g, f, v), last = g->tensor[x].rank - 1;
+    int gamma = build_channel(g, x, last, "Gamma"), beta = build_channel(g, x, last, "Beta");
+    struct reduction r = { .dims = 1u << last, .how = REDUCE_MEAN };
+    int mean = r.center = reduce_node(g, x, &r);
+    r.out = "Var";
+    int var = reduce_node(g, x, &r);
+    struct node n = build_like(g, x, "norm", "LayerNorm");
+    n.params.alpha = EPSILON;
+    const struct val *off = bin(g, VAL_SUB, n.body, graph_load_at(g, mean, n.spatial));
+    n.body = normalised(g, off, graph_load_at(g, var, n.spatial), EPSILON,
+                        graph_load_at(g, gamma, &n.spatial[last]),
+                        graph_load_at(g, beta, &n.spatial[last]));
+    graph_add_node(g, &n);
+    graph_set_output(g, n.out);
     return true;
 }
 
@@ -196,9 +193,7 @@ const struct op_family ln_family = {
             "LayerNorm[m][n] = (Inp[m][n] - Mean[m]) / sqrt(Var[m] + 1e-5) * Gamma[n] + Beta[n].  "
             "Gamma and Beta (N) are constants.  With k= (and l=) there are more dims, and the last "
             "one is normalised.",
-    .n_params = COUNT_OF(params_rows),
-    .params = params_rows,
+    .data_params = DATA_LINES,
+    PARAMS(ROWS_LINES),
     .build = build_ln,
-    .canonical = canonical_ln,
-    .data_params = lines_params,
 };

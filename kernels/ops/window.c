@@ -70,10 +70,10 @@ static bool collapse_axes(const struct op_family *f, int64_t *v, const char *wha
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     static const char *const groups[] = { "k", "s", "p", "op", "d" };
-    int n = param_row(f, "n"), h = param_row(f, "h"), w = param_row(f, "w");
+    int h = param_row(f, "h"), w = param_row(f, "w");
     bool apart = false;
-    if (v[n] == OP_UNSET)
-        v[n] = 1;
+    if (param_row(f, "s") < 0)            /* every window has a stride */
+        return true;
     if (h >= 0 && v[w] == OP_UNSET && param_is_set(v[h]))
         v[w] = v[h];
     if (!collapse_sides(f, v, &apart, e))
@@ -81,11 +81,14 @@ bool window_canonical(const struct op_family *f, int64_t *v, struct err *e)
     for (int i = 0; i < COUNT_OF(groups); i++)
         if (!collapse_axes(f, v, groups[i], apart && streq(groups[i], "p"), e))
             return false;
-    return param_row(f, "act") < 0 || finish_canonical(f, v, e);
+    return true;
 }
 
-void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struct window *w)
+int windows_read(const struct op_family *f, const int64_t *v, struct window *w)
 {
+    int n_axes = 0;
+    while (f->data_params[2 + n_axes])    /* behind the batch and the channels */
+        n_axes++;
     for (int i = 0; i < n_axes; i++) {
         w[i] = axes[MAX_AXES - n_axes + i];
         int before = part_row(f, "p", &w[i], "0"), after = part_row(f, "p", &w[i], "1");
@@ -97,7 +100,10 @@ void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struc
         w[i].dilation = axis_value(f, v, "d", &w[i], 1);
         w[i].before = !sides ? p : param_is_set(v[before]) ? v[before] : 0;
         w[i].after = !sides ? p : param_is_set(v[after]) ? v[after] : 0;
+        w[i].zeros[0] = w[i].before;
+        w[i].zeros[1] = w[i].after;
     }
+    return n_axes;
 }
 
 /* Prints the padded input: "h=6 + 2*1" or "h=6 + 1 + 2". */
@@ -160,21 +166,21 @@ void windows_note(struct node *n, int n_axes, const struct window *w)
     }
 }
 
-int window_input(struct graph *g, const struct window_data *data, int n_axes,
-                 const struct window *w, const int64_t *before, const int64_t *after)
+int window_input(struct graph *g, const struct op_family *f, const int64_t *v, int n_axes,
+                 const struct window *w, double value)
 {
-    const char *dims[MAX_RANK] = { "N", data->channel_dim };
-    int64_t shape[MAX_RANK] = { data->n, data->channels };
+    bool c = param_row(f, "c") >= 0, padded = false;
+    const char *dims[MAX_RANK] = { "N", c ? "C" : "I" };
+    int64_t shape[MAX_RANK] = { param_value(f, v, "n", 1), param_value(f, v, c ? "c" : "i", 1) };
     int64_t first[MAX_RANK] = { 0 }, last[MAX_RANK] = { 0 };
-    bool padded = false;
     for (int i = 0; i < n_axes; i++) {
         dims[2 + i] = w[i].dim;
         shape[2 + i] = w[i].in;
-        first[2 + i] = before[i];
-        last[2 + i] = after[i];
-        padded = padded || before[i] || after[i];
+        first[2 + i] = w[i].zeros[0];
+        last[2 + i] = w[i].zeros[1];
+        padded = padded || w[i].zeros[0] || w[i].zeros[1];
     }
     int in = graph_add_tensor(g, &(struct tensor_def){ padded ? "Inp_in" : "Inp", 2 + n_axes,
                                                        dims, shape, TENSOR_INPUT });
-    return padded ? pad_node(g, in, "Inp", first, last, data->value) : in;
+    return padded ? pad_node(g, in, "Inp", first, last, value) : in;
 }

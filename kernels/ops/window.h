@@ -15,12 +15,14 @@ struct window {
     const char *dim, *k_dim;              /* "H" "KH" */
     const char *letter, *size, *what;     /* "h" "h" "rows" */
     int64_t in, k, stride, dilation, before, after, out;
+    int64_t zeros[2];  /* elements around the input: before and after unless set otherwise */
 };
 
-/* Brings n, w, the groups k, s, p, d and the activation (if there is one) to canonical form. */
+/* Brings w and the groups k, s, p, d to canonical form, in families that have windows. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Reads the windows of the last n_axes of D H W from canonical values; fills in all but `out`. */
-void windows_read(const struct op_family *f, const int64_t *v, int n_axes, struct window *w);
+/* Reads the windows of a family from canonical values; fills in all but `out`.  Returns how many
+ * of the axes D H W it has, from the last. */
+int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
 /* out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1 */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);
@@ -33,11 +35,10 @@ const struct expr *window_at(struct graph *g, const struct window *w, const stru
                              const struct expr *k);
 /* Notes strides and dilations of the windows in n->params. */
 void windows_note(struct node *n, int n_axes, const struct window *w);
-/* Adds the caller's input N x channels x sizes with before[i] and after[i] elements of `value`
- * around axis i.  Without any padding it is called Inp; else a pad node writes Inp from Inp_in. */
-struct window_data { int64_t n, channels; const char *channel_dim; double value; };
-int window_input(struct graph *g, const struct window_data *data, int n_axes,
-                 const struct window *w, const int64_t *before, const int64_t *after);
+/* Adds the caller's input N C or N I and sizes, with zeros[] elements of `value` around each axis.
+ * Without any it is called Inp; else a pad node writes Inp from Inp_in. */
+int window_input(struct graph *g, const struct op_family *f, const int64_t *v, int n_axes,
+                 const struct window *w, double value);
 
 /* Rows of their tables. */
 #define ROW_STEP(name, def, least, text) { name, def, least, MAX_STEP, text, NULL }
