@@ -32,6 +32,10 @@ int compose_layernorm(struct call *c)
     int rank = arg(c, 0)->rank, d = compose_axis(c, param_int(c, "axis", -1), rank);
     if (d < 0)
         return -1;
+    for (int i = 1; i < c->n_in; i++)
+        if (!repeats(arg(c, i), arg(c, 0)))
+            return refuse(c, ERR_RANGE, "%s cannot be repeated to the shape of %s",
+                          arg(c, i)->name, arg(c, 0)->name);
     struct reduction r = { .dims = (1u << rank) - (1u << d), .keep = true, .how = REDUCE_MEAN };
     int mean = reduce_node(c->g, c->in[0], &r);
     struct node off = build_like(c->g, c->in[0], "center", "Centered");
