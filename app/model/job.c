@@ -168,8 +168,6 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     if (j->kind == JOB_MEASURE)
         o.detail = j->detail = xcalloc(1, sizeof *j->detail);
     j->ok = rebuild(a, j->recipe, &p, &j->e);
-    if (j->ok && cancelled(c))
-        j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)

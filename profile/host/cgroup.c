@@ -77,7 +77,7 @@ static void take_memory(struct cgroup_limits *l, const char *dir)
 static void take_cpus(struct cgroup_limits *l, const char *dir)
 {
     struct str text = {0};
-    double quota = 0, period = 0;
+    double quota, period;
     if (!read_in(dir, "cpu.max", &text)
         || sscanf(str_text(&text), "%lf %lf", &quota, &period) != 2) {
         quota = (double)number_in(dir, "cpu.cfs_quota_us");

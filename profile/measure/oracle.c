@@ -183,24 +183,19 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
 {
     struct oracle *o = xcalloc(1, sizeof *o);
     *o = (struct oracle){ .spec = xstrdup(g->spec), .type = g->type, .seed = seed,
-                          .users = 1 };
+                          .users = 1, .bytes = oracle_bytes(g) };
     pthread_mutex_init(&o->lock, NULL);
     o->n_tensors = g->n_tensors;
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
     bool ok = true;
     for (int t = 0; t < g->n_tensors && ok; t++)
-        if (is_given(&g->tensor[t])) {
+        if (is_given(&g->tensor[t]))
             ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
-            o->bytes += tensor_bytes(&g->tensor[t]);
-        }
     ok = ok && oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
     for (int t = 0; ok && t < g->n_tensors; t++)
-        if (g->tensor[t].role == TENSOR_OUTPUT) {
-            int64_t n = tensor_elems(&g->tensor[t]);
-            o->rms[t] = rms_of(g->type, o->data[t], n);
-            o->bytes += 2 * n * (int64_t)sizeof(double);
-        }
+        if (g->tensor[t].role == TENSOR_OUTPUT)
+            o->rms[t] = rms_of(g->type, o->data[t], tensor_elems(&g->tensor[t]));
     if (ok)
         *out = o;
     else

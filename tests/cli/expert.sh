@@ -17,6 +17,10 @@ t 0 '' run "$conv" --steps "$dir/own.steps" --meters none -o "$dir/own.yaml"
 t 0 '' expert "$dir/own.yaml" --search 1 --time 0.01 -o "$dir/own.yaml"
 t 0 'input_layout given' show "$dir/own.yaml" --what yaml
 same 'behind other steps it is another program: no numbers' 0 "$(grep -c 'latency_ms:' <<< "$out")"
+printf 'loop split Conv O 4 8\n' > "$dir/own.steps"
+t 0 '' run "$conv" --steps "$dir/own.steps" --meters none -o "$dir/own.yaml"
+t 2 'error: ' expert "$dir/own.yaml" -o "$dir/not.yaml"
+same 'nor does it take steps that do not fit' no "$([ -e "$dir/not.yaml" ] && echo yes || echo no)"
 t 2 'E_IO' expert "$conv" --search 1 -o "$dir/none/x.yaml"
 t 2 'no expert has a schedule for softmax' expert 'softmax m=4 n=8'
 t 2 'fix: there are experts for .*c2d.*gmm' expert 'softmax m=4 n=8'

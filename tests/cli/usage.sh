@@ -18,6 +18,7 @@ t 0 '^usage: tilescope run' help run
 t 2 "no command, operator or file named 'rnu'" rnu
 t 2 'fix: tilescope run' rnu
 t 2 'fix: tilescope gmm' gmn m=4
+t 2 'fix: tilescope c2d' c2dd m=4
 t 2 'E_IO' missing.yaml
 t 2 'E_IO' run missing.yaml
 t 2 'E_IO' run "$dir"

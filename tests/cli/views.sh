@@ -126,6 +126,7 @@ t 0 'layout split' help steps
 t 0 'undo' help steps
 t 0 'measure_all' help steps
 t 0 '^gmm ' ops
+t 0 '^      parameters \[n\] i w o k s=1 p=0 \[pw0\] .*act=none$' ops
 t 0 '"gmm"' ops --json
 t 0 '^clock ' meters
 t 0 '^perf ' meters

@@ -174,7 +174,7 @@ size_t onnx_build(struct arena *a, int opset, const char *text, uint8_t **out)
     set.version = opset;
     m.has_ir_version = true;
     m.ir_version = 7;
-    m.n_opset_import = 1;
+    m.n_opset_import = opset > 0;
     m.opset_import = sets;
     m.producer_name = arena_strdup(a, "test");
     m.graph = &b.g;

@@ -317,6 +317,26 @@ static void err_survives_long_texts(void **state)
     free(text);
 }
 
+/* A request that cannot be met ends the program: nobody looks for NULL. */
+static void memory_that_is_not_there_is_fatal(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const volatile size_t most = PTRDIFF_MAX;
+        int status = 0;
+        pid_t child = fork_child();
+        if (child == 0) {
+            freopen("/dev/null", "w", stderr);
+            signal(SIGABRT, SIG_DFL);                     /* cmocka's own would go on */
+            void *volatile p = i == 0 ? xmalloc(most) : i == 1 ? xcalloc(1, most)
+                                                               : xrealloc(NULL, most);
+            _exit(p != NULL);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
+}
+
 /* ---- random numbers ---- */
 
 static void rng_is_deterministic_and_in_range(void **state)
@@ -684,6 +704,7 @@ int main(void)
         cmocka_unit_test(distances), cmocka_unit_test(nearest_is_near_enough),
         cmocka_unit_test(integers), cmocka_unit_test(utf8), cmocka_unit_test(errors_are_values),
         cmocka_unit_test(err_prints_a_caret), cmocka_unit_test(err_survives_long_texts),
+        cmocka_unit_test(memory_that_is_not_there_is_fatal),
         cmocka_unit_test(rng_is_deterministic_and_in_range),
         cmocka_unit_test(rng_matches_its_papers), cmocka_unit_test(decimal_numbers_only),
         cmocka_unit_test(files_round_trip),

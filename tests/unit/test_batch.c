@@ -449,7 +449,7 @@ static void compilers_have_little_time(void **state)
 
 /* --- Cancelling ------------------------------------------------------------------------------- */
 
-struct spy { struct cancel cancel; const char *at; int measured; double last; };
+struct spy { struct cancel cancel; const char *at; int measured; };
 
 static void spy_report(void *ctx, const char *what, double fraction)
 {

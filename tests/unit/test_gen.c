@@ -195,6 +195,7 @@ static void reference_is_the_reference(void **state)
         if (!graph_from_spec(arena, specs[i], &g[i], &e))
             fail_msg("%s", e.text);
         gen_reference(g[i], "reference_kernel", &out);
+        assert_non_null(strstr(str_text(&out), "\n    for (long "));
         str_printf(&out, "void reference(double **t)\n{\n    reference_kernel(");
         for (int t = 0; t < g[i]->n_tensors; t++)
             str_printf(&out, "%st[%d]", t ? ", " : "", t);

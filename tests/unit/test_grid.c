@@ -261,6 +261,8 @@ static void test_finding(void **state)
     assert_int_equal(doc_find(&d, "mixed", 0, 1), 30);
     assert_int_equal(doc_find(&d, "mixed Case", 0, 1), -1);
     assert_int_equal(doc_find(&d, "", 0, 1), -1);
+    assert_non_null(doc_at(&d, &(struct scroll){ .cursor = d.lines.len - 1 }));
+    assert_null(doc_at(&d, &(struct scroll){ .cursor = d.lines.len }));
     doc_close(&d);
 }
 

@@ -140,6 +140,12 @@ static void test_refused(void **state)
         assert_string_equal(str_text(&after), str_text(&before));
         err_print(&errors, &e);
     }
+    struct history *one = must_open(GMM);
+    enum command_effect effect;
+    struct err e;
+    assert_false(command_run(one, "switch nowhere", &effect, &e));
+    err_print(&errors, &e);
+    history_free(one);
     golden_check("tests/golden/err/command.txt", str_text(&errors));
     str_free(&before);
     str_free(&after);

@@ -363,13 +363,15 @@ static void pins(void **state)
     assert_int_equal(s->n, 3);
     assert_string_equal(s->knob[0].name, "i_t");
     set_factors(s, " i_t=2", factor);
-    check_shape(build(a, s, out, 1, factor, NULL), "Inp", "1x2x2x6x10x2");
+    const struct program *p = build(a, s, out, 1, factor, NULL);
+    check_shape(p, "Inp", "1x2x2x6x10x2");
+    assert_true(p->input_given);
     static const char *const inp[] = { "set input_layout original", "layout set Inp \"NHWI\"",
                                        "layout set Ker \"KH KW I O\"" };
     s = space_of(a, "c2d i=4 h=10 w=10 o=16 k=3 p=1", inp, 3, NULL);
     assert_int_equal(s->n, 3);
     set_factors(s, " h_t=5", factor);
-    const struct program *p = build(a, s, inp, 3, factor, NULL);
+    p = build(a, s, inp, 3, factor, NULL);
     check_shape(p, "Inp", "1x12x12x4");
     assert_false(p->input_given);
     arena_free(a);

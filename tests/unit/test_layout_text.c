@@ -55,6 +55,7 @@ static void test_notation(void **state)
         { "N H/8 W/16 O/64 4 8 4 2 2 16",
           "split W 3 8 2; split H 7 4 2; split O 1 4 16; reorder N H.0 W.0 O.0 H.1 W.1 O.1 H.2 W.2 "
           "O.2", "N H/8 W/16 O/64 4h 8w 4o 2h 2w 16o" },
+        { "16 N O/16 H W", "split O 4 16; reorder O.1 N O.0 H W", "16o N O/16 H W" },
         { "N 16o O/16 H W", "split O 4 16; reorder N O.1 O.0 H W", NULL },
         { "N O/32 16 H W 2o", "split O 2 16 2; reorder N O.0 O.1 H W O.2", "N O/32 16o H W 2o" },
         { "H/8 O W 10h N", "unfold H tile=10 stride=8; reorder H.0 O W H.1 N", NULL },

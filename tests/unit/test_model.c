@@ -661,6 +661,10 @@ static void test_help_topics(void **state)
     press(m, "Enter");
     assert_shows(m, "Help: loops");
     assert_shows(m, "Every loop belongs to the tensor");
+    press(m, "j");
+    assert_hides(m, "Every loop belongs to the tensor");
+    press(m, "k");
+    assert_shows(m, "Every loop belongs to the tensor");
     press(m, "End");
     assert_shows(m, "with the reason and, where there is one");
     press(m, "Backspace");
@@ -947,6 +951,12 @@ static void test_start_shows_the_newest(void **state)
     assert_shows(m, "work 12");
     assert_shows(m, "work 01");
     assert_hides(m, "work 00");
+    press(m, "g d");
+    assert_shows(m, "d again forgets");
+    assert_shows(m, "work 12");
+    press(m, "d");
+    assert_hides(m, "work 12");
+    assert_false(file_exists(found[0].path));
     model_free(m);
     for (int i = 0; i < KILLS; i++)
         unlink(found[i].path);
@@ -1279,6 +1289,24 @@ static void test_code_comes_from_jobs(void **state)
     model_free(m);
 }
 
+/* What is cancelled before it starts has no result. */
+static void test_cancelled_jobs(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct cancel raised = { .raised = 1 };
+    static const enum job_kind kind[] = { JOB_MEASURE, JOB_ASM };
+    for (int i = 0; i < COUNT_OF(kind); i++) {
+        struct app_job *j = model_job(m, &(struct desired_job){ .kind = kind[i],
+                                                                .tag = model_tag(m) });
+        job_run(j, &raised, NULL);
+        assert_false(j->ok);
+        assert_int_equal(j->e.code, ERR_CANCEL);
+        job_free(j);
+    }
+    model_free(m);
+}
+
 /* A result that nobody has taken yet is not worked on again. */
 static void test_untaken_results(void **state)
 {
@@ -1505,6 +1533,7 @@ int main(void)
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
+        cmocka_unit_test(test_cancelled_jobs),
         cmocka_unit_test(test_untaken_results),
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_every_size),

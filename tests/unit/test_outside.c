@@ -479,6 +479,15 @@ static void emptied_cache_is_filled_again(void **state)
     assert_int_equal(s.of[OUTCOME_OK], COUNT_OF(step));
 }
 
+static void rises(void *ctx, const char *what, double done)
+{
+    double *last = ctx;
+    if (streq(what, "measuring")) {
+        assert_true(done > *last && done < 1);
+        *last = done;
+    }
+}
+
 /* One at a time, then twice as many, then the rest: the sooner something is measured. */
 static void parts_grow(void **state)
 {
@@ -488,11 +497,13 @@ static void parts_grow(void **state)
     const char *cc = compiler("counted", ":");
     struct batch_opts o = { .measure = { .time_s = 1e-3, .min_runs = 2, .compiler = cc },
                             .jobs = 1, .soon = true };
+    double last = -1;
+    struct progress pr = { rises, &last };
     struct batch *b;
     for (int i = 0; i < COUNT_OF(step); i++)
         item[i] = (struct batch_item){ .p = program_of(step[i]) };
     assert_true(batch_new(item[0].p, &o, NULL, &b, &e));
-    assert_true(batch_run(b, item, COUNT_OF(step), NULL, NULL, &e));
+    assert_true(batch_run(b, item, COUNT_OF(step), &pr, NULL, &e));
     assert_int_equal(batch_stats(b).of[OUTCOME_OK], COUNT_OF(step));
     assert_int_equal(calls(), 3);
     batch_free(b);

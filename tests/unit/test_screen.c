@@ -75,11 +75,28 @@ static void steps_of_the_command_line_are_safe_at_once(void **state)
     session_free(s);
 }
 
+/* A report stands behind the line that it answers, in as many rows as its words need there. */
+static void reports_have_the_rows_that_they_need(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int more = 0; more < 2; more++) {
+        model_echo(m, "redo");
+        model_info(m, "%*s", m->w - 2 - 5 - 2 + more, "x y");      /* behind ":redo  " */
+        for (char *p = m->message.text.data; *p == ' '; p++)
+            *p = 'w';
+        screen_refresh(m);
+        assert_int_equal(m->frame.message.h, 1 + more);
+    }
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_show_their_best_times),
         cmocka_unit_test(steps_of_the_command_line_are_safe_at_once),
+        cmocka_unit_test(reports_have_the_rows_that_they_need),
     };
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,9 +347,12 @@ static void curves_are_drawn(void **state)
     struct study *s = must_parse(demo);
     struct script x = {0};
     struct study_report *r = run_script(s, &x, 1, NULL);
-    struct str svg = {0};
+    struct str svg = {0}, text = {0};
     struct err e = {0};
     (void)state;
+    assert_true(study_curve_chart(&text, r, 0, CHART_SCRIPT, &e));
+    golden_check("tests/golden/chart/study-curves.gp", str_text(&text));
+    str_free(&text);
     assert_true(study_curve_chart(&svg, r, 0, CHART_SVG, &e));
     svg_check(str_text(&svg));
     assert_non_null(strstr(str_text(&svg), "jointly"));

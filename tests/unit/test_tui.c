@@ -152,6 +152,10 @@ static void test_start_screen(void **state)
     (void)state;
     struct tty *t = start(on_nothing, 80, 24);
     tty_golden(t, "start");
+    tty_resize(t, 120, 24);
+    tty_press(t, "g");
+    tty_assert_shows(t, "operator: " GMM);                /* the file beside the list */
+    tty_resize(t, 80, 24);
     tty_press(t, "g Enter");
     tty_assert_shows(t, "A tiled product");
     tty_assert_shows(t, "loop split C M 8");
@@ -280,7 +284,8 @@ static void test_wants_something_else(void **state)
     static const char *const argv[] = {"--no-auto", "gmm m=4096 k=4096 n=4096", NULL};
     struct tty *t = start(argv, 80, 24);
     tty_send(t, "m");
-    tty_wait_shows(t, "measuring", 10);
+    tty_wait_shows(t, "| measuring", 10);
+    tty_wait_shows(t, "/ measuring", 10);                 /* it turns */
     static const char keys[] = ":new gmm m=8 k=8 n=8\rm";
     assert_int_equal(write(t->master, keys, sizeof keys - 1), sizeof keys - 1);
     tty_wait_shows(t, "✓", 8);
