@@ -282,7 +282,8 @@ static void add_search(struct str *out, const struct tuning *t)
     }
     if (r->view->agents.known) {
         label(out, "agents:");
-        str_printf(out, "%d episodes", r->view->agents.episodes);
+        int n = r->view->agents.episodes;
+        str_printf(out, "%d episode%s", n, n == 1 ? "" : "s");
         if (isfinite(r->view->agents.loop_entropy))
             str_printf(out, ", entropy %.2f of loops", r->view->agents.loop_entropy);
         str_add(out, "\n");

@@ -297,15 +297,14 @@ static void draw_line(struct picture *pic, struct str *s, int64_t line, int numb
         pic->has_last = true;
     }
     str_repeat(s, ' ', pic->line_elems - n + 2);
-    struct draw_run before = { .n = 0 };
-    bool has_before = false;
+    struct draw_run kept, *before = NULL;
     for (int i = 0; i < n;) {
         const struct draw_run r = find_run(cell, i, n, pic->l->tensor->rank);
         str_add(s, i ? " | " : "");
-        add_run(s, pic, cell, &r, has_before ? &before : NULL);
+        add_run(s, pic, cell, &r, before);
         if (cell[i].kind != CELL_PADDING) {
-            before = r;
-            has_before = true;
+            kept = r;
+            before = &kept;
         }
         i += r.n;
     }

@@ -13,5 +13,6 @@ for command in run bench show export tune study records; do
     same "no option of $command twice" '' \
          "$(grep -oE '^  (-., )?--[a-z-]+' "$dir/help" | sort | uniq -d)"
 done
+t 0 '^gmm: matrix multiplication$' help gmm
 
 finish

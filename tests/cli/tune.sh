@@ -47,6 +47,12 @@ missing=$(grep -oE '^ *"[a-z_0-9]+":' <<< "$out" | tr -d ' ":' | sort -u | while
 done)
 same 'all keys are documented' '' "$missing"
 
+# Agents that have learnt tell how far they are.
+export TILESCOPE_RECORDS=$dir/agents.db
+t 0 '^agents: +[0-9]+ episodes?, entropy [0-9.]+ of loops$' tune 'gmm m=4 k=2 n=2' --budget 40 \
+    --seed 5 --strategy ppo --baselines none --quiet
+export TILESCOPE_RECORDS=$dir/r.db
+
 # Refused before anything is measured, and without a run in the records.
 runs() { "$TILESCOPE" records runs --json | grep -c '"kind": "run"'; }
 export TILESCOPE_RECORDS=$dir/refused.db

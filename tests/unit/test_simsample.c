@@ -119,12 +119,32 @@ static void loops_beyond_the_most_are_simulated_whole(void **state)
     simsample_free(p);
 }
 
+/* Iterations of one miss each: the estimate is all of them, and it knows that it is good. */
+static void what_is_even_is_known_well(void **state)
+{
+    struct sample_loop loop = { 20000, 50 };
+    struct site_count site = {0};
+    struct level_count level[CACHE_LEVELS];
+    double fraction, error;
+    (void)state;
+    struct simsample *p = simsample_open(1, 1, &loop, 1e6, 2.5e5, 64, 1);
+    simsample_watch(p, sim);
+    for (int i = 0; i < 20000; i++)
+        if (!simsample_skip(p, 0))
+            cachesim_access(sim, (uint64_t)(i + 1) << 20, 0, 4);
+    simsample_close(p, &site, level, &fraction, &error);
+    assert_true(fabs((double)level[0].misses / 20000 - 1) < 0.01);
+    assert_true(error >= 0 && error < 0.01);
+    simsample_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_begin_at_random_places),
         cmocka_unit_test(a_word_when_the_budget_is_not_kept),
         cmocka_unit_test(loops_beyond_the_most_are_simulated_whole),
+        cmocka_unit_test(what_is_even_is_known_well),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

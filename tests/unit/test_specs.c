@@ -175,6 +175,7 @@ static void printed_graphs(void **state)
         "add c=2 h=3 y=row", "gpool c=2 h=3 w=4 x=5 f=max", "reduce m=3 n=4 f=mean",
         "concat c=1 c2=2 c3=3 h=2", "softmax m=2 n=3 k=4", "reshape n=6 c=8 m=2 k=3",
         "transpose n=2 c=3 perm=21", "mul n=2 c=3 y=one",
+        "c = c1d n=1 i=2 w=5 o=3 k=3; s = const c=3; y = batchnorm(c, s, s, s, s)",
     };
     struct str out = {0};
     for (int i = 0; i < ops_count() + COUNT_OF(more); i++) {

@@ -421,8 +421,8 @@ static void test_report(void **state)
     free(text);
 }
 
-/* Where in the report its prose begins, which is this one word. */
-static size_t prose_at(const char *word)
+/* Where in the report its prose begins, which is this one word behind these blanks. */
+static size_t prose_at(const char *blanks, const char *word)
 {
     static const char old[] = "What they did.\n\n  What we assume.";
     char *text = good_demo();
@@ -431,7 +431,7 @@ static size_t prose_at(const char *word)
     struct script script = {0};
     assert_non_null(at);
     str_add_n(&other, text, (size_t)(at - text));
-    str_printf(&other, "%s%s", word, at + strlen(old));
+    str_printf(&other, "%s%s%s", blanks, word, at + strlen(old));
     struct study *s = must_parse(str_text(&other));
     struct study_report *r = run_script(s, &script, 1, NULL);
     study_text(&out, r);
@@ -453,7 +453,8 @@ static void test_long_words(void **state)
     (void)state;
     memset(word, 'w', sizeof word - 1);
     word[sizeof word - 1] = '\0';
-    assert_int_equal(prose_at(word), prose_at("wwwww"));
+    assert_int_equal(prose_at("", word), prose_at("", "wwwww"));
+    assert_int_equal(prose_at("\n\n  ", "wwwww"), prose_at("", "wwwww"));
 }
 
 /* Bars over cases in the colours of variants; of one case, over variants, the paper's in grey. */
