@@ -21,9 +21,15 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
     layout_pool_draw(l, s, action, factor);
 }
 
-void layout_pool_told(struct layout_pool *l, const struct search *s, const int64_t *factor,
-                      double reward, bool measured)
+void layout_pool_close(void *state)
 {
+    vec_free(&((struct layout_pool *)state)->all);
+}
+
+void layout_pool_told(struct search *s, void *state, const int64_t *factor, double reward,
+                      bool measured)
+{
+    struct layout_pool *l = state;
     size_t bytes = (size_t)s->p->n_actions * sizeof *factor;
     for (int i = l->all.len - 1; i >= 0; i--) {
         struct drawn_layout *d = &l->all.data[i];

@@ -10,6 +10,7 @@ struct drawn_layout {
     double reward;
     bool measured;
 };
+/* The first member of the state of such a strategy, or all of it. */
 struct layout_pool { VEC(struct drawn_layout) all; };
 
 /* Draws uniform actions, decodes them into *factor and stores them. */
@@ -18,8 +19,9 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
 void layout_pool_draw(struct layout_pool *l, struct search *s, const double *action,
                       int64_t *factor);
 /* Stores the reward of the latest layout that was decoded to this factor. */
-void layout_pool_told(struct layout_pool *l, const struct search *s, const int64_t *factor,
-                      double reward, bool measured);
+void layout_pool_told(struct search *s, void *state, const int64_t *factor, double reward,
+                      bool measured);
+void layout_pool_close(void *state);
 /* number of layouts with a measured reward */
 int layout_pool_measured(const struct layout_pool *l);
 /* Draws two measured layouts at random and returns the better one. */

@@ -39,7 +39,11 @@ struct search *search_new(const struct tune_problem *p, const struct search_opts
     s->n_seed_arms = s->arm.len;
     for (int i = 0; i < s->arm_view.len; i++)
         s->arm_view.data[i].seed = true;
-    s->state = s->strategy->open(s);
+    s->state = arena_alloc(s->keep, s->strategy->state_bytes);
+    s->point = arena_alloc(s->keep, p->point_bytes);
+    s->next = arena_alloc(s->keep, p->point_bytes);
+    if (s->strategy->open)
+        s->strategy->open(s, s->state);
     return s;
 }
 
@@ -47,7 +51,8 @@ void search_free(struct search *s)
 {
     if (!s)
         return;
-    s->strategy->close(s->state);
+    if (s->strategy->close)
+        s->strategy->close(s->state);
     for (int i = 0; i < s->arm.len; i++)
         vec_free(&s->arm.data[i].tried);
     vec_free(&s->arm);
@@ -83,12 +88,10 @@ static void add_usual(struct search *s, int arm)
     if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)
         return;
     s->arm.data[arm].begun = true;
-    void *point = xcalloc(1, s->p->point_bytes);
-    s->p->point_start(s->p->ctx, arm, point);
-    struct tune_candidate *c = search_add(s, arm, point);
+    s->p->point_start(s->p->ctx, arm, s->next);
+    struct tune_candidate *c = search_add(s, arm, s->next);
     if (c && c->trial < 0)
         c->usual = true;
-    free(point);
 }
 
 /* Runs one round in an arm. False: stop. */
@@ -134,8 +137,8 @@ static bool visit(struct search *s, int arm, struct err *e)
     s->layouts_tried += first;
     set_reference(s, arm);
     if (first && state->factor)
-        s->strategy->layout_told(s, s->state, state->factor,
-                                 search_reward(s, s->arm_view.data[arm].best_ms), true);
+        search_tell_layout(s, state->factor, search_reward(s, s->arm_view.data[arm].best_ms),
+                           true);
     return true;
 }
 

@@ -21,6 +21,7 @@ struct search {
     const struct cancel *cancel;
     const struct strategy *strategy;
     void *state;                         /* state of the strategy */
+    void *point, *next;                  /* for the strategy to work on; next: within one call */
     struct rng rng;
     struct plan plan;
     const struct tune_seed *seed;
@@ -72,6 +73,7 @@ void search_show(struct search *s, const char *doing);
 
 /* search_layout.c: the next arm to visit in the joint stage; -1: there is none left. */
 int search_next_arm(struct search *s);
+void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
 void search_arms_grow(struct search *s);         /* called after the problem opened arms */
 /* 1 - ms / l_ref, clipped (SPEC E.3); INFINITY gives -4. */

@@ -76,6 +76,12 @@ static double arm_reward(const struct search *s, int arm)
     return search_reward(s, s->arm_view.data[arm].best_ms);
 }
 
+void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured)
+{
+    if (s->strategy->layout_told)
+        s->strategy->layout_told(s, s->state, factor, reward, measured);
+}
+
 /* Returns the best score of some random points; -1: none of them is a valid program. */
 static double promise(struct search *s, int arm)
 {
@@ -114,7 +120,7 @@ static bool draw_new(struct search *s, const struct draw *other, int n, struct d
         if (old)
             *out = (struct draw){ arm, ARENA_DUP(s->keep, factor, TUNE_MAX_LAYOUT_KNOBS), 0 };
         double r = old ? arm_reward(s, arm) : again ? search_reward(s, s->l_ref) : -4;
-        s->strategy->layout_told(s, s->state, factor, r, false);
+        search_tell_layout(s, factor, r, false);
     }
     return false;
 }
@@ -128,14 +134,13 @@ static int draw_layout(struct search *s)
     while (n < want && !cancelled(s->cancel) && draw_new(s, draw, n, &draw[n])) {
         struct draw *d = &draw[n++];
         d->score = want > 1 ? promise(s, d->arm) : 0;
-        s->strategy->layout_told(s, s->state, d->factor,
-                                 search_reward(s, want > 1 ? search_latency(s, d->score)
-                                                           : s->l_ref), false);
+        search_tell_layout(s, d->factor, search_reward(s, want > 1 ? search_latency(s, d->score)
+                                                                   : s->l_ref), false);
         if (d->score > draw[best].score)
             best = n - 1;
     }
     if (n == 0 && draw[0].factor)                /* the cached reward (SPEC E.2) */
-        s->strategy->layout_told(s, s->state, draw[0].factor, arm_reward(s, draw[0].arm), true);
+        search_tell_layout(s, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
     for (int i = 0; i < n; i++)                  /* the layout of a seed may be the best so far */

@@ -37,17 +37,6 @@ const struct strategy *strategy_find(const char *name, struct err *e)
 
 /* --- random ---------------------------------------------------------------------------- */
 
-static void *no_state(struct search *s)
-{
-    (void)s;
-    return NULL;
-}
-
-static void no_close(void *state)
-{
-    (void)state;
-}
-
 bool strategy_random_layout(struct search *s, void *state, int64_t *factor)
 {
     double action[TUNE_MAX_LAYOUT_KNOBS];
@@ -58,12 +47,6 @@ bool strategy_random_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-void strategy_forget_layout(struct search *s, void *state, const int64_t *factor, double reward,
-                            bool measured)
-{
-    (void)s; (void)state; (void)factor; (void)reward; (void)measured;
-}
-
 static void propose_random(struct search *s, void *state, int arm, int round)
 {
     (void)state; (void)round;
@@ -72,8 +55,7 @@ static void propose_random(struct search *s, void *state, int arm, int round)
 
 const struct strategy strategy_random = {
     .name = "random", .what = "random layouts and points; the model picks",
-    .open = no_state, .close = no_close, .layout = strategy_random_layout,
-    .layout_told = strategy_forget_layout, .propose = propose_random,
+    .layout = strategy_random_layout, .propose = propose_random,
 };
 
 /* --- exhaustive ------------------------------------------------------------------------ */
@@ -81,25 +63,9 @@ const struct strategy strategy_random = {
 struct cursor {
     bool layouts_begun;
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
-    int arm;                             /* arm of the point; -1: none */
+    int begun;                           /* 1 + the arm of the point; 0: none */
     bool at_end;
-    void *point;
 };
-
-static void *cursor_open(struct search *s)
-{
-    struct cursor *c = xcalloc(1, sizeof *c);
-    c->arm = -1;
-    c->point = xcalloc(1, s->p->point_bytes);
-    return c;
-}
-
-static void cursor_close(void *state)
-{
-    struct cursor *c = state;
-    free(c->point);
-    free(c);
-}
 
 static bool layout_in_order(struct search *s, void *state, int64_t *factor)
 {
@@ -116,19 +82,18 @@ static void propose_in_order(struct search *s, void *state, int arm, int round)
 {
     struct cursor *c = state;
     (void)round;
-    if (c->arm != arm) {
-        c->arm = arm;
-        s->p->point_first(s->p->ctx, arm, c->point);
+    if (c->begun != arm + 1) {
+        c->begun = arm + 1;
+        s->p->point_first(s->p->ctx, arm, s->point);
         c->at_end = false;
     }
     while (!c->at_end && s->pool.len < TUNE_TOP && !search_should_stop(s)) {
-        search_add(s, arm, c->point);
-        c->at_end = !s->p->point_next(s->p->ctx, arm, c->point);
+        search_add(s, arm, s->point);
+        c->at_end = !s->p->point_next(s->p->ctx, arm, s->point);
     }
 }
 
 const struct strategy strategy_exhaustive = {
     .name = "exhaustive", .what = "everything in order, for spaces that are small", .ordered = true,
-    .open = cursor_open, .close = cursor_close, .layout = layout_in_order,
-    .layout_told = strategy_forget_layout, .propose = propose_in_order,
+    .state_bytes = sizeof(struct cursor), .layout = layout_in_order, .propose = propose_in_order,
 };

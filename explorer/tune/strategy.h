@@ -10,13 +10,14 @@ struct strategy {
     const char *name, *what;
     /* It takes all points in order, one layout after the other, and does not use the model. */
     bool ordered;
-    void *(*open)(struct search *s);
-    void (*close)(void *state);
+    size_t state_bytes;                  /* of its state, which the search allocates as zeros */
+    void (*open)(struct search *s, void *state);             /* may be NULL */
+    void (*close)(void *state);                              /* may be NULL */
     /* Draws the next layout; false: there is none left. */
     bool (*layout)(struct search *s, void *state, int64_t *factor);
     /* Tells the reward of the layout drawn last, 1 - best / l_ref clipped to [-4, 1] (SPEC E.3).
      * Called once for each layout before the next is drawn, with the prediction of the model
-     * (measured false), and again after it was tried. */
+     * (measured false), and again after it was tried.  May be NULL. */
     void (*layout_told)(struct search *s, void *state, const int64_t *factor, double reward,
                         bool measured);
     /* Adds points of an arm to the pool (search_add). round: 0, 1, ... of this visit. */

@@ -6,46 +6,22 @@
 #define CROSSOVER 0.2
 enum { POPULATION = 100, ENOUGH = 8, ENOUGH_LAYOUTS = 4 };
 
-struct evo { struct layout_pool layouts; void *point; };
-
-static void *evo_open(struct search *s)
-{
-    struct evo *x = xcalloc(1, sizeof *x);
-    x->point = xcalloc(1, s->p->point_bytes);
-    return x;
-}
-
-static void evo_close(void *state)
-{
-    struct evo *x = state;
-    vec_free(&x->layouts.all);
-    free(x->point);
-    free(x);
-}
-
 static bool evo_layout(struct search *s, void *state, int64_t *factor)
 {
-    struct evo *x = state;
+    struct layout_pool *layouts = state;
     double action[TUNE_MAX_LAYOUT_KNOBS];
     int n = s->p->n_actions;
-    if (layout_pool_measured(&x->layouts) < ENOUGH_LAYOUTS) {
-        layout_pool_random(&x->layouts, s, factor);
+    if (layout_pool_measured(layouts) < ENOUGH_LAYOUTS) {
+        layout_pool_random(layouts, s, factor);
         return true;
     }
-    const struct drawn_layout *a = layout_pool_tournament(&x->layouts, &s->rng),
-                              *b = layout_pool_tournament(&x->layouts, &s->rng);
+    const struct drawn_layout *a = layout_pool_tournament(layouts, &s->rng),
+                              *b = layout_pool_tournament(layouts, &s->rng);
     for (int i = 0; i < n; i++)
         action[i] = rng_unit(&s->rng) < CROSSOVER ? b->action[i] : a->action[i];
     action[rng_range(&s->rng, 0, n - 1)] = rng_unit(&s->rng);
-    layout_pool_draw(&x->layouts, s, action, factor);
+    layout_pool_draw(layouts, s, action, factor);
     return true;
-}
-
-static void evo_layout_told(struct search *s, void *state, const int64_t *factor, double reward,
-                            bool measured)
-{
-    struct evo *x = state;
-    layout_pool_told(&x->layouts, s, factor, reward, measured);
 }
 
 /* Returns the faster of two of the most recent candidates; NULL: it is not a point. */
@@ -59,8 +35,7 @@ static const struct tune_candidate *tournament(struct search *s, const struct ar
 
 static void evo_propose(struct search *s, void *state, int arm, int round)
 {
-    struct evo *x = state;
-    (void)round;
+    (void)state; (void)round;
     if (s->arm.data[arm].tried.len < ENOUGH) {
         search_add_random(s, arm, TUNE_BATCH);
         return;
@@ -71,16 +46,16 @@ static void evo_propose(struct search *s, void *state, int arm, int round)
         if (!a->point || !b->point)
             continue;
         if (rng_unit(&s->rng) < CROSSOVER)
-            s->p->point_cross(s->p->ctx, arm, &s->rng, a->point, b->point, x->point);
+            s->p->point_cross(s->p->ctx, arm, &s->rng, a->point, b->point, s->point);
         else
-            memcpy(x->point, a->point, s->p->point_bytes);
-        s->p->point_mutate(s->p->ctx, arm, &s->rng, x->point);
-        search_add(s, arm, x->point);
+            memcpy(s->point, a->point, s->p->point_bytes);
+        s->p->point_mutate(s->p->ctx, arm, &s->rng, s->point);
+        search_add(s, arm, s->point);
     }
 }
 
 const struct strategy strategy_evo = {
     .name = "evo", .what = "regularised evolution of layouts and points",
-    .open = evo_open, .close = evo_close, .layout = evo_layout, .layout_told = evo_layout_told,
-    .propose = evo_propose,
+    .state_bytes = sizeof(struct layout_pool), .close = layout_pool_close, .layout = evo_layout,
+    .layout_told = layout_pool_told, .propose = evo_propose,
 };

@@ -27,8 +27,7 @@ struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates of the actor since the last reward */
     int draws;                           /* number of layouts drawn, by the actor or not */
-    void *point, *next;
-    double at;                           /* reward of the current point, U - l */
+    double at;                           /* reward of the search's point, U - l */
     struct str *out;                     /* receives the weights at the end, or NULL */
     int order[LOOP_KNOBS];               /* order of the knobs in this sweep */
 };
@@ -41,9 +40,9 @@ static const float *op_of(const struct search *s)
     return op ? op : no_features;
 }
 
-static void *ppo_open(struct search *s)
+static void ppo_open(struct search *s, void *state)
 {
-    struct ppo *x = xcalloc(1, sizeof *x);
+    struct ppo *x = state;
     struct agents_opts o = agents_defaults();
     if (s->o.entropy > 0)
         o.ppo.entropy_coef = s->o.entropy;
@@ -53,9 +52,6 @@ static void *ppo_open(struct search *s)
         agents_load(x->agents, s->o.weights, s->o.weights_bytes, NULL, &e);
     }
     x->out = s->o.weights_out;
-    x->point = xcalloc(1, s->p->point_bytes);
-    x->next = xcalloc(1, s->p->point_bytes);
-    return x;
 }
 
 static void ppo_close(void *state)
@@ -67,9 +63,6 @@ static void ppo_close(void *state)
     }
     agents_free(x->agents);
     vec_free(&x->drawn);
-    free(x->point);
-    free(x->next);
-    free(x);
 }
 
 /* --- Layouts -------------------------------------------------------------------------------- */
@@ -147,13 +140,13 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
         }
     k = x->order[k];
     int choices = s->p->directions(s->p->ctx, arm, k) - 1;  /* without the direction that stays */
-    memcpy(x->next, x->point, s->p->point_bytes);
+    memcpy(s->next, s->point, s->p->point_bytes);
     if (choices < 1)
         return;
-    s->p->point_state(s->p->ctx, arm, x->next, seen);
+    s->p->point_state(s->p->ctx, arm, s->next, seen);
     int direction = agents_loop_act(x->agents, s->p->knob_kind(s->p->ctx, arm, k), k, seen,
                                     op_of(s), choices);
-    s->p->point_move(s->p->ctx, arm, x->next, k, 1 + direction);
+    s->p->point_move(s->p->ctx, arm, s->next, k, 1 + direction);
 }
 
 /* Finds the fastest points of an arm; returns how many, at most ELITE. */
@@ -186,15 +179,15 @@ static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
     const struct tune_candidate *c = elite[a < b ? a : b];
     agents_loop_walk_end(x->agents);
     if (anywhere) {
-        s->p->point_draw(s->p->ctx, arm, &s->rng, x->next);
-        struct tune_candidate *drawn = search_add(s, arm, x->next);
+        s->p->point_draw(s->p->ctx, arm, &s->rng, s->next);
+        struct tune_candidate *drawn = search_add(s, arm, s->next);
         x->at = reward_of(s, drawn);
         if (drawn && !drawn->illegal) {
-            memcpy(x->point, x->next, s->p->point_bytes);
+            memcpy(s->point, s->next, s->p->point_bytes);
             return;
         }
     }
-    memcpy(x->point, c->point, s->p->point_bytes);
+    memcpy(s->point, c->point, s->p->point_bytes);
     x->at = search_reward(s, c->ms);
 }
 
@@ -213,11 +206,11 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
             start_walk(s, x, arm, step / WALK % 2 == 1, elite, n);
         take_step(s, x, arm, step);
         int known = s->pool.len;
-        struct tune_candidate *c = search_add(s, arm, x->next);
+        struct tune_candidate *c = search_add(s, arm, s->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
         if (c && !c->illegal) {                  /* from an invalid program it goes back */
-            memcpy(x->point, x->next, s->p->point_bytes);
+            memcpy(s->point, s->next, s->p->point_bytes);
             x->at = r;
         }
         if (cancelled(s->cancel)) {
@@ -240,6 +233,6 @@ static void ppo_stats(void *state, struct tune_agents *out)
 
 const struct strategy strategy_ppo = {
     .name = "ppo", .what = "agents that learn by proximal policy optimisation (ALT)",
-    .open = ppo_open, .close = ppo_close, .layout = ppo_layout, .layout_told = ppo_layout_told,
-    .propose = ppo_propose, .stats = ppo_stats,
+    .state_bytes = sizeof(struct ppo), .open = ppo_open, .close = ppo_close, .layout = ppo_layout,
+    .layout_told = ppo_layout_told, .propose = ppo_propose, .stats = ppo_stats,
 };

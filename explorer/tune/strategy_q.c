@@ -16,15 +16,12 @@ struct q {
     struct qwalk *walk;                  /* walk of one arm */
     int arm, n_knobs, rounds;
     VEC(struct move) move;               /* moves of this round */
-    void *point;
 };
 
-static void *q_open(struct search *s)
+static void q_open(struct search *s, void *state)
 {
-    struct q *x = xcalloc(1, sizeof *x);
-    x->arm = -1;
-    x->point = xcalloc(1, s->p->point_bytes);
-    return x;
+    (void)s;
+    ((struct q *)state)->arm = -1;
 }
 
 static void q_close(void *state)
@@ -32,8 +29,6 @@ static void q_close(void *state)
     struct q *x = state;
     qwalk_free(x->walk);
     vec_free(&x->move);
-    free(x->point);
-    free(x);
 }
 
 static void enter_arm(struct search *s, struct q *x, int arm)
@@ -81,9 +76,9 @@ static void q_propose(struct search *s, void *state, int arm, int round)
         s->p->point_state(s->p->ctx, arm, from->point, seen);
         for (int k = 0; k < x->n_knobs; k++) {
             int direction = qwalk_act(x->walk, k, seen, s->trial.len);
-            memcpy(x->point, from->point, s->p->point_bytes);
-            s->p->point_move(s->p->ctx, arm, x->point, k, direction);
-            struct tune_candidate *c = search_add(s, arm, x->point);
+            memcpy(s->point, from->point, s->p->point_bytes);
+            s->p->point_move(s->p->ctx, arm, s->point, k, direction);
+            struct tune_candidate *c = search_add(s, arm, s->point);
             if (c && c->trial < 0)
                 vec_push(&x->move, (struct move){ c->hash, k, direction, from });
         }
@@ -111,6 +106,6 @@ static void q_told(struct search *s, void *state, int arm, struct tune_candidate
 
 const struct strategy strategy_q = {
     .name = "q", .what = "FlexTensor's walk by Q-learning; layouts at random",
-    .open = q_open, .close = q_close, .layout = strategy_random_layout,
-    .layout_told = strategy_forget_layout, .propose = q_propose, .told = q_told,
+    .state_bytes = sizeof(struct q), .open = q_open, .close = q_close,
+    .layout = strategy_random_layout, .propose = q_propose, .told = q_told,
 };

@@ -16,23 +16,13 @@ struct sa {
     int layout;                          /* position of the walk over layouts; -1: none */
     int arm;                             /* arm of `at` */
     const struct tune_candidate *at;     /* position of the walk over points */
-    void *point;
 };
 
-static void *sa_open(struct search *s)
-{
-    struct sa *x = xcalloc(1, sizeof *x);
-    x->point = xcalloc(1, s->p->point_bytes);
-    x->layout = x->arm = -1;
-    return x;
-}
-
-static void sa_close(void *state)
+static void sa_open(struct search *s, void *state)
 {
     struct sa *x = state;
-    vec_free(&x->layouts.all);
-    free(x->point);
-    free(x);
+    (void)s;
+    x->layout = x->arm = -1;
 }
 
 static double temperature(const struct search *s)
@@ -73,7 +63,7 @@ static void sa_layout_told(struct search *s, void *state, const int64_t *factor,
                            bool measured)
 {
     struct sa *x = state;
-    layout_pool_told(&x->layouts, s, factor, reward, measured);
+    layout_pool_told(s, &x->layouts, factor, reward, measured);
     if (!measured || reward <= -4)
         return;
     for (int i = x->layouts.all.len - 1; i >= 0; i--) {
@@ -104,12 +94,12 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     }
     int n = s->p->n_knobs(s->p->ctx, arm);
     for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
-        memcpy(x->point, x->at->point, s->p->point_bytes);
+        memcpy(s->point, x->at->point, s->p->point_bytes);
         int changes = 1 + tries / TUNE_BATCH;    /* farther away when all neighbours are known */
         do
-            s->p->point_mutate(s->p->ctx, arm, &s->rng, x->point);
+            s->p->point_mutate(s->p->ctx, arm, &s->rng, s->point);
         while (--changes > 0 || another(s, n));
-        search_add(s, arm, x->point);
+        search_add(s, arm, s->point);
     }
 }
 
@@ -128,6 +118,6 @@ static void sa_told(struct search *s, void *state, int arm, struct tune_candidat
 
 const struct strategy strategy_sa = {
     .name = "sa", .what = "simulated annealing over layouts, then over points",
-    .open = sa_open, .close = sa_close, .layout = sa_layout, .layout_told = sa_layout_told,
-    .propose = sa_propose, .told = sa_told,
+    .state_bytes = sizeof(struct sa), .open = sa_open, .close = layout_pool_close,
+    .layout = sa_layout, .layout_told = sa_layout_told, .propose = sa_propose, .told = sa_told,
 };
