@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "explorer/history/command.h"
 #include "kernels/base/vec.h"
 
 static const struct appcmd_info infos[] = {
@@ -24,50 +23,37 @@ int appcmd_find(const char *name, size_t n)
     return -1;
 }
 
-/* Does a word end right before text[n]? */
-static bool ends_word(const char *text, size_t n)
+int appcmd_rows(void)
 {
-    return text[n - 1] != ' ' && (text[n] == ' ' || text[n] == 0);
+    return command_rows() + APP_COUNT;
 }
 
-bool appcmd_row_next(const char **text, struct appcmd_row *row)
+struct command_row appcmd_row(int i)
 {
-    const char *p = *text, *end = p + strcspn(p, "\n"), *gap = strstr(p, "  ");
-    if (*p == 0)
-        return false;
-    if (!gap || gap > end)
-        gap = end;
-    const char *help = gap + strspn(gap, " ");
-    snprintf(row->left, sizeof row->left, "%.*s", (int)(gap - p), p);
-    snprintf(row->help, sizeof row->help, "%.*s", help < end ? (int)(end - help) : 0, help);
-    size_t n = strspn(row->left, "abcdefghijklmnopqrstuvwxyz_ ");
-    while (n > 0 && !ends_word(row->left, n))
-        n--;
-    snprintf(row->name, sizeof row->name, "%.*s", (int)n, row->left);
-    *text = end + (*end == '\n');
-    return true;
+    const struct appcmd_info *a = &infos[i < command_rows() ? 0 : i - command_rows()];
+    struct command_row row = { .syntax = a->syntax, .help = a->help };
+    if (i < command_rows())
+        return command_row(i);
+    snprintf(row.name, sizeof row.name, "%s", a->name);
+    return row;
 }
 
 void appcmd_nearest(const char *line, struct str *out)
 {
     VEC(const char *) names = {0};
     struct arena *a = arena_new();
-    struct str text = {0};
-    struct appcmd_row row;
     line += strspn(line, " ");
     const char *word = arena_strndup(a, line, strcspn(line, " "));
-    command_help(&text);
-    for (const char *p = str_text(&text); appcmd_row_next(&p, &row);)
+    for (int i = 0; i < appcmd_rows(); i++) {
+        struct command_row row = appcmd_row(i);
         vec_push(&names, arena_strndup(a, row.name, strcspn(row.name, " ")));
-    for (int i = 0; i < APP_COUNT; i++)
-        vec_push(&names, infos[i].name);
+    }
     const char *near = str_nearest(word, names.data, names.len);
     if (near)
         str_printf(out, "did you mean %s?", near);
     else
         str_add(out, "? lists them all, Tab completes");
     vec_free(&names);
-    str_free(&text);
     arena_free(a);
 }
 
@@ -80,19 +66,13 @@ static bool begins(const char *line, const char *words)
 
 void appcmd_hint(const char *line, struct str *out)
 {
-    struct str text = {0};
-    struct appcmd_row row;
     line += strspn(line, " ");
-    command_help(&text);
-    for (const char *p = str_text(&text); appcmd_row_next(&p, &row);)
+    for (int i = 0; i < appcmd_rows(); i++) {
+        struct command_row row = appcmd_row(i);
         if (begins(line, row.name)) {
-            str_printf(out, "%s: %s", row.left, row.help);
-            break;
+            command_row_print(out, &row);
+            str_printf(out, ": %s", row.help);
+            return;
         }
-    str_free(&text);
-    int id = out->len == 0 ? appcmd_find(line, strcspn(line, " ")) : -1;
-    if (id >= 0) {
-        const struct appcmd_info *i = &infos[id];
-        str_printf(out, "%s%s%s: %s", i->name, i->syntax[0] ? " " : "", i->syntax, i->help);
     }
 }

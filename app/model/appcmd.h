@@ -3,7 +3,7 @@
 #ifndef TS_APP_APPCMD_H
 #define TS_APP_APPCMD_H
 #include <stdbool.h>
-#include "kernels/base/str.h"
+#include "explorer/history/command.h"
 
 enum app_command {
 #define APP_COMMAND(id, name, syntax, session, help) APP_##id,
@@ -16,10 +16,9 @@ const struct appcmd_info *appcmd_info(enum app_command id);
 /* The app_command whose name is the n bytes at name; -1 if there is none. */
 int appcmd_find(const char *name, size_t n);
 
-/* One row of command_help(): left is "loop split T D F1 [F2 ...]", name is its "loop split". */
-struct appcmd_row { char name[64], left[160], help[256]; };
-/* Reads the row at *text and moves on; false at the end. */
-bool appcmd_row_next(const char **text, struct appcmd_row *row);
+/* The list of steps and commands (command_row), then the commands of the prompt. */
+int appcmd_rows(void);
+struct command_row appcmd_row(int i);
 /* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
 void appcmd_nearest(const char *line, struct str *out);
 /* Appends syntax and help of the command that line begins with; nothing when there is none. */

@@ -23,14 +23,15 @@ static void topic_steps(struct str *out)
         "tensor or a loop. The parts of a split are numbered from the outside: O.0, O.1.\n"
         "[...] is optional.\n\n");
     struct str all = {0};
-    command_help(&all);
-    str_add(&all, "\nThese commands work only at the `:` prompt of the screen:\n\n");
-    for (int i = 0; i < APP_COUNT; i++) {
-        const struct appcmd_info *c = appcmd_info((enum app_command)i);
-        int n = (int)strlen(c->name) + 1 + (int)strlen(c->syntax);
-        str_printf(&all, "%s %s", c->name, c->syntax);
+    for (int i = 0; i < appcmd_rows(); i++) {
+        struct command_row row = appcmd_row(i);
+        if (i == command_rows())
+            str_add(&all, "\nThese commands work only at the `:` prompt of the screen:\n\n");
+        size_t start = all.len;
+        command_row_print(&all, &row);
+        int n = (int)(all.len - start);
         str_repeat(&all, ' ', n < STEP_HELP_COLUMN ? STEP_HELP_COLUMN - n : 2);
-        str_printf(&all, "%s\n", c->help);
+        str_printf(&all, "%s\n", row.help);
     }
     str_wrap(out, str_text(&all), HELP_WIDTH, STEP_HELP_COLUMN);
     str_free(&all);

@@ -9,8 +9,8 @@
 #include "app/model/help.h"
 #include "app/ui/text.h"
 
-/* Ids of rows: bindings, rows of command_help, app commands, topics. */
-enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_APP = 2000, ID_TOPIC = 3000 };
+/* Ids of rows: bindings, steps and commands, topics. */
+enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
 
 static bool passes(const struct model *m, const char *a, const char *b, const char *c)
 {
@@ -99,26 +99,17 @@ static bool in_chain(const struct model *m, enum key_context c)
 
 static void put_commands(const struct model *m, struct doc *d, int width)
 {
-    struct str text = {0};
-    struct appcmd_row row;
     bool heading = false;
-    int i = 0, left = width >= 100 ? 44 : width / 2 - 4;
-    command_help(&text);
-    for (const char *p = str_text(&text); appcmd_row_next(&p, &row); i++) {
-        if (!passes(m, row.left, row.help, ""))
-            continue;
-        put_heading(d, "Steps and commands, typed behind :", &heading);
-        put_row(m, d, row.left, left, row.help, width, ID_COMMAND + i);
-    }
-    str_free(&text);
-    for (int k = 0; k < APP_COUNT; k++) {
-        const struct appcmd_info *a = appcmd_info((enum app_command)k);
-        char name[160];
-        snprintf(name, sizeof name, "%s%s%s", a->name, a->syntax[0] ? " " : "", a->syntax);
-        if (!passes(m, name, a->help, ""))
-            continue;
-        put_heading(d, "Steps and commands, typed behind :", &heading);
-        put_row(m, d, name, left, a->help, width, ID_APP + k);
+    for (int i = 0; i < appcmd_rows(); i++) {
+        struct command_row row = appcmd_row(i);
+        struct str left = {0};
+        command_row_print(&left, &row);
+        if (passes(m, str_text(&left), row.help, "")) {
+            put_heading(d, "Steps and commands, typed behind :", &heading);
+            put_row(m, d, str_text(&left), width >= 100 ? 44 : width / 2 - 4, row.help, width,
+                    ID_COMMAND + i);
+        }
+        str_free(&left);
     }
 }
 
@@ -177,8 +168,7 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
  * completed. */
 static void run_row(struct model *m, int id)
 {
-    struct str line = {0}, text = {0};
-    struct appcmd_row row;
+    struct str line = {0};
     if (id >= ID_TOPIC) {
         model_show_topic(m, help_topic_name(id - ID_TOPIC));
         return;
@@ -196,15 +186,9 @@ static void run_row(struct model *m, int id)
             model_info(m, "%s works here: %s", b->keys, key_context_title[b->context]);
         return;
     }
-    command_help(&text);
-    const char *p = str_text(&text);
-    for (int i = ID_COMMAND; id < ID_APP && i <= id; i++)
-        if (appcmd_row_next(&p, &row) && i == id)
-            str_printf(&line, "%s ", row.name);
-    if (id >= ID_APP)
-        str_printf(&line, "%s ", appcmd_info((enum app_command)(id - ID_APP))->name);
+    struct command_row row = appcmd_row(id - ID_COMMAND);
+    str_printf(&line, "%s ", row.name);
     prompt_open(&m->prompt, ':', str_text(&line));
-    str_free(&text);
     str_free(&line);
 }
 
@@ -234,24 +218,14 @@ static void put_pattern(struct str *out, const char *line)
 
 static void hint_for(int id, struct str *out)
 {
-    struct str text = {0};
-    struct appcmd_row row;
     if (id >= ID_TOPIC) {
         str_printf(out, "help %s: %s", help_topic_name(id - ID_TOPIC),
                    help_topic_summary(id - ID_TOPIC));
         return;
     }
-    if (id >= ID_APP) {
-        const struct appcmd_info *a = appcmd_info((enum app_command)(id - ID_APP));
-        str_printf(out, "%s %s: %s", a->name, a->syntax, a->help);
-        return;
-    }
-    command_help(&text);
-    const char *p = str_text(&text);
-    for (int i = ID_COMMAND; i <= id; i++)
-        if (appcmd_row_next(&p, &row) && i == id)
-            str_printf(out, "%s: %s", row.left, row.help);
-    str_free(&text);
+    struct command_row row = appcmd_row(id - ID_COMMAND);
+    command_row_print(out, &row);
+    str_printf(out, ": %s", row.help);
 }
 
 void view_help_hint(const struct model *m, struct str *out)

@@ -2,6 +2,7 @@
 #include "explorer/history/command.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include "explorer/history/command_impl.h"
 
@@ -141,27 +142,27 @@ const char *command_meant(const char *word)
     return str_nearest(word, candidate, n);
 }
 
-static void help_row(struct str *out, const char *left, const char *help)
+int command_rows(void)
 {
-    size_t n = strlen(left);
-    str_add(out, left);
-    str_repeat(out, ' ', n < 44 ? (int)(44 - n) : 2);
-    str_printf(out, "%s\n", help);
+    return STEP_KIND_COUNT + COMMAND_COUNT;
 }
 
-void command_help(struct str *out)
+struct command_row command_row(int i)
 {
-    struct str left = {0};
-    for (int k = 0; k < STEP_KIND_COUNT; k++) {
-        const struct step_info *i = step_info((enum step_kind)k);
-        str_clear(&left);
-        str_printf(&left, "%s%s%s %s", i->room, i->verb[0] ? " " : "", i->verb, i->syntax);
-        help_row(out, str_text(&left), i->help);
+    struct command_row row = {0};
+    if (i < STEP_KIND_COUNT) {
+        const struct step_info *s = step_info((enum step_kind)i);
+        row = (struct command_row){ .syntax = s->syntax, .help = s->help };
+        snprintf(row.name, sizeof row.name, "%s%s%s", s->room, s->verb[0] ? " " : "", s->verb);
+    } else {
+        const struct command_info *c = &infos[i - STEP_KIND_COUNT];
+        row = (struct command_row){ .syntax = c->syntax, .help = c->help };
+        snprintf(row.name, sizeof row.name, "%s", c->name);
     }
-    for (int c = 0; c < COMMAND_COUNT; c++) {
-        str_clear(&left);
-        str_printf(&left, "%s%s%s", infos[c].name, infos[c].syntax[0] ? " " : "", infos[c].syntax);
-        help_row(out, str_text(&left), infos[c].help);
-    }
-    str_free(&left);
+    return row;
+}
+
+void command_row_print(struct str *out, const struct command_row *row)
+{
+    str_printf(out, "%s%s%s", row->name, row->syntax[0] ? " " : "", row->syntax);
 }

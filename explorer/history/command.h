@@ -30,7 +30,10 @@ struct completions { int n; struct completion *item; int replace_from; };
  * be NULL. */
 void command_complete(struct arena *a, const struct history *h, const char *line,
                       const char *const *extra, struct completions *out);
-/* Prints the syntax and help of every step and command: "layout split T D F1 F2 ...   split
- * dimension D into ...". */
-void command_help(struct str *out);
+/* The list of steps and commands: "layout split", "T D F1 F2 ...", "split dimension D into ...". */
+struct command_row { char name[64]; const char *syntax, *help; };
+int command_rows(void);
+struct command_row command_row(int i);
+/* Appends name and syntax. */
+void command_row_print(struct str *out, const struct command_row *row);
 #endif
