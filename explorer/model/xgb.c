@@ -167,9 +167,3 @@ bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, flo
     memcpy(out, predicted, (size_t)rows * sizeof *out);
     return true;
 }
-
-/* --- As bytes -------------------------------------------------------------------------------- */
-
-/* Saves the ensemble with a hash after it.  The reader of the library trusts lengths in the bytes
- * (1.7.4 reads beyond the end of truncated ones and allocates any amount of memory), so it must
- * never see damaged bytes. */

@@ -413,8 +413,8 @@ static void put_series(struct chart_plot *p)
 
 /* --- The script ------------------------------------------------------------------------------- */
 
-/* Labels need to know the shape of the area within the axes, so that is fixed where there are
- * some beside numbers. */
+/* A name along a line has its angle, which depends on the shape of the area within the axes: over
+ * numbers, that shape is fixed. */
 static void put_head(struct chart_plot *p, enum chart_form form, const char *output)
 {
     bool numbers = p->c->n_categories == 0;

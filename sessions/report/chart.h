@@ -31,7 +31,7 @@ struct chart_series {
     bool strong;                         /* drawn larger, on top of the others */
 };
 
-/* lo and hi both 0: from the values.  Bars on a linear axis begin at 0. */
+/* lo and hi both 0: from the values, and 0 where the axis is linear. */
 struct chart_axis {
     const char *label;                   /* with its unit: "latency (ms)" */
     bool log;

@@ -135,6 +135,27 @@ static void log_bars(void **state)
     str_free(&svg);
 }
 
+/* What nobody measured is a gap of the line and of its band; a missing end is the value. */
+static void gaps_and_bands(void **state)
+{
+    (void)state;
+    static const double x[] = { 1, 2, 3, 4, 5 }, y[] = { 8, 6, NAN, 3, 2 };
+    static const double lo[] = { 7, 5, 4, NAN, 1 }, hi[] = { 9, 8, 6, 4, 3 };
+    static const struct chart_series s = { .name = "best", .mark = CHART_LINE, .n = 5, .x = x,
+                                           .y = y, .lo = lo, .hi = hi };
+    static const struct chart c = { .y.log = true, .n_series = 1, .series = &s };
+    struct str script = {0}, svg = {0};
+    struct err e;
+    assert_true(chart_draw(&c, CHART_SCRIPT, NULL, &script, &e));
+    assert_true(chart_draw(&c, CHART_SVG, NULL, &svg, &e));
+    assert_non_null(strstr(str_text(&script), "$values0 << end\n1 8 7 9\n2 6 5 8\n\n4 3 3 4\n"
+                                              "5 2 1 3\nend\n"));
+    assert_int_equal(count(str_text(&svg), "<polygon"), 2);
+    svg_check(str_text(&svg));
+    str_free(&script);
+    str_free(&svg);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -292,7 +313,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_and_points), cmocka_unit_test(grouped_bars),
-        cmocka_unit_test(log_bars), cmocka_unit_test(refusals),
+        cmocka_unit_test(log_bars), cmocka_unit_test(gaps_and_bands),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(random_charts_are_sound), cmocka_unit_test(texts_stay_texts),
         cmocka_unit_test(forms),
     };
