@@ -390,7 +390,7 @@ static bool reduce_dims(struct imp *im, int rank, unsigned *dims)
     return true;
 }
 
-static const struct reduction { const char *op, *before, *stmt, *after; } reductions[] = {
+static const struct onnx_reduction { const char *op, *before, *stmt, *after; } reductions[] = {
     { "ReduceSum", "", "reduce_sum", "" },
     { "ReduceMean", "", "reduce_mean", "" },
     { "ReduceMax", "", "reduce_max", "" },
@@ -404,7 +404,7 @@ static const struct reduction { const char *op, *before, *stmt, *after; } reduct
 
 static bool reduce(struct imp *im)
 {
-    const struct reduction *r = reductions;
+    const struct onnx_reduction *r = reductions;
     struct value *v = onnx_in_value(im, 0);
     unsigned dims;
     int x;
