@@ -272,33 +272,19 @@ static void say_source(const struct cg_run *r, struct counts *out)
     str_free(&ll);
 }
 
-static bool count(struct cg_run *r, struct measure_job *j, struct counts *out, struct err *e)
-{
-    bool ok = cachegrind_geometry(&r->d1, e) && once_open(&r->once, j, LAST_ADDRESS, e)
-           && build_variant(r, e) && run_valgrind(r, e) && measure_is_right(j, r->once.data, e)
-           && read_counts(r, out, e);
-    once_close(&r->once);
-    if (ok) {
-        if (r->once.seconds > 0)
-            counts_add(out, "seconds", r->once.seconds);
-        say_source(r, out);
-        out->available = true;
-    }
-    return ok;
-}
-
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e)
 {
     struct cache_geometry l1 = j->opts.cache.level[0].geometry;
     struct cg_run r = { .target = target_of(j->target), .d1 = l1,
                         .ll = last_level(j->machine, l1.line_bytes),
                         .once = { .data_fd = -1, .out_fd = -1 } };
-    cachegrind_probe(out);
-    if (!out->available)
-        return true;
-    *out = (struct counts){ .n = 0 };
-    if (count(&r, j, out, e))
-        return true;
-    counts_refuse(out, "%.255s", e->text);
-    return e->code != ERR_CANCEL;
+    bool ok = cachegrind_geometry(&r.d1, e) && once_open(&r.once, j, LAST_ADDRESS, e)
+           && build_variant(&r, e) && run_valgrind(&r, e) && measure_is_right(j, r.once.data, e)
+           && read_counts(&r, out, e);
+    once_close(&r.once);
+    if (ok && r.once.seconds > 0)
+        counts_add(out, "seconds", r.once.seconds);
+    if (ok)
+        say_source(&r, out);
+    return ok;
 }

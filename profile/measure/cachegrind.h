@@ -13,7 +13,8 @@
 /* Tries the meter: available when valgrind is installed; else the reason says what to install. */
 void cachegrind_probe(struct counts *out);
 /* Counts instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of
- * one call, and seconds, the time of the call under valgrind.  False only on a cancel. */
+ * one call, and seconds, the time of the call under valgrind.  False with *e when valgrind or the
+ * variant fails. */
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
 /* Sums the counts of the functions of one source file in the text of a cachegrind output file, in

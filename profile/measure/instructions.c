@@ -150,30 +150,16 @@ static void say_source(const struct in_run *r, const struct measure_job *j, stru
     str_free(&s);
 }
 
-static bool count(struct in_run *r, struct measure_job *j, struct counts *out, struct err *e)
-{
-    bool ok = build_copies(r, j, e) && once_open(&r->once, j, 0, e);
-    struct once_call call = { .so_path = r->counting.so_path, .padding = r->padded.so_path };
-    ok = ok && once_run(&r->once, NULL, &call, e) && same_result(r, j, e)
-      && read_sums(r, out, e);
-    once_close(&r->once);
-    if (ok) {
-        say_source(r, j, out);
-        out->available = true;
-    }
-    asm_free(&r->text);
-    return ok;
-}
-
 bool instructions_count(struct measure_job *j, struct counts *out, struct err *e)
 {
     struct in_run r = { .once = { .data_fd = -1, .out_fd = -1 } };
-    instructions_probe(out);
-    if (!out->available)
-        return true;
-    *out = (struct counts){ .n = 0 };
-    if (count(&r, j, out, e))
-        return true;
-    counts_refuse(out, "%.255s", e->text);
-    return e->code != ERR_CANCEL;
+    bool ok = build_copies(&r, j, e) && once_open(&r.once, j, 0, e);
+    struct once_call call = { .so_path = r.counting.so_path, .padding = r.padded.so_path };
+    ok = ok && once_run(&r.once, NULL, &call, e) && same_result(&r, j, e)
+      && read_sums(&r, out, e);
+    once_close(&r.once);
+    if (ok)
+        say_source(&r, j, out);
+    asm_free(&r.text);
+    return ok;
 }

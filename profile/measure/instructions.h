@@ -12,7 +12,7 @@
 
 void instructions_probe(struct counts *out);
 /* Counts instructions = fma + vector + scalar + branches; loads, stores, stack_loads,
- * stack_stores (see struct insn); and fma_share and other shares in percent.  False only on a
- * cancel. */
+ * stack_stores (see struct insn); and fma_share and other shares in percent.  False with *e when
+ * the copy cannot be built or run. */
 bool instructions_count(struct measure_job *j, struct counts *out, struct err *e);
 #endif

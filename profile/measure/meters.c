@@ -25,6 +25,8 @@ struct meter {
     /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel
      * failed, and on a cancel. */
     bool (*count)(struct measure_job *j, struct counts *out, struct err *e);
+    /* The same in a process of its own, which may fail alone: then the error is the reason. */
+    bool (*count_apart)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
 /* For meters that need only a compiler and the runner. */
@@ -119,16 +121,16 @@ static void probe_cupti(struct counts *out)
     counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
 }
 
-/* count NULL: the meter is a stage of the measurement, or is always refused. */
+/* Neither: the meter is a stage of the measurement, or is always refused. */
 static const struct meter meter[METER_COUNT] = {
-    [METER_ID_CLOCK] = { probe_built_in, NULL },
-    [METER_ID_SIM] = { probe_built_in, NULL },
+    [METER_ID_CLOCK] = { probe_built_in },
+    [METER_ID_SIM] = { probe_built_in },
     [METER_ID_PERF] = { probe_perf, count_perf },
     [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
     [METER_ID_PAPI] = { probe_papi, count_papi },
-    [METER_ID_CACHEGRIND] = { cachegrind_probe, cachegrind_count },
-    [METER_ID_INSTRUCTIONS] = { instructions_probe, instructions_count },
-    [METER_ID_CUPTI] = { probe_cupti, NULL },
+    [METER_ID_CACHEGRIND] = { cachegrind_probe, NULL, cachegrind_count },
+    [METER_ID_INSTRUCTIONS] = { instructions_probe, NULL, instructions_count },
+    [METER_ID_CUPTI] = { probe_cupti },
 };
 
 int meters_probe(struct meter_info *out, int max)
@@ -206,6 +208,21 @@ bool meters_events(struct arena *a, const char *text, struct measure_opts *o, st
     }
 }
 
+static bool count_one(struct measure_job *j, const struct meter *m, struct counts *out,
+                      struct err *e)
+{
+    if (m->count)
+        return m->count(j, out, e);
+    m->probe(out);
+    if (!out->available || !m->count_apart)
+        return true;
+    *out = (struct counts){ .n = 0 };
+    out->available = m->count_apart(j, out, e);
+    if (!out->available)
+        counts_refuse(out, "%.255s", e->text);
+    return out->available || e->code != ERR_CANCEL;
+}
+
 bool meters_count(struct measure_job *j, struct err *e)
 {
     for (int i = METER_ID_PERF; i < METER_COUNT; i++) {
@@ -215,9 +232,7 @@ bool meters_count(struct measure_job *j, struct err *e)
             continue;
         snprintf(doing, sizeof doing, "counting (%s)", meter_name[i]);
         measure_begin(j, doing);
-        if (!meter[i].count)
-            meter[i].probe(out);
-        else if (!meter[i].count(j, out, e))
+        if (!count_one(j, &meter[i], out, e))
             return false;
     }
     return true;
