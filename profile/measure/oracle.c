@@ -275,10 +275,10 @@ bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
     const void *logical;
     void *own;
     if (!is_given(&p->graph->tensor[tensor])) {
-        uint32_t *word = physical;
-        int64_t n = elems * p->graph->tensor[tensor].type->bytes / (int64_t)sizeof *word;
+        uint16_t *half = physical;
+        int64_t n = elems * p->graph->tensor[tensor].type->bytes / (int64_t)sizeof *half;
         for (int64_t i = 0; i < n; i++)
-            word[i] = BUFFER_POISON;
+            half[i] = (uint16_t)BUFFER_POISON;
         return true;
     }
     if (!(logical = logical_data(o, p, tensor, seed, &own, e)))

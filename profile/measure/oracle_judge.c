@@ -29,7 +29,7 @@ enum opinion { GOOD, ILL, WRONG };
 
 static bool is_poison(const struct judged *j, int64_t i)
 {
-    const uint32_t poison = BUFFER_POISON;
+    const uint16_t poison = (uint16_t)BUFFER_POISON;      /* each half of a word */
     const int bytes = j->tensor->type->bytes;
     bool same = true;
     for (int at = 0; at < bytes && same; at += (int)sizeof poison)
