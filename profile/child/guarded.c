@@ -115,12 +115,7 @@ static void paint(char *from, char *to)
         *p = CANARY;
 }
 
-bool guarded_place(struct guarded *g, bool at_end, struct err *e)
-{
-    return guarded_place_some(g, 0, g->n, at_end, e);
-}
-
-bool guarded_place_some(struct guarded *g, int first, int n, bool at_end, struct err *e)
+bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e)
 {
     for (int i = first; i < first + n; i++) {
         struct guarded_buffer *b = &g->buffer[i];

@@ -138,7 +138,7 @@ void *const *server_buffers(const struct server *r, int contender)
 
 bool server_place(struct server *r, int contender, bool at_end, struct err *e)
 {
-    return guarded_place_some(r->guarded, r->shared->contender[contender].first,
+    return guarded_place(r->guarded, r->shared->contender[contender].first,
                             r->shared->contender[contender].n, at_end, e);
 }
 
