@@ -37,7 +37,7 @@ static void say_cancelled(void)
 /* A terminal that goes away takes nothing with it, unless nohup says that this is no reason. */
 static void catch_interrupts(void)
 {
-    signals_catch(&(struct signals){ .told = on_signal, .last = say_cancelled,
+    signals_catch(&(struct signals){ .caught = on_signal, .last = say_cancelled,
                                      .late = EXIT_CANCELLED, .keep_hup = true });
 }
 

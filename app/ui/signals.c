@@ -41,7 +41,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     const struct itimerval limit = {.it_value = {.tv_usec = LIMIT_US}};
     int none = 0;
     if (atomic_compare_exchange_strong(&first, &none, sig)) {
-        ours.told(sig);
+        ours.caught(sig);
         setitimer(ITIMER_REAL, &limit, NULL);
     } else if (sig != SIGHUP) {
         end_now(128 + sig);

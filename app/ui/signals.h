@@ -3,7 +3,7 @@
 #define TS_APP_SIGNALS_H
 #include <stdbool.h>
 
-/* What INT, TERM and HUP do from now on.  The first one calls told, in a signal handler, and the
+/* What INT, TERM and HUP do from now on.  The first one calls caught, in a signal handler, and the
  * program has most of a second to end by itself.  A second INT or TERM, or that time, calls last
  * (to say so, or to give the terminal back), takes along what is half done (kernels/base/cleanup.h)
  * and ends the process: at the time limit with exit status late, or 128 + the signal when that is
@@ -12,7 +12,7 @@
  * process. */
 struct signals {
     bool (*key)(void);
-    void (*told)(int sig);
+    void (*caught)(int sig);
     void (*last)(void);
     int late;
     bool keep_hup;

@@ -221,7 +221,7 @@ static void catch_signals(sigset_t *waiting)
 {
     sigset_t ours;
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    signals_catch(&(struct signals){.told = on_signal, .last = term_rescue,
+    signals_catch(&(struct signals){.caught = on_signal, .last = term_rescue,
                                     .key = on_typed_interrupt});
     sigemptyset(&ours);
     sigaddset(&ours, SIGWINCH);

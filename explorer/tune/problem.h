@@ -26,7 +26,7 @@ struct tune_candidate {
     bool scored, illegal;                /* scored by the model; found to be no valid program */
     double score;                        /* higher is faster; about best / its own latency */
     void *model;                         /* belongs to the problem: features */
-    bool usual;  /* it is the start point, which is measured whatever its score */
+    bool start;  /* it is the start point, which is measured whatever its score */
     bool explored;                       /* chosen at random, not by its score */
     bool seed, replayed;  /* seed: from a seed; replayed: known from an earlier run */
     /* Valid after the measurement: */
@@ -58,7 +58,7 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    void (*layout_start)(void *ctx, int64_t *factor);  /* the usual start layout; may be NULL */
+    void (*layout_start)(void *ctx, int64_t *factor);  /* of the template; may be NULL */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
     /* Returns the arm of a layout: a new one (arms are counted from 0), or the existing one with
      * a memory-equal layout; -1: it is not a valid program. */

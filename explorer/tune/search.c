@@ -91,7 +91,7 @@ static void add_usual(struct search *s, int arm)
     s->p->point_start(s->p->ctx, arm, s->next);
     struct tune_candidate *c = search_add(s, arm, s->next);
     if (c && c->trial < 0)
-        c->usual = true;
+        c->start = true;
 }
 
 /* Runs one round in an arm. False: stop. */

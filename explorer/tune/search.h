@@ -25,7 +25,7 @@ struct search_opts {
     const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
-    bool cold;                           /* do not try the usual layout and loops first */
+    bool cold;                           /* do not try the start layout and loops first */
     double epsilon;                      /* share of random measurements; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */

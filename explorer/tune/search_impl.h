@@ -39,7 +39,7 @@ struct search {
     int best;                            /* index of the trial, or -1 */
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
-    bool usual_done;                     /* the start layout of the templates was tried */
+    bool start_done;                     /* the start layout of the templates was tried */
     int layouts_tried, replayed;
     int missing;  /* candidates of this batch that could not be measured, by no fault of theirs */
     int64_t illegal;

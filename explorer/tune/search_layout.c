@@ -1,7 +1,7 @@
 /* The joint stage's outer loop: which layout comes next (SPEC E.2).  First some layouts of the
- * seeds, the best one first; then the templates' usual one; then those that the strategy draws, of
- * several the one whose random points the model likes best; what is too little for another layout
- * goes to the best one. */
+ * seeds, the best one first.  Then the start layout of the template.  Then layouts that the
+ * strategy draws: of several, the one whose random points the model scores best.  A rest of the
+ * budget that is too small for another layout goes to the best one. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -78,8 +78,8 @@ static double arm_reward(const struct search *s, int arm)
 
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured)
 {
-    if (s->strategy->layout_told)
-        s->strategy->layout_told(s, s->state, factor, reward, measured);
+    if (s->strategy->layout_learn)
+        s->strategy->layout_learn(s, s->state, factor, reward, measured);
 }
 
 /* Returns the best score of some random points; -1: none of them is a valid program. */
@@ -154,11 +154,11 @@ static int draw_layout(struct search *s)
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    if (s->usual_done || s->o.cold || s->p->n_actions == 0 || !s->p->layout_start ||
+    if (s->start_done || s->o.cold || s->p->n_actions == 0 || !s->p->layout_start ||
         s->strategy->ordered ||
         s->stage_budget - s->stage_done < TUNE_TOP * s->o.rounds)
         return -1;
-    s->usual_done = true;
+    s->start_done = true;
     s->p->layout_start(s->p->ctx, factor);
     int arm = s->p->arm_open(s->p->ctx, factor);
     search_arms_grow(s);

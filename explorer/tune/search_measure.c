@@ -1,5 +1,5 @@
 /* Measures a batch: known candidates are replayed, the rest is measured; then strategy, model and
- * sink are told. */
+ * sink learn of it. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>
@@ -95,9 +95,9 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
 /* Tells the strategy arm by arm: a batch of seeds has several. */
 static void tell(struct search *s, struct tune_candidate *const *c, int n)
 {
-    for (int from = 0, i = 1; s->strategy->told && from < n; i++)
+    for (int from = 0, i = 1; s->strategy->learn && from < n; i++)
         if (i == n || c[i]->arm != c[from]->arm) {
-            s->strategy->told(s, s->state, c[from]->arm, c + from, i - from);
+            s->strategy->learn(s, s->state, c[from]->arm, c + from, i - from);
             from = i;
         }
 }

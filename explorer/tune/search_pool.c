@@ -83,8 +83,8 @@ struct pool_ranked { struct tune_candidate *c; int at; };
 static int by_score(const void *a, const void *b)
 {
     const struct pool_ranked *x = a, *y = b;
-    if (x->c->usual != y->c->usual)
-        return x->c->usual ? -1 : 1;
+    if (x->c->start != y->c->start)
+        return x->c->start ? -1 : 1;
     if (x->c->score != y->c->score)
         return x->c->score > y->c->score ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
@@ -124,7 +124,7 @@ static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;
     for (int i = 0; i < n && n_out < want; i++) {
-        bool as_is = s->strategy->ordered || s->pool.data[i]->usual;
+        bool as_is = s->strategy->ordered || s->pool.data[i]->start;
         int64_t j = as_is ? i : rng_range(&s->rng, i, n - 1);
         struct tune_candidate *c = s->pool.data[j];
         s->pool.data[j] = s->pool.data[i];

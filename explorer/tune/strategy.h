@@ -18,12 +18,12 @@ struct strategy {
     /* Tells the reward of the layout drawn last, 1 - best / l_ref clipped to [-4, 1] (SPEC E.3).
      * Called once for each layout before the next is drawn, with the prediction of the model
      * (measured false), and again after it was tried.  May be NULL. */
-    void (*layout_told)(struct search *s, void *state, const int64_t *factor, double reward,
-                        bool measured);
+    void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
+                         bool measured);
     /* Adds points of an arm to the pool (search_add). round: 0, 1, ... of this visit. */
     void (*propose)(struct search *s, void *state, int arm, int round);
     /* Tells the results of measured candidates; may be NULL. */
-    void (*told)(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n);
+    void (*learn)(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n);
     void (*stats)(void *state, struct tune_agents *out);     /* may be NULL */
 };
 #endif

@@ -57,5 +57,5 @@ static void evo_propose(struct search *s, void *state, int arm, int round)
 const struct strategy strategy_evo = {
     .name = "evo", .what = "regularised evolution of layouts and points",
     .state_bytes = sizeof(struct layout_pool), .close = layout_pool_close, .layout = evo_layout,
-    .layout_told = layout_pool_told, .propose = evo_propose,
+    .layout_learn = layout_pool_told, .propose = evo_propose,
 };

@@ -89,8 +89,8 @@ static bool ppo_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-static void ppo_layout_told(struct search *s, void *state, const int64_t *factor, double reward,
-                            bool measured)
+static void ppo_layout_learn(struct search *s, void *state, const int64_t *factor, double reward,
+                             bool measured)
 {
     struct ppo *x = state;
     size_t bytes = (size_t)s->p->n_actions * sizeof *factor;
@@ -234,5 +234,5 @@ static void ppo_stats(void *state, struct tune_agents *out)
 const struct strategy strategy_ppo = {
     .name = "ppo", .what = "agents that learn by proximal policy optimisation (ALT)",
     .state_bytes = sizeof(struct ppo), .open = ppo_open, .close = ppo_close, .layout = ppo_layout,
-    .layout_told = ppo_layout_told, .propose = ppo_propose, .stats = ppo_stats,
+    .layout_learn = ppo_layout_learn, .propose = ppo_propose, .stats = ppo_stats,
 };

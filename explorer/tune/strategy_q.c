@@ -87,7 +87,7 @@ static void q_propose(struct search *s, void *state, int arm, int round)
         search_add_random(s, arm, TUNE_TOP);
 }
 
-static void q_told(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
+static void q_learn(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
 {
     struct q *x = state;
     for (int i = 0; i < n && x->arm == arm; i++)
@@ -107,5 +107,5 @@ static void q_told(struct search *s, void *state, int arm, struct tune_candidate
 const struct strategy strategy_q = {
     .name = "q", .what = "FlexTensor's walk by Q-learning; layouts at random",
     .state_bytes = sizeof(struct q), .open = q_open, .close = q_close,
-    .layout = strategy_random_layout, .propose = q_propose, .told = q_told,
+    .layout = strategy_random_layout, .propose = q_propose, .learn = q_learn,
 };

@@ -59,8 +59,8 @@ static bool sa_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-static void sa_layout_told(struct search *s, void *state, const int64_t *factor, double reward,
-                           bool measured)
+static void sa_layout_learn(struct search *s, void *state, const int64_t *factor, double reward,
+                            bool measured)
 {
     struct sa *x = state;
     layout_pool_told(s, &x->layouts, factor, reward, measured);
@@ -103,7 +103,7 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     }
 }
 
-static void sa_told(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
+static void sa_learn(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n)
 {
     struct sa *x = state;
     for (int i = 0; i < n; i++) {
@@ -119,5 +119,5 @@ static void sa_told(struct search *s, void *state, int arm, struct tune_candidat
 const struct strategy strategy_sa = {
     .name = "sa", .what = "simulated annealing over layouts, then over points",
     .state_bytes = sizeof(struct sa), .open = sa_open, .close = layout_pool_close,
-    .layout = sa_layout, .layout_told = sa_layout_told, .propose = sa_propose, .told = sa_told,
+    .layout = sa_layout, .layout_learn = sa_layout_learn, .propose = sa_propose, .learn = sa_learn,
 };

@@ -8,16 +8,16 @@
 
 #include "kernels/ir/simplify.h"
 
-static bool misfit(const struct layout *host, int dim, const struct tensor *src, struct err *e)
+static bool misfit(const struct layout *holder, int dim, const struct tensor *src, struct err *e)
 {
     struct str want = { 0 }, have = { 0 };
-    for (int d = 0; d < host->rank; d++)
+    for (int d = 0; d < holder->rank; d++)
         if (d != dim)
-            str_printf(&want, "%s%lld", want.len ? " x " : "", (long long)host->shape[d]);
+            str_printf(&want, "%s%lld", want.len ? " x " : "", (long long)holder->shape[d]);
     for (int d = 0; d < src->rank; d++)
         str_printf(&have, "%s%lld", d ? " x " : "", (long long)src->shape[d]);
     err_set(e, ERR_ATTACH, "%s (%s) does not have the shape of a slice of %s along %s, which is %s",
-            src->name, str_text(&have), host->tensor->name, host->dim[dim], str_text(&want));
+            src->name, str_text(&have), holder->tensor->name, holder->dim[dim], str_text(&want));
     str_free(&want);
     str_free(&have);
     return err_fix(e, "store it along the dimension that it does not have, before that tensor "

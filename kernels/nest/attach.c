@@ -117,42 +117,42 @@ static bool check_consumer(const struct lowering *in, int node, int at, const ch
 {
     const struct graph *g = in->graph;
     const struct node *n = &g->node[node];
-    const struct stage *host = in->stage[at];
+    const struct stage *outer = in->stage[at];
     const char *me = name_of(in, node);
     if (!n->elementwise) {
         err_set(
             e, ERR_STEP,
             "cannot compute %s at %s: %s is not element-wise, it needs elements of %s that later "
             "iterations produce",
-            me, host->name, n->op, host->name);
+            me, outer->name, n->op, outer->name);
         return err_fix(
             e, "only element-wise consumers (bias, relu, ...) follow their producer's loops");
     }
     if (!reads_chain(in, node, at, axis)) {
         const char *via = g->tensor[n->data_in].name;
-        err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s", me, host->name, via);
-        return err_fix(e, "first: loop compute_at %s %s %s", via, host->name, axis);
+        err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s", me, outer->name, via);
+        return err_fix(e, "first: loop compute_at %s %s %s", via, outer->name, axis);
     }
     if (!aligned(in->layout[n->out], in->layout[g->node[at].out])) {
         err_set(e, ERR_STEP,
                 "cannot compute %s at %s: their layouts differ, so their loops do not line up", me,
-                host->name);
+                outer->name);
         return err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me,
-                       host->name, me);
+                       outer->name, me);
     }
     if (!check_operands(in, node, at, axis, e))
         return false;
-    int pos = stage_axis(host, axis);
+    int pos = stage_axis(outer, axis);
     for (int i = 0; i <= pos; i++)
-        if (host->axis[i].reduce) {
+        if (outer->axis[i].reduce) {
             err_set(e, ERR_STEP,
                     "cannot compute %s at loop %s of %s: %s is only complete after its reduction "
                     "loop %s",
-                    me, axis, host->name, host->name, host->axis[i].name);
+                    me, axis, outer->name, outer->name, outer->axis[i].name);
             return i == 0 ? err_fix(e, "move a loop of the output outside of %s first",
-                                    host->axis[i].name)
+                                    outer->axis[i].name)
                           : err_fix(e, "compute it at %s, or move %s inside of %s",
-                                    host->axis[i - 1].name, host->axis[i].name, axis);
+                                    outer->axis[i - 1].name, outer->axis[i].name, axis);
         }
     return true;
 }
@@ -179,12 +179,12 @@ static bool check_producer(const struct lowering *in, int node, int at, const ch
     if (g->tensor[n->out].role == TENSOR_OUTPUT)
         return err_set(e, ERR_STEP, "cannot compute %s at %s: it is an output", me,
                        name_of(in, at));
-    const struct stage *host = in->stage[at];
-    for (int i = 0; i <= stage_axis(host, axis); i++)
-        if (host->axis[i].ann == LOOP_VECTORIZE) {
+    const struct stage *outer = in->stage[at];
+    for (int i = 0; i <= stage_axis(outer, axis); i++)
+        if (outer->axis[i].ann == LOOP_VECTORIZE) {
             err_set(e, ERR_STEP, "cannot compute %s at loop %s of %s: lanes of the vectorized loop "
-                    "%s cannot share its tile", me, axis, host->name, host->axis[i].name);
-            return err_fix(e, "compute it at a loop outside of %s", host->axis[i].name);
+                    "%s cannot share its tile", me, axis, outer->name, outer->axis[i].name);
+            return err_fix(e, "compute it at a loop outside of %s", outer->axis[i].name);
         }
     return true;
 }
@@ -192,36 +192,36 @@ static bool check_producer(const struct lowering *in, int node, int at, const ch
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e)
 {
-    const struct stage *host = in->stage[at], *own = in->stage[node];
+    const struct stage *outer = in->stage[at], *own = in->stage[node];
     if (node == at)
-        return err_set(e, ERR_STEP, "cannot compute %s inside itself", host->name);
-    if (stage_axis(host, axis) < 0) {
+        return err_set(e, ERR_STEP, "cannot compute %s inside itself", outer->name);
+    if (stage_axis(outer, axis) < 0) {
         struct str axes = { 0 };
-        stage_print_axes(&axes, host);
-        err_set(e, ERR_NAME, "%s has no loop %s", host->name, axis);
+        stage_print_axes(&axes, outer);
+        err_set(e, ERR_NAME, "%s has no loop %s", outer->name, axis);
         err_fix(e, "its loops: %s", str_text(&axes));
         str_free(&axes);
         return false;
     }
-    if (host->attach >= 0) {
+    if (outer->attach >= 0) {
         err_set(e, ERR_STEP, "cannot compute %s at %s: %s is itself computed at %s", own->name,
-                host->name, host->name, name_of(in, host->attach));
-        return err_fix(e, "loop compute_at %s %s %s", own->name, name_of(in, host->attach),
-                       host->attach_axis);
+                outer->name, outer->name, name_of(in, outer->attach));
+        return err_fix(e, "loop compute_at %s %s %s", own->name, name_of(in, outer->attach),
+                       outer->attach_axis);
     }
-    if (host->inlined || own->inlined)
+    if (outer->inlined || own->inlined)
         return err_set(e, ERR_STEP, "%s is inlined: it has no loops",
-                       host->inlined ? host->name : own->name);
+                       outer->inlined ? outer->name : own->name);
     if (own->n_steps > 0 || own->cache_at) {
         err_set(e, ERR_STEP, "cannot compute %s at %s: %s already has a schedule of its own",
-                own->name, host->name, own->name);
+                own->name, outer->name, own->name);
         return err_fix(e, "undo the loop steps of %s; computed at %s it follows the loops there",
-                       own->name, host->name);
+                       own->name, outer->name);
     }
     for (int i = 0; i < in->graph->n_nodes; i++)
         if (in->stage[i]->attach == node)
             return err_set(e, ERR_STEP, "cannot compute %s at %s: %s is computed at %s", own->name,
-                           host->name, name_of(in, i), own->name);
+                           outer->name, name_of(in, i), own->name);
     return node > at ? check_consumer(in, node, at, axis, e)
                      : check_producer(in, node, at, axis, e);
 }
@@ -354,11 +354,11 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
     if (t < 0 || !graph_reads(g, node, t))
         return refuse_unread(in, node, tensor, e);
     int p = g->tensor[t].producer;
-    for (int i = 0; in->host && i < g->n_tensors; i++)
-        if (in->host[i] >= 0 && (i == t || in->host[i] == t))
+    for (int i = 0; in->held_in && i < g->n_tensors; i++)
+        if (in->held_in[i] >= 0 && (i == t || in->held_in[i] == t))
             return err_set(e, ERR_STEP,
                            "%s is stored in one buffer with %s and cannot be cached alone",
-                           g->tensor[t].name, g->tensor[i == t ? in->host[i] : i].name);
+                           g->tensor[t].name, g->tensor[i == t ? in->held_in[i] : i].name);
     if (p >= 0 && (in->stage[p]->inlined || in->stage[p]->attach == node)) {
         err_set(e, ERR_STEP, "%s is not stored in memory and cannot be copied: it is %s",
                 g->tensor[t].name,

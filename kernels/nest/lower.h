@@ -15,7 +15,7 @@ struct lowering {
     const struct layout *const *layout;      /* per tensor */
     const struct stage *const *stage;        /* per node */
     /* per tensor: the tensor whose buffer holds it (store_at), or -1; may be NULL */
-    const int *host;
+    const int *held_in;
 };
 
 /* Lowers a program to a loop tree.  ERR_STEP when the tile of an attached producer or of a cached

@@ -48,7 +48,7 @@ bool low_lives_in_memory(const struct lowering *in, int t)
     const struct stage *s = in->stage[x->producer];
     if (s->inlined || s->attach > x->producer)
         return false;
-    int host = s->attach >= 0 ? s->attach : x->producer;
+    int outer = s->attach >= 0 ? s->attach : x->producer;
     const char *at = s->attach >= 0 ? s->attach_axis : s->cache_at;
     int readers = 0;
     for (int n = 0; n < g->n_nodes; n++) {
@@ -56,7 +56,7 @@ bool low_lives_in_memory(const struct lowering *in, int t)
         if (c->inlined || !reads_through(in, n, t))
             continue;
         readers++;
-        if (!at || c->attach != host || !streq(c->attach_axis, at))
+        if (!at || c->attach != outer || !streq(c->attach_axis, at))
             return true;
     }
     return s->attach >= 0 ? readers != 1 : readers == 0;
@@ -64,7 +64,7 @@ bool low_lives_in_memory(const struct lowering *in, int t)
 
 static int host_of(const struct lowering *in, int t)
 {
-    return in->host ? in->host[t] : -1;
+    return in->held_in ? in->held_in[t] : -1;
 }
 
 static struct buffer param_of(const struct lowering *in, int t)
@@ -427,9 +427,9 @@ static void region_note(struct low *w, struct region *r, int tensor, const struc
 /* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name:
  * variables on one path are distinct. */
 static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
-                                  int64_t extent, const struct stage *host)
+                                  int64_t extent, const struct stage *outer)
 {
-    if (stage_axis(host, name) >= 0)
+    if (stage_axis(outer, name) >= 0)
         name = arena_printf(w->arena, "%s.%s", t->name, name);
     char *lower = arena_strdup(w->arena, name);
     for (char *c = lower; *c; c++)
@@ -529,7 +529,7 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
 /* Adds the reductions of the producer itself (a pooling window), with names that are free inside
  * the enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
-                                          const struct stage *host)
+                                          const struct stage *outer)
 {
     struct stage *s = ARENA_DUP(w->arena, own, 1);
     struct axis *list = ARENA_DUP(w->arena, own->axis, own->n_axes);
@@ -538,7 +538,7 @@ static const struct stage *own_reductions(struct low *w, const struct stage *own
     for (int i = 0; i < s->n_axes; i++)
         if (list[i].reduce) {
             const struct expr *old = list[i].var;
-            list[i].var = own_var(w, t, list[i].name, list[i].extent, host);
+            list[i].var = own_var(w, t, list[i].name, list[i].extent, outer);
             stage_subst(w->in->pool, s, &old, &list[i].var, 1);
         }
     return s;

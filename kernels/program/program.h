@@ -50,7 +50,7 @@ struct program {
     const struct layout_choice *choice;
     int n_attached;                       /* constants stored inside others (store_at) */
     const struct attached *attached;
-    const int *host;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
+    const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
     int n_rfactors;                       /* reductions that steps factored */
     const struct rfactor *rfactor;
     int n_steps;

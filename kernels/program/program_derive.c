@@ -151,16 +151,16 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
 
 /* Checks that a trimmed unfold of the enclosing tensor still stores the slice that holds another
  * tensor. */
-static bool guest_is_stored(const struct layout *guest, const struct tensor *host, struct err *e)
+static bool held_is_stored(const struct layout *held, const struct tensor *holder, struct err *e)
 {
-    for (int d = 0; d < guest->rank; d++)
-        if (guest->rho[d]->hi >= guest->shape[d]) {
+    for (int d = 0; d < held->rank; d++)
+        if (held->rho[d]->hi >= held->shape[d]) {
             err_set(e, ERR_ATTACH,
                     "%s would not be stored any more: it lies at %lld in %s, which has only %lld",
-                    guest->tensor->name, (long long)guest->rho[d]->hi, guest->dim[d],
-                    (long long)guest->shape[d]);
+                    held->tensor->name, (long long)held->rho[d]->hi, held->dim[d],
+                    (long long)held->shape[d]);
             return err_fix(e, "layout decouple_at %s first, or keep all of %s",
-                           guest->tensor->name, host->name);
+                           held->tensor->name, holder->name);
         }
     return true;
 }
@@ -168,7 +168,7 @@ static bool guest_is_stored(const struct layout *guest, const struct tensor *hos
 /* Applies the layout that steps gave tensor t, and moves the constants stored inside it along:
  * the primitives after their slice apply to them too. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
-                         const struct layout **layout, int *host, struct err *e)
+                         const struct layout **layout, int *held_in, struct err *e)
 {
     const struct graph *g = draft->graph;
     const struct layout *l = layout_identity(draft->pool, &g->tensor[t]);
@@ -180,11 +180,11 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
             int src = graph_tensor(g, x->src);
             if (!streq(x->dst, g->tensor[t].name) || i < x->at)
                 continue;
-            host[src] = t;
+            held_in[src] = t;
             if (i == x->at ? !layout_store_at(draft->pool, l, c->prims[i].dim, &g->tensor[src],
                                               &layout[src], e)
                            : !layout_apply(draft->pool, layout[src], &c->prims[i], &layout[src], e)
-                                 || !guest_is_stored(layout[src], &g->tensor[t], e))
+                                 || !held_is_stored(layout[src], &g->tensor[t], e))
                 return false;
         }
     }
@@ -227,18 +227,18 @@ static bool fixed_layouts(struct program *draft, const struct layout **layout,
 
 /* Computes the layouts of all tensors before propagation. */
 static bool chosen_layouts(struct program *draft, const char *const *target,
-                           const struct layout **layout, enum layout_source *source, int *host,
+                           const struct layout **layout, enum layout_source *source, int *held_in,
                            struct err *e)
 {
     const struct graph *g = draft->graph;
     for (int t = 0; t < g->n_tensors; t++) {
         layout[t] = layout_identity(draft->pool, &g->tensor[t]);
         source[t] = LAYOUT_PLAIN;
-        host[t] = -1;
+        held_in[t] = -1;
     }
     for (int i = 0; i < draft->n_choices; i++) {
         int t = target[i] ? graph_tensor(g, target[i]) : -1;
-        if (t >= 0 && !apply_choice(draft, t, &draft->choice[i], layout, host, e))
+        if (t >= 0 && !apply_choice(draft, t, &draft->choice[i], layout, held_in, e))
             return false;
         if (t >= 0)
             source[t] = LAYOUT_EXPLICIT;
@@ -255,10 +255,10 @@ bool program_derive(struct program *draft, struct err *e)
     const struct layout **layout = ARENA_ARRAY(a, const struct layout *, g->n_tensors);
     enum layout_source *source = ARENA_ARRAY(a, enum layout_source, g->n_tensors);
     int *from = ARENA_ARRAY(a, int, g->n_tensors);
-    int *host = ARENA_ARRAY(a, int, g->n_tensors);
+    int *held_in = ARENA_ARRAY(a, int, g->n_tensors);
     const char **stop = ARENA_ARRAY(a, const char *, g->n_nodes);
     const struct stage **stage = ARENA_ARRAY(a, const struct stage *, g->n_nodes);
-    if (!chosen_layouts(draft, target, layout, source, host, e))
+    if (!chosen_layouts(draft, target, layout, source, held_in, e))
         return false;
     for (int t = 0; t < g->n_tensors; t++)
         from[t] = -1;
@@ -283,6 +283,6 @@ bool program_derive(struct program *draft, struct err *e)
     draft->source_tensor = from;
     draft->stop = stop;
     draft->stage = stage;
-    draft->host = host;
+    draft->held_in = held_in;
     return true;
 }

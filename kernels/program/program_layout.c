@@ -238,11 +238,11 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     if (!find_tensor(draft, s, &t, &name, e))
         return false;
     const struct layout *l = draft->layout[t], *next;
-    if (draft->host[t] >= 0) {
+    if (draft->held_in[t] >= 0) {
         err_set(e, ERR_ATTACH, "%s is stored inside %s and has no layout of its own", name,
-                draft->graph->tensor[draft->host[t]].name);
+                draft->graph->tensor[draft->held_in[t]].name);
         err_fix(e, "set the layout of %s, or apply: layout decouple_at %s",
-                draft->graph->tensor[draft->host[t]].name, name);
+                draft->graph->tensor[draft->held_in[t]].name, name);
         return blame_target(e, s);
     }
     if (s->kind == STEP_LAYOUT_RESET || s->kind == STEP_LAYOUT_SET)

@@ -241,15 +241,15 @@ static bool step_inline(struct program *d, int node, const struct stage **out, s
 static bool step_compute_at(struct program *d, const struct step *st, int node,
                             const struct stage **out, struct err *e)
 {
-    int host;
-    if (!find_stage(d, st->arg[0].text, &host, e))
+    int outer;
+    if (!find_stage(d, st->arg[0].text, &outer, e))
         return blame_word(e, &st->arg[0]);
     struct lowering in = program_lowering(d);
-    if (!lower_attach_check(&in, node, host, st->arg[1].text, e))
+    if (!lower_attach_check(&in, node, outer, st->arg[1].text, e))
         return blame_word(e, &st->arg[1]);
     struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
-    s->attach = host;
-    s->attach_axis = d->stage[host]->axis[stage_axis(d->stage[host], st->arg[1].text)].name;
+    s->attach = outer;
+    s->attach_axis = d->stage[outer]->axis[stage_axis(d->stage[outer], st->arg[1].text)].name;
     *out = s;
     return true;
 }
@@ -330,14 +330,14 @@ static bool change_stage(struct program *d, const struct step *st, int node,
 
 /* Returns the axis of the changed stage that corresponds to `axis` before: itself, or the
  * innermost part of its split. */
-static const char *heir(struct arena *a, const struct stage *host, const char *axis)
+static const char *heir(struct arena *a, const struct stage *outer, const char *axis)
 {
     const char *last = NULL;
-    if (stage_axis(host, axis) >= 0)
+    if (stage_axis(outer, axis) >= 0)
         return axis;
     for (int i = 0;; i++) {
         const char *part = arena_printf(a, "%s.%d", axis, i);
-        if (stage_axis(host, part) < 0)
+        if (stage_axis(outer, part) < 0)
             return last;
         last = part;
     }
@@ -362,11 +362,11 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
     }
     for (int n = 0; n < d->graph->n_nodes; n++) {
         struct err why;
-        int host = stage[n]->attach;
-        if (host < 0)
+        int outer = stage[n]->attach;
+        if (outer < 0)
             continue;
         const char *was = stage[n]->attach_axis;
-        const char *axis = host == node ? heir(d->arena, stage[node], was) : was;
+        const char *axis = outer == node ? heir(d->arena, stage[node], was) : was;
         if (!axis) {
             err_set(e, ERR_STEP, "%s is computed at loop %s, which this step removes",
                     stage[n]->name,
@@ -376,9 +376,9 @@ static bool check_attached(struct program *d, const struct stage **stage, int no
         struct stage *moved = ARENA_DUP(d->arena, stage[n], 1);
         moved->attach_axis = axis;
         stage[n] = moved;
-        if (n != node && !lower_attach_check(&in, n, host, axis, &why)) {
+        if (n != node && !lower_attach_check(&in, n, outer, axis, &why)) {
             err_set(e, ERR_STEP, "%s is computed at loop %s of %s and could not stay there: %s",
-                    stage[n]->name, axis, stage[host]->name, why.text);
+                    stage[n]->name, axis, stage[outer]->name, why.text);
             return err_fix(e, "first: loop compute_root %s", stage[n]->name);
         }
     }

@@ -87,8 +87,8 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_printf(out, "  %-10s %-12s ", x->name, role_name[x->role]);
     print_shape(out, l->rank, l->dim, l->shape);
     if (p->source[t] == LAYOUT_PLAIN) {
-        if (p->host[t] >= 0)
-            str_printf(out, "  stored inside %s\n", p->graph->tensor[p->host[t]].name);
+        if (p->held_in[t] >= 0)
+            str_printf(out, "  stored inside %s\n", p->graph->tensor[p->held_in[t]].name);
         else
             str_add(out, "  plain\n");
         return;

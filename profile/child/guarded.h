@@ -15,11 +15,11 @@ bool guarded_reopen(struct guarded *g, struct shared *sh);
 void guarded_close(struct guarded *g);
 void *const *guarded_data(const struct guarded *g);
 
-/* Fills n buffers from `first` on from their copies, except one that is already in place and can only have been
- * read. at_end: the buffer lies as near to the following guard page as 64-byte alignment allows
- * (for checking); else at the start of a page, as the simulator assumes.  Buffers that the
- * function does not write become read-only.  The space up to the guard pages is filled with a
- * pattern that reads as NaN. */
+/* Fills n buffers from `first` on from their copies, except one that is already in place and can
+ * only have been read. at_end: the buffer lies as near to the following guard page as 64-byte
+ * alignment allows (for checking); else at the start of a page, as the simulator assumes.  Buffers
+ * that the function does not write become read-only.  The space up to the guard pages is filled
+ * with a pattern that reads as NaN. */
 bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e);
 /* Whether the pattern around the filled buffers is intact.  If not, *damage is the nearest place
  * that was overwritten. */

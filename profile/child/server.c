@@ -139,7 +139,7 @@ void *const *server_buffers(const struct server *r, int contender)
 bool server_place(struct server *r, int contender, bool at_end, struct err *e)
 {
     return guarded_place(r->guarded, r->shared->contender[contender].first,
-                            r->shared->contender[contender].n, at_end, e);
+                         r->shared->contender[contender].n, at_end, e);
 }
 
 static bool check_kernel(struct server *r, int i, struct err *e)

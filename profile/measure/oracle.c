@@ -285,11 +285,11 @@ bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
         return false;
     layout_pack(p->layout[tensor], logical, physical);
     free(own);
-    for (int guest = 0; guest < p->graph->n_tensors; guest++)
-        if (p->host[guest] == tensor) {               /* store_at: stored in the same buffer */
-            if (!(logical = logical_data(o, p, guest, seed, &own, e)))
+    for (int held = 0; held < p->graph->n_tensors; held++)
+        if (p->held_in[held] == tensor) {               /* store_at: stored in the same buffer */
+            if (!(logical = logical_data(o, p, held, seed, &own, e)))
                 return false;
-            layout_place(p->pool, p->layout[guest], logical, physical);
+            layout_place(p->pool, p->layout[held], logical, physical);
             free(own);
         }
     return true;

@@ -231,7 +231,7 @@ static void add_layout_functions(struct str *out, const struct export *x)
         const struct tensor *tensor = &p->graph->tensor[t];
         if (is_given(tensor) && param_of(x, t))
             export_pack(&text, p->pool, p->layout[t], &helpers);
-        if (p->host[t] >= 0)
+        if (p->held_in[t] >= 0)
             export_place(&text, p->pool, p->layout[t], &helpers);
         if (tensor->role == TENSOR_OUTPUT)
             export_unpack(&text, p->pool, p->layout[t], &helpers);
@@ -307,9 +307,9 @@ static void add_tensors(struct str *out, const struct export *x)
         }
     }
     for (int t = 0; t < g->n_tensors; t++)
-        if (x->program->host[t] >= 0)
+        if (x->program->held_in[t] >= 0)
             str_printf(out, "    place_%s(exact_%s, stored_%s);\n", g->tensor[t].name,
-                       g->tensor[t].name, g->tensor[x->program->host[t]].name);
+                       g->tensor[t].name, g->tensor[x->program->held_in[t]].name);
 }
 
 static void add_call(struct str *out, const struct export *x, const char *indent)

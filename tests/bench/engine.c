@@ -71,7 +71,7 @@ static void run_replay(const char *spec, const char *const *steps, int n, struct
     c->replay = clock_s() - start;
     c->replay_lowerings = lower_calls() - before;
     struct lowering in = { .pool = p->pool, .graph = p->graph, .layout = p->layout,
-                           .stage = p->stage, .host = p->host };
+                           .stage = p->stage, .held_in = p->held_in };
     start = clock_s();
     must(lower(&in, &f, &e), spec, &e);
     c->lowering = clock_s() - start;

@@ -71,7 +71,8 @@ fi
 t 0 '^checked 4 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
 same 'a line per step' 4 "$(grep -cE '^ +[0-9]  ok ' <<< "$out")"
 t 1 '' run "$gmm" --steps "$dir/tiled.steps" --check --assert 'verified == false'
-same 'a step is reported before what comes behind it' '   0  ok' "$(head -n 1 <<< "$out" | cut -c 1-8)"
+same 'a step is reported before what comes behind it' '   0  ok' \
+    "$(head -n 1 <<< "$out" | cut -c 1-8)"
 t 0 '^checked 4 programs, 0 wrong' run "$gmm" --steps "$dir/tiled.steps" --check
 same 'a check alone does not time' 0 "$(grep -cE '^latency:' <<< "$out")"
 t 0 '^   0  ok .* [mun]s  ' run "$gmm" "${quick[@]}" --steps - --meters clock < <(

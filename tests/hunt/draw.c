@@ -254,7 +254,7 @@ const char *draw_layout_step(struct arena *a, struct rng *r, const struct progra
     }
     case 17:
         for (int i = 0; i < g->n_tensors; i++)
-            if (p->host[i] >= 0)
+            if (p->held_in[i] >= 0)
                 name = g->tensor[i].name;
         str_printf(&s, "layout decouple_at %s", name);
         break;

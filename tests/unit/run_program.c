@@ -14,7 +14,7 @@ static void *fill(const struct program *p, const struct buffer *b, float *const 
     if (p->graph->tensor[b->tensor].producer < 0)
         layout_pack(p->layout[b->tensor], logical[b->tensor], phys);
     for (int guest = 0; guest < p->graph->n_tensors; guest++)
-        if (p->host[guest] == b->tensor)
+        if (p->held_in[guest] == b->tensor)
             layout_place(p->pool, p->layout[guest], logical[guest], phys);
     return phys;
 }

@@ -321,7 +321,7 @@ static void stored_at_the_end_of_each_column(void **state)
     float weight[12], bias[3] = { 100, 101, 102 }, memory[15];
     for (int i = 0; i < 12; i++)
         weight[i] = (float)(10 * (i / 3) + i % 3);
-    assert_int_equal(p->host[b], w);
+    assert_int_equal(p->held_in[b], w);
     assert_int_equal(p->layout[w]->elems, 15);
     layout_pack(p->layout[w], weight, memory);
     layout_place(p->pool, p->layout[b], bias, memory);
@@ -338,14 +338,14 @@ static void stored_at_the_end_of_each_column(void **state)
             assert_null(f->buffer[i].holds);
     p = apply_all(a, "gmm m=2 k=4 n=3 bias=1",
                   "layout reorder B N K;layout store_at Bias B K;layout decouple_at Bias");
-    assert_int_equal(p->host[b], -1);
+    assert_int_equal(p->held_in[b], -1);
     assert_int_equal(p->layout[w]->elems, 12);
     static const char *const anew[] = { "layout reset B", "layout set B \"N K\"" };
     for (int i = 0; i < COUNT_OF(anew); i++) {            /* who lays it out anew has it alone */
         p = apply_all(a, "gmm m=2 k=4 n=3 bias=1",
                       arena_printf(a, "layout store_at Bias B K;%s;layout split Bias N 3 1",
                                    anew[i]));
-        assert_int_equal(p->host[b], -1);
+        assert_int_equal(p->held_in[b], -1);
         assert_int_equal(p->layout[w]->elems, 12);
     }
     arena_free(a);

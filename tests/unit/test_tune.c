@@ -462,7 +462,7 @@ static int count_usual(const struct strategy *strategy, bool cold)
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     const struct tune_view *v = search_view(s);
     for (int i = 0; i < v->n_trials; i++)
-        n += v->trial[i]->usual;
+        n += v->trial[i]->start;
     search_free(s);
     free(l);
     return n;
