@@ -82,7 +82,7 @@ TEST_LIB := $(patsubst %.c,$(B)/%.o,\
 FUZZ    := yaml command spec notation onnx records study expert weights machine cgen
 FUZZ_LIB := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB += $(FUZZ_LIB)
-FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse graph_print \
+FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_verify graph_print \
               reference_slow)
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 

@@ -260,15 +260,10 @@ const struct expr *expr_var(struct exprs *p, const char *name, int64_t lo, int64
     return intern(p, &(struct expr){ .kind = EXPR_VAR, .name = name, .lo = lo, .hi = hi });
 }
 
-static bool is_divisor(const struct expr *b)
-{
-    return b->kind == EXPR_CONST && b->value > 0;
-}
-
 const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a,
                             const struct expr *b)
 {
-    if ((kind == EXPR_DIV || kind == EXPR_MOD) && !is_divisor(b))
+    if ((kind == EXPR_DIV || kind == EXPR_MOD) && (b->kind != EXPR_CONST || b->value <= 0))
         fail("a divisor that is no positive constant");
     struct range r = range_of(kind, range_expr(a), range_expr(b));
     return intern(p, &(struct expr){ .kind = kind, .a = a, .b = b, .lo = r.lo, .hi = r.hi });
@@ -385,26 +380,6 @@ int64_t expr_eval(const struct expr *e, const int64_t *vals)
     case EXPR_CONST: case EXPR_VAR: case EXPR_KIND_COUNT: break;
     }
     UNREACHABLE();
-}
-
-void expr_verify(struct exprs *p, const struct expr *e)
-{
-    if (intern(p, e) != e)
-        fail("an expression of another pool, or not interned");
-    if (e->lo > e->hi)
-        fail("empty bounds");
-    if (!e->a)
-        return;
-    if ((e->kind == EXPR_DIV || e->kind == EXPR_MOD) && !is_divisor(e->b))
-        fail("a divisor that is no positive constant");
-    struct range r = range_of(e->kind, range_expr(e->a), range_expr(e->b));
-    if (r.lo != e->lo || r.hi != e->hi)
-        fail("stale bounds");
-    bool is_divmod = e->kind == EXPR_DIV || e->kind == EXPR_MOD;
-    if (e->has_divmod != (is_divmod || e->a->has_divmod || e->b->has_divmod))
-        fail("stale has_divmod");
-    expr_verify(p, e->a);
-    expr_verify(p, e->b);
 }
 
 const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,

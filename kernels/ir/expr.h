@@ -95,6 +95,4 @@ bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, in
  * "x >= 3", "a && b", "min(a, b)".  The tests parse it again: parse(print(e)) == e for simplified
  * e. */
 void expr_print(struct str *out, const struct expr *e);
-/* Debug checks: bounds, interning, positive constant divisors. fail()s on a broken one. */
-void expr_verify(struct exprs *p, const struct expr *e);
 #endif

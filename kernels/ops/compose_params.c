@@ -173,11 +173,6 @@ bool params_check(const struct call *c, const char *names)
     return true;
 }
 
-bool param_given(const struct call *c, const char *name)
-{
-    return value_of(c, name) != NULL;
-}
-
 double param_float(const struct call *c, const char *name, double otherwise)
 {
     const char *s = value_of(c, name);

@@ -23,7 +23,6 @@ bool params_check(const struct call *c, const char *names);
 
 /* Return the value of a parameter after params_check has succeeded; `otherwise` when it is not
  * given. */
-bool param_given(const struct call *c, const char *name);
 double param_float(const struct call *c, const char *name, double otherwise);
 int64_t param_int(const struct call *c, const char *name, int64_t otherwise);
 /* Returns the length of the list, at most MAX_RANK; 0 when the parameter is not given. */

@@ -5,6 +5,7 @@
 #include "kernels/layout/layout.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/expr_parse.h"
+#include "tests/unit/expr_verify.h"
 
 #define LINES_MAX 20
 #define N_VARS 5

@@ -10,6 +10,7 @@
 #include "kernels/ir/val.h"
 #include "tests/unit/expr_help.h"
 #include "tests/unit/expr_parse.h"
+#include "tests/unit/expr_verify.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -11,6 +11,7 @@
 #include "kernels/base/rng.h"
 #include "tests/unit/expr_gen.h"
 #include "tests/unit/expr_parse.h"
+#include "tests/unit/expr_verify.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
+#include "tests/unit/expr_verify.h"
 #include "tests/unit/layout_gen.h"
 #include "tests/unit/layout_inverse.h"
 #include "tests/unit/layout_util.h"

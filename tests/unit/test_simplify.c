@@ -9,6 +9,7 @@
 #include <string.h>
 #include "kernels/base/subprocess.h"
 #include "tests/unit/expr_help.h"
+#include "tests/unit/expr_verify.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
