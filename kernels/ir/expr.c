@@ -1,5 +1,6 @@
 #include "kernels/ir/expr_impl.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ---- intervals ---- */
@@ -258,6 +259,14 @@ const struct expr *expr_var(struct exprs *p, const char *name, int64_t lo, int64
     if (lo > hi)
         fail("variable %s with the empty range %lld..%lld", name, (long long)lo, (long long)hi);
     return intern(p, &(struct expr){ .kind = EXPR_VAR, .name = name, .lo = lo, .hi = hi });
+}
+
+const struct expr *expr_dim(struct exprs *p, const char *dim, int64_t extent)
+{
+    char *name = arena_strdup(p->arena, dim);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return expr_var(p, name, 0, extent - 1);
 }
 
 const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a,

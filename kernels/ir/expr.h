@@ -44,6 +44,8 @@ int exprs_n_vars(const struct exprs *p);
 const struct expr *expr_const(struct exprs *p, int64_t v);
 /* The variable `name` ranging over [lo, hi]; the same name and range give the same variable. */
 const struct expr *expr_var(struct exprs *p, const char *name, int64_t lo, int64_t hi);
+/* The variable of a dim or a loop: its name in lower case, in [0, extent). */
+const struct expr *expr_dim(struct exprs *p, const char *dim, int64_t extent);
 const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a,
                             const struct expr *b);
 const struct expr *expr_add(struct exprs *p, const struct expr *a, const struct expr *b);

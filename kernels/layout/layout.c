@@ -7,18 +7,9 @@
  *     phi(rho(i)) = i for every stored i,  0 <= rho(i)_k < P_k,  physical >= stored elements. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
-#include <ctype.h>
 #include <stdlib.h>
 
 #define MAX_NODES 4000
-
-static const char *lower(struct arena *a, const char *name)
-{
-    char *s = arena_strdup(a, name);
-    for (char *c = s; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return s;
-}
 
 static int64_t product(const int64_t *shape, int rank)
 {
@@ -55,7 +46,7 @@ const struct layout *layout_identity(struct exprs *p, const struct tensor *t)
     l->tensor = t;
     l->rank = t->rank;
     for (int k = 0; k < t->rank; k++) {
-        const struct expr *var = expr_var(p, lower(a, t->dim[k]), 0, t->shape[k] - 1);
+        const struct expr *var = expr_dim(p, t->dim[k], t->shape[k]);
         l->stored[k] = l->shape[k] = t->shape[k];
         l->dim[k] = t->dim[k];
         l->line[k] = lineage_logical(a, t, k);
@@ -86,7 +77,7 @@ static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l
             l->line[j] = lineage_rename(a, r->line[j], name);
         l->dim[j] = name;
         l->shape[j] = r->shape[j];
-        l->phys[j] = expr_var(p, lower(a, name), 0, r->shape[j] - 1);
+        l->phys[j] = expr_dim(p, name, r->shape[j]);
     }
 }
 

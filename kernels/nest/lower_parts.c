@@ -3,7 +3,6 @@
  * their consumer. */
 #include "kernels/nest/lower_impl.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
@@ -431,10 +430,7 @@ static const struct expr *own_var(struct low *w, const struct tensor *t, const c
 {
     if (stage_axis(outer, name) >= 0)
         name = arena_printf(w->arena, "%s.%s", t->name, name);
-    char *lower = arena_strdup(w->arena, name);
-    for (char *c = lower; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return expr_var(w->in->pool, lower, 0, extent - 1);
+    return expr_dim(w->in->pool, name, extent);
 }
 
 static const struct tree *own_loop(struct low *w, int node, const char *axis,

@@ -5,7 +5,6 @@
 #include "kernels/nest/stage.h"
 #include "kernels/ir/simplify.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,21 +12,13 @@
 #define MAX_EXCESS 65536
 #define MAX_FUSED ((int64_t)1 << 48)      /* most iterations of one loop */
 
-static const struct expr *axis_var(struct exprs *p, const char *name, int64_t extent)
-{
-    char *lower = arena_strdup(exprs_arena(p), name);
-    for (char *c = lower; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return expr_var(p, lower, 0, extent - 1);
-}
-
 static struct axis axis_make(struct exprs *p, const char *name, int64_t extent, bool reduce)
 {
     return (struct axis){ .name = name,
                           .extent = extent,
                           .reduce = reduce,
                           .ann = LOOP_SERIAL,
-                          .var = axis_var(p, name, extent) };
+                          .var = expr_dim(p, name, extent) };
 }
 
 const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,

@@ -344,12 +344,9 @@ static void rename_dims(struct splice *s, const struct node *n)
     if (!same_shape(out, in))
         return;
     for (int d = 0; d < out->rank; d++) {
-        char *lower = arena_strdup(s->c->a, in->dim[d]);
-        for (char *ch = lower; *ch; ch++)
-            *ch = (char)tolower((unsigned char)*ch);
         out->dim[d] = in->dim[d];
         s->from[d] = n->spatial[d]->name;
-        s->to[d] = expr_var(g->pool, lower, 0, out->shape[d] - 1);
+        s->to[d] = expr_dim(g->pool, in->dim[d], out->shape[d]);
         s->n_renamed++;
     }
 }

@@ -1,7 +1,6 @@
 /* Graphs of tensor expressions: construction, lookup, conversions, text. */
 #include "kernels/ops/graph.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
@@ -118,27 +117,19 @@ int graph_add_node(struct graph *g, const struct node *n)
     return g->n_nodes++;
 }
 
-static const struct expr *dim_var(const struct graph *g, const char *dim, int64_t extent)
-{
-    char *name = arena_strdup(arena_of(g), dim);
-    for (char *c = name; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return expr_var(g->pool, name, 0, extent - 1);
-}
-
 void node_spatial(const struct graph *g, struct node *n, int out)
 {
     const struct tensor *t = &g->tensor[out];
     n->out = out;
     n->n_spatial = t->rank;
     for (int d = 0; d < t->rank; d++)
-        n->spatial[d] = dim_var(g, t->dim[d], t->shape[d]);
+        n->spatial[d] = expr_dim(g->pool, t->dim[d], t->shape[d]);
 }
 
 const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
                                int64_t extent)
 {
-    const struct expr *var = dim_var(g, dim, extent);
+    const struct expr *var = expr_dim(g->pool, dim, extent);
     n->reduce_dim[n->n_reduce] = dim;
     n->reduce[n->n_reduce++] = var;
     return var;
@@ -208,20 +199,35 @@ static const struct val *move_load(void *ctx, const struct val *load)
     return val_load(arena_of(m->g), moved(m, load->source), load->rank, load->idx);
 }
 
-static void copy_tensor(struct graph *to, const struct tensor *t, const char *name,
-                        enum tensor_role role)
+/* Copies the tensors of g, with `more` (or NULL) in front of number `at`; `inter` becomes INTER. */
+static void copy_tensors(struct graph *to, const struct graph *g, int at,
+                         const struct tensor_def *more, int inter)
 {
-    int i = graph_add_tensor(to, &(struct tensor_def){ name, t->rank, t->dim, t->shape, role });
-    to->tensor[i].source = t->source;
+    for (int i = 0; i <= g->n_tensors; i++) {
+        const struct tensor *t = &g->tensor[i];
+        if (more && i == at)
+            graph_add_tensor(to, more);
+        if (i == g->n_tensors)
+            return;
+        int copy = graph_add_tensor(to, &(struct tensor_def){
+            t->name, t->rank, t->dim, t->shape, i == inter ? TENSOR_INTER : t->role });
+        to->tensor[copy].source = t->source;
+    }
 }
 
-static void copy_node(struct remap *m, const struct node *from)
+static struct node moved_node(struct remap *m, const struct node *from)
 {
     struct val_map map = { .ctx = m, .load = move_load };
     struct node n = *from;
     n.out = moved(m, n.out);
     n.data_in = moved(m, n.data_in);
     n.body = val_rebuild(arena_of(m->g), n.body, &map);
+    return n;
+}
+
+static void copy_node(struct remap *m, const struct node *from)
+{
+    struct node n = moved_node(m, from);
     graph_add_node(m->g, &n);
 }
 
@@ -239,6 +245,11 @@ static void convert_node(struct graph *g, int from, int to)
     node_spatial(g, &n, to);
     n.body = graph_load_at(g, from, n.spatial);
     graph_add_node(g, &n);
+}
+
+static struct tensor_def like(const struct tensor *t, const char *name, enum tensor_role role)
+{
+    return (struct tensor_def){ name, t->rank, t->dim, t->shape, role };
 }
 
 /* Returns base + suffix, with _ appended while a tensor has that name: graphs from text may use
@@ -278,14 +289,8 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
     struct graph *to = graph_like(a, g);
     const char *caller = free_name(a, g, g->tensor[t].name, input ? "_in" : "_out");
     struct remap m = { to, input ? t : t + 1 };
-    for (int i = 0; i < g->n_tensors; i++) {
-        const struct tensor *old = &g->tensor[i];
-        if (i == t && input)
-            copy_tensor(to, old, caller, TENSOR_INPUT);
-        copy_tensor(to, old, old->name, i == t ? TENSOR_INTER : old->role);
-        if (i == t && !input)
-            copy_tensor(to, old, caller, TENSOR_OUTPUT);
-    }
+    struct tensor_def more = like(&g->tensor[t], caller, g->tensor[t].role);
+    copy_tensors(to, g, m.from, &more, t);
     int at = input ? first_reader(g, t) : g->n_nodes;
     for (int i = 0; i <= g->n_nodes; i++) {
         if (i == at)
@@ -303,50 +308,27 @@ const struct graph *graph_with_type(struct arena *a, const struct graph *g,
     struct graph *to = graph_like(a, g);
     struct remap same = { to, g->n_tensors };
     to->type = type;
-    for (int i = 0; i < g->n_tensors; i++)
-        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
+    copy_tensors(to, g, 0, NULL, -1);
     for (int i = 0; i < g->n_nodes; i++)
         copy_node(&same, &g->node[i]);
     keep_main(to, g);
     return to;
 }
 
-struct edge {
-    struct remap m;
-    int t;
-};
-
-static const struct val *move_edge(void *ctx, const struct val *load)
-{
-    const struct edge *x = ctx;
-    int to = load->source == x->t ? x->t + 1 : moved(&x->m, load->source);
-    return val_load(arena_of(x->m.g), to, load->rank, load->idx);
-}
-
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node)
 {
     struct graph *to = graph_like(a, g);
-    struct edge x = { { to, t + 1 }, t };
-    for (int i = 0; i < g->n_tensors; i++) {
-        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
-        if (i == t)
-            copy_tensor(to, &g->tensor[i],
-                        free_name(a, g, g->tensor[g->node[node].out].name, "_Inp"), TENSOR_INTER);
-    }
+    const char *name = free_name(a, g, g->tensor[g->node[node].out].name, "_Inp");
+    struct tensor_def more = like(&g->tensor[t], name, TENSOR_INTER);
+    copy_tensors(to, g, t + 1, &more, -1);
     for (int i = 0; i < g->n_nodes; i++) {
-        if (i != node) {
-            copy_node(&x.m, &g->node[i]);
-            continue;
-        }
-        struct val_map map = { .ctx = &x, .load = move_edge };
-        struct node n = g->node[i];
-        convert_node(to, t, t + 1);
-        n.out = moved(&x.m, n.out);
-        n.data_in = n.data_in == t ? t + 1 : moved(&x.m, n.data_in);
-        n.body = val_rebuild(a, n.body, &map);
-        graph_add_node(to, &n);
+        struct remap m = { to, i == node ? t : t + 1 };
+        if (i == node)
+            convert_node(to, t, t + 1);
+        copy_node(&m, &g->node[i]);
     }
+    keep_main(to, g);
     return to;
 }
 
@@ -375,12 +357,10 @@ static void rfactor_node(struct remap *m, const struct node *n, int r, int parti
                          const struct expr *part, const char *inner_dim, int64_t extent)
 {
     struct graph *g = m->g;
-    struct val_map move = { .ctx = m, .load = move_load };
-    struct node to = *n;
-    const struct expr *inner = dim_var(g, inner_dim, extent);
+    struct node to = moved_node(m, n);
+    const struct expr *inner = expr_dim(g->pool, inner_dim, extent);
     const struct expr *k = expr_add(g->pool, expr_mulc(g->pool, part, extent), inner);
     to.out = partial;
-    to.data_in = moved(m, n->data_in);
     to.n_spatial = n->n_spatial + 1;
     to.spatial[0] = part;
     for (int d = 0; d < n->n_spatial; d++)
@@ -388,7 +368,7 @@ static void rfactor_node(struct remap *m, const struct node *n, int r, int parti
     to.reduce[r] = inner;
     to.reduce_dim[r] = inner_dim;
     to.elementwise = false;
-    to.body = val_subst(g->pool, val_rebuild(arena_of(g), n->body, &move), n->reduce[r], k);
+    to.body = val_subst(g->pool, to.body, n->reduce[r], k);
     graph_add_node(g, &to);
 }
 
@@ -407,18 +387,14 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
         dims[d + 1] = t->dim[d];
         shape[d + 1] = t->shape[d];
     }
-    for (int i = 0; i < g->n_tensors; i++) {
-        if (i == n->out)
-            graph_add_tensor(to, &(struct tensor_def){ arena_printf(a, "%s_rf", t->name),
-                                                       t->rank + 1, dims, shape, TENSOR_INTER });
-        copy_tensor(to, &g->tensor[i], g->tensor[i].name, g->tensor[i].role);
-    }
+    copy_tensors(to, g, n->out, &(struct tensor_def){ arena_printf(a, "%s_rf", t->name),
+                                                      t->rank + 1, dims, shape, TENSOR_INTER }, -1);
     for (int i = 0; i < g->n_nodes; i++) {
         if (i != node) {
             copy_node(&m, &g->node[i]);
             continue;
         }
-        const struct expr *part = dim_var(to, outer, factor);
+        const struct expr *part = expr_dim(to->pool, outer, factor);
         rfactor_node(&m, n, r, n->out, part, inner, (n->reduce[r]->hi + 1) / factor);
         rfactor_sum(to, n, n->out, part, outer);
     }

@@ -498,6 +498,20 @@ static void lookups(void **state)
     arena_free(a);
 }
 
+/* The main node of a graph without a complex node is found again behind a conversion. */
+static void conversion_of_edge(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct graph *g = must_build(a, "maxpool c=2 h=4 k=3 p=1 s=1");
+    assert_int_equal(g->main_node, 1);
+    g = graph_with_edge_conversion(a, g, graph_tensor(g, "Inp"), 1);
+    assert_string_equal(g->node[1].op, "convert");
+    assert_string_equal(g->tensor[g->node[2].data_in].name, "MaxPool_Inp");
+    assert_int_equal(g->main_node, 2);
+    arena_free(a);
+}
+
 /* With both conversions the graph computes the same. */
 static void conversions(void **state)
 {
@@ -578,7 +592,8 @@ int main(void)
         cmocka_unit_test(canonical_specs),   cmocka_unit_test(spec_errors),
         cmocka_unit_test(spec_rubbish),      cmocka_unit_test(resnet18_macs),
         cmocka_unit_test(printed_graphs),    cmocka_unit_test(lookups),
-        cmocka_unit_test(conversions),       cmocka_unit_test(reference_data),
+        cmocka_unit_test(conversions),       cmocka_unit_test(conversion_of_edge),
+        cmocka_unit_test(reference_data),
         cmocka_unit_test(reference_cancels),  cmocka_unit_test(wide_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
