@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct part { int64_t extent; enum loop_level level; bool phase; };
-struct plan_parts { int n; struct part part[2 * LOOP_PARTS + 2]; };
+struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
 /* Sizes at which loops of an axis end: those of the factors, and its cuts, if every two of them
  * divide one another. */
@@ -101,40 +101,29 @@ static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
     x->n++;
 }
 
-static bool push(struct loop_plan *plan, const struct plan_parts *all, int axis, int part)
-{
-    const struct part *x = &all[axis].part[part];
-    if (plan->n == PLAN_LOOPS)
-        return false;
-    plan->loop[plan->n++] = (struct plan_loop){ axis, part, x->extent, x->level, x->phase,
-                                                LOOP_SERIAL };
-    return true;
-}
-
 /* Adds the loops of an axis at a level; phases are separate. */
-static bool push_level(struct loop_plan *plan, const struct plan_parts *all, int axis,
+static void push_level(struct loop_plan *plan, const struct plan_parts *all, int axis,
                        enum loop_level level, bool phase)
 {
-    for (int i = 0; i < all[axis].n; i++)
-        if (all[axis].part[i].level == level && all[axis].part[i].phase == phase &&
-            !push(plan, all, axis, i))
-            return false;
-    return true;
+    for (int i = 0; i < all[axis].n; i++) {
+        const struct part *x = &all[axis].part[i];
+        if (x->level == level && x->phase == phase)
+            plan->loop[plan->n++] = (struct plan_loop){ axis, i, x->extent, level, phase,
+                                                        LOOP_SERIAL };
+    }
 }
 
-static bool push_phases(const struct loop_space *s, struct loop_plan *plan,
+static void push_phases(const struct loop_space *s, struct loop_plan *plan,
                         const struct plan_parts *all, bool reduce)
 {
     for (int a = 0; a < s->nest->n_axes; a++)
-        if (s->nest->axis[a].reduce == reduce &&
-            !push_level(plan, all, a, reduce ? LEVEL_R1 : LEVEL_S1, true))
-            return false;
-    return true;
+        if (s->nest->axis[a].reduce == reduce)
+            push_level(plan, all, a, reduce ? LEVEL_R1 : LEVEL_S1, true);
 }
 
 /* Adds the loops of S1 in the chosen order; phases come before the first axis that has one, or
  * last. */
-static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
+static void push_outer(const struct loop_space *s, struct loop_plan *plan,
                        const struct plan_parts *all, const int *order, int n)
 {
     bool last = s->nest->phases_last >= 0 && order == s->nest->order[s->nest->phases_last];
@@ -142,16 +131,15 @@ static bool push_outer(const struct loop_space *s, struct loop_plan *plan,
     for (int i = 0; i < n; i++) {
         if (s->nest->axis[order[i]].phase > 1 && !done) {
             done = true;
-            if (!push_phases(s, plan, all, false))
-                return false;
+            push_phases(s, plan, all, false);
         }
-        if (!push_level(plan, all, order[i], LEVEL_S1, false))
-            return false;
+        push_level(plan, all, order[i], LEVEL_S1, false);
     }
-    return !last || push_phases(s, plan, all, false);
+    if (last)
+        push_phases(s, plan, all, false);
 }
 
-static bool order_loops(const struct loop_space *s, const struct loop_point *p,
+static void order_loops(const struct loop_space *s, const struct loop_point *p,
                         const struct plan_parts *all, struct loop_plan *plan)
 {
     const struct nest_info *nest = s->nest;
@@ -161,22 +149,21 @@ static bool order_loops(const struct loop_space *s, const struct loop_point *p,
     while (n < nest->n_axes && !nest->axis[n].reduce)
         n++;
     r = nest->n_axes - n;
-    bool ok = push_outer(s, plan, all, order, n);
+    push_outer(s, plan, all, order, n);
     plan->s1 = plan->n - 1;
-    for (int i = 0; ok && i < n; i++)
-        ok = push_level(plan, all, plain[i], LEVEL_S2, false);
+    for (int i = 0; i < n; i++)
+        push_level(plan, all, plain[i], LEVEL_S2, false);
     plan->s2 = plan->n - 1;
-    ok = ok && push_phases(s, plan, all, true);
-    for (int i = 0; ok && i < r; i++)
-        ok = push_level(plan, all, reduce[i], LEVEL_R1, false);
+    push_phases(s, plan, all, true);
+    for (int i = 0; i < r; i++)
+        push_level(plan, all, reduce[i], LEVEL_R1, false);
     plan->r1 = plan->n - 1;
-    for (int i = 0; ok && i < n; i++)
-        ok = push_level(plan, all, plain[i], LEVEL_S3, false);
-    for (int i = 0; ok && i < r; i++)
-        ok = push_level(plan, all, reduce[i], LEVEL_R2, false);
-    for (int i = 0; ok && i < n; i++)
-        ok = push_level(plan, all, plain[i], LEVEL_S4, false);
-    return ok;
+    for (int i = 0; i < n; i++)
+        push_level(plan, all, plain[i], LEVEL_S3, false);
+    for (int i = 0; i < r; i++)
+        push_level(plan, all, reduce[i], LEVEL_R2, false);
+    for (int i = 0; i < n; i++)
+        push_level(plan, all, plain[i], LEVEL_S4, false);
 }
 
 /* Annotates inner loops: the innermost is vectorized, the tile is unrolled, and as many innermost
@@ -223,7 +210,7 @@ static int attach_at(const struct loop_space *s, const struct loop_plan *plan, i
     return s->nest->pinned ? AT_PINNED : choice == 1 ? plan->s1 : plan->s2;
 }
 
-bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan)
+void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan)
 {
     const struct nest_info *nest = s->nest;
     struct plan_parts all[NEST_AXES];
@@ -233,8 +220,7 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
         for (int a = 0; a < nest->n_axes; a++)
             plan->uneven |= axis_parts(s, p, a, &all[a]) ? 0 : 1u << a;
         ensure_outer(s, all);
-        if (!order_loops(s, p, all, plan))
-            return false;
+        order_loops(s, p, all, plan);
         for (int a = 0; a < nest->n_axes; a++) {
             plan->n_parts[a] = all[a].n;
             for (int i = 0; i < all[a].n; i++)
@@ -250,7 +236,6 @@ bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
         int64_t c = knob_choice(p, nest->k_cache_read[o], 0);
         plan->cache_read[o] = c == 0 ? AT_NONE : c == 1 ? plan->s2 : plan->r1;
     }
-    return true;
 }
 
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,

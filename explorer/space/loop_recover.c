@@ -207,7 +207,7 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
                      const struct loop_plan *plan, struct recover_shape *out)
 {
     const struct loop_space *s = t->s;
-    int depth[PLAN_LOOPS], part[NEST_AXES][PLAN_LOOPS];
+    int depth[PLAN_LOOPS], part[NEST_AXES][AXIS_LOOPS];
     memset(out, 0, sizeof *out);
     for (int a = 0; a < s->nest->n_axes; a++)
         for (int i = 0, n = 0; i < plan->n_parts[a]; i++) {
@@ -290,8 +290,7 @@ static bool is_it(const struct recovery *t, const struct loop_point *p, bool lea
 {
     struct loop_plan plan;
     struct recover_shape got, want = t->want;
-    if (!loop_plan_of(t->s, p, &plan))
-        return false;
+    loop_plan_of(t->s, p, &plan);
     shape_of(t, p, &plan, &got);
     if (leaves) {
         want.cache_write = want.cache_read[0] = want.cache_read[1] = AT_NONE;

@@ -6,6 +6,7 @@
 #define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
 #define MOST_STATEMENTS 4096  /* most statements with the copies for borders and tails */
 #define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
+#define MOST_LOOPS 64                     /* of a stage */
 
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
@@ -226,8 +227,9 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
     struct loop_plan plan;
     if (!factors_sound(s, p, e))
         return false;
-    if (!loop_plan_of(s, p, &plan))
-        return refuse(e, "more than %lld loops", PLAN_LOOPS);
+    loop_plan_of(s, p, &plan);
+    if (plan.n > MOST_LOOPS)
+        return refuse(e, "more than %lld loops", MOST_LOOPS);
     if (!s->nest->pinned && knob_choice(p, s->nest->k_vectorize, 0) &&
         !vector_sound(s, &plan, e))
         return false;

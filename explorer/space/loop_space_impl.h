@@ -6,7 +6,8 @@
 
 #define NEST_AXES 20
 #define AXIS_CUTS 4
-#define PLAN_LOOPS 64
+#define AXIS_LOOPS (2 * LOOP_PARTS + 2)   /* factors, cuts, a phase, a loop outside of the tile */
+#define PLAN_LOOPS (NEST_AXES * AXIS_LOOPS)
 
 enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
 
@@ -61,7 +62,7 @@ struct plan_loop {
 
 struct loop_plan {
     int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
-    int n_parts[NEST_AXES]; int64_t part[NEST_AXES][2 * LOOP_PARTS + 2];
+    int n_parts[NEST_AXES]; int64_t part[NEST_AXES][AXIS_LOOPS];
     unsigned uneven;                      /* bit a: blocks end inside loops of axis a */
     /* last loop of S1 and of S2 (or S1), where tiles and attached nodes are placed; -1: none */
     int s1, s2;
@@ -73,8 +74,8 @@ struct loop_plan {
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
 
-/* loop_plan.c: computes the loops of a point. False: more loops than a stage may have. */
-bool loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);
+/* loop_plan.c: computes the loops of a point. */
+void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);
 /* Returns the name of a loop: "O.1.0". */
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
                            struct str *buffer);

@@ -49,7 +49,8 @@ static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
     for (int a = 0; a < s->nest->n_axes; a++)
         channels = channels || streq(s->nest->axis[a].name, "I") ||
                    streq(s->nest->axis[a].name, "K");
-    return !channels || (loop_plan_of(s, p, &plan) && plan.uneven >> s->nest->vector & 1);
+    loop_plan_of(s, p, &plan);
+    return !channels || plan.uneven >> s->nest->vector & 1;
 }
 
 /* Sets the innermost factor t of knob k; false when there is no such split. */

@@ -447,6 +447,35 @@ static void moves(void **state)
     arena_free(a);
 }
 
+/* A stage has at most 64 loops: 16 spatial axes and 4 of the kernel, all in steps of 2, have 65. */
+static void too_many_loops(void **state)
+{
+    (void)state;
+    static const char *const tiled[] = {
+        "layout set Conv \"N/8192 D/8 H/8 W/8 O/64 16n 8n 8n 8n 8d 8h 8w 8o 8o\"",
+        "layout set Ker \"O I/16 KD/16 KH/16 KW/16 2i 2i 2i 2i 2kd 2kd 2kd 2kd 2kh 2kh 2kh 2kh "
+        "2kw 2kw 2kw 2kw\"",
+    };
+    struct arena *a = arena_new();
+    const struct loop_space *s =
+        loops_over(a, "c3d n=8192 i=64 depth=127 h=127 w=127 o=512 k=64", tiled, 2,
+                   &(struct loop_opts){ .full = true });
+    struct loop_point p;
+    struct err e;
+    loop_point_start(s, &p);
+    for (int k = 0; k < s->n; k++)
+        for (int i = 0; i < s->knob[k].parts; i++)
+            p.v[k][i] = i > 0 || s->knob[k].parts == 2 ? 2 : s->knob[k].extent / 8;
+    for (int fewer = 0; fewer < 2; fewer++) {
+        for (int k = 0; k < s->n; k++)
+            if (s->knob[k].parts == 2)
+                p.v[k][fewer && streq(s->knob[k].name, "KW") ? 0 : 1] = 32;
+        assert_false(loop_point_sound(s, &p, &e));
+        assert_int_equal(strstr(e.text, "more than 64 loops") != NULL, !fewer);
+    }
+    arena_free(a);
+}
+
 /* Each is refused for the reason that it says; the start is not. */
 static void refusals(void **state)
 {
@@ -660,6 +689,7 @@ int main(void)
         cmocka_unit_test(found_again), cmocka_unit_test(experts), cmocka_unit_test(streams),
         cmocka_unit_test(sizes), cmocka_unit_test(in_order),
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
+        cmocka_unit_test(too_many_loops),
         cmocka_unit_test(windows_of_copies),
         cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
         cmocka_unit_test(instruction_sets),
