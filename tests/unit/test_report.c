@@ -46,7 +46,7 @@ static const struct measurement good = {
     .gflops = 152.5, .executed_gflops = 152.5, .peak_gflops = 200, .peak_fraction = 0.7625,
     .baseline = {
         [VENDOR_ONEDNN] = { .available = true, .verified = true, .max_rel_err = 2.5e-6,
-                            .ratio = 1.25,
+                            .ratio = 0.75,
                             .latency = { .median_ms = 0.4, .min_ms = 0.375, .max_ms = 0.5,
                                          .spread = 0.025, .runs = 41, .disturbed = NAN },
                             .implementation = "oneDNN 2.6.3 brg:avx512_core",

@@ -4,14 +4,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vterm.h>
+#include "app/ui/grid.h"
+#include "app/ui/term.h"
 #include "kernels/base/file.h"
 #include "kernels/base/subprocess.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -195,6 +200,43 @@ static void test_resizing_while_stopped(void **state)
     tty_press(t, "Esc");
     tty_golden(t, "resized");
     quit(t);
+}
+
+/* The lines of a plot, each in its own of 256 colours. */
+static void test_colours(void **state)
+{
+    (void)state;
+    static const int colour[] = {32, 172, 36, 175, 166};
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct str out = {0};
+    char part[4096], sgr[32];
+    int fd;
+    pid_t parent = getpid(), child = forkpty(&fd, NULL, NULL, &size);
+    if (child == 0) {
+        struct terminal *t;
+        struct grid g;
+        struct err e;
+        end_with_parent(parent);
+        setenv("TERM", "xterm-256color", 1);
+        unsetenv("NO_COLOR");
+        if (!term_open(&(struct term_opts){0}, &t, &e))
+            _exit(1);
+        grid_open(&g, 80, 24, false);
+        for (int i = 0; i < COUNT_OF(colour); i++)
+            grid_text(&g, 0, i, STYLE_SERIES + (unsigned)i, "x");
+        term_draw(t, &g);
+        term_close(t);
+        _exit(0);
+    }
+    for (ssize_t n = 0; n >= 0; n = read(fd, part, sizeof part))
+        str_add_n(&out, part, (size_t)n);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(fd);
+    for (int i = 0; i < COUNT_OF(colour); i++) {
+        snprintf(sgr, sizeof sgr, "38;5;%dmx", colour[i]);
+        assert_non_null(strstr(str_text(&out), sgr));
+    }
+    str_free(&out);
 }
 
 static void test_recovery(void **state)
@@ -402,7 +444,7 @@ int main(void)
         cmocka_unit_test(test_start_screen),
         cmocka_unit_test(test_resizing),
         cmocka_unit_test(test_resizing_while_stopped),
-        cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_colours), cmocka_unit_test(test_recovery),
         cmocka_unit_test(test_asks_before_leaving),
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_measures),
