@@ -75,7 +75,6 @@ static void add(struct past *p, const struct record *r)
     };
     c.line = records_lines(p->mem, r->steps, &c.n_lines);
     c.text = search_text(p->mem, c.line, c.n_lines);
-    c.hash = hash_text(c.text);
     struct tune_arm *arm = &p->arm.data[c.arm];
     arm->trials++;
     arm->ok += c.outcome == OUTCOME_OK;

@@ -64,6 +64,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:0,6; node Identity x > y; out y", "x = input d0=1 d1=6\ny = identity(x)\n" },
     { 13, "in x:4,6; node Shape x > s; node Reshape x s > u; node Relu u > y; out y",
       "y = relu(x)\n" },
+    { 13, "in x:1,6; ints a:-1,; ints b:9,; node Shape x > s; node Slice s a b > t; "
+          "node Reshape x t > y; out y:6", "y = reshape(x) shape=6\n" },
     { 13, "in add:4; node Relu add > input; out input", "add_2 = input d0=4\ninput_2 = relu(" },
     { 13, "in x:4; in x.Conv:1,1,3,3; const w:1,1,2,2; node Conv x.Conv w > x_Conv; out x_Conv",
       "x_Conv_2 = c2d(x_Conv, w)" },
