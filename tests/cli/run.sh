@@ -270,7 +270,8 @@ sed -i 's/^machine: .*/machine: another one/' "$dir/m.yaml"
 before=$(cat "$dir/m.yaml")
 t 2 'measurements of another machine for 1 other step, and a file can hold only one machine' \
     run "$dir/m.yaml" "${quick[@]}" --meters clock --save
-same 'and what can be done' '  fix: -o FILE.yaml writes a new file without them' "$(grep fix: <<< "$out")"
+same 'and what can be done' '  fix: -o FILE.yaml writes a new file without them' \
+    "$(grep fix: <<< "$out")"
 same 'nothing was' "$before" "$(cat "$dir/m.yaml")"
 t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock -o "$dir/m2.yaml"
 same 'the copy has its own numbers only' 1 "$(clean "$dir/m2.yaml" | grep -c latency_ms)"
