@@ -1,5 +1,5 @@
-/* One C file that stands alone.  Kernel and reference come from the generators; the rest is fixed
- * text around the few functions and calls that depend on the tensors. */
+/* Writes one self-contained C file.  The generators write kernel and reference; the rest is fixed
+ * text and a few functions and calls that depend on the tensors. */
 #include "sessions/export/export.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "profile/measure/oracle.h"
 #include "sessions/export/export_data.h"
 
-#define TOLERANCE 1e-4                    /* of max(|want|, rms): coarser than run's check */
-#define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of files that are written out: 7 MB of text */
+#define TOLERANCE 1e-4                    /* error / max(|want|, rms); run's check is stricter */
+#define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of weights that are written: 7 MB of text */
 
 struct export {
     const struct session *session;
@@ -23,8 +23,8 @@ struct export {
     int threads;
     bool parallel;
     bool stand_ins;                       /* random numbers instead of the weights in files */
-    struct err why;                       /* then */
-    f32 **weights;                        /* per tensor that has its data in a file, else NULL */
+    struct err why;                       /* with stand_ins: why */
+    f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
 
 static const char language_text[] =
@@ -36,7 +36,7 @@ static const char language_text[] =
     "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
     "\n";
 
-/* Behind the kernel, whose names are the user's: no macro of a header can meet one of them. */
+/* Placed after the kernel, so that no macro of a header can clash with the user's names in it. */
 static const char includes_text[] =
     "#define _POSIX_C_SOURCE 200112L\n"
     "#include <math.h>\n"
@@ -70,7 +70,7 @@ static const char give_text[] =
     "}\n"
     "\n";
 
-/* xoshiro256** and splitmix64 as in kernels/base/rng.c: the same data as in tilescope. */
+/* xoshiro256** and splitmix64 as in kernels/base/rng.c, so the data equals that of tilescope. */
 static const char fill_text[] =
     "/* n floats, uniform in [-1, 1) (xoshiro256**, Blackman and Vigna 2018). */\n"
     "static void fill(double *to, long n, uint64_t seed)\n"
@@ -137,7 +137,7 @@ static const char check_text[] =
 
 /* the head comment */
 
-/* Text inside a comment must not end it. */
+/* Adds text to a comment; a blank splits each end mark in it. */
 static void add_commented(struct str *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -179,7 +179,7 @@ static void add_title(struct str *out, const char *text)
     str_printf(out, "/* ---- %s ---- */\n\n", text);
 }
 
-/* gcc's -f flags, in the file too: without the first one a plain `gcc -O2` spills accumulators. */
+/* Repeats gcc's -f flags as a pragma, since without the first a plain `gcc -O2` spills sums. */
 static void add_optimize(struct str *out, const struct export *x)
 {
     int n = 0;
@@ -190,8 +190,8 @@ static void add_optimize(struct str *out, const struct export *x)
     str_add(out, ")\n#endif\n\n");
 }
 
-/* The kernel without the entry point that only tilescope calls, and with OpenMP pragmas only where
- * OpenMP is on: elsewhere they are warnings. */
+/* Adds the kernel without ts_entry, which only tilescope calls.  Puts OpenMP pragmas under #ifdef,
+ * because without OpenMP they cause warnings. */
 static void add_kernel(struct str *out, const char *code)
 {
     for (const char *line = code; *line && !str_starts(line, "void ts_entry(");) {
@@ -208,7 +208,7 @@ static void add_kernel(struct str *out, const char *code)
 
 /* main() */
 
-/* The parameter that holds a tensor, or NULL when the kernel keeps it to itself. */
+/* Returns the kernel's parameter that holds a tensor, or NULL when it is internal. */
 static const struct buffer *param_of(const struct export *x, int tensor)
 {
     for (int i = 0; i < x->func->n_params; i++)
@@ -241,13 +241,13 @@ static void add_layout_functions(struct str *out, const struct export *x)
     str_free(&text);
 }
 
-/* The tensor of the operator as it was written. */
+/* Returns the tensor of the original operator. */
 static const struct tensor *original(const struct export *x, int tensor)
 {
     return &x->program->base->tensor[oracle_base_tensor(x->program, tensor)];
 }
 
-/* How many values the file has for a tensor; 0: none, it is filled with random numbers. */
+/* Returns how many values of a tensor the C file lists; 0 means it is filled at random. */
 static int64_t n_values(const struct export *x, int tensor)
 {
     const struct tensor_source *s = original(x, tensor)->source;
@@ -346,7 +346,7 @@ static void add_check(struct str *out, const struct export *x)
                  "        return 1;\n\n");
 }
 
-/* A sample is as many calls as the clock needs, at least 50 us. */
+/* Adds the timing loop; a sample is a batch of calls that takes at least 50 us. */
 static void add_timing(struct str *out, const struct export *x)
 {
     str_add(out, "    static double ms[1000];\n"
@@ -393,7 +393,7 @@ static void add_main(struct str *out, const struct export *x)
     str_add(out, "    return 0;\n}\n");
 }
 
-/* The words of a shell: quoted only when they must be. */
+/* Adds a word of a shell command, quoted only when it must be. */
 static void add_word(struct str *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -408,7 +408,7 @@ static void add_word(struct str *out, const char *text)
     str_add_char(out, '\'');
 }
 
-/* Without a compiler here, gcc's flags: whoever compiles it has one. */
+/* When no compiler is found here, uses gcc and its flags: the file may be compiled elsewhere. */
 static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
                         struct err *e)
 {
@@ -440,7 +440,7 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     return true;
 }
 
-/* Weights of files, when they are few enough and can be read. */
+/* Reads the weights from their files.  Too many, or a failure, sets stand_ins. */
 static void read_weights(struct export *x)
 {
     const struct graph *g = x->program->graph;
@@ -466,7 +466,7 @@ static void read_weights(struct export *x)
     }
 }
 
-/* What is exported, and its kernel's code. */
+/* Fills *x and generates the code of the kernel. */
 static bool prepare(const struct session *s, const struct export_opts *o, struct export *x,
                     struct str *kernel, struct err *e)
 {

@@ -1,20 +1,20 @@
-/* One self-contained C file of a session's current state: kernel, reference, check and timing in
- * main(). */
+/* Exports the current state of a session as one self-contained C file: kernel, reference, and a
+ * main() that checks and times the kernel. */
 #ifndef TS_SESSIONS_EXPORT_H
 #define TS_SESSIONS_EXPORT_H
 #include "kernels/gen/target.h"
 #include "sessions/file/session.h"
 
-/* Where it goes ("-" or NULL: kernel.c), what compiles it (NULL: the compiler that measures), what
- * it is for (NULL: this CPU's best). */
+/* file: name of the C file ("-" or NULL: kernel.c); compiler: NULL for the one that tilescope
+ * measures with; target: NULL for the best of this CPU. */
 struct export_opts { const char *file, *compiler; const struct target *target; };
 
-/* Compiles alone (export_command), fills the same data as tilescope, re-lays constants out, checks
- * against the float64 reference, prints "max rel err ... ok" and min/median latency and GFLOP/s;
- * exit code 1 when wrong. */
+/* Appends the C file.  It compiles alone (export_command), makes the same data as tilescope, checks
+ * the kernel against the float64 reference and prints "max rel err ... ok", latencies and GFLOP/s;
+ * its exit code is 1 when the results differ. */
 bool export_c(const struct session *s, const struct export_opts *o, struct str *out, struct err *e);
-/* The line that compiles and runs it at the speed that tilescope reports: its compiler, its flags,
- * its threads.  The comment at the top of the file has the same line. */
+/* Appends the shell command that compiles and runs the file with tilescope's compiler, flags and
+ * threads, and so its speed.  The comment at the top of the file has the same command. */
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e);
 #endif

@@ -8,7 +8,7 @@
 
 /* index expressions as C */
 
-/* ORDER PREC: how tightly C binds, loosest first. */
+/* ORDER PREC: precedence of C's operators, lowest first. */
 enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM, PREC_PRODUCT, PREC_ATOM };
 
 struct op { const char *text, *helper; int prec; };
@@ -24,14 +24,14 @@ static const struct op ops[EXPR_KIND_COUNT] = {
     [EXPR_AND] = { " && ", NULL, PREC_AND },
 };
 
-/* C's / and % are the floor ones only where the dividend cannot be negative. */
+/* Whether e needs a helper: C's / and % equal floor division only for dividends >= 0. */
 static bool needs_helper(const struct expr *e)
 {
     const struct op *op = &ops[e->kind];
     return op->helper && (!op->text || e->a->lo < 0);
 }
 
-/* A function that is being written. */
+/* State while one function is written. */
 struct export_writer {
     struct str *out;
     struct arena *arena;
@@ -118,7 +118,7 @@ static void close_function(struct export_writer *w)
     arena_free(w->arena);
 }
 
-/* Row-major over the tensor as it is without a layout. */
+/* Returns the row-major offset in the logical tensor, the one without a layout. */
 static const struct expr *logical_offset(struct exprs *p, const struct layout *l)
 {
     struct buffer b = { .rank = l->tensor->rank };

@@ -1,12 +1,12 @@
-/* Autosave, crash recovery and the list of recent files: what lives in the state folder.
+/* Autosave, crash recovery and the list of recent files, all kept in the state folder.
  *
- * An autosave is an ordinary session file behind a few comment lines that say whose it is:
+ * An autosave is an ordinary session file after a head of comment lines, which name its owner:
  *     # autosave of process 4711 912345
  *     # original: /home/me/conv.yaml
  *     # title: ...
- *     # file: 0123456789abcdef          (what the original held when it was read; may be missing)
- * The process is its id and start time, so that a later process with the same id is not taken for
- * it. */
+ *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
+ * The first line has the id and the start time of the process, because a later process may get the
+ * same id. */
 #include "sessions/file/session_impl.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@
 #define TITLE "# title: "
 #define ON_DISK "# file: "
 #define RECENT_MAX 20
-#define AUTOSAVES_EACH 5                 /* of one work, besides the one that is being written */
+#define AUTOSAVES_EACH 5                 /* kept per file or title, besides the one being written */
 #define AUTOSAVES_S (90 * 86400.0)
 
 typedef VEC(struct autosave) autosave_list;
@@ -43,7 +43,7 @@ static bool autosave_dir(struct str *out, struct err *e)
     return dir_make(str_text(out), e);
 }
 
-/* The file's base name or the operator's name, in letters that are safe everywhere. */
+/* Adds the file's base name or the operator's name; other characters than [A-Za-z0-9-] become _. */
 static void add_name(struct str *out, const struct session *s)
 {
     const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
@@ -60,8 +60,8 @@ static void add_name(struct str *out, const struct session *s)
     }
 }
 
-/* NAME-HASH.yaml; the hash is of the process and the session in it, so that two windows on one file
- * do not write over each other. */
+/* NAME-HASH.yaml.  The hash covers the process and the session, so two sessions that edit one file
+ * have different autosaves. */
 static bool autosave_path(const struct session *s, struct str *out, struct err *e)
 {
     struct { long pid; unsigned long long started; uintptr_t session; } key = {
@@ -78,7 +78,7 @@ static bool autosave_path(const struct session *s, struct str *out, struct err *
     return true;
 }
 
-/* Texts in the head are one line each. */
+/* Adds one line of the head; control characters in text become '?'. */
 static void add_head(struct str *out, const char *key, const char *text)
 {
     str_add(out, key);
@@ -107,7 +107,7 @@ void session_autosave_drop(struct session *s)
 
 /* recovery */
 
-/* The rest of the next line behind key, without its line end; of any length, in *line. */
+/* Returns the text after key in the next line, read into *line; NULL when it has another key. */
 static const char *head_line(FILE *f, const char *key, char **line, size_t *room)
 {
     ssize_t n = getline(line, room, f);
@@ -117,7 +117,7 @@ static const char *head_line(FILE *f, const char *key, char **line, size_t *room
     return *line + strlen(key);
 }
 
-/* The lines of the head.  A name that is too long to save under is none. */
+/* Reads the lines of the head.  An original path too long for `original` counts as missing. */
 static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long long *started)
 {
     char *line = NULL;
@@ -138,7 +138,7 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     return ok;
 }
 
-/* Reads the head; false when this is no autosave, or its process is still there. */
+/* Reads the head.  Returns false when the file is no autosave or its process is still alive. */
 static bool read_head(const char *path, struct autosave *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -170,7 +170,7 @@ static int younger_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* All that outlived their process, newest first. */
+/* Collects the autosaves of dead processes, newest first. */
 static void find_all(const char *dir, autosave_list *found)
 {
     struct str path = {0};
@@ -207,13 +207,13 @@ int session_autosaves(struct autosave *out, int max)
 
 /* writing */
 
-/* Are both of one file, or without a file of one title? */
+/* Whether both are autosaves of one file; sessions without a file are compared by title. */
 static bool same_work(const struct autosave *a, const struct autosave *b)
 {
     return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
 }
 
-/* Kills leave one each: the newest few of one work stay, and all but the newest for some months. */
+/* Of each file or title, keeps AUTOSAVES_EACH autosaves for AUTOSAVES_S seconds, 1 for ever. */
 static void prune(void)
 {
     autosave_list found = {0};
@@ -286,7 +286,7 @@ static bool recent_file(struct str *out, struct err *e)
     return true;
 }
 
-/* The remembered paths, one a line, newest first. */
+/* Reads the list of recent paths: one per line, newest first. */
 static void read_recent(struct str *out)
 {
     struct str path = {0};
@@ -297,7 +297,7 @@ static void read_recent(struct str *out)
     str_free(&path);
 }
 
-/* first, and those of old that are another one. */
+/* Writes `first` and then the other paths of old, at most RECENT_MAX in all. */
 static void put_first(struct str *out, const char *first, struct str *old)
 {
     char *rest = NULL;
@@ -312,7 +312,7 @@ static void put_first(struct str *out, const char *first, struct str *old)
         }
 }
 
-/* Several processes may save at once: who comes late begins again with what is there then. */
+/* When another process has changed the list meanwhile, reads it again and retries. */
 void session_recent_put(const char *path)
 {
     struct str first = {0}, old = {0}, text = {0}, file = {0};

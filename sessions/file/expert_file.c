@@ -1,4 +1,4 @@
-/* YAML -> experts. */
+/* Reads expert schedules from YAML. */
 #include "sessions/file/expert_file.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
     return true;
 }
 
-/* A list of single pairs, because their order matters. */
+/* Reads `let`, a list of mappings with one pair each: a list, because the order matters. */
 static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
     const struct ynode *list = yaml_get(root, "let");

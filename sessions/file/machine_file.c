@@ -64,7 +64,7 @@ void machine_file_print(struct str *out, const struct machine_model *m)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* The first thing that is wrong makes everything after it do nothing. */
+/* Reads the members of the file.  After the first error (bad), every further read does nothing. */
 struct machine_reader { struct err *e; bool bad; };
 
 static void refuse(struct machine_reader *r, const char *key, const char *want)
@@ -74,7 +74,7 @@ static void refuse(struct machine_reader *r, const char *key, const char *want)
     r->bad = true;
 }
 
-/* In [lo, hi] whatever stands there, since not every double is an int. */
+/* Returns a number in [lo, hi], even after an error: callers convert it to an integer type. */
 static double read_number(struct machine_reader *r, const json_t *o, const char *key, double lo,
                           double hi)
 {
@@ -233,7 +233,7 @@ bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err 
     return ok;
 }
 
-/* --- A new one -------------------------------------------------------------------------------- */
+/* --- Measuring -------------------------------------------------------------------------------- */
 
 static int doubts(const struct machine_model *m, const struct machine_model *before,
                   char *text, size_t n)
@@ -245,7 +245,7 @@ static int doubts(const struct machine_model *m, const struct machine_model *bef
     return found;
 }
 
-/* Before a minute of measuring, not after. */
+/* Checks write permission, so that this error comes before a minute of measuring. */
 static bool may_store(struct err *e)
 {
     struct str path = {0};
@@ -254,7 +254,7 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Unless what is there is better: it may have come while this was measured. */
+/* Saves out->model unless the model on disk, perhaps saved meanwhile, has fewer than of_this doubts. */
 static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
 {
     struct str path = {0};

@@ -32,7 +32,7 @@ static void write_map(struct ywriter *w, struct fields f, const void *base)
     yaml_put_map_end(w);
 }
 
-/* A list of n structs, size bytes each. */
+/* Writes key and a list of n structs of `size` bytes each. */
 static void write_maps(struct ywriter *w, const char *key, struct fields f,
                        const void *item, size_t size, int n)
 {
@@ -178,7 +178,7 @@ static bool read_by_tensor(const struct ydoc *d, const struct ynode *map, struct
     return true;
 }
 
-/* A list of at most `most` structs, size bytes each. */
+/* Reads a list of at most `most` structs of `size` bytes each. */
 static bool read_maps(const struct ydoc *d, const struct ynode *list, const char *key,
                       struct fields f, void *item, size_t size, int most, struct err *e)
 {
@@ -192,7 +192,7 @@ static bool read_maps(const struct ydoc *d, const struct ynode *list, const char
     return true;
 }
 
-/* `cache`, or the `l1` of older files. */
+/* Reads the simulated caches from the key `cache`, or from `l1` in older files. */
 static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cache_config *out,
                        struct err *e)
 {
@@ -211,7 +211,7 @@ static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cac
     return cache_config_check(out, e) || yaml_at(d, l1, e);
 }
 
-/* Sites name their tensor by its position. */
+/* Checks that each site's tensor, the position in by_tensor, exists. */
 static bool check_sites(const struct ydoc *d, const struct ynode *list, struct sim_result *sim,
                         struct err *e)
 {
@@ -272,7 +272,7 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
-/* What an older version did not write stays unknown. */
+/* Reads one latency.  Keys that older versions did not write keep their "unknown" value. */
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {
@@ -331,6 +331,6 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }
-    m->verified = m->verified && m->outcome == OUTCOME_OK;    /* older files claim more */
+    m->verified = m->verified && m->outcome == OUTCOME_OK;  /* older files: true for others, too */
     return true;
 }

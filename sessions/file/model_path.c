@@ -7,7 +7,7 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 
-/* The path from the root, with the symbolic links of its folders resolved where these exist. */
+/* Adds the absolute path; symbolic links in its folder are resolved when that folder exists. */
 static void add_absolute(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,12 +1,12 @@
-/* Paths of models (file= in the text of a graph).  In memory they work from the current directory.
- * In a session file the path of a model in or below its folder is relative to that folder, so that
- * both can move together; any other one is absolute. */
+/* Paths of models (file= in the text of a graph).  In memory they are relative to the current
+ * directory.  A session file names a model in or below its own folder relative to that folder, so
+ * that both can move together; it names other models by absolute paths. */
 #ifndef TS_SESSIONS_MODEL_PATH_H
 #define TS_SESSIONS_MODEL_PATH_H
 #include "kernels/base/str.h"
 
-/* Copies an operator's text with the paths that belong into the session file `session`. */
+/* Appends spec with its paths as the session file `session` must name them. */
 void model_paths_to_file(struct str *out, const char *spec, const char *session);
-/* And back. */
+/* Appends spec, as read from the file `session`, with its paths as memory needs them. */
 void model_paths_from_file(struct str *out, const char *spec, const char *session);
 #endif

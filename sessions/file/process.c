@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields 3 and 22 of /proc/PID/stat, counted behind the last ')' because the name may contain
- * anything.  0: unknown. */
+/* Reads fields 3 (state) and 22 (start time) of /proc/PID/stat, counted from the last ')' because
+ * the process name may contain any character.  Returns the start time; 0 = unknown. */
 static unsigned long long read_stat(long pid, char *state)
 {
     char path[64], line[1024];
@@ -32,7 +32,7 @@ unsigned long long process_started(long pid)
     return read_stat(pid, &ignored);
 }
 
-/* One that has ended and that its parent has not asked about yet is dead. */
+/* A zombie, which has ended but was not waited for, counts as dead. */
 bool process_alive(long pid, unsigned long long started)
 {
     char state;

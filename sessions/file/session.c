@@ -48,7 +48,7 @@ int session_measured_here(struct session *s)
 
 /* room */
 
-/* Steps as the file has them: each state but the bare operator once, if a branch reaches it. */
+/* Counts the steps in the file: once each state of a branch except the operator without steps. */
 static int steps_in_file(const struct history *h)
 {
     int count = 0;
@@ -78,7 +78,7 @@ bool session_room(const struct session *s, int steps, bool branch, struct err *e
     return err_fix(e, "delete a branch that is not needed any more: delete NAME");
 }
 
-/* A step here would leave steps behind that are kept on a branch of their own (history_apply). */
+/* Whether a new step here would move undone steps to a branch of their own (history_apply). */
 static bool keeps_undone(const struct history *h)
 {
     int n, at, here = history_branch_index(h), tip = history_branch(h, here)->tip;
@@ -121,14 +121,14 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
     return command_run(s->history, line, effect, e);
 }
 
-/* what the command line opens */
+/* opening what the command line names */
 
 static bool is_file_name(const char *arg)
 {
     return streq(arg, "-") || str_ends(arg, ".yaml") || str_ends(arg, ".yml") || file_exists(arg);
 }
 
-/* Neither a file nor an operator: suggests the nearest operator when arg looks like one. */
+/* Refuses arg as neither a file nor an operator; suggests the operator with the nearest name. */
 static bool neither(const char *arg, const char *first, struct err *e)
 {
     const char *names[64];

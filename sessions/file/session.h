@@ -10,7 +10,7 @@
  *         steps:
  *           - layout set Conv "N H W O"
  *           - loop parallel Conv N
- *         at: 2                         # optional: steps behind this one are undone (redo)
+ *         at: 2                         # optional: steps after this one are undone (redo)
  *       tiled: {from: main, after: 1, steps: [...]}
  *     measured:                         # optional, written by the program
  *       - {branch: main, step: 2, key: 1f2e..., outcome: ok, latency_ms: {median: 0.3, ...}, ...}
@@ -18,16 +18,16 @@
  *
  * A session with one branch may write `steps:` at the top level instead of branches.
  *
- * Strict: unknown or duplicate keys, wrong types, bad values, anchors and aliases, nesting deeper
- * than 16, bad UTF-8 and steps that do not apply are errors with file, line, column, the line and a
- * caret; nothing is half applied. */
+ * The loader refuses unknown or duplicate keys, wrong types, bad values, anchors, aliases, nesting
+ * deeper than 16, bad UTF-8 and steps that do not apply.  Errors have file, line, column, the text
+ * of the line and a caret; there is no partial session. */
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
 #include "explorer/history/command.h"
 #include "explorer/history/history.h"
 
-/* What a file may hold, every step counted once.  The loader takes no more, so no more is made
- * (session_run) or written. */
+/* Limits of one file; a step that branches share counts once.  The loader refuses more, so
+ * session_run and saving refuse more, too. */
 enum { SESSION_MAX_STEPS = 2000, SESSION_MAX_BRANCHES = 256 };
 
 struct session {
@@ -36,57 +36,59 @@ struct session {
     struct str note;
     struct history *history;
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
-    bool dirty;                         /* changed since load or save */
-    bool numbers;                       /* measured since then, whether changed or not */
+    bool dirty;                         /* steps or texts changed since load or save */
+    bool numbers;                       /* measured since load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
 };
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
-/* path "-" reads standard input.  What does not come from a file (a pipe, a device) has no path. */
+/* path "-" reads standard input.  s->path stays "" unless path is a regular file. */
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);
-/* As command_run; ERR_RANGE when what the line makes would not fit into a file. */
+/* As command_run, but ERR_RANGE when the result would exceed the limits of a file. */
 bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
-/* ERR_RANGE unless so many more steps, and one more branch, fit into a file. */
+/* ERR_RANGE unless `steps` more steps (and with `branch` one more branch) fit into a file. */
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
-/* ERR_RANGE when the loader would refuse what session_yaml_in wrote, because there is too much. */
+/* ERR_RANGE when yaml, which session_yaml_in wrote, exceeds a limit of the loader. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
-/* Atomic; sets path, dirty and numbers.  What does not fit leaves the file as it is, and so does,
- * with ERR_CHANGED, the session's own file when it is no longer what was loaded or saved last. */
+/* Saves atomically and sets path, dirty and numbers.  ERR_CHANGED when path is the session's own
+ * file and somebody changed it since the last load or save.  On errors the file stays as it is. */
 bool session_save(struct session *s, const char *path, struct err *e);
-/* The same where path holds what was seen there (file_seen). */
+/* As session_save, but ERR_CHANGED when path is no longer as it was seen (file_seen). */
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
-/* The state in which s saw path, when that is its own file under any name; else FILE_ANYTHING. */
+/* Returns s->on_disk when path is the session's own file, under any name; else FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
-/* As file_write_beside; s->path says where it is. */
+/* Saves to the first free name beside path (file_write_beside) and sets s->path to it. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
-/* What is measured from now on is of this machine.  A file names one machine, so what another one
- * measured is forgotten; returns of how many states. */
+/* Makes this machine the session's.  A file names one machine, so the measurements of another one
+ * are deleted.  Returns the number of states that lost theirs. */
 int session_measured_here(struct session *s);
-/* The text of s as it stands in the file `path`: models beside it are named as from there
- * (model_path.h).  NULL: as from the current directory. */
+/* Appends the text of s for the file `path`: models are named relative to its folder
+ * (model_path.h).  path NULL: relative to the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
-/* An ONNX file as a session; ERR_ENV names the nodes that are not supported, and all nodes are then
- * listed in *nodes (NULL is fine). */
+/* Opens an ONNX file as a session.  When it has unsupported nodes, ERR_ENV names them and *nodes
+ * lists all nodes (nodes may be NULL). */
 bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e);
-/* What the command line takes where SESSION.yaml stands: a file (YAML, or an ONNX model whose
- * nodes are all supported), or an operator ("c2d n=1 ..."). */
+/* Opens a SESSION argument of the command line: a YAML file, an ONNX model whose nodes are all
+ * supported, or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, struct session **out, struct err *e);
 
-/* Autosave: dir_state()/autosave/NAME-HASH.yaml, written after every change and measurement,
- * removed on a clean save or discard.  Of what kills leave, the newest few of a file stay (without
- * a file: of a title), and for 90 days but for the newest. */
+/* Writes dir_state()/autosave/NAME-HASH.yaml; saving or discarding deletes it.  Of the autosaves
+ * that killed processes leave, the newest few per file (or title) are kept for 90 days, the newest
+ * one for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
-/* Autosaves that outlived their process, newest first: crash recovery on the start screen. */
+/* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
+ * their number, at most max. */
 struct autosave { char path[512], title[256], original[512]; uint64_t on_disk; double age_s; };
 int session_autosaves(struct autosave *out, int max);
-/* Loads one; path becomes the original's, dirty is set, the autosave is now this session's own. */
+/* Loads an autosave: path becomes that of the original, dirty is set, and a new autosave of *out
+ * replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent session files, newest first: those that were saved, and those that session_remember was
- * told of because somebody opened them to work on. */
+/* Recent session files, newest first: those that were saved, and those that session_remember adds
+ * when somebody opens them to work on them. */
 void session_remember(const struct session *s);
 int session_recent(char (*out)[512], int max);
 #endif

@@ -1,7 +1,7 @@
-/* YAML -> session.  Everything is built anew and handed out only when the whole file was good.
+/* Reads a session from YAML.  The caller gets the session only when the whole file is valid.
  *
- * The history is rebuilt through its own commands (branch, goto, steps), so a file cannot bring it
- * into a state that typing could not. */
+ * The loader rebuilds the history by its own commands (branch, goto, steps), so a file cannot
+ * create a state that commands cannot. */
 #include "sessions/file/session_impl.h"
 
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 
 struct loader {
     struct arena *a;
-    const char *file;                     /* the session file; NULL: paths are not its own */
+    const char *file;                     /* model paths are relative to its folder; NULL: to "." */
     struct ydoc doc;
     struct history *h;
     int n_steps;
-    int *at;                              /* per branch: the step it stands at in the end */
+    int *at;                              /* per branch: number of the step it stands at */
     struct err *e;
 };
 
@@ -49,7 +49,7 @@ static bool load_steps(struct loader *l, const struct ynode *list)
     return true;
 }
 
-/* Remembers where the current branch stands in the end: `at`, or its tip. */
+/* Stores in l->at where the current branch will stand: at the step `at`, or at its tip. */
 static bool load_at(struct loader *l, const struct ynode *map)
 {
     const struct ynode *at = yaml_get(map, "at");
@@ -63,7 +63,7 @@ static bool load_at(struct loader *l, const struct ynode *map)
     return true;
 }
 
-/* "from: main, after: 1": goes to that place of an earlier branch. */
+/* Goes to the state that the branch starts from: "from: main, after: 1" is main after step 1. */
 static bool load_origin(struct loader *l, const struct ynode *map)
 {
     const struct ynode *from = yaml_get(map, "from"), *after = yaml_get(map, "after");
@@ -154,7 +154,7 @@ static bool load_history(struct loader *l, const struct ynode *root)
 
 /* measurements */
 
-/* The state a measurement belongs to, or -1 when the steps are not those it was made with. */
+/* Returns the state a measurement belongs to, or -1 when the key does not match the steps. */
 static int measured_state(struct loader *l, const struct measured_at *m)
 {
     for (int b = 0; b < history_n_branches(l->h); b++) {
@@ -209,7 +209,7 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
                 yaml->len, SESSION_MAX_BYTES);
         return err_fix(e, "delete a branch that is not needed any more: delete NAME");
     }
-    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value has a byte and one behind it */
+    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value takes at least two bytes */
         return true;
     struct arena *a = arena_new();
     struct ydoc doc;
@@ -251,7 +251,7 @@ static bool copy_text(struct loader *l, const struct ynode *root, const char *ke
     return true;
 }
 
-/* The operator: one line, or the statements of a graph in a block, `operator: |`. */
+/* Reads the operator: one line, or the statements of a graph in a block (`operator: |`). */
 static bool load_operator(struct loader *l, const struct ynode *op, struct session **out)
 {
     const char *spec;
@@ -268,7 +268,7 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     str_free(&mapped);
     if (ok)
         return true;
-    struct session *unmapped;                         /* for the columns of the file as it is */
+    struct session *unmapped;       /* parses the text as written, for the column of the error */
     if (session_new(spec, &unmapped, l->e)) {
         session_free(unmapped);
         *l->e = with_paths;

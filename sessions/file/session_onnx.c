@@ -1,4 +1,4 @@
-/* ONNX files as sessions. */
+/* Opens ONNX files as sessions. */
 #include "sessions/file/session.h"
 
 #include <stdio.h>

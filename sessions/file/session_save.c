@@ -1,4 +1,4 @@
-/* Session -> YAML, with the keys always in the same order. */
+/* Writes a session as YAML, with the keys always in the same order. */
 #include "sessions/file/session_impl.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/model_path.h"
 
-/* The states of one branch, kept across the next history_path. */
+/* A copy of the states of one branch; the next history_path overwrites the original. */
 struct trail { int n, at; int *id; };
 
 static struct trail path_of(const struct history *h, int b)
@@ -29,7 +29,7 @@ static int shared_states(const struct trail *a, const struct trail *b)
     return n;
 }
 
-/* The branch before b that shares the most steps with it, or -1; *shared = how many. */
+/* Returns the branch before b that shares the most steps with it, or -1; *shared is how many. */
 static int origin_of(const struct trail *paths, int b, int *shared)
 {
     int origin = -1;
@@ -79,7 +79,7 @@ static void write_branches(struct ywriter *w, const struct history *h, const str
     yaml_put_map_end(w);
 }
 
-/* Each measured state once, at the first branch that has it. */
+/* Writes each measured state once, under the first branch that has it. */
 static void write_measured(struct ywriter *w, const struct history *h, const struct trail *paths)
 {
     bool any = false, *done = xcalloc((size_t)history_n_states(h), sizeof *done);
@@ -110,7 +110,7 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
     yaml_put_text(w, text);
 }
 
-/* One line: the reader takes nothing else. */
+/* Writes text as one line, because the reader takes no others; \n and \t become blanks. */
 static void write_line(struct ywriter *w, const char *key, const char *text)
 {
     char *line = xstrdup(text);
@@ -121,7 +121,7 @@ static void write_line(struct ywriter *w, const char *key, const char *text)
     free(line);
 }
 
-/* The statements of a graph, a line each, as they stand in the file `path`. */
+/* Writes the operator; of a graph one statement per line, model paths as the file `path` needs. */
 static void write_operator(struct ywriter *w, const char *spec, const char *path)
 {
     struct str lines = {0}, mapped = {0};

@@ -1,9 +1,9 @@
-/* What comes with tilescope: the folders `examples` and `studies`. */
+/* Finds the folders that are shipped with tilescope: `examples`, `experts` and `studies`. */
 #ifndef TS_SESSIONS_SHIPPED_H
 #define TS_SESSIONS_SHIPPED_H
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first folder of this name there is: in $TILESCOPE_HOME, the source tree, the installation. */
+/* Finds the first folder of this name in $TILESCOPE_HOME, the source tree or the installation. */
 bool shipped_dir(const char *name, char *out, size_t size);
 #endif

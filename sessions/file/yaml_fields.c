@@ -128,7 +128,7 @@ bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, siz
     return true;
 }
 
-/* "12", "-3": decimal, no sign +, no leading zeros (in YAML 1.1 those are octal). */
+/* Whether v is decimal ("12", "-3"), without + and without leading zeros (octal in YAML 1.1). */
 static bool integer_form(const struct ynode *v)
 {
     const char *digits = v->text + (v->text[0] == '-');

@@ -1,8 +1,8 @@
-/* libyaml, both directions.
+/* Reading and writing YAML with libyaml.
  *
- * Reading goes through the event API, because the document API builds cycles from aliases and needs
- * quadratic time for deep nesting; here every START event is counted against the depth limit before
- * anything below it is read. */
+ * Reading uses the event API, because the document API builds cycles from aliases and needs
+ * quadratic time for deep nesting.  Each START event is checked against the depth limit before its
+ * content is read. */
 #include "sessions/file/yaml_io.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 
 /* places */
 
-/* Bytes of the line break at s, as libyaml counts them (CR LF, CR, LF, NEL, LS, PS); 0 for none. */
+/* Returns the bytes of the line break at s (CR LF, CR, LF, NEL, LS, PS, as in libyaml), or 0. */
 static size_t break_len(const char *s, const char *end)
 {
     size_t left = (size_t)(end - s);
@@ -32,7 +32,7 @@ static size_t break_len(const char *s, const char *end)
     return 0;
 }
 
-/* The byte offset of a mark (line and column from 0, columns in characters). */
+/* Returns the byte offset of a line and column, both from 0, columns in characters. */
 static size_t offset_of(const struct ydoc *d, int line, int column)
 {
     const char *s = d->text, *end = d->text + d->n;
@@ -50,7 +50,7 @@ static size_t offset_of(const struct ydoc *d, int line, int column)
     return (size_t)(s - d->text);
 }
 
-/* Line and column as editors count them, in bytes from 1, and the line itself. */
+/* Adds line, column (in bytes, both from 1) and the line's text to *e.  Returns false. */
 static bool at_offset(const struct ydoc *d, size_t offset, size_t len, struct err *e)
 {
     size_t start = 0;
@@ -107,7 +107,7 @@ bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *
 
 /* reading */
 
-/* A sequence or mapping whose end has not come yet. */
+/* A sequence or mapping whose END event has not come yet. */
 struct open_node { struct ynode *node; VEC(const struct ynode *) items; };
 
 struct yaml_reader {
@@ -118,7 +118,7 @@ struct yaml_reader {
     int depth;
     int n_nodes;
     const struct ynode *root;
-    bool ended;                           /* the first document has */
+    bool ended;                           /* the first document has ended */
     struct err *e;
 };
 
@@ -139,8 +139,8 @@ static bool only_blanks_after(const struct ydoc *d, size_t offset)
     return offset >= d->n || strspn(d->text + offset, " \t\r\n") + offset >= d->n;
 }
 
-/* libyaml knows two places: where it stopped, and what it was in the middle of.  When it stopped at
- * the end of the file, only the second one helps. */
+/* Turns libyaml's error into *r->e.  libyaml reports where it stopped and where the open construct
+ * began; when it stopped at the end of the file, only the second place helps. */
 static bool libyaml_error(struct yaml_reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -232,7 +232,7 @@ static bool read_end(struct yaml_reader *r, const yaml_event_t *ev)
     return true;
 }
 
-/* What a session has no use for, and what makes YAML surprising. */
+/* Refuses anchors and tags, which no file of ours needs, and too many values. */
 static bool check_plain_data(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -343,7 +343,7 @@ static int append(void *ctx, unsigned char *data, size_t n)
     return 1;
 }
 
-/* Takes the event.  Texts are made well-formed before, so only memory can run out. */
+/* Writes ev and frees it.  Texts are well-formed by now, so only lack of memory can fail. */
 static void emit(struct ywriter *w, yaml_event_t *ev, int made)
 {
     if (!made || !yaml_emitter_emit(&w->emitter, ev))
@@ -408,7 +408,7 @@ static void write_scalar(struct ywriter *w, const char *text, yaml_scalar_style_
     emit(w, &ev, made);
 }
 
-/* Texts that a YAML reader would take for something else: null, booleans, numbers, dates. */
+/* Whether a YAML reader may take text for null, a boolean, a number or a date. */
 static bool looks_typed(const char *text)
 {
     static const char *const words[] = { "", "~", "null", "true", "false", "yes", "no", "on", "off",
@@ -419,8 +419,7 @@ static bool looks_typed(const char *text)
     return strchr("0123456789+-.", text[0]) != NULL;
 }
 
-/* Line breaks to YAML (U+0085, U+2028, U+2029), which libyaml writes as they are unless it
- * escapes them. */
+/* Whether text has U+0085, U+2028 or U+2029, YAML line breaks that only double quotes can escape. */
 static bool has_other_break(const char *text)
 {
     return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");

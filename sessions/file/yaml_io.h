@@ -1,4 +1,4 @@
-/* YAML text <-> a tree of values that know where they stand.  The only place that knows libyaml. */
+/* Reads YAML into a tree of values with places, and writes YAML.  Nothing else uses libyaml. */
 #ifndef TS_SESSIONS_YAML_IO_H
 #define TS_SESSIONS_YAML_IO_H
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum ynode_kind { YNODE_SCALAR, YNODE_SEQ, YNODE_MAP };
 struct ynode {
     enum ynode_kind kind;
     bool plain;                           /* SCALAR: written without quotes */
-    int line, column;                     /* of the start; from 0, columns in characters */
+    int line, column;                     /* of the start, both from 0; columns in characters */
     int end_line, end_column;
     const char *text;                     /* SCALAR */
     int n;                                /* items; pairs of a MAP */
@@ -25,27 +25,27 @@ struct ydoc {
     const char *name;                     /* for errors */
     const char *text;
     size_t n;
-    const struct ynode *root;             /* NULL: nothing in it */
+    const struct ynode *root;             /* NULL: the document is empty */
 };
 
 enum { YAML_NODES_MAX = 2000000 };
 
-/* One document of plain data.  Refused: anchors, aliases, tags, keys that are no scalars, nesting
- * deeper than 16, more than YAML_NODES_MAX values, control characters, anything but UTF-8.  text
+/* Reads one document of plain data.  Refuses anchors, aliases, tags, keys that are not scalars,
+ * nesting deeper than 16, more than YAML_NODES_MAX values, control characters and bad UTF-8.  text
  * must outlive *out. */
 bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, struct ydoc *out,
                struct err *e);
 
-/* Gives *e, already set, the place of a node.  Each returns false. */
+/* Adds the place of a node to *e, which is already set.  Returns false. */
 bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
-/* An error at a node.  Returns false. */
+/* Sets *e to an error at a node.  Returns false. */
 bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* The same for an error inside the text of a scalar, at e->at.col there: the column becomes the
- * file's when the scalar stands there as it is (no escapes), else the whole scalar is marked. */
+/* As yaml_at, for an error at column e->at.col of the scalar's text: converts the column to that of
+ * the file, or marks the whole scalar when it has escapes.  Returns false. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
-/* writing: block style, flow where asked for; texts are quoted when they need to be */
+/* writing: in block style unless `flow`; texts are quoted when YAML needs it */
 
 struct ywriter;
 struct ywriter *yaml_open(struct str *out);
@@ -54,10 +54,10 @@ void yaml_put_map(struct ywriter *w, bool flow);   /* then key, value, ..., yaml
 void yaml_put_map_end(struct ywriter *w);
 void yaml_put_seq(struct ywriter *w, bool flow);
 void yaml_put_seq_end(struct ywriter *w);
-/* Also keys.  Malformed UTF-8 and control characters become '?'. */
+/* Writes a text or a key.  Malformed UTF-8 and control characters become '?'. */
 void yaml_put_text(struct ywriter *w, const char *text);
 void yaml_put_int(struct ywriter *w, int64_t v);
 void yaml_put_uint(struct ywriter *w, uint64_t v);
-void yaml_put_double(struct ywriter *w, double v);  /* finite; reads back equal */
+void yaml_put_double(struct ywriter *w, double v);  /* v must be finite; it reads back equal */
 void yaml_put_bool(struct ywriter *w, bool v);
 #endif

@@ -1,5 +1,5 @@
-/* What the readers of studies, experts and pretraining share: optional keys, names that
- * expressions can say, grids.  A function that returns false has set *l->e, with its place. */
+/* Shared by the readers of studies, experts and pretraining: optional keys, names for expressions,
+ * grids.  A function that returns false has set *l->e and its place. */
 #ifndef TS_SESSIONS_YAML_LOAD_H
 #define TS_SESSIONS_YAML_LOAD_H
 #include "explorer/expert/param.h"
@@ -7,21 +7,21 @@
 
 struct yaml_load { struct arena *a; struct ydoc doc; struct err *e; };
 
-/* Gives *l->e, already set, the place of a node; false. */
+/* Adds the place of a node to *l->e, which is already set.  Returns false. */
 bool yaml_load_at(struct yaml_load *l, const struct ynode *node);
-/* A list of at least one. */
+/* Finds the required list of a key; an empty list is an error. */
 bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *key,
                     const struct ynode **out);
-/* Optional keys: *out stays as it is. */
+/* Read an optional key; when it is missing, *out keeps its value. */
 bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *key, size_t max,
                     bool lines, const char **out);
 bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key, int lo, int hi,
                    int *out);
-/* A mapping of names to values; none: an empty grid. */
+/* Reads a mapping of names to values; a missing key gives an empty grid. */
 bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *key,
                     struct param_grid *out);
-/* A name that expressions can say. */
+/* Checks that id can be used as a name in expressions; node is its place. */
 bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node);
-/* A path that is relative to the folder of the file. */
+/* Resolves a path of the file, which is relative to the folder of that file. */
 const char *yaml_load_path(struct yaml_load *l, const char *path);
 #endif
