@@ -254,7 +254,7 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Saves out->model unless the model on disk, perhaps saved meanwhile, has fewer than of_this doubts. */
+/* Saves out->model unless the file, perhaps written meanwhile, has fewer than of_this doubts. */
 static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
 {
     struct str path = {0};

@@ -419,7 +419,7 @@ static bool looks_typed(const char *text)
     return strchr("0123456789+-.", text[0]) != NULL;
 }
 
-/* Whether text has U+0085, U+2028 or U+2029, YAML line breaks that only double quotes can escape. */
+/* Whether text has U+0085, U+2028 or U+2029: YAML line breaks that only "..." can escape. */
 static bool has_other_break(const char *text)
 {
     return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");

@@ -1,4 +1,4 @@
-/* Writing: runs and their records. */
+/* Writes runs and their records to the file. */
 #include "sessions/records/records.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool insert_run(struct records *r, const struct record_run *run, const ch
     return records_done(r, s, WRITE, e);
 }
 
-/* This process, as is_alive reads it. */
+/* Describes this process as "PID STARTED BOOT", which the SQL function is_alive reads. */
 static void owner_text(struct str *out)
 {
     struct str boot = {0};
@@ -101,7 +101,7 @@ static bool no_run(const char *id, struct err *e)
     return err_fix(e, "tilescope records runs");
 }
 
-/* The run as it is now; refused when it is not for this process. */
+/* Refuses a run that is missing, another machine's, or in progress in another process. */
 static bool may_resume(struct records *r, const char *id, struct err *e)
 {
     struct arena *a = arena_new();
@@ -174,7 +174,7 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
     return ok;
 }
 
-/* How final a state is: of two accounts of one run the more final one is the later one. */
+/* Orders states: of two copies of one run the one with the more final state is the later. */
 static int finality(enum run_state s)
 {
     return s == RUN_FINISHED ? 2 : s == RUN_STOPPED ? 1 : 0;
@@ -186,7 +186,7 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* The run is there: it must be the same one, and becomes as final as the other account of it. */
+/* A run with this id exists: checks that it is the same run, and takes over a more final state. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();
@@ -278,7 +278,7 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
     out->measure_s = c->measure_s;
 }
 
-/* What makes two records of a run the same: the exported line, without what the run says. */
+/* Hashes the exported line without the task.  Equal hashes in one run mean the same record. */
 static uint64_t content_of(const struct record *rec)
 {
     struct str line = {0};
@@ -290,7 +290,7 @@ static uint64_t content_of(const struct record *rec)
     return hash;
 }
 
-/* The run is the one that records_seek_run found. */
+/* Inserts rec into the run that records_seek_run found last. */
 static bool insert_record(struct records *r, const struct record *rec, bool *added, struct err *e)
 {
     sqlite3_stmt *s = records_sql(r, SQL_ADD_RECORD, e);

@@ -1,4 +1,4 @@
-/* Records from file to file: JSON lines out and in, and one records file into another. */
+/* Exports records as JSON lines, imports such lines, and merges another records file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool goes_on(const struct cancel *c, struct err *e)
 struct exporter {
     struct records *r;
     struct str *out;
-    struct str run;                      /* whose line is out already */
+    struct str run;                      /* the latest run whose line is written */
     const struct record_run *runs; int n_runs;
     int64_t n;
 };
@@ -52,7 +52,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
     struct arena *a = arena_new();
     struct exporter x = { .r = r, .out = out };
     struct record_filter runs = { .any_machine = true };
-    /* One transaction: a run that starts meanwhile is in neither of the two. */
+    /* Both queries are one transaction, so that they see the same runs. */
     bool ok = records_exec(r, "BEGIN", e);
     if (ok) {
         ok = records_runs(r, &runs, a, &x.runs, &x.n_runs, e)
@@ -67,7 +67,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
 
 /* --- In --------------------------------------------------------------------------------------- */
 
-/* What a record says of its task must be what its run says. */
+/* Checks that the task and the machine in rec are those of its run. */
 static bool agrees(struct records *r, const struct record *rec, struct err *e)
 {
     struct record_filter f = { .spec = rec->spec, .isa = rec->isa, .threads = rec->threads,
@@ -140,7 +140,7 @@ static bool too_long(const char *name, int number, struct err *e)
     return err_where(e, name, number, 1, NULL);
 }
 
-/* Every line but those of blanks only. */
+/* Imports every line except blank ones. */
 static bool import_lines(struct importer *im, const char *name, const char *text, size_t n,
                          struct err *e)
 {
@@ -183,7 +183,7 @@ bool records_import(struct records *r, const char *name, const char *text, size_
 
 /* --- Merge ------------------------------------------------------------------------------------ */
 
-/* A record of the other file with its run, which comes in when it is first met. */
+/* State of a merge; the runs of the other file come first, then its records. */
 struct merger {
     struct records *to;
     const struct cancel *cancel;
@@ -209,7 +209,7 @@ static bool merge_all(struct merger *m, struct records *from)
     const struct record_run *run;
     struct err reading;
     int n = 0;
-    /* One transaction, as for an export. */
+    /* One transaction, so that runs and records fit together. */
     m->ok = records_exec(from, "BEGIN", m->e) && records_runs(from, &all, a, &run, &n, m->e);
     for (int i = n - 1; m->ok && i >= 0; i--) {
         bool added = false;

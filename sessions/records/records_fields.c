@@ -1,4 +1,4 @@
-/* The fields of records, runs and tasks: from the columns of a query, and to those of an INSERT. */
+/* The fields of records, runs and tasks: reads them from query columns, binds them for INSERT. */
 #include <math.h>
 
 #include "sessions/records/records_impl.h"

@@ -1,4 +1,4 @@
-/* What the files of the records share. */
+/* Declarations that only the files of sessions/records/ share. */
 #ifndef TS_SESSIONS_RECORDS_IMPL_H
 #define TS_SESSIONS_RECORDS_IMPL_H
 #include <sqlite3.h>
@@ -8,9 +8,9 @@
 
 #define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
 
-/* Parts of queries: the tables together, what counts as right and timed, and the columns that
- * records_of_row and records_runs read: the fields, then the outcome, or the state and whether the
- * process of the run is alive. */
+/* Parts of queries: joined tables, the condition for correct and timed records, and columns.  After
+ * the columns of the fields follow the outcome of a record, or the state of a run and whether its
+ * process is alive. */
 #define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
                      " JOIN task ON task.id = record.task" \
                      " JOIN machine ON machine.id = record.machine"
@@ -30,14 +30,14 @@
     " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
     " run.state, is_alive(run.owner)"
 
-/* Texts are the statement's until they are copied. */
+/* records_fields_read leaves texts in the statement; records_fields_copy copies them into a. */
 extern const struct fields records_fields, records_run_fields, records_task_fields;
 void records_fields_read(sqlite3_stmt *s, struct fields f, void *out);
 void records_fields_copy(struct arena *a, struct fields f, void *base);
-/* From parameter `at` on; returns the next one. */
+/* Binds the fields from parameter number `at` on; returns the number after the last one. */
 int records_fields_bind(sqlite3_stmt *s, int at, struct fields f, const void *base);
 
-/* Statements that are worth keeping, by number. */
+/* The prepared statements that a struct records keeps. */
 enum records_sql {
 #define SQL(id, text) SQL_##id,
 #include "sessions/records/records.def"
@@ -50,47 +50,47 @@ struct records {
     struct str machine;
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
-    char run_id[RUN_ID];                 /* the run of the latest record, and its row */
+    char run_id[RUN_ID];                 /* cache: the latest run that was looked up, and its row */
     int64_t run_row, run_task, run_machine;
 };
 
-/* As records_open_reading, of a file beside the one in use: no advice to replace that one. */
+/* As records_open_reading, for the source of a merge: errors do not advise to move that file. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
-/* What SQLite says about the last call, with what to do about it.  Returns false. */
+/* Sets *e to SQLite's error of the last call and its fix.  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
-/* A statement of records.def, ready to bind; NULL with *e. */
+/* Returns a statement of records.def, ready to bind; NULL with *e on errors. */
 sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
 /* Runs SQL without results. */
 bool records_exec(struct records *r, const char *sql, struct err *e);
-/* BEGIN IMMEDIATE; and the end of it: commits when ok, else rolls back.  Returns ok. */
+/* Begin and end a transaction; records_end commits when ok, else rolls back and returns false. */
 bool records_begin(struct records *r, struct err *e);
 bool records_end(struct records *r, bool ok, struct err *e);
-/* One step of a statement that returns no row. */
+/* Runs a statement that returns no row. */
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
-/* NULL for ""; and back. */
+/* Bind and read a text that is NULL in SQL when it is NULL or "" in C. */
 void records_bind_text(sqlite3_stmt *s, int at, const char *text);
 const char *records_text(sqlite3_stmt *s, int at);
 double records_number(sqlite3_stmt *s, int at, double none);
 
 void records_date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
 
-/* Inserts; for import and merge, within a transaction of the caller.  *added: it was not there. */
+/* Insert within the caller's transaction, for import and merge.  *added: it did not exist. */
 bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
 bool records_put_run(struct records *r, const struct record_run *run, bool *added, struct err *e);
-/* Fills the cache of the latest run; *found. */
+/* Looks a run up and fills the cache run_id; *found says whether it exists. */
 bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
 
-/* "WHERE ..." of f over record, run, task and machine, and its values. */
+/* Builds "WHERE ..." of f over record, run, task and machine, and its values. */
 struct clause { struct str text; int n; struct { const char *text; int64_t number; } value[16]; };
 void records_where(const struct records *r, const struct record_filter *f, bool of_records,
                    struct clause *out);
 bool records_prepare(struct records *r, const char *sql, const struct clause *c,
                      sqlite3_stmt **out, struct err *e);
-/* Where in a file of lines, with what stands there.  Returns false. */
+/* Adds file, line number, column and an excerpt of the line to *e.  Returns false. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line);
-/* One exported line (records_json, records_run_json) back as a value.  Texts live in a.  *is_run
- * says which of the two was filled. */
+/* Parses one exported line (records_json, records_run_json).  Texts live in a.  *is_run says
+ * whether *run or *rec was filled. */
 struct line_reader;
 struct line_reader *records_line_reader_new(void);
 void records_line_reader_free(struct line_reader *lr);

@@ -1,5 +1,5 @@
-/* Reading a line of the exchange format, as strictly as a program.  Printing what was read gives
- * the same bytes (records_print.c), so the hash of a line tells whether two records are one. */
+/* Reads a line of the exchange format strictly.  Printing the result gives the same bytes again
+ * (records_print.c), so the hash of a line identifies a record. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 
 struct line_reader {
     struct arena *scratch;
-    struct str spec;                     /* the latest one that was found canonical */
-    /* of the line at hand */
+    struct str spec;                     /* the latest spec that get_spec accepted */
+    /* of the current line */
     const char *file, *line; int number;
     struct arena *a;
     const json_t *o;
     struct err *e;
     bool bad;
-    VEC(const char *) known;             /* keys that were asked for */
+    VEC(const char *) known;             /* keys that value_of has looked up */
 };
 
 struct line_reader *records_line_reader_new(void)
@@ -37,8 +37,7 @@ void records_line_reader_free(struct line_reader *lr)
     free(lr);
 }
 
-/* Column, from 1, of the key at the outermost level of a line that is known to be an object; 1
- * when it is not there. */
+/* Returns the column, from 1, of a key at the outermost level of line; 1 when it is missing. */
 static int column_of(const char *line, const char *key)
 {
     int depth = 0;
@@ -60,8 +59,8 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* Lines are long: what is shown of one is its beginning when the caret is in there, else what
- * stands at the column, or its end (err_print draws no caret behind what is shown). */
+/* A line is long, so the error shows only SHOWN bytes of it: the first ones when they contain col,
+ * else those from col on or the last ones (then err_print draws no caret). */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -74,7 +73,7 @@ bool records_line_error(struct err *e, const char *file, int number, int col, co
     return err_where(e, file, number, col, part);
 }
 
-/* The first thing that is wrong counts. */
+/* Sets the error of the line and lr->bad; only the first error of a line counts. */
 __attribute__((format(printf, 4, 5)))
 static void refuse(struct line_reader *lr, const char *key, enum err_code code, const char *fmt,
                    ...)
@@ -92,7 +91,7 @@ static void refuse(struct line_reader *lr, const char *key, enum err_code code, 
     lr->e->at.len = key ? (int)strlen(key) + 2 : 1;
 }
 
-/* The value of a key that must be there; null when nullable. NULL: refused. */
+/* Returns the value of a required key; a JSON null counts only if nullable.  NULL: refused. */
 static const json_t *value_of(struct line_reader *lr, const char *key)
 {
     const json_t *v = json_object_get(lr->o, key);
@@ -125,7 +124,7 @@ static int64_t get_int(struct line_reader *lr, const char *key, int64_t lo, int6
     return lr->bad ? lo : json_integer_value(v);
 }
 
-/* A finite number from lo, not NAN; null: none. */
+/* Returns v, a finite number >= lo; `none` for a JSON null or after an error. */
 static double number_in(struct line_reader *lr, const json_t *v, const char *key, double lo,
                         bool nullable, double none)
 {
@@ -152,7 +151,7 @@ static bool get_truth(struct line_reader *lr, const char *key)
     return json_is_true(v);
 }
 
-/* An integer, or its digits above 2^63 - 1. */
+/* Reads "seed": an integer, or its digits as text above 2^63 - 1. */
 static uint64_t get_seed(struct line_reader *lr)
 {
     const json_t *v = value_of(lr, "seed");
@@ -189,7 +188,7 @@ static uint64_t get_features(struct line_reader *lr)
     return lr->bad || !*text ? 0 : strtoull(text, NULL, 16);
 }
 
-/* "2026-11-21T06:19:47Z" */
+/* Reads a date of the form "2026-11-21T06:19:47Z". */
 static const char *get_date(struct line_reader *lr, const char *key, bool nullable)
 {
     static const char form[] = "0000-00-00T00:00:00Z";
@@ -206,7 +205,7 @@ static const char *get_date(struct line_reader *lr, const char *key, bool nullab
     return text;
 }
 
-/* An operator of this version, as it prints it itself. */
+/* Reads "spec", which must be an operator in the canonical text of this version. */
 static const char *get_spec(struct line_reader *lr)
 {
     const struct graph *g = NULL;
@@ -351,7 +350,7 @@ static void read_run(struct line_reader *lr, struct record_run *run)
     };
 }
 
-/* The keys that nobody asked for. */
+/* Refuses keys that value_of has not looked up. */
 static void check_unknown(struct line_reader *lr)
 {
     const char *key;

@@ -1,5 +1,4 @@
-/* The records' file: its schema, opening it in every state that a file can be in, and what SQLite
- * says in words that help. */
+/* The file of the records: its schema, opening it in any state, and messages for SQLite's errors. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +15,8 @@
 #define APPLICATION 0x54537263          /* "TSrc" */
 #define BUSY_MS 60000                   /* an import of 150 000 records writes for 15 s */
 
-/* The schema as steps: user_version is how many of them a file has.  Never change one that was
- * released; append. */
+/* The schema as steps; user_version of a file is the number of steps it has.  Only append steps:
+ * never change one that was released. */
 static const char *const schema_step[] = {
     "CREATE TABLE task(id INTEGER PRIMARY KEY, spec TEXT NOT NULL, threads INTEGER NOT NULL,"
     " isa TEXT NOT NULL, UNIQUE(spec, threads, isa)) STRICT;"
@@ -165,7 +164,7 @@ void records_date_now(char out[24])
     strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &t);
 }
 
-/* The one number that a query returns. */
+/* Runs a query that returns one integer. */
 static bool query_int(struct records *r, const char *sql, int64_t *out, struct err *e)
 {
     sqlite3_stmt *s = NULL;
@@ -181,7 +180,7 @@ static bool query_int(struct records *r, const char *sql, int64_t *out, struct e
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* SQL: is_alive(owner) of "PID STARTED BOOT"; the records may be looked at after a reboot. */
+/* SQL function is_alive(owner) of "PID STARTED BOOT"; false for a process of an earlier boot. */
 static void sql_is_alive(sqlite3_context *ctx, int n, sqlite3_value **arg)
 {
     const char *owner = n == 1 ? (const char *)sqlite3_value_text(arg[0]) : NULL;
@@ -215,7 +214,7 @@ static bool connect_to(struct records *r, const char *path, int flags, struct er
                            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL", e);
 }
 
-/* "file:PATH?immutable=1", for a folder in which SQLite cannot keep its lock file. */
+/* Builds "file:PATH?immutable=1", for a folder where SQLite cannot create its lock file. */
 static void immutable_uri(struct str *out, const char *path)
 {
     str_add(out, "file:");
@@ -224,7 +223,7 @@ static void immutable_uri(struct str *out, const char *path)
     str_add(out, "?immutable=1");
 }
 
-/* The log may hold what the file does not: then it must not be left out. */
+/* Whether a write-ahead log exists.  It may hold records that the file does not have yet. */
 static bool has_log(const char *path)
 {
     struct str log = {0};
@@ -260,7 +259,7 @@ static bool connect_reading(struct records *r, struct err *e)
     return ok;
 }
 
-/* Two processes that make the file at the same time: this switch does not wait by itself. */
+/* Switches to a write-ahead log; retries, because this pragma ignores the busy timeout. */
 static bool use_log(struct records *r, struct err *e)
 {
     for (int ms = 0;; ms += 5) {
@@ -273,7 +272,7 @@ static bool use_log(struct records *r, struct err *e)
     }
 }
 
-/* The steps of the schema that the file does not have, all or none. */
+/* Applies the steps of the schema that the file lacks, in one transaction. */
 static bool upgrade(struct records *r, struct err *e)
 {
     int64_t version = 0;
@@ -297,7 +296,7 @@ static bool newer(const struct records *r, int64_t version, struct err *e)
     return err_fix(e, "update tilescope, or use another file: TILESCOPE_RECORDS=FILE");
 }
 
-/* All three as they were at one moment: another process may be making the file. */
+/* Reads all three in one transaction, because another process may be creating the file. */
 static bool read_head(struct records *r, int64_t *application, int64_t *version, int64_t *tables,
                       struct err *e)
 {
@@ -310,8 +309,8 @@ static bool read_head(struct records *r, int64_t *application, int64_t *version,
     return ok;
 }
 
-/* Views, triggers and virtual tables are programs that run when a file is read or written: a
- * stranger's file may have some, ours has none. */
+/* Refuses views, triggers and virtual tables: they run code when a file is read or written, and no
+ * file that tilescope makes has any. */
 static bool plain_schema(struct records *r, struct err *e)
 {
     sqlite3_stmt *s = NULL;
@@ -331,7 +330,7 @@ static bool plain_schema(struct records *r, struct err *e)
     return ok;
 }
 
-/* Whose file it is, by the numbers in its head; an empty one gets the schema. */
+/* Checks by its header that the file is ours and not newer; gives an empty file the schema. */
 static bool check_schema(struct records *r, struct err *e)
 {
     int64_t application, version, tables;
@@ -481,7 +480,7 @@ void records_set_machine(struct records *r, const char *fingerprint)
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
-/* SQLite's report has lines. */
+/* Copies SQLite's report, which has several lines, as one line. */
 static const char *in_one_line(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text);

@@ -1,4 +1,4 @@
-/* Records and runs as JSON, a line each: the exchange format, and --json. */
+/* Prints records and runs as JSON, one per line, for the exchange format and for --json. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void text_key(struct str *out, const char *key, const char *text)
         str_add(out, "null");
 }
 
-/* The shortest digits that are the same number again. */
+/* Adds v with the fewest digits (15 to 17) that read back as v; "null" when not finite. */
 static void add_number(struct str *out, double v)
 {
     char text[40] = "null";
@@ -129,7 +129,7 @@ void records_head_json(struct str *out, const struct records *r)
     text_key(out, "machine", records_machine(r));
 }
 
-/* ,\n "KEY": [ITEM,\n ITEM]}\n */
+/* Begins an object with a list; the caller adds the items and "]}\n". */
 static void open_list(struct str *out, const struct records *r, const char *key)
 {
     records_head_json(out, r);

@@ -1,4 +1,4 @@
-/* Looking records up.  Every query is fixed text plus bound values. */
+/* Queries.  Each one is fixed SQL text with bound values. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #define READ "read the records"
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* What a file says that nobody wrote is none. */
+/* Returns the outcome of this name; OUTCOME_NONE for a name that no version wrote. */
 static enum outcome outcome_of(const char *name)
 {
     for (int i = OUTCOME_NONE; i < OUTCOME_COUNT; i++)
@@ -92,7 +92,7 @@ bool records_prepare(struct records *r, const char *sql, const struct clause *c,
     return true;
 }
 
-/* "SELECT columns from WHERE ... tail LIMIT n". */
+/* Prepares "SELECT columns from WHERE ... tail LIMIT n"; frees the text of c. */
 static bool select_rows(struct records *r, const char *columns, const char *from,
                         struct clause *c, const char *tail, int64_t limit, sqlite3_stmt **out,
                         struct err *e)
@@ -107,7 +107,7 @@ static bool select_rows(struct records *r, const char *columns, const char *from
     return ok;
 }
 
-/* Ends a loop over rows: rc is what the last step returned. */
+/* Ends a loop over rows and frees s; rc is the result of the last sqlite3_step. */
 static bool rows_over(struct records *r, sqlite3_stmt *s, int rc, struct err *e)
 {
     bool ok = rc == SQLITE_DONE || rc == SQLITE_ROW || records_fail(r, e, READ);
@@ -126,7 +126,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     int rc;
     records_where(r, f, true, &c);
     const char *order = !f->fastest ? " ORDER BY record.run, record.trial, record.id"
-                      : f->good ? " ORDER BY record.min_ms, record.id"      /* as the index */
+                      : f->good ? " ORDER BY record.min_ms, record.id"      /* uses the index */
                       : " ORDER BY record.min_ms IS NULL, record.min_ms, record.id";
     if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
         return false;
@@ -141,8 +141,8 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 struct record_gather {
     struct arena *a;
     VEC(struct record) list;
-    int most;                            /* of different steps; 0 = everything */
-    int *place, room;                    /* of them by hash, from 1; at least half of room is 0 */
+    int most;                            /* records with different steps; 0 = all records */
+    int *place, room;                    /* hash table of room entries: 0, or 1 + index in list */
 };
 
 static int *place_of(const struct record_gather *g, const struct record *rec)
@@ -240,7 +240,7 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
 
 /* --- Runs and tasks --------------------------------------------------------------------------- */
 
-/* The rows as n structs in a, size bytes each; NULL when there are none, or with *e. */
+/* Returns the rows as *n structs of `size` bytes in a; NULL for no rows.  On errors *n is -1. */
 static void *list_rows(struct records *r, sqlite3_stmt *s, struct fields f, size_t size,
                        struct arena *a, int *n, struct err *e)
 {
@@ -307,7 +307,7 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 
 /* --- Pruning ---------------------------------------------------------------------------------- */
 
-/* The ids that f selects into the temporary table `victim`. */
+/* Stores the ids of the records that f selects in the temporary table `victim`. */
 static bool choose_victims(struct records *r, const struct record_filter *f, int64_t keep,
                            struct err *e)
 {
@@ -345,7 +345,7 @@ static bool count_of(struct records *r, const char *sql, int64_t *out, struct er
     return rows_over(r, s, rc, e);
 }
 
-/* Victims and then what nothing refers to any more. */
+/* Deletes the victims and then the runs, tasks and machines that nothing refers to. */
 static bool delete_victims(struct records *r, struct err *e)
 {
     return records_exec(r,

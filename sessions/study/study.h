@@ -1,12 +1,12 @@
-/* A study: a table of a paper as data, so that one command measures it again (SPEC I).
+/* A study describes a table of a paper as data, so that one command can measure it again (SPEC I).
  *
  *     study: 1
  *     id: alt.table2
  *     title: ...
  *     paper: {title: ..., item: Table 2, machine: Cortex-A76}
  *     prose: what the paper did, and what is assumed here
- *     operator: text with {parameters}          # of every case that has none of its own
- *     steps: [...]                              # after those of each variant
+ *     operator: text with {parameters}          # of every case without an operator of its own
+ *     steps: [...]                              # applied after the steps of each variant
  *     cases:                                    # what is computed; `for` makes one per combination
  *     - {id: "t{T}", title: "512 x {T}", for: {T: [4, 16]}}
  *     variants:                                 # how: step lines, or a session file
@@ -19,13 +19,13 @@
  *     findings:                                 # expressions over the metrics of a case
  *     - {text: ..., each: nhwo.misses / best.misses, combine: geomean, paper: 2.5}
  *     measure: {meters: clock,sim, time: 0.3, budget: 240}
- *     scale: {cases: 2, search: 3, time: 0.02}  # what --scale leaves at least
+ *     scale: {cases: 2, search: 3, time: 0.02}  # lower limits for --scale
  *
- * {x} in a text is a parameter, {ceil(pitch / T)} an expression over them.  Every case is measured
- * under every variant: a cell.  sessions/schema.md has every key.
+ * {x} in a text is a parameter, {ceil(pitch / T)} an expression over parameters.  Every case is
+ * measured under every variant; each such pair is a cell.  sessions/schema.md has every key.
  *
- * The verdict rule (SPEC I) compares log(value / base) with the paper's.  A paper's number never
- * stands in a place where a measured one could: they are different members and different columns.
+ * The verdict rule (SPEC I) compares log(value / base) with that of the paper.  The paper's numbers
+ * have members and columns of their own, so nobody can take them for measured ones.
  */
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
@@ -37,14 +37,14 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* How the tuner finishes a variant.  on: it does; of a case only budget and seeds count, where
- * they are given (0: not).  weights: a file, or NULL. */
+/* How the tuner completes the schedule of a variant; on: whether it does.  For a case only budget
+ * and seeds count, and 0 means "not given". */
 struct study_tune {
     bool on;
     int budget;
-    const char *strategy, *weights;      /* NULL: the usual one; new agents */
-    bool loop_only, cold;                /* cold: struct search_opts */
-    int experts, levels;                 /* experts: seeds of the search, 0 none */
+    const char *strategy, *weights;      /* NULL: the default strategy; untrained agents */
+    bool loop_only, cold;                /* as in struct search_opts */
+    int experts, levels;                 /* experts: schedules that the search starts from */
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
 
@@ -54,8 +54,8 @@ struct study_case {
     struct study_tune tune;
 };
 
-/* steps and cache are templates.  session: where the steps (and the operator) came from, or NULL.
- * search: the parameters of which the best combination is looked for. */
+/* step and cache are templates.  session: the file that gave the steps and the operator, or NULL.
+ * search: the parameters whose fastest combination is searched. */
 struct study_variant {
     const char *id, *title, *session, *spec, *cache;
     int n_steps; const char *const *step;
@@ -64,8 +64,8 @@ struct study_variant {
     struct study_tune tune;
 };
 
-/* base: the variant that the others are divided by, -1 = none.  paper: what the paper measured,
- * [case * n_variants + variant], NAN = it does not say. */
+/* base: the variant whose value divides the others, -1 = none.  paper: the paper's values,
+ * [case * n_variants + variant], NAN = not in the paper. */
 struct study_metric {
     const char *id, *title, *unit, *value, *spread;
     int base;
@@ -76,16 +76,16 @@ struct study_metric {
 enum over_cases { OVER_GEOMEAN, OVER_MEAN, OVER_MIN, OVER_MAX, OVER_ALL, OVER_COUNT };
 extern const char *const study_over_name[];                    /* "geomean" ... "all" */
 
-/* each: over the parameters of a case and VARIANT.METRIC; with `all` a truth value.  Only a ratio,
- * unit x, has a verdict; other numbers stand beside the paper's.  by: a parameter of the cases; the
- * result is also given for each of its values, or NULL. */
+/* each: an expression over the parameters of a case and VARIANT.METRIC; a truth value for OVER_ALL.
+ * Only a ratio (unit x) gets a verdict.  by: a parameter of the cases, or NULL; the result is also
+ * computed for each value of it. */
 struct study_finding {
     const char *text, *each, *unit, *by;
     enum over_cases over;
     double paper;                                        /* NAN = the paper gives no number */
 };
 
-/* What --scale S leaves: S times as many, but at least so many. */
+/* --scale S multiplies these numbers of a study by S, but not below these limits. */
 struct study_scale { int cases, search, budget, seeds; double time_s; };
 
 struct study {
@@ -95,128 +95,127 @@ struct study {
     int n_variants; const struct study_variant *variant;
     int n_metrics; const struct study_metric *metric;
     int n_findings; const struct study_finding *finding;
-    struct study_tune tune;                              /* what a tuned variant begins with */
+    struct study_tune tune;                              /* defaults of every tuned variant */
     unsigned meters, baselines;          /* baselines: 1 << enum vendor_library */
     const char *cache;                                   /* template; NULL = this machine's */
     const char *isa;                                     /* NULL = this CPU's best */
-    double time_s, search_time_s, limit_s;               /* 0 = as usual */
-    double budget_s;                                     /* for all searches together; 0 = none */
+    double time_s, search_time_s, limit_s;               /* 0 = default */
+    double budget_s;                                     /* for all searches; 0 = no limit */
     int threads; uint64_t seed;
     struct study_scale scale;
-    const char *left_out;                                /* variants: "loops, evolution", or NULL */
+    const char *left_out;                                /* variants not picked: "a, b", or NULL */
 };
 
-/* Strict, as for sessions: unknown keys, wrong types, parameters that do not exist, operators and
- * steps that are not legal are errors with file, line, column and a caret.  Of a search, one
- * combination must be legal in the first case. */
+/* Parses a study strictly: unknown keys or parameters, wrong types, illegal operators or steps are
+ * errors with file, line, column and a caret.  A search needs a legal combination in case 0. */
 bool study_parse(const char *name, const char *text, size_t n, struct study **out, struct err *e);
-/* A file, or the name of a shipped study.  ERR_NAME with the nearest name. */
+/* Opens a file or a shipped study by its name.  ERR_NAME suggests the nearest name. */
 bool study_open(const char *name, struct study **out, struct err *e);
 void study_free(struct study *s);
-/* Only those of its variants that are named, by id or title, in "A,B*"; findings that speak of
- * others go with them, and ratios to one of those.  ERR_NAME with what there is. */
+/* Keeps only the variants that names ("A,B*") selects by id or title.  Drops findings and ratios
+ * that need another variant.  ERR_NAME lists the variants that exist. */
 bool study_pick_variants(struct study *s, const char *names, struct err *e);
-/* The shipped ones by name, as far as they could be read. */
+/* Lists the shipped studies by name, leaving out those with errors. */
 bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* running */
 
-/* READY: while a study runs. */
+/* READY: has a program but no measurement yet; only while a study runs. */
 enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
 extern const char *const study_state_name[];              /* "measured" "reused" ... */
 
 struct study_cell {
     enum cell_state state;
     const char *reason;                                  /* FAILED, LEFT: why */
-    const char *key, *spec, *cache;                      /* key: names what was measured and how */
-    int n_steps; const char *const *step;                /* with the parameters filled in */
-    struct param_set chosen;                             /* by the search */
+    const char *key, *spec, *cache;                      /* key: hash of all inputs and options */
+    int n_steps; const char *const *step;                /* with parameters substituted */
+    struct param_set chosen;                             /* the search's best combination */
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
-    const char *ended;                                   /* of a search: "all", "scale", "budget" */
-    const char *tuned;                                   /* by the tuner: JSON object, or NULL */
-    bool interleaved;                                    /* timed in turns with its neighbours */
+    const char *ended;                                   /* search: "all", "scale" or "budget" */
+    const char *tuned;                                   /* the tuner's JSON object, or NULL */
+    bool interleaved;                                    /* timed in turns with other variants */
     const char *json;                                    /* its `run --json`, or NULL */
-    double *value, *spread;                              /* per metric, NAN = none */
-    const char **missing;                                /* per metric: why there is none */
+    double *value, *spread;                              /* per metric; NAN = none */
+    const char **missing;                                /* per metric: why it has no value */
 };
 
 enum agreement { AGREE_NONE, AGREE_BASE, AGREE_TWICE, AGREE_SIGN, AGREE_NOT, AGREE_UNKNOWN };
 extern const char *const study_agreement_text[];
-/* Of ratios to a base: SPEC I's rule.  A paper's ratio of 1 has no sign: within 5 % agrees. */
+/* Compares two ratios by the rule of SPEC I; a ratio within 5 % agrees with a paper's ratio of 1. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 
 struct study_group { const char *value; bool known, holds; double number; int n_cases; };
 struct study_result {
-    bool known, holds;                                   /* holds: of OVER_ALL */
+    bool known, holds;                                   /* holds: only for OVER_ALL */
     double value;
     int n_cases, n_missing;
-    const char *missing;                                 /* why, of the first one */
+    const char *missing;                                 /* reason of the first missing case */
     const char *failing;                                 /* the first case that does not hold */
     enum agreement verdict;
-    int n_groups; struct study_group *group;             /* of finding.by */
+    int n_groups; struct study_group *group;             /* one per value of finding.by */
 };
 
 struct study_report {
     struct arena *arena;
     const struct study *study;
-    int n_cases; const int *cases;                       /* the chosen ones */
+    int n_cases; const int *cases;                       /* indices of the chosen cases */
     struct study_cell *cell;                             /* [chosen case * n_variants + variant] */
     struct study_result *result;                         /* per finding */
     double scale, time_s; uint64_t seed; int threads; unsigned meters;
-    const char *date, *host, *compiler, *isa;            /* isa: NULL = the best */
+    const char *date, *host, *compiler, *isa;            /* isa: NULL = this CPU's best */
     double seconds;
-    bool partial;                                        /* cancelled, or out of budget */
+    bool partial;                                        /* some cells were not measured */
     int n_meters; struct meter_info meter[METER_COUNT];
 };
 
-/* How a program is measured: measure_program, unless a test has its own. */
+/* Measures a program: measure_program, or a test's own function. */
 typedef bool study_measure_fn(void *ctx, const struct program *p, const struct measure_opts *o,
                               const struct cancel *c, struct measurement *m, struct err *e);
 
-/* One search by the tuner.  ms: of the fastest that was right; trial from 1. */
+/* One search by the tuner.  ms: time of the fastest correct trial so far; trial counts from 1. */
 struct study_point { int trial; double ms; };
 struct study_search {
-    const char *run;                                     /* in the records */
-    bool answered, stopped;                              /* known from before; cancelled */
+    const char *run;                                     /* its name in the records */
+    bool answered, stopped;                              /* taken from the records; cancelled */
     int trials, failed;
-    double start_ms, seconds;                            /* start_ms INFINITY: not known */
-    int n_curve; const struct study_point *curve;        /* where it got better */
-    int n_lines; const char *const *line;                /* of the winner; none is right: -1 */
+    double start_ms, seconds;                            /* start_ms INFINITY: unknown */
+    int n_curve; const struct study_point *curve;        /* the trials that improved the best */
+    int n_lines; const char *const *line;                /* winner's steps; n -1: none correct */
 };
-/* Texts and lists in arena a. */
+/* Runs one search: tuning_run, or a test's own function.  Texts and lists are in arena a. */
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
                            int n, const struct tuning_opts *o, const struct search_sink *view,
                            struct cancel *c, struct study_search *out, struct err *e);
-/* The report as it is after a case: partial, or the whole. */
+/* Gets the report after each case; it is partial until the last one. */
 typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
-    double scale;                                        /* 0..1; 1 = all of it */
-    const char *cases;                                   /* "A,B*": of these; NULL = of all */
+    double scale;                                        /* 0..1; 1 = the whole study */
+    const char *cases;                                   /* "A,B*": only these; NULL = all */
     unsigned meters;                                     /* 0 = the study's */
     int threads; uint64_t seed; double time_s;           /* 0 = the study's */
-    const char *compiler, *isa;                          /* NULL = default, the study's */
+    const char *compiler, *isa;                          /* NULL = the default; the study's */
     const char *date;                                    /* NULL = now */
     const char *host;                                    /* NULL = this machine's fingerprint */
     const char *reuse_json;                              /* an earlier report, or NULL */
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
     study_tune_fn *tune;                                 /* NULL = tuning_run */
     study_keep_fn *keep; void *keep_ctx;                 /* after every case; may be NULL */
-    bool fresh;                                          /* search what the records know, too */
-    const char *weights;                                 /* in place of every tune.weights */
-    int budget;                                          /* of every tune.budget; 0: none */
+    bool fresh;                                          /* ignore finished runs in the records */
+    const char *weights;                                 /* replaces every tune.weights; or NULL */
+    int budget;                                          /* replaces every tune.budget; 0 = no */
     const char *records;                                 /* file; NULL = records_path */
 };
-/* False only when the environment lacks something that every cell needs.  A cancel leaves a
- * partial report. */
+/* Measures all cells.  Returns false only when the environment lacks something that every cell
+ * needs; after a cancel the report is partial. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
-/* ERR_SYNTAX, ERR_NAME unless the text, of the file `name`, is a report of s: what reuse_json
- * takes. */
+/* Checks that json, the text of the file `name`, is a report of s and so fits reuse_json; else
+ * ERR_SYNTAX or ERR_NAME. */
 bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
-/* value / base of a cell, NAN when one of them is missing; the same of the paper. */
+/* Return value / base of a cell, the paper's value, and the paper's ratio; NAN when unknown. */
 double study_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
@@ -226,10 +225,10 @@ enum agreement study_cell_verdict(const struct study_report *r, int chosen_case,
 /* reports */
 void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
-/* One metric as a chart.  ERR_RANGE when it has no values. */
+/* Draws one metric as a bar chart.  ERR_RANGE when it has no values. */
 bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
                  struct err *e);
-/* The best so far over the trials, a line per tuned variant of a case.  ERR_RANGE: none is. */
+/* Draws the best time over the trials, one line per tuned variant.  ERR_RANGE when none is tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
 void study_list_text(struct str *out, struct study *const *s, int n);

@@ -1,5 +1,5 @@
-/* A metric of a study as bars: measured ones filled, the paper's beside them under a name that says
- * so. */
+/* Draws a metric of a study as bars.  The paper's values are bars of their own, which the legend
+ * names so. */
 #include <math.h>
 #include <stdio.h>
 #include "sessions/study/study_impl.h"
@@ -11,7 +11,7 @@ static double shown(const struct study_report *r, int c, int v, int metric, bool
     return paper ? study_paper_ratio(r, c, v, metric) : study_ratio(r, c, v, metric);
 }
 
-/* Bars over cases, a series per variant; with one case, over variants. */
+/* One bar per case in a series per variant; with a single case, one bar per variant. */
 struct bars { struct arena *a; const struct study_report *r; int metric; bool by_variant; };
 
 static int n_bars(const struct bars *b)

@@ -1,9 +1,9 @@
-/* What can be known of a study before anything is measured: every text is filled in for every
- * case, every operator is built and every step applied. */
+/* Checks a study before anything is measured: substitutes every text for every case, builds every
+ * operator and applies every step. */
 #include <string.h>
 #include "sessions/study/study_loader.h"
 
-/* Where an error in a template stands; a filled-in text has columns of its own and is quoted. */
+/* Adds the place of an error in a template; quotes the substituted text, whose columns differ. */
 static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
                         int c)
 {
@@ -15,7 +15,7 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
     return yaml_load_at(&l->y, scalar);
 }
 
-/* The operator, the cache (-2) or step of a cell that is wrong. */
+/* Adds the place of the wrong part of a cell: the cache (bad -2), the operator (-1) or a step. */
 static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
                     bool filled)
 {
@@ -64,7 +64,7 @@ static bool check_cache(struct study_loader *l, int c, int v, const struct study
     return at_code(l, c, v, -2, code, true);
 }
 
-/* Combination i, or no combination when there is nothing to search. */
+/* Checks a cell with combination i of its search, or with none when it has no search. */
 static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v, int64_t i)
 {
     const struct study_variant *var = &l->s->variant[v];
@@ -80,7 +80,7 @@ static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v,
         || at_code(l, c, v, bad, &code, true);
 }
 
-/* A search may meet what is not legal, but not only that. */
+/* Checks that at least one combination of a search is legal. */
 static bool check_search(struct study_loader *l, struct arena *pass, int c, int v)
 {
     int64_t n = param_grid_size(&l->s->variant[v].search);

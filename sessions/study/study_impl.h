@@ -1,4 +1,4 @@
-/* What the files of studies share. */
+/* Declarations that only the files of sessions/study/ share. */
 #ifndef TS_SESSIONS_STUDY_IMPL_H
 #define TS_SESSIONS_STUDY_IMPL_H
 #include <jansson.h>
@@ -9,20 +9,20 @@
 #define STUDY_MAX_BYTES (1u << 20)
 #define STUDY_MAX_CELLS 4096
 
-/* Operator and step lines of a cell, filled in with `more` as well. On failure *bad is the step,
- * -1: the operator, -2: the cache. */
+/* Substitutes the parameters of case, variant and `more` in the texts of a cell.  On failure *bad
+ * is the index of the step, -1 for the operator or -2 for the cache. */
 struct study_code { const char *spec, *cache; int n; const char **step; };
 bool study_code(struct arena *a, const struct study *s, int c, int v, const struct param_set *more,
                 struct study_code *out, int *bad, struct err *e);
-/* keep[case]: named in "A,B*", by id or title.  ERR_NAME with what there is. */
+/* Sets keep[case] where names ("A,B*") has its id or title.  ERR_NAME lists the cases. */
 bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e);
-/* Metrics of a cell from its run JSON. */
+/* Computes the metrics of a cell from its `run --json`. */
 void study_cell_values(struct study_report *r, struct study_cell *cell);
 void study_findings(struct study_report *r);
-/* What a finding says of a case: *holds where all must, else *number.  r NULL: of a case of s, as
- * if every metric were 1. */
+/* Evaluates f->each for case c: *holds for OVER_ALL, else *number.  r NULL: every metric is 1 and c
+ * is a case of s. */
 bool study_each(const struct study *s, const struct study_report *r, int c,
                 const struct study_finding *f, bool *holds, double *number, struct err *e);
-/* Takes the cell of an earlier report with the same key, when it was measured there. */
+/* Copies the measured cell with the same key from an earlier report.  False if it has none. */
 bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell);
 #endif

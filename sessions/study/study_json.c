@@ -1,4 +1,4 @@
-/* A study's report as JSON (schema.md); and cells of an earlier one taken back. */
+/* Writes the report of a study as JSON (schema.md), and reads cells of an earlier report. */
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/version.h"
@@ -6,7 +6,7 @@
 #include "sessions/file/json.h"
 #include "sessions/study/study_impl.h"
 
-/* Numbers where they look like one. */
+/* Writes parameters; a value that reads as a number becomes a number. */
 static json_t *set_json(const struct param_set *s)
 {
     json_t *o = json_object();
@@ -94,7 +94,7 @@ static json_t *metric_list(const struct study *s)
     return list;
 }
 
-/* A truth value, or a number. */
+/* Returns a truth value for OVER_ALL, else a number; null when unknown. */
 static json_t *finding_value(const struct study_finding *f, bool known, bool holds, double number)
 {
     return !known ? json_null() : f->over == OVER_ALL ? JSON(holds) : json_of_count(number);
@@ -235,7 +235,7 @@ bool study_report_check(const struct study *s, const char *name, const char *jso
     return ok;
 }
 
-/* NULL when there is no value. */
+/* Returns value as compact text; NULL when value is NULL. */
 static const char *compact(struct arena *a, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);

@@ -1,4 +1,4 @@
-/* YAML -> study: cases and variants. */
+/* Reads a study from YAML: cases and variants. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sessions/file/session_impl.h"
 #include "sessions/study/study_loader.h"
 
-/* The id of a study names the files of its report. */
+/* Checks that the id of a study can be part of a file name: the files of its report have it. */
 static bool check_file_id(struct study_loader *l, const char *id, const struct ynode *node)
 {
     bool ok = isalnum((unsigned char)id[0]);
@@ -20,7 +20,7 @@ static bool check_file_id(struct study_loader *l, const char *id, const struct y
     return yaml_load_at(&l->y, node);
 }
 
-/* The value of a key with its {parameters} filled in; *out stays when there is none. */
+/* Reads a key and substitutes its {parameters}; *out keeps its value when the key is missing. */
 static bool get_filled(struct study_loader *l, const struct ynode *map, const char *key,
                        const struct param_set *params, const char **out)
 {
@@ -32,7 +32,7 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
     return yaml_at_text(&l->y.doc, yaml_get(map, key), l->y.e);
 }
 
-/* Before they are made: names are compared with each other. */
+/* Refuses too many before they are made, since every id is compared with all others. */
 static bool room_for(struct study_loader *l, const struct ynode *map, int64_t more, int have)
 {
     if (more <= STUDY_MAX_CELLS - have)
@@ -97,7 +97,7 @@ static bool read_cases(struct study_loader *l, const struct ynode *root)
 
 /* variants */
 
-/* Adds the lines of a list to those of v. */
+/* Adds the lines of a list to the steps of v. */
 static bool read_steps(struct study_loader *l, const struct ynode *list, struct study_variant *v)
 {
     if (!list)
@@ -118,8 +118,7 @@ static bool read_steps(struct study_loader *l, const struct ynode *list, struct 
     return true;
 }
 
-/* A study may be a stranger's and name any file: what stands in one that is no session is not
- * shown.  Who may read it can ask. */
+/* Refuses a file that is no session without quoting it: an untrusted study may name any file. */
 static bool no_session(struct study_loader *l, const struct ynode *node,
                        const struct study_variant *v, bool read, const struct err *why)
 {

@@ -1,4 +1,4 @@
-/* What the files that read studies share. */
+/* Shared by the files that read studies. */
 #ifndef TS_SESSIONS_STUDY_LOADER_H
 #define TS_SESSIONS_STUDY_LOADER_H
 #include "kernels/base/vec.h"
@@ -10,17 +10,17 @@ struct study_loader {
     struct study *s;
     VEC(struct study_case) cases;
     VEC(struct study_variant) variant;
-    VEC(const struct ynode *) case_at, variant_at;       /* where each came from */
+    VEC(const struct ynode *) case_at, variant_at;       /* the node that each came from */
 };
 
-/* `tune:` of the study, of a variant; of a case. */
+/* Read `tune:` of the study or of a variant, and of a case. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 
-/* Metrics, findings, how to measure, what --scale leaves: after cases and variants. */
+/* Reads metrics, findings, `measure` and `scale`; cases and variants must be read before. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
-/* Every cell has an operator: what reads numbers relies on it. */
+/* Checks that every cell has an operator, which study_read_numbers relies on. */
 bool study_check_operators(struct study_loader *l);
-/* Every cell is filled in, built and stepped through. */
+/* Substitutes the parameters of every cell, builds its operator and applies its steps. */
 bool study_check_cells(struct study_loader *l);
 #endif

@@ -1,4 +1,4 @@
-/* YAML -> study: metrics, findings, how to measure. */
+/* Reads a study from YAML: metrics, findings and how to measure. */
 #include <math.h>
 #include <string.h>
 #include "profile/measure/meters.h"
@@ -43,7 +43,7 @@ static bool find(struct study_loader *l, const struct ynode *node, const char *w
 
 /* metrics */
 
-/* paper: {VARIANT: NUMBER, VARIANT: {CASE: NUMBER}} */
+/* Reads `paper: {VARIANT: NUMBER, VARIANT: {CASE: NUMBER}}`. */
 static bool read_paper(struct study_loader *l, const struct ynode *map, struct study_metric *m)
 {
     const struct ynode *p = yaml_get(map, "paper");
@@ -77,7 +77,7 @@ static bool read_paper(struct study_loader *l, const struct ynode *map, struct s
     return true;
 }
 
-/* Timed, but not counted: what was not counted has no members, and is an error of another kind. */
+/* A measurement with times but no counts: its JSON has no members for counts. */
 static const struct measurement timed = {
     .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1, .tolerance = 1,
     .latency = { .median_ms = 1, .min_ms = 1, .max_ms = 1, .spread = 1, .runs = 1 },
@@ -85,8 +85,8 @@ static const struct measurement timed = {
     .threads = 1, .build_s = 1, .total_s = 1,
 };
 
-/* The paths of an expression must be there, counted or not; which libraries there are as a
- * baseline is not known before. */
+/* Checks that the paths of an expression exist in `run --json`.  Accepts any path to a count or a
+ * baseline, because which of them exist is known only after measuring. */
 static bool check_paths(struct study_loader *l, const char *expr, const struct ynode *node)
 {
     struct arena *pass = arena_new();
@@ -165,7 +165,7 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
 
 /* findings */
 
-/* Names and types, on the first case. */
+/* Checks names and types of f->each on the first case. */
 static bool check_each(struct study_loader *l, const struct study_finding *f,
                        const struct ynode *node)
 {
@@ -191,7 +191,7 @@ static bool read_combine(struct study_loader *l, const struct ynode *map, enum o
     return yaml_load_at(&l->y, node);
 }
 
-/* A parameter that every case has. */
+/* Reads `by`, which must be a parameter of every case. */
 static bool read_by(struct study_loader *l, const struct ynode *map, struct study_finding *f)
 {
     if (!yaml_load_text(&l->y, map, "by", 60, false, &f->by))
@@ -241,7 +241,7 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 /* how to measure */
 
-/* About what the command line takes; 0 is the usual one. */
+/* A number with its limits, similar to those of the command line; 0 = default. */
 struct amount { const char *key; double value, lo, hi; };
 
 static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)

@@ -1,4 +1,4 @@
-/* Studies by name: those that are shipped, and files. */
+/* Opens studies: shipped ones by name, and files. */
 #include <stdio.h>
 #include <string.h>
 #include "kernels/base/file.h"

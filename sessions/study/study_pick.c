@@ -1,4 +1,4 @@
-/* A part of a study: some of its cases, some of its variants, the lines of one cell. */
+/* Selects parts of a study: some cases, some variants, the texts of one cell. */
 #include <fnmatch.h>
 #include <string.h>
 #include "kernels/base/vec.h"
@@ -31,7 +31,7 @@ static bool unknown(const struct study *s, const char *what, const struct study_
     return false;
 }
 
-/* Each word of "A,B*" names at least one of the list. */
+/* Sets keep[i] for each item that a word of names ("A,B*") matches; each word must match one. */
 static bool pick(const struct study *s, const char *what, const struct study_name *list, int n,
                  const char *names, bool *keep, struct err *e)
 {
@@ -59,7 +59,7 @@ bool study_pick_cases(const struct study *s, const char *names, bool *keep, stru
     return pick(s, "case", list, s->n_cases, names, keep, e);
 }
 
-/* Is one of those that are left out in it, as in "loops.latency / alt.latency"? */
+/* Whether expr ("loops.latency / alt.latency") uses a variant that is not kept. */
 static bool speaks_of_others(const char *expr, const struct study *s, const bool *keep)
 {
     for (const char *at = expr; *at;) {
@@ -84,7 +84,7 @@ static void keep_findings(struct study *s, const bool *keep)
     s->n_findings = n;
 }
 
-/* The paper's numbers are a table of cases by variants. */
+/* Removes the columns of dropped variants from the paper's numbers (cases by variants). */
 static void keep_columns(struct study *s, const int *now_at, int n)
 {
     struct study_metric *list = ARENA_ARRAY(s->arena, struct study_metric, s->n_metrics + 1);

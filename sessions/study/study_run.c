@@ -1,4 +1,4 @@
-/* Running a study: cell after cell, each search before the measurement of its best. */
+/* Runs a study case by case: first the searches of all its cells, then their measurements. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "sessions/report/report.h"
 #include "sessions/study/study_tune.h"
 
-#define SEARCH_TIME_S 0.03               /* a combination */
+#define SEARCH_TIME_S 0.03               /* per combination */
 #define SEARCH_RUNS 3
-#define COMPARE_TIME_S 0.3               /* a cell */
+#define COMPARE_TIME_S 0.3               /* per cell */
 
 const char *const study_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
 
@@ -22,11 +22,11 @@ struct running {
     struct study_report *r;
     const struct progress *progress;
     struct cancel *cancel;
-    struct measure_opts measure;         /* of the cell at hand */
+    struct measure_opts measure;         /* of every cell */
     double budget_s, spent_s;            /* of all searches */
     int searches_left;
-    int done, total;                     /* cells */
-    bool any;                            /* number was measured */
+    int done, total;                     /* number of cells */
+    bool any;                            /* some cell was measured */
 };
 
 /* progress: "3/24 timing" */
@@ -49,9 +49,9 @@ static bool measure(struct running *run, const struct program *p, const struct m
     return measure_program(p, o, &pr, run->cancel, m, e);
 }
 
-/* what is measured */
+/* the cases and keys */
 
-/* Of the named ones so many as the scale says, evenly spread. */
+/* Chooses the named cases; with --scale only a share of them, evenly spread. */
 static bool choose_cases(struct study_report *r, const char *names, struct err *e)
 {
     const struct study *s = r->study;
@@ -79,7 +79,7 @@ static double search_time_s(const struct study *s)
     return s->search_time_s > 0 ? s->search_time_s : SEARCH_TIME_S;
 }
 
-/* Weights by their name: what was tuned says what it had. */
+/* Adds all options of the tuner; weights count by the name of their file. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
     str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
@@ -88,7 +88,7 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
 
-/* Everything that a number depends on: also how the best was searched, and by which version. */
+/* Hashes all that a result depends on, including options of the search and tilescope's version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_case *c, const struct study_variant *v,
                             int64_t combinations, const struct study_tune *tune)
@@ -101,7 +101,7 @@ static const char *cell_key(const struct running *run, const struct study_code *
                r->isa ? r->isa : "");
     for (int i = 0; i < v->n_steps; i++)
         str_printf(&text, "%s\n", v->search.n ? v->step[i] : code->step[i]);
-    if (v->search.n)                     /* the steps have their names in them */
+    if (v->search.n)                     /* the hashed steps still contain {parameters} */
         str_printf(&text, "%s\n%s\n", param_text(r->arena, &c->params),
                    param_text(r->arena, &v->params));
     for (int i = 0; i < v->search.n; i++)
@@ -142,8 +142,8 @@ static void cell_fails(struct study_report *r, struct study_cell *cell, enum cel
 
 /* search */
 
-/* 0 .. n-1 in an order that depends on the seed only, so that a search that ends early has looked
- * everywhere. */
+/* Returns 0 .. n-1 in a random order that depends only on the seed, so that a search that ends
+ * early has sampled the whole space. */
 static int64_t *shuffled(struct arena *a, int64_t n, uint64_t seed)
 {
     int64_t *order = ARENA_ARRAY(a, int64_t, n);
@@ -167,7 +167,7 @@ static int64_t combinations_of(const struct running *run, const struct study_var
     return keep < (double)n ? (int64_t)keep : n;
 }
 
-/* One combination: its latency in *ms, INFINITY when there is none. False: stop the study. */
+/* Measures one combination; *ms is its latency, or INFINITY.  Returns false to stop the study. */
 static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
                     const struct param_set *chosen, double *ms, struct err *e)
 {
@@ -181,7 +181,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     bool go_on = true;
     *ms = INFINITY;
     o.meters = METER_CLOCK;
-    o.min_runs = SEARCH_RUNS;            /* what takes long is no candidate */
+    o.min_runs = SEARCH_RUNS;            /* few: a slow combination cannot win */
     o.time_s = search_time_s(run->s);
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !program_replay(pass, code.spec, code.step, code.n, &p, &bad, &why)) {
@@ -200,7 +200,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     return go_on;
 }
 
-/* Fills cell->chosen. */
+/* Sets cell->chosen to the fastest combination; it stays empty when none could be timed. */
 static bool search(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study_variant *var = &run->s->variant[v];
@@ -245,7 +245,7 @@ static void show_tuning(void *ctx, const struct tune_view *v)
 
 /* cells */
 
-/* The run JSON, as `tilescope run --json` on the same operator and steps would print it. */
+/* Sets cell->json as `tilescope run --json` would print it for the same operator and steps. */
 static bool keep_json(struct running *run, struct study_cell *cell, const struct measurement *m,
                       struct err *e)
 {
@@ -266,7 +266,7 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
     return ok;
 }
 
-/* What a clock says, from a measurement in turns with others. */
+/* Copies times and rates from the measurement in turns with other cells. */
 static void take_timing(struct measurement *m, const struct measurement *timed)
 {
     m->latency = timed->latency;
@@ -274,7 +274,7 @@ static void take_timing(struct measurement *m, const struct measurement *timed)
     m->total_s += timed->total_s;
 }
 
-/* timed: its part of time_together, or NULL. */
+/* Measures a ready cell; timed is its result of time_together, or NULL. */
 static bool measure_cell(struct running *run, struct study_cell *cell,
                          const struct measurement *timed, struct err *e)
 {
@@ -315,7 +315,7 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* What a cell is, and its key.  False: it has no program, and is finished. */
+/* Sets the texts and the key of a cell.  False: its texts are wrong, so it has failed. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -335,7 +335,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* First of all what an earlier report has, so that no partial report has less. */
+/* Takes all cells of the earlier report first, so that even a partial report has them. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -356,7 +356,7 @@ static void reuse_cells(struct running *run)
     json_decref(report);
 }
 
-/* Up to the program that is to be measured: cell->state is CELL_READY, or the cell is finished. */
+/* Searches or tunes the schedule of a cell.  Then it is CELL_READY, reused or failed. */
 static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
@@ -387,9 +387,9 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
     return true;
 }
 
-/* The cells of one case that are ready, in turns in one child: all of them within minutes of each
- * other is not enough on a machine whose clock moves.  timed[v] stays NULL for those that failed or
- * that there was no room for: they are timed alone. */
+/* Times the ready cells of one case in turns in one child, since the CPU's clock rate may change
+ * between separate measurements.  timed[v] stays NULL for cells that fail or exceed
+ * MEASURE_MAX_COMPARED: these are timed alone. */
 static void time_together(struct running *run, struct study_cell *cell,
                           const struct measurement **timed, struct arena *pass)
 {
@@ -414,7 +414,7 @@ static void time_together(struct running *run, struct study_cell *cell,
             timed[variant[i]] = &out[i].m;
 }
 
-/* What went wrong with a cell.  False: nothing has been measured so far, so nothing will be. */
+/* Stores *e in the cell.  Returns false, to end the study, when no cell was measured before. */
 static bool settle(struct running *run, struct study_cell *cell, struct err *e)
 {
     bool stopped = e->code == ERR_CANCEL;
@@ -455,7 +455,7 @@ static bool run_case(struct running *run, int i, struct arena *pass, struct err 
     return true;
 }
 
-/* The report of what there is. */
+/* Updates the summary of the report. */
 static void sum_up(struct study_report *r, double began)
 {
     r->partial = false;
@@ -466,7 +466,7 @@ static void sum_up(struct study_report *r, double began)
     study_findings(r);
 }
 
-/* After the first number, an error belongs to its cell. */
+/* Runs all cases; calls opts->keep after each. */
 static bool run_cells(struct running *run, double began, struct err *e)
 {
     struct arena *pass = arena_new();

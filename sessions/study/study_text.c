@@ -1,4 +1,4 @@
-/* A study's report as text: measured and paper side by side, never mixed. */
+/* Prints a study's report as text, with measured values and the paper's in separate columns. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 
-#define WIDE_SPREAD 0.5                  /* of the middle half, over the median */
+#define WIDE_SPREAD 0.5                  /* distance of the quartiles / median */
 
-/* "2 048", "0.3412", "-" */
+/* Formats x as "2 048" or "0.3412"; NAN as "-". */
 static const char *number(char out[32], double x)
 {
     struct str text = {0};
@@ -35,7 +35,7 @@ static const char *percent(char out[32], double x)
     return isnan(x) ? "" : out;
 }
 
-/* Paragraphs (an empty line between them), filled and with a margin. */
+/* Wraps text, whose paragraphs are separated by empty lines, with a left margin. */
 static void wrapped(struct str *out, const char *text, int margin, int width)
 {
     struct str paragraph = {0};
@@ -66,7 +66,7 @@ static bool any_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* A ratio that is nearer to 1 than the samples are to each other has no sign to speak of. */
+/* Whether a ratio is nearer to 1 than the spread of its samples, so that its sign is uncertain. */
 static bool within_spread(const struct study_report *r, int c, int v, int metric)
 {
     int base = r->study->metric[metric].base;
@@ -85,7 +85,7 @@ static bool any_within_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* Cells whose samples were so far apart that the machine must have been busy. */
+/* Counts the cells with a spread so wide that the machine must have been busy. */
 static int n_wide(const struct study_report *r, int metric)
 {
     int n = 0;
@@ -118,7 +118,7 @@ static void metric_row(struct text_table *t, const struct study_report *r, int c
                     verdict > AGREE_BASE && within_spread(r, c, v, metric) ? " ~" : "");
 }
 
-/* A row per cell: measured | paper | verdict. */
+/* Prints one row per cell: measured | paper | verdict. */
 static void metric_table(struct str *out, const struct study_report *r, int metric)
 {
     const struct study_metric *m = &r->study->metric[metric];
@@ -136,7 +136,7 @@ static void metric_table(struct str *out, const struct study_report *r, int metr
     text_table_print(out, &t);
 }
 
-/* A row per case, a column per variant: for many cases that the paper does not list. */
+/* Prints one row per case and one column per variant, for cases that the paper does not list. */
 static void metric_pivot(struct str *out, const struct study_report *r, int metric)
 {
     const struct study *s = r->study;
@@ -157,7 +157,7 @@ static void metric_pivot(struct str *out, const struct study_report *r, int metr
     text_table_print(out, &t);
 }
 
-/* Each reason once, with how many cells it is of. */
+/* Prints each reason for missing values once, with its number of cells. */
 static void missing_lines(struct str *out, const struct study_report *r, int metric)
 {
     int n = r->n_cases * r->study->n_variants;
@@ -233,7 +233,7 @@ static void finding_value(struct str *out, const struct study_report *r, int i)
                    f->unit, x->verdict ? " | " : "", study_agreement_text[x->verdict]);
 }
 
-/* A row of a table for each value of `by`. */
+/* Prints one row for each value of `by`. */
 static void groups(struct str *out, const struct study_finding *f, const struct study_result *x)
 {
     struct text_table t = { .align = "llrr" };
@@ -263,7 +263,7 @@ static void findings(struct str *out, const struct study_report *r)
     }
 }
 
-/* searches, and cells that have no numbers */
+/* searches, and cells without numbers */
 
 static void searches(struct str *out, const struct study_report *r)
 {

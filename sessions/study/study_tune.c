@@ -1,4 +1,4 @@
-/* Variants that the auto-tuner finishes: one search, and what came of them as JSON. */
+/* Variants whose schedule the auto-tuner completes: runs the searches and writes them as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- One search ---------------------------------------------------------------------------- */
 
-/* Where a run got better, by its records; what was asked once is there as well. */
+/* Reads the improvements of a run from its records, so it works for earlier runs, too. */
 static bool curve_of_records(struct arena *a, const struct tuning *t, const char *file,
                              struct study_search *out, struct err *e)
 {
@@ -54,7 +54,7 @@ static void take_tuning(struct arena *a, const struct tuning *t, struct study_se
         out->failed += t->failed[i];
 }
 
-/* study_opts.tune, for real: tuning_run, and the curve from its records. */
+/* The default of study_opts.tune: calls tuning_run and reads the curve from the records. */
 static bool tune_search(void *ctx, struct arena *a, const char *spec, const char *const *step,
                         int n, const struct tuning_opts *o, const struct search_sink *view,
                         struct cancel *c, struct study_search *out, struct err *e)
@@ -107,7 +107,7 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     return t;
 }
 
-/* A finished search of the same question is taken from the records, a stopped one goes on. */
+/* Returns options of a search that use a finished run of the records or resume a stopped one. */
 static struct tuning_opts question(const struct study_report *r, const struct study_opts *o,
                                    const struct study_tune *t, uint64_t seed,
                                    const struct str *weights)
@@ -124,7 +124,7 @@ static struct tuning_opts question(const struct study_report *r, const struct st
     };
 }
 
-/* Of the seeds, the search that came to the fastest; -1: nothing was right. */
+/* Returns the index of the search with the fastest schedule; -1 when no schedule was correct. */
 static int fastest_search(const struct study_tune *t, const struct study_search *search)
 {
     int best = -1;
@@ -194,7 +194,7 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
 
 /* --- As JSON ------------------------------------------------------------------------------- */
 
-/* Geometric mean over the seeds; NAN when one of them has nothing yet. */
+/* Returns the geometric mean over the seeds; NAN when a seed has no correct trial yet. */
 static double mean_at(const struct study_tune *t, const struct study_search *s, int trial)
 {
     double sum = 0;
@@ -211,7 +211,7 @@ static double mean_start(const struct study_tune *t, const struct study_search *
     return exp(sum / t->n_seeds);
 }
 
-/* Of the ends: the least, or the greatest. */
+/* Returns the least or the greatest final time of the seeds. */
 static double extreme(const struct study_tune *t, const struct study_search *s, bool least)
 {
     double x = study_search_at(&s[0], t->budget);

@@ -1,29 +1,29 @@
-/* What the files share that let the tuner finish variants of a study. */
+/* Variants of a study whose schedule the tuner completes. */
 #ifndef TS_SESSIONS_STUDY_TUNE_H
 #define TS_SESSIONS_STUDY_TUNE_H
 #include "sessions/study/study_impl.h"
 
-/* Some variant of it is. */
+/* Returns whether the study has a tuned variant. */
 bool study_is_tuned(const struct study *s);
-/* What the tuner has to do with a cell; not on: nothing.  scaled: what --scale leaves of it. */
+/* Return the tuner's options for a cell (on: it is tuned); _scaled applies --scale, too. */
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);
-/* Searches with every seed: cell->step is the start before, the fastest schedule after, READY then;
- * else the cell has its reason.  False: the environment lacks something, or a cancel, with *e. */
+/* Searches from cell->step with every seed and sets cell->step to the fastest schedule; the cell is
+ * then READY, or has a reason.  False with *e: a cancel, or the environment lacks something. */
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
-/* The best at or before a trial; NAN: nothing was right by then. */
+/* Returns the best time in ms up to a trial; NAN when no trial was correct by then. */
 double study_search_at(const struct study_search *s, int trial);
 
-/* The searches of a cell, one for each seed, as an object; trained: of the weights, or "". */
+/* Appends the searches of a cell, one per seed, as an object; trained: what trained the weights. */
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search);
-/* `run --json` with that object as its member `tune`. */
+/* Adds that object to `run --json` as its member `tune`. */
 void study_tune_join(struct str *json, const char *tuned);
-/* The same with an object whose numbers nobody measured: what a metric may say. */
+/* Adds a `tune` with invented numbers, to check the paths in the metrics of a study. */
 void study_tune_example(struct str *json);
-/* The table of what was tuned; nothing when nothing was. */
+/* Appends a table of the tuned cells, if any. */
 void study_tune_text(struct str *out, const struct study_report *r);
 #endif

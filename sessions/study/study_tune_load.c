@@ -1,4 +1,4 @@
-/* YAML -> `tune:` of a study, of a variant and of a case. */
+/* Reads `tune:` of a study, of a variant and of a case from YAML. */
 #include <string.h>
 
 #include "explorer/tune/strategies.h"
@@ -37,7 +37,7 @@ static bool read_strategy(struct study_loader *l, const struct ynode *map, struc
     return !node || strategy_find(t->strategy, l->y.e) || yaml_load_at(&l->y, node);
 }
 
-/* Relative to the study's folder; whether it is there is found out when it is needed. */
+/* Reads a path relative to the study's folder; the file itself is read only when needed. */
 static bool read_weights(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
     const char *text = NULL;
@@ -60,7 +60,7 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
         && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
 }
 
-/* Starts from what `out` already says: the study's, for a variant. */
+/* Changes only the members of *out whose keys exist: a variant starts from the study's values. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
@@ -74,7 +74,7 @@ bool study_read_tune(struct study_loader *l, const struct ynode *map, struct stu
     return true;
 }
 
-/* Of a case: what every variant spends on it. */
+/* A case sets only the budget and the seeds, for every tuned variant. */
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "seeds", NULL };

@@ -1,4 +1,4 @@
-/* What was tuned in a study: a table, and curves of the best so far. */
+/* Reports the tuned cells of a study: a table, and curves of the best time so far. */
 #include <jansson.h>
 #include <math.h>
 
@@ -19,7 +19,7 @@ static void ms(struct str *row, const json_t *o, const char *key)
     str_printf(row, isnan(x) ? "\t-" : "\t%.4g", x);
 }
 
-/* How many of the searches were answered by the records. */
+/* Counts the searches that were answered by the records. */
 static int answered(const json_t *o)
 {
     const json_t *s;
@@ -91,7 +91,7 @@ static double at(const json_t *search, double trial)
     return best;
 }
 
-/* Geometric mean, least and greatest over the seeds at so many trials. */
+/* Computes geometric mean, least and greatest time over the seeds after so many trials. */
 static void mean_at(const json_t *o, double trial, double *mean, double *lo, double *hi)
 {
     const json_t *list = json_object_get(o, "searches"), *s;

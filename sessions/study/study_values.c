@@ -1,4 +1,4 @@
-/* Numbers of a study: metrics of cells, ratios, verdicts, findings. */
+/* Computes the numbers of a study: metrics of cells, ratios, verdicts and findings. */
 #include <math.h>
 #include <string.h>
 #include "sessions/report/report.h"
@@ -26,7 +26,7 @@ void study_cell_values(struct study_report *r, struct study_cell *cell)
 
 static double ratio(double x, double base)
 {
-    return x > 0 && base > 0 ? x / base : NAN;           /* false for NAN */
+    return x > 0 && base > 0 ? x / base : NAN;           /* a NAN compares false */
 }
 
 double study_ratio(const struct study_report *r, int c, int v, int metric)
@@ -71,7 +71,7 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
 
 /* findings */
 
-/* What `each` speaks about: the parameters of a case, and VARIANT.METRIC. */
+/* The names in `each`: parameters of case c, and VARIANT.METRIC. */
 struct spoken { const struct study *s; const struct study_report *r; int c; };
 
 static bool unknown(const struct spoken *x, const struct param_set *params, const char *name,
@@ -93,7 +93,7 @@ static bool unknown(const struct spoken *x, const struct param_set *params, cons
     return false;
 }
 
-/* Without a report every metric is 1: names and types are what counts then. */
+/* Looks a name up.  Without a report every metric is 1, which is enough to check types. */
 static bool spoken_value(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct spoken *x = ctx;
@@ -135,7 +135,7 @@ static double combine(enum over_cases over, double so_far, double x, int n)
     return NAN;
 }
 
-/* The same over the cases that have the same value of f->by. */
+/* Adds case c to the group of its value of f->by. */
 static void add_to_group(struct study_report *r, const struct study_finding *f,
                          struct study_result *out, int c, double x, bool holds)
 {
